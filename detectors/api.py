@@ -1,0 +1,150 @@
+"""How a detector is declared, and the one way to run it.
+
+A detector is a pure function from a WINDOW frame to a FINDINGS frame (see ``schema``). Everything
+else about it is declared in the decorator; its thresholds are keyword-only arguments annotated with
+``Annotated[type, "one-line meaning"]``, which makes the signature its configuration and its manual.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import polars as pl
+
+from detectors.schema import FINDINGS, INDEX, NEW, SERIES
+from detectors.signals import Signal
+
+
+class Severity(IntEnum):
+    """How bad; WARNING and CRITICAL are worth a message."""
+
+    CLEAN = 0
+    INFO = 1
+    WARNING = 2
+    CRITICAL = 3
+
+
+class Maturity(StrEnum):
+    """PREVIEW detectors show in reports and reach only sinks that ask for them."""
+
+    PREVIEW = "preview"
+    STABLE = "stable"
+
+
+@dataclass(frozen=True)
+class History:
+    """How far a verdict looks back, in rows of the judged series. Nothing else may decide it.
+
+    recent: the last n rows before the judged one. head: the first n rows of the attempt.
+    coarse: at most 64 buckets over the attempt, as of the last checkpoint (four per doubling of
+    the row count, from row 256 on; empty before).
+    """
+
+    recent: int = 0
+    head: int = 0
+    coarse: bool = False
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way in which a detector's rule breaks: its sentence and the likely causes, likeliest first.
+
+    ``message`` is a format string over the evidence columns, ``value``, ``step`` and the parameters.
+    """
+
+    message: str
+    catalogue: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A threshold: its type, default and one-line meaning."""
+
+    type: type
+    default: Any
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Detector:
+    """A rule with its declaration. ``name`` is kebab-case; ``page`` is the rule's module docstring."""
+
+    name: str
+    rule: Callable[..., pl.LazyFrame]
+    page: str
+    judges: tuple[Signal, ...]  # a series of any of these is judged
+    needs: tuple[Signal, ...]  # logged at the very same step, else the row does not count
+    uses: tuple[Signal, ...]  # the last value of an earlier step, null until there is one
+    history: History
+    every: int  # judges each n-th row of a series
+    maturity: Maturity
+    variants: Mapping[str, Variant]
+    parameters: Mapping[str, Parameter]
+
+    @property
+    def catalogue(self) -> tuple[str, ...]:
+        """All catalogue ids that it cites, in order of likelihood."""
+        return tuple(dict.fromkeys(i for v in self.variants.values() for i in v.catalogue))
+
+    def run(self, points: pl.DataFrame, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
+        """Verdicts for the new rows of a WINDOW frame that are due, sorted by series and index.
+
+        Raises TypeError for an unknown parameter, polars' errors for a frame that is not a WINDOW.
+        """
+        due = pl.col(NEW) & ((pl.col(INDEX) + 1) % self.every == 0)
+        judged = points.lazy().filter(due).select(SERIES, INDEX)
+        found = self.rule(points.lazy(), **(parameters or {}))
+        missing = [n for n in FINDINGS if n not in found.collect_schema()]
+        blanks = [pl.lit(None, dtype=FINDINGS[n]).alias(n) for n in missing]
+        return (
+            found.with_columns(blanks)
+            .with_columns(pl.col(n).cast(t) for n, t in FINDINGS.items())
+            .join(judged, on=[SERIES, INDEX], how="semi")
+            .sort(SERIES, INDEX)
+            .collect()
+        )
+
+
+def detector(
+    *,
+    judges: tuple[Signal, ...],
+    history: History,
+    variants: Mapping[str, Variant],
+    needs: tuple[Signal, ...] = (),
+    uses: tuple[Signal, ...] = (),
+    every: int = 1,
+    maturity: Maturity = Maturity.PREVIEW,
+) -> Callable[[Callable[..., pl.LazyFrame]], Detector]:
+    """Declare a detector; see ``Detector`` for the fields. Its name comes from the function's."""
+
+    def declare(rule: Callable[..., pl.LazyFrame]) -> Detector:
+        return Detector(
+            name=rule.__name__.replace("_", "-"),
+            rule=rule,
+            page=inspect.getdoc(inspect.getmodule(rule)) or "",
+            judges=judges,
+            needs=needs,
+            uses=uses,
+            history=history,
+            every=every,
+            maturity=maturity,
+            variants=variants,
+            parameters=_parameters(rule),
+        )
+
+    return declare
+
+
+def _parameters(rule: Callable[..., Any]) -> dict[str, Parameter]:
+    hints = get_type_hints(rule, include_extras=True)
+    found = {}
+    for name, argument in inspect.signature(rule).parameters.items():
+        if argument.kind is not inspect.Parameter.KEYWORD_ONLY:
+            continue
+        if get_origin(hints[name]) is not Annotated:
+            raise TypeError(f"{rule.__name__}: annotate {name} with Annotated[type, 'meaning']")
+        kind, meaning = get_args(hints[name])
+        found[name] = Parameter(kind, argument.default, meaning)
+    return found

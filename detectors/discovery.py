@@ -1,0 +1,24 @@
+"""Finds every detector in the folders of this package; a new file needs no registration."""
+
+import importlib
+import pkgutil
+from functools import cache
+
+import detectors
+from detectors.api import Detector
+
+
+@cache
+def all_detectors() -> dict[str, Detector]:
+    """Every detector by name, in alphabetical order.
+
+    Raises ValueError if two of them share a name.
+    """
+    found: dict[str, Detector] = {}
+    for module in pkgutil.walk_packages(detectors.__path__, "detectors."):
+        for thing in vars(importlib.import_module(module.name)).values():
+            if not isinstance(thing, Detector):
+                continue
+            if found.setdefault(thing.name, thing) is not thing:
+                raise ValueError(f"two detectors are called {thing.name}")
+    return dict(sorted(found.items()))

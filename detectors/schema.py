@@ -1,0 +1,46 @@
+"""The columns of the frames that go into and come out of a detector.
+
+WINDOW is what a detector reads. Rows belong to one *series* (one tag of one attempt of one run),
+are sorted by ``index`` inside it, and hold the judged signal in ``value``. Beside it stand one
+column for every signal that the detector declared in ``needs`` (never null) and ``uses`` (null where
+the run has not logged it yet). A detector with coarse history also finds the three list columns.
+
+FINDINGS is what it returns: one row for every row it judged, clean ones included, because a clean
+verdict is what resolves an incident. All further columns are evidence.
+"""
+
+import polars as pl
+
+SERIES = "series"
+INDEX = "index"
+STEP = "step"
+NEW = "new"
+VALUE = "value"
+SIGNAL = "signal"
+SEVERITY = "severity"
+VARIANT = "variant"
+ONSET = "onset_step"
+
+WINDOW: dict[str, pl.DataType] = {
+    SERIES: pl.UInt32(),  # which series; verdicts never mix two of them
+    SIGNAL: pl.String(),  # which of the judged signals this series carries
+    INDEX: pl.Int64(),  # position in the series, from 0
+    STEP: pl.Int64(),  # as the framework counts
+    NEW: pl.Boolean(),  # rows to be judged now; the others are history
+    VALUE: pl.Float64(),  # finite
+}
+
+COARSE: dict[str, pl.DataType] = {
+    "coarse_low": pl.List(pl.Float64()),  # smallest value of each bucket of the attempt so far
+    "coarse_mean": pl.List(pl.Float64()),
+    "coarse_high": pl.List(pl.Float64()),
+}
+
+FINDINGS: dict[str, pl.DataType] = {
+    SERIES: pl.UInt32(),
+    INDEX: pl.Int64(),
+    STEP: pl.Int64(),
+    SEVERITY: pl.Int8(),  # detectors.api.Severity; 0 is a clean verdict
+    VARIANT: pl.String(),  # a key of the detector's variants; null where clean
+    ONSET: pl.Int64(),  # first step of the trouble, where the rule knows it; else null
+}

@@ -1,0 +1,1 @@
+"""Watches machine-learning training runs through their metric logs and names what goes wrong."""

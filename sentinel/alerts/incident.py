@@ -1,0 +1,80 @@
+"""An incident: a finding that held, with a life of its own."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from hashlib import blake2b
+from typing import Any, Self
+
+from detectors.api import Maturity, Severity
+
+
+class State(StrEnum):
+    """PENDING is not shown to anybody; LOST means that its log went silent, never that it is over."""
+
+    PENDING = "pending"
+    FIRING = "firing"
+    ESCALATED = "escalated"
+    RESOLVED = "resolved"
+    LOST = "lost"
+
+
+class Event(StrEnum):
+    """What happened to an incident, as the notification says it."""
+
+    FIRING = "firing"
+    ESCALATED = "escalated"
+    REPEAT = "repeat"
+    RESOLVED = "resolved"
+    LOST = "lost"
+    TEST = "test"
+
+
+@dataclass(frozen=True)
+class Incident:
+    """One problem of one run. Times are seconds since the epoch on the log's clock, None if unknown."""
+
+    id: str
+    run: str  # sentinel.sources.base.Run.id
+    stream: str
+    attempt: int
+    detector: str
+    severity: Severity
+    maturity: Maturity
+    signal: str
+    tag: str
+    catalogue: tuple[str, ...]
+    onset_step: int
+    onset_time: float | None
+    fired_step: int
+    fired_time: float | None
+    summary: str
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    state: State = State.FIRING
+    resolved_step: int | None = None
+    last_step: int | None = None  # newest step at which the finding was still there
+    last_time: float | None = None
+    inhibited_by: str | None = None
+
+    @property
+    def open(self) -> bool:
+        """Whether the problem is, as far as the log tells, still there."""
+        return self.state in (State.FIRING, State.ESCALATED, State.LOST)
+
+    def changed(self, **fields: Any) -> Self:
+        """A copy with some fields replaced."""
+        return replace(self, **fields)
+
+
+def incident_id(run: str, stream: str, attempt: int, tag: str, detector: str, index: int) -> str:
+    """The same finding in the same log has the same id, however often and by whom it was read."""
+    key = "\x1f".join((run, stream, str(attempt), tag, detector, str(index)))
+    return blake2b(key.encode(), digest_size=8).hexdigest()
+
+
+@dataclass(frozen=True)
+class Change:
+    """An incident as it is now, and the event that brought it there."""
+
+    event: Event
+    incident: Incident

@@ -1,0 +1,1 @@
+"""Where notifications go: one sink a file. Only `delivery` retries."""

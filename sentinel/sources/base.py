@@ -1,0 +1,91 @@
+"""The contract between a log format and the rest: what a source yields and how it goes on.
+
+A source module defines ``FORMAT`` (its name in reports) and ``find(directory, names)``, which looks
+at the file names of one directory and returns the runs of its format that lie there. A run's
+``Source`` is then polled with the cursor of the last poll.
+
+Rules every source keeps (the conformance suite holds them):
+
+- it reads only what is new and at most about ``limit`` points, in the order of the file;
+- a torn last record means *wait*: it is read again when it is whole;
+- a broken record means *complain, skip, go on*;
+- a file that shrank or was replaced means *start this file again* (``Chunk.restarted``);
+- nothing is written, executed or unpickled.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Cursor = Mapping[str, Any]
+"""Where a source stopped; JSON-able, opaque to everybody else, ``{}`` at the start."""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Consecutive points of one stream.
+
+    A *stream* is one writer's sequence of points (a process that appends to a file or a chain of
+    files); order and steps mean something within a stream and nothing across streams.
+    The arrays have one entry a point.
+    """
+
+    stream: str
+    tags: Sequence[str]
+    tag: NDArray[np.uint32]  # index into tags
+    step: NDArray[np.int64]
+    time: NDArray[np.float64]  # seconds since the epoch; NaN where the log has no time
+    value: NDArray[np.float64]  # NaN and infinities as logged
+    restarted: bool = False  # the file was replaced: what came before belongs to an older attempt
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """Something in a log that could not be read, for a person: file, place, what and the mend."""
+
+    path: Path
+    place: str  # "byte 1234", "line 17"; empty for the whole file
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.path}{f' at {self.place}' if self.place else ''}: {self.problem}"
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one poll yielded. ``more`` says that the limit ended it, not the log's end."""
+
+    cursor: Cursor
+    chunks: Sequence[Chunk] = ()
+    complaints: Sequence[Complaint] = ()
+    more: bool = False
+    config: Mapping[str, Any] = field(default_factory=dict)  # run settings found in this poll
+
+
+class Source(Protocol):
+    """Reads one run."""
+
+    def poll(self, cursor: Cursor, limit: int) -> Batch:
+        """What was appended since ``cursor``; an empty batch with the same cursor if nothing was.
+
+        Never raises for what a log contains; an unreadable file becomes a complaint, said once.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that was found: ``path`` is its directory or file, unique together with ``format``."""
+
+    path: Path
+    format: str
+    source: Source
+
+    @property
+    def id(self) -> str:
+        """Stable over restarts of sentinel and the same for watch and replay."""
+        return f"{self.format}:{self.path}"
