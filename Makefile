@@ -1,0 +1,41 @@
+# Needs python3 (3.11 or newer, with venv) and a package index; everything lands in .venv.
+PYTHON ?= python3
+PIP := .venv/bin/python -m pip --quiet --disable-pip-version-check --no-input
+LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 \
+	--generate-hashes --no-header --no-annotate --no-emit-index-url --quiet
+
+.PHONY: demo test bench lint lock docs clean
+
+demo: .venv/runtime  ## replay shipped logs and show the report
+	.venv/bin/sentinel replay sample_logs
+
+test: lint  ## everything that has to pass
+	.venv/bin/python -m pytest
+
+lint: .venv/dev  ## style and types
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+
+bench: .venv/dev  ## speed and memory beside other readers
+	.venv/bin/python -m tests.benchmarks
+
+docs: .venv/runtime  ## rewrite the generated parts of the README
+	.venv/bin/python -m sentinel.report.tables README.md
+
+lock:  ## pin the newest versions that fit pyproject.toml (needs uv)
+	$(LOCK) --upgrade --group build --output-file requirements.txt
+	$(LOCK) --upgrade --group dev --constraint requirements.txt --output-file requirements-dev.txt
+
+clean:  ## remove everything that make made
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+.venv/runtime: requirements.txt pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(PIP) install --require-hashes --requirement requirements.txt
+	$(PIP) install --no-build-isolation --no-deps --editable .
+	touch $@
+
+.venv/dev: requirements-dev.txt .venv/runtime
+	$(PIP) install --require-hashes --requirement requirements-dev.txt
+	touch $@
