@@ -1,0 +1,44 @@
+"""Text that comes from a run, made fit to show to a person.
+
+Run names, tags and configuration are written by whatever trained the model. They may hold terminal
+escape sequences, characters that reverse the reading direction, line breaks that fake further
+output, or half a megabyte of anything. Whatever shows such text passes it through ``clean_text``.
+"""
+
+import re
+import unicodedata
+
+# A control sequence introducer with its parameters, an operating system command up to its
+# terminator, or any other two-character escape; both the 7-bit and the 8-bit forms.
+_ESCAPE_SEQUENCE = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"
+    r"|\x1b[ -/]*[0-~]"
+)
+_UNSEEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}  # controls, formats (bidi), surrogates, private, separators
+
+
+def clean_text(text: str, limit: int = 300) -> str:
+    """One line of at most ``limit`` visible characters; what was cut off is marked with an ellipsis.
+
+    Escape sequences vanish, every other character that has no shape of its own becomes a space, and
+    runs of white space become one space.
+    """
+    # Invisible characters may outnumber the visible ones; beyond this share nobody needs the rest.
+    visible = _ESCAPE_SEQUENCE.sub("", text[: 8 * limit])
+    shaped = "".join(" " if unicodedata.category(c) in _UNSEEN else c for c in visible)
+    line = " ".join(shaped.split())
+    cut = len(line) > limit or len(text) > 8 * limit
+    return line[: limit - 1] + "…" if cut else line
+
+
+def duration_text(seconds: float) -> str:
+    """A length of time in its two largest units: "40 s", "12 min 5 s", "3 h 20 min", "2 d 4 h"."""
+    whole = max(0, round(seconds))
+    parts = []
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
+        count, whole = divmod(whole, size)
+        if count or parts:
+            parts.append((count, unit))
+    shown = " ".join(f"{count} {unit}" for count, unit in parts[:2] if count)
+    return shown or "0 s"
