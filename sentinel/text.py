@@ -35,7 +35,7 @@ def clean_text(text: str, limit: int = 300) -> str:
 def duration_text(seconds: float) -> str:
     """A length of time in its two largest units: "40 s", "12 min 5 s", "3 h 20 min", "2 d 4 h"."""
     whole = max(0, round(seconds))
-    parts = []
+    parts: list[tuple[int, str]] = []
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
         count, whole = divmod(whole, size)
         if count or parts:
