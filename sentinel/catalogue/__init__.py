@@ -1,0 +1,41 @@
+"""The catalogue of training failures: one Markdown page an entry, with front matter.
+
+A page is `<id>.md` in this folder. Its front matter has `title`, `fix` (the first thing to try, one
+sentence), `check` (what would tell it from its siblings, one sentence), `siblings` (ids that look alike)
+and `source` (links). Its body has the headings Symptom, Cause, Fix and Telling it apart.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+HEADINGS = ("## Symptom", "## Cause", "## Fix", "## Telling it apart")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One failure: what it is called, what to try first, and its page."""
+
+    id: str
+    title: str
+    fix: str
+    check: str
+    siblings: tuple[str, ...]
+    source: tuple[str, ...]
+    body: str
+
+
+@cache
+def load() -> Mapping[str, Entry]:
+    """Every entry by id. Raises KeyError for a page whose front matter lacks a field."""
+    import frontmatter  # type: ignore[import-untyped]  # noqa: PLC0415  only what shows pages pays for it
+
+    pages = (page for page in files(__name__).iterdir() if page.name.endswith(".md"))
+    entries = {}
+    for page in sorted(pages, key=lambda page: page.name):
+        meta, body = frontmatter.parse(page.read_text(encoding="utf-8"))
+        name = page.name.removesuffix(".md")
+        siblings, source = tuple(meta["siblings"]), tuple(meta["source"])
+        entries[name] = Entry(name, meta["title"], meta["fix"], meta["check"], siblings, source, body.strip())
+    return entries

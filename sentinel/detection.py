@@ -1,0 +1,103 @@
+"""Runs the detectors over newly arrived rows of any number of runs at once, one frame a detector."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from detectors.api import Detector
+from detectors.schema import FINDINGS, INDEX, ONSET, SERIES, SEVERITY, STEP, VARIANT
+from sentinel.alerts.lifecycle import Key, Verdict
+from sentinel.frames.history import Window
+from sentinel.frames.stream import SeriesRows
+from sentinel.frames.windows import frame, is_due
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """New rows of one series of one run."""
+
+    run: str
+    stream: str
+    rows: SeriesRows
+
+    def key(self, detector: Detector) -> Key:
+        """Whose verdicts a detector's are."""
+        return Key(self.run, self.stream, self.rows.attempt.number, self.rows.tag, detector.name)
+
+
+Seen = tuple[Arrived, Window]
+
+
+@dataclass(frozen=True)
+class Detection:
+    """``parameters`` are the user's, by detector; ``failed`` hears of a detector that raised on a run."""
+
+    parameters: Mapping[str, Mapping[str, Any]]
+    failed: Callable[[str, str, Exception], None]
+
+    def verdicts(self, arrived: Sequence[Arrived], awake: set[Key]) -> Iterator[Verdict]:
+        """A verdict for every row judged, but clean ones only for keys that are ``awake``.
+
+        A clean verdict means something only where there was a finding; keys with findings join ``awake``.
+        """
+        for windows in _rounds(arrived):
+            shown: dict[str, tuple[Detector, list[Seen]]] = {}
+            for one, window in windows:
+                for detector in one.rows.view.detectors:
+                    if is_due(detector, window):
+                        shown.setdefault(detector.name, (detector, []))[1].append((one, window))
+            for detector, series in shown.values():
+                yield from self._judge(detector, series, awake)
+
+    def _judge(self, detector: Detector, series: Sequence[Seen], awake: set[Key]) -> Iterator[Verdict]:
+        try:
+            window = frame(detector, [(one.rows.view, window) for one, window in series])
+            found = detector.run(window, self.parameters.get(detector.name))
+        except Exception as error:  # noqa: BLE001  a broken detector must not stop the others
+            if len(series) == 1:
+                self.failed(detector.name, series[0][0].run, error)
+                return
+            for one in series:
+                yield from self._judge(detector, [one], awake)
+            return
+        keys = [one.key(detector) for one, _ in series]
+        awake.update(keys[i] for i in found.filter(pl.col(SEVERITY) > 0)[SERIES].unique())
+        kept = found.filter(pl.Series(np.array([k in awake for k in keys])[found[SERIES].to_numpy()], dtype=pl.Boolean))
+        for row in kept.iter_rows(named=True):
+            yield _verdict(keys[row[SERIES]], series[row[SERIES]], row)
+
+
+def _rounds(arrived: Sequence[Arrived]) -> Iterator[list[Seen]]:
+    """Windows to judge; a series has at most one in a round, and its rounds follow its rows."""
+    histories = [one.rows.attempt.history(one.rows.view, one.rows.tag) for one in arrived]
+    slices = [history.slices(one.rows.rows) for one, history in zip(arrived, histories, strict=True)]
+    while True:
+        windows = []
+        for one, history, left in zip(arrived, histories, slices, strict=True):
+            if (rows := next(left, None)) is not None:
+                windows.append((one, history.push(rows)))
+        if not windows:
+            return
+        yield windows
+
+
+def _verdict(key: Key, seen: Seen, row: Mapping[str, Any]) -> Verdict:
+    arrived, window = seen
+    at = row[INDEX] - window.first
+    time = float(window.rows.time[at])
+    return Verdict(
+        key=key,
+        signal=arrived.rows.view.judged,
+        index=row[INDEX],
+        step=row[STEP],
+        time=None if math.isnan(time) else time,
+        position=int(window.rows.position[at]),
+        severity=row[SEVERITY],
+        variant=row[VARIANT],
+        onset_step=row[ONSET],
+        evidence={name: value for name, value in row.items() if name not in FINDINGS},
+    )

@@ -1,0 +1,182 @@
+"""One attempt of one stream: its points become rows of the views, and rows are remembered.
+
+Whether a row exists, its order and its context are decided by the positions of points in the stream,
+never by how the stream was cut into polls:
+
+- a row of a view with needs is complete at the last of its points; points of a tag that repeat a step
+  count once there;
+- a context value is the last one before the row that belongs to an earlier step (points of the row's
+  own step may not have been written yet when the row is judged).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detectors.signals import Signal
+from sentinel.frames.coarse import Floats
+from sentinel.frames.history import Rows, SeriesHistory, Steps
+from sentinel.frames.views import View
+
+MAX_TAGS_PER_SIGNAL = 16
+"""Further tags that mean the same signal are not judged: they are parts of a whole, not the whole."""
+
+_PARTNER_REACH = 4096
+"""A point waits for its partners while at most this many newer points of its own tag have arrived."""
+
+_NO_STEP = -(2**63)
+
+
+@dataclass(frozen=True)
+class Points:
+    """Finite points of one tag of one attempt, in the order of the stream."""
+
+    tag: str
+    signal: Signal
+    step: Steps
+    time: Floats
+    position: NDArray[np.int64]
+    value: Floats
+
+    def __len__(self) -> int:
+        return len(self.step)
+
+    def take(self, which: Any) -> "Points":
+        """Some of the points, by anything that indexes an array."""
+        return Points(
+            self.tag, self.signal, self.step[which], self.time[which], self.position[which], self.value[which]
+        )
+
+    def after(self, earlier: "Points | None") -> "Points":
+        """These points behind ``earlier`` ones of the same tag, without repeated steps."""
+        both = self if earlier is None else Points(
+            self.tag,
+            self.signal,
+            *(np.concatenate([getattr(earlier, n), getattr(self, n)]) for n in ("step", "time", "position", "value")),
+        )  # fmt: skip
+        return both.take(np.diff(both.step, prepend=both.step[0] - 1) != 0) if len(both) else both
+
+    def dump(self) -> list[Any]:
+        """Everything the constructor needs."""
+        return [self.tag, self.signal, self.step, self.time, self.position, self.value]
+
+    @classmethod
+    def load(cls, state: list[Any]) -> Self:
+        """Undo `dump`."""
+        tag, signal, *arrays = state
+        return cls(tag, Signal(signal), *arrays)
+
+
+@dataclass
+class Attempt:
+    """The histories of one attempt, and what joins need to go on."""
+
+    number: int
+    tags: dict[str, list[str]] = field(default_factory=dict)  # signal -> tags in order of appearance
+    context: dict[str, Points] = field(default_factory=dict)  # signal -> points of its last two steps
+    waiting: dict[str, dict[str, Points]] = field(default_factory=dict)  # view and tag -> tag -> points
+    passed: dict[str, int] = field(default_factory=dict)  # view and tag -> step up to which all is joined
+    series: dict[str, dict[str, SeriesHistory]] = field(default_factory=dict)  # view -> tag -> history
+
+    def rows(self, arrived: Sequence[Points], views: Sequence[View]) -> Iterator[tuple[View, Points, Rows]]:
+        """The rows that newly arrived points complete, in order: view, the judged points, the rows."""
+        arrived = [p for p in sorted(arrived, key=lambda p: int(p.position[0])) if self._admit(p)]
+        fresh = {p.tag: p for p in arrived}
+        context = dict(self.context)
+        for signal in {p.signal for p in arrived}:
+            if (first := fresh.get(self.tags[signal][0])) is not None:
+                context[signal] = first.after(self.context.get(signal))
+        for view in views:
+            for tag in self.tags.get(view.judged, ()):
+                judged, needed = self._complete(view, tag, fresh)
+                if judged is None or not len(judged):
+                    continue
+                used = [_as_of(judged, context.get(s)) for s in view.uses]
+                columns = np.column_stack([judged.value, *needed, *used])
+                yield view, judged, Rows(judged.step, judged.time, judged.position, columns)
+        self.context = {s: p.take(slice(-2, None)) for s, p in context.items()}
+
+    def history(self, view: View, tag: str) -> SeriesHistory:
+        """The history of one series, begun if it is new."""
+        series = self.series.setdefault(view.key, {})
+        if tag not in series:
+            series[tag] = SeriesHistory(view.head_rows, view.recent_rows, 1 + len(view.columns))
+        return series[tag]
+
+    def _admit(self, points: Points) -> bool:
+        tags = self.tags.setdefault(points.signal, [])
+        if points.tag not in tags and len(tags) < MAX_TAGS_PER_SIGNAL:
+            tags.append(points.tag)
+        return points.tag in tags
+
+    def _complete(
+        self, view: View, tag: str, fresh: Mapping[str, Points]
+    ) -> tuple[Points | None, Sequence[Floats]]:
+        """The judged points of ``tag`` whose partners are there, and the partners' values."""
+        if not view.needs:
+            return fresh.get(tag), ()
+        names = [tag, *(self.tags.get(s, [""])[0] for s in view.needs)]
+        if not any(n in fresh for n in names):
+            return None, ()
+        key = f"{view.key} {tag}"
+        waiting = self.waiting.setdefault(key, {})
+        for name in names:
+            if name in fresh:
+                waiting[name] = fresh[name].after(waiting.get(name))
+        if not all(n in waiting for n in names):
+            return None, ()
+        parts = [waiting[n] for n in names]
+        steps = reduce(np.intersect1d, (p.step for p in parts))
+        steps = steps[steps > self.passed.get(key, _NO_STEP)]
+        found = [np.searchsorted(p.step, steps) for p in parts]
+        position = np.max([p.position[i] for p, i in zip(parts, found, strict=True)], axis=0)
+        reached = np.all(
+            [np.searchsorted(p.position, position) - i <= _PARTNER_REACH for p, i in zip(parts, found, strict=True)],
+            axis=0,
+        )
+        order = np.flatnonzero(reached)[np.argsort(position[reached], kind="stable")]
+        judged = replace(parts[0].take(found[0][order]), position=position[order])
+        needed = [p.value[i[order]] for p, i in zip(parts[1:], found[1:], strict=True)]
+        passed = self.passed[key] = min(int(p.step[-1]) for p in parts)  # no partner can come any more
+        for name, part in zip(names, parts, strict=True):
+            keep = max(int(np.searchsorted(part.step, passed)), len(part) - _PARTNER_REACH - 1)
+            waiting[name] = part.take(slice(keep, None))
+        return judged, needed
+
+    def dump(self) -> list[Any]:
+        """Everything `load` needs."""
+        return [
+            self.number,
+            self.tags,
+            {s: p.dump() for s, p in self.context.items()},
+            {k: {t: p.dump() for t, p in w.items()} for k, w in self.waiting.items()},
+            self.passed,
+            {k: {t: h.dump() for t, h in w.items()} for k, w in self.series.items()},
+        ]
+
+    @classmethod
+    def load(cls, state: list[Any]) -> Self:
+        """Undo `dump`."""
+        number, tags, context, waiting, passed, series = state
+        return cls(
+            number,
+            tags,
+            {s: Points.load(p) for s, p in context.items()},
+            {k: {t: Points.load(p) for t, p in w.items()} for k, w in waiting.items()},
+            passed,
+            {k: {t: SeriesHistory.load(h) for t, h in w.items()} for k, w in series.items()},
+        )
+
+
+def _as_of(rows: Points, context: Points | None) -> Floats:
+    """For each row the last context value before it that belongs to an earlier step; NaN without one."""
+    if context is None or not len(context):
+        return np.full(len(rows), np.nan)
+    last = np.searchsorted(context.position, rows.position) - 1
+    last = np.where((last >= 0) & (context.step[last] == rows.step), last - 1, last)
+    known = (last >= 0) & (context.step[last] < rows.step)
+    return np.where(known, context.value[last], np.nan)

@@ -1,0 +1,83 @@
+"""Where one attempt of a stream ends and the next begins.
+
+A training that is resumed writes steps it has written before. Per tag, a step below the last one
+begins a new attempt, for all tags; a step that repeats does not. Tags may count differently
+(optimizer steps, epochs), so steps are only ever compared within a tag.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from sentinel.sources.base import Chunk
+
+MAX_ATTEMPTS = 64
+"""A stream that goes back more often has several writers; its steps order nothing any more."""
+
+_FIRST_LOOK = 4096  # points searched for a step that goes back, doubled while there is none
+
+
+@dataclass
+class Attempts:
+    """The attempts of one stream so far, and each tag's last step in the present one."""
+
+    number: int = 1
+    last_step: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def disordered(self) -> bool:
+        """Whether steps went back so often that nothing more can be judged."""
+        return self.number > MAX_ATTEMPTS
+
+    def split(self, chunk: Chunk) -> Iterator[tuple[int, slice]]:
+        """The attempts within a chunk: number and slice of points. Ends early once disordered."""
+        if chunk.restarted and self.last_step:
+            self._begin()
+        begin, look = 0, _FIRST_LOOK
+        total = len(chunk.step)
+        while begin < total and not self.disordered:
+            end = min(begin + look, total)
+            back = self._first_step_back(chunk, slice(begin, end))
+            if back is None:
+                yield self.number, slice(begin, end)
+                begin, look = end, 2 * look
+                continue
+            if back > begin:
+                yield self.number, slice(begin, back)
+            begin, look = back, _FIRST_LOOK
+            self._begin()
+
+    def _begin(self) -> None:
+        self.number += 1
+        self.last_step = {}
+
+    def _first_step_back(self, chunk: Chunk, part: slice) -> int | None:
+        """Index of the first point in ``part`` whose step goes back; remembers the steps before it."""
+        tag, step = chunk.tag[part], chunk.step[part]
+        order = np.argsort(tag, kind="stable")
+        tag, step = tag[order], step[order]
+        first = np.flatnonzero(np.diff(tag, prepend=-1))  # where each tag's points begin
+        before = np.empty_like(step)
+        before[1:] = step[:-1]
+        names = [chunk.tags[i] for i in tag[first]]
+        before[first] = [min(self.last_step.get(n, s), 2**62) for n, s in zip(names, step[first].tolist(), strict=True)]
+        back = np.flatnonzero(step < before)
+        if len(back):
+            at = int(order[back].min())
+            if at > 0:
+                self._first_step_back(chunk, slice(part.start, part.start + at))
+            return int(part.start) + at
+        last = np.append(first[1:], len(step)) - 1
+        self.last_step.update(zip(names, step[last].tolist(), strict=True))
+        return None
+
+    def dump(self) -> list[Any]:
+        """Everything `load` needs."""
+        return [self.number, self.last_step]
+
+    @classmethod
+    def load(cls, state: list[Any]) -> Self:
+        """Undo `dump`."""
+        return cls(*state)

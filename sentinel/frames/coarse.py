@@ -1,0 +1,87 @@
+"""A whole attempt in a bounded number of buckets.
+
+Buckets are as wide as they must be for `MAX_BUCKETS` of them to cover the series: 1, 2, 4, ... rows.
+Where they begin depends on the row's index alone, and sums are added row by row, so the buckets of a
+series are the same however its rows arrived.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAX_BUCKETS = 64
+FIRST_CHECKPOINT = 256
+
+Floats = NDArray[np.float64]
+
+
+def next_checkpoint(rows: int) -> int:
+    """The first row count above ``rows`` at which detectors get a fresh coarse view.
+
+    256, then four per doubling: 320, 384, 448, 512, 640, ... so the view is never older than a fifth
+    of the series.
+    """
+    if rows < FIRST_CHECKPOINT:
+        return FIRST_CHECKPOINT
+    quarter = 1 << (rows.bit_length() - 3)
+    return (rows // quarter + 1) * quarter
+
+
+@dataclass
+class Coarse:
+    """Smallest value, mean and largest value of each bucket; ``width`` rows in each but the last."""
+
+    rows: int = 0
+    width: int = 1
+    low: Floats = field(default_factory=lambda: np.full(MAX_BUCKETS, np.inf))
+    high: Floats = field(default_factory=lambda: np.full(MAX_BUCKETS, -np.inf))
+    total: Floats = field(default_factory=lambda: np.zeros(MAX_BUCKETS))
+
+    def push(self, values: Floats) -> None:
+        """Add rows at the end of the series."""
+        while len(values):
+            room = MAX_BUCKETS * self.width - self.rows
+            if room == 0:
+                self._widen()
+                continue
+            part, values = values[:room], values[room:]
+            bucket = (self.rows + np.arange(len(part))) // self.width
+            np.minimum.at(self.low, bucket, part)
+            np.maximum.at(self.high, bucket, part)
+            np.add.at(self.total, bucket, part)  # one by one: the order of additions is the log's
+            self.rows += len(part)
+
+    def _widen(self) -> None:
+        half = MAX_BUCKETS // 2
+        for name, merge, blank in (("low", np.minimum, np.inf), ("high", np.maximum, -np.inf), ("total", np.add, 0)):
+            old = getattr(self, name)
+            setattr(self, name, np.concatenate([merge(old[::2], old[1::2]), np.full(half, blank)]))
+        self.width *= 2
+
+    @property
+    def buckets(self) -> int:
+        """How many buckets hold at least one row."""
+        return -(-self.rows // self.width)
+
+    def view(self) -> dict[str, Floats]:
+        """The coarse columns of a WINDOW frame, one array each."""
+        used = self.buckets
+        counts = np.full(used, self.width, dtype=float)
+        if used:
+            counts[-1] = self.rows - (used - 1) * self.width
+        return {
+            "coarse_low": self.low[:used].copy(),
+            "coarse_mean": self.total[:used] / counts,
+            "coarse_high": self.high[:used].copy(),
+        }
+
+    def dump(self) -> list[Any]:
+        """Everything `load` needs."""
+        return [self.rows, self.width, self.low, self.high, self.total]
+
+    @classmethod
+    def load(cls, state: list[Any]) -> Self:
+        """Undo `dump`."""
+        return cls(*state)

@@ -1,0 +1,113 @@
+"""What is remembered of one series: its first rows, its last rows and a coarse whole, all bounded.
+
+A *series* is one tag of one attempt of one stream, seen through one *view*: the signals that must be
+logged at the same step for a row to count. Rows are a signal's finite points, numbered from 0.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sentinel.frames.coarse import Coarse, Floats, next_checkpoint
+
+Steps = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Consecutive rows. ``columns`` has one column for the judged value and one for each context signal."""
+
+    step: Steps
+    time: Floats
+    position: NDArray[np.int64]  # ordinal, in the stream, of the point that completed the row
+    columns: Floats  # rows x columns; NaN where a context signal is not known yet
+
+    def __len__(self) -> int:
+        return len(self.step)
+
+    def __getitem__(self, part: slice) -> "Rows":
+        return Rows(self.step[part], self.time[part], self.position[part], self.columns[part])
+
+
+class Kept(NamedTuple):
+    """Rows held for later windows: ``start`` is the index of the first one."""
+
+    start: int
+    step: Steps
+    columns: Floats
+
+
+@dataclass(frozen=True)
+class Window:
+    """One series as a detector may see it: rows to judge, and what precedes them."""
+
+    first: int  # index of the first row to judge
+    rows: Rows
+    head: Kept
+    recent: Kept
+    coarse: dict[str, Floats]
+
+
+@dataclass
+class SeriesHistory:
+    """Bounded memory of one series; ``head_rows`` and ``recent_rows`` are what its detectors declare."""
+
+    head_rows: int
+    recent_rows: int
+    width: int  # number of columns
+    count: int = 0
+    head: Kept = field(init=False)
+    recent: Kept = field(init=False)
+    coarse: Coarse = field(default_factory=Coarse)
+    checkpoint: dict[str, Floats] = field(default_factory=lambda: Coarse().view())
+
+    def __post_init__(self) -> None:
+        blank = Kept(0, np.empty(0, np.int64), np.empty((0, self.width)))
+        self.head = self.recent = blank
+
+    def slices(self, rows: Rows) -> Iterator[Rows]:
+        """``rows`` cut where the coarse view changes, so that a window never spans two of them."""
+        index = self.count
+        while len(rows):
+            cut = next_checkpoint(index) - index
+            yield rows[:cut]
+            index, rows = index + cut, rows[cut:]
+
+    def push(self, rows: Rows) -> Window:
+        """Remember one of `slices`, and give the window in which its rows are judged."""
+        window = Window(self.count, rows, self.head, self.recent, self.checkpoint)
+        room = self.head_rows - len(self.head.step)
+        if room > 0:
+            self.head = Kept(
+                0,
+                np.concatenate([self.head.step, rows.step[:room]]),
+                np.concatenate([self.head.columns, rows.columns[:room]]),
+            )
+        step = np.concatenate([self.recent.step, rows.step])
+        columns = np.concatenate([self.recent.columns, rows.columns])
+        drop = max(0, len(step) - self.recent_rows)
+        self.recent = Kept(self.recent.start + drop, step[drop:].copy(), columns[drop:].copy())
+        self.coarse.push(rows.columns[:, 0])
+        before, self.count = self.count, self.count + len(rows)
+        if self.count == next_checkpoint(before):
+            self.checkpoint = self.coarse.view()
+        return window
+
+    def dump(self) -> list[Any]:
+        """Everything `load` needs."""
+        return [
+            self.head_rows, self.recent_rows, self.width, self.count,
+            list(self.head), list(self.recent), self.coarse.dump(), self.checkpoint,
+        ]  # fmt: skip
+
+    @classmethod
+    def load(cls, state: list[Any]) -> Self:
+        """Undo `dump`."""
+        head_rows, recent_rows, width, count, head, recent, coarse, checkpoint = state
+        series = cls(head_rows, recent_rows, width, count)
+        series.head, series.recent = Kept(*head), Kept(*recent)
+        series.coarse, series.checkpoint = Coarse.load(coarse), checkpoint
+        return series

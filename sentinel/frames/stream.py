@@ -1,0 +1,130 @@
+"""One stream, from chunks as logged to rows that detectors can judge.
+
+The framework is recognised once, from the stream's first points; until there are enough of them they
+wait. That, too, is decided by the positions of points, so it does not depend on polls.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+
+from sentinel.frames.attempt import Attempt, Points
+from sentinel.frames.attempts import Attempts
+from sentinel.frames.history import Rows
+from sentinel.frames.naming import Meaning, Naming, Profile, profile_named, recognise
+from sentinel.frames.views import View
+from sentinel.sources.base import Chunk
+
+_PROLOGUE_BLOCKS = 3  # a framework is recognised by the tags of this many steps,
+_PROLOGUE_POINTS = 16  # of at least this many points
+_PROLOGUE_MOST = 500  # and of no more than these
+
+_POINT_FIELDS = ("tag", "step", "time", "value")
+
+
+@dataclass(frozen=True)
+class SeriesRows:
+    """New rows of one series and the view through which they are to be judged."""
+
+    view: View
+    attempt: Attempt
+    tag: str
+    rows: Rows
+
+
+@dataclass
+class Stream:
+    """State of one stream. ``format`` is the source's, which some names depend on."""
+
+    name: str
+    format: str
+    naming: Naming
+    views: Sequence[View]
+    position: int = 0  # of the next point
+    prologue: Chunk | None = None
+    named: bool = False
+    profile: Profile | None = None
+    attempts: Attempts = field(default_factory=Attempts)
+    attempt: Attempt = field(default_factory=lambda: Attempt(1))
+    meanings: dict[str, Meaning | None] = field(default_factory=dict)
+
+    def extend(self, chunk: Chunk) -> Iterator[SeriesRows]:
+        """The rows that the chunk completes, attempt after attempt."""
+        if not self.named:
+            chunk = self.prologue = _joined(self.prologue, chunk)
+            end = _prologue_end(chunk)
+            if end is None:
+                return
+            self.profile = recognise({chunk.tags[i] for i in np.unique(chunk.tag[:end])}, self.format)
+            self.named, self.prologue = True, None
+        for tag in chunk.tags:
+            if tag not in self.meanings:
+                self.meanings[tag] = self.naming.meaning(self.profile, tag)
+        for number, part in self.attempts.split(chunk):
+            if number != self.attempt.number:
+                self.attempt = Attempt(number)
+            for view, points, rows in self.attempt.rows(self._points(chunk, part), self.views):
+                yield SeriesRows(view, self.attempt, points.tag, rows)
+        self.position += len(chunk.step)
+
+    def explained(self) -> tuple[Profile | None, dict[str, Meaning | None]]:
+        """Framework and meaning of every tag; preliminary while the stream is too short to be named."""
+        if self.named or self.prologue is None:
+            return self.profile, self.meanings
+        profile = recognise(set(self.prologue.tags), self.format)
+        return profile, {t: self.naming.meaning(profile, t) for t in self.prologue.tags}
+
+    def _points(self, chunk: Chunk, part: slice) -> list[Points]:
+        """The finite points of tags that mean something, by tag, in the signal's unit and sign."""
+        meanings = [self.meanings[t] for t in chunk.tags]
+        judged = np.array([m is not None for m in meanings], dtype=bool)
+        at = np.arange(part.start, part.stop)
+        at = at[judged[chunk.tag[at]] & np.isfinite(chunk.value[at])]
+        at = at[np.argsort(chunk.tag[at], kind="stable")]
+        arrived = []
+        for one in np.split(at, np.flatnonzero(np.diff(chunk.tag[at])) + 1):
+            if len(one) and (meaning := meanings[chunk.tag[one[0]]]) is not None:
+                tag, value = chunk.tags[chunk.tag[one[0]]], chunk.value[one] * meaning.factor
+                position = self.position + one
+                arrived.append(Points(tag, meaning.signal, chunk.step[one], chunk.time[one], position, value))
+        return arrived
+
+    def dump(self) -> list[Any]:
+        """Everything `load` needs."""
+        waiting = self.prologue and [list(self.prologue.tags), *(getattr(self.prologue, n) for n in _POINT_FIELDS)]
+        profile = self.profile.name if self.profile else None
+        return [self.position, waiting, self.named, profile, self.attempts.dump(), self.attempt.dump(), list(self.meanings)]
+
+    @classmethod
+    def load(cls, name: str, format: str, naming: Naming, views: Sequence[View], state: list[Any]) -> Self:  # noqa: A002
+        """Undo `dump`."""
+        position, waiting, named, profile, attempts, attempt, tags = state
+        prologue = Chunk(name, *waiting) if waiting else None
+        known = profile_named(profile) if profile else None
+        meanings = {t: naming.meaning(known, t) for t in tags}
+        return cls(
+            name, format, naming, views, position, prologue, named, known,
+            Attempts.load(attempts), Attempt.load(attempt), meanings,
+        )  # fmt: skip
+
+
+def _joined(earlier: Chunk | None, later: Chunk) -> Chunk:
+    if earlier is None or later.restarted:
+        return replace(later, restarted=False)
+    tags = list(dict.fromkeys([*earlier.tags, *later.tags]))
+    code = {t: i for i, t in enumerate(tags)}
+    codes = np.array([code[t] for t in later.tags], dtype=np.uint32)
+    tag = np.concatenate([earlier.tag, codes[later.tag]])
+    rest = (np.concatenate([getattr(earlier, n), getattr(later, n)]) for n in _POINT_FIELDS[1:])
+    return Chunk(earlier.stream, tags, tag, *rest)
+
+
+def _prologue_end(chunk: Chunk) -> int | None:
+    """How many points make up the prologue; None while there are too few."""
+    block = np.cumsum(np.diff(chunk.step, prepend=chunk.step[:1]) != 0)
+    enough = (block >= _PROLOGUE_BLOCKS) & (np.arange(len(block)) >= _PROLOGUE_POINTS)
+    if enough.any():
+        return min(int(np.argmax(enough)), _PROLOGUE_MOST)
+    return _PROLOGUE_MOST if len(block) > _PROLOGUE_MOST else None

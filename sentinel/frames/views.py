@@ -1,0 +1,53 @@
+"""Which signals must stand side by side for which detectors.
+
+Detectors that judge the same signal and need the same others at the same step share a view, and so
+one history.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from detectors.api import Detector
+from detectors.signals import Signal
+
+
+@dataclass(frozen=True)
+class View:
+    """``columns`` are the context signals beside the judged one: needed first, then used."""
+
+    judged: Signal
+    needs: tuple[Signal, ...]
+    uses: tuple[Signal, ...]
+    detectors: tuple[Detector, ...]
+
+    @property
+    def key(self) -> str:
+        """Unique among the views of one set of detectors."""
+        return "+".join((self.judged, *self.needs))
+
+    @property
+    def columns(self) -> tuple[Signal, ...]:
+        """Context signals in column order; column 0 of the rows is the judged value itself."""
+        return self.needs + self.uses
+
+    @property
+    def head_rows(self) -> int:
+        """The longest head that one of the detectors declares."""
+        return max(d.history.head for d in self.detectors)
+
+    @property
+    def recent_rows(self) -> int:
+        """The longest recent history that one of the detectors declares."""
+        return max(d.history.recent for d in self.detectors)
+
+
+def views(detectors: Iterable[Detector]) -> tuple[View, ...]:
+    """The views that these detectors look through."""
+    shared: dict[tuple[Signal, tuple[Signal, ...]], list[Detector]] = {}
+    for detector in detectors:
+        for judged in detector.judges:
+            shared.setdefault((judged, detector.needs), []).append(detector)
+    return tuple(
+        View(judged, needs, tuple(dict.fromkeys(s for d in them for s in d.uses if s not in needs)), tuple(them))
+        for (judged, needs), them in shared.items()
+    )
