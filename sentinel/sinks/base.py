@@ -1,10 +1,19 @@
-"""The contract of a sink: send one notification, or say whether trying again can help."""
+"""The contract of a sink: send one notification, or say whether trying again can help.
 
+A sink module defines one ``SinkConfig`` whose ``type`` is a ``Literal`` with its name in the
+configuration; ``discovery`` finds it there.
+"""
+
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
+from pydantic import Field
+
+from detectors.api import Maturity, Severity
 from sentinel.alerts.incident import Event, Incident
+from sentinel.settings import Table
 
 
 @dataclass(frozen=True)
@@ -37,10 +46,33 @@ class Permanent(SinkError):
 
 
 class Sink(Protocol):
-    """``name`` is the sink's name in the configuration and in `sentinel status`."""
+    """Where notifications go."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """Its name in the configuration and in `sentinel status`."""
+        ...
 
     def send(self, notification: Notification, now: float) -> None:
         """Deliver, or raise Transient or Permanent. Never retries, never waits longer than its timeout."""
         ...
+
+
+class SinkConfig(Table, ABC):
+    """What every ``[[sinks]]`` table may hold."""
+
+    type: str
+    name: str = Field("", description="its name in `sentinel status`; default: its type, then type-2, ...")
+    min_severity: Literal["info", "warning", "critical"] = Field(
+        "warning", description="incidents below this severity are not sent here"
+    )
+    include_preview: bool = Field(False, description="whether incidents of preview detectors are sent here")
+
+    def wants(self, severity: Severity, maturity: Maturity) -> bool:
+        """Whether incidents of this kind are sent here at all."""
+        enough = severity >= Severity[self.min_severity.upper()]
+        return enough and (maturity is Maturity.STABLE or self.include_preview)
+
+    @abstractmethod
+    def open(self) -> Sink:
+        """The sink itself. Raises ConfigError where a secret that it needs is not there."""

@@ -1,0 +1,42 @@
+"""Finds every type of sink in this package; a new file needs no registration."""
+
+import importlib
+import pkgutil
+from collections.abc import Sequence
+from functools import cache
+from typing import Literal, get_args, get_origin
+
+from sentinel import sinks
+from sentinel.sinks.base import SinkConfig
+
+
+@cache
+def sink_types() -> dict[str, type[SinkConfig]]:
+    """Every sink's configuration by its ``type``, in alphabetical order."""
+    found: dict[str, type[SinkConfig]] = {}
+    for module in pkgutil.iter_modules(sinks.__path__, f"{sinks.__name__}."):
+        for thing in vars(importlib.import_module(module.name)).values():
+            if isinstance(thing, type) and issubclass(thing, SinkConfig):
+                kind = thing.model_fields["type"].annotation
+                if get_origin(kind) is Literal:
+                    found[get_args(kind)[0]] = thing
+    return dict(sorted(found.items()))
+
+
+def named(configs: Sequence[SinkConfig]) -> list[SinkConfig]:
+    """The same sinks, each with a name of its own: its type where none is given, then type-2, type-3.
+
+    Raises ValueError where two sinks were given the same name.
+    """
+    taken = [config.name for config in configs if config.name]
+    if twice := sorted({name for name in taken if taken.count(name) > 1}):
+        raise ValueError(f"two sinks are called {twice[0]}; give each a name of its own")
+    done = []
+    for config in configs:
+        name, number = config.name or config.type, 1
+        while not config.name and name in taken:
+            number += 1
+            name = f"{config.type}-{number}"
+        taken.append(name)
+        done.append(config.model_copy(update={"name": name}))
+    return done

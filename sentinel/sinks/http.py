@@ -1,0 +1,139 @@
+"""One POST, and the one policy about its outcome that all HTTP sinks share.
+
+Delivered is a 2xx status. 408, 425, 429 and 5xx may pass, as may everything that goes wrong before
+there is a status: names, connections, TLS, timeouts. Every other status will be the same next time,
+a redirect included: following it would carry the address's token and the body somewhere else.
+"""
+
+import asyncio
+import contextlib
+import logging
+import math
+import socket
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from functools import cache
+from typing import TYPE_CHECKING
+
+from pydantic import SecretStr
+
+from sentinel.sinks.base import Permanent, Transient
+
+if TYPE_CHECKING:
+    import httpx
+
+_TEXT_BYTES = 4096
+_PASSING = frozenset({408, 425, 429})
+
+# At its usual level this logger writes the address of every request.
+logging.getLogger("httpx").setLevel(logging.WARNING)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the receiver said: the status, the beginning of the body, when to come back if it asked."""
+
+    status: int
+    text: str
+    retry_after_seconds: float | None
+
+
+def post(
+    url: SecretStr, body: bytes, headers: Mapping[str, str], timeout_seconds: float, now: float
+) -> Answer:
+    """Post JSON and wait for the answer, ``timeout_seconds`` at most over all of it.
+
+    Raises Transient where no answer came. What it raises has no cause and no context, because those
+    of the library hold the request.
+    """
+    outcome = asyncio.run(_attempt(url, body, headers, timeout_seconds, now))
+    if isinstance(outcome, str):
+        raise Transient(outcome)
+    return outcome
+
+
+def check(answer: Answer) -> None:
+    """Raise Transient or Permanent unless the answer says that the notification arrived."""
+    if 200 <= answer.status < 300:
+        return
+    if answer.status in _PASSING or answer.status >= 500:
+        raise Transient(f"the receiver answered {answer.status}", answer.retry_after_seconds)
+    if 300 <= answer.status < 400:
+        raise Permanent(f"the receiver answered {answer.status}, a redirect: configure the final address")
+    raise Permanent(f"the receiver answered {answer.status}")
+
+
+async def _attempt(
+    url: SecretStr, body: bytes, headers: Mapping[str, str], timeout_seconds: float, now: float
+) -> Answer | str:
+    import httpx
+
+    # httpx's own timeouts are for each read; a receiver that drips would never exceed them.
+    deadline = asyncio.get_running_loop().time() + timeout_seconds
+    try:
+        async with httpx.AsyncClient(verify=_trust(), timeout=timeout_seconds) as client:
+            request = client.build_request(
+                "POST",
+                url.get_secret_value(),
+                content=body,
+                headers={"Content-Type": "application/json", "Accept-Encoding": "identity", **headers},
+            )
+            async with asyncio.timeout_at(deadline):
+                response = await client.send(request, stream=True)
+            text = await _beginning(response, deadline)
+    except TimeoutError:
+        return f"no answer within {timeout_seconds:g} s"
+    except (httpx.HTTPError, OSError) as error:
+        return _reason(error)
+    retry_after = _retry_after(response.headers.get("Retry-After", ""), now)
+    return Answer(response.status_code, text.decode("utf-8", "replace"), retry_after)
+
+
+async def _beginning(response: "httpx.Response", deadline: float) -> bytes:
+    import httpx
+
+    text = b""
+    # The status has decided already: a body that breaks off must not make us send once more.
+    with contextlib.suppress(httpx.HTTPError, TimeoutError):
+        async with asyncio.timeout_at(deadline):
+            async for part in response.aiter_raw():
+                text += part
+                if len(text) >= _TEXT_BYTES:
+                    break
+    return text[:_TEXT_BYTES]
+
+
+@cache
+def _trust() -> ssl.SSLContext:
+    import httpx
+
+    return httpx.create_ssl_context()
+
+
+def _reason(error: BaseException) -> str:
+    """Why there was no answer, in words of our own: the library's own name hosts and proxies."""
+    import httpx
+
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLError):
+            return f"no TLS connection ({cause.reason or 'handshake failed'})"
+        if isinstance(cause, socket.gaierror):
+            return "the receiver's host name could not be resolved"
+        if isinstance(cause, ConnectionRefusedError):
+            return "the receiver refused the connection"
+        cause = cause.__cause__ or cause.__context__
+    if isinstance(error, httpx.ConnectError):
+        return "the receiver could not be reached"
+    return "the connection broke off before there was an answer"
+
+
+def _retry_after(value: str, now: float) -> float | None:
+    """Seconds from now, from either form of the header; None where there is none that makes sense."""
+    try:
+        seconds = float(value) if value.strip().isdigit() else parsedate_to_datetime(value).timestamp() - now
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None

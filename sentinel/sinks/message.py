@@ -1,0 +1,94 @@
+"""What a person reads in a notification, as plain text; each sink only lays it out.
+
+All of it has passed ``clean_text``.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sentinel.alerts.incident import Event, Incident
+from sentinel.sinks.base import Notification
+from sentinel.text import clean_text, duration_text
+
+_TITLES = {
+    Event.FIRING: "{severity}: {detector}",
+    Event.ESCALATED: "{severity}, got worse: {detector}",
+    Event.REPEAT: "{severity}, still there: {detector}",
+    Event.RESOLVED: "Resolved: {detector}",
+    Event.LOST: "Log went silent with {detector} open",
+    Event.TEST: "Test of this sink: {detector}",
+}
+_MOST_EVIDENCE = 10
+_MOST_CAUSES = 5
+_MOST_OTHERS = 5
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A catalogue entry that may be behind the incident; likelier ones come first."""
+
+    id: str
+    title: str
+    fix: str
+    check: str
+
+
+@dataclass(frozen=True)
+class Message:
+    """The parts of a notification in reading order. Empty parts are not shown."""
+
+    title: str
+    run: str
+    summary: str
+    since: str  # onset and how long
+    cost: str
+    evidence: Sequence[tuple[str, str]]
+    causes: Sequence[Cause]
+    also_open: Sequence[str]
+
+
+def message(notification: Notification) -> Message:
+    """The words for a notification. A resolved incident needs no evidence and no causes any more."""
+    incident = notification.incident
+    over = notification.event is Event.RESOLVED
+    titled = _TITLES[notification.event].format(
+        severity=incident.severity.name.capitalize(), detector=incident.detector
+    )
+    return Message(
+        title=clean_text(titled, 100),
+        run=clean_text(str(notification.run.get("run", incident.run))),
+        summary=clean_text(incident.summary, 1000) or clean_text(titled),
+        since=_since(incident),
+        cost=clean_text(notification.cost),
+        evidence=[] if over else _evidence(incident),
+        causes=[] if over else _causes(notification),
+        also_open=[clean_text(summary) for summary in notification.also_open[:_MOST_OTHERS]],
+    )
+
+
+def _since(incident: Incident) -> str:
+    over = incident.resolved_step is not None
+    last = incident.resolved_step if over else incident.last_step
+    began = f"since step {incident.onset_step}" if not over else f"from step {incident.onset_step}"
+    if last is None or last <= incident.onset_step:
+        return began
+    steps = f"{began} to {last}, {last - incident.onset_step} steps"
+    if incident.onset_time is None or incident.last_time is None:
+        return steps
+    return f"{steps} or {duration_text(incident.last_time - incident.onset_time)}"
+
+
+def _evidence(incident: Incident) -> list[tuple[str, str]]:
+    rows = list(incident.evidence.items())[:_MOST_EVIDENCE]
+    return [(clean_text(name.replace("_", " "), 60), clean_text(_number(value), 100)) for name, value in rows]
+
+
+def _number(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _causes(notification: Notification) -> list[Cause]:
+    return [
+        Cause(*(clean_text(entry.get(field, ""), 400) for field in ("id", "title", "fix", "check")))
+        for entry in notification.catalogue[:_MOST_CAUSES]
+    ]

@@ -1,0 +1,68 @@
+"""Where a sink's address and signing secret come from: the environment, a file, or the table itself."""
+
+import os
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field, SecretStr, model_validator
+
+from sentinel.errors import ConfigError
+from sentinel.settings import LocalPath
+from sentinel.sinks.base import SinkConfig
+
+
+class HttpSinkConfig(SinkConfig):
+    """A sink with an address. Chat services put their token into it, so it is a secret like any other."""
+
+    url: SecretStr | None = Field(None, description="address to post to")
+    url_env: str | None = Field(None, description="environment variable that holds the address")
+    url_file: LocalPath | None = Field(None, description="file that holds the address")
+    timeout_seconds: float = Field(10.0, gt=0, le=60, description="longest wait for the receiver's answer")
+
+    @model_validator(mode="after")
+    def _exactly_one_address(self) -> Self:
+        if sum(source is not None for source in (self.url, self.url_env, self.url_file)) != 1:
+            raise ValueError("give exactly one of url, url_env and url_file")
+        if self.url is not None:
+            _checked_address(self.url, "url")
+        return self
+
+    def address(self) -> SecretStr:
+        """The address to post to. Raises ConfigError where there is none or it is not an HTTP address."""
+        found = self.url or read_secret(self.url_env, self.url_file)
+        try:
+            return _checked_address(found, str(self.url_env or self.url_file or "url"))
+        except ValueError as error:
+            raise ConfigError([str(error)]) from None
+
+
+def read_secret(env: str | None, file: Path | None) -> SecretStr:
+    """The secret in an environment variable, else in a file, without surrounding white space.
+
+    Raises ConfigError, naming the variable or the file, where there is nothing to read.
+    """
+    if env is not None:
+        text, place = os.environ.get(env, ""), f"environment variable {env}"
+    else:
+        place = str(file)
+        try:
+            text = Path(place).read_text(encoding="utf-8")
+        except OSError as error:
+            raise ConfigError([f"{place}: {error.strerror}"]) from None
+        except UnicodeDecodeError:
+            raise ConfigError([f"{place}: not UTF-8"]) from None
+    if not text.strip():
+        raise ConfigError([f"{place} is empty or not set"])
+    return SecretStr(text.strip())
+
+
+def _checked_address(address: SecretStr, place: str) -> SecretStr:
+    import httpx
+
+    try:
+        url = httpx.URL(address.get_secret_value())
+    except (httpx.InvalidURL, UnicodeError):
+        url = httpx.URL("")
+    if url.scheme not in ("http", "https") or not url.host:
+        raise ValueError(f"{place} does not hold an address that begins with https:// or http://")
+    return address

@@ -1,0 +1,120 @@
+"""Notifications as Block Kit messages to a Slack incoming webhook.
+
+The blocks come from slack_sdk; the post is our own, because slack_sdk's webhook client tries again
+by itself, follows redirects and logs the address.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, Literal
+
+from pydantic import Field, SecretStr
+
+from sentinel.sinks import http
+from sentinel.sinks.base import Notification, Permanent
+from sentinel.sinks.message import Message, message
+from sentinel.sinks.secrets import HttpSinkConfig
+
+# Slack's limits: https://docs.slack.dev/reference/block-kit/blocks
+_HEADER, _FIELD, _TEXT = 150, 2000, 3000
+
+_REFUSALS = {
+    "action_prohibited": "an administrator has restricted posting",
+    "channel_is_archived": "the channel is archived; make a webhook for another one",
+    "channel_not_found": "the channel does not exist any more; make a new webhook",
+    "invalid_token": "the address is not valid any more; make a new webhook",
+    "no_active_hooks": "the webhook is disabled; enable it or make a new one",
+    "no_service": "the webhook was removed or disabled; make a new one",
+    "no_service_id": "the address is incomplete; copy it again",
+    "no_team": "the workspace does not exist; copy the address again",
+    "posting_to_general_channel_denied": "only administrators may post there; choose another channel",
+    "team_disabled": "the workspace is not active any more",
+}
+"""What Slack writes into the body of an answer that no second try will change, and the mend."""
+
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_LOOSE_MARKER = re.compile(r"(?<![A-Za-z0-9])[*_~`]+|[*_~`]+(?![A-Za-z0-9])|`+")
+
+
+@dataclass(frozen=True)
+class SlackSink:
+    """Posts to the incoming webhook at ``url``."""
+
+    name: str
+    url: SecretStr
+    timeout_seconds: float
+
+    def send(self, notification: Notification, now: float) -> None:
+        """Post it once. Raises Transient or Permanent as ``http.check`` and Slack's own words decide."""
+        body = json.dumps(slack_body(message(notification))).encode()
+        headers = {"Idempotency-Key": notification.key}
+        answer = http.post(self.url, body, headers, self.timeout_seconds, now)
+        refusal = answer.text.strip()
+        if refusal in _REFUSALS:
+            raise Permanent(f"Slack answered {refusal}: {_REFUSALS[refusal]}")
+        http.check(answer)
+
+
+class SlackConfig(HttpSinkConfig):
+    """`type = "slack"`."""
+
+    type: Literal["slack"] = Field("slack", description="post to a Slack incoming webhook")
+
+    def open(self) -> SlackSink:
+        """The sink. Raises ConfigError where its address cannot be read."""
+        return SlackSink(self.name or self.type, self.address(), self.timeout_seconds)
+
+
+def slack_body(shown: Message) -> dict[str, Any]:
+    """The message that Slack receives; ``text`` is what it shows where blocks do not fit."""
+    return {
+        "text": escaped(f"{shown.title} in {shown.run}: {shown.summary}", _TEXT),
+        "blocks": [block.to_dict() for block in _blocks(shown)],
+        "unfurl_links": False,
+        "unfurl_media": False,
+    }
+
+
+def escaped(text: str, limit: int) -> str:
+    """``text`` as Slack shows it literally: no mention, link or formatting comes of it.
+
+    Slack knows no escape for its formatting characters; a zero-width space on either side takes
+    their effect. Inside a word they have none and stay, so that names of tags can be copied.
+    """
+    inert = _LOOSE_MARKER.sub("\u200b\\g<0>\u200b", text)
+    pieces = [_ENTITIES.get(character, character) for character in inert]
+    lengths = list(accumulate(len(piece) for piece in pieces))
+    if not lengths or lengths[-1] <= limit:
+        return "".join(pieces)
+    return "".join(pieces[: sum(length < limit for length in lengths)]) + "…"
+
+
+def _blocks(shown: Message) -> Iterator[Any]:
+    from slack_sdk.models.blocks import ContextBlock, HeaderBlock, PlainTextObject, SectionBlock
+
+    yield HeaderBlock(text=PlainTextObject(text=escaped(shown.title, _HEADER), emoji=False))
+    yield SectionBlock(text=_text(escaped(shown.summary, _TEXT)))
+    origin = f"run {escaped(shown.run, _FIELD)}"
+    yield ContextBlock(elements=[_text(origin), _text(escaped(shown.since, _FIELD))])
+    if shown.evidence:
+        rows = [f"*{escaped(name, 200)}*\n{escaped(value, 500)}" for name, value in shown.evidence]
+        yield SectionBlock(fields=[_text(row) for row in rows])
+    for cause in shown.causes:
+        lines = [f"*{escaped(cause.id, 50)}* {escaped(cause.title, 500)}", escaped(cause.fix, 1000)]
+        if cause.check:
+            lines.append(f"To tell: {escaped(cause.check, 1000)}")
+        yield SectionBlock(text=_text("\n".join(lines)))
+    if shown.also_open:
+        others = "\n".join(escaped(summary, 500) for summary in shown.also_open)
+        yield ContextBlock(elements=[_text(f"*Also open*\n{others}")])
+    if shown.cost:
+        yield ContextBlock(elements=[_text(f"*Cost so far* {escaped(shown.cost, _FIELD)}")])
+
+
+def _text(mrkdwn: str) -> Any:
+    from slack_sdk.models.blocks import MarkdownTextObject
+
+    return MarkdownTextObject(text=mrkdwn, verbatim=True)

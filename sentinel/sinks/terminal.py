@@ -1,0 +1,58 @@
+"""Notifications on the standard error stream, a few lines each."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import Field
+
+from detectors.api import Severity
+from sentinel.alerts.incident import Event
+from sentinel.sinks.base import Notification, SinkConfig, Transient
+from sentinel.sinks.message import message
+
+_COLOURS = {Severity.CRITICAL: "bold red", Severity.WARNING: "bold yellow"}
+
+
+@dataclass(frozen=True)
+class TerminalSink:
+    """Prints to ``console``, a rich Console; its default is standard error."""
+
+    name: str
+    console: Any = None
+
+    def send(self, notification: Notification, now: float) -> None:  # noqa: ARG002 - the contract
+        """Print it. Raises Transient where the stream does not take it."""
+        from rich.console import Console
+
+        console = self.console or Console(stderr=True)
+        try:
+            console.print(_lines(notification), highlight=False, soft_wrap=True)
+        except OSError as error:
+            raise Transient(f"the terminal cannot be written: {error.strerror}") from None
+
+
+class TerminalConfig(SinkConfig):
+    """`type = "terminal"`."""
+
+    type: Literal["terminal"] = Field("terminal", description="print to standard error")
+
+    def open(self) -> TerminalSink:
+        """The sink."""
+        return TerminalSink(self.name or self.type)
+
+
+def _lines(notification: Notification) -> Any:
+    # Text rather than markup: brackets in a run's name are just brackets.
+    from rich.text import Text
+
+    shown = message(notification)
+    colour = _COLOURS.get(notification.incident.severity, "bold")
+    title = Text(shown.title, "bold green" if notification.event is Event.RESOLVED else colour)
+    lines = [Text.assemble(title, "  ", (shown.run, "bold"), "  ", (shown.since, "dim")), Text(shown.summary)]
+    if shown.evidence:
+        lines.append(Text(", ".join(f"{name} {value}" for name, value in shown.evidence), "dim"))
+    lines.extend(Text.assemble((c.id, "bold"), f" {c.title}: {c.fix}") for c in shown.causes)
+    lines.extend(Text(f"also open: {summary}") for summary in shown.also_open)
+    if shown.cost:
+        lines.append(Text(f"cost so far: {shown.cost}"))
+    return Text("\n  ").join(lines)

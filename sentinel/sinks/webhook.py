@@ -1,0 +1,116 @@
+"""Notifications as JSON to any HTTP receiver, signed where a secret is set.
+
+The body is ``WebhookBody``; ``body_schema`` gives its JSON Schema. ``Idempotency-Key`` is the same
+for every try of one notification. ``X-Sentinel-Signature`` is `sha256=` and the hexadecimal
+HMAC-SHA256 of the raw body.
+"""
+
+import hashlib
+import hmac
+import json
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+from pydantic import Field, SecretStr, TypeAdapter, model_validator
+from typing_extensions import TypedDict
+
+from sentinel.alerts.wire import IncidentBody, incident_body, plain, utc_text
+from sentinel.settings import LocalPath
+from sentinel.sinks import http
+from sentinel.sinks.base import Notification
+from sentinel.sinks.secrets import HttpSinkConfig, read_secret
+
+SIGNATURE_HEADER = "X-Sentinel-Signature"
+
+
+class RunBody(TypedDict):
+    """The run that an incident belongs to."""
+
+    run: str
+    path: str
+    framework: str | None
+
+
+class CatalogueBody(TypedDict):
+    """A catalogue entry that the incident cites, with the first thing to try."""
+
+    id: str
+    title: str
+    fix: str
+
+
+class WebhookBody(TypedDict):
+    """What is posted. ``schema`` changes when a field changes its meaning or goes."""
+
+    schema: Literal[1]
+    event: Literal["firing", "escalated", "repeat", "resolved", "lost", "test"]
+    idempotency_key: str
+    sent_at: str
+    run: RunBody
+    incident: IncidentBody
+    catalogue: list[CatalogueBody]
+
+
+def webhook_body(notification: Notification, now: float) -> WebhookBody:
+    """The body for a notification that is sent ``now``."""
+    run = notification.run
+    return WebhookBody(
+        schema=1,
+        event=notification.event.value,
+        idempotency_key=notification.key,
+        sent_at=utc_text(now) or "",
+        run=RunBody(run=plain(run["run"]), path=plain(run["path"]), framework=plain(run["framework"])),
+        incident=incident_body(notification.incident),
+        catalogue=[
+            CatalogueBody(id=plain(entry["id"]), title=plain(entry["title"]), fix=plain(entry["fix"]))
+            for entry in notification.catalogue
+        ],
+    )
+
+
+def body_schema() -> dict[str, Any]:
+    """JSON Schema of the body."""
+    return TypeAdapter(WebhookBody).json_schema()
+
+
+@dataclass(frozen=True)
+class WebhookSink:
+    """Posts ``WebhookBody`` to ``url``, signed with ``secret`` where there is one."""
+
+    name: str
+    url: SecretStr
+    secret: SecretStr | None
+    timeout_seconds: float
+
+    def send(self, notification: Notification, now: float) -> None:
+        """Post it once. Raises Transient or Permanent as ``http.check`` decides."""
+        body = json.dumps(webhook_body(notification, now), allow_nan=False).encode()
+        headers = {"Idempotency-Key": notification.key}
+        if self.secret is not None:
+            headers[SIGNATURE_HEADER] = signature(self.secret, body)
+        http.check(http.post(self.url, body, headers, self.timeout_seconds, now))
+
+
+def signature(secret: SecretStr, body: bytes) -> str:
+    """The value of the signature header for a raw body."""
+    return "sha256=" + hmac.new(secret.get_secret_value().encode(), body, hashlib.sha256).hexdigest()
+
+
+class WebhookConfig(HttpSinkConfig):
+    """`type = "webhook"`."""
+
+    type: Literal["webhook"] = Field("webhook", description="post JSON to an HTTP receiver")
+    secret_env: str | None = Field(None, description="environment variable with the key to sign with")
+    secret_file: LocalPath | None = Field(None, description="file with the key to sign with")
+
+    @model_validator(mode="after")
+    def _at_most_one_secret(self) -> Self:
+        if self.secret_env is not None and self.secret_file is not None:
+            raise ValueError("give at most one of secret_env and secret_file")
+        return self
+
+    def open(self) -> WebhookSink:
+        """The sink. Raises ConfigError where its address or its key cannot be read."""
+        signed = self.secret_env is not None or self.secret_file is not None
+        secret = read_secret(self.secret_env, self.secret_file) if signed else None
+        return WebhookSink(self.name or self.type, self.address(), secret, self.timeout_seconds)
