@@ -1,0 +1,50 @@
+"""The `sentinel` command: its subcommands, and how an error ends it."""
+
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from sentinel.cli.check_config import check_config
+from sentinel.cli.explain import explain
+from sentinel.cli.replay import replay
+from sentinel.cli.silence import silences
+from sentinel.cli.status import status
+from sentinel.cli.test_alert import test_alert
+from sentinel.cli.watch import watch
+from sentinel.errors import SentinelError
+
+UNUSABLE = 2
+"""Exit status for arguments or a configuration that cannot be used."""
+
+app = typer.Typer(
+    name="sentinel",
+    help="Watch machine-learning training runs and say what goes wrong, while it still helps.",
+    rich_markup_mode=None,
+    add_completion=False,
+)
+app.command()(watch)
+app.command()(replay)
+app.command()(explain)
+app.command()(status)
+app.add_typer(silences, name="silence")
+app.command()(check_config)
+app.command()(test_alert)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command and end the process with its status: 0, 1 for findings, 2 for unusable input."""
+    try:
+        sys.exit(app(args=arguments or sys.argv[1:] or ["--help"], prog_name="sentinel", standalone_mode=False))
+    except typer.Abort:
+        sys.exit(UNUSABLE)
+    except typer.TyperException as error:
+        _complain(error.format_message())
+    except SentinelError as error:
+        _complain(str(error))
+    sys.exit(UNUSABLE)
+
+
+def _complain(message: str) -> None:
+    for line in message.splitlines():
+        typer.echo(f"sentinel: {line}", err=True)

@@ -1,0 +1,23 @@
+"""`sentinel explain`: the page of a detector or of a catalogue entry."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+
+_Name = Annotated[str, typer.Argument(metavar="NAME", help="A detector (kl-blowup) or a catalogue id (R2).")]
+
+
+def explain(name: _Name) -> None:
+    """Say what a detector catches, or what a catalogue entry means and how to mend it."""
+    from sentinel.report.pages import page
+
+    text = page(name)
+    if not sys.stdout.isatty():
+        typer.echo(text)
+        return
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    Console(width=min(Console().width, 100)).print(Markdown(text))

@@ -1,0 +1,120 @@
+"""`sentinel.toml`: what may stand in it, and what is wrong with one.
+
+The detectors' own parameters are part of the model, so a threshold that does not exist is an error
+like any other unknown key, and the JSON Schema holds them all.
+"""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Union
+
+from pydantic import AfterValidator, Field, ValidationError, create_model
+
+from detectors.api import Detector
+from detectors.discovery import all_detectors
+from detectors.signals import Signal
+from sentinel.defects import describe
+from sentinel.errors import ConfigError
+from sentinel.settings import LocalPath, Table
+from sentinel.sinks.base import SinkConfig
+from sentinel.sinks.discovery import named, sink_types
+from sentinel.sinks.terminal import TerminalConfig
+
+FILE_NAME = "sentinel.toml"
+
+
+def default_state_dir(environment: Mapping[str, str] = os.environ) -> Path:
+    """Where systemd says ($STATE_DIRECTORY), else the user's own place for state (XDG)."""
+    if granted := environment.get("STATE_DIRECTORY"):
+        return Path(granted.split(":")[0])
+    home = environment.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(home).expanduser() / "sentinel"
+
+
+def _settings(detector: Detector) -> Any:
+    parameters: dict[str, Any] = {
+        name: (parameter.type, Field(parameter.default, description=parameter.meaning))
+        for name, parameter in detector.parameters.items()
+    }
+    enabled = (bool, Field(True, description="whether it judges at all"))
+    return create_model(detector.name, __base__=Table, enabled=enabled, **parameters)
+
+
+def _all_settings() -> Any:
+    tables: dict[str, Any] = {}
+    for name, detector in all_detectors().items():
+        table = _settings(detector)
+        tables[name.replace("-", "_")] = (table, Field(default_factory=table, alias=name))
+    return create_model("Detectors", __base__=Table, **tables)
+
+
+if TYPE_CHECKING:
+    DetectorTables = dict[str, dict[str, Any]]
+    SinkTables = list[SinkConfig]
+else:
+    DetectorTables = Annotated[
+        _all_settings(), AfterValidator(lambda tables: tables.model_dump(by_alias=True, exclude_unset=True))
+    ]
+    SinkTables = Annotated[
+        list[Annotated[Union[tuple(sink_types().values())], Field(discriminator="type")]],  # noqa: UP007
+        AfterValidator(named),
+    ]
+
+
+class Config(Table):
+    """The whole file."""
+
+    paths: list[LocalPath] = Field([], description="run directories, trees of them, or log files")
+    state_dir: LocalPath = Field(
+        default_factory=default_state_dir,
+        description="where incidents, cursors and undelivered notifications live",
+    )
+    poll_seconds: float = Field(2.0, gt=0, description="pause between looks at the logs")
+    polling: bool = Field(
+        False, description="expect no events from the file system (NFS and FUSE send none) and only poll"
+    )
+    sinks: SinkTables = Field(
+        default_factory=lambda: named([TerminalConfig()]), description="who is told; by default the terminal"
+    )
+    detectors: DetectorTables = Field(
+        default_factory=dict, description="settings of single detectors, by name"
+    )
+    signals: dict[str, Signal] = Field(
+        {}, description="what your own tags mean; goes before every built-in name"
+    )
+
+    @property
+    def enabled_detectors(self) -> list[Detector]:
+        """The detectors that judge, in alphabetical order."""
+        return [d for n, d in all_detectors().items() if self.detectors.get(n, {}).get("enabled", True)]
+
+    def parameters(self, detector: str) -> dict[str, Any]:
+        """The thresholds that the file sets for a detector; the others keep their defaults."""
+        return {k: v for k, v in self.detectors.get(detector, {}).items() if k != "enabled"}
+
+
+def load(path: Path) -> Config:
+    """Read a configuration.
+
+    Raises ConfigError with one line for each problem: file, line, key and the mend.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        tables = tomllib.loads(text)
+    except OSError as error:
+        raise ConfigError([f"{path}: {error.strerror}"]) from None
+    except UnicodeDecodeError as error:
+        raise ConfigError([f"{path}: not UTF-8 at byte {error.start}"]) from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError([f"{path}: not TOML: {error}"]) from None
+    try:
+        return Config.model_validate(tables, context={"directory": path.parent})
+    except ValidationError as error:
+        raise ConfigError(describe(path, text, error, json_schema())) from None
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema of the file, for editors."""
+    return {**Config.model_json_schema(), "title": FILE_NAME}

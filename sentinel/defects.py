@@ -1,0 +1,98 @@
+"""Turns pydantic's view of a bad TOML file into lines for a person: file, line, key and the mend."""
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from sentinel.errors import did_you_mean
+
+Keys = tuple[str | int, ...]
+"""The way to a value: keys of tables and positions in arrays."""
+
+
+def describe(path: Path, text: str, error: ValidationError, schema: Mapping[str, Any]) -> Iterator[str]:
+    """One line for each defect. ``schema`` is the JSON Schema of the file; it knows the valid keys.
+
+    A value is quoted only where it comes from a closed list, since any other may be a secret.
+    """
+    for defect in error.errors(include_url=False):
+        keys, table = _locate(schema, defect["loc"])
+        problem = _problem(defect["type"], defect["msg"], defect["input"], defect.get("ctx", {}), keys, table)
+        yield f"{path}:{_line(text, keys)}: {_dotted(keys)}: {problem}"
+
+
+def _problem(
+    kind: str, message: str, value: Any, context: Mapping[str, Any], keys: Keys, table: Mapping[str, Any]
+) -> str:
+    match kind:
+        case "extra_forbidden":
+            return f"unknown key{did_you_mean(str(keys[-1]), table.get('properties', ()))}"
+        case "missing":
+            return "missing"
+        case "enum" | "literal_error":
+            known = str(context["expected"])
+            return f"{value!r} is unknown{did_you_mean(str(value), _quoted(known)) or f'; one of {known}'}"
+        case "union_tag_invalid":
+            known = str(context["expected_tags"])
+            return f"type {context['tag']!r} is unknown; one of {known}"
+        case "union_tag_not_found":
+            return "type is missing"
+        case "value_error":
+            return str(context["error"])
+        case _:
+            return message.removeprefix("Input ")
+
+
+def _quoted(expected: str) -> Sequence[str]:
+    return expected.split("'")[1::2]
+
+
+def _locate(schema: Mapping[str, Any], location: Keys) -> tuple[Keys, Mapping[str, Any]]:
+    """The keys of the file along pydantic's location, and the schema of the table that holds the last."""
+    keys: list[str | int] = []
+    table: Mapping[str, Any] = schema
+    node: Any = schema
+    for part in location:
+        node = _resolved(schema, node)
+        variants = node.get("discriminator", {}).get("mapping", {})
+        if part in variants:  # which kind of table it is, not a key of the file
+            node = {"$ref": variants[part]}
+            continue
+        keys.append(part)
+        table = node
+        node = node.get("items") if isinstance(part, int) else node.get("properties", {}).get(part)
+        node = node or table.get("additionalProperties") or {}
+    return tuple(keys), table
+
+
+def _resolved(schema: Mapping[str, Any], node: Any) -> Mapping[str, Any]:
+    for choice in node.get("anyOf", ()):
+        if choice.get("type") != "null":
+            return _resolved(schema, choice)
+    if reference := node.get("$ref"):
+        return _resolved(schema, schema["$defs"][reference.rsplit("/", 1)[-1]])
+    return dict(node)
+
+
+def _line(text: str, keys: Keys) -> int:
+    """The first line by which the file holds the value, or the nearest table around it."""
+    for number, beginning in enumerate(accumulate(text.splitlines(keepends=True)), start=1):
+        try:
+            node: Any = tomllib.loads(beginning)
+        except tomllib.TOMLDecodeError:
+            continue  # ends inside a value
+        try:
+            for key in keys:
+                node = node[key]
+        except (KeyError, IndexError):
+            continue
+        return number
+    return _line(text, keys[:-1]) if keys else 1
+
+
+def _dotted(keys: Keys) -> str:
+    return "".join(f"[{k}]" if isinstance(k, int) else f".{k}" for k in keys).lstrip(".") or "the file"

@@ -1,0 +1,54 @@
+"""Markdown pages of detectors and catalogue entries, from their own declarations."""
+
+from collections.abc import Iterator
+
+from detectors.api import Detector
+from detectors.discovery import all_detectors
+from sentinel import catalogue
+from sentinel.errors import UnknownName
+
+
+def page(name: str) -> str:
+    """The page of a detector or of a catalogue entry.
+
+    Raises UnknownName.
+    """
+    detectors, entries = all_detectors(), catalogue.load()
+    if name in detectors:
+        return "\n".join(_detector(detectors[name]))
+    if name in entries:
+        return "\n".join(_entry(entries[name]))
+    raise UnknownName("detector or catalogue entry", name, [*detectors, *entries])
+
+
+def _detector(detector: Detector) -> Iterator[str]:
+    yield f"# {detector.name}\n"
+    yield f"{detector.page}\n"
+    yield "## What it reads\n"
+    for role, signals in (
+        ("judges", detector.judges),
+        ("needs at the same step", detector.needs),
+        ("also uses", detector.uses),
+    ):
+        if signals:
+            yield f"- {role}: {', '.join(f'`{signal}`' for signal in signals)}"
+    yield f"\n## Parameters\n\nSet in sentinel.toml under `[detectors.{detector.name}]`.\n"
+    for name, parameter in detector.parameters.items():
+        yield f"- `{name} = {parameter.default}`: {parameter.meaning}"
+    yield f"\n## What it says ({detector.maturity})\n"
+    entries = catalogue.load()
+    for name, variant in detector.variants.items():
+        yield f"- **{name}**: {variant.message}"
+        for entry in (entries[id_] for id_ in variant.catalogue):
+            yield f"    - `{entry.id}` {entry.title}: {entry.fix}"
+
+
+def _entry(entry: catalogue.Entry) -> Iterator[str]:
+    yield f"# {entry.id}: {entry.title}\n"
+    yield f"**First thing to try.** {entry.fix}\n"
+    yield f"**The check that tells.** {entry.check}\n"
+    yield f"{entry.body}\n"
+    citing = [name for name, detector in all_detectors().items() if entry.id in detector.catalogue]
+    for label, names in (("Look-alikes", entry.siblings), ("Detectors", citing), ("Sources", entry.source)):
+        if names:
+            yield f"{label}: {', '.join(names)}\n"

@@ -1,0 +1,91 @@
+"""sentinel.toml: each bad one, named for its defect, begins with the line it has to give."""
+
+from pathlib import Path
+
+import pytest
+
+from detectors.discovery import all_detectors
+from detectors.signals import Signal
+from sentinel.config import Config, default_state_dir, json_schema, load
+from sentinel.errors import ConfigError
+
+BAD = sorted((Path(__file__).parent / "configs").glob("*.bad.toml"))
+ROOT = Path(__file__).parents[2]
+
+
+def problems(path):
+    with pytest.raises(ConfigError) as caught:
+        load(path)
+    return [problem.removeprefix(f"{path}:").strip() for problem in caught.value.problems]
+
+
+@pytest.mark.parametrize("path", BAD, ids=lambda path: path.name.removesuffix(".bad.toml"))
+def test_a_defect_is_named_with_its_place_and_the_mend(path):
+    wanted = path.read_text().splitlines()[0].removeprefix("# ")
+    assert problems(path) == [wanted]
+
+
+def test_every_defect_gets_its_line(tmp_path):
+    file = tmp_path / "sentinel.toml"
+    file.write_text("pats = []\n[signals]\na = 'los'\n")
+    assert problems(file) == [
+        "3: signals.a: 'los' is unknown (did you mean 'loss'?)",
+        "1: pats: unknown key (did you mean 'paths'?)",
+    ]
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    assert problems(tmp_path / "none.toml") == ["No such file or directory"]
+
+
+def test_a_file_that_is_not_text_is_named(tmp_path):
+    file = tmp_path / "sentinel.toml"
+    file.write_bytes(b"a = '\xff'")
+    assert problems(file) == ["not UTF-8 at byte 5"]
+
+
+def test_settings_reach_detectors_and_signals(tmp_path):
+    file = tmp_path / "sentinel.toml"
+    file.write_text(
+        "paths = ['runs', '/data']\n"
+        "[detectors.kl-blowup]\ncritical_per_token = 3\n"
+        "[detectors.entropy-collapse]\nenabled = false\n"
+        "[signals]\n'my/odd/kl' = 'kl'\n"
+    )
+    config = load(file)
+    assert config.paths == [tmp_path / "runs", Path("/data")]
+    assert config.parameters("kl-blowup") == {"critical_per_token": 3.0}
+    assert config.parameters("entropy-collapse") == {}
+    assert {d.name for d in config.enabled_detectors} == set(all_detectors()) - {"entropy-collapse"}
+    assert config.signals == {"my/odd/kl": Signal.KL}
+
+
+def test_without_sinks_the_terminal_is_told():
+    assert [sink.name for sink in Config().sinks] == ["terminal"]
+
+
+def test_the_schema_holds_every_threshold():
+    definitions = json_schema()["$defs"]
+    for name, detector in all_detectors().items():
+        properties = definitions[name]["properties"]
+        assert set(properties) == {"enabled", *detector.parameters}
+        for parameter, declared in detector.parameters.items():
+            assert properties[parameter]["default"] == declared.default
+            assert properties[parameter]["description"] == declared.meaning
+
+
+@pytest.mark.parametrize(
+    ("environment", "wanted"),
+    [
+        ({"STATE_DIRECTORY": "/var/lib/sentinel", "XDG_STATE_HOME": "/x"}, Path("/var/lib/sentinel")),
+        ({"STATE_DIRECTORY": "/var/lib/a:/var/lib/b"}, Path("/var/lib/a")),
+        ({"XDG_STATE_HOME": "/x"}, Path("/x/sentinel")),
+        ({}, Path.home() / ".local/state/sentinel"),
+    ],
+)
+def test_the_state_lives_where_the_system_says(environment, wanted):
+    assert default_state_dir(environment) == wanted
+
+
+def test_the_example_is_fine():
+    assert load(ROOT / "deploy" / "sentinel.toml").sinks
