@@ -54,18 +54,18 @@ class WebhookBody(TypedDict):
 def webhook_body(notification: Notification, now: float) -> WebhookBody:
     """The body for a notification that is sent ``now``."""
     run = notification.run
-    return WebhookBody(
-        schema=1,
-        event=notification.event.value,
-        idempotency_key=notification.key,
-        sent_at=utc_text(now) or "",
-        run=RunBody(run=plain(run["run"]), path=plain(run["path"]), framework=plain(run["framework"])),
-        incident=incident_body(notification.incident),
-        catalogue=[
-            CatalogueBody(id=plain(entry["id"]), title=plain(entry["title"]), fix=plain(entry["fix"]))
+    return {
+        "schema": 1,
+        "event": notification.event.value,
+        "idempotency_key": notification.key,
+        "sent_at": utc_text(now) or "",
+        "run": {"run": plain(run["run"]), "path": plain(run["path"]), "framework": plain(run["framework"])},
+        "incident": incident_body(notification.incident),
+        "catalogue": [
+            {"id": entry["id"], "title": entry["title"], "fix": entry["fix"]}
             for entry in notification.catalogue
         ],
-    )
+    }
 
 
 def body_schema() -> dict[str, Any]:
