@@ -1,0 +1,219 @@
+"""Goldens: a page for each detector that a person can read and a test can run.
+
+``golden/<snake_name>.md`` holds scenarios, each under a ``###`` heading: prose, one or more streams,
+and what the detector says of them.
+
+    ### The loss jumps once
+    ```stream loss every=10 from=10
+    2.0~0.01x60 9.0 1.4x20
+    ```
+    ```expect
+    500  clean
+    610  warning  jump  loss jumped to 9; the last 50 points sat at 2
+    620  clean
+    ```
+
+A stream's name is one of `detectors.signals.Signal`. Its first point has step ``from`` (0 unless
+told), the next ones ``every`` (1) further. Its values, separated by blanks:
+
+    2.5           one point; also 1e-5, nan, inf, -inf
+    _             no point at this step
+    2.5x20        20 points; so with everything below, and with _
+    1+0.1x20      a ramp: 1, 1.1, 1.2, ...            1-0.1x20 falls
+    1*0.9x20      a decay: 1, 0.9, 0.81, ...
+    1~0.2x20      Gaussian noise of standard deviation 0.2; also after a ramp: 1+0.1~0.2x20
+    1~20%x20      the same in proportion to the value
+    (0 1 1)x20    60 points: the values in brackets, 20 times; brackets do not nest
+
+Noise is seeded by the stream's own text. Streams of a scenario are one run, logged side by side.
+
+An ``expect`` line says what changes: the first step of each stretch of equal severity, so the first
+line also shows from where on the detector can judge. With several judged streams a line names the
+signal after the step. ``python -m tests.detectors.golden --write`` fills in all expect blocks; read
+the difference before you believe it.
+"""
+
+import re
+import sys
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from detectors.api import Detector, Severity
+from detectors.discovery import all_detectors
+from detectors.schema import INDEX, SERIES, SEVERITY, SIGNAL, STEP, VARIANT
+from detectors.signals import Signal
+from sentinel.frames.attempt import Attempt, Points
+from sentinel.frames.windows import Judged, frame
+from sentinel.frames.views import views
+
+FOLDER = Path(__file__).parent / "golden"
+
+_FENCE = re.compile(r"^```(?P<kind>stream|expect)\b *(?P<options>.*)\n(?P<body>(?:.*\n)*?)```$", re.MULTILINE)
+_NUMBER = r"[0-9.]+(?:e[+-]?[0-9]+)?"
+_TOKEN = re.compile(
+    rf"(?:(?P<missing>_)|(?P<value>nan|-?inf|-?{_NUMBER}))"
+    rf"(?:(?P<change>[+*-])(?P<by>{_NUMBER}))?(?:~(?P<noise>{_NUMBER})(?P<share>%)?)?(?:x(?P<times>\d+))?"
+)
+_GROUP = re.compile(r"\(([^()]*)\)x(\d+)")
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Points of one signal, missing ones left out."""
+
+    signal: Signal
+    step: np.ndarray
+    value: np.ndarray
+
+    @classmethod
+    def parse(cls, name: str, text: str, every: int = 1, start: int = 0) -> "Stream":
+        """Raises ValueError for an unknown signal or a value outside the grammar."""
+        value, logged = _values(text, np.random.default_rng(zlib.crc32(text.encode())))
+        step = start + every * np.arange(len(value))
+        return cls(Signal(name), step[logged], value[logged])
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One heading of a golden page."""
+
+    detector: Detector
+    title: str
+    streams: tuple[Stream, ...]
+    expected: str
+
+    def __str__(self) -> str:
+        return f"{self.detector.name}: {self.title}"
+
+
+def path_of(detector: Detector) -> Path:
+    """Where the detector's golden lies."""
+    return FOLDER / f"{detector.name.replace('-', '_')}.md"
+
+
+def scenarios(detector: Detector) -> list[Scenario]:
+    """The scenarios of a detector's golden, none if it has no golden yet.
+
+    Raises ValueError, naming file and heading, for a scenario without exactly one expect block.
+    """
+    page = path_of(detector)
+    if not page.exists():
+        return []
+    found = []
+    for title, text in _sections(page.read_text()):
+        blocks = list(_FENCE.finditer(text))
+        expects = [b["body"] for b in blocks if b["kind"] == "expect"]
+        if len(expects) != 1:
+            raise ValueError(f"{page.name}, '{title}': {len(expects)} expect blocks; a scenario has one")
+        try:
+            streams = tuple(_stream(b) for b in blocks if b["kind"] == "stream")
+        except ValueError as error:
+            raise ValueError(f"{page.name}, '{title}': {error}") from None
+        found.append(Scenario(detector, title, streams, expects[0]))
+    return found
+
+
+def windows(detector: Detector, streams: Sequence[Stream], cuts: Sequence[int] = ()) -> list[Judged]:
+    """What the engine would show the detector, were the run read in pieces that end after ``cuts`` points."""
+    step = np.concatenate([s.step for s in streams])
+    source = np.repeat(np.arange(len(streams)), [len(s.step) for s in streams])
+    value = np.concatenate([s.value for s in streams])
+    order = np.lexsort((source, step))
+    attempt, seen, found = Attempt(1), views([detector]), []
+    for part in np.split(np.arange(len(order)), sorted(cuts)):
+        at = part[np.isfinite(value[order[part]])]
+        points = [
+            Points(s.signal, s.signal, step[order[own]], np.full(len(own), np.nan), own, value[order[own]])
+            for i, s in enumerate(streams)
+            if len(own := at[source[order[at]] == i])
+        ]
+        for view, judged, rows in attempt.rows(points, seen):
+            history = attempt.history(view, judged.tag)
+            found.extend((view, history.push(slice_)) for slice_ in history.slices(rows))
+    return found
+
+
+def judge(detector: Detector, shown: Sequence[Judged]) -> pl.DataFrame:
+    """The verdicts over windows of one run, each window judged for itself; SIGNAL names the series."""
+    if not shown:
+        return detector.run(frame(detector, [])).with_columns(pl.lit("").alias(SIGNAL))
+    signals = pl.Series([view.judged.value for view, _ in shown])
+    found = detector.run(frame(detector, shown))
+    return found.with_columns(signals.gather(found[SERIES]).alias(SIGNAL)).drop(SERIES).sort(SIGNAL, INDEX)
+
+
+def rendered(scenario: Scenario) -> str:
+    """The body of the scenario's expect block as it ought to be."""
+    detector = scenario.detector
+    found = judge(detector, windows(detector, scenario.streams))
+    changes = found.filter((pl.col(SEVERITY) != pl.col(SEVERITY).shift().over(SIGNAL)).fill_null(True))
+    several = sum(s.signal in detector.judges for s in scenario.streams) > 1
+    lines = []
+    for row in changes.sort(STEP, SIGNAL).iter_rows(named=True):
+        severity = Severity(row[SEVERITY])
+        parts = [str(row[STEP]), row[SIGNAL] if several else "", severity.name.lower()]
+        if severity:
+            parts += [row[VARIANT], message(detector, row)]
+        lines.append("  ".join(p for p in parts if p) + "\n")
+    return "".join(lines)
+
+
+def message(detector: Detector, row: dict[str, object]) -> str:
+    """The sentence of a finding, with the detector's default parameters."""
+    defaults = {n: p.default for n, p in detector.parameters.items()}
+    return detector.variants[str(row[VARIANT])].message.format(**(defaults | row))
+
+
+def rewrite(detector: Detector) -> None:
+    """Fill in the expect blocks of the detector's golden."""
+    new = iter([rendered(s) for s in scenarios(detector)])
+    fill = lambda b: f"```expect\n{next(new)}```" if b["kind"] == "expect" else b[0]  # noqa: E731
+    page = path_of(detector)
+    page.write_text(_FENCE.sub(fill, page.read_text()))
+
+
+def _sections(text: str) -> Iterator[tuple[str, str]]:
+    parts = re.split(r"^### +(.+)$", text, flags=re.MULTILINE)
+    yield from zip(parts[1::2], parts[2::2], strict=True)
+
+
+def _stream(block: re.Match[str]) -> Stream:
+    name, *options = block["options"].split()
+    given = dict(option.split("=", 1) for option in options)
+    if unknown := given.keys() - {"every", "from"}:
+        raise ValueError(f"stream {name} has the unknown option {min(unknown)}")
+    return Stream.parse(name, block["body"], int(given.get("every", 1)), int(given.get("from", 0)))
+
+
+def _values(text: str, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Values, and whether there is a point at all."""
+    text = _GROUP.sub(lambda g: f"{g[1]} " * int(g[2]), text)
+    values, logged = [np.empty(0)], [np.empty(0, bool)]
+    for word in text.split():
+        token = _TOKEN.fullmatch(word)
+        if token is None:
+            raise ValueError(f"'{word}' is not in the stream grammar")
+        times = np.arange(int(token["times"] or 1))
+        level = np.full(len(times), float(token["value"] or "nan"))
+        by = float(token["by"] or 0)
+        if token["change"] == "*":
+            level = level * by**times
+        elif token["change"]:
+            level = level + times * (by if token["change"] == "+" else -by)
+        spread = float(token["noise"] or 0) * (level / 100 if token["share"] else 1)
+        values.append(level + spread * random.standard_normal(len(times)))
+        logged.append(np.full(len(times), token["missing"] is None))
+    return np.concatenate(values), np.concatenate(logged)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] != ["--write"]:
+        sys.exit("usage: python -m tests.detectors.golden --write")
+    for one in all_detectors().values():
+        if path_of(one).exists():
+            rewrite(one)
