@@ -13,7 +13,7 @@ class Signal(StrEnum):
 
     LOSS = "loss"  # supervised objective that ought to fall; nats or task units, usually >= 0
     POLICY_LOSS = "policy_loss"  # RL surrogate; about 0, either sign, its level means nothing
-    PREFERENCE_LOSS = "preference_loss"  # DPO and kin; starts at ln 2
+    PREFERENCE_LOSS = "preference_loss"  # DPO and kin; the usual sigmoid form starts at ln 2
     VALUE_LOSS = "value_loss"  # critic; moving target
     EVAL_LOSS = "eval_loss"
     LEARNING_RATE = "learning_rate"  # first parameter group unless the framework logs more
@@ -39,8 +39,36 @@ class Signal(StrEnum):
     NUM_TOKENS = "num_tokens"  # cumulative
     BATCH_TOKENS = "batch_tokens"  # valid tokens in this batch
     BATCH_SLOTS = "batch_slots"  # batch size x longest sequence, so that 1 - tokens/slots is padding
+    PREFERENCE_MARGIN = "preference_margin"  # reward of the chosen minus the rejected; starts near 0
+    PREFERENCE_ACCURACY = "preference_accuracy"  # share of pairs ranked as labelled, 0..1; chance is 0.5
+    LOGPS_CHOSEN = "logps_chosen"  # log-probability summed over the chosen response, nats, <= 0
+    LOGPS_REJECTED = "logps_rejected"  # the same for the rejected one
+    IMPORTANCE_RATIO_MIN = "importance_ratio_min"  # trainer's over sampler's probability; healthy about 1
+    IMPORTANCE_RATIO_MEAN = "importance_ratio_mean"
+    IMPORTANCE_RATIO_MAX = "importance_ratio_max"
+    SAMPLING_LOGP_DIFFERENCE = "sampling_logp_difference"  # mean |trainer - sampler|, nats per token, >= 0
+    REWARD_FUNCTION = "reward_function"  # mean of one of several reward functions; a series each
+    EVAL_REWARD = "eval_reward"  # mean return of separate evaluation episodes
+    EPISODE_LENGTH = "episode_length"  # mean, environment steps
+    EXPLAINED_VARIANCE = "explained_variance"  # of the returns by the critic; 1 is perfect, may be negative
+    VALUE_CLIP_FRACTION = "value_clip_fraction"  # share of value predictions that PPO clipped, 0..1
+    MOE_AUXILIARY_LOSS = (
+        "moe_auxiliary_loss"  # load balancing of a mixture of experts
+    )
+    PERPLEXITY = "perplexity"  # exp of the loss in nats per token; training batches
+    EVAL_PERPLEXITY = "eval_perplexity"
     ACCURACY = "accuracy"  # training batches, 0..1
     EVAL_ACCURACY = "eval_accuracy"
+    MEAN_AVERAGE_PRECISION = "mean_average_precision"  # of a detector on held-out images, 0..1
+    MEAN_INTERSECTION_OVER_UNION = "mean_intersection_over_union"  # of a segmenter likewise, 0..1
+    UPDATE_RATIO = "update_ratio"  # norm of an optimizer step over norm of its weights; a series a group
+    WEIGHT_NORM = "weight_norm"  # L2 of all parameters
+    DEAD_FRACTION = "dead_fraction"  # share of a layer's outputs that are zero or saturated, 0..1
+    STEP_TIME = "step_time"  # seconds per optimizer step, not averaged since the start
+    TOKENS_PER_SECOND = "tokens_per_second"  # per device or in all; only its changes mean something
+    THROUGHPUT = "throughput"  # samples, frames or batches per second; only its changes mean something
+    MFU = "mfu"  # model FLOPs utilisation, 0..1
+    GPU_MEMORY = "gpu_memory"  # in use or peak, GiB
     EPOCH = "epoch"
     TOTAL_STEPS = "total_steps"  # planned optimizer steps
     WARMUP_STEPS = "warmup_steps"  # planned

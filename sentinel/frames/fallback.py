@@ -1,0 +1,180 @@
+"""A careful reading of a tag that no profile knows: all of its words must be understood.
+
+The words of a tag are looked up as a whole, whatever their order and separators. One word too many
+(``loss_cls``, ``D_loss``, ``best_loss``) and the tag stays unmapped, which is better than wrong.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+
+from detectors.signals import Signal
+from sentinel.frames.patterns import Meaning, Patterns
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+_EVAL = frozenset({"val", "valid", "validation", "eval", "evaluation", "test", "dev"})
+_TRAIN = frozenset({"train", "training"})
+
+# Words that say where, how often or over what a number was taken, and leave its meaning as it is.
+_FILLERS = frozenset(
+    ["metric", "metrics", "stat", "stats", "scalar", "scalars", "log", "chart", "charts"]
+    + ["optim", "optimizer", "model", "data", "global", "rollout", "mean", "avg", "average"]
+    + ["current", "running", "batch", "minibatch", "step", "epoch", "iter", "iteration"]
+)
+
+_SPELLINGS = {
+    "losses": "loss",
+    "gradient": "grad",
+    "gradients": "grad",
+    "gnorm": "grad norm",
+    "lr": "learning rate",
+    "acc": "accuracy",
+    "ppl": "perplexity",
+    "rew": "reward",
+    "rewards": "reward",
+    "returns": "return",
+    "ep": "episode",
+    "episodes": "episode",
+    "episodic": "episode",
+    "len": "length",
+    "frac": "fraction",
+    "padding": "pad",
+    "actor": "policy",
+    "pg": "policy",
+    "critic": "value",
+    "vf": "value",
+    "clipfrac": "clip fraction",
+    "approxkl": "approx kl",
+    "tok": "tokens",
+    "tps": "tokens per second",
+    "sps": "samples per second",
+    "fps": "samples per second",
+    "sec": "second",
+    "reference": "ref",
+    "response": "completion",
+    "completions": "completion",
+}
+
+_TRAINING: Mapping[str, Signal] = {
+    "loss": Signal.LOSS,
+    "total loss": Signal.LOSS,
+    "lm loss": Signal.LOSS,
+    "policy loss": Signal.POLICY_LOSS,
+    "policy grad loss": Signal.POLICY_LOSS,
+    "surrogate loss": Signal.POLICY_LOSS,
+    "value loss": Signal.VALUE_LOSS,
+    "value function loss": Signal.VALUE_LOSS,
+    "td loss": Signal.VALUE_LOSS,
+    "q loss": Signal.VALUE_LOSS,
+    "learning rate": Signal.LEARNING_RATE,
+    "learning rate 0": Signal.LEARNING_RATE,
+    "learning rate group 0": Signal.LEARNING_RATE,
+    "grad norm": Signal.GRAD_NORM,
+    "total grad norm": Signal.GRAD_NORM,
+    "loss scale": Signal.LOSS_SCALE,
+    "amp scale": Signal.LOSS_SCALE,
+    "amp loss scale": Signal.LOSS_SCALE,
+    "scaler scale": Signal.LOSS_SCALE,
+    "grad scale": Signal.LOSS_SCALE,
+    "grad scaler": Signal.LOSS_SCALE,
+    "grad scaler scale": Signal.LOSS_SCALE,
+    "skipped steps": Signal.SKIPPED_STEPS,
+    "kl": Signal.KL_UNKNOWN_UNIT,
+    "kl divergence": Signal.KL_UNKNOWN_UNIT,
+    "ref kl": Signal.KL_UNKNOWN_UNIT,
+    "kl to ref": Signal.KL_UNKNOWN_UNIT,
+    "approx kl": Signal.APPROX_KL,
+    "entropy": Signal.POLICY_ENTROPY,
+    "policy entropy": Signal.POLICY_ENTROPY,
+    "reward": Signal.REWARD,
+    "return": Signal.REWARD,
+    "episode reward": Signal.REWARD,
+    "episode return": Signal.REWARD,
+    "cumulative reward": Signal.REWARD,
+    "reward std": Signal.REWARD_STD,
+    "fraction reward zero std": Signal.FRAC_REWARD_ZERO_STD,
+    "episode length": Signal.EPISODE_LENGTH,
+    "explained variance": Signal.EXPLAINED_VARIANCE,
+    "clip fraction": Signal.CLIP_FRACTION,
+    "completion length": Signal.COMPLETION_LENGTH,
+    "completion length max": Signal.COMPLETION_LENGTH_MAX,
+    "completion clipped ratio": Signal.CLIPPED_COMPLETION_RATIO,
+    "completion length clip ratio": Signal.CLIPPED_COMPLETION_RATIO,
+    "completion truncated ratio": Signal.CLIPPED_COMPLETION_RATIO,
+    "reward margins": Signal.PREFERENCE_MARGIN,
+    "reward accuracies": Signal.PREFERENCE_ACCURACY,
+    "logps chosen": Signal.LOGPS_CHOSEN,
+    "logps rejected": Signal.LOGPS_REJECTED,
+    "pad fraction": Signal.PAD_FRACTION,
+    "pad ratio": Signal.PAD_FRACTION,
+    "num tokens": Signal.NUM_TOKENS,
+    "tokens seen": Signal.NUM_TOKENS,
+    "num tokens seen": Signal.NUM_TOKENS,
+    "total tokens": Signal.NUM_TOKENS,
+    "batch tokens": Signal.BATCH_TOKENS,
+    "batch slots": Signal.BATCH_SLOTS,
+    "accuracy": Signal.ACCURACY,
+    "perplexity": Signal.PERPLEXITY,
+    "weight norm": Signal.WEIGHT_NORM,
+    "param norm": Signal.WEIGHT_NORM,
+    "epoch": Signal.EPOCH,
+    "total steps": Signal.TOTAL_STEPS,
+    "max steps": Signal.TOTAL_STEPS,
+    "warmup steps": Signal.WARMUP_STEPS,
+    "num warmup steps": Signal.WARMUP_STEPS,
+    "step time": Signal.STEP_TIME,
+    "iter time": Signal.STEP_TIME,
+    "iteration time": Signal.STEP_TIME,
+    "tokens per second": Signal.TOKENS_PER_SECOND,
+    "samples per second": Signal.THROUGHPUT,
+}
+
+_EVALUATION: Mapping[str, Signal] = {
+    "loss": Signal.EVAL_LOSS,
+    "total loss": Signal.EVAL_LOSS,
+    "lm loss": Signal.EVAL_LOSS,
+    "accuracy": Signal.EVAL_ACCURACY,
+    "perplexity": Signal.EVAL_PERPLEXITY,
+    "reward": Signal.EVAL_REWARD,
+    "return": Signal.EVAL_REWARD,
+    "episode reward": Signal.EVAL_REWARD,
+    "episode return": Signal.EVAL_REWARD,
+    "map": Signal.MEAN_AVERAGE_PRECISION,
+    "m ap": Signal.MEAN_AVERAGE_PRECISION,
+    "miou": Signal.MEAN_INTERSECTION_OVER_UNION,
+    "m io u": Signal.MEAN_INTERSECTION_OVER_UNION,
+}
+
+# What a user's own probes are called, whose words alone would not say it.
+_PROBES = Patterns(
+    {
+        "update_ratio/*": Meaning(Signal.UPDATE_RATIO),
+        "dead_fraction/*": Meaning(Signal.DEAD_FRACTION),
+        "data/valid_tokens": Meaning(Signal.BATCH_TOKENS),
+        "amp/skipped_steps": Meaning(Signal.SKIPPED_STEPS),
+    }
+)
+
+
+def fallback(tag: str) -> Meaning | None:
+    """What the words of ``tag`` mean together; None where they do not say it for sure."""
+    if (probe := _PROBES.find(tag)) is not None:
+        return _PROBES.rows[probe]
+    words = _words(tag)
+    evaluates = bool(words & _EVAL)
+    content = words - _EVAL - _TRAIN
+    table = _table(evaluates)
+    signal = table.get(content) or table.get(content - _FILLERS)
+    return Meaning(signal) if signal else None
+
+
+def _words(tag: str) -> frozenset[str]:
+    found = (word.lower() for word in _WORD.findall(tag))
+    return frozenset(part for word in found for part in _SPELLINGS.get(word, word).split())
+
+
+@cache
+def _table(evaluates: bool) -> Mapping[frozenset[str], Signal]:
+    rows = _EVALUATION if evaluates else _TRAINING
+    return {frozenset(words.split()): signal for words, signal in rows.items()}

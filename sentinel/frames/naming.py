@@ -1,0 +1,139 @@
+"""What a framework's tag means: profiles as data, the user's own mapping, and a careful fallback.
+
+A profile is one file ``profiles/<name>.toml``:
+
+    title     the framework, for people
+    source    where these names are assembled
+    extends   the profile whose rows hold too, unless this one names the tag (and whose prefixes hold)
+    prefixes  what a logger may put before every tag; default [""], which is nothing
+    formats   log formats that only this framework writes
+    marks     lists of tags; a log that has all tags of any one list may be this framework's
+    ignore    tags that are known and are no signal
+    [signals] tag = "signal" or tag = { signal = "...", factor = 0.01 }; first listed, first tried
+
+Tags may contain ``*`` (see ``Patterns``). Among the profiles with a mark in the log the one that names
+most of its tags wins, the more special one on a tie; a profile without marks only serves to be extended.
+
+A tag that its profile does not name is the user's own: the fallback reads it word by word.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from detectors.signals import Signal
+from sentinel.frames.fallback import fallback
+from sentinel.frames.patterns import Meaning, Patterns, bare, is_logged
+
+__all__ = ["Meaning", "Naming", "Profile", "fallback", "profiles", "recognise"]
+
+_IGNORE = ("", "ignore")
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How one framework names its metrics."""
+
+    name: str
+    title: str
+    source: str
+    names: Patterns = field(repr=False)
+    marks: Collection[Collection[str]] = field(repr=False)
+    formats: Collection[str] = field(repr=False)
+    depth: int  # how many profiles it extends, one after the other
+
+    def meaning(self, tag: str) -> Meaning | None:
+        """What ``tag`` means here; None for a tag that is no signal or not known to the profile."""
+        pattern = self.names.find(tag)
+        return None if pattern is None else self.names.rows[pattern]
+
+
+@cache
+def profiles() -> Mapping[str, Profile]:
+    """All profiles by name. Raises ValueError for a signal that does not exist."""
+    folder = Path(__file__).parent / "profiles"
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.toml"))}
+    tables = {name: tomllib.loads(text) for name, text in texts.items()}
+    return {name: _profile(name, tables) for name in tables}
+
+
+def _profile(name: str, tables: Mapping[str, Mapping[str, Any]]) -> Profile:
+    lineage = [tables[name]]
+    while "extends" in lineage[-1]:
+        lineage.append(tables[lineage[-1]["extends"]])
+    rows: dict[str, Meaning | None] = {}
+    for table in lineage:
+        for tag, meaning in table.get("signals", {}).items():
+            rows.setdefault(tag, _meaning(meaning))
+        for tag in table.get("ignore", ()):
+            rows.setdefault(tag, None)
+    prefixes = next((table["prefixes"] for table in lineage if "prefixes" in table), [""])
+    return Profile(
+        name=name,
+        title=tables[name]["title"],
+        source=tables[name]["source"],
+        names=Patterns(rows, prefixes),
+        marks=tables[name].get("marks", ()),
+        formats=tables[name].get("formats", ()),
+        depth=len(lineage) - 1,
+    )
+
+
+def _meaning(value: str | Mapping[str, Any]) -> Meaning:
+    if isinstance(value, str):
+        return Meaning(Signal(value))
+    return Meaning(Signal(value["signal"]), value["factor"])
+
+
+def recognise(tags: Collection[str], format: str) -> Profile | None:  # noqa: A002 - the source's own word
+    """The framework that wrote a log with these tags in this format; None where none is marked.
+
+    The tags of the first few steps are enough.
+    """
+    stripped: dict[tuple[str, ...], frozenset[str]] = {}
+
+    def marked(profile: Profile) -> bool:
+        prefixes = tuple(profile.names.prefixes)
+        if prefixes not in stripped:
+            stripped[prefixes] = frozenset(name for tag in tags for name in bare(tag, prefixes))
+        logged = stripped[prefixes]
+        return format in profile.formats or any(
+            all(is_logged(pattern, logged) for pattern in mark) for mark in profile.marks
+        )
+
+    def fit(profile: Profile) -> tuple[int, int]:
+        return sum(profile.names.find(tag) is not None for tag in tags), profile.depth
+
+    return max(filter(marked, profiles().values()), key=fit, default=None)
+
+
+class Naming:
+    """Tags to meanings for one configuration.
+
+    ``overrides`` maps the user's tags (or patterns) to names of signals, to "ignore" or to "".
+    Raises ValueError for a name that is no signal, with the nearest one.
+    """
+
+    def __init__(self, overrides: Mapping[str, str]) -> None:
+        self._overrides = Patterns({tag: _override(tag, name) for tag, name in overrides.items()})
+
+    def meaning(self, profile: Profile | None, tag: str) -> Meaning | None:
+        """What ``tag`` means in a run of ``profile``; None where it is no signal."""
+        for names in (self._overrides, profile.names if profile else None):
+            if names and (pattern := names.find(tag)) is not None:
+                return names.rows[pattern]
+        return fallback(tag)
+
+
+def _override(tag: str, name: str) -> Meaning | None:
+    if name in _IGNORE:
+        return None
+    if name not in set(Signal):
+        near = difflib.get_close_matches(name, [*Signal, "ignore"], n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else "; use a signal's name or 'ignore'"
+        raise ValueError(f"[signals] {tag!r}: there is no signal {name!r}{hint}")
+    return Meaning(Signal(name))

@@ -1,0 +1,62 @@
+"""Tag patterns with what they mean, looked up fast enough for every tag of a thousand runs."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from detectors.signals import Signal
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """``value * factor`` is in the signal's unit and sign (-1 for a negated entropy, 0.01 for percent)."""
+
+    signal: Signal
+    factor: float = 1.0
+
+
+def bare(tag: str, prefixes: Sequence[str]) -> list[str]:
+    """The tag without each of the prefixes that it carries, in their order."""
+    return [tag.removeprefix(prefix) for prefix in prefixes if tag.startswith(prefix)]
+
+
+class Patterns:
+    """Maps tag patterns to meanings; None marks a known tag that is no signal.
+
+    ``*`` stands for one or more characters of one path segment (anything but ``/``). An exact pattern
+    comes before one with ``*``, otherwise the first listed wins. A tag may carry any of the prefixes.
+    """
+
+    def __init__(self, rows: Mapping[str, Meaning | None], prefixes: Sequence[str] = ("",)) -> None:
+        self.rows = rows
+        self.prefixes = prefixes
+
+    @cached_property
+    def _wildcards(self) -> tuple[Sequence[str], re.Pattern[str]]:
+        patterns = [pattern for pattern in self.rows if "*" in pattern]
+        return patterns, re.compile("|".join(f"({_expression(pattern)})" for pattern in patterns))
+
+    def find(self, tag: str) -> str | None:
+        """The pattern that names ``tag``, a key of ``rows``; None where the tag is unknown."""
+        names = bare(tag, self.prefixes)
+        for name in names:
+            if name in self.rows:
+                return name
+        patterns, expression = self._wildcards
+        for name in names:
+            if patterns and (match := expression.fullmatch(name)) and match.lastindex:
+                return patterns[match.lastindex - 1]
+        return None
+
+
+def is_logged(pattern: str, tags: frozenset[str]) -> bool:
+    """Whether one of ``tags`` fits ``pattern``."""
+    if "*" not in pattern:
+        return pattern in tags
+    expression = re.compile(_expression(pattern))
+    return any(expression.fullmatch(tag) for tag in tags)
+
+
+def _expression(pattern: str) -> str:
+    return "[^/]+".join(re.escape(part) for part in pattern.split("*"))
