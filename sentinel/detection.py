@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from detectors.api import Detector
@@ -66,9 +65,10 @@ class Detection:
             return
         keys = [one.key(detector) for one, _ in series]
         awake.update(keys[i] for i in found.filter(pl.col(SEVERITY) > 0)[SERIES].unique())
-        kept = found.filter(pl.Series(np.array([k in awake for k in keys])[found[SERIES].to_numpy()], dtype=pl.Boolean))
-        for row in kept.iter_rows(named=True):
-            yield _verdict(keys[row[SERIES]], series[row[SERIES]], row)
+        heard = pl.Series([key in awake for key in keys], dtype=pl.Boolean)
+        for row in found.filter(heard.gather(found[SERIES])).iter_rows(named=True):
+            arrived, window = series[row[SERIES]]
+            yield _verdict(keys[row[SERIES]], arrived, window, row)
 
 
 def _rounds(arrived: Sequence[Arrived]) -> Iterator[list[Seen]]:
@@ -85,8 +85,7 @@ def _rounds(arrived: Sequence[Arrived]) -> Iterator[list[Seen]]:
         yield windows
 
 
-def _verdict(key: Key, seen: Seen, row: Mapping[str, Any]) -> Verdict:
-    arrived, window = seen
+def _verdict(key: Key, arrived: Arrived, window: Window, row: Mapping[str, Any]) -> Verdict:
     at = row[INDEX] - window.first
     time = float(window.rows.time[at])
     return Verdict(

@@ -92,7 +92,9 @@ class Tracker:
                 elif len(unmapped) < _UNMAPPED_SHOWN:
                     unmapped[tag] = None
         framework = frameworks.most_common(1)[0][0] if frameworks else None
-        return Understanding(framework, {s: list(tags) for s, tags in sorted(signals.items())}, list(unmapped))
+        return Understanding(
+            framework, {s: list(tags) for s, tags in sorted(signals.items())}, list(unmapped)
+        )
 
     def dump(self) -> bytes:
         """Everything that `restore` needs."""

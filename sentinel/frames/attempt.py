@@ -53,12 +53,12 @@ class Points:
 
     def after(self, earlier: "Points | None") -> "Points":
         """These points behind ``earlier`` ones of the same tag, without repeated steps."""
-        both = self if earlier is None else Points(
-            self.tag,
-            self.signal,
-            *(np.concatenate([getattr(earlier, n), getattr(self, n)]) for n in ("step", "time", "position", "value")),
-        )  # fmt: skip
-        return both.take(np.diff(both.step, prepend=both.step[0] - 1) != 0) if len(both) else both
+        both = self
+        if earlier is not None:
+            fields = ("step", "time", "position", "value")
+            joined = (np.concatenate([getattr(earlier, f), getattr(self, f)]) for f in fields)
+            both = Points(self.tag, self.signal, *joined)
+        return both.take(np.diff(both.step, prepend=both.step[:1] - 1) != 0)
 
     def dump(self) -> list[Any]:
         """Everything the constructor needs."""
@@ -135,7 +135,10 @@ class Attempt:
         found = [np.searchsorted(p.step, steps) for p in parts]
         position = np.max([p.position[i] for p, i in zip(parts, found, strict=True)], axis=0)
         reached = np.all(
-            [np.searchsorted(p.position, position) - i <= _PARTNER_REACH for p, i in zip(parts, found, strict=True)],
+            [
+                np.searchsorted(p.position, position) - i <= _PARTNER_REACH
+                for p, i in zip(parts, found, strict=True)
+            ],
             axis=0,
         )
         order = np.flatnonzero(reached)[np.argsort(position[reached], kind="stable")]

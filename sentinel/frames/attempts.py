@@ -62,7 +62,9 @@ class Attempts:
         before = np.empty_like(step)
         before[1:] = step[:-1]
         names = [chunk.tags[i] for i in tag[first]]
-        before[first] = [min(self.last_step.get(n, s), 2**62) for n, s in zip(names, step[first].tolist(), strict=True)]
+        before[first] = [
+            min(self.last_step.get(n, s), 2**62) for n, s in zip(names, step[first].tolist(), strict=True)
+        ]
         back = np.flatnonzero(step < before)
         if len(back):
             at = int(order[back].min())

@@ -55,7 +55,11 @@ class Coarse:
 
     def _widen(self) -> None:
         half = MAX_BUCKETS // 2
-        for name, merge, blank in (("low", np.minimum, np.inf), ("high", np.maximum, -np.inf), ("total", np.add, 0)):
+        for name, merge, blank in (
+            ("low", np.minimum, np.inf),
+            ("high", np.maximum, -np.inf),
+            ("total", np.add, 0),
+        ):
             old = getattr(self, name)
             setattr(self, name, np.concatenate([merge(old[::2], old[1::2]), np.full(half, blank)]))
         self.width *= 2

@@ -93,9 +93,20 @@ class Stream:
 
     def dump(self) -> list[Any]:
         """Everything `load` needs."""
-        waiting = self.prologue and [list(self.prologue.tags), *(getattr(self.prologue, n) for n in _POINT_FIELDS)]
+        waiting = self.prologue and [
+            list(self.prologue.tags),
+            *(getattr(self.prologue, n) for n in _POINT_FIELDS),
+        ]
         profile = self.profile.name if self.profile else None
-        return [self.position, waiting, self.named, profile, self.attempts.dump(), self.attempt.dump(), list(self.meanings)]
+        return [
+            self.position,
+            waiting,
+            self.named,
+            profile,
+            self.attempts.dump(),
+            self.attempt.dump(),
+            list(self.meanings),
+        ]
 
     @classmethod
     def load(cls, name: str, format: str, naming: Naming, views: Sequence[View], state: list[Any]) -> Self:  # noqa: A002

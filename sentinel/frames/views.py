@@ -48,6 +48,11 @@ def views(detectors: Iterable[Detector]) -> tuple[View, ...]:
         for judged in detector.judges:
             shared.setdefault((judged, detector.needs), []).append(detector)
     return tuple(
-        View(judged, needs, tuple(dict.fromkeys(s for d in them for s in d.uses if s not in needs)), tuple(them))
+        View(
+            judged,
+            needs,
+            tuple(dict.fromkeys(s for d in them for s in d.uses if s not in needs)),
+            tuple(them),
+        )
         for (judged, needs), them in shared.items()
     )

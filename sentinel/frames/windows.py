@@ -48,7 +48,7 @@ def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
         nan_to_null=True,
     )
     if detector.history.coarse:
-        lists = [pl.Series(n, [window.coarse[n] for _, window in series], dtype=t) for n, t in COARSE.items()]
+        lists = [pl.Series(n, [w.coarse[n].tolist() for _, w in series], dtype=t) for n, t in COARSE.items()]
         found = found.with_columns(s.gather(number) for s in lists)
     return found
 

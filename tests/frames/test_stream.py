@@ -1,0 +1,135 @@
+"""Whatever a stream is cut into, detectors see the same windows."""
+
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from detectors.api import Detector, History, Variant, detector
+from detectors.schema import SERIES
+from detectors.signals import Signal
+from sentinel.detection import Arrived, Detection
+from sentinel.frames.naming import Naming
+from sentinel.frames.stream import Stream
+from sentinel.frames.views import views
+from sentinel.sources.base import Chunk
+
+VARIANTS = {"seen": Variant("", ())}
+TAGS = {"a": "loss", "b": "learning_rate", "c": "pad_fraction", "d": "loss"}
+
+
+def _sum_of(rows: pl.Expr, name: str) -> pl.Expr:
+    return pl.col(name).filter(rows).sum().over(SERIES)
+
+
+@detector(
+    judges=(Signal.LOSS,),
+    uses=(Signal.LEARNING_RATE,),
+    history=History(recent=7, head=5, coarse=True),
+    variants=VARIANTS,
+)
+def everything_seen(points: pl.LazyFrame, *, scale: Annotated[float, "unused"] = 1.0) -> pl.LazyFrame:
+    """Reports what a verdict may depend on, so that a difference shows."""
+    recent = pl.col("value").rolling_sum(7, min_samples=1).over(SERIES)
+    return points.with_columns(
+        severity=pl.lit(1),
+        recent=recent.round(9),
+        head=pl.when(pl.col("index") >= 5).then(_sum_of(pl.col("index") < 5, "value")).round(9),
+        lowest=pl.col("coarse_low").list.min(),
+        means=pl.col("coarse_mean").list.sum(),
+        buckets=pl.col("coarse_high").list.len(),
+    )
+
+
+@detector(
+    judges=(Signal.LOSS,), needs=(Signal.PAD_FRACTION,), history=History(recent=3), every=2, variants=VARIANTS
+)
+def joined(points: pl.LazyFrame) -> pl.LazyFrame:
+    """Reports the rows of a join."""
+    both = (pl.col("value") + pl.col("pad_fraction")).rolling_sum(3, min_samples=1).over(SERIES)
+    return points.with_columns(severity=pl.lit(1), both=both.round(9))
+
+
+DETECTORS: tuple[Detector, ...] = (everything_seen, joined)
+
+
+def chunk_of(points: Sequence[tuple[str, int, float]]) -> Chunk:
+    tags = list(dict.fromkeys(tag for tag, _, _ in points))
+    return Chunk(
+        "s",
+        tags,
+        np.array([tags.index(tag) for tag, _, _ in points], dtype=np.uint32),
+        np.array([step for _, step, _ in points], dtype=np.int64),
+        np.arange(len(points), dtype=float),
+        np.array([value for _, _, value in points], dtype=float),
+    )
+
+
+def verdicts(chunks: Iterable[Chunk], reload: bool = False) -> list[Any]:
+    def fail(name: str, run: str, error: Exception) -> None:
+        raise error
+
+    naming = Naming(TAGS)
+    stream = Stream("s", "jsonl", naming, views(DETECTORS))
+    found: list[Any] = []
+    for chunk in chunks:
+        arrived = [Arrived("run", "s", rows) for rows in stream.extend(chunk)]
+        found += [v._replace(time=None) for v in Detection({}, fail).verdicts(arrived, set())]
+        if reload:
+            stream = Stream.load("s", "jsonl", naming, views(DETECTORS), stream.dump())
+    return sorted(found, key=lambda v: (v.position, v.key.detector, v.key.tag))
+
+
+def cut(points: Sequence[tuple[str, int, float]], cuts: Iterable[int]) -> list[Chunk]:
+    edges = [0, *sorted({c for c in cuts if c < len(points)}), len(points)]
+    return [chunk_of(points[a:b]) for a, b in zip(edges, edges[1:], strict=False) if b > a]
+
+
+def log(rows: int, seed: int, restarts: Sequence[int] = ()) -> list[tuple[str, int, float]]:
+    """Some tags at every step, some now and then, some steps repeated, gaps, and restarts at given rows."""
+    random = np.random.default_rng(seed)
+    points, step = [], 0
+    for row in range(rows):
+        step = step - 5 if row in restarts else step + int(random.integers(0, 3))
+        for tag, share in (("a", 1.0), ("b", 0.3), ("c", 0.8), ("d", 0.5), ("x", 0.5)):
+            if random.random() < share:
+                value = float(random.choice([np.nan, np.inf])) if random.random() < 0.02 else random.normal()
+                points.append((tag, step, value))
+    return points
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    rows=st.integers(1, 120),
+    seed=st.integers(0, 2**32 - 1),
+    restarts=st.lists(st.integers(0, 120), max_size=3),
+    cuts=st.lists(st.integers(0, 500), max_size=12),
+    reload=st.booleans(),
+)
+def test_any_cut_gives_the_same_verdicts(
+    rows: int, seed: int, restarts: list[int], cuts: list[int], reload: bool
+) -> None:
+    points = log(rows, seed, restarts)
+    assert verdicts(cut(points, cuts), reload) == verdicts([chunk_of(points)])
+
+
+@pytest.mark.parametrize("size", [1, 17, 256])
+def test_long_series_have_the_same_coarse_view_however_they_arrive(size: int) -> None:
+    points = log(900, seed=1)
+    assert verdicts(cut(points, range(0, len(points), size))) == verdicts([chunk_of(points)])
+
+
+def test_tags_written_one_after_the_other_are_joined_by_step() -> None:
+    points = [(tag, step, 1.0) for tag in "ac" for step in range(100)]
+    found = [v for v in verdicts(cut(points, range(0, 200, 7))) if v.key.detector == "joined"]
+    assert [v.step for v in found] == list(range(1, 100, 2))
+
+
+def test_a_step_that_goes_back_begins_an_attempt() -> None:
+    points = [("a", s, 1.0) for s in [*range(30), *range(20, 40)]]
+    found = [v for v in verdicts([chunk_of(points)]) if v.key.detector == "everything-seen"]
+    assert [(v.key.attempt, v.index, v.step) for v in found][29:31] == [(1, 29, 29), (2, 0, 20)]
