@@ -1,0 +1,210 @@
+"""JSON lines: one object a line, appended while the run goes on. One file is one run and one stream.
+
+Any file called ``*.jsonl`` or ``*.ndjson`` counts; a ``*.json`` or ``*.log`` only where its first
+lines plainly are such objects (Detectron2's ``metrics.json``, OpenMMLab's ``*.log.json``).
+
+The last line is taken without its line break as soon as it is a whole object: no beginning of an
+object is itself an object, so it can no longer change. For the same reason, what follows an object on
+its line is read as a line of its own.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run
+from sentinel.sources.growing import Read, read_new
+from sentinel.sources.records import Records, is_metrics
+
+FORMAT = "jsonl"
+
+LONGEST_LINE = 4 << 20
+"""Bytes; a longer line is skipped, which bounds the memory of a poll."""
+
+_BYTES_A_POINT = 32  # how far to read for a number of points; a guess that only costs time where it is wrong
+_LEAST_READ = 1 << 16
+_MOST_COMPLAINTS = 5  # about broken lines of one file
+_SNIFFED_LINES = 8
+_MMENGINE_COPY = re.compile(r"\d{8}_\d{6}\.json")  # of what scalars.json holds
+
+_BLANK = "\ufeff\x00 \t\r"  # also byte order marks, and the zeros that a power cut leaves
+_DECODER = json.JSONDecoder(strict=False, parse_int=float)
+
+
+def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
+    """The JSON lines files among the names of one directory."""
+    for name in names:
+        if name.endswith((".jsonl", ".ndjson")) or (
+            name.endswith((".json", ".log"))
+            and not ("scalars.json" in names and _MMENGINE_COPY.fullmatch(name))
+            and _holds_metrics(directory / name)
+        ):
+            yield Run(directory / name, FORMAT, JsonLines(directory / name))
+
+
+@dataclass(frozen=True)
+class JsonLines:
+    """One file of JSON objects, one a line."""
+
+    path: Path
+
+    def poll(self, cursor: Cursor, limit: int) -> Batch:
+        """The points of the lines that were completed since ``cursor``."""
+        try:
+            read = _read(self.path, cursor.get("mark", {}), limit)
+        except OSError as error:
+            if cursor.get("unreadable") == error.strerror:
+                return Batch(cursor)
+            complaint = Complaint(
+                self.path, "", f"cannot be read ({error.strerror}); trying again at every poll"
+            )
+            return Batch({**cursor, "unreadable": error.strerror}, complaints=[complaint])
+        if read is None:
+            return Batch(cursor)
+        lines = _Lines(self.path, {"restarted": True} if read.restarted else cursor)
+        consumed = lines.take(read, limit)
+        limited = len(lines.records) >= limit and consumed < len(read.data)
+        return Batch(
+            cursor=lines.memory(read.mark(consumed)),
+            chunks=lines.chunks(),
+            complaints=lines.complaints,
+            more=not lines.refused and (read.more or limited),
+        )
+
+
+class _Lines:
+    """The lines of one poll: which are whole, which cannot be read, and the points of the others."""
+
+    def __init__(self, path: Path, cursor: Cursor) -> None:
+        self.path = path
+        self.refused: bool = cursor.get("refused", False)  # the file is no JSON lines at all
+        self.records = Records(cursor.get("records", {}))
+        self.complaints: list[Complaint] = []
+        self._finished: int = cursor.get("finished", 0)  # lines
+        self._broken: int = cursor.get("broken", 0)  # lines
+        self._overlong: bool = cursor.get("overlong", False)  # amid a line that is being skipped
+        self._restarted: bool = cursor.get("restarted", False)  # and no point was read since
+
+    def memory(self, mark: Mapping[str, Any]) -> dict[str, Any]:
+        """The next cursor."""
+        return {
+            "mark": mark,
+            "records": self.records.memory(),
+            "refused": self.refused,
+            "finished": self._finished,
+            "broken": self._broken,
+            "overlong": self._overlong,
+            "restarted": self._restarted and not self.records,
+        }
+
+    def chunks(self) -> list[Chunk]:
+        """The points read, if there are any."""
+        return [self.records.chunk(self.path.name, self._restarted)] if self.records else []
+
+    def take(self, read: Read, limit: int) -> int:
+        """Read lines until there are ``limit`` points; gives the number of bytes consumed."""
+        data, start = read.data, 0
+        if read.offset == 0 and _is_utf16(data):
+            self.refused = True
+            self._complain("", "is UTF-16, not UTF-8, and is not read; have it written with encoding='utf-8'")
+        if self.refused:
+            return len(data)
+        while start < len(data) and len(self.records) < limit:
+            end = data.find(b"\n", start)
+            if end < 0:
+                return start + self._take_unfinished(data[start:], read.more)
+            self._take_line(data[start:end])
+            self._finished += 1
+            start = end + 1
+        return start
+
+    def _take_line(self, line: bytes) -> None:
+        if self._overlong:
+            self._overlong = False
+            return
+        objects, whole = _objects(line)
+        for record in objects:
+            self.records.add(record, self._finished + 1)
+        if whole:
+            return
+        self._broken += 1
+        if self._broken < _MOST_COMPLAINTS:
+            self._complain(self._place, "is not a JSON object and was skipped")
+        elif self._broken == _MOST_COMPLAINTS:
+            self._complain(
+                self._place, "is not a JSON object and was skipped, as will be others, without a word"
+            )
+
+    def _take_unfinished(self, rest: bytes, more: bool) -> int:
+        if not self._overlong and len(rest) >= LONGEST_LINE:
+            self._complain(self._place, f"is longer than {LONGEST_LINE >> 20} MiB and was skipped")
+            self._overlong = True
+        if self._overlong:
+            return len(rest)
+        objects, whole = ([], False) if more else _objects(rest)
+        if not (objects and whole):
+            return 0
+        for record in objects:
+            self.records.add(record, self._finished + 1)
+        return len(rest)
+
+    @property
+    def _place(self) -> str:
+        return f"line {self._finished + 1}"
+
+    def _complain(self, place: str, problem: str) -> None:
+        self.complaints.append(Complaint(self.path, place, problem))
+
+
+def _read(path: Path, mark: Mapping[str, Any], limit: int) -> Read | None:
+    """What is new, up to about ``limit`` points but at least one line, if that is not overlong."""
+    read = read_new(path, mark, min(LONGEST_LINE, max(_LEAST_READ, limit * _BYTES_A_POINT)))
+    if read and read.more and b"\n" not in read.data:
+        return read_new(path, mark, LONGEST_LINE)
+    return read
+
+
+def _objects(line: bytes) -> tuple[list[dict[str, Any]], bool]:
+    """The objects at the line's start, and whether it holds nothing else. Blank lines hold none."""
+    try:
+        record = orjson.loads(line)
+        return ([record], True) if type(record) is dict else ([], False)
+    except orjson.JSONDecodeError:
+        pass  # NaN and infinities are no JSON, but Python writes and reads them
+    objects: list[dict[str, Any]] = []
+    rest = line.decode(errors="replace").strip(_BLANK)
+    while rest:
+        try:
+            record, end = _DECODER.raw_decode(rest)
+        except (ValueError, RecursionError):
+            return objects, False
+        if type(record) is not dict:
+            return objects, False
+        objects.append(record)
+        rest = rest[end:].lstrip(_BLANK)
+    return objects, True
+
+
+def _is_utf16(data: bytes) -> bool:
+    return data[:2] in (b"\xff\xfe", b"\xfe\xff") or data[:2].count(0) == 1
+
+
+def _holds_metrics(path: Path) -> bool:
+    """Whether the file's first lines, of which there are two or more, are objects with a step and numbers."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(_LEAST_READ)
+    except OSError:
+        return False
+    records = []
+    for line in head.split(b"\n", _SNIFFED_LINES)[:-1]:
+        objects, whole = _objects(line)
+        if not whole:
+            return False
+        records += objects
+    return len(records) > 1 and any(map(is_metrics, records))

@@ -1,0 +1,283 @@
+"""What a logged record means: its step, its time and its numbers, whatever the framework calls them.
+
+A record is one mapping of names to JSON values, as a line of a JSONL file holds it. Records become
+points in the order in which they were logged. What must be known of earlier records to read the next
+one (which axis counts the steps, which series never lacked a value) is the *memory*, JSON-able and
+bounded, so that reading in many pieces gives the same points as reading in one.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import compress
+from typing import Any
+
+import numpy as np
+
+from sentinel.sources.base import Chunk
+
+STEP_KEYS = (
+    "step",
+    "global_step",
+    "_step",
+    "train/global_step",
+    "trainer/global_step",
+    "training/global_step",
+    "global_step/max_steps",
+    "iter",
+    "iteration",
+    "current_steps",
+)
+"""Names of the step, the most telling first. ``epoch`` comes after all of them."""
+
+_EPOCH = "epoch"
+_PLANNED = "max_steps"  # tag of the 500 in a step logged as "12/500"
+_TIME_KEYS = ("wall_time", "timestamp", "_timestamp", "time", "date")
+_LEARNING_RATES = ("lr", "learning_rate")
+_MOST_SERIES = 1000  # whose nulls are told apart; in any further one a null means "not logged"
+_DEEPEST = 16  # levels of nesting; what lies deeper is no metric
+
+_NUMBER = re.compile(
+    r"\s*[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf(?:inity)?)\s*", re.IGNORECASE | re.ASCII
+)
+_COUNT = re.compile(r"\s*(\d{1,18})\s*(?:/\s*(\d{1,18})\s*)?", re.ASCII)
+
+_NUMERIC, _TEXT, _NULL, _OTHER = "n", "t", "0", "-"
+_KIND = {
+    float: _NUMERIC,
+    int: _NUMERIC,
+    str: _TEXT,
+    type(None): _NULL,
+    bool: _OTHER,
+    list: _OTHER,
+    dict: _OTHER,
+}
+
+
+def is_metrics(record: Mapping[str, Any]) -> bool:
+    """Whether this is plainly a line of a metric log: it has a step and some number."""
+    has_number = any(_KIND[type(value)] == _NUMERIC for value in record.values())
+    return has_number and any(name in record for name in (*STEP_KEYS, _EPOCH))
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """How to read every record that has these names and kinds of values. Positions are in the record."""
+
+    numeric: list[bool]  # which values are points as they stand
+    names: list[str]  # of these points
+    tags: list[int]
+    texts: list[tuple[int, str]]  # which may hold a number
+    nulls: list[str]
+    step: int | None
+    epoch: int | None
+    counts_iterations: bool  # the step may begin anew in each epoch
+    time: tuple[int, str] | None
+
+
+class Records:
+    """Makes points from the records of one stream, given the memory of those before (``{}`` for none)."""
+
+    def __init__(self, memory: Mapping[str, Any]) -> None:
+        self._axis = _Axis(**memory.get("axis", {}))
+        self._presence = _Presence(dict(memory.get("presence", {})))
+        self._shapes: dict[tuple[str, ...], _Shape] = {}
+        self._tag_ids: dict[str, int] = {}
+        self._tags: list[int] = []
+        self._values: list[float] = []
+        self._steps: list[int] = []
+        self._times: list[float] = []
+        self._counts: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def memory(self) -> dict[str, Any]:
+        """What the next records need to know of these; JSON-able."""
+        return {"axis": vars(self._axis), "presence": self._presence.always}
+
+    def chunk(self, stream: str, restarted: bool) -> Chunk:
+        """The points so far."""
+        return Chunk(
+            stream=stream,
+            tags=list(self._tag_ids),
+            tag=np.array(self._tags, dtype=np.uint32),
+            step=np.repeat(np.array(self._steps, dtype=np.int64), self._counts),
+            time=np.repeat(np.array(self._times, dtype=np.float64), self._counts),
+            value=np.array(self._values, dtype=np.float64),
+            restarted=restarted,
+        )
+
+    def add(self, record: Mapping[str, Any], line: int) -> None:
+        """Take in one record. ``line`` counts the steps where no record has any."""
+        if dict in map(type, record.values()):
+            record = dict(_flat(record))
+        row = list(record.values())
+        kinds = "".join(map(_KIND.__getitem__, map(type, row)))
+        known = self._shapes.get((*record, kinds))
+        shape = known or self._learn(list(record), kinds)
+        before = len(self._values)
+        self._values.extend(compress(row, shape.numeric))
+        self._tags.extend(shape.tags)
+        if shape.nulls:
+            for name in self._presence.not_a_number(shape.nulls, shape.names):
+                self._point(name, math.nan)
+        if known is None:
+            self._presence.numbers(shape.names)
+        for position, name in shape.texts:
+            if _NUMBER.fullmatch(row[position]):
+                self._presence.numbers([name])
+                self._point(name, float(row[position]))
+        step = self._step(shape, row, line)
+        time = self._time(shape, row)
+        if count := len(self._values) - before:
+            self._steps.append(step)
+            self._times.append(time)
+            self._counts.append(count)
+
+    def _learn(self, names: list[str], kinds: str) -> _Shape:
+        at = {n: i for i, (n, kind) in enumerate(zip(names, kinds, strict=True)) if kind in (_NUMERIC, _TEXT)}
+        step = next((n for n in STEP_KEYS if n in at), None)
+        time = next((n for n in _TIME_KEYS if n in at), None)
+        numeric = [k == _NUMERIC and n not in (step, time) for n, k in zip(names, kinds, strict=True)]
+        points = list(compress(names, numeric))
+        shape = self._shapes[*names, kinds] = _Shape(
+            numeric=numeric,
+            names=points,
+            tags=[self._tag_id(n) for n in points],
+            texts=[(i, n) for n, i in at.items() if kinds[i] == _TEXT and n not in (step, time)],
+            nulls=[n for n, k in zip(names, kinds, strict=True) if k == _NULL],
+            step=at[step] if step else None,
+            epoch=at.get(_EPOCH),
+            counts_iterations=step == "iter",
+            time=(at[time], time) if time else None,
+        )
+        return shape
+
+    def _step(self, shape: _Shape, row: list[Any], line: int) -> int:
+        epoch = None if shape.epoch is None else row[shape.epoch]
+        count = None
+        if shape.step is not None:
+            count, planned = _count(row[shape.step])
+            if planned is not None:
+                self._point(_PLANNED, planned)
+        if count is not None and shape.counts_iterations:
+            count = self._axis.iteration(count, epoch)
+        return self._axis.step(count, epoch, line)
+
+    def _time(self, shape: _Shape, row: list[Any]) -> float:
+        if shape.time is None:
+            return math.nan
+        position, name = shape.time
+        seconds = _seconds(row[position])
+        if seconds is None and isinstance(row[position], (int, float)):
+            self._point(name, row[position])  # a duration, such as mmengine's seconds per iteration
+        return math.nan if seconds is None else seconds
+
+    def _point(self, name: str, value: float) -> None:
+        self._tags.append(self._tag_id(name))
+        self._values.append(value)
+
+    def _tag_id(self, name: str) -> int:
+        shown = name.encode(errors="replace").decode()  # JSON may escape half a surrogate pair
+        return self._tag_ids.setdefault(shown, len(self._tag_ids))
+
+
+@dataclass
+class _Axis:
+    """Which number counts the steps, decided by what the records have shown so far.
+
+    A record's own step counts. Until one was seen, a whole epoch does; until one of these was seen, and
+    for good once an epoch was a fraction, the line number. A record without a step among records
+    that have one belongs to the last step.
+    """
+
+    kind: str = ""  # "step", "epoch", "line"; empty: nothing has shown yet
+    last: int = 0
+    epoch: float = 0.0
+    highest: int = 0  # iteration of this epoch
+    offset: int = 0  # iterations in the epochs before
+
+    def step(self, count: int | None, epoch: Any, line: int) -> int:
+        """The step of one record, of which ``count`` and ``epoch`` are what it says itself."""
+        if count is not None:
+            self.kind, self.last = "step", count
+        elif self.kind in ("", "epoch") and epoch is not None:
+            count, _ = _count(epoch)
+            self.kind, self.last = ("line", 0) if count is None else ("epoch", count)
+        return line if self.kind in ("", "line") else self.last
+
+    def iteration(self, count: int, epoch: Any) -> int:
+        """A count over all epochs, where ``count`` may begin anew in each (OpenMMLab before mmengine)."""
+        if not isinstance(epoch, (int, float)) or not math.isfinite(epoch):
+            return count
+        if epoch > self.epoch and count < self.highest:
+            self.offset += self.highest
+        elif epoch < self.epoch:
+            self.offset = 0
+        if epoch != self.epoch:
+            self.epoch, self.highest = epoch, 0
+        self.highest = max(self.highest, count)
+        return self.offset + count
+
+
+@dataclass
+class _Presence:
+    """Tells a null that stands for NaN from one that says "not logged".
+
+    ``always`` holds, for each series, whether every record that named it had a number for it. orjson
+    writes NaN as null, so a null in a series that always had a number is one, unless the record is of
+    another kind than those before: it brings a number that they had not, or lacks its learning rate.
+    """
+
+    always: dict[str, bool]
+
+    def numbers(self, names: Iterable[str]) -> None:
+        """These series had a number."""
+        for name in names:
+            if name not in self.always and len(self.always) < _MOST_SERIES:
+                self.always[name] = True
+
+    def not_a_number(self, nulls: list[str], numeric: list[str]) -> list[str]:
+        """Those of the nulls that stand for NaN, in a record that has numbers for ``numeric``."""
+        found = [n for n in nulls if self.always.get(n)]
+        lacks_rate = any(n.rpartition("/")[2] in _LEARNING_RATES for n in found)
+        if found and (lacks_rate or not all(map(self.always.get, numeric))):
+            found = []
+        for name in nulls:
+            if name not in found and (name in self.always or len(self.always) < _MOST_SERIES):
+                self.always[name] = False
+        return found
+
+
+def _flat(record: Mapping[str, Any], prefix: str = "", level: int = 1) -> Iterator[tuple[str, Any]]:
+    for name, value in record.items():
+        if not isinstance(value, dict):
+            yield prefix + name, value
+        elif level < _DEEPEST:
+            yield from _flat(value, f"{prefix}{name}/", level + 1)
+
+
+def _count(value: Any) -> tuple[int | None, int | None]:
+    """A step and the planned last one, from 12, 12.0, "12" or "12/500"; None for what is not there."""
+    if isinstance(value, str):
+        found = _COUNT.fullmatch(value)
+        return (int(found[1]), int(found[2]) if found[2] else None) if found else (None, None)
+    whole = abs(value) < 2**62 and value == int(value)
+    return (int(value) if whole else None), None
+
+
+def _seconds(value: float | str) -> float | None:
+    """Seconds since the epoch from a number in s, ms, us or ns, or from an ISO date (UTC if it names no zone)."""
+    if isinstance(value, str):
+        try:
+            when = datetime.fromisoformat(value.strip())
+        except ValueError:
+            return _seconds(float(value)) if _NUMBER.fullmatch(value) else None
+        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+    for unit in (1.0, 1e3, 1e6, 1e9):
+        if 1e9 <= value / unit < 1e10:  # the years 2001 to 2286
+            return value / unit
+    return None
