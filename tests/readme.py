@@ -1,0 +1,90 @@
+"""The generated parts of README.md: `python -m tests.readme` rewrites them, a test checks them.
+
+A part stands between `<!-- begin NAME -->` and `<!-- end NAME -->`.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+from typer.testing import CliRunner
+
+from detectors.discovery import all_detectors
+from sentinel.cli.app import app
+from sentinel.config import json_schema
+from sentinel.sinks.discovery import sink_types
+
+README = Path(__file__).parents[1] / "README.md"
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    escaped = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    return "\n".join("| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *escaped])
+
+
+def detectors() -> str:
+    rows = []
+    for name, detector in all_detectors().items():
+        signals = ", ".join(f"`{signal}`" for signal in (*detector.judges, *detector.needs))
+        cites = ", ".join(detector.catalogue)
+        rows.append([f"`{name}`", " ".join(detector.page.split("\n\n")[0].split()), signals, detector.maturity.value, cites])
+    return table(["Detector", "What it flags", "Reads", "Maturity", "Catalogue"], rows)
+
+
+def config() -> str:
+    rows = []
+    for key, schema in json_schema()["properties"].items():
+        default = schema.get("default")
+        rows.append([f"`{key}`", "" if default in (None, [], {}) else f"`{default}`", schema["description"]])
+    return table(["Key", "Default", "Meaning"], rows)
+
+
+def sinks() -> str:
+    keys: dict[str, tuple[Any, list[str]]] = {}
+    for kind, model in sink_types().items():
+        for key, field in model.model_fields.items():
+            if key != "type":
+                keys.setdefault(key, (field, []))[1].append(kind)
+    rows = []
+    for key, (field, kinds) in sorted(keys.items(), key=lambda item: -len(item[1][1])):
+        default = f"`{field.default}`" if field.default not in (None, "") else ""
+        told = "all" if len(kinds) == len(sink_types()) else ", ".join(kinds)
+        rows.append([f"`{key}`", told, default, field.description or ""])
+    return table(["Key", "Sinks", "Default", "Meaning"], rows)
+
+
+def commands() -> str:
+    return "\n\n".join(f"```text\n{help_text(path)}\n```" for path in command_paths())
+
+
+def command_paths() -> Iterator[list[str]]:
+    """The words of every command, groups before their members."""
+
+    def below(command: Any, path: list[str]) -> Iterator[list[str]]:
+        for name, child in getattr(command, "commands", {}).items():
+            yield [*path, name]
+            yield from below(child, [*path, name])
+
+    return below(typer.main.get_command(app), [])
+
+
+def help_text(path: list[str]) -> str:
+    result = CliRunner(env={"COLUMNS": "90"}).invoke(app, [*path, "--help"], prog_name="sentinel")
+    assert result.exit_code == 0, result.output
+    return f"$ sentinel {' '.join(path)} --help\n" + result.output.strip()
+
+
+def rewritten(text: str) -> str:
+    for part in (detectors, config, sinks, commands):
+        begin, end = f"<!-- begin {part.__name__} -->", f"<!-- end {part.__name__} -->"
+        assert begin in text, f"README.md lacks {begin}"
+        assert end in text, f"README.md lacks {end}"
+        body = part()
+        text = re.sub(f"{begin}.*?{end}", lambda _, b=body, s=begin, e=end: f"{s}\n{b}\n{e}", text, flags=re.S)
+    return text
+
+
+if __name__ == "__main__":
+    README.write_text(rewritten(README.read_text()))

@@ -1,0 +1,96 @@
+"""The house rules that no linter knows."""
+
+import ast
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FILES = sorted([*(ROOT / "sentinel").rglob("*.py"), *(ROOT / "detectors").rglob("*.py")])
+TREES = {file: ast.parse(file.read_text(encoding="utf-8")) for file in FILES}
+
+ROOMS = ["frames", "sources", "alerts", "sinks", "report", "catalogue"]
+FLOW = ["cli", "flow", "rooms", "ground", "detectors"]
+"""Each may import what stands to its right. The flow is the modules directly in sentinel/ that join
+rooms; the ground is the modules there that know no room."""
+GROUND = {"errors", "clock", "text", "settings", "defects", "telemetry", "__init__"}
+
+
+def module(file: Path) -> str:
+    return ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def imports(file: Path) -> Iterator[str]:
+    for node in ast.walk(TREES[file]):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, "imports are absolute"
+            assert node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def place(name: str) -> int:
+    """Position in FLOW of a module of ours, or of a name in one."""
+    top, *rest = name.split(".")
+    if top == "detectors":
+        return FLOW.index("detectors")
+    head = rest[0] if rest else "__init__"
+    if head in ("cli", "__main__"):
+        return FLOW.index("cli")
+    if head in ROOMS:
+        return FLOW.index("rooms")
+    return FLOW.index("ground" if head in GROUND else "flow")
+
+
+@pytest.mark.parametrize("file", FILES, ids=module)
+def test_imports_point_one_way(file):
+    mine = place(module(file))
+    wrong = [n for n in imports(file) if n.split(".")[0] in ("sentinel", "detectors") and place(n) < mine]
+    assert not wrong
+
+
+def test_detectors_are_a_library_of_their_own():
+    allowed = {"detectors", "polars", "numpy", "scipy"} | sys.stdlib_module_names
+    for file in (ROOT / "detectors").rglob("*.py"):
+        assert {name.split(".")[0] for name in imports(file)} <= allowed, file
+
+
+@pytest.mark.parametrize("file", FILES, ids=module)
+def test_time_is_an_argument(file):
+    if file == ROOT / "sentinel" / "clock.py" or "cli" in file.parts:
+        return
+    clocks = {"time", "time_ns", "now", "utcnow", "today"}
+    asked = [
+        ast.unparse(node.func)
+        for node in ast.walk(TREES[file])
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in clocks
+        and ast.unparse(node.func.value) in ("time", "datetime", "date", "datetime.datetime")
+    ]
+    assert not asked
+
+
+@pytest.mark.parametrize("file", FILES, ids=module)
+def test_files_stay_readable_in_one_sitting(file):
+    assert len(file.read_text(encoding="utf-8").splitlines()) <= 300
+
+
+@pytest.mark.parametrize("file", FILES, ids=module)
+def test_what_lies_in_a_run_is_never_executed(file):
+    banned = {"pickle", "dill", "joblib", "cloudpickle", "marshal", "shelve", "torch", "subprocess", "yaml"}
+    assert not banned & {name.split(".")[0] for name in imports(file)}
+
+
+def test_dependencies_are_those_that_are_imported():
+    used = {name.split(".")[0] for file in FILES for name in imports(file)}
+    used -= sys.stdlib_module_names | {"sentinel", "detectors"}
+    by_module = packages_distributions()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    declared = {name.casefold() for name in project["dependencies"]}
+    assert {by_module[name][0].casefold().replace("_", "-") for name in used} == declared
