@@ -13,7 +13,7 @@ import numpy as np
 from sentinel.frames.attempt import Attempt, Points
 from sentinel.frames.attempts import Attempts
 from sentinel.frames.history import Rows
-from sentinel.frames.naming import Meaning, Naming, Profile, profile_named, recognise
+from sentinel.frames.naming import Meaning, Naming, Profile, profiles, recognise
 from sentinel.frames.views import View
 from sentinel.sources.base import Chunk
 
@@ -113,7 +113,7 @@ class Stream:
         """Undo `dump`."""
         position, waiting, named, profile, attempts, attempt, tags = state
         prologue = Chunk(name, *waiting) if waiting else None
-        known = profile_named(profile) if profile else None
+        known = profiles()[profile] if profile else None
         meanings = {t: naming.meaning(known, t) for t in tags}
         return cls(
             name, format, naming, views, position, prologue, named, known,
@@ -128,8 +128,8 @@ def _joined(earlier: Chunk | None, later: Chunk) -> Chunk:
     code = {t: i for i, t in enumerate(tags)}
     codes = np.array([code[t] for t in later.tags], dtype=np.uint32)
     tag = np.concatenate([earlier.tag, codes[later.tag]])
-    rest = (np.concatenate([getattr(earlier, n), getattr(later, n)]) for n in _POINT_FIELDS[1:])
-    return Chunk(earlier.stream, tags, tag, *rest)
+    step, time, value = (np.concatenate([getattr(earlier, n), getattr(later, n)]) for n in _POINT_FIELDS[1:])
+    return Chunk(earlier.stream, tags, tag, step, time, value)
 
 
 def _prologue_end(chunk: Chunk) -> int | None:

@@ -11,7 +11,6 @@ from sentinel.frames.coarse import Floats
 from sentinel.frames.history import Kept, Steps, Window
 from sentinel.frames.views import View
 
-
 Judged = tuple[View, Window]
 
 
@@ -56,7 +55,8 @@ def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
 def _rows(detector: Detector, view: View, window: Window) -> tuple[Steps, Steps, Floats]:
     """Index, step and columns of head, recent and new rows, each row once."""
     recent = _last(window.recent, window.first, detector.history.recent)
-    head = Kept(0, *(part[: min(detector.history.head, recent.start)] for part in window.head[1:]))
+    ahead = min(detector.history.head, recent.start)  # head rows that are not among the recent ones
+    head = Kept(0, window.head.step[:ahead], window.head.columns[:ahead])
     wanted = [0, *(1 + view.columns.index(s) for s in (*detector.needs, *detector.uses))]
     kept = (head, recent, Kept(window.first, window.rows.step, window.rows.columns))
     index = [np.arange(k.start, k.start + len(k.step)) for k in kept]

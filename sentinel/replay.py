@@ -1,0 +1,73 @@
+"""A log judged from end to end: what `watch` would have said while it grew."""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sentinel.alerts.incident import Incident
+from sentinel.config import Config
+from sentinel.errors import SentinelError
+from sentinel.pipeline import Pipeline
+from sentinel.sources.base import Complaint
+from sentinel.sources.discovery import discover, run_name
+from sentinel.tracking import Tracker
+
+_RUNS_AT_ONCE = 32
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class ReplayedRun:
+    """A run read to its end."""
+
+    tracker: Tracker
+    incidents: dict[str, Incident] = field(default_factory=dict)  # by id, in the order of firing
+    complaints: list[Complaint] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Replay:
+    """All runs under the paths, sorted by path, and what could not be looked at."""
+
+    runs: Sequence[ReplayedRun]
+    complaints: Sequence[Complaint]
+    pipeline: Pipeline
+
+
+def replay(paths: Sequence[Path], config: Config, progress: Callable[[int, int], None]) -> Replay:
+    """Read every run under the paths to its end.
+
+    ``progress`` is told how many runs of how many are done. Raises SentinelError for a path that does
+    not exist and where nothing can be read.
+    """
+    found = discover(paths)
+    if found.missing:
+        raise SentinelError(f"{found.missing[0]}: no such file or directory")
+    pipeline = Pipeline(config, _failed)
+    runs = [ReplayedRun(pipeline.track(run, run_name(run, paths))) for run in found.runs]
+    for begin in range(0, len(runs), _RUNS_AT_ONCE):
+        progress(begin, len(runs))
+        _read(pipeline, runs[begin : begin + _RUNS_AT_ONCE])
+    progress(len(runs), len(runs))
+    read = [run for run in runs if run.tracker.points or run.complaints]
+    if not read:
+        raise SentinelError(f"{', '.join(map(str, paths))}: no log that sentinel can read")
+    return Replay(read, found.complaints, pipeline)
+
+
+def _read(pipeline: Pipeline, runs: Iterable[ReplayedRun]) -> None:
+    left = list(runs)
+    while left:
+        steps = pipeline.advance([run.tracker for run in left])
+        for run, step in zip(left, steps, strict=True):
+            run.complaints += step.complaints
+            run.incidents |= {change.incident.id: change.incident for change in step.changes}
+        left = [run for run, step in zip(left, steps, strict=True) if step.more]
+    for run in runs:
+        run.incidents |= {incident.id: incident for incident in run.tracker.book.open()}
+
+
+def _failed(detector: str, run: str, error: Exception) -> None:
+    _log.error("detector %s failed on %s: %s: %s", detector, run, type(error).__name__, error)

@@ -1,0 +1,1 @@
+"""A replay for people (terminal) and for programs (JSON)."""
