@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import polars as pl
 
-from detectors.schema import FINDINGS, INDEX, NEW, SERIES
+from detectors.schema import COARSE, FINDINGS, INDEX, NEW, SERIES, SEVERITY, SIGNAL, VARIANT
 from detectors.signals import Signal
 
 
@@ -91,16 +91,19 @@ class Detector:
     def run(self, points: pl.DataFrame, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
         """Verdicts for the new rows of a WINDOW frame that are due, sorted by series and index.
 
+        What the rule leaves in its frame beside FINDINGS is evidence: the judged value, the context
+        signals, its own columns. A clean verdict has no variant, whatever the rule put there.
         Raises TypeError for an unknown parameter, polars' errors for a frame that is not a WINDOW.
         """
         due = pl.col(NEW) & ((pl.col(INDEX) + 1) % self.every == 0)
         judged = points.lazy().filter(due).select(SERIES, INDEX)
-        found = self.rule(points.lazy(), **(parameters or {}))
+        found = self.rule(points.lazy(), **(parameters or {})).drop(NEW, SIGNAL, *COARSE, strict=False)
         missing = [n for n in FINDINGS if n not in found.collect_schema()]
         blanks = [pl.lit(None, dtype=FINDINGS[n]).alias(n) for n in missing]
         return (
             found.with_columns(blanks)
             .with_columns(pl.col(n).cast(t) for n, t in FINDINGS.items())
+            .with_columns(pl.when(pl.col(SEVERITY) > Severity.CLEAN).then(VARIANT))
             .join(judged, on=[SERIES, INDEX], how="semi")
             .sort(SERIES, INDEX)
             .collect()

@@ -1,0 +1,1 @@
+"""Reinforcement learning: language-model policies and classic control."""

@@ -1,0 +1,124 @@
+"""The policy runs away from its reference, or one update from the policy before it.
+
+## What it catches
+A median KL over the last ten points that stands above the band of its unit, or has grown several times
+over against the fifty points before. Per token: above 0.5 is worth knowing, above 2 the policy has left
+its reference. Summed over a response: above twice the usual target of 6. Where the unit is not known
+only growth counts. For the KL between old and new policy of one PPO update: above 0.1 and several times
+its own early level.
+
+## Why it matters
+A policy far from its reference has often found text that the reward likes and people do not; with the
+reward rising at the same time that is the first thing to suspect. A PPO update far outside its trust
+region rests on importance weights that no longer mean anything.
+
+## What to do
+Read samples. Then raise the KL coefficient or make it adaptive, lower the learning rate (about 1e-6 for
+full fine-tuning), make fewer passes over each batch, and check that the reference is frozen. For PPO
+updates set a `target_kl` of 0.01 to 0.05.
+
+## When it is wrong
+A long reasoning run may settle above 0.5 per token for good; that stays informational. A long response
+has a large sum, so the response length, where logged, raises the band. A KL that grows evenly from zero
+and single huge points of the k3 estimator are healthy and leave the medians alone.
+
+## Source
+Catalogue A-kl (0.5 and 2 nats per token) and R2 (target 6 per response, as in TRL's adaptive
+controller). Of an update: Spinning Up's PPO stops at 1.5 times a `target_kl` of 0.01 and calls 0.05 a
+large one; 0.1 is twice that.
+"""
+
+from typing import Annotated
+
+import polars as pl
+
+from detectors.api import History, Maturity, Severity, Variant, detector
+from detectors.schema import INDEX, SEVERITY, SIGNAL, VALUE, VARIANT
+from detectors.signals import Signal
+from detectors.stats import recent_median, recent_quantile, start_median
+
+NOW = 10  # points whose median is the present level: one huge point is no level
+BEFORE = 50  # points before those; all of them, for any even growth from zero is fivefold at first
+
+
+@detector(
+    judges=(Signal.KL, Signal.KL_PER_SEQUENCE, Signal.KL_UNKNOWN_UNIT, Signal.APPROX_KL),
+    uses=(Signal.REWARD, Signal.COMPLETION_LENGTH),
+    history=History(recent=NOW + BEFORE, head=NOW),
+    maturity=Maturity.STABLE,
+    variants={
+        "far": Variant(
+            "the KL to the reference is {level:.3g} (median of 10 points), above {limit:.3g}",
+            ("R2", "A-kl", "R1", "L9"),
+        ),
+        "growing": Variant(
+            "the KL to the reference grew from {before:.3g} to {level:.3g} (medians of 50 and 10 points), "
+            "above {limit:.3g}",
+            ("R2", "A-kl", "R1", "L9"),
+        ),
+        "rewarded": Variant(
+            "the KL to the reference is {level:.3g} (median of 10 points), above {limit:.3g}, while the "
+            "reward rises to {reward_level:.3g}",
+            ("R1", "R2", "A-kl"),
+        ),
+        "update": Variant(
+            "one update moves the policy by a KL of {level:.3g} (median of 10 points), above {limit:.3g}; "
+            "early updates moved it by {before:.3g}",
+            ("R2", "A-clip-ratio", "R1"),
+        ),
+    },
+)
+def kl_blowup(
+    points: pl.LazyFrame,
+    *,
+    info_per_token: Annotated[float, "nats per token above which the KL is worth knowing"] = 0.5,
+    critical_per_token: Annotated[float, "nats per token above which the policy has run away"] = 2.0,
+    warning_per_sequence: Annotated[float, "nats per response above which the KL is too large"] = 12.0,
+    warning_per_update: Annotated[float, "nats between old and new policy that are too many"] = 0.1,
+    growth: Annotated[float, "times the earlier level that count as running away"] = 5.0,
+) -> pl.LazyFrame:
+    """Levels are medians, so 'five of ten points' and 'never a single one' are the same rule."""
+    signal, level, limit = pl.col(SIGNAL), pl.col("level"), pl.col("limit")
+    per_sequence, update = signal == Signal.KL_PER_SEQUENCE, signal == Signal.APPROX_KL
+    length = recent_median(Signal.COMPLETION_LENGTH, NOW, at_least=1).fill_null(0)
+    grown = (level > growth * pl.col("before").clip(0)).fill_null(False)
+    rewarded = (pl.col("reward_level") > pl.col("reward_before")).fill_null(False)
+    severity = (
+        pl.when((signal == Signal.KL) & (level > critical_per_token))
+        .then(Severity.CRITICAL)
+        .when(level <= limit)
+        .then(Severity.CLEAN)
+        .when(grown)
+        .then(pl.when(per_sequence).then(Severity.CRITICAL).otherwise(Severity.WARNING))
+        .when(per_sequence)
+        .then(Severity.WARNING)
+        .when(signal == Signal.KL)
+        .then(Severity.INFO)
+        .otherwise(Severity.CLEAN)
+    )
+    variant = (
+        pl.when(update)
+        .then(pl.lit("update"))
+        .when(rewarded)
+        .then(pl.lit("rewarded"))
+        .when(grown)
+        .then(pl.lit("growing"))
+        .otherwise(pl.lit("far"))
+    )
+    return (
+        points.with_columns(
+            level=recent_median(VALUE, NOW),
+            before=pl.when(update)
+            .then(start_median(VALUE, NOW))
+            .otherwise(recent_median(VALUE, BEFORE, skip=NOW)),
+            limit=pl.when(update)
+            .then(warning_per_update)
+            .when(per_sequence)
+            .then((info_per_token * length).clip(warning_per_sequence))
+            .otherwise(info_per_token),
+            reward_level=recent_median(Signal.REWARD, NOW, at_least=1),
+            reward_before=recent_quantile(0.75, Signal.REWARD, BEFORE, skip=NOW, at_least=NOW),
+        )
+        .with_columns(severity.alias(SEVERITY), variant.alias(VARIANT))
+        .filter(level.is_not_null() & (~update | (pl.col(INDEX) >= 2 * NOW - 1)))
+    )
