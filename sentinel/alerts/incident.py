@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from hashlib import blake2b
+from string import Formatter
 from typing import Any, Self
 
 from detectors.api import Maturity, Severity
@@ -37,7 +38,7 @@ class Incident:
     id: str
     run: str  # sentinel.sources.base.Run.id
     stream: str
-    attempt: int
+    attempt: int  # in which it began
     detector: str
     severity: Severity
     maturity: Maturity
@@ -45,15 +46,16 @@ class Incident:
     tag: str
     catalogue: tuple[str, ...]
     onset_step: int
-    onset_time: float | None
+    onset_time: float | None  # of the first row at which it was found
     fired_step: int
     fired_time: float | None
     summary: str
-    evidence: Mapping[str, Any] = field(default_factory=dict)
+    evidence: Mapping[str, Any] = field(default_factory=dict)  # numbers and text
     state: State = State.FIRING
     resolved_step: int | None = None
     last_step: int | None = None  # newest step at which the finding was still there
     last_time: float | None = None
+    findings: int = 0  # rows at which it was found; only ever grows, where steps may go back
     inhibited_by: str | None = None
 
     @property
@@ -69,7 +71,7 @@ class Incident:
 def incident_id(run: str, stream: str, attempt: int, tag: str, detector: str, index: int) -> str:
     """The same finding in the same log has the same id, however often and by whom it was read."""
     key = "\x1f".join((run, stream, str(attempt), tag, detector, str(index)))
-    return blake2b(key.encode(), digest_size=8).hexdigest()
+    return blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -78,3 +80,26 @@ class Change:
 
     event: Event
     incident: Incident
+
+
+class _LenientFormatter(Formatter):
+    """Says ``?`` for what is missing and drops a format that does not suit its value."""
+
+    def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
+        try:
+            return super().get_field(field_name, args, kwargs)
+        except (LookupError, AttributeError):
+            return None, field_name
+
+    def format_field(self, value: Any, format_spec: str) -> Any:
+        if value is None:
+            return "?"
+        try:
+            return super().format_field(value, format_spec)
+        except (ValueError, TypeError, OverflowError):
+            return str(value)
+
+
+def format_message(message: str, values: Mapping[str, Any]) -> str:
+    """A variant's message with its numbers. Odd or missing evidence shortens it, and never raises."""
+    return _LenientFormatter().vformat(message, (), values)

@@ -1,0 +1,112 @@
+"""The state directory and the SQLite database in it: opening, versions, transactions, the lock."""
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from sentinel.errors import StateError
+
+SCHEMA = 1
+_DATABASE = "sentinel.sqlite"
+_LOCK = "watch.lock"
+_BUSY_SECONDS = 30.0
+_WAL_BYTES = 64 << 20  # the write-ahead log is cut back to this after a checkpoint
+
+
+class Database:
+    """A connection for the thread that opened it. Every failure is a StateError."""
+
+    def __init__(self, directory: Path, *, create: bool) -> None:
+        """Open it; make directory and database where they are missing, if ``create``.
+
+        Raises StateError where they cannot be used or were written by a newer version.
+        """
+        self._path = directory / _DATABASE
+        if create:
+            _make(directory, self._path)
+        elif not self._path.exists():
+            raise StateError(f"{directory}: no state here; nothing was watched with this state_dir yet")
+        with self._errors():
+            self._connection = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None)
+            self._prepare()
+
+    def _prepare(self) -> None:
+        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        if version > SCHEMA:
+            self._connection.close()
+            raise StateError(
+                f"{self._path}: written by a newer sentinel (schema {version}, this one knows {SCHEMA}); "
+                "upgrade it, or name another state_dir"
+            )
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
+        if version == 0:
+            tables = files("sentinel.alerts").joinpath("schema.sql").read_text("utf-8")
+            self._connection.executescript(
+                f"BEGIN IMMEDIATE; {tables} PRAGMA user_version = {SCHEMA}; COMMIT;"
+            )
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def rows(self, query: str, *arguments: Any) -> list[Any]:
+        """What a query gives."""
+        with self._errors():
+            return self._connection.execute(query, arguments).fetchall()
+
+    @contextmanager
+    def transaction(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
+        """All that is executed inside, or nothing. ``durable`` waits until it is safe from power failure."""
+        with self._errors():
+            self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise StateError(f"{self._path}: {error}") from error
+
+
+@contextmanager
+def sole_watcher(directory: Path) -> Iterator[None]:
+    """Hold the state directory for one watching process; the kernel lets go of it when that dies.
+
+    Raises StateError where another holds it.
+    """
+    lock = directory / _LOCK
+    _make(directory, lock)
+    with open(lock, "r+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = file.read().strip() or "unknown"
+            raise StateError(
+                f"{directory}: another sentinel watches with this state_dir (process {holder})"
+            ) from None
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
+
+
+def _make(directory: Path, file: Path) -> None:
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise StateError(f"{directory}: cannot be used as state_dir: {error.strerror}") from None

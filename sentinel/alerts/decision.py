@@ -1,0 +1,123 @@
+"""Whether a person is told: one pure function, and a named reason for every answer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from detectors.api import Maturity, Severity
+from sentinel.alerts.incident import Change, Event
+
+REPEAT_SECONDS = 4 * 3600.0
+
+
+class Reason(StrEnum):
+    """Why a notification was sent, or was not."""
+
+    FIRST_NOTIFICATION = "first notification"
+    ESCALATED = "got worse"
+    REPEAT_DUE = "still there, repeat interval over"
+    RESOLVED = "resolved"
+    LOST = "log went silent"
+    INHIBITED = "explained by another incident"
+    BELOW_SINK_SEVERITY = "below the sink's severity"
+    PREVIEW_NOT_WANTED = "detector is a preview"
+    SILENCED = "silenced"
+    ALREADY_SENT = "already sent"
+    NOT_SENT_BEFORE = "its beginning was not sent either"
+    UNDELIVERED = "the last notification is still waiting"
+    REPEAT_NOT_DUE = "repeat interval not over"
+    NOTHING_NEW = "not found again since the last notification"
+
+    @property
+    def sends(self) -> bool:
+        """Whether it is a reason to send."""
+        return self in _SENDING
+
+
+_SENDING = {
+    Reason.FIRST_NOTIFICATION,
+    Reason.ESCALATED,
+    Reason.REPEAT_DUE,
+    Reason.RESOLVED,
+    Reason.LOST,
+}
+
+
+@dataclass(frozen=True)
+class SinkPolicy:
+    """What a sink wants to hear."""
+
+    name: str
+    min_severity: Severity = Severity.WARNING
+    include_preview: bool = False
+    repeat_seconds: float = REPEAT_SECONDS
+
+
+@dataclass(frozen=True)
+class Sent:
+    """The last notification of one event of an incident to a sink: when, and how the incident stood."""
+
+    at: float
+    severity: Severity
+    findings: int
+    waiting: bool = False  # not delivered yet
+
+
+@dataclass(frozen=True)
+class Decision:
+    """``event`` is what the notification says, if ``reason.sends``."""
+
+    event: Event
+    reason: Reason
+
+
+def decide(
+    change: Change, policy: SinkPolicy, silenced: bool, sent: Mapping[Event, Sent], now: float
+) -> Decision:
+    """Whether a sink hears of a change; ``sent`` is what it heard of this incident before.
+
+    REPEAT is asked of an incident that is merely still open. The first that a sink hears of an open
+    incident is FIRING, even if it has got worse or a silence ended since.
+    """
+    reason = _reason(change, policy, silenced, sent, now)
+    late = reason is Reason.FIRST_NOTIFICATION and change.event is not Event.LOST
+    return Decision(Event.FIRING if late else change.event, reason)
+
+
+def _reason(
+    change: Change, policy: SinkPolicy, silenced: bool, sent: Mapping[Event, Sent], now: float
+) -> Reason:
+    incident = change.incident
+    if change.event is Event.RESOLVED:  # who heard of the beginning hears of the end, silenced or not
+        if not sent:
+            return Reason.NOT_SENT_BEFORE
+        return Reason.ALREADY_SENT if Event.RESOLVED in sent else Reason.RESOLVED
+    if incident.inhibited_by is not None:
+        return Reason.INHIBITED
+    if incident.severity < policy.min_severity:
+        return Reason.BELOW_SINK_SEVERITY
+    if incident.maturity is Maturity.PREVIEW and not policy.include_preview:
+        return Reason.PREVIEW_NOT_WANTED
+    if silenced:
+        return Reason.SILENCED
+    if not sent:
+        return Reason.FIRST_NOTIFICATION
+    match change.event:
+        case Event.ESCALATED if incident.severity > max(s.severity for s in sent.values()):
+            return Reason.ESCALATED
+        case Event.LOST if Event.LOST not in sent or incident.findings > sent[Event.LOST].findings:
+            return Reason.LOST
+        case Event.REPEAT:
+            return _repeat_reason(change, policy, sent, now)
+    return Reason.ALREADY_SENT
+
+
+def _repeat_reason(change: Change, policy: SinkPolicy, sent: Mapping[Event, Sent], now: float) -> Reason:
+    last = max(sent.values(), key=lambda s: s.at)
+    if any(s.waiting for s in sent.values()):
+        return Reason.UNDELIVERED
+    if now - last.at < policy.repeat_seconds:
+        return Reason.REPEAT_NOT_DUE
+    if change.incident.findings <= last.findings:
+        return Reason.NOTHING_NEW
+    return Reason.REPEAT_DUE

@@ -1,0 +1,109 @@
+"""What the sinks are to hear about one run after one poll: one incident, one message, worst first."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from sentinel.alerts.decision import Decision, Sent, SinkPolicy, decide
+from sentinel.alerts.incident import Change, Event, Incident
+from sentinel.alerts.silences import Silence
+from sentinel.text import duration_text
+
+Catalogue = Callable[[Sequence[str]], Sequence[Mapping[str, str]]]
+"""The entries of some ids, in the same order: id, title, fix, check, url."""
+
+SentBefore = Mapping[tuple[str, str], Mapping[Event, Sent]]
+"""By incident id and sink name."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was decided about one change for one sink. ``body`` holds the fields of a Notification, in
+    built-in types, where it is to be sent.
+    """
+
+    incident: Incident
+    sink: str
+    decision: Decision
+    body: Mapping[str, Any] | None = None
+
+
+def outcomes(
+    run: Mapping[str, Any],
+    changes: Iterable[Change],
+    still_open: Sequence[Incident],
+    policies: Sequence[SinkPolicy],
+    silences: Sequence[Silence],
+    sent: SentBefore,
+    catalogue: Catalogue,
+    now: float,
+) -> list[Outcome]:
+    """Every change decided for every sink, and the reminders that are due for what did not change.
+
+    ``run`` is the run, its path and its framework as notifications show them; ``still_open`` are all
+    its open incidents after the changes.
+    """
+    changes = list(changes)
+    changed = {change.incident.id for change in changes}
+    reminders = [Change(Event.REPEAT, incident) for incident in still_open if incident.id not in changed]
+    heard = {key: dict(events) for key, events in sent.items()}
+    found = []
+    for change in _worst_first([*changes, *reminders]):
+        incident = change.incident
+        silenced = any(s.matches(run["run"], run["path"], incident.detector, now) for s in silences)
+        for policy in policies:
+            before = heard.setdefault((incident.id, policy.name), {})
+            decision = decide(change, policy, silenced, before, now)
+            if decision.reason.sends:
+                before[decision.event] = Sent(now, incident.severity, incident.findings, waiting=True)
+                body = _body(decision.event, run, incident, still_open, catalogue)
+                found.append(Outcome(incident, policy.name, decision, body))
+            elif change.event is not Event.REPEAT:  # that a reminder is not due is no news
+                found.append(Outcome(incident, policy.name, decision))
+    return found
+
+
+def _worst_first(changes: Sequence[Change]) -> list[Change]:
+    """By the worst severity of each incident; the changes of one incident keep their order."""
+    worst: dict[str, int] = {}
+    for change in changes:
+        worst[change.incident.id] = max(change.incident.severity, worst.get(change.incident.id, 0))
+    return sorted(changes, key=lambda change: -worst[change.incident.id])
+
+
+def _body(
+    event: Event,
+    run: Mapping[str, Any],
+    incident: Incident,
+    still_open: Sequence[Incident],
+    catalogue: Catalogue,
+) -> dict[str, Any]:
+    others = sorted((i for i in still_open if i.id != incident.id), key=lambda i: -i.severity)
+    return {
+        "key": idempotency_key(incident, event),
+        "event": event.value,
+        "run": dict(run),
+        "incident": msgspec.to_builtins(incident),
+        "catalogue": [dict(entry) for entry in catalogue(incident.catalogue)],
+        "also_open": [other.summary for other in others],
+        "cost": cost(incident),
+    }
+
+
+def idempotency_key(incident: Incident, event: Event) -> str:
+    """The same for the same event of the same incident, however often it is derived or sent."""
+    key = "\x1f".join((incident.id, event.value, str(incident.findings)))
+    return blake2b(key.encode(), digest_size=16).hexdigest()
+
+
+def cost(incident: Incident) -> str:
+    """What the run spent between onset and the newest finding: "340 steps, 2 h 5 min"; may be empty."""
+    parts = []
+    if incident.last_step is not None and incident.last_step > incident.onset_step:
+        parts.append(f"{incident.last_step - incident.onset_step} steps")
+    if incident.last_time is not None and incident.onset_time is not None:
+        parts.append(duration_text(incident.last_time - incident.onset_time))
+    return ", ".join(parts)

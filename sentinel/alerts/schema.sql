@@ -1,0 +1,70 @@
+-- The state directory's database. Times are seconds since the epoch on the machine's clock.
+
+CREATE TABLE IF NOT EXISTS runs (
+    id      TEXT PRIMARY KEY,   -- format:path
+    path    TEXT NOT NULL,
+    format  TEXT NOT NULL,
+    state   BLOB NOT NULL,      -- cursor, histories, book; opaque here
+    updated REAL NOT NULL
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS incidents (
+    id        TEXT PRIMARY KEY,
+    run       TEXT NOT NULL,
+    open      INTEGER NOT NULL,
+    updated   REAL NOT NULL,
+    incident  TEXT NOT NULL     -- the whole incident as JSON
+) STRICT;
+CREATE INDEX IF NOT EXISTS incidents_by_time ON incidents (open, updated);
+
+CREATE TABLE IF NOT EXISTS outbox (
+    number       INTEGER PRIMARY KEY,  -- the order in which notifications are sent
+    key          TEXT NOT NULL,        -- idempotency key
+    sink         TEXT NOT NULL,
+    incident     TEXT NOT NULL,
+    body         TEXT NOT NULL,        -- fields of a Notification as JSON
+    created_at   REAL NOT NULL,
+    attempts     INTEGER NOT NULL DEFAULT 0,
+    next_attempt REAL NOT NULL,
+    state        TEXT NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'sent', 'failed')),
+    error        TEXT,
+    settled_at   REAL,
+    UNIQUE (key, sink)
+) STRICT;
+CREATE INDEX IF NOT EXISTS outbox_pending ON outbox (sink, incident, number) WHERE state = 'pending';
+
+CREATE TABLE IF NOT EXISTS sent (                    -- the last notification of each kind, for as long as its incident
+    incident TEXT NOT NULL,
+    sink     TEXT NOT NULL,
+    event    TEXT NOT NULL,
+    at       REAL NOT NULL,
+    severity INTEGER NOT NULL,
+    findings INTEGER NOT NULL,
+    PRIMARY KEY (incident, sink, event)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS decisions (
+    number   INTEGER PRIMARY KEY,
+    at       REAL NOT NULL,
+    run      TEXT NOT NULL,
+    incident TEXT NOT NULL,
+    detector TEXT NOT NULL,
+    sink     TEXT NOT NULL,
+    event    TEXT NOT NULL,
+    reason   TEXT NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS decisions_by_time ON decisions (at);
+
+CREATE TABLE IF NOT EXISTS silences (
+    id         TEXT PRIMARY KEY,
+    run        TEXT NOT NULL,
+    detector   TEXT NOT NULL,
+    until      REAL NOT NULL,
+    reason     TEXT NOT NULL,
+    created_at REAL NOT NULL
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS health (
+    key   TEXT PRIMARY KEY,
+    value TEXT NOT NULL              -- JSON
+) STRICT;

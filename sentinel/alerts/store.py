@@ -1,0 +1,297 @@
+"""The state directory: everything that must survive a kill, in one SQLite database.
+
+What a poll of a run changes (its cursor and state, its incidents, what was decided about them and the
+notifications to send) is one transaction, so a kill at any moment leaves all of it or nothing, and
+reading goes on where the last transaction ended. Transactions with incidents are on the disk before
+``commit`` returns; of the others a power failure may take the last ones back, and they are made again
+from the log in the same way.
+
+One process writes runs (``database.sole_watcher``); any number may read, add silences or deliver beside it. A ``Store``
+belongs to the thread that opened it.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import msgspec
+
+from detectors.api import Severity
+from sentinel.alerts.database import Database
+from sentinel.alerts.decision import Sent
+from sentinel.alerts.grouping import Outcome
+from sentinel.alerts.incident import Event, Incident
+from sentinel.alerts.silences import Silence
+
+_KEEP_SENT_SECONDS = 7 * 86400.0
+_KEEP_RECORDS_SECONDS = 30 * 86400.0
+
+_READY = """
+    state = 'pending' AND NOT EXISTS (
+        SELECT 1 FROM outbox earlier WHERE earlier.state = 'pending' AND earlier.sink = outbox.sink
+            AND earlier.incident = outbox.incident AND earlier.number < outbox.number)
+"""
+
+
+@dataclass(frozen=True)
+class Update:
+    """What one poll of one run changed. ``state`` is the run's whole state, opaque to the store."""
+
+    run: str
+    path: str
+    format: str
+    state: bytes
+    incidents: Sequence[Incident] = ()  # those that changed and those still open
+    outcomes: Sequence[Outcome] = ()
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """A run that was read before."""
+
+    id: str
+    path: str
+    format: str
+    updated: float
+
+
+@dataclass(frozen=True)
+class OutboxEntry:
+    """A notification to deliver. ``body`` holds the fields of a Notification in built-in types."""
+
+    key: str
+    sink: str
+    body: Mapping[str, Any]
+    created_at: float
+    attempts: int
+
+
+@dataclass(frozen=True)
+class Undelivered:
+    """A notification that waits for its next try, or was given up (``state`` is pending or failed)."""
+
+    key: str
+    sink: str
+    incident: str
+    created_at: float
+    attempts: int
+    next_attempt: float
+    state: str
+    error: str | None
+
+
+@dataclass(frozen=True)
+class DecisionRow:
+    """What was decided about one event of an incident for one sink."""
+
+    at: float
+    run: str
+    incident: str
+    detector: str
+    sink: str
+    event: str
+    reason: str  # a decision.Reason, which also says whether it was sent
+
+
+class Store:
+    """What is kept in one state directory. Every method raises StateError where the database fails."""
+
+    def __init__(self, directory: Path, *, create: bool = True) -> None:
+        """Open it, and make it where it is missing unless ``create`` is false.
+
+        Raises StateError where it cannot be used or was written by a newer version.
+        """
+        self._database = Database(directory, create=create)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def commit(self, updates: Iterable[Update], now: float) -> None:
+        """Record what a poll changed, in one transaction. No notification is ever put in the outbox twice."""
+        updates = list(updates)
+        with self._database.transaction(durable=any(update.outcomes for update in updates)) as connection:
+            for update in updates:
+                run = _utf8(update.run)
+                connection.execute(
+                    "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?)",
+                    (run, _utf8(update.path), update.format, update.state, now),
+                )
+                for incident in update.incidents:
+                    whole = json.dumps(msgspec.to_builtins(incident))
+                    connection.execute(
+                        "INSERT OR REPLACE INTO incidents VALUES (?, ?, ?, ?, ?)",
+                        (incident.id, run, incident.open, now, whole),
+                    )
+                for outcome in update.outcomes:
+                    _record(connection, run, outcome, now)
+
+    def runs(self) -> list[RunRow]:
+        """Every run that was ever read, the latest first."""
+        rows = self._database.rows("SELECT id, path, format, updated FROM runs ORDER BY updated DESC, id")
+        return [RunRow(*row) for row in rows]
+
+    def run_state(self, run: str) -> bytes | None:
+        """The state that was committed last for a run; None for a new one."""
+        for (state,) in self._database.rows("SELECT state FROM runs WHERE id = ?", _utf8(run)):
+            return bytes(state)
+        return None
+
+    def incidents(self, *, open_only: bool = False, limit: int = 1000) -> list[Incident]:
+        """Incidents, those that changed last first."""
+        rows = self._database.rows(
+            "SELECT incident FROM incidents WHERE open >= ? ORDER BY updated DESC, rowid DESC LIMIT ?",
+            int(open_only),
+            limit,
+        )
+        return [msgspec.convert(json.loads(whole), Incident) for (whole,) in rows]
+
+    def sent_before(self, incidents: Iterable[str]) -> dict[tuple[str, str], dict[Event, Sent]]:
+        """What the sinks were sent of some incidents, by incident id and sink name."""
+        found: dict[tuple[str, str], dict[Event, Sent]] = {}
+        for incident, sink, event, at, severity, findings, waiting in self._database.rows(
+            "SELECT incident, sink, event, at, severity, findings, EXISTS (SELECT 1 FROM outbox WHERE "
+            "state = 'pending' AND outbox.sink = sent.sink AND outbox.incident = sent.incident) "
+            "FROM sent WHERE incident IN (SELECT value FROM json_each(?))",
+            json.dumps(list(incidents)),
+        ):
+            last = Sent(at, Severity(severity), findings, bool(waiting))
+            found.setdefault((incident, sink), {})[Event(event)] = last
+        return found
+
+    def due(self, now: float, limit: int) -> list[OutboxEntry]:
+        """Notifications to send now, oldest first; a later one of an incident waits for the earlier."""
+        rows = self._database.rows(
+            f"SELECT key, sink, body, created_at, attempts FROM outbox WHERE {_READY} "  # noqa: S608
+            "AND next_attempt <= ? ORDER BY number LIMIT ?",
+            now,
+            limit,
+        )
+        return [OutboxEntry(key, sink, json.loads(body), *rest) for key, sink, body, *rest in rows]
+
+    def next_due(self) -> float | None:
+        """When the next notification is due; None if none is left."""
+        for (at,) in self._database.rows(f"SELECT min(next_attempt) FROM outbox WHERE {_READY}"):  # noqa: S608
+            return None if at is None else float(at)
+        return None
+
+    def sent(self, key: str, sink: str, now: float) -> None:
+        """The sink took it."""
+        self._settle(key, sink, "sent", None, now)
+
+    def failed(self, key: str, sink: str, error: str, now: float) -> None:
+        """The sink will never take it."""
+        self._settle(key, sink, "failed", error, now)
+
+    def retry(self, key: str, sink: str, at: float, error: str) -> None:
+        """The sink did not take it; try again ``at``."""
+        with self._database.transaction() as connection:
+            connection.execute(
+                "UPDATE outbox SET attempts = attempts + 1, error = ?, next_attempt = ? "
+                "WHERE key = ? AND sink = ?",
+                (error, at, key, sink),
+            )
+
+    def _settle(self, key: str, sink: str, state: str, error: str | None, now: float) -> None:
+        with self._database.transaction() as connection:
+            connection.execute(
+                "UPDATE outbox SET attempts = attempts + 1, error = ?, state = ?, settled_at = ? "
+                "WHERE key = ? AND sink = ?",
+                (error, state, now, key, sink),
+            )
+
+    def undelivered(self) -> list[Undelivered]:
+        """What waits or was given up, oldest first."""
+        rows = self._database.rows(
+            "SELECT key, sink, incident, created_at, attempts, next_attempt, state, error "
+            "FROM outbox WHERE state != 'sent' ORDER BY number"
+        )
+        return [Undelivered(*row) for row in rows]
+
+    def decisions(self, limit: int = 100) -> list[DecisionRow]:
+        """The latest decisions, newest first."""
+        rows = self._database.rows(
+            "SELECT at, run, incident, detector, sink, event, reason FROM decisions "
+            "ORDER BY number DESC LIMIT ?",
+            limit,
+        )
+        return [DecisionRow(*row) for row in rows]
+
+    def silences(self, now: float) -> list[Silence]:
+        """The silences that still hold, those that end first, first."""
+        return [
+            Silence(*row)
+            for row in self._database.rows("SELECT * FROM silences WHERE until > ? ORDER BY until", now)
+        ]
+
+    def add_silence(self, silence: Silence) -> None:
+        """Keep a silence."""
+        with self._database.transaction(durable=True) as connection:
+            connection.execute("INSERT OR REPLACE INTO silences VALUES (?, ?, ?, ?, ?, ?)", astuple(silence))
+
+    def remove_silence(self, silence_id: str) -> bool:
+        """End a silence; false if there is none of that id."""
+        with self._database.transaction(durable=True) as connection:
+            gone = connection.execute("DELETE FROM silences WHERE id = ?", (silence_id,))
+            return gone.rowcount > 0
+
+    def health(self) -> dict[str, Any]:
+        """What the watching process last said about itself and its parts."""
+        return {
+            key: json.loads(value)
+            for key, value in self._database.rows("SELECT key, value FROM health ORDER BY key")
+        }
+
+    def set_health(self, values: Mapping[str, Any]) -> None:
+        """Say how a part is; None forgets it. Values are JSON-able."""
+        with self._database.transaction() as connection:
+            for key, value in values.items():
+                if value is None:
+                    connection.execute("DELETE FROM health WHERE key = ?", (key,))
+                else:
+                    connection.execute(
+                        "INSERT OR REPLACE INTO health VALUES (?, ?)", (key, json.dumps(value))
+                    )
+
+    def prune(self, now: float) -> None:
+        """Forget old decisions, settled notifications and silences that are over."""
+        long_ago, old = now - _KEEP_RECORDS_SECONDS, now - _KEEP_SENT_SECONDS
+        with self._database.transaction() as connection:
+            connection.execute("DELETE FROM decisions WHERE at < ?", (long_ago,))
+            connection.execute("DELETE FROM outbox WHERE state = 'failed' AND settled_at < ?", (long_ago,))
+            connection.execute("DELETE FROM outbox WHERE state = 'sent' AND settled_at < ?", (old,))
+            connection.execute("DELETE FROM silences WHERE until < ?", (old,))
+
+
+def _record(connection: sqlite3.Connection, run: str, outcome: Outcome, now: float) -> None:
+    incident, sink, decision = outcome.incident, outcome.sink, outcome.decision
+    connection.execute(
+        "INSERT INTO decisions (at, run, incident, detector, sink, event, reason) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (now, run, incident.id, incident.detector, sink, decision.event, decision.reason),
+    )
+    if outcome.body is None:
+        return
+    connection.execute(
+        "INSERT OR REPLACE INTO sent VALUES (?, ?, ?, ?, ?, ?)",
+        (incident.id, sink, decision.event, now, incident.severity, incident.findings),
+    )
+    connection.execute(
+        "INSERT OR IGNORE INTO outbox (key, sink, incident, body, created_at, next_attempt) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        (outcome.body["key"], sink, incident.id, json.dumps(outcome.body), now, now),
+    )
+
+
+def _utf8(path: str) -> str:
+    """SQLite's text is UTF-8, a path's may not be; different paths stay different."""
+    return path.encode("utf-8", "backslashreplace").decode()
