@@ -270,7 +270,7 @@ def _count(value: Any) -> tuple[int | None, int | None]:
 
 
 def _seconds(value: float | str) -> float | None:
-    """Seconds since the epoch from a number in s, ms, us or ns, or from an ISO date (UTC if it names no zone)."""
+    """Seconds since the epoch, of a number in s, ms, us or ns or an ISO date (UTC if it names no zone)."""
     if isinstance(value, str):
         try:
             when = datetime.fromisoformat(value.strip())
