@@ -6,8 +6,8 @@ reading goes on where the last transaction ended. Transactions with incidents ar
 ``commit`` returns; of the others a power failure may take the last ones back, and they are made again
 from the log in the same way.
 
-One process writes runs (``database.sole_watcher``); any number may read, add silences or deliver beside it. A ``Store``
-belongs to the thread that opened it.
+One process writes runs (``database.sole_watcher``); any number may read, add silences or deliver beside
+it. A ``Store`` belongs to the thread that opened it.
 """
 
 import json
@@ -21,7 +21,7 @@ import msgspec
 
 from detectors.api import Severity
 from sentinel.alerts.database import Database
-from sentinel.alerts.decision import Sent
+from sentinel.alerts.decision import Reason, Sent
 from sentinel.alerts.grouping import Outcome
 from sentinel.alerts.incident import Event, Incident
 from sentinel.alerts.silences import Silence
@@ -71,7 +71,7 @@ class OutboxEntry:
 
 @dataclass(frozen=True)
 class Undelivered:
-    """A notification that waits for its next try, or was given up (``state`` is pending or failed)."""
+    """A notification that waits for its next try, or was given up."""
 
     key: str
     sink: str
@@ -81,6 +81,11 @@ class Undelivered:
     next_attempt: float
     state: str
     error: str | None
+
+    @property
+    def failed(self) -> bool:
+        """Whether it was given up."""
+        return self.state == "failed"
 
 
 @dataclass(frozen=True)
@@ -93,7 +98,12 @@ class DecisionRow:
     detector: str
     sink: str
     event: str
-    reason: str  # a decision.Reason, which also says whether it was sent
+    reason: str
+
+    @property
+    def sent(self) -> bool:
+        """Whether it was a decision to send."""
+        return Reason(self.reason).sends
 
 
 class Store:
