@@ -178,19 +178,23 @@ class Store:
             found.setdefault((incident, sink), {})[Event(event)] = last
         return found
 
-    def due(self, now: float, limit: int) -> list[OutboxEntry]:
-        """Notifications to send now, oldest first; a later one of an incident waits for the earlier."""
-        rows = self._database.rows(
-            f"SELECT key, sink, body, created_at, attempts FROM outbox WHERE {_READY} "  # noqa: S608
-            "AND next_attempt <= ? ORDER BY number LIMIT ?",
+    def due(self, sink: str, now: float) -> OutboxEntry | None:
+        """What the sink is to be sent now, oldest first; a later one of an incident waits for the earlier."""
+        for key, body, *rest in self._database.rows(
+            f"SELECT key, body, created_at, attempts FROM outbox WHERE sink = ? AND {_READY} "  # noqa: S608
+            "AND next_attempt <= ? ORDER BY number LIMIT 1",
+            sink,
             now,
-            limit,
-        )
-        return [OutboxEntry(key, sink, json.loads(body), *rest) for key, sink, body, *rest in rows]
+        ):
+            return OutboxEntry(key, sink, json.loads(body), *rest)
+        return None
 
-    def next_due(self) -> float | None:
-        """When the next notification is due; None if none is left."""
-        for (at,) in self._database.rows(f"SELECT min(next_attempt) FROM outbox WHERE {_READY}"):  # noqa: S608
+    def next_due(self, sink: str) -> float | None:
+        """When the next notification for the sink is due; None if none is left."""
+        for (at,) in self._database.rows(
+            f"SELECT min(next_attempt) FROM outbox WHERE sink = ? AND {_READY}",  # noqa: S608
+            sink,
+        ):
             return None if at is None else float(at)
         return None
 

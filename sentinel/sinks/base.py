@@ -11,7 +11,8 @@ from typing import Any, Literal, Protocol
 
 from pydantic import Field
 
-from detectors.api import Maturity, Severity
+from detectors.api import Severity
+from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.incident import Event, Incident
 from sentinel.settings import Table
 
@@ -68,10 +69,9 @@ class SinkConfig(Table, ABC):
     )
     include_preview: bool = Field(False, description="whether incidents of preview detectors are sent here")
 
-    def wants(self, severity: Severity, maturity: Maturity) -> bool:
-        """Whether incidents of this kind are sent here at all."""
-        enough = severity >= Severity[self.min_severity.upper()]
-        return enough and (maturity is Maturity.STABLE or self.include_preview)
+    def policy(self) -> SinkPolicy:
+        """What it wants to hear, as the decision to notify reads it."""
+        return SinkPolicy(self.name or self.type, Severity[self.min_severity.upper()], self.include_preview)
 
     @abstractmethod
     def open(self) -> Sink:

@@ -12,7 +12,7 @@ import math
 import socket
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import TYPE_CHECKING
@@ -36,7 +36,7 @@ class Answer:
     """What the receiver said: the status, the beginning of the body, when to come back if it asked."""
 
     status: int
-    text: str
+    text: str = field(repr=False)  # may echo the address
     retry_after_seconds: float | None
 
 

@@ -57,12 +57,17 @@ def read_secret(env: str | None, file: Path | None) -> SecretStr:
 
 
 def _checked_address(address: SecretStr, place: str) -> SecretStr:
+    if not _is_http(address.get_secret_value()):
+        raise ValueError(f"{place} does not hold an address such as https://example.org/hook")
+    return address
+
+
+def _is_http(address: str) -> bool:
     import httpx
 
     try:
-        url = httpx.URL(address.get_secret_value())
+        url = httpx.URL(address)
+        url.host.encode("idna")  # as the resolver will do
     except (httpx.InvalidURL, UnicodeError):
-        url = httpx.URL("")
-    if url.scheme not in ("http", "https") or not url.host:
-        raise ValueError(f"{place} does not hold an address that begins with https:// or http://")
-    return address
+        return False
+    return url.scheme in ("http", "https") and bool(url.host) and (url.port or 0) < 2**16

@@ -52,9 +52,9 @@ class SlackSink:
         body = json.dumps(slack_body(message(notification))).encode()
         headers = {"Idempotency-Key": notification.key}
         answer = http.post(self.url, body, headers, self.timeout_seconds, now)
-        refusal = answer.text.strip()
-        if refusal in _REFUSALS:
-            raise Permanent(f"Slack answered {refusal}: {_REFUSALS[refusal]}")
+        for refusal, mend in _REFUSALS.items():
+            if answer.text.strip() == refusal:
+                raise Permanent(f"Slack answered {refusal}: {mend}")
         http.check(answer)
 
 

@@ -1,7 +1,9 @@
 """Notifications on the standard error stream, a few lines each."""
 
+import sys
 from dataclasses import dataclass
-from typing import Any, Literal
+from io import StringIO
+from typing import Any, Literal, TextIO
 
 from pydantic import Field
 
@@ -15,18 +17,22 @@ _COLOURS = {Severity.CRITICAL: "bold red", Severity.WARNING: "bold yellow"}
 
 @dataclass(frozen=True)
 class TerminalSink:
-    """Prints to ``console``, a rich Console; its default is standard error."""
+    """Prints to ``stream``; its default is standard error as it is at the time of printing."""
 
     name: str
-    console: Any = None
+    stream: TextIO | None = None
 
     def send(self, notification: Notification, now: float) -> None:  # noqa: ARG002 - the contract
         """Print it. Raises Transient where the stream does not take it."""
         from rich.console import Console
 
-        console = self.console or Console(stderr=True)
+        stream = self.stream or sys.stderr
+        rendered = StringIO()  # not the stream itself: rich ends the process where that is a broken pipe
+        console = Console(file=rendered, force_terminal=stream.isatty())
+        console.print(_lines(notification), highlight=False, soft_wrap=True)
         try:
-            console.print(_lines(notification), highlight=False, soft_wrap=True)
+            stream.write(rendered.getvalue())
+            stream.flush()
         except OSError as error:
             raise Transient(f"the terminal cannot be written: {error.strerror}") from None
 

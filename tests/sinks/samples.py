@@ -1,0 +1,52 @@
+"""Notifications to send."""
+
+from dataclasses import replace
+
+from detectors.api import Maturity, Severity
+from sentinel.alerts.incident import Event, Incident, State
+from sentinel.sinks.base import Notification
+
+INCIDENT = Incident(
+    id="00c0ffee00c0ffee",
+    run="tensorboard:/runs/grpo-7b",
+    stream="events",
+    attempt=0,
+    detector="kl-blowup",
+    severity=Severity.CRITICAL,
+    maturity=Maturity.STABLE,
+    signal="kl",
+    tag="train/kl",
+    catalogue=("R2", "R1"),
+    onset_step=400,
+    onset_time=1_767_225_600.0,
+    fired_step=412,
+    fired_time=1_767_225_720.0,
+    summary="KL to the reference is 3.2 nats per token, above 2.0",
+    evidence={"value": 3.2, "critical_per_token": 2.0, "baseline": 0.04},
+    last_step=430,
+    last_time=1_767_225_900.0,
+)
+
+NOTIFICATION = Notification(
+    key="00c0ffee00c0ffee:firing:1",
+    event=Event.FIRING,
+    run={"run": "grpo-7b", "path": "/runs/grpo-7b", "framework": "trl-grpo"},
+    incident=INCIDENT,
+    catalogue=[
+        {"id": "R2", "title": "Policy leaves the reference", "fix": "raise the KL weight", "check": "sample"},
+        {"id": "R1", "title": "Reward hacking", "fix": "stop and read completions", "check": "read"},
+    ],
+    also_open=["entropy fell to 0.02"],
+    cost="30 steps, 5 min",
+)
+
+
+def about(event: Event) -> Notification:
+    """The same incident as another event tells of it."""
+    state, step = State.FIRING, None
+    if event is Event.RESOLVED:
+        state, step = State.RESOLVED, 440
+    elif event in (Event.LOST, Event.ESCALATED):
+        state = State(event.value)
+    incident = INCIDENT.changed(state=state, resolved_step=step)
+    return replace(NOTIFICATION, event=event, incident=incident)

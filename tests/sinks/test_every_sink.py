@@ -1,0 +1,251 @@
+"""What every sink promises, checked for each sink that discovery finds."""
+
+import logging
+import socket
+import traceback
+from datetime import UTC, datetime
+from email.utils import format_datetime
+
+import pytest
+from pydantic import ValidationError
+
+from detectors.api import Severity
+from sentinel.alerts.decision import SinkPolicy
+from sentinel.errors import ConfigError
+from sentinel.sinks.base import Permanent, SinkError, Transient
+from sentinel.sinks.discovery import named, sink_types
+from sentinel.sinks.secrets import HttpSinkConfig
+from tests.sinks import receiver as rx
+from tests.sinks.samples import NOTIFICATION
+
+NOW = 1_767_230_000.0
+HTTP_SINKS = [name for name, config in sink_types().items() if issubclass(config, HttpSinkConfig)]
+
+every_sink = pytest.mark.parametrize("kind", sink_types())
+every_http_sink = pytest.mark.parametrize("kind", HTTP_SINKS)
+
+
+def opened(kind, url, timeout_seconds=5.0):
+    return sink_types()[kind](url=url, timeout_seconds=timeout_seconds).open()
+
+
+def outcome(sink):
+    """None where delivered, else the error."""
+    try:
+        sink.send(NOTIFICATION, NOW)
+    except SinkError as error:
+        return error
+    return None
+
+
+def test_the_sinks_are_found():
+    assert list(sink_types()) == ["slack", "terminal", "webhook"]
+
+
+@every_http_sink
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        *((code, type(None)) for code in (200, 201, 202, 204, 299)),
+        *((code, Transient) for code in (408, 425, 429, 500, 502, 503, 504, 599)),
+        *(
+            (code, Permanent)
+            for code in (300, 301, 302, 307, 308, 400, 401, 403, 404, 405, 410, 413, 422, 451)
+        ),
+    ],
+)
+def test_status_decides(kind, code, expected, receiver):
+    receiver.default = rx.status(code, "")
+    assert type(outcome(opened(kind, receiver.url))) is expected
+    assert len(receiver.received) == 1
+
+
+@every_http_sink
+@pytest.mark.parametrize("misbehave", [rx.hang, rx.close, rx.garbage, rx.drip_head], ids=lambda f: f.__name__)
+def test_no_answer_is_transient(kind, misbehave, receiver):
+    receiver.default = misbehave
+    assert type(outcome(opened(kind, receiver.url, timeout_seconds=0.3))) is Transient
+
+
+@every_http_sink
+def test_a_body_that_never_ends_after_a_200_is_delivered(kind, receiver):
+    receiver.default = rx.drip_body
+    assert outcome(opened(kind, receiver.url, timeout_seconds=0.3)) is None
+
+
+@every_http_sink
+def test_nobody_listening_is_transient(kind):
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        error = outcome(opened(kind, f"http://127.0.0.1:{unused.getsockname()[1]}/"))
+    assert type(error) is Transient
+
+
+@every_http_sink
+def test_broken_tls_is_transient(kind, receiver):
+    error = outcome(opened(kind, receiver.url.replace("http:", "https:")))
+    assert type(error) is Transient
+    assert "TLS" in str(error)
+
+
+@every_http_sink
+def test_a_redirect_is_not_followed(kind, receiver):
+    with rx.Receiver() as elsewhere:
+        receiver.default = rx.status(307, Location=elsewhere.url)
+        assert type(outcome(opened(kind, receiver.url))) is Permanent
+        assert elsewhere.received == []
+
+
+@every_http_sink
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("17", 17.0),
+        ("0", 0.0),
+        (format_datetime(datetime.fromtimestamp(NOW + 90, UTC), usegmt=True), 90.0),
+        (format_datetime(datetime.fromtimestamp(NOW - 90, UTC), usegmt=True), 0.0),
+        ("soon", None),
+        ("-5", None),
+        ("9" * 400, None),
+        ("", None),
+    ],
+)
+@pytest.mark.parametrize("code", [429, 503])
+def test_retry_after_is_passed_on(kind, code, header, seconds, receiver):
+    receiver.default = rx.status(code, Retry_After=header)
+    assert outcome(opened(kind, receiver.url)).retry_after_seconds == seconds
+
+
+@every_http_sink
+def test_every_try_carries_the_same_key(kind, receiver):
+    receiver.answers.extend([rx.status(500), rx.close])
+    sink = opened(kind, receiver.url)
+    assert [type(outcome(sink)) for _ in range(3)] == [Transient, Transient, type(None)]
+    assert {r.headers["Idempotency-Key"] for r in receiver.received} == {NOTIFICATION.key}
+    assert {r.headers["Content-Type"] for r in receiver.received} == {"application/json"}
+
+
+SECRET = "xoxS3CRET"
+
+
+def _told(error):
+    """Everything that a log, a report or a traceback with local variables could show of an error."""
+    texts = []
+    while error is not None:
+        shown = traceback.TracebackException.from_exception(error, capture_locals=True)
+        texts += [str(error), repr(error), repr(vars(error)), *shown.format()]
+        error = error.__cause__ or error.__context__
+    return "\n".join(texts)
+
+
+@every_http_sink
+@pytest.mark.parametrize(
+    "answer",
+    [
+        rx.status(200),
+        rx.status(404, f"no such hook: {SECRET}"),
+        rx.status(500, SECRET),
+        rx.status(302, Location=f"http://127.0.0.1/{SECRET}"),
+        rx.hang,
+        rx.close,
+        rx.garbage,
+    ],
+    ids=["200", "404", "500", "302", "hang", "close", "garbage"],
+)
+def test_no_secret_is_told(kind, answer, receiver, caplog, capfd, monkeypatch):
+    caplog.set_level(logging.INFO)
+    receiver.default = answer
+    monkeypatch.setenv("TOKEN", SECRET)
+    url = f"http://{SECRET}:{SECRET}@127.0.0.1:{receiver.port}/{SECRET}?token={SECRET}"
+    config = sink_types()[kind](url=url, timeout_seconds=0.3)
+    if "secret_env" in type(config).model_fields:
+        config = config.model_copy(update={"secret_env": "TOKEN"})
+    sink = config.open()
+    told = [repr(config), str(config), repr(sink), str(sink), _told(outcome(sink))]
+    assert SECRET not in "\n".join([*told, caplog.text, *capfd.readouterr()])
+
+
+@every_http_sink
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"ftp://{SECRET}",
+        f"{SECRET}",
+        f"http:///{SECRET}",
+        f"http://{SECRET}:9999999/",
+        f"http://{'a' * 80}.{SECRET}/",
+        "",
+    ],
+)
+def test_an_unusable_address_is_refused_without_repeating_it(kind, url, tmp_path, monkeypatch):
+    config = sink_types()[kind]
+    with pytest.raises(ValidationError) as refused:
+        config(url=url)
+    assert SECRET not in _told_plainly(refused.value)
+    monkeypatch.setenv("HOOK", url)
+    with pytest.raises(ConfigError, match="HOOK") as refused:
+        config(url_env="HOOK").open()
+    assert SECRET not in _told_plainly(refused.value)
+    file = tmp_path / "hook"
+    file.write_text(url)
+    with pytest.raises(ConfigError, match="hook"):
+        config(url_file=file).open()
+
+
+def _told_plainly(error):
+    return "\n".join([str(error), repr(error), *traceback.format_exception(error)])
+
+
+@every_http_sink
+def test_address_comes_from_environment_or_file(kind, receiver, tmp_path, monkeypatch):
+    config = sink_types()[kind]
+    monkeypatch.setenv("HOOK", f" {receiver.url}\n")
+    (tmp_path / "hook").write_text(f"{receiver.url}\n")
+    assert outcome(config(url_env="HOOK").open()) is None
+    beside = config.model_validate({"url_file": "hook"}, context={"directory": tmp_path})
+    assert outcome(beside.open()) is None
+
+
+@every_http_sink
+@pytest.mark.parametrize(
+    "given", [{}, {"url": "http://a/", "url_env": "B"}, {"url_env": "A", "url_file": "b"}]
+)
+def test_exactly_one_address(kind, given):
+    with pytest.raises(ValidationError, match="exactly one of url, url_env and url_file"):
+        sink_types()[kind](**given)
+
+
+@every_http_sink
+def test_a_missing_secret_says_where_it_should_be(kind, tmp_path, monkeypatch):
+    config = sink_types()[kind]
+    monkeypatch.delenv("HOOK", raising=False)
+    with pytest.raises(ConfigError, match="environment variable HOOK is empty or not set"):
+        config(url_env="HOOK").open()
+    with pytest.raises(ConfigError, match="hook: No such file"):
+        config(url_file=tmp_path / "hook").open()
+    (tmp_path / "hook").write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match="hook: not UTF-8"):
+        config(url_file=tmp_path / "hook").open()
+
+
+@every_sink
+def test_the_table_says_what_the_sink_wants_to_hear(kind):
+    address = {"url": "http://a/"} if kind in HTTP_SINKS else {}
+    config = sink_types()[kind]
+    assert config(**address).policy() == SinkPolicy(kind, Severity.WARNING, include_preview=False)
+    curious = config(**address, name="all", min_severity="info", include_preview=True)
+    assert curious.policy() == SinkPolicy("all", Severity.INFO, include_preview=True)
+
+
+@every_sink
+def test_unknown_keys_are_errors(kind):
+    with pytest.raises(ValidationError, match="colour"):
+        sink_types()[kind](colour="red")
+
+
+def test_sinks_without_a_name_get_one():
+    terminal = sink_types()["terminal"]
+    given = [terminal(), terminal(name="terminal-2"), terminal(), terminal(name="mine")]
+    assert [c.name for c in named(given)] == ["terminal", "terminal-2", "terminal-3", "mine"]
+    with pytest.raises(ValueError, match="two sinks are called mine"):
+        named([terminal(name="mine"), terminal(name="mine")])

@@ -1,0 +1,63 @@
+import io
+from dataclasses import replace
+
+import pytest
+
+from sentinel.alerts.incident import Event
+from sentinel.sinks.base import Transient
+from sentinel.sinks.terminal import TerminalConfig, TerminalSink
+from tests.sinks.samples import INCIDENT, NOTIFICATION, about
+
+
+def printed(notification):
+    stream = io.StringIO()
+    TerminalSink("terminal", stream).send(notification, 0.0)
+    return stream.getvalue()
+
+
+def test_a_firing_incident_takes_a_few_lines():
+    assert printed(NOTIFICATION).splitlines() == [
+        "Critical: kl-blowup  grpo-7b  since step 400 to 430, 30 steps or 5 min",
+        "  KL to the reference is 3.2 nats per token, above 2.0",
+        "  value 3.2, critical per token 2, baseline 0.04",
+        "  R2 Policy leaves the reference: raise the KL weight",
+        "  R1 Reward hacking: stop and read completions",
+        "  also open: entropy fell to 0.02",
+        "  cost so far: 30 steps, 5 min",
+    ]
+
+
+def test_a_resolved_incident_takes_fewer():
+    assert printed(replace(about(Event.RESOLVED), also_open=(), cost="")).splitlines() == [
+        "Resolved: kl-blowup  grpo-7b  from step 400 to 440, 40 steps or 5 min",
+        "  KL to the reference is 3.2 nats per token, above 2.0",
+    ]
+
+
+def test_text_from_a_run_controls_nothing():
+    hostile = "\x1b[2J\x1b]0;owned\x07[red]x[/red]\r\nResolved: \u202eall"
+    notification = replace(
+        NOTIFICATION,
+        incident=INCIDENT.changed(summary=hostile, evidence={hostile: hostile}),
+        run={"run": hostile},
+    )
+    shown = printed(notification)
+    assert len(shown.splitlines()) == 7
+    assert not set(shown) & set("\x1b\x07\r\u202e")
+    assert "[red]x[/red] Resolved: all" in shown
+
+
+def test_it_prints_to_standard_error(capfd):
+    TerminalConfig().open().send(NOTIFICATION, 0.0)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "kl-blowup" in err
+
+
+def test_a_stream_that_is_gone_is_transient():
+    class Gone(io.StringIO):
+        def write(self, _text):
+            raise BrokenPipeError(32, "Broken pipe")
+
+    with pytest.raises(Transient, match="Broken pipe"):
+        TerminalSink("terminal", Gone()).send(NOTIFICATION, 0.0)

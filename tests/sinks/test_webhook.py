@@ -1,0 +1,71 @@
+import hashlib
+import hmac
+import json
+import math
+from dataclasses import replace
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from sentinel.alerts.incident import Event
+from sentinel.errors import ConfigError
+from sentinel.sinks.webhook import SIGNATURE_HEADER, WebhookBody, WebhookConfig, body_schema, webhook_body
+from tests.sinks.samples import INCIDENT, NOTIFICATION, about
+
+NOW = 1_767_230_000.0
+
+
+@pytest.mark.parametrize("event", Event)
+def test_the_body_is_the_documented_one(event, receiver):
+    WebhookConfig(url=receiver.url).open().send(about(event), NOW)
+    body = json.loads(receiver.received[0].body)
+    TypeAdapter(WebhookBody).validate_python(body, strict=True)
+    assert set(body) == set(body_schema()["properties"])
+    assert body["event"] == event
+    assert body["idempotency_key"] == receiver.received[0].headers["Idempotency-Key"]
+    assert body["sent_at"] == "2026-01-01T01:13:20Z"
+    assert body["run"] == {"run": "grpo-7b", "path": "/runs/grpo-7b", "framework": "trl-grpo"}
+    assert body["incident"]["resolved_step"] == (440 if event is Event.RESOLVED else None)
+    assert body["catalogue"][0] == {
+        "id": "R2",
+        "title": "Policy leaves the reference",
+        "fix": "raise the KL weight",
+    }
+
+
+def test_the_body_is_strict_json_whatever_a_run_logged(receiver):
+    odd = INCIDENT.changed(
+        tag="a\udcff\x00", evidence={"value": math.nan, "most": math.inf}, fired_time=1e300
+    )
+    WebhookConfig(url=receiver.url).open().send(replace(NOTIFICATION, incident=odd), NOW)
+    body = json.loads(receiver.received[0].body.decode("utf-8"), parse_constant=pytest.fail)
+    TypeAdapter(WebhookBody).validate_python(body, strict=True)
+    assert body["incident"]["fired_time"] is None
+
+
+def test_the_signature_covers_the_raw_body(receiver, tmp_path, monkeypatch):
+    monkeypatch.setenv("KEY", "from-env")
+    (tmp_path / "key").write_text("from-file\n")
+    WebhookConfig(url=receiver.url, secret_env="KEY").open().send(NOTIFICATION, NOW)
+    WebhookConfig(url=receiver.url, secret_file=tmp_path / "key").open().send(NOTIFICATION, NOW)
+    for request, key in zip(receiver.received, (b"from-env", b"from-file"), strict=True):
+        expected = hmac.new(key, request.body, hashlib.sha256).hexdigest()
+        assert request.headers[SIGNATURE_HEADER] == f"sha256={expected}"
+
+
+def test_no_key_no_signature(receiver):
+    WebhookConfig(url=receiver.url).open().send(NOTIFICATION, NOW)
+    assert SIGNATURE_HEADER not in receiver.received[0].headers
+
+
+def test_at_most_one_key(monkeypatch):
+    with pytest.raises(ValidationError, match="at most one of secret_env and secret_file"):
+        WebhookConfig(url="http://a/", secret_env="A", secret_file="b")
+    monkeypatch.setenv("KEY", " ")
+    with pytest.raises(ConfigError, match="KEY is empty"):
+        WebhookConfig(url="http://a/", secret_env="KEY").open()
+
+
+def test_the_body_of_one_notification_changes_only_in_its_time():
+    first, second = webhook_body(NOTIFICATION, NOW), webhook_body(NOTIFICATION, NOW + 60)
+    assert {key for key in first if first[key] != second[key]} == {"sent_at"}
