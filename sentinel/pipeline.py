@@ -10,6 +10,7 @@ This page knows no format, no rule and no sink.
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 
 from detectors.api import Detector
 from sentinel.alerts.incident import Change
@@ -48,11 +49,14 @@ class Pipeline:
         self._parameters = {name: config.parameters(name) for name in self.detectors}
         self._naming = Naming(config.signals)
         self._views = views(self.detectors.values())
+        shapes = [(v.key, v.columns, v.head_rows, v.recent_rows) for v in self._views]
+        self._layout = repr((version("training-sentinel"), shapes, sorted(config.signals.items())))
         self._detection = Detection(self._parameters, failed)
 
     def track(self, run: Run, name: str) -> Tracker:
         """A run to advance, from its log's start."""
-        return Tracker(run, name, self._naming, self._views, Book(run.id, self.detectors, self._parameters))
+        book = Book(run.id, self.detectors, self._parameters)
+        return Tracker(run, name, self._layout, self._naming, self._views, book)
 
     def advance(self, trackers: Sequence[Tracker]) -> list[Step]:
         """Read on in some runs and judge what is new; one step a run, in their order."""

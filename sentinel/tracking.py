@@ -37,10 +37,14 @@ class Understanding:
 
 @dataclass
 class Tracker:
-    """State of one run; everything but ``run`` and ``name`` survives a restart through `dump`."""
+    """State of one run; what changes survives a restart through `dump`.
+
+    ``layout`` identifies detectors and names: histories kept for others are of no use.
+    """
 
     run: Run
     name: str
+    layout: str
     naming: Naming
     views: Sequence[View]
     book: Book
@@ -96,10 +100,19 @@ class Tracker:
             framework, {s: list(tags) for s, tags in sorted(signals.items())}, list(unmapped)
         )
 
+    def described(self) -> dict[str, str | None]:
+        """The run as notifications name it."""
+        return {
+            "run": self.name,
+            "path": str(self.run.path),
+            "framework": self.understanding().framework,
+        }
+
     def dump(self) -> bytes:
         """Everything that `restore` needs."""
         return _ENCODER.encode(
             {
+                "layout": self.layout,
                 "cursor": self.cursor,
                 "streams": {name: stream.dump() for name, stream in self.streams.items()},
                 "book": self.book.dump(),
@@ -107,9 +120,14 @@ class Tracker:
             }
         )
 
-    def restore(self, state: bytes) -> None:
-        """Go on where `dump` was called. Raises msgspec.DecodeError for bytes it did not make."""
+    def restore(self, state: bytes) -> bool:
+        """Go on where `dump` was called; false, and nothing done, if it was laid out for other detectors.
+
+        Raises msgspec.DecodeError for bytes that `dump` did not make.
+        """
         kept = msgspec.msgpack.decode(state, ext_hook=_array)
+        if kept["layout"] != self.layout:
+            return False
         self.cursor = kept["cursor"]
         self.streams = {
             name: Stream.load(name, self.run.format, self.naming, self.views, stream)
@@ -117,6 +135,7 @@ class Tracker:
         }
         self.book.restore(kept["book"])
         self.points, self.first_step, self.last_step, self.last_time, self.config = kept["facts"]
+        return True
 
 
 _ARRAY = 1  # msgpack extension code

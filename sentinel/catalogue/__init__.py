@@ -5,7 +5,7 @@ sentence), `check` (what would tell it from its siblings, one sentence), `siblin
 and `source` (links). Its body has the headings Symptom, Cause, Fix and Telling it apart.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -39,3 +39,13 @@ def load() -> Mapping[str, Entry]:
         siblings, source = tuple(meta["siblings"]), tuple(meta["source"])
         entries[name] = Entry(name, meta["title"], meta["fix"], meta["check"], siblings, source, body.strip())
     return entries
+
+
+def cited(ids: Iterable[str]) -> list[dict[str, str]]:
+    """What a notification says of some entries, in the same order; ids without a page are left out."""
+    entries = load()
+    return [
+        {"id": i, "title": entries[i].title, "fix": entries[i].fix, "check": entries[i].check}
+        for i in ids
+        if i in entries
+    ]

@@ -1,0 +1,225 @@
+"""Follows logs while they grow: finds runs, reads on, records and notifies, until it is told to stop.
+
+What a poll of a run brought is committed with the cursor it ended at, so after a kill the next start
+goes on from the last commit and derives the same again. Runs without news of an incident are
+committed only now and then; what was read since is then simply read once more.
+"""
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from detectors.api import Severity
+from sentinel import catalogue
+from sentinel.alerts.decision import SinkPolicy
+from sentinel.alerts.grouping import outcomes
+from sentinel.alerts.incident import Change
+from sentinel.alerts.lifecycle import lost_after_seconds
+from sentinel.alerts.store import Store, Update
+from sentinel.clock import Clock
+from sentinel.config import Config
+from sentinel.pipeline import Pipeline
+from sentinel.sinks.delivery import Delivery
+from sentinel.sources.base import Complaint
+from sentinel.sources.discovery import discover, run_name
+from sentinel.sources.watching import Changes
+from sentinel.telemetry import ServiceManager
+from sentinel.text import clean_text
+from sentinel.tracking import Tracker
+
+_RUNS_AT_ONCE = 64
+_SWEEP_SECONDS = 60.0  # everything is looked at this often, whatever the file system tells
+_COMMIT_SECONDS = 30.0  # a run that is read but has no news is committed this often ...
+_COMMIT_POINTS = 200_000  # ... or after so many points
+_REVIEW_SECONDS = 10.0
+_INTERVALS = 100
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class Watched:
+    """A run under watch, and when it was last heard of, on the machine's clock."""
+
+    tracker: Tracker
+    arrived_at: float
+    committed_at: float
+    uncommitted: int = 0  # points
+    intervals: deque[float] = field(default_factory=lambda: deque(maxlen=_INTERVALS))
+
+    def overdue(self, now: float) -> bool:
+        """Whether too much would have to be read once more after a kill."""
+        late = now - self.committed_at >= _COMMIT_SECONDS
+        return self.uncommitted >= _COMMIT_POINTS or (late and self.uncommitted > 0)
+
+    def heard(self, points: int, now: float) -> None:
+        """Points arrived."""
+        self.uncommitted += points
+        self.intervals.append(now - self.arrived_at)
+        self.arrived_at = now
+
+
+class Watcher:
+    """Watches ``config.paths``. ``store`` belongs to the thread that calls `once` or `run`."""
+
+    def __init__(self, config: Config, store: Store, delivery: Delivery, clock: Clock) -> None:
+        self._config = config
+        self._store = store
+        self._delivery = delivery
+        self._clock = clock
+        self._health: dict[str, str] = {}
+        self._pipeline = Pipeline(config, self._detector_failed)
+        self._policies = [
+            SinkPolicy(sink.name, Severity[sink.min_severity.upper()], sink.include_preview)
+            for sink in config.sinks
+        ]
+        self._watched: dict[str, Watched] = {}
+        self._by_path: dict[Path, list[Watched]] = {}
+        self._seen: set[Path] = set()  # changed paths that a discovery has looked at since the last sweep
+        self._said: set[str] = set()
+        self._swept_at = self._reviewed_at = float("-inf")
+        self._changes: Changes | None = None
+
+    def once(self, stop: threading.Event) -> None:
+        """Read all there is and commit it."""
+        self._round(None, stop)
+        self._commit_all()
+
+    def run(self, stop: threading.Event, service: ServiceManager) -> None:
+        """Watch until ``stop`` is set; whoever sets it also calls `wake`."""
+        with Changes(self._config.paths, poll=self._config.polling) as self._changes:
+            self._complain(self._changes.complaints)
+            changed: Collection[Path] | None = None
+            service.ready()
+            while not stop.is_set():
+                self._round(changed, stop)
+                service.alive(f"{len(self._watched)} runs")
+                changed = self._changes.wait(self._config.poll_seconds)
+        service.stopping()
+        self._commit_all()
+
+    def wake(self) -> None:
+        """End a wait for changes; may be called from a signal handler."""
+        if self._changes is not None:
+            self._changes.stop()
+
+    def _round(self, changed: Collection[Path] | None, stop: threading.Event) -> None:
+        """Read on in the runs that changed (None: in all), until nothing is left to read."""
+        now = self._clock.now()
+        if changed is None or now - self._swept_at >= _SWEEP_SECONDS:
+            changed, self._swept_at = None, now
+            self._seen.clear()
+        if changed is None or not self._seen.issuperset(changed):
+            self._discover(now)
+            self._seen.update(changed or ())
+        reading = list(self._watched.values()) if changed is None else self._touched(changed)
+        while reading and not stop.is_set():
+            groups = (reading[i : i + _RUNS_AT_ONCE] for i in range(0, len(reading), _RUNS_AT_ONCE))
+            reading = [watched for group in groups for watched in self._read(group) if not stop.is_set()]
+        self._review(self._clock.now())
+        self._delivery.wake()
+
+    def _discover(self, now: float) -> None:
+        found = discover(self._config.paths)
+        self._complain(found.complaints)
+        for run in found.runs:
+            if run.id in self._watched:
+                continue
+            tracker = self._pipeline.track(run, run_name(run, self._config.paths))
+            if (state := self._store.run_state(run.id)) is not None:
+                tracker.restore(state)  # else from the start of the log, which derives the same again
+            self._watched[run.id] = Watched(tracker, arrived_at=now, committed_at=now)
+            self._by_path.setdefault(run.path, []).append(self._watched[run.id])
+
+    def _touched(self, changed: Iterable[Path]) -> list[Watched]:
+        """The runs that changed files belong to: those at the path or anywhere above it."""
+        found = {
+            watched.tracker.run.id: watched
+            for path in changed
+            for place in (path, *path.parents)
+            for watched in self._by_path.get(place, ())
+        }
+        return list(found.values())
+
+    def _read(self, group: Sequence[Watched]) -> list[Watched]:
+        """Advance some runs by one poll; gives those whose logs go on."""
+        now = self._clock.now()
+        steps = self._pipeline.advance([watched.tracker for watched in group])
+        news: dict[str, Sequence[Change]] = {}
+        for watched, step in zip(group, steps, strict=True):
+            self._complain(step.complaints)
+            if step.points:
+                watched.heard(step.points, now)
+            if step.changes:
+                news[watched.tracker.run.id] = step.changes
+        self._commit([w for w in group if w.tracker.run.id in news or w.overdue(now)], news, now)
+        return [watched for watched, step in zip(group, steps, strict=True) if step.more]
+
+    def _review(self, now: float) -> None:
+        """What time alone brings: logs that fell silent, reminders that are due."""
+        if now - self._reviewed_at < _REVIEW_SECONDS:
+            return
+        self._reviewed_at = now
+        for watched in self._watched.values():
+            book = watched.tracker.book
+            if book.open():
+                silent = book.silent(now - watched.arrived_at, lost_after_seconds(watched.intervals))
+                self._commit([watched], {watched.tracker.run.id: silent}, now, only_news=True)
+
+    def _commit_all(self) -> None:
+        self._commit([w for w in self._watched.values() if w.uncommitted], {}, self._clock.now())
+
+    def _commit(
+        self,
+        group: Iterable[Watched],
+        news: Mapping[str, Sequence[Change]],
+        now: float,
+        only_news: bool = False,
+    ) -> None:
+        """Record the state of some runs, their incidents and what the sinks shall hear, as one."""
+        silences = self._store.silences(now)
+        updates = []
+        for watched in group:
+            tracker, changes = watched.tracker, news.get(watched.tracker.run.id, ())
+            still_open = tracker.book.open()
+            incidents = {i.id: i for i in [*(change.incident for change in changes), *still_open]}
+            decided = outcomes(
+                tracker.described(),
+                changes,
+                still_open,
+                self._policies,
+                silences,
+                self._store.sent_before(incidents),
+                catalogue.cited,
+                now,
+            )
+            if changes or decided or not only_news:
+                updates.append(
+                    Update(
+                        tracker.run.id,
+                        str(tracker.run.path),
+                        tracker.run.format,
+                        tracker.dump(),
+                        list(incidents.values()),
+                        decided,
+                    )
+                )
+                watched.uncommitted, watched.committed_at = 0, now
+        if updates:
+            self._store.commit(updates, now)
+
+    def _complain(self, complaints: Iterable[Complaint]) -> None:
+        """Log what could not be read, each thing once."""
+        for complaint in map(str, complaints):
+            if complaint not in self._said:
+                self._said.add(complaint)
+                _log.warning("%s", clean_text(complaint, 500))
+
+    def _detector_failed(self, detector: str, run: str, error: Exception) -> None:
+        what = clean_text(f"{type(error).__name__}: {error}", 300)
+        if self._health.get(detector) != what:
+            _log.error("detector %s failed on %s: %s", detector, clean_text(run), what)
+        self._health[detector] = what
