@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 HEADINGS = ("## Symptom", "## Cause", "## Fix", "## Telling it apart")
 
@@ -29,15 +30,22 @@ class Entry:
 @cache
 def load() -> Mapping[str, Entry]:
     """Every entry by id. Raises KeyError for a page whose front matter lacks a field."""
-    import frontmatter  # type: ignore[import-untyped]  # noqa: PLC0415  only what shows pages pays for it
+    import frontmatter  # only what shows pages pays for it
 
     pages = (page for page in files(__name__).iterdir() if page.name.endswith(".md"))
     entries = {}
     for page in sorted(pages, key=lambda page: page.name):
-        meta, body = frontmatter.parse(page.read_text(encoding="utf-8"))
-        name = page.name.removesuffix(".md")
-        siblings, source = tuple(meta["siblings"]), tuple(meta["source"])
-        entries[name] = Entry(name, meta["title"], meta["fix"], meta["check"], siblings, source, body.strip())
+        post = frontmatter.loads(page.read_text(encoding="utf-8"))
+        meta: Mapping[str, Any] = post.metadata
+        entries[name := page.name.removesuffix(".md")] = Entry(
+            id=name,
+            title=meta["title"],
+            fix=meta["fix"],
+            check=meta["check"],
+            siblings=tuple(meta["siblings"]),
+            source=tuple(meta["source"]),
+            body=post.content.strip(),
+        )
     return entries
 
 

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detectors.signals import Signal
-from sentinel.frames.coarse import Floats
-from sentinel.frames.history import Rows, SeriesHistory, Steps
+from sentinel.frames.coarse import Floats, Steps
+from sentinel.frames.history import Rows, SeriesHistory
 from sentinel.frames.views import View
 
 MAX_TAGS_PER_SIGNAL = 16

@@ -15,6 +15,7 @@ MAX_BUCKETS = 64
 FIRST_CHECKPOINT = 256
 
 Floats = NDArray[np.float64]
+Steps = NDArray[np.int64]
 
 
 def next_checkpoint(rows: int) -> int:
@@ -31,15 +32,16 @@ def next_checkpoint(rows: int) -> int:
 
 @dataclass
 class Coarse:
-    """Smallest value, mean and largest value of each bucket; ``width`` rows in each but the last."""
+    """Smallest value, mean, largest value and first step of each bucket, of ``width`` rows but the last."""
 
     rows: int = 0
     width: int = 1
     low: Floats = field(default_factory=lambda: np.full(MAX_BUCKETS, np.inf))
     high: Floats = field(default_factory=lambda: np.full(MAX_BUCKETS, -np.inf))
     total: Floats = field(default_factory=lambda: np.zeros(MAX_BUCKETS))
+    step: Steps = field(default_factory=lambda: np.zeros(MAX_BUCKETS, np.int64))
 
-    def push(self, values: Floats) -> None:
+    def push(self, values: Floats, steps: Steps) -> None:
         """Add rows at the end of the series."""
         while len(values):
             room = MAX_BUCKETS * self.width - self.rows
@@ -47,21 +49,22 @@ class Coarse:
                 self._widen()
                 continue
             part, values = values[:room], values[room:]
+            first, steps = steps[:room], steps[room:]
             bucket = (self.rows + np.arange(len(part))) // self.width
             np.minimum.at(self.low, bucket, part)
             np.maximum.at(self.high, bucket, part)
+            begins = (self.rows + np.arange(len(part))) % self.width == 0
+            self.step[bucket[begins]] = first[begins]
             np.add.at(self.total, bucket, part)  # one by one: the order of additions is the log's
             self.rows += len(part)
 
     def _widen(self) -> None:
         half = MAX_BUCKETS // 2
-        for name, merge, blank in (
-            ("low", np.minimum, np.inf),
-            ("high", np.maximum, -np.inf),
-            ("total", np.add, 0),
-        ):
+        merges = (("low", np.minimum, np.inf), ("high", np.maximum, -np.inf), ("total", np.add, 0.0))
+        for name, merge, blank in merges:
             old = getattr(self, name)
             setattr(self, name, np.concatenate([merge(old[::2], old[1::2]), np.full(half, blank)]))
+        self.step = np.concatenate([self.step[::2], np.zeros(half, np.int64)])
         self.width *= 2
 
     @property
@@ -83,7 +86,7 @@ class Coarse:
 
     def dump(self) -> list[Any]:
         """Everything `load` needs."""
-        return [self.rows, self.width, self.low, self.high, self.total]
+        return [self.rows, self.width, self.low, self.high, self.total, self.step]
 
     @classmethod
     def load(cls, state: list[Any]) -> Self:

@@ -11,9 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sentinel.frames.coarse import Coarse, Floats, next_checkpoint
-
-Steps = NDArray[np.int64]
+from sentinel.frames.coarse import Coarse, Floats, Steps, next_checkpoint
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,7 @@ class SeriesHistory:
         columns = np.concatenate([self.recent.columns, rows.columns])
         drop = max(0, len(step) - self.recent_rows)
         self.recent = Kept(self.recent.start + drop, step[drop:].copy(), columns[drop:].copy())
-        self.coarse.push(rows.columns[:, 0])
+        self.coarse.push(rows.columns[:, 0], rows.step)
         before, self.count = self.count, self.count + len(rows)
         if self.count == next_checkpoint(before):
             self.checkpoint = self.coarse.view()

@@ -7,8 +7,8 @@ import polars as pl
 
 from detectors.api import Detector
 from detectors.schema import COARSE, INDEX, NEW, SERIES, SIGNAL, STEP, VALUE, WINDOW
-from sentinel.frames.coarse import Floats
-from sentinel.frames.history import Kept, Steps, Window
+from sentinel.frames.coarse import Floats, Steps
+from sentinel.frames.history import Kept, Window
 from sentinel.frames.views import View
 
 Judged = tuple[View, Window]
