@@ -30,7 +30,7 @@ _KEEP_SENT_SECONDS = 7 * 86400.0
 _KEEP_RECORDS_SECONDS = 30 * 86400.0
 
 _READY = """
-    state = 'pending' AND NOT EXISTS (
+    sink = ? AND state = 'pending' AND NOT EXISTS (
         SELECT 1 FROM outbox earlier WHERE earlier.state = 'pending' AND earlier.sink = outbox.sink
             AND earlier.incident = outbox.incident AND earlier.number < outbox.number)
 """
@@ -101,6 +101,99 @@ class DecisionRow:
     reason: str
 
     @property
+    def sent(self) -> bool:
+        """Whether it was a decision to send."""
+        return Reason(self.reason).sends
+
+
+class Store:
+    """What is kept in one state directory. Every method raises StateError where the database fails."""
+
+    def __init__(self, directory: Path, *, create: bool = True) -> None:
+        """Open it, and make it where it is missing unless ``create`` is false.
+
+        Raises StateError where it cannot be used or was written by a newer version.
+        """
+        self._database = Database(directory, create=create)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def commit(self, updates: Iterable[Update], now: float) -> None:
+        """Record what a poll changed, in one transaction. No notification is ever put in the outbox twice."""
+        updates = list(updates)
+        with self._database.transaction(durable=any(update.outcomes for update in updates)) as connection:
+            for update in updates:
+                run = _utf8(update.run)
+                connection.execute(
+                    "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?)",
+                    (run, _utf8(update.path), update.format, update.state, now),
+                )
+                for incident in update.incidents:
+                    whole = json.dumps(msgspec.to_builtins(incident))
+                    connection.execute(
+                        "INSERT OR REPLACE INTO incidents VALUES (?, ?, ?, ?, ?)",
+                        (incident.id, run, incident.open, now, whole),
+                    )
+                for outcome in update.outcomes:
+                    _record(connection, run, outcome, now)
+
+    def runs(self) -> list[RunRow]:
+        """Every run that was ever read, the latest first."""
+        rows = self._database.rows("SELECT id, path, format, updated FROM runs ORDER BY updated DESC, id")
+        return [RunRow(*row) for row in rows]
+
+    def run_state(self, run: str) -> bytes | None:
+        """The state that was committed last for a run; None for a new one."""
+        for (state,) in self._database.rows("SELECT state FROM runs WHERE id = ?", _utf8(run)):
+            return bytes(state)
+        return None
+
+    def incidents(self, *, open_only: bool = False, limit: int = 1000) -> list[Incident]:
+        """Incidents, those that changed last first."""
+        rows = self._database.rows(
+            "SELECT incident FROM incidents WHERE open >= ? ORDER BY updated DESC, rowid DESC LIMIT ?",
+            int(open_only),
+            limit,
+        )
+        return [msgspec.convert(json.loads(whole), Incident) for (whole,) in rows]
+
+    def sent_before(self, incidents: Iterable[str]) -> dict[tuple[str, str], dict[Event, Sent]]:
+        """What the sinks were sent of some incidents, by incident id and sink name."""
+        found: dict[tuple[str, str], dict[Event, Sent]] = {}
+        for incident, sink, event, at, severity, findings, waiting in self._database.rows(
+            "SELECT incident, sink, event, at, severity, findings, EXISTS (SELECT 1 FROM outbox WHERE "
+            "state = 'pending' AND outbox.sink = sent.sink AND outbox.incident = sent.incident) "
+            "FROM sent WHERE incident IN (SELECT value FROM json_each(?))",
+            json.dumps(list(incidents)),
+        ):
+            last = Sent(at, Severity(severity), findings, bool(waiting))
+            found.setdefault((incident, sink), {})[Event(event)] = last
+        return found
+
+    def due(self, sink: str, now: float) -> OutboxEntry | None:
+        """What to send next, if anything is due. A later word on an incident waits for the earlier."""
+        for key, body, created_at, attempts in self._database.rows(
+            f"SELECT key, body, created_at, attempts FROM outbox WHERE {_READY} "  # noqa: S608
+            "AND next_attempt <= ? ORDER BY number LIMIT 1",
+            sink,
+            now,
+        ):
+            return OutboxEntry(key, sink, json.loads(body), created_at, attempts)
+        return None
+
+    def next_due(self, sink: str) -> float | None:
+        """When the sink's next notification is due; None if none is left."""
+        ((at,),) = self._database.rows(f"SELECT min(next_attempt) FROM outbox WHERE {_READY}", sink)  # noqa: S608
+        return None if at is None else float(at)
+
     def sent(self) -> bool:
         """Whether it was a decision to send."""
         return Reason(self.reason).sends
