@@ -66,14 +66,15 @@ else:
 class Config(Table):
     """The whole file."""
 
-    paths: list[LocalPath] = Field([], description="run directories, trees of them, or log files")
+    paths: list[LocalPath] = Field(default=[], description="run directories, trees of them, or log files")
     state_dir: LocalPath = Field(
         default_factory=default_state_dir,
         description="where incidents, cursors and undelivered notifications live",
     )
-    poll_seconds: float = Field(2.0, gt=0, description="pause between looks at the logs")
+    poll_seconds: float = Field(default=2.0, gt=0, description="pause between looks at the logs")
     polling: bool = Field(
-        False, description="expect no events from the file system (NFS and FUSE send none) and only poll"
+        default=False,
+        description="expect no events from the file system (NFS and FUSE send none) and only poll",
     )
     sinks: SinkTables = Field(
         default_factory=lambda: named([TerminalConfig()]), description="who is told; by default the terminal"
@@ -82,7 +83,7 @@ class Config(Table):
         default_factory=dict, description="settings of single detectors, by name"
     )
     signals: dict[str, Signal] = Field(
-        {}, description="what your own tags mean; goes before every built-in name"
+        default={}, description="what your own tags mean; goes before every built-in name"
     )
 
     @property

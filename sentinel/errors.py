@@ -1,9 +1,9 @@
 """What sentinel says when it cannot go on.
 
-    SentinelError            one line for a person: what, where and the mend; never a traceback
-    ├── ConfigError          sentinel.toml cannot be used; one line for each problem
-    ├── StateError           the state directory cannot be used: locked, unwritable, of a newer version
-    └── UnknownName          a name on the command line that means nothing; says the nearest one
+SentinelError            one line for a person: what, where and the mend; never a traceback
+├── ConfigError          sentinel.toml cannot be used; one line for each problem
+├── StateError           the state directory cannot be used: locked, unwritable, of a newer version
+└── UnknownName          a name on the command line that means nothing; says the nearest one
 """
 
 from collections.abc import Iterable

@@ -10,7 +10,7 @@ from sentinel.cli.explain import explain
 from sentinel.cli.replay import replay
 from sentinel.cli.silence import silences
 from sentinel.cli.status import status
-from sentinel.cli.test_alert import test_alert
+from sentinel.cli.test_alert import send_test
 from sentinel.cli.watch import watch
 from sentinel.errors import SentinelError
 
@@ -19,9 +19,10 @@ UNUSABLE = 2
 
 app = typer.Typer(
     name="sentinel",
-    help="Watch machine-learning training runs and say what goes wrong, while it still helps.",
+    help="Watch training runs and say what goes wrong while it can still be mended.",
     rich_markup_mode=None,
     add_completion=False,
+    pretty_exceptions_enable=False,
 )
 app.command()(watch)
 app.command()(replay)
@@ -29,13 +30,15 @@ app.command()(explain)
 app.command()(status)
 app.add_typer(silences, name="silence")
 app.command()(check_config)
-app.command()(test_alert)
+app.command("test-alert")(send_test)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and end the process with its status: 0, 1 for findings, 2 for unusable input."""
     try:
-        sys.exit(app(args=arguments or sys.argv[1:] or ["--help"], prog_name="sentinel", standalone_mode=False))
+        sys.exit(
+            app(args=arguments or sys.argv[1:] or ["--help"], prog_name="sentinel", standalone_mode=False)
+        )
     except typer.Abort:
         sys.exit(UNUSABLE)
     except typer.TyperException as error:

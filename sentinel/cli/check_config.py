@@ -11,7 +11,7 @@ _Schema = Annotated[bool, typer.Option("--schema", help="Print the file's JSON S
 
 
 def check_config(file: _File = Path("sentinel.toml"), schema: _Schema = False) -> None:
-    """Check a configuration; every problem gets one line with its place and its mend."""
+    """Name every mistake in a configuration."""
     from sentinel.config import json_schema, load
 
     if schema:

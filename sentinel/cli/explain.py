@@ -5,12 +5,11 @@ from typing import Annotated
 
 import typer
 
-
 _Name = Annotated[str, typer.Argument(metavar="NAME", help="A detector (kl-blowup) or a catalogue id (R2).")]
 
 
 def explain(name: _Name) -> None:
-    """Say what a detector catches, or what a catalogue entry means and how to mend it."""
+    """Show the page of a detector or a catalogue entry."""
     from sentinel.report.pages import page
 
     text = page(name)

@@ -30,7 +30,7 @@ StateDir = Annotated[
 
 
 def configuration(
-    file: Path | None, state_dir: Path | None = None, paths: list[Path] | None = None
+    file: Path | None, state_dir: Path | None = None, paths: Sequence[Path] = (), polling: bool = False
 ) -> Config:
     """The configuration of a command, with what the command line says in place of what the file says.
 

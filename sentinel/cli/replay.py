@@ -1,0 +1,71 @@
+"""`sentinel replay`: what would have been said while a log grew."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sentinel.cli.options import ConfigFile, configuration
+
+
+class Format(StrEnum):
+    """Who reads the report."""
+
+    TERMINAL = "terminal"
+    JSON = "json"
+
+
+class FailOn(StrEnum):
+    """The severities by name; see detectors.api.Severity."""
+
+    INFO = "info"
+    WARNING = "warning"
+    CRITICAL = "critical"
+
+
+_Paths = Annotated[list[Path], typer.Argument(metavar="PATH...", help="Log files, run directories or trees.")]
+_Format = Annotated[Format, typer.Option("--format", help="A report to read, or one JSON object.")]
+_FailOn = Annotated[
+    FailOn | None, typer.Option(help="End with status 1 if an incident is at least as severe as this.")
+]
+
+
+def replay(
+    paths: _Paths, format_: _Format = Format.TERMINAL, fail_on: _FailOn = None, config: ConfigFile = None
+) -> int:
+    """Say what `watch` would have said of finished logs."""
+    from detectors.api import Severity
+    from sentinel.replay import replay as judge
+    from sentinel.telemetry import log_to_stderr
+
+    log_to_stderr()
+    with _progress() as progress:
+        done = judge(paths, configuration(config), progress)
+    if format_ is Format.JSON:
+        import orjson
+
+        from sentinel.report.json import document
+
+        typer.echo(orjson.dumps(document(done), option=orjson.OPT_INDENT_2).decode())
+    else:
+        from sentinel.report.terminal import show
+
+        show(done)
+    worst = max((i.severity for run in done.runs for i in run.incidents.values()), default=Severity.CLEAN)
+    return int(fail_on is not None and worst >= Severity[fail_on.name])
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], None]]:
+    """A bar on stderr while it takes long, where that is a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("runs", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

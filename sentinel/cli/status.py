@@ -1,0 +1,106 @@
+"""`sentinel status`: what the state directory knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sentinel.cli.options import ConfigFile, StateDir, configuration
+from sentinel.clock import SystemClock
+
+if TYPE_CHECKING:
+    from sentinel.alerts.store import Store
+
+_RUNS_SHOWN = 20
+_DECISIONS_SHOWN = 20
+
+_Section = tuple[str, Sequence[str], Iterable[Sequence[str]]]
+
+
+def status(config: ConfigFile = None, state_dir: StateDir = None) -> None:
+    """Show runs, incidents, deliveries, decisions and health."""
+    from rich.console import Console
+
+    from sentinel.alerts.store import Store
+
+    console = Console(highlight=False)
+    with Store(configuration(config, state_dir).state_dir, create=False) as store:
+        for title, columns, rows in _sections(store, SystemClock().now()):
+            console.print(_table(title, columns, list(rows)), "")
+
+
+def _sections(store: Store, now: float) -> Iterable[_Section]:
+    from sentinel.text import duration_text
+
+    def ago(then: float) -> str:
+        return f"{duration_text(now - then)} ago"
+
+    runs = store.runs()
+    yield (
+        f"Runs: {len(runs)}",
+        ("last read", "format", "path"),
+        [(ago(run.updated), run.format, run.path) for run in runs[:_RUNS_SHOWN]],
+    )
+    yield (
+        "Open incidents",
+        ("severity", "detector", "state", "since step", "run", "summary"),
+        [
+            (i.severity.name.lower(), i.detector, _state(i), str(i.onset_step), i.run, i.summary)
+            for i in sorted(store.incidents(open_only=True), key=lambda i: -i.severity)
+        ],
+    )
+    yield (
+        "Undelivered",
+        ("sink", "incident", "tries", "next", "error"),
+        [
+            (
+                entry.sink,
+                entry.incident,
+                str(entry.attempts),
+                "given up" if entry.failed else f"in {duration_text(entry.next_attempt - now)}",
+                entry.error or "",
+            )
+            for entry in store.undelivered()
+        ],
+    )
+    yield (
+        "Latest decisions",
+        ("when", "sink", "event", "decision", "detector", "run"),
+        [
+            (ago(d.at), d.sink, d.event, d.reason, d.detector, d.run)
+            for d in store.decisions(_DECISIONS_SHOWN)
+        ],
+    )
+    yield (
+        "Silences",
+        ("id", "run", "detector", "for", "reason"),
+        [(s.id, s.run, s.detector, duration_text(s.until - now), s.reason) for s in store.silences(now)],
+    )
+    yield "Health", ("part", "how it is"), [(key, _words(value)) for key, value in store.health().items()]
+
+
+def _state(incident: Any) -> str:
+    return (
+        f"{incident.state}, explained by {incident.inhibited_by}" if incident.inhibited_by else incident.state
+    )
+
+
+def _words(value: Any) -> str:
+    return ", ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, dict) else str(value)
+
+
+def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Any:
+    """The rows under a title; run names and the like are shown as plain text."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from sentinel.text import clean_text
+
+    if not rows:
+        return Text.assemble((title, "bold"), ("" if title.endswith("0") else ": none", "dim"))
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for column in columns:
+        table.add_column(column, header_style="dim", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(clean_text(cell)) for cell in row))
+    return table

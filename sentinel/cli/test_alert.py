@@ -1,0 +1,67 @@
+"""`sentinel test-alert`: whether those who should be told can be told."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sentinel.cli.options import ConfigFile, configuration
+from sentinel.clock import SystemClock
+from sentinel.errors import ConfigError, UnknownName
+
+if TYPE_CHECKING:
+    from sentinel.sinks.base import Notification
+
+_Sink = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Only this sink; as in the configuration, or its type.")
+]
+
+
+def send_test(config: ConfigFile = None, sink: _Sink = None) -> int:
+    """Send a test through every sink.
+
+    Each is tried once. The status is 1 if one did not take it.
+    """
+    from sentinel.sinks.base import SinkError
+
+    sinks = configuration(config).sinks
+    chosen = [one for one in sinks if sink in (None, one.name)]
+    if sink and not chosen:
+        raise UnknownName("sink", sink, [one.name for one in sinks])
+    now, undelivered = SystemClock().now(), 0
+    for one in chosen:
+        try:
+            one.open().send(_notification(now), now)
+        except (SinkError, ConfigError) as error:
+            undelivered += 1
+            typer.echo(f"{one.name}: not delivered: {error}", err=True)
+        else:
+            typer.echo(f"{one.name}: delivered")
+    return int(undelivered > 0)
+
+
+def _notification(now: float) -> "Notification":
+    from uuid import uuid4
+
+    from detectors.api import Maturity, Severity
+    from sentinel.alerts.incident import Event, Incident
+    from sentinel.sinks.base import Notification
+
+    incident = Incident(
+        id="test",
+        run="test",
+        stream="",
+        attempt=1,
+        detector="test-alert",
+        severity=Severity.INFO,
+        maturity=Maturity.STABLE,
+        signal="",
+        tag="",
+        catalogue=(),
+        onset_step=0,
+        onset_time=now,
+        fired_step=0,
+        fired_time=now,
+        summary="This is a test, nothing is wrong. Alerts that reach this sink look like this one.",
+    )
+    run = {"run": "test", "path": "", "framework": None}
+    return Notification(uuid4().hex, Event.TEST, run, incident, catalogue=())

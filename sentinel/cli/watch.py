@@ -1,0 +1,64 @@
+"""`sentinel watch`: follow runs and tell a person."""
+
+import signal
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sentinel.cli.options import ConfigFile, StateDir, configuration
+from sentinel.errors import SentinelError
+
+_DELIVER_SECONDS = 60.0
+"""How long `--once` waits for receivers; what they have not taken by then goes out next time."""
+
+_Paths = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="[PATH...]", help="Run directories, trees or log files; by default `paths`."),
+]
+_Once = Annotated[bool, typer.Option("--once", help="Read what is there, deliver and exit.")]
+_Poll = Annotated[bool, typer.Option("--poll", help="Expect no file system events: for NFS and FUSE.")]
+
+
+def watch(
+    paths: _Paths = None,
+    config: ConfigFile = None,
+    once: _Once = False,
+    state_dir: StateDir = None,
+    poll: _Poll = False,
+) -> None:
+    """Follow runs and tell when one goes wrong.
+
+    Runs that begin later are followed too. Stopped and started again, it goes on where it was.
+    """
+    from sentinel.alerts.database import sole_watcher
+    from sentinel.alerts.store import Store
+    from sentinel.clock import SystemClock
+    from sentinel.sinks.delivery import Delivery
+    from sentinel.telemetry import ServiceManager, log_to_stderr
+    from sentinel.watching import Watcher
+
+    log_to_stderr()
+    settings = configuration(config, state_dir, paths or (), poll)
+    if not settings.paths:
+        raise SentinelError("nothing to watch: name a PATH, or set `paths` in the configuration")
+    sinks, clock, stop = [sink.open() for sink in settings.sinks], SystemClock(), threading.Event()
+    with (
+        sole_watcher(settings.state_dir),
+        Store(settings.state_dir) as store,
+        Delivery(settings.state_dir, sinks, clock) as delivery,
+    ):
+        watcher = Watcher(settings, store, delivery, clock)
+
+        def end(*_: object) -> None:
+            stop.set()
+            watcher.wake()
+
+        signal.signal(signal.SIGINT, end)
+        signal.signal(signal.SIGTERM, end)
+        if once:
+            watcher.once(stop)
+            delivery.drain(clock.now() + _DELIVER_SECONDS)
+        else:
+            watcher.run(stop, ServiceManager())
