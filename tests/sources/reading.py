@@ -1,0 +1,41 @@
+"""Reads runs as the pipeline does, poll by poll."""
+
+import json
+from pathlib import Path
+
+from sentinel.sources.base import Run
+from sentinel.sources.discovery import discover
+
+
+class Reader:
+    """Keeps what was read so far. Cursors are turned to JSON and back between polls, as a restart does."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.points: list[tuple[str, int, str]] = []
+        """Tag, step and value; the value as text, so that NaN equals NaN."""
+        self.times: list[float] = []
+        self.complaints: list[str] = []
+        self.restarts = 0
+        self.runs: dict[str, Run] = {}
+        self.cursors: dict[str, str] = {}
+
+    def poll(self, limit: int = 1000, polls: int = 10_000) -> "Reader":
+        """Read what is new in all runs, with at most so many polls of each."""
+        self.runs.update((run.id, run) for run in discover([self.path]).runs)
+        for run in self.runs.values():
+            for _ in range(polls):
+                batch = run.source.poll(json.loads(self.cursors.get(run.id, "{}")), limit)
+                self.cursors[run.id] = json.dumps(batch.cursor, allow_nan=False)
+                self.complaints += map(str, batch.complaints)
+                for chunk in batch.chunks:
+                    self.restarts += chunk.restarted
+                    assert len(chunk.tag) == len(chunk.step) == len(chunk.time) == len(chunk.value)
+                    tags = [chunk.tags[i] for i in chunk.tag]
+                    self.points += zip(tags, chunk.step.tolist(), map(str, chunk.value.tolist()), strict=True)
+                    self.times += chunk.time.tolist()
+                if not batch.more:
+                    break
+            else:
+                assert polls < 10_000, "polling never ends"
+        return self
