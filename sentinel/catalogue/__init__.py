@@ -37,7 +37,8 @@ def load() -> Mapping[str, Entry]:
     for page in sorted(pages, key=lambda page: page.name):
         post = frontmatter.loads(page.read_text(encoding="utf-8"))
         meta: Mapping[str, Any] = post.metadata
-        entries[name := page.name.removesuffix(".md")] = Entry(
+        name = page.name.removesuffix(".md")
+        entries[name] = Entry(
             id=name,
             title=meta["title"],
             fix=meta["fix"],

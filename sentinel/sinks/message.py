@@ -60,7 +60,7 @@ def message(notification: Notification) -> Message:
         summary=clean_text(incident.summary, 1000) or clean_text(titled),
         since=_since(incident),
         cost=clean_text(notification.cost),
-        evidence=[] if over else _evidence(incident),
+        evidence=[] if over else evidence_rows(incident),
         causes=[] if over else _causes(notification),
         also_open=[clean_text(summary) for summary in notification.also_open[:_MOST_OTHERS]],
     )
@@ -78,7 +78,8 @@ def _since(incident: Incident) -> str:
     return f"{steps} or {duration_text(incident.last_time - incident.onset_time)}"
 
 
-def _evidence(incident: Incident) -> list[tuple[str, str]]:
+def evidence_rows(incident: Incident) -> list[tuple[str, str]]:
+    """The numbers behind an incident, as a person reads them: name and value."""
     rows = list(incident.evidence.items())[:_MOST_EVIDENCE]
     return [(clean_text(name.replace("_", " "), 60), clean_text(_number(value), 100)) for name, value in rows]
 

@@ -64,7 +64,7 @@ def chunk_of(points: Sequence[tuple[str, int, float]]) -> Chunk:
         tags,
         np.array([tags.index(tag) for tag, _, _ in points], dtype=np.uint32),
         np.array([step for _, step, _ in points], dtype=np.int64),
-        np.arange(len(points), dtype=float),
+        np.zeros(len(points)),
         np.array([value for _, _, value in points], dtype=float),
     )
 
@@ -78,7 +78,7 @@ def verdicts(chunks: Iterable[Chunk], reload: bool = False) -> list[Any]:
     found: list[Any] = []
     for chunk in chunks:
         arrived = [Arrived("run", "s", rows) for rows in stream.extend(chunk)]
-        found += [v._replace(time=None) for v in Detection({}, fail).verdicts(arrived, set())]
+        found += Detection({}, fail).verdicts(arrived, set())
         if reload:
             stream = Stream.load("s", "jsonl", naming, views(DETECTORS), stream.dump())
     return sorted(found, key=lambda v: (v.position, v.key.detector, v.key.tag))

@@ -1,0 +1,30 @@
+"""A series in one line of text, with marks under it."""
+
+import math
+from collections.abc import Sequence
+
+from sentinel.frames.coarse import Coarse
+
+_BARS = "▁▂▃▄▅▆▇█"
+_LOG_RATIO = 1000.0  # above this, a positive series is drawn by its logarithm
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """One bar a value, lowest to highest; by logarithm where a positive series spans decades."""
+    if not values:
+        return ""
+    low, high = min(values), max(values)
+    if low > 0 and high / low > _LOG_RATIO:
+        return sparkline([math.log(value) for value in values])
+    scale = (len(_BARS) - 1) / (high - low) if high > low else 0.0
+    return "".join(_BARS[round((value - low) * scale)] for value in values)
+
+
+def marks(coarse: Coarse, steps: Sequence[tuple[int, str]]) -> str:
+    """A line of the sparkline's length with each mark under the bucket that its step lies in."""
+    first_steps = coarse.step[: coarse.buckets].tolist()
+    line = [" "] * len(first_steps)
+    for step, mark in steps:
+        at = sum(first <= step for first in first_steps) - 1
+        line[max(at, 0)] = mark
+    return "".join(line).rstrip()

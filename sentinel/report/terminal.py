@@ -1,0 +1,139 @@
+"""A replay for a person: what went wrong, since when, how one knows, what to try, what it cost."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from detectors.api import Maturity, Severity
+from sentinel import catalogue
+from sentinel.alerts.grouping import cost
+from sentinel.alerts.incident import Incident, State
+from sentinel.frames.coarse import Coarse
+from sentinel.replay import Replay, ReplayedRun
+from sentinel.report.sparkline import marks, sparkline
+from sentinel.sinks.message import evidence_rows
+from sentinel.text import clean_text
+
+_STYLES = {Severity.INFO: "cyan", Severity.WARNING: "yellow", Severity.CRITICAL: "bold red"}
+_MOST_CAUSES = 3
+
+
+def show(replay: Replay, console: Console | None = None) -> None:
+    """Print the report: runs with incidents first in full, then the others in a line each."""
+    console = console or Console(highlight=False)
+    troubled = [run for run in replay.runs if run.incidents]
+    for run in troubled:
+        console.print(Group(*_run(run)))
+    quiet = [run for run in replay.runs if not run.incidents]
+    for run in quiet:
+        console.print(Text.assemble(("ok ", "green"), _headline(run)))
+    for line in _not_judged(replay):
+        console.print(Text(line, "dim"))
+    for complaint in [*replay.complaints, *(c for run in replay.runs for c in run.complaints)]:
+        console.print(Text(f"unreadable: {clean_text(str(complaint), 500)}", "yellow"))
+    console.print(_verdict(replay, len(troubled)))
+
+
+def _run(run: ReplayedRun) -> Iterator[RenderableType]:
+    yield Text.assemble((_headline(run), "bold"))
+    told = sorted(run.incidents.values(), key=lambda i: (i.inhibited_by is not None, i.fired_step))
+    for incident in told:
+        yield Padding(Group(*_incident(run, incident)), (0, 0, 1, 2))
+
+
+def _incident(run: ReplayedRun, incident: Incident) -> Iterator[RenderableType]:
+    style = _STYLES[incident.severity]
+    preview = " (preview)" if incident.maturity is Maturity.PREVIEW else ""
+    yield Text.assemble(
+        (f"{incident.severity.name.lower()} ", style),
+        (f"{incident.detector}{preview}", "bold"),
+        f"  {_life(incident)}",
+    )
+    if incident.inhibited_by is not None:
+        cause = run.incidents.get(incident.inhibited_by)
+        yield Text(f"  not sent: explained by {cause.detector if cause else incident.inhibited_by}", "dim")
+        return
+    yield Text(clean_text(incident.summary, 1000))
+    if (coarse := _series(run, incident)) is not None:
+        yield from _picture(incident, coarse)
+    if spent := cost(incident):
+        yield Text(f"cost so far: {spent} since onset")
+    yield _table("evidence", [(name, value) for name, value in evidence_rows(incident)])
+    cited = catalogue.cited(incident.catalogue[:_MOST_CAUSES])
+    tries = [(entry["id"], f"{entry['title']}. {entry['fix']} To tell: {entry['check']}") for entry in cited]
+    yield _table("what to try", tries)
+
+
+def _life(incident: Incident) -> str:
+    told = f"onset at step {incident.onset_step}, fired at {incident.fired_step}"
+    if incident.state is State.RESOLVED:
+        return f"{told}, resolved at {incident.resolved_step}"
+    return f"{told}, still there at {incident.last_step}"
+
+
+def _picture(incident: Incident, coarse: Coarse) -> Iterator[Text]:
+    """The signal over the attempt, and below it where the incident began, fired and ended."""
+    steps = [(incident.onset_step, "o"), (incident.fired_step, "!")]
+    if incident.resolved_step is not None:
+        steps.append((incident.resolved_step, "x"))
+    view = coarse.view()
+    low, high = view["coarse_low"].min(), view["coarse_high"].max()
+    first = int(coarse.step[0])
+    yield Text.assemble(
+        (sparkline(view["coarse_mean"].tolist()), _STYLES[incident.severity]),
+        f"  {clean_text(incident.tag, 60)}, {low:.4g} to {high:.4g}, from step {first}",
+    )
+    yield Text(f"{marks(coarse, steps)}", "dim")
+
+
+def _series(run: ReplayedRun, incident: Incident) -> Coarse | None:
+    """The incident's series, if its attempt is the one that is remembered."""
+    stream = run.tracker.streams.get(incident.stream)
+    if stream is None or stream.attempt.number != incident.attempt:
+        return None
+    for view in stream.views:
+        history = stream.attempt.series.get(view.key, {}).get(incident.tag)
+        if history is not None and any(d.name == incident.detector for d in view.detectors):
+            return history.coarse
+    return None
+
+
+def _table(title: str, rows: Sequence[tuple[str, str]]) -> RenderableType:
+    table = Table.grid(padding=(0, 2))
+    for number, (name, value) in enumerate(rows):
+        table.add_row(Text("" if number else title, "dim"), Text(name), Text(clean_text(value, 1000)))
+    return table
+
+
+def _headline(run: ReplayedRun) -> str:
+    tracker = run.tracker
+    framework = tracker.understanding().framework or tracker.run.format
+    attempts = f", {tracker.attempts} attempts" if tracker.attempts > 1 else ""
+    steps = f"steps {tracker.first_step} to {tracker.last_step}" if tracker.points else "no points"
+    return f"{clean_text(tracker.name)}  {framework}, {steps}, {tracker.points} points{attempts}"
+
+
+def _not_judged(replay: Replay) -> Iterator[str]:
+    """Which detectors had nothing to judge, with the number of runs where it is not all of them."""
+    lacking: Counter[tuple[str, str]] = Counter()
+    for run in replay.runs:
+        understood = run.tracker.understanding()
+        for name, detector in replay.pipeline.detectors.items():
+            if missing := understood.missing(detector):
+                lacking[name, ", ".join(missing)] += 1
+    for (name, missing), count in sorted(lacking.items()):
+        where = "" if count == len(replay.runs) == 1 else f" in {count} of {len(replay.runs)} runs"
+        yield f"not judged: {name}{where}, no {missing} in the log"
+
+
+def _verdict(replay: Replay, troubled: int) -> Text:
+    incidents = [i for run in replay.runs for i in run.incidents.values() if i.inhibited_by is None]
+    points = sum(run.tracker.points for run in replay.runs)
+    counted = f"{len(replay.runs)} runs, {points} points: "
+    if not incidents:
+        return Text(f"{counted}nothing found", "green")
+    return Text(f"{counted}{len(incidents)} incidents in {troubled} runs", "bold")
