@@ -125,9 +125,9 @@ def _not_judged(replay: Replay) -> Iterator[str]:
         for name, detector in replay.pipeline.detectors.items():
             if missing := understood.missing(detector):
                 lacking[name, ", ".join(missing)] += 1
-    for (name, missing), count in sorted(lacking.items()):
+    for (name, signals), count in sorted(lacking.items()):
         where = "" if count == len(replay.runs) == 1 else f" in {count} of {len(replay.runs)} runs"
-        yield f"not judged: {name}{where}, no {missing} in the log"
+        yield f"not judged: {name}{where}, no {signals} in the log"
 
 
 def _verdict(replay: Replay, troubled: int) -> Text:
