@@ -1,9 +1,15 @@
 """Notifications to send."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+import msgspec
+
 from detectors.api import Maturity, Severity
+from sentinel.alerts.decision import Decision, Reason
+from sentinel.alerts.grouping import Outcome
 from sentinel.alerts.incident import Event, Incident, State
+from sentinel.alerts.store import Store, Update
 from sentinel.sinks.base import Notification
 
 INCIDENT = Incident(
@@ -50,3 +56,11 @@ def about(event: Event) -> Notification:
         state = State(event.value)
     incident = INCIDENT.changed(state=state, resolved_step=step)
     return replace(NOTIFICATION, event=event, incident=incident)
+
+
+def enqueue(store: Store, notification: Notification, sinks: Sequence[str], now: float) -> None:
+    """Put a notification into the outbox, as a poll of its run would."""
+    decision = Decision(notification.event, Reason.FIRST_NOTIFICATION)
+    body = msgspec.to_builtins(notification)
+    found = [Outcome(notification.incident, sink, decision, body) for sink in sinks]
+    store.commit([Update("run", "/runs/run", "jsonl", b"", outcomes=found)], now)

@@ -1,0 +1,289 @@
+import logging
+import random
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sentinel.alerts.incident import Event
+from sentinel.alerts.store import Store
+from sentinel.clock import ManualClock
+from sentinel.sinks.base import Permanent, Transient
+from sentinel.sinks.delivery import GIVE_UP_SECONDS, LONGEST_PAUSE_SECONDS, Delivery, pause_seconds
+from sentinel.sinks.webhook import WebhookConfig
+from tests.sinks import delivering
+from tests.sinks import receiver as rx
+from tests.sinks.samples import INCIDENT, NOTIFICATION, enqueue
+
+START = 1_767_230_000.0
+
+
+class ScriptedSink:
+    """Meets each try with the next of ``outcomes`` (an exception, an event to wait for, or None)."""
+
+    def __init__(self, name, *outcomes):
+        self.name = name
+        self.outcomes = list(outcomes)
+        self.tries = []  # (key, time)
+        self.changed = threading.Condition()
+
+    def send(self, notification, now):
+        with self.changed:
+            self.tries.append((notification.key, now))
+            self.changed.notify_all()
+        match self.outcomes.pop(0) if self.outcomes else None:
+            case Exception() as error:
+                raise error
+            case threading.Event() as released:
+                released.wait()
+
+    def wait_for(self, tries):
+        with self.changed:
+            assert self.changed.wait_for(lambda: len(self.tries) >= tries, 20)
+
+    @property
+    def keys(self):
+        return [key for key, _ in self.tries]
+
+
+@pytest.fixture
+def clock():
+    return ManualClock(START)
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(tmp_path) as store:
+        yield store
+
+
+@pytest.fixture
+def deliver(tmp_path, clock):
+    """Starts a delivery to some sinks; at the end no thread of it is left."""
+    before = set(threading.enumerate())
+    started = []
+
+    def start(*sinks):
+        started.append(Delivery(tmp_path, sinks, clock))
+        started[-1].start()
+        return started[-1]
+
+    yield start
+    for delivery in started:
+        delivery.stop()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+def settle(delivery, clock):
+    """Until everything that is due by now was tried; whether nothing is left."""
+    return delivery.drain(clock.now() + 1e-3)
+
+
+def later(delivery, clock, seconds):
+    clock.advance(seconds)
+    return settle(delivery, clock)
+
+
+def numbered(number, event=Event.FIRING, incident="a"):
+    return replace(
+        NOTIFICATION, key=f"{incident}-{event}-{number}", event=event, incident=INCIDENT.changed(id=incident)
+    )
+
+
+def test_every_sink_gets_what_is_addressed_to_it_once(store, deliver, clock):
+    first, second = ScriptedSink("first"), ScriptedSink("second")
+    enqueue(store, numbered(1), ["first", "second"], START)
+    enqueue(store, numbered(2), ["second"], START)
+    delivery = deliver(first, second)
+    assert settle(delivery, clock)
+    assert first.keys == ["a-firing-1"]
+    assert second.keys == ["a-firing-1", "a-firing-2"]
+    assert store.undelivered() == []
+    assert later(delivery, clock, 1e6)
+    assert len(first.tries) + len(second.tries) == 3
+
+
+def test_what_is_committed_later_goes_out_after_a_wake(store, deliver):
+    sink = ScriptedSink("sink")
+    delivery = deliver(sink)
+    enqueue(store, numbered(1), ["sink"], START)
+    delivery.wake()
+    sink.wait_for(tries=1)
+
+
+def test_a_transient_failure_is_tried_again_with_the_same_key(store, deliver, clock):
+    sink = ScriptedSink("sink", Transient("busy"), Transient("busy"))
+    enqueue(store, NOTIFICATION, ["sink"], START)
+    delivery = deliver(sink)
+    assert not settle(delivery, clock)
+    (waiting,) = store.undelivered()
+    assert (waiting.attempts, waiting.failed, waiting.error) == (1, False, "busy")
+    assert waiting.next_attempt == START + pause_seconds(NOTIFICATION.key, 0)
+    assert not later(delivery, clock, 1.0)
+    assert later(delivery, clock, 2.0)
+    assert sink.keys == [NOTIFICATION.key] * 3
+
+
+def test_retry_after_holds_for_everything_that_the_sink_is_sent(store, deliver, clock):
+    sink = ScriptedSink("sink", Transient("slow down", retry_after_seconds=100.0))
+    enqueue(store, numbered(1, incident="a"), ["sink"], START)
+    delivery = deliver(sink)
+    settle(delivery, clock)
+    assert store.undelivered()[0].next_attempt == START + 100.0
+    enqueue(store, numbered(2, incident="b"), ["sink"], START)
+    assert not later(delivery, clock, 99.0)
+    assert len(sink.tries) == 1
+    assert later(delivery, clock, 1.0)
+    assert sink.tries[1:] == [("a-firing-1", START + 100.0), ("b-firing-2", START + 100.0)]
+
+
+def test_a_permanent_failure_is_kept_and_never_tried_again(store, deliver, clock, caplog):
+    sink = ScriptedSink("sink", Permanent("no such hook"))
+    enqueue(store, numbered(1), ["sink"], START)
+    enqueue(store, numbered(2), ["sink"], START)
+    delivery = deliver(sink)
+    assert settle(delivery, clock)
+    assert later(delivery, clock, 1e6)
+    assert sink.keys == ["a-firing-1", "a-firing-2"]
+    (kept,) = store.undelivered()
+    assert (kept.key, kept.failed, kept.error) == ("a-firing-1", True, "no such hook")
+    assert [r.levelno for r in caplog.records] == [logging.ERROR]
+
+
+def test_after_a_day_of_failures_it_is_given_up(store, deliver, clock):
+    sink = ScriptedSink("sink", *[Transient("busy")] * 1000)
+    enqueue(store, NOTIFICATION, ["sink"], START)
+    delivery = deliver(sink)
+    while not settle(delivery, clock):
+        (waiting,) = store.undelivered()
+        clock.advance(max(waiting.next_attempt - clock.now(), 0.0))
+    assert store.undelivered()[0].failed
+    assert sink.tries[-1][1] == START + GIVE_UP_SECONDS
+    times = [time for _, time in sink.tries]
+    pauses = [later - time for time, later in pairwise(times)]
+    assert max(pauses) <= LONGEST_PAUSE_SECONDS
+    assert len(times) > GIVE_UP_SECONDS / LONGEST_PAUSE_SECONDS
+
+
+def test_a_sink_that_hangs_delays_no_other(store, deliver):
+    released = threading.Event()
+    hanging, quick = ScriptedSink("hanging", released), ScriptedSink("quick")
+    for number in range(3):
+        enqueue(store, numbered(number), ["hanging", "quick"], START)
+    delivery = deliver(hanging, quick)
+    hanging.wait_for(tries=1)
+    quick.wait_for(tries=3)
+    assert len(hanging.tries) == 1
+    delivery.stop()  # returns, though one is still on its way
+    released.set()
+
+
+def test_news_of_one_incident_do_not_overtake_each_other(store, deliver, clock):
+    sink = ScriptedSink("sink", Transient("busy"))
+    enqueue(store, numbered(1, Event.FIRING, "a"), ["sink"], START)
+    enqueue(store, numbered(2, Event.RESOLVED, "a"), ["sink"], START)
+    enqueue(store, numbered(3, Event.FIRING, "b"), ["sink"], START)
+    delivery = deliver(sink)
+    assert not settle(delivery, clock)
+    assert sink.keys == ["a-firing-1", "b-firing-3"]
+    assert later(delivery, clock, 1.0)
+    assert sink.keys[2:] == ["a-firing-1", "a-resolved-2"]
+
+
+def test_a_defect_in_a_sink_stops_nothing_and_is_not_quoted(store, deliver, clock):
+    sink = ScriptedSink("sink", ValueError("http://host/token"))
+    enqueue(store, numbered(1), ["sink", "other"], START)
+    other = ScriptedSink("other")
+    delivery = deliver(sink, other)
+    assert not settle(delivery, clock)
+    assert [u.error for u in store.undelivered()] == ["the sink failed with ValueError"]
+    assert later(delivery, clock, 1.0)
+    assert other.keys == ["a-firing-1"]
+
+
+def test_what_was_left_goes_out_after_a_restart(store, deliver, clock):
+    enqueue(store, numbered(1), ["sink"], START)
+    first = deliver(ScriptedSink("sink", Transient("busy")))
+    settle(first, clock)
+    first.stop()
+    clock.advance(1.0)
+    second = ScriptedSink("sink")
+    assert settle(deliver(second), clock)
+    assert second.keys == ["a-firing-1"]
+
+
+def test_an_unusable_state_directory_is_said_and_survived(tmp_path, clock, caplog):
+    (tmp_path / "file").write_text("")
+    delivery = Delivery(tmp_path / "file", [ScriptedSink("sink")], clock)
+    before = set(threading.enumerate())
+    said = threading.Event()
+    caplog.handler.addFilter(lambda _: said.set() or True)
+    delivery.start()
+    (thread,) = set(threading.enumerate()) - before
+    assert said.wait(20)
+    assert thread.is_alive()
+    delivery.stop()
+    thread.join(20)
+    assert not thread.is_alive()
+
+
+def test_an_http_receiver_in_trouble_gets_everything_in_the_end(store, deliver, clock, receiver):
+    receiver.answers.extend([rx.status(500), rx.close, rx.status(429, Retry_After="30"), rx.garbage, rx.hang])
+    for number in range(3):
+        enqueue(store, numbered(number, incident=str(number)), ["webhook"], START)
+    delivery = deliver(WebhookConfig(url=receiver.url, timeout_seconds=0.2).open())
+    while not settle(delivery, clock):
+        clock.advance(1.0)
+    assert store.undelivered() == []
+    assert len(receiver.received) == 3 + 5
+    assert {r.headers["Idempotency-Key"] for r in receiver.received} == {f"{n}-firing-{n}" for n in range(3)}
+
+
+@given(st.text(max_size=20), st.integers(0, 10_000))
+def test_pauses_grow_to_five_minutes_and_are_the_same_each_time(key, attempts):
+    pause = pause_seconds(key, attempts)
+    longest = min(2.0 ** min(attempts, 10), LONGEST_PAUSE_SECONDS)
+    assert longest / 2 <= pause <= longest
+    assert pause == pause_seconds(key, attempts)
+
+
+def test_killed_at_any_moment_everything_arrives(tmp_path, store, receiver):
+    chance = random.Random(7)
+    accepted, fine = [], rx.status(200)
+
+    def moody(handler, released):
+        (answer,) = chance.choices([fine, rx.status(500), rx.close, rx.hang], [14, 3, 2, 1])
+        if answer is fine:
+            accepted.append(handler.headers["Idempotency-Key"])
+        answer(handler, released)
+
+    receiver.default = moody
+    for number in range(60):
+        event = Event.RESOLVED if number % 2 else Event.FIRING
+        enqueue(store, numbered(number, event, incident=str(number // 2)), ["webhook"], START)
+
+    def child(start):
+        command = [sys.executable, "-m", delivering.__name__, str(tmp_path), receiver.url, str(start)]
+        return subprocess.Popen(command)
+
+    for kill in range(5):
+        running = child(START + 1000 * kill)
+        wanted = len(receiver.received) + chance.randrange(1, 12)
+        receiver.wait_for(lambda wanted=wanted: len(receiver.received) >= wanted)
+        running.send_signal(signal.SIGKILL)
+        running.wait()
+    assert child(START + 10_000).wait(60) == 0
+    assert store.undelivered() == []
+    assert set(accepted) == {
+        key for n in range(0, 60, 2) for key in (f"{n // 2}-firing-{n}", f"{n // 2}-resolved-{n + 1}")
+    }
+    first = {key: accepted.index(key) for key in accepted}
+    assert all(first[f"{n // 2}-firing-{n}"] < first[f"{n // 2}-resolved-{n + 1}"] for n in range(0, 60, 2))
