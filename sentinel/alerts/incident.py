@@ -88,7 +88,7 @@ class _LenientFormatter(Formatter):
     def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
         try:
             return super().get_field(field_name, args, kwargs)
-        except (LookupError, AttributeError):
+        except (LookupError, AttributeError, TypeError):
             return None, field_name
 
     def format_field(self, value: Any, format_spec: str) -> Any:

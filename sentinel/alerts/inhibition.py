@@ -5,7 +5,7 @@ more severe than itself, and not a stable detector's where its own is a preview.
 """
 
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib.resources import files
@@ -18,13 +18,13 @@ from sentinel.alerts.incident import Incident
 class Rules:
     """For each cause the detectors that it silences."""
 
-    def __init__(self, silenced: Mapping[str, Collection[str]]) -> None:
+    def __init__(self, silenced: Mapping[str, Sequence[str]]) -> None:
         """Raises ValueError where the rules go in a circle."""
         self._silenced = silenced
-        causes: dict[str, set[str]] = {}
+        causes: dict[str, list[str]] = {}
         for cause, effects in silenced.items():
             for effect in effects:
-                causes.setdefault(effect, set()).add(cause)
+                causes.setdefault(effect, []).append(cause)
         try:
             order = list(TopologicalSorter(causes).static_order())
         except CycleError as error:
@@ -46,9 +46,9 @@ class Rules:
 
 def parse_rules(document: Mapping[str, Any]) -> Rules:
     """The rules of a parsed ``inhibition.toml``. Raises KeyError for a missing field."""
-    silenced: dict[str, set[str]] = {}
+    silenced: dict[str, list[str]] = {}
     for rule in document["rule"]:
-        silenced.setdefault(rule["cause"], set()).update(rule["silences"])
+        silenced.setdefault(rule["cause"], []).extend(rule["silences"])
     return Rules(silenced)
 
 

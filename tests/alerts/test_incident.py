@@ -1,0 +1,23 @@
+import math
+
+import pytest
+
+from sentinel.alerts.incident import format_message
+
+
+@pytest.mark.parametrize(
+    ("message", "values", "expected"),
+    [
+        ("at {value:.2f}", {"value": 3.14159}, "at 3.14"),
+        ("at {value:.2f}", {"value": None}, "at ?"),
+        ("at {value:.2f}", {}, "at ?"),
+        ("at {value:.2f}", {"value": math.nan}, "at nan"),
+        ("at {value:.0%} of {n:d}", {"value": 0.5, "n": 2.0}, "at 50% of 2.0"),
+        ("at {value:.2f}", {"value": "text"}, "at text"),
+        ("at {value!r}", {"value": "{x}"}, "at '{x}'"),  # values are not formats
+        ("at {value.a} {value[b]}", {"value": 1}, "at ? ?"),
+        ("{{literally}}", {}, "{literally}"),
+    ],
+)
+def test_a_message_is_formatted_whatever_the_values(message, values, expected):
+    assert format_message(message, values) == expected

@@ -1,0 +1,249 @@
+"""What the state directory keeps, through kills and beside others."""
+
+import json
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+
+from sentinel.alerts.database import SCHEMA, sole_watcher
+from sentinel.alerts.decision import Sent, SinkPolicy
+from sentinel.alerts.grouping import outcomes
+from sentinel.alerts.silences import silence
+from sentinel.alerts.store import Store, Update
+from sentinel.errors import StateError
+from tests.alerts.timeline import RUN, book, rows
+
+NOW = 1000.0
+DAY = 86400.0
+NAMES = {"run": "a", "path": "/runs/a", "framework": None}
+SINK = SinkPolicy("slack")
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(tmp_path / "state") as opened:
+        yield opened
+
+
+def update(line="wwcc", state=b"state", run=RUN, sent=None, sinks=(SINK,), ours=None):
+    ours = ours or book()
+    changes = ours.advance(rows(line))
+    decided = outcomes(NAMES, changes, ours.open(), sinks, [], sent or {}, lambda _: [], NOW)
+    return Update(run, "/runs/a", "jsonl", state, [c.incident for c in changes] + ours.open(), decided)
+
+
+def test_a_commit_is_kept(tmp_path, store):
+    committed = update("wwcc")
+    store.commit([committed], NOW)
+    with Store(tmp_path / "state", create=False) as other:
+        assert other.run_state(RUN) == b"state"
+        assert other.incidents(open_only=True) == [committed.incidents[-1]]
+        assert [(d.event, d.sent, d.reason) for d in other.decisions()] == [
+            ("escalated", True, "got worse"),
+            ("firing", True, "first notification"),
+        ]
+        assert [r.path for r in other.runs()] == ["/runs/a"]
+
+
+def test_the_newest_state_of_an_incident_counts(store):
+    ours = book()
+    store.commit([update("ww", ours=ours)], NOW)
+    store.commit([update("." * 10, ours=ours)], NOW + 1)
+    assert store.incidents(open_only=True) == []
+    assert [i.state for i in store.incidents()] == ["resolved"]
+
+
+def test_a_run_is_unknown_before_its_first_commit(store):
+    assert store.run_state(RUN) is None
+
+
+def test_what_was_sent_is_known(store):
+    committed = update("wwcc")
+    store.commit([committed], NOW)
+    incident = committed.incidents[0].id
+    sent = store.sent_before([incident, "other"])
+    assert sent == {
+        (incident, "slack"): {
+            "firing": Sent(NOW, 2, 2, waiting=True),
+            "escalated": Sent(NOW, 3, 4, waiting=True),
+        }
+    }
+    while entry := store.due("slack", NOW):
+        store.sent(entry.key, "slack", NOW)
+    assert not any(s.waiting for s in store.sent_before([incident])[incident, "slack"].values())
+
+
+def test_the_same_log_read_again_sends_nothing(store):
+    committed = update()
+    store.commit([committed], NOW)
+    again = update(sent=store.sent_before([committed.incidents[0].id]))
+    assert not any(o.body for o in again.outcomes)
+
+
+def test_the_same_notification_is_never_queued_twice(store):
+    store.commit([update()], NOW)
+    store.commit([update()], NOW)
+    assert len(store.undelivered()) == 2
+
+
+def test_surrogates_and_nan_survive(store):
+    committed = update("ww", run="jsonl:/runs/\udcff")
+    odd = committed.incidents[0].changed(
+        run="jsonl:/runs/\udcff", evidence={"a": float("inf"), "b": "\udcff"}
+    )
+    store.commit([Update("jsonl:/runs/\udcff", "/runs/\udcff", "jsonl", b"x", [odd])], NOW)
+    assert store.run_state("jsonl:/runs/\udcff") == b"x"
+    assert store.incidents() == [odd]
+
+
+class TestOutbox:
+    def test_notifications_of_an_incident_go_out_in_order(self, store):
+        store.commit([update("wwcc")], NOW)
+        first = store.due("slack", NOW)
+        assert first.body["event"] == "firing"
+        store.retry(first.key, "slack", NOW + 5, "503")
+        assert store.due("slack", NOW + 4) is None  # the escalation waits for it
+        assert store.next_due("slack") == NOW + 5
+        again = store.due("slack", NOW + 5)
+        assert (again.key, again.attempts, again.body) == (first.key, 1, first.body)
+        store.sent(again.key, "slack", NOW + 5)
+        second = store.due("slack", NOW + 5)
+        assert second.body["event"] == "escalated"
+        store.failed(second.key, "slack", "404", NOW + 6)
+        assert store.next_due("slack") is None
+        assert [(u.failed, u.error, u.attempts) for u in store.undelivered()] == [(True, "404", 1)]
+
+    def test_sinks_do_not_wait_for_each_other(self, store):
+        store.commit([update("ww", sinks=(SINK, SinkPolicy("pager")))], NOW)
+        entry = store.due("slack", NOW)
+        store.retry(entry.key, "slack", NOW + 100, "timed out")
+        assert store.due("pager", NOW).key == entry.key
+        assert store.due("terminal", NOW) is None
+
+    def test_old_records_go_and_waiting_ones_stay(self, store):
+        store.commit([update("wwcc")], NOW)
+        store.sent(store.due("slack", NOW).key, "slack", NOW)
+        store.prune(NOW + 31 * DAY)
+        assert store.decisions() == []
+        assert [u.error for u in store.undelivered()] == [None]
+        store.failed(store.due("slack", NOW).key, "slack", "404", NOW)
+        store.prune(NOW + 31 * DAY)
+        assert store.undelivered() == []
+        (incident,) = store.incidents()
+        assert len(store.sent_before([incident.id])[incident.id, "slack"]) == 2
+
+
+def test_silences(store):
+    first, second = silence("a", "*", NOW + 5, "x", NOW), silence("b", "*", NOW + 3, "y", NOW)
+    store.add_silence(first)
+    store.add_silence(second)
+    assert store.silences(NOW) == [second, first]
+    assert store.silences(NOW + 4) == [first]
+    assert store.remove_silence(first.id)
+    assert not store.remove_silence(first.id)
+    store.prune(NOW + 10 * DAY)
+    assert store.silences(0) == []
+
+
+def test_health(store):
+    store.set_health({"poll": {"at": NOW}, "kl-blowup": "failed"})
+    store.set_health({"kl-blowup": None})
+    assert store.health() == {"poll": {"at": NOW}}
+
+
+def test_only_the_owner_may_read(tmp_path, store):
+    store.set_health({"a": 1})
+    directory = tmp_path / "state"
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(f.stat().st_mode) for f in directory.iterdir()} == {0o600}
+
+
+class TestRefused:
+    def test_nothing_there(self, tmp_path):
+        with pytest.raises(StateError, match="nothing was watched"):
+            Store(tmp_path / "none", create=False)
+        assert not (tmp_path / "none").exists()
+
+    def test_a_newer_version(self, tmp_path):
+        Store(tmp_path / "state").close()
+        with closing(sqlite3.connect(tmp_path / "state" / "sentinel.sqlite")) as database:
+            database.execute(f"PRAGMA user_version = {SCHEMA + 1}")
+        with pytest.raises(StateError, match=r"newer sentinel \(schema 2, this one knows 1\); upgrade"):
+            Store(tmp_path / "state")
+
+    def test_another_file(self, tmp_path):
+        (tmp_path / "sentinel.sqlite").write_text("something else entirely" * 100)
+        with pytest.raises(StateError, match=r"sentinel\.sqlite: file is not a database"):
+            Store(tmp_path)
+
+    def test_a_file_for_a_directory(self, tmp_path):
+        (tmp_path / "state").touch()
+        with pytest.raises(StateError, match="cannot be used as state_dir"):
+            Store(tmp_path / "state")
+
+    def test_a_second_watcher(self, tmp_path):
+        refused = pytest.raises(StateError, match=f"process {os.getpid()}")
+        with sole_watcher(tmp_path), refused, sole_watcher(tmp_path):
+            pass
+        with sole_watcher(tmp_path):
+            pass
+
+
+def test_readers_and_silencers_work_beside_the_watcher(tmp_path, store):
+    with Store(tmp_path / "state", create=False) as beside:
+        for n in range(20):
+            store.commit([update("ww", state=bytes([n]))], NOW + n)
+            assert beside.run_state(RUN) == bytes([n])
+            beside.add_silence(silence("a", "*", NOW + 100, str(n), NOW))
+        assert len(store.silences(NOW)) == 20
+
+
+def test_what_fails_half_way_leaves_nothing(store):
+    good, bad = update("ww", state=b"new"), update("ww", run="jsonl:/runs/b", state=object())
+    with pytest.raises(StateError):
+        store.commit([good, bad], NOW)
+    assert (store.runs(), store.incidents(), store.undelivered(), store.decisions()) == ([], [], [], [])
+    store.commit([good], NOW)
+    assert store.run_state(RUN) == b"new"
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from tests.alerts.test_store import NOW, update
+from sentinel.alerts.store import Store
+with Store(Path(sys.argv[1])) as store:
+    done = int(store.run_state("jsonl:/runs/a") or 0)
+    while True:
+        done += 1
+        line = "." * done + "wwcc"
+        store.commit([update(line, state=b"%d" % done)], NOW)
+        print(done, flush=True)
+"""
+
+
+@pytest.mark.parametrize("commits", [1, 5, 23])
+def test_a_kill_leaves_whole_commits(tmp_path, commits):
+    """State, incident, decisions and notifications of a commit are all there or all missing."""
+    told = 0
+    for _ in range(2):
+        with subprocess.Popen([sys.executable, "-c", WRITER, tmp_path], stdout=subprocess.PIPE) as writer:
+            for _ in range(commits):
+                told = int(writer.stdout.readline())
+            writer.kill()
+            rest = writer.stdout.read().split()
+        told = int(rest[-1]) if rest else told
+        with Store(tmp_path, create=False) as store:
+            done = int(store.run_state(RUN))
+            assert done in (told, told + 1)  # the last one may have been killed before it could say so
+            assert len(store.incidents(open_only=True)) == done
+            assert len(store.undelivered()) == len(store.decisions(10**6)) == 2 * done
+        with closing(sqlite3.connect(tmp_path / "sentinel.sqlite")) as database:
+            assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+            bodies = database.execute("SELECT body FROM outbox").fetchall()
+            assert all(json.loads(body)["event"] for (body,) in bodies)
