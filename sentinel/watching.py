@@ -12,9 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from detectors.api import Severity
 from sentinel import catalogue
-from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.grouping import outcomes
 from sentinel.alerts.incident import Change
 from sentinel.alerts.lifecycle import lost_after_seconds
@@ -72,10 +70,7 @@ class Watcher:
         self._clock = clock
         self._health: dict[str, str] = {}
         self._pipeline = Pipeline(config, self._detector_failed)
-        self._policies = [
-            SinkPolicy(sink.name, Severity[sink.min_severity.upper()], sink.include_preview)
-            for sink in config.sinks
-        ]
+        self._policies = [sink.policy() for sink in config.sinks]
         self._watched: dict[str, Watched] = {}
         self._by_path: dict[Path, list[Watched]] = {}
         self._seen: set[Path] = set()  # changed paths that a discovery has looked at since the last sweep
