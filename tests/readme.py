@@ -29,7 +29,15 @@ def detectors() -> str:
     for name, detector in all_detectors().items():
         signals = ", ".join(f"`{signal}`" for signal in (*detector.judges, *detector.needs))
         cites = ", ".join(detector.catalogue)
-        rows.append([f"`{name}`", " ".join(detector.page.split("\n\n")[0].split()), signals, detector.maturity.value, cites])
+        rows.append(
+            [
+                f"`{name}`",
+                " ".join(detector.page.split("\n\n")[0].split()),
+                signals,
+                detector.maturity.value,
+                cites,
+            ]
+        )
     return table(["Detector", "What it flags", "Reads", "Maturity", "Catalogue"], rows)
 
 
@@ -82,7 +90,9 @@ def rewritten(text: str) -> str:
         assert begin in text, f"README.md lacks {begin}"
         assert end in text, f"README.md lacks {end}"
         body = part()
-        text = re.sub(f"{begin}.*?{end}", lambda _, b=body, s=begin, e=end: f"{s}\n{b}\n{e}", text, flags=re.S)
+        text = re.sub(
+            f"{begin}.*?{end}", lambda _, b=body, s=begin, e=end: f"{s}\n{b}\n{e}", text, flags=re.S
+        )
     return text
 
 

@@ -50,6 +50,10 @@ def watch(
         Delivery(settings.state_dir, sinks, clock) as delivery,
     ):
         watcher = Watcher(settings, store, delivery, clock)
+        if once:
+            watcher.once(stop)
+            delivery.drain(clock.now() + _DELIVER_SECONDS)
+            return
 
         def end(*_: object) -> None:
             stop.set()
@@ -57,8 +61,4 @@ def watch(
 
         signal.signal(signal.SIGINT, end)
         signal.signal(signal.SIGTERM, end)
-        if once:
-            watcher.once(stop)
-            delivery.drain(clock.now() + _DELIVER_SECONDS)
-        else:
-            watcher.run(stop, ServiceManager())
+        watcher.run(stop, ServiceManager())

@@ -1,0 +1,151 @@
+"""Each command as a person meets it: what it prints, where, and its exit status."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+from detectors.discovery import all_detectors
+from sentinel import catalogue
+from tests.sinks.receiver import Receiver, status
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["wach"], r"sentinel: No such command 'wach'.*"),
+        (["watch", "--pol"], r"sentinel: No such option: --pol.*"),
+        (["watch"], r"sentinel: nothing to watch: name a PATH, or set `paths` in the configuration"),
+        (["watch", "--config", "none.toml", "x"], r"sentinel: none.toml: No such file or directory"),
+        (["replay", "nowhere"], r"sentinel: nowhere: no such file or directory"),
+        (["replay", "empty"], r"sentinel: .*empty.*"),
+        (["replay", "empty", "--fail-on", "bad"], r"sentinel: Invalid value for '--fail-on': .*"),
+        (
+            ["explain", "kl-blowp"],
+            r"sentinel: no detector or catalogue entry is called 'kl-blowp' \(did you mean .*",
+        ),
+        (["explain", "zzzzzz"], r"sentinel: no detector or catalogue entry is called 'zzzzzz'"),
+        (["status"], r"sentinel: .*nothing was watched.*"),
+        (["silence", "add", "*", "--reason", "x", "--for", "2y"], r"sentinel: .*'2y' is no duration; .*"),
+        (
+            ["silence", "add", "*", "--reason", "x", "--detector", "kl-blowp"],
+            r"sentinel: no detector is called .*",
+        ),
+        (["check-config", "none.toml"], r"sentinel: none.toml: No such file or directory"),
+        (
+            ["test-alert", "--sink", "termnal"],
+            r"sentinel: no sink is called 'termnal' \(did you mean 'terminal'\?\)",
+        ),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_cannot_be_used_gets_one_line(sentinel, tmp_path, words, line):
+    (tmp_path / "empty").mkdir()
+    ran = sentinel(*words)
+    assert ran.status == 2
+    assert ran.out == ""
+    assert re.fullmatch(line, ran.err.rstrip("\n"))
+
+
+def test_every_defect_of_a_configuration_gets_a_line(sentinel, tmp_path):
+    (tmp_path / "sentinel.toml").write_text("pats = []\n[signals]\na = 'los'\n")
+    ran = sentinel("check-config")
+    assert ran.status == 2
+    assert ran.err == (
+        "sentinel: sentinel.toml:3: signals.a: 'los' is unknown (did you mean 'loss'?)\n"
+        "sentinel: sentinel.toml:1: pats: unknown key (did you mean 'paths'?)\n"
+    )
+
+
+def test_the_configuration_here_is_used_and_can_be_checked(sentinel, sick_run):
+    assert sentinel("check-config").out == "sentinel.toml: fine; sinks: terminal\n"
+    assert json.loads(sentinel("check-config", "--schema").out)["title"] == "sentinel.toml"
+
+
+def test_help_comes_without_the_heavy_libraries():
+    program = "import sys, sentinel.cli.app; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout
+    assert not {"polars", "numpy", "pydantic", "rich", "httpx", "detectors"} & set(loaded.split())
+
+
+def test_replay_as_json_prints_one_object(sentinel, sick_run):
+    ran = sentinel("replay", sick_run, "--format", "json")
+    assert ran.status == 0
+    (run,) = json.loads(ran.out)["runs"]
+    assert [i["detector"] for i in run["incidents"]] == ["kl-blowup"]
+    assert run["incidents"][0]["onset_step"] >= 100
+
+
+def test_replay_as_report_names_run_and_detector(sentinel, sick_run):
+    ran = sentinel("replay", sick_run.parent)
+    assert ran.status == 0
+    assert "sick" in ran.out
+    assert "kl-blowup" in ran.out
+
+
+@pytest.mark.parametrize(("fail_on", "wanted"), [("info", 1), ("warning", 1), ("critical", 1)])
+def test_findings_become_a_status_where_asked(sentinel, sick_run, fail_on, wanted):
+    assert sentinel("replay", sick_run, "--format", "json", "--fail-on", fail_on).status == wanted
+
+
+def test_a_threshold_from_the_configuration_counts(sentinel, sick_run, tmp_path):
+    file = tmp_path / "lenient.toml"
+    file.write_text(
+        '[detectors.kl-blowup]\ncritical_per_token = 9.0\n[signals]\n"my/odd/kl" = "kl"\n', encoding="utf-8"
+    )
+    assert sentinel("replay", sick_run, "--config", file, "--fail-on", "critical").status == 0
+    file.write_text('[detectors.kl-blowup]\nenabled = false\n[signals]\n"my/odd/kl" = "kl"\n')
+    assert sentinel("replay", sick_run, "--config", file, "--fail-on", "info").status == 0
+
+
+def test_a_pass_over_runs_tells_and_is_remembered(sentinel, sick_run):
+    first = sentinel("watch", "--once")
+    assert first.status == 0
+    assert "kl-blowup" in first.err
+    assert "kl-blowup" not in sentinel("watch", "--once").err
+    shown = sentinel("status").out
+    assert "first notification" in shown
+    assert "kl-blowup" in shown.split("Open incidents")[1]
+
+
+def test_a_silenced_run_is_recorded_and_not_told(sentinel, sick_run):
+    added = sentinel("silence", "add", "*sick*", "--for", "2h", "--reason", "known [bold]defect")
+    silence_id = added.out.split(":")[0]
+    assert "kl-blowup" not in sentinel("watch", "--once").err
+    assert "silenced" in sentinel("status").out
+    listed = sentinel("silence", "list").out
+    assert silence_id in listed
+    assert "known [bold]defect" in listed
+    assert sentinel("silence", "remove", silence_id).status == 0
+    assert sentinel("silence", "list").out == ""
+    assert sentinel("silence", "remove", silence_id).status == 2
+
+
+def test_a_test_alert_reaches_each_sink_and_failures_are_said(sentinel, tmp_path):
+    with Receiver() as receiver:
+        receiver.default = status(404)
+        (tmp_path / "sentinel.toml").write_text(
+            f'[[sinks]]\ntype = "terminal"\n'
+            f'[[sinks]]\ntype = "webhook"\nurl = "{receiver.url}?token=hunter2"\n'
+            f'[[sinks]]\ntype = "slack"\nurl_env = "NOT_SET_ANYWHERE"\n'
+        )
+        ran = sentinel("test-alert")
+        assert json.loads(receiver.received[0].body)["event"] == "test"
+    assert ran.status == 1
+    assert ran.out == "terminal: delivered\n"
+    assert "webhook: not delivered: the receiver answered 404" in ran.err
+    assert "slack: not delivered: environment variable NOT_SET_ANYWHERE is empty or not set" in ran.err
+    assert "hunter2" not in ran.out + ran.err
+
+
+def test_every_page_can_be_explained(sentinel):
+    for name, detector in all_detectors().items():
+        ran = sentinel("explain", name)
+        assert ran.out.startswith(f"# {name}\n")
+        assert all(f"`{parameter} = " in ran.out for parameter in detector.parameters)
+    for entry in catalogue.load().values():
+        assert sentinel("explain", entry.id).out.startswith(f"# {entry.id}: {entry.title}\n")

@@ -1,0 +1,55 @@
+"""`sentinel watch` as a process of its own: it starts, says so, and ends when it is told to."""
+
+import contextlib
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+
+@contextlib.contextmanager
+def watching(*words, **environment):
+    command = [sys.executable, "-m", "sentinel", "watch", *map(str, words)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def wait_for(process, text):
+    for line in process.stderr:
+        if text in line:
+            return
+    raise AssertionError(f"ended without saying {text!r}")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_tells_and_ends_when_told(sick_run, tmp_path, number):
+    words = ("--config", tmp_path / "sentinel.toml", "--state-dir", tmp_path / "state")
+    with watching(*words) as process:
+        wait_for(process, "kl-blowup")
+        with watching(*words) as second:
+            assert "another sentinel watches with this state_dir" in second.communicate(timeout=60)[1]
+            assert second.returncode == 2
+        process.send_signal(number)
+        rest = process.communicate(timeout=10)[1]
+        assert process.returncode == 0
+        assert "Traceback" not in rest
+
+
+def test_the_service_manager_hears_of_it(sick_run, tmp_path):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(60)
+        words = ("--config", tmp_path / "sentinel.toml", "--state-dir", tmp_path / "state", "--poll")
+        with watching(*words, NOTIFY_SOCKET=str(tmp_path / "notify")) as process:
+            assert manager.recv(999) == b"READY=1"
+            assert manager.recv(999) == b"WATCHDOG=1\nSTATUS=1 runs"
+            process.terminate()
+            while (heard := manager.recv(999)) != b"STOPPING=1":
+                assert heard.startswith(b"WATCHDOG=1")
+            process.communicate(timeout=10)
+            assert process.returncode == 0
