@@ -2,8 +2,8 @@
 still the same file.
 
 A mark is the JSON-able part of a cursor that belongs to one file: its inode, the offset up to which
-it was consumed and its first bytes. A file that shrank, has another inode or begins differently was
-replaced and is read from its start.
+it was consumed, its first bytes and, where only more bytes can help, its size. A file that shrank, has
+another inode or begins differently was replaced and is read from its start.
 """
 
 import os
@@ -25,12 +25,18 @@ class Read:
     offset: int
     restarted: bool
     more: bool
+    size: int  # of the file
     _inode: int
     _head: bytes
 
-    def mark(self, consumed: int) -> dict[str, Any]:
-        """The mark after the first ``consumed`` bytes of ``data`` were understood."""
-        return {"inode": self._inode, "offset": self.offset + consumed, "head": self._head.hex()}
+    def mark(self, consumed: int, waiting: bool = False) -> dict[str, Any]:
+        """The mark after the first ``consumed`` bytes of ``data`` were understood.
+
+        ``waiting`` says that the rest of the file is torn: it is not read again until the file grows.
+        """
+        offset = self.offset + consumed
+        size = self.size if waiting else offset
+        return {"inode": self._inode, "offset": offset, "size": size, "head": self._head.hex()}
 
 
 def read_new(path: Path, mark: Mark, limit: int) -> Read | None:
@@ -40,7 +46,7 @@ def read_new(path: Path, mark: Mark, limit: int) -> Read | None:
     """
     offset = int(mark.get("offset", 0))
     status = os.stat(path)
-    if mark and status.st_size == offset and status.st_ino == mark["inode"]:
+    if mark and status.st_size == mark["size"] and status.st_ino == mark["inode"]:
         return None
     with open(path, "rb") as file:
         status = os.fstat(file.fileno())
@@ -56,4 +62,4 @@ def read_new(path: Path, mark: Mark, limit: int) -> Read | None:
     if not data and not restarted:
         return None
     more = offset + len(data) < status.st_size
-    return Read(data, offset, restarted, more, status.st_ino, head)
+    return Read(data, offset, restarted, more, status.st_size, status.st_ino, head)

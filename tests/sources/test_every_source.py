@@ -1,7 +1,6 @@
 """What every source keeps to, whatever its format."""
 
 import math
-import os
 import tempfile
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from sentinel.sources.discovery import formats
 from tests.sources.reading import Reader
 from tests.sources.writers import WRITERS
 
-STEPS = [(step, {"train/loss": 4.0 / (step + 1), "lr": 2.0**-step}) for step in range(8)]
+STEPS = [(step, {"train/loss": 4.0 - step / 4, "lr": 2.0**-step}) for step in range(8)]
 OTHER_STEPS = [(step, {"train/loss": 8.0}) for step in range(4)]
 ODD_NAMES = [
     "spaces in a name",
@@ -102,7 +101,7 @@ def test_a_replaced_file_is_read_again(writer, logged, tmp_path, first_half_read
     else:
         reader.poll()
     before = len(reader.points)
-    os.replace(write(writer, tmp_path / "other", OTHER_STEPS), logged)
+    write(writer, tmp_path / "other", OTHER_STEPS).replace(logged)
     assert reader.poll().points[before:] == points(OTHER_STEPS)
     assert reader.restarts == 1
 

@@ -1,0 +1,163 @@
+"""TensorBoard event files. A directory that holds some is one run; those below it are runs of their own.
+
+A process may write several files one after the other: they are one stream, in the order of the time
+and the count in their names. What other processes wrote into the same directory are other streams.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run
+from sentinel.sources.growing import Mark, Read, read_new
+from sentinel.sources.tensorboard_events import decode
+from sentinel.sources.tfrecord import HEADER_BYTES, Frames, Problem, split
+
+FORMAT = "tensorboard"
+
+LONGEST_RECORD = 32 << 20
+"""Bytes; a longer record, which only images and the like make, is skipped. It bounds the memory of a poll."""
+
+_MOST_READ = 8 << 20
+_LEAST_READ = 1 << 16
+_BYTES_A_RECORD = 64  # how far to read for a number of records; a wrong guess only costs time
+
+_NAME = re.compile(r"(?!\.)(?:.*\.)?tfevents\.(?P<time>\d+)(?P<rest>.*)", re.DOTALL | re.ASCII)
+_WRITER = re.compile(r"\.(?P<process>.+\.\d+)\.(?P<count>\d+)(?P<suffix>\D.*)?", re.DOTALL | re.ASCII)
+_BESIDE = (".meta", ".lock", ".tmp", ".part", ".bak", ".json", ".txt", ".csv", ".gz", ".tar", ".zip")
+"""Endings of what other programs put beside event files; ``.meta`` is Unity's."""
+
+
+def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
+    """The run whose event files lie in this directory, if any do."""
+    if any(map(_is_event_file, names)):
+        yield Run(directory, FORMAT, EventFiles(directory))
+
+
+@dataclass(frozen=True)
+class EventFiles:
+    """The event files of one directory."""
+
+    directory: Path
+
+    def poll(self, cursor: Cursor, limit: int) -> Batch:
+        """The scalars that were appended since ``cursor``; see `sentinel.sources.base.Source`."""
+        return _Poll(self.directory, cursor, limit).batch()
+
+
+class _Poll:
+    def __init__(self, directory: Path, cursor: Cursor, limit: int) -> None:
+        self._directory = directory
+        self._marks: dict[str, Mark] = dict(cursor.get("files", {}))
+        self._unreadable: dict[str, str] = dict(cursor.get("unreadable", {}))  # why, by name
+        self._left = limit  # records
+        self._chunks: list[Chunk] = []
+        self._complaints: list[Complaint] = []
+
+    def batch(self) -> Batch:
+        more = [self._read_stream(stream, names) for stream, names in self._streams().items()]
+        state = {"files": self._marks, "unreadable": self._unreadable}
+        cursor = {key: entries for key, entries in state.items() if entries}
+        return Batch(cursor, self._chunks, self._complaints, any(more))
+
+    def _streams(self) -> Mapping[str, Sequence[str]]:
+        """The names of each stream's files, in their order."""
+        names: list[str] = []
+        with self._reporting(""), os.scandir(self._directory) as entries:
+            names = [entry.name for entry in entries if _is_event_file(entry.name) and entry.is_file()]
+        streams: dict[str, list[str]] = {}
+        for name in sorted(names, key=_order):
+            streams.setdefault(_stream(name), []).append(name)
+        return streams
+
+    def _read_stream(self, stream: str, names: Sequence[str]) -> bool:
+        """Whether there is more to read. A file is begun when the one before it was read to its end."""
+        for name in names:
+            if self._left <= 0:
+                return True
+            more = False
+            with self._reporting(name):
+                more = self._read_file(stream, name)
+            if more:
+                return True
+        return False
+
+    def _read_file(self, stream: str, name: str) -> bool:
+        """Whether there is more to read."""
+        path, mark = self._directory / name, self._marks.get(name, {})
+        size = min(max(self._left * _BYTES_A_RECORD, _LEAST_READ), _MOST_READ)
+        cut = _cut(path, mark, size, self._left)
+        if cut is None:
+            return False
+        read, frames = cut
+        points = decode(frames)
+        problems = [*frames.problems, *points.problems]
+        consumed, wanted = frames.consumed, frames.wanted
+        rest = read.size - read.offset - consumed
+        if LONGEST_RECORD < wanted <= rest:
+            problems.append(
+                Problem(consumed, f"record is {wanted >> 20} MiB long, too long to be read; skipped")
+            )
+            consumed, rest, wanted = consumed + wanted, rest - wanted, 0
+        more = rest >= max(wanted, HEADER_BYTES)
+        restarted = read.restarted or mark.get("restarted", False)
+        if len(points.value):
+            columns = (points.tags, points.tag, points.step, points.time, points.value)
+            self._chunks.append(Chunk(stream, *columns, restarted))
+            restarted = False
+        flags = {"lost": frames.lost, "restarted": restarted}
+        self._marks[name] = read.mark(consumed, waiting=not more) | {k: v for k, v in flags.items() if v}
+        self._left -= len(frames.starts)
+        for problem in sorted(problems, key=lambda problem: problem.offset):
+            self._complaints.append(Complaint(path, f"byte {read.offset + problem.offset}", problem.text))
+        return more
+
+    @contextmanager
+    def _reporting(self, name: str) -> Iterator[None]:
+        """Turns an OSError into a complaint, once."""
+        try:
+            yield
+        except FileNotFoundError:
+            return  # it was there a moment ago; nothing of it is new
+        except OSError as error:
+            reason = error.strerror or str(error)
+            if self._unreadable.get(name) != reason:
+                problem = f"cannot be read ({reason}); trying again at every poll"
+                self._complaints.append(Complaint(self._directory / name, "", problem))
+            self._unreadable[name] = reason
+        else:
+            self._unreadable.pop(name, None)
+
+
+def _cut(path: Path, mark: Mark, size: int, most: int) -> tuple[Read, Frames] | None:
+    """About ``size`` new bytes, split; a record that is longer is read whole if it is not overlong."""
+    read = read_new(path, mark, size)
+    if read is None:
+        return None
+    frames = split(read.data, most, bool(mark.get("lost")) and not read.restarted)
+    if frames.consumed == 0 and len(read.data) < frames.wanted <= min(
+        read.size - read.offset, LONGEST_RECORD
+    ):
+        return _cut(path, mark, frames.wanted, most)
+    return read, frames
+
+
+def _is_event_file(name: str) -> bool:
+    return bool(_NAME.fullmatch(name)) and not name.endswith(_BESIDE)
+
+
+def _order(name: str) -> tuple[int, int, str]:
+    found: Any = _NAME.fullmatch(name)
+    writer = _WRITER.fullmatch(found["rest"])
+    return int(found["time"]), int(writer["count"]) if writer else 0, name
+
+
+def _stream(name: str) -> str:
+    """Host, process and suffix where the name has them; a suffix tells apart the writers of a process."""
+    found: Any = _NAME.fullmatch(name)
+    writer = _WRITER.fullmatch(found["rest"])
+    return writer["process"] + (writer["suffix"] or "") if writer else name

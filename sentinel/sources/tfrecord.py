@@ -1,0 +1,242 @@
+"""TFRecord framing: cuts bytes into records whose checksums hold. Knows nothing of what is in them.
+
+A record is its length (8 bytes, little-endian), a checksum of these, the payload, and a checksum of
+that. The checksums are masked CRC-32C (Castagnoli). Most of a large file are records of a few
+lengths, so the work is done for all records of one length at once:
+
+- the sequence of lengths nearly always repeats (a training loop logs the same tags each time), so
+  headers are guessed far ahead and compared with the ones that they should equal;
+- CRC-32C is linear over GF(2): the checksum of a record is that of the bytes which all records of its
+  length share, XORed with one table entry for each byte in which they differ.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from struct import Struct
+from typing import Any
+
+import google_crc32c
+import numpy as np
+from numpy.typing import NDArray
+
+LARGEST_PAYLOAD = 1 << 31  # protobuf's own limit: a longer message cannot exist
+
+_HEADER = Struct("<QI")
+HEADER_BYTES = _HEADER.size
+_FRAME_BYTES = HEADER_BYTES + 4
+_WORTH_A_MATRIX = 64  # rows; below this, checksums are cheaper one by one
+LONGEST_ROW = 512
+_STRETCH = 256  # records walked one by one before a repetition is looked for
+_SIGNATURE = 32  # last lengths that must have occurred before, in this order, to call it a repetition
+_LEAP = 1024  # records guessed at once at first; doubled while every guess is right
+_SEARCH_BYTES = 1 << 16
+
+_CRC32C_REVERSED = 0x82F63B78
+_MASK_DELTA = 0xA282EAD8
+
+
+@dataclass(frozen=True)
+class Problem:
+    """``offset`` counts from the start of the bytes that were split."""
+
+    offset: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Alike:
+    """Many records of one length: ``rows[i]`` is the payload of record ``number[i]``."""
+
+    number: NDArray[np.int64]
+    rows: NDArray[np.uint8]
+    varying: NDArray[np.bool_]  # the columns in which the rows are not all equal
+
+
+@dataclass(frozen=True)
+class Frames:
+    """What ``split`` found. Numbers count all records in order; broken ones are not handed out."""
+
+    starts: NDArray[np.int64]  # offset of each record, by number
+    alike: Sequence[Alike]
+    single: Sequence[tuple[int, bytes]]  # number and payload of all other records
+    problems: Sequence[Problem]
+    consumed: int  # bytes that need not be looked at again
+    wanted: int  # size of the torn record that begins there, as far as its header is there; else 0
+    lost: bool  # a header was broken and no sound one follows yet
+
+
+def split(data: bytes, most: int, lost: bool = False) -> Frames:
+    """The first ``most`` records of ``data``; ``lost`` as it was in the Frames before.
+
+    A torn record is left for the next call. A payload with a wrong checksum is skipped. A header with
+    a wrong checksum, or one that claims more than LARGEST_PAYLOAD, does not say where the next record
+    begins: the bytes are searched for a header whose checksum holds.
+    """
+    parts: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
+    problems: list[Problem] = []
+    position = count = wanted = 0
+    while True:
+        if lost:
+            position, lost = _find_header(data, position)
+        if lost:
+            break
+        starts, position, wanted, wrong = _walk(data, position, most - count)
+        parts.append(starts)
+        count += len(starts)
+        if not wrong:
+            break
+        problems.append(Problem(position, f"{wrong}; reading goes on at the next sound record header"))
+        position, lost = position + 1, True
+    starts = np.concatenate(parts)
+    alike, single, broken = _checked(data, starts)
+    problems += summed(starts[broken], "record does not match its checksum and was skipped")
+    return Frames(starts, alike, single, problems, position, wanted, lost)
+
+
+def summed(offsets: NDArray[np.int64], what: str) -> list[Problem]:
+    """One problem for all records with the same fate, so that a broken file does not fill a screen."""
+    if len(offsets) == 0:
+        return []
+    others = f" (and {len(offsets) - 1} more up to {offsets[-1] - offsets[0]} bytes further on)"
+    return [Problem(int(offsets[0]), what + others * (len(offsets) > 1))]
+
+
+def _walk(data: bytes, position: int, most: int) -> tuple[NDArray[np.int64], int, int, str]:
+    """Offsets of whole records from ``position`` on, where they end, the size of the torn record
+    that begins there (or 0), and what is wrong with the header there (or nothing).
+    """
+    parts: list[NDArray[np.int64]] = []
+    recent: list[int] = []
+    stretch = _STRETCH
+    checksums: dict[int, int] = {}
+    unpack, last = _HEADER.unpack_from, len(data) - HEADER_BYTES
+    wanted, wrong = 0, ""
+    while position <= last and most > len(recent):
+        length, checksum = unpack(data, position)
+        if checksums.get(length) != checksum:
+            if _masked(google_crc32c.value(data[position : position + 8])) != checksum:
+                wrong = "record length does not match its checksum"
+                break
+            if length >= LARGEST_PAYLOAD:
+                wrong = f"record claims to be {length} bytes long"
+                break
+            checksums[length] = checksum
+        if position + length + _FRAME_BYTES > len(data):
+            wanted = length + _FRAME_BYTES
+            break
+        recent.append(position)
+        position += length + _FRAME_BYTES
+        if len(recent) == stretch:
+            leap, position = _leap(data, np.array(recent), position, most - len(recent))
+            stretch = _STRETCH if len(leap) else 2 * stretch
+            parts += [np.array(recent), leap]
+            most -= len(recent) + len(leap)
+            recent = []
+    return np.concatenate([*parts, np.array(recent, np.int64)]), position, wanted, wrong
+
+
+def _leap(data: bytes, recent: NDArray[np.int64], position: int, most: int) -> tuple[NDArray[np.int64], int]:
+    """Offsets of the records that follow ``recent`` while its latest lengths repeat, and their end."""
+    lengths = np.diff(recent, append=position).astype(np.uint8).tobytes()
+    before = lengths.rfind(lengths[-_SIGNATURE:], 0, -1)
+    leap: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
+    if before < 0:
+        return leap[0], position
+    cycle = recent[before + _SIGNATURE - len(lengths) :]
+    span = position - cycle[0]
+    headers = _every(data, f"V{HEADER_BYTES}")
+    expected = headers[cycle].view(np.uint32)
+    reach = _LEAP
+    while (rounds := min(reach // len(cycle) + 1, (len(data) - position) // span)) and most:
+        guess = (position + span * np.arange(rounds + 1)[:, None] + cycle - cycle[0]).ravel()
+        seen = headers[guess[: rounds * len(cycle)]].view(np.uint32).reshape(rounds, -1)
+        same = (seen == expected).reshape(-1, 3).all(axis=1)
+        right = min(len(same) if same.all() else int(same.argmin()), most)
+        leap.append(guess[:right])
+        position, most = int(guess[right]), most - right
+        if right < len(same):
+            break
+        reach *= 2
+    return np.concatenate(leap), position
+
+
+def _find_header(data: bytes, position: int) -> tuple[int, bool]:
+    """Where the next sound header begins; or where to search when there is more, and True."""
+    lengths, checksums = _every(data, "<u8"), _every(data, "<u4")
+    last = len(data) - HEADER_BYTES
+    while position <= last:
+        places = np.arange(position, min(position + _SEARCH_BYTES, last + 1))
+        places = places[lengths[places] < LARGEST_PAYLOAD]
+        headers = lengths[places].view(np.uint8).reshape(-1, 8)
+        sound = places[_checksums(headers, np.ones(8, np.bool_)) == checksums[places + 8]]
+        if len(sound):
+            return int(sound[0]), False
+        position = min(position + _SEARCH_BYTES, last + 1)
+    return position, True
+
+
+def _checked(
+    data: bytes, starts: NDArray[np.int64]
+) -> tuple[list[Alike], list[tuple[int, bytes]], list[int]]:
+    """The records at ``starts``, sorted into Alike and single ones, and the numbers of broken ones."""
+    lengths = _every(data, "<u4")[starts].astype(np.int64)
+    payloads = starts + HEADER_BYTES
+    stored = _every(data, "<u4")[payloads + lengths]
+    alike: list[Alike] = []
+    single: list[tuple[int, bytes]] = []
+    broken: list[int] = []
+    order = np.argsort(np.minimum(lengths, 0xFFFF).astype(np.uint16), kind="stable")
+    for numbers in np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1):
+        length = int(lengths[numbers[0]]) if len(numbers) else 0
+        if len(numbers) >= _WORTH_A_MATRIX and 0 < length <= LONGEST_ROW:
+            rows = _every(data, f"V{length}")[payloads[numbers]].view(np.uint8).reshape(-1, length)
+            varying = (rows != rows[0]).any(axis=0)
+            sound = _checksums(rows, varying) == stored[numbers]
+            if not sound.all():
+                broken += numbers[~sound].tolist()
+                numbers, rows = numbers[sound], rows[sound]
+            alike.append(Alike(numbers, rows, varying))
+            continue
+        for number, start, checksum in zip(
+            numbers.tolist(), payloads[numbers].tolist(), stored[numbers].tolist(), strict=True
+        ):
+            payload = data[start : start + length]
+            if _masked(google_crc32c.value(payload)) == checksum:
+                single.append((number, payload))
+            else:
+                broken.append(number)
+    return alike, single, sorted(broken)
+
+
+def _every(data: bytes, dtype: str) -> NDArray[Any]:
+    """A view of ``data`` whose element i is the value that begins at byte i."""
+    kind = np.dtype(dtype)
+    return np.ndarray((max(len(data) - kind.itemsize + 1, 0),), kind, data, strides=(1,))
+
+
+def _checksums(rows: NDArray[np.uint8], varying: NDArray[np.bool_]) -> NDArray[np.uint32]:
+    """The masked CRC-32C of each row; columns that do not vary are equal in all of them."""
+    shared = np.where(varying, 0, rows[0]).astype(np.uint8)
+    crc = np.full(len(rows), google_crc32c.value(shared.tobytes()), np.uint32)
+    for column in np.flatnonzero(varying):
+        crc ^= _effects()[rows.shape[1] - 1 - column].take(rows[:, column])
+    masked: NDArray[np.uint32] = _masked(crc)
+    return masked
+
+
+@cache
+def _effects() -> NDArray[np.uint32]:
+    """What a byte adds to the checksum: entry [d, b] for byte b with d bytes behind it."""
+    crc = np.arange(256, dtype=np.uint32)
+    for _ in range(8):
+        crc = np.where(crc & 1, crc >> 1 ^ _CRC32C_REVERSED, crc >> 1)
+    effects = [crc]
+    for _ in range(LONGEST_ROW - 1):
+        effects.append(effects[-1] >> 8 ^ crc[effects[-1] & 0xFF])
+    return np.array(effects, np.uint32)
+
+
+def _masked(crc: Any) -> Any:
+    """TFRecord's rotation of an int or array of CRCs, so that checksums of checksums stay useful."""
+    return (crc >> 15 | crc << 17) + _MASK_DELTA & 0xFFFFFFFF
