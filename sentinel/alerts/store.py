@@ -76,7 +76,6 @@ class Undelivered:
     key: str
     sink: str
     incident: str
-    created_at: float
     attempts: int
     next_attempt: float
     state: str
@@ -158,11 +157,8 @@ class Store:
 
     def incidents(self, *, open_only: bool = False, limit: int = 1000) -> list[Incident]:
         """Incidents, those that changed last first."""
-        rows = self._database.rows(
-            "SELECT incident FROM incidents WHERE open >= ? ORDER BY updated DESC, rowid DESC LIMIT ?",
-            int(open_only),
-            limit,
-        )
+        query = "SELECT incident FROM incidents WHERE open >= ? ORDER BY updated DESC, rowid DESC LIMIT ?"
+        rows = self._database.rows(query, int(open_only), limit)
         return [msgspec.convert(json.loads(whole), Incident) for (whole,) in rows]
 
     def sent_before(self, incidents: Iterable[str]) -> dict[tuple[str, str], dict[Event, Sent]]:
@@ -180,11 +176,9 @@ class Store:
 
     def due(self, sink: str, now: float) -> OutboxEntry | None:
         """What to send next, if anything is due. A later word on an incident waits for the earlier."""
+        query = f"SELECT key, body, created_at, attempts FROM outbox WHERE {_READY} AND next_attempt <= ?"  # noqa: S608
         for key, body, created_at, attempts in self._database.rows(
-            f"SELECT key, body, created_at, attempts FROM outbox WHERE {_READY} "  # noqa: S608
-            "AND next_attempt <= ? ORDER BY number LIMIT 1",
-            sink,
-            now,
+            f"{query} ORDER BY number LIMIT 1", sink, now
         ):
             return OutboxEntry(key, sink, json.loads(body), created_at, attempts)
         return None
@@ -222,26 +216,21 @@ class Store:
     def undelivered(self) -> list[Undelivered]:
         """What waits or was given up, oldest first."""
         rows = self._database.rows(
-            "SELECT key, sink, incident, created_at, attempts, next_attempt, state, error "
+            "SELECT key, sink, incident, attempts, next_attempt, state, error "
             "FROM outbox WHERE state != 'sent' ORDER BY number"
         )
         return [Undelivered(*row) for row in rows]
 
     def decisions(self, limit: int = 100) -> list[DecisionRow]:
         """The latest decisions, newest first."""
-        rows = self._database.rows(
-            "SELECT at, run, incident, detector, sink, event, reason FROM decisions "
-            "ORDER BY number DESC LIMIT ?",
-            limit,
-        )
+        query = "SELECT at, run, incident, detector, sink, event, reason FROM decisions"
+        rows = self._database.rows(f"{query} ORDER BY number DESC LIMIT ?", limit)
         return [DecisionRow(*row) for row in rows]
 
     def silences(self, now: float) -> list[Silence]:
         """The silences that still hold, those that end first, first."""
-        return [
-            Silence(*row)
-            for row in self._database.rows("SELECT * FROM silences WHERE until > ? ORDER BY until", now)
-        ]
+        rows = self._database.rows("SELECT * FROM silences WHERE until > ? ORDER BY until", now)
+        return [Silence(*row) for row in rows]
 
     def add_silence(self, silence: Silence) -> None:
         """Keep a silence."""
@@ -256,10 +245,8 @@ class Store:
 
     def health(self) -> dict[str, Any]:
         """What the watching process last said about itself and its parts."""
-        return {
-            key: json.loads(value)
-            for key, value in self._database.rows("SELECT key, value FROM health ORDER BY key")
-        }
+        rows = self._database.rows("SELECT key, value FROM health ORDER BY key")
+        return {key: json.loads(value) for key, value in rows}
 
     def set_health(self, values: Mapping[str, Any]) -> None:
         """Say how a part is; None forgets it. Values are JSON-able."""
