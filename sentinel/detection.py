@@ -93,7 +93,7 @@ def _verdict(key: Key, arrived: Arrived, window: Window, row: Mapping[str, Any])
         signal=arrived.rows.view.judged,
         index=row[INDEX],
         step=row[STEP],
-        time=None if math.isnan(time) else time,
+        time=time if math.isfinite(time) else None,
         position=int(window.rows.position[at]),
         severity=row[SEVERITY],
         variant=row[VARIANT],
