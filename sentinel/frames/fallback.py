@@ -11,16 +11,16 @@ from functools import cache
 from detectors.signals import Signal
 from sentinel.frames.patterns import Meaning, Patterns
 
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+|%")
 
 _EVAL = frozenset({"val", "valid", "validation", "eval", "evaluation", "test", "dev"})
 _TRAIN = frozenset({"train", "training"})
 
 # Words that say where, how often or over what a number was taken, and leave its meaning as it is.
-_FILLERS = frozenset(
-    ["metric", "metrics", "stat", "stats", "scalar", "scalars", "log", "chart", "charts"]
-    + ["optim", "optimizer", "model", "data", "global", "rollout", "mean", "avg", "average"]
-    + ["current", "running", "batch", "minibatch", "step", "epoch", "iter", "iteration"]
+_FILLERS = (
+    {"metric", "metrics", "stat", "stats", "scalar", "scalars", "log", "chart", "charts"}
+    | {"optim", "optimizer", "model", "data", "global", "rollout", "mean", "avg", "average"}
+    | {"current", "running", "batch", "minibatch", "step", "epoch", "iter", "iteration"}
 )
 
 _SPELLINGS = {

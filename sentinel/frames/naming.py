@@ -86,7 +86,7 @@ def _profile(name: str, tables: Mapping[str, Mapping[str, Any]]) -> Profile:
 def _meaning(value: str | Mapping[str, Any]) -> Meaning:
     if isinstance(value, str):
         return Meaning(Signal(value))
-    return Meaning(Signal(value["signal"]), value["factor"])
+    return Meaning(Signal(value["signal"]), float(value["factor"]))
 
 
 def recognise(tags: Collection[str], format: str) -> Profile | None:  # noqa: A002 - the source's own word
@@ -133,7 +133,7 @@ def _override(tag: str, name: str) -> Meaning | None:
     if name in _IGNORE:
         return None
     if name not in set(Signal):
-        near = difflib.get_close_matches(name, [*Signal, "ignore"], n=1)
+        near = difflib.get_close_matches(name, [*map(str, Signal), "ignore"], n=1)
         hint = f"; did you mean {near[0]!r}?" if near else "; use a signal's name or 'ignore'"
         raise ValueError(f"[signals] {tag!r}: there is no signal {name!r}{hint}")
     return Meaning(Signal(name))
