@@ -3,7 +3,6 @@
 A part stands between `<!-- begin NAME -->` and `<!-- end NAME -->`.
 """
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,17 +26,9 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 def detectors() -> str:
     rows = []
     for name, detector in all_detectors().items():
+        flags = " ".join(detector.page.split("\n\n")[0].split())
         signals = ", ".join(f"`{signal}`" for signal in (*detector.judges, *detector.needs))
-        cites = ", ".join(detector.catalogue)
-        rows.append(
-            [
-                f"`{name}`",
-                " ".join(detector.page.split("\n\n")[0].split()),
-                signals,
-                detector.maturity.value,
-                cites,
-            ]
-        )
+        rows.append([f"`{name}`", flags, signals, detector.maturity.value, ", ".join(detector.catalogue)])
     return table(["Detector", "What it flags", "Reads", "Maturity", "Catalogue"], rows)
 
 
@@ -89,10 +80,9 @@ def rewritten(text: str) -> str:
         begin, end = f"<!-- begin {part.__name__} -->", f"<!-- end {part.__name__} -->"
         assert begin in text, f"README.md lacks {begin}"
         assert end in text, f"README.md lacks {end}"
-        body = part()
-        text = re.sub(
-            f"{begin}.*?{end}", lambda _, b=body, s=begin, e=end: f"{s}\n{b}\n{e}", text, flags=re.S
-        )
+        before, rest = text.split(begin)
+        _, after = rest.split(end)
+        text = f"{before}{begin}\n{part()}\n{end}{after}"
     return text
 
 
