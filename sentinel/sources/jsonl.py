@@ -33,6 +33,7 @@ _SNIFFED_LINES = 8
 _MMENGINE_COPY = re.compile(r"\d{8}_\d{6}\.json")  # of what scalars.json holds
 
 _BLANK = "\ufeff\x00 \t\r"  # also byte order marks, and the zeros that a power cut leaves
+_UTF16 = (b"\xff\xfe", b"\xfe\xff", b"{\0", b"\0{\0")  # beginnings, with a byte order mark and without
 _DECODER = json.JSONDecoder(strict=False, parse_int=float)
 
 
@@ -69,12 +70,9 @@ class JsonLines:
         lines = _Lines(self.path, {"restarted": True} if read.restarted else cursor)
         consumed = lines.take(read, limit)
         limited = len(lines.records) >= limit and consumed < len(read.data)
-        return Batch(
-            cursor=lines.memory(read.mark(consumed)),
-            chunks=lines.chunks(),
-            complaints=lines.complaints,
-            more=not lines.refused and (read.more or limited),
-        )
+        more = not lines.refused and (read.more or limited)
+        cursor = lines.memory(read.mark(consumed, waiting=not more))
+        return Batch(cursor, lines.chunks(), lines.complaints, more)
 
 
 class _Lines:
@@ -109,7 +107,7 @@ class _Lines:
     def take(self, read: Read, limit: int) -> int:
         """Read lines until there are ``limit`` points; gives the number of bytes consumed."""
         data, start = read.data, 0
-        if read.offset == 0 and _is_utf16(data):
+        if read.offset == 0 and data.startswith(_UTF16):
             self.refused = True
             self._complain("", "is UTF-16, not UTF-8, and is not read; have it written with encoding='utf-8'")
         if self.refused:
@@ -127,10 +125,10 @@ class _Lines:
         if self._overlong:
             self._overlong = False
             return
-        objects, whole = _objects(line)
+        objects, unread = _objects(line)
         for record in objects:
             self.records.add(record, self._finished + 1)
-        if whole:
+        if not unread:
             return
         self._broken += 1
         if self._broken < _MOST_COMPLAINTS:
@@ -146,12 +144,12 @@ class _Lines:
             self._overlong = True
         if self._overlong:
             return len(rest)
-        objects, whole = ([], False) if more else _objects(rest)
-        if not (objects and whole):
+        if more:
             return 0
+        objects, unread = _objects(rest)
         for record in objects:
             self.records.add(record, self._finished + 1)
-        return len(rest)
+        return len(rest) - unread if objects else 0
 
     @property
     def _place(self) -> str:
@@ -169,29 +167,25 @@ def _read(path: Path, mark: Mapping[str, Any], limit: int) -> Read | None:
     return read
 
 
-def _objects(line: bytes) -> tuple[list[dict[str, Any]], bool]:
-    """The objects at the line's start, and whether it holds nothing else. Blank lines hold none."""
+def _objects(line: bytes) -> tuple[list[dict[str, Any]], int]:
+    """The objects at the line's start, and how many bytes follow that are none. Blank lines hold none."""
     try:
         record = orjson.loads(line)
-        return ([record], True) if type(record) is dict else ([], False)
+        return ([record], 0) if type(record) is dict else ([], len(line))
     except orjson.JSONDecodeError:
         pass  # NaN and infinities are no JSON, but Python writes and reads them
     objects: list[dict[str, Any]] = []
-    rest = line.decode(errors="replace").strip(_BLANK)
+    rest = line.decode(errors="surrogateescape").lstrip(_BLANK)
     while rest:
         try:
             record, end = _DECODER.raw_decode(rest)
         except (ValueError, RecursionError):
-            return objects, False
+            break
         if type(record) is not dict:
-            return objects, False
+            break
         objects.append(record)
         rest = rest[end:].lstrip(_BLANK)
-    return objects, True
-
-
-def _is_utf16(data: bytes) -> bool:
-    return data[:2] in (b"\xff\xfe", b"\xfe\xff") or data[:2].count(0) == 1
+    return objects, len(rest.encode(errors="surrogateescape"))
 
 
 def _holds_metrics(path: Path) -> bool:
@@ -203,8 +197,8 @@ def _holds_metrics(path: Path) -> bool:
         return False
     records = []
     for line in head.split(b"\n", _SNIFFED_LINES)[:-1]:
-        objects, whole = _objects(line)
-        if not whole:
+        objects, unread = _objects(line)
+        if unread:
             return False
         records += objects
     return len(records) > 1 and any(map(is_metrics, records))

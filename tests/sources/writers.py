@@ -23,14 +23,15 @@ class Writer(Protocol):
 
 class JsonlWriter:
     def start(self, directory):
-        self.file = open(directory / "metrics.jsonl", "a", encoding="utf-8")
+        self.path = directory / "metrics.jsonl"
+        self.path.touch()
 
     def log(self, step, values):
-        self.file.write(json.dumps({"step": step, **values}) + "\n")
-        self.file.flush()
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"step": step, **values}) + "\n")
 
     def close(self):
-        self.file.close()
+        pass
 
 
 class TensorboardWriter:

@@ -1,0 +1,141 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from sentinel.sources import discovery
+from sentinel.sources.base import Run
+from sentinel.sources.discovery import discover, formats, run_name
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """Makes files and, where a slash ends the name, directories."""
+
+    def make(*names):
+        for name in names:
+            path = tmp_path / name
+            (path if name.endswith("/") else path.parent).mkdir(parents=True, exist_ok=True)
+            if not name.endswith("/"):
+                path.touch()
+        return tmp_path
+
+    return make
+
+
+def found(*paths):
+    return [run.path for run in discover(paths).runs]
+
+
+def test_a_tree_of_runs_in_order(tree):
+    root = tree("b/log.jsonl", "a/2/log.jsonl", "a/1/log.jsonl", "a/1/notes.txt", "log.jsonl")
+    names = [run_name(run, [root]) for run in discover([root]).runs]
+    assert names == ["a/1/log.jsonl", "a/2/log.jsonl", "b/log.jsonl", "log.jsonl"]
+
+
+def test_a_file_is_that_run_only(tree):
+    root = tree("a/1.jsonl", "a/2.jsonl")
+    assert found(root / "a/2.jsonl") == [root / "a/2.jsonl"]
+
+
+def test_a_path_that_does_not_exist_is_said(tree):
+    root = tree("log.jsonl")
+    discovered = discover([root / "later", root])
+    assert discovered.missing == [root / "later"]
+    assert len(discovered.runs) == 1
+
+
+def test_what_is_hidden_or_installed_is_skipped(tree):
+    root = tree(
+        ".git/a.jsonl", "__pycache__/a.jsonl", "node_modules/x/a.jsonl", ".venv/a.jsonl", ".a.jsonl.swp.jsonl"
+    )
+    assert found(root) == []
+    assert found(root / ".git") == [root / ".git/a.jsonl"]
+
+
+def test_a_run_that_is_reached_twice_counts_once(tree):
+    root = tree("run-1/log.jsonl", "elsewhere/")
+    (root / "latest-run").symlink_to("run-1")
+    (root / "elsewhere/log.jsonl").symlink_to(root / "run-1/log.jsonl")
+    assert (
+        found(root) == found(root / "latest-run") == found(root, root / "run-1") == [root / "run-1/log.jsonl"]
+    )
+
+
+def test_links_in_a_circle(tree):
+    root = tree("a/b/log.jsonl")
+    (root / "a/b/up").symlink_to(root / "a")
+    (root / "a/b/root").symlink_to("/")
+    (root / "a/self").symlink_to("self")
+    (root / "a/gone").symlink_to("nowhere")
+    assert found(root) == [root / "a/b/log.jsonl"]
+
+
+def test_a_link_out_of_the_tree_is_followed(tree, tmp_path_factory):
+    outside = tmp_path_factory.mktemp("scratch")
+    (outside / "log.jsonl").touch()
+    root = tree("runs/")
+    (root / "runs/big").symlink_to(outside)
+    (run,) = discover([root]).runs
+    assert run.path == outside / "log.jsonl"
+    assert run_name(run, [root]) == str(outside / "log.jsonl")
+
+
+def test_a_pipe_is_not_opened(tree):
+    root = tree("log.jsonl")
+    os.mkfifo(root / "pipe.jsonl")
+    os.mkfifo(root / "pipe.json")
+    assert found(root) == [root / "log.jsonl"]
+
+
+def test_a_directory_that_cannot_be_read_is_complained_about(tree, monkeypatch):
+    root = tree("a/log.jsonl", "b/log.jsonl")
+    scandir = os.scandir
+
+    def refuse(path):
+        if Path(path).name == "a":
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)  # root may read everything
+    discovered = discover([root])
+    assert [run.path for run in discovered.runs] == [root / "b/log.jsonl"]
+    assert [str(c) for c in discovered.complaints] == [f"{root}/a: cannot be read (Permission denied)"]
+
+
+def test_a_name_that_is_no_text_is_complained_about(tree):
+    root = tree("log.jsonl")
+    (root / os.fsdecode(b"caf\xe9.jsonl")).touch()
+    discovered = discover([root])
+    assert [run.path for run in discovered.runs] == [root / "log.jsonl"]
+    (complaint,) = discovered.complaints
+    assert "rename it" in str(complaint)
+    str(complaint).encode()
+
+
+def test_two_formats_in_one_directory_are_two_runs(tree, monkeypatch):
+    def find(directory, names):
+        if "log.jsonl" in names:
+            yield Run(directory, "other", None)
+
+    monkeypatch.setattr(discovery, "formats", lambda: {**formats(), "other": find})
+    root = tree("a/log.jsonl")
+    assert [run.id for run in discover([root]).runs] == [f"other:{root}/a", f"jsonl:{root}/a/log.jsonl"]
+
+
+def test_formats_are_found_by_themselves():
+    assert "jsonl" in formats()
+
+
+@pytest.mark.parametrize(
+    ("path", "roots", "name"),
+    [
+        ("/runs/a/b.jsonl", ["/runs"], "a/b.jsonl"),
+        ("/runs/a", ["/runs/a"], "a"),
+        ("/runs/a", ["/runs/a", "/runs/b"], "a"),
+        ("/runs/a/x", ["/runs/a", "/more/runs/a"], "runs/a/x"),
+        ("/elsewhere/a", ["/runs"], "/elsewhere/a"),
+    ],
+)
+def test_names(path, roots, name):
+    assert run_name(Run(Path(path), "jsonl", None), map(Path, roots)) == name

@@ -1,0 +1,217 @@
+import json
+import tempfile
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sentinel.sources import jsonl
+from sentinel.sources.discovery import discover
+from sentinel.sources.jsonl import JsonLines
+from tests.sources.reading import Reader
+
+
+@pytest.fixture
+def log(tmp_path):
+    return tmp_path / "metrics.jsonl"
+
+
+def read(log, content):
+    log.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return Reader(log).poll(limit=7)
+
+
+def steps(reader):
+    return [step for _, step, _ in reader.points]
+
+
+LINES = '{"step": 1, "loss": 0.5}\n{"step": 2, "loss": 0.25}\n'
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        LINES,
+        LINES.replace("\n", "\r\n"),
+        LINES.replace("\n", "\n\n"),
+        LINES.rstrip(),
+        "\ufeff" + LINES,
+        LINES.replace("\n", "\n\ufeff"),
+        LINES.replace("\n", ""),
+        "\0\0\0" + LINES,
+        "\ufeff\n" + LINES,
+        LINES.replace('"loss"', '"note": "caf\xe9", "loss"').encode("latin-1"),
+    ],
+    ids=[
+        "plain", "CRLF", "blank lines", "no last line break", "BOM", "BOM amid the file",
+        "no line breaks", "zeros", "only a BOM in the first line", "Latin-1 in a text",
+    ],
+)  # fmt: skip
+def test_ways_to_write_two_lines(log, content):
+    reader = read(log, content)
+    assert reader.points == [("loss", 1, "0.5"), ("loss", 2, "0.25")]
+    assert not reader.complaints
+
+
+def test_literals_that_are_no_json(log):
+    reader = read(log, '{"step": 1, "a": NaN, "note": "NaN, -Infinity", "b": [NaN], "c": -Infinity}\n')
+    assert reader.points == [("a", 1, "nan"), ("c", 1, "-inf")]
+    assert not reader.complaints
+
+
+def test_a_name_that_comes_twice_has_its_last_value(log):
+    assert read(log, '{"step": 1, "loss": 1, "loss": 2}\n').points == [("loss", 1, "2.0")]
+
+
+@pytest.mark.parametrize(
+    "line", ['{"step": 1, "lo', "Traceback (most recent call last):", "[1, 2]", "17", "{]}", "}" * 9]
+)
+def test_a_broken_line_is_named_and_skipped(log, line):
+    reader = read(log, LINES + line + "\n" + LINES)
+    assert steps(reader) == [1, 2, 1, 2]
+    assert reader.complaints == [f"{log} at line 3: is not a JSON object and was skipped"]
+
+
+def test_nesting_without_end_is_a_broken_line(log):
+    reader = read(log, '{"a":' * 100_000 + "\n" + "[" * 100_000 + "\n" + LINES)
+    assert steps(reader) == [1, 2]
+    assert len(reader.complaints) == 2
+
+
+def test_complaints_have_an_end(log):
+    reader = read(log, "no JSON\n" * 1000 + LINES)
+    assert steps(reader) == [1, 2]
+    assert len(reader.complaints) == 5
+    assert "without a word" in reader.complaints[-1]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf_16_is_refused_with_one_clear_line(log, encoding):
+    reader = read(log, (LINES * 5000).encode(encoding))
+    with log.open("ab") as file:
+        file.write(LINES.encode(encoding))
+    reader.poll()
+    assert not reader.points
+    assert len(reader.complaints) == 1
+    assert "encoding='utf-8'" in reader.complaints[0]
+    log.unlink()
+    log.write_text(LINES)
+    assert steps(reader.poll()) == [1, 2]
+
+
+@pytest.mark.parametrize("polled_while_torn", [True, False])
+def test_a_line_that_is_too_long_is_skipped(log, polled_while_torn, monkeypatch):
+    monkeypatch.setattr(jsonl, "LONGEST_LINE", 100_000)
+    long = json.dumps({"step": 3, "text": "x" * 250_000}) + "\n"
+    log.write_text(LINES)
+    reader = Reader(log).poll()
+    for piece in (long[:150_000], long[150_000:], LINES):
+        with log.open("a") as file:
+            file.write(piece)
+        if polled_while_torn:
+            reader.poll()
+    assert steps(reader.poll()) == [1, 2, 1, 2]
+    assert reader.complaints == [f"{log} at line 3: is longer than 0 MiB and was skipped"]
+
+
+def test_a_long_line_is_read_whole(log):
+    text = "x" * 1_000_000
+    assert steps(read(log, json.dumps({"step": 1, "text": text, "loss": 0.5}) + "\n" + LINES)) == [1, 1, 2]
+
+
+def test_two_processes_that_write_one_file(log):
+    first, second = log.open("a"), log.open("a")
+    reader = Reader(log)
+    for step in range(20):
+        for file in (first, second):
+            file.write(json.dumps({"step": step, "loss": 0.5}) + "\n")
+            file.flush()
+            reader.poll(limit=1)
+    first.close()
+    second.close()
+    assert steps(reader) == sorted([*range(20), *range(20)])
+
+
+def test_a_poll_reads_about_as_much_as_it_may(log):
+    log.write_text("".join(json.dumps({"step": i, "a": 1.0, "b": 2.0}) + "\n" for i in range(100_000)))
+    batch = JsonLines(log).poll({}, 1000)
+    assert batch.more
+    assert sum(len(c.step) for c in batch.chunks) == 1000
+    assert batch.cursor["mark"]["offset"] < 100_000
+
+
+def test_nothing_new_leaves_the_cursor_as_it_is(log):
+    log.write_text(LINES + '{"step": 3,')
+    source = JsonLines(log)
+    cursor = source.poll({}, 100).cursor
+    again = source.poll(cursor, 100)
+    assert again.cursor == cursor
+    assert not again.chunks
+    assert not again.complaints
+    assert not again.more
+
+
+ODD_PIECES = [
+    b'{"step": 7, "loss": 1.0}', b'{"loss": null, "x": 1}', b'{"loss": "2", "lr": NaN}', b'{"epoch": 2}',
+    b'{"epoch": 0.5, "loss": 3}', b'{"iter": 3, "epoch": 1, "a": {"b": 1}}', b'{"step": "4/9"}', b"no JSON",
+    b'{"torn', b"17", b'{"\xff": 1}', b" ", b"\n", b"\n", b"\n", b"\r\n", b"\xef\xbb\xbf", b"\0\0", b"[1]",
+    b'{"a":' * 2000,
+]  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    pieces=st.lists(st.sampled_from(ODD_PIECES), max_size=30),
+    cuts=st.lists(st.floats(0, 1), max_size=6),
+    limit=st.integers(1, 5),
+)
+def test_chunking_changes_nothing_however_odd_the_content(pieces, cuts, limit):
+    with tempfile.TemporaryDirectory() as scratch:
+        whole, grown = Path(scratch, "whole", "log.jsonl"), Path(scratch, "grown", "log.jsonl")
+        whole.parent.mkdir()
+        grown.parent.mkdir()
+        content = b"".join(pieces)
+        whole.write_bytes(content)
+        reader = Reader(grown)
+        cuts = sorted(int(cut * len(content)) for cut in cuts)
+        for start, end in pairwise([0, *cuts, len(content)]):
+            with grown.open("ab") as file:
+                file.write(content[start:end])
+            reader.poll(limit)
+        at_once = Reader(whole).poll()
+        assert reader.points == at_once.points
+        assert [c.partition(" at ")[2] for c in reader.complaints] == [
+            c.partition(" at ")[2] for c in at_once.complaints
+        ]
+
+
+def test_which_files_count(tmp_path):
+    metrics = '{"iteration": 1, "loss": NaN}\n{"iteration": 2, "loss": 0.5}\n'
+    openmmlab = (
+        json.dumps({"env_info": "x" * 20_000}) + '\n{"mode": "train", "epoch": 1, "iter": 10, "loss": 1}\n'
+    )
+    contents = {
+        "yes/empty.jsonl": "",
+        "yes/lines.ndjson": "",
+        "yes/metrics.json": metrics,
+        "yes/None.log.json": openmmlab,
+        "yes/train.log": metrics,
+        "yes/vis_data/scalars.json": metrics,
+        "no/vis_data/20230321_204005.json": metrics,
+        "no/trainer_state.json": json.dumps({"epoch": 1.0, "global_step": 5}, indent=2),
+        "no/one_line.json": '{"epoch": 1.0, "global_step": 5}\n',
+        "no/array.json": '[\n{"step": 1, "loss": 2}\n]\n',
+        "no/config.json": '{"a": 1}\n{"b": 2}\n',
+        "no/console.log": "step 1 loss 0.5\nstep 2 loss 0.4\n",
+        "no/mixed.log": metrics + "done\n",
+        "no/empty.json": "",
+        "no/metrics.txt": metrics,
+    }
+    for name, content in contents.items():
+        path = tmp_path / name.partition("/")[2]
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content)
+    found = {str(run.path.relative_to(tmp_path)) for run in discover([tmp_path]).runs}
+    assert found == {name.partition("/")[2] for name in contents if name.startswith("yes/")}

@@ -1,0 +1,139 @@
+import threading
+
+import pytest
+
+from sentinel.sources import watching
+from sentinel.sources.watching import Changes, sends_events
+
+FOREVER = 60  # seconds; every wait ends with the event it waits for
+
+MOUNTS = r"""22 1 253:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
+30 22 0:30 / /home rw - nfs4 server:/home rw,vers=4.2
+31 30 0:31 / /home/me/local rw shared:5 master:2 - xfs /dev/sdb rw
+32 22 0:32 / /data\040set rw - fuse.sshfs host: rw
+33 22 0:33 / /over rw - tmpfs none rw
+34 22 0:34 / /over rw - 9p host rw
+"""
+
+
+@pytest.fixture(autouse=True)
+def local(monkeypatch):
+    """Wherever the tests run, their scratch directory counts as local."""
+    monkeypatch.setattr(watching, "_LOCAL", watching._LOCAL | {"overlay"})
+    monkeypatch.setattr(watching, "_GATHER_SECONDS", 0.05)
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("/var/runs", True),
+        ("/home/me/runs", False),
+        ("/home/me/local/runs", True),
+        ("/homework", True),
+        ("/data set/runs", False),
+        ("/over/runs", False),
+    ],
+)
+def test_which_file_systems_send_events(path, told):
+    assert sends_events(watching.Path(path), MOUNTS) is told
+
+
+def seen(changes, path):
+    """Wait until the path is told."""
+    while path not in (told := changes.wait(FOREVER)):
+        assert told, f"{path} was never told"
+    return True
+
+
+def test_files_that_come_change_and_go(tmp_path):
+    log = tmp_path / "log.jsonl"
+    with Changes([tmp_path]) as changes:
+        assert not changes.polled
+        log.write_text("1")
+        assert seen(changes, log)
+        with log.open("a") as file:
+            file.write("2")
+        assert seen(changes, log)
+        log.unlink()
+        assert seen(changes, log)
+
+
+def test_reading_is_no_change(tmp_path):
+    (tmp_path / "log.jsonl").write_text("1")
+    with Changes([tmp_path]) as changes:
+        (tmp_path / "log.jsonl").read_text()
+        (tmp_path / "other.jsonl").touch()
+        assert changes.wait(FOREVER) == {tmp_path / "other.jsonl"}
+
+
+def test_directories_made_and_filled_at_once(tmp_path):
+    with Changes([tmp_path]) as changes:
+        (tmp_path / "a/b/c").mkdir(parents=True)
+        (tmp_path / "a/b/c/log.jsonl").write_text("1")
+        assert seen(changes, tmp_path / "a")
+        with (tmp_path / "a/b/c/log.jsonl").open("a") as file:
+            file.write("2")
+        assert seen(changes, tmp_path / "a/b/c/log.jsonl")
+
+
+def test_a_path_that_appears_later(tmp_path):
+    with Changes([tmp_path / "runs"]) as changes:
+        (tmp_path / "runs").mkdir()
+        (tmp_path / "runs/log.jsonl").touch()
+        assert seen(changes, tmp_path / "runs")
+        (tmp_path / "runs/log.jsonl").write_text("1")
+        assert seen(changes, tmp_path / "runs/log.jsonl")
+
+
+def test_a_path_that_is_replaced(tmp_path):
+    (tmp_path / "runs").mkdir()
+    with Changes([tmp_path / "runs"]) as changes:
+        (tmp_path / "runs").rename(tmp_path / "old")
+        (tmp_path / "runs").mkdir()
+        assert seen(changes, tmp_path / "runs")
+        (tmp_path / "runs/log.jsonl").touch()
+        assert seen(changes, tmp_path / "runs/log.jsonl")
+
+
+def test_a_file_is_followed_when_it_is_replaced(tmp_path):
+    log, other = tmp_path / "log.jsonl", tmp_path / "other.jsonl"
+    log.touch()
+    with Changes([log]) as changes:
+        for _ in range(2):
+            other.write_text("new")
+            other.replace(log)
+            assert changes.wait(FOREVER) == {log}
+
+
+def test_stopping_ends_the_wait(tmp_path):
+    for poll in (False, True):
+        with Changes([tmp_path], poll=poll) as changes:
+            threading.Timer(0.05, changes.stop).start()
+            assert not changes.wait(FOREVER)
+            assert not changes.wait(FOREVER)
+
+
+def test_polling_never_knows(tmp_path):
+    with Changes([tmp_path], poll=True) as changes:
+        assert changes.polled
+        assert changes.wait(0.01) is None
+        assert not changes.complaints
+
+
+def test_a_watch_limit_means_polling_and_one_complaint(tmp_path, monkeypatch):
+    def exhausted(*_, **__):
+        raise OSError(28, "inotify watch limit reached")
+
+    monkeypatch.setattr(watching.Observer, "schedule", exhausted)  # the limit belongs to the whole machine
+    with Changes([tmp_path]) as changes:
+        assert changes.polled
+        assert changes.wait(0.01) is None
+        (complaint,) = changes.complaints
+        assert "max_user_watches" in str(complaint)
+
+
+def test_no_thread_is_left_behind(tmp_path):
+    before = threading.active_count()
+    with Changes([tmp_path]):
+        assert threading.active_count() > before
+    assert threading.active_count() == before
