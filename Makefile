@@ -1,6 +1,6 @@
 # Needs python3 (3.11 or newer, with venv) and a package index; everything lands in .venv.
 PYTHON ?= python3
-PIP := .venv/bin/python -m pip --quiet --disable-pip-version-check --no-input
+PIP := .venv/bin/python -m pip --quiet --quiet --disable-pip-version-check --no-input
 LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 \
 	--generate-hashes --no-header --no-annotate --no-emit-index-url --quiet
 
