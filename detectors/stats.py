@@ -6,9 +6,16 @@ if told so, and are null until there are enough rows (``at_least``, all ``n`` un
 ``n`` on, since before that they see rows yet to come.
 """
 
+from typing import NamedTuple
+
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from detectors.schema import INDEX, SERIES
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 ROUNDING = 1e-9
 """Slack in comparisons of running means: how a mean is summed up differs in the last bits between one
@@ -49,3 +56,37 @@ def wilson_lower(share: pl.Expr, trials: pl.Expr, z: float) -> pl.Expr:
     squared = z * z / trials
     spread = ((share * (1 - share) + squared / 4) / trials).clip(0).sqrt()
     return (share + squared / 2 - z * spread) / (1 + squared)
+
+
+def last_values(column: Floats, rows: Ints, n: int) -> Floats:
+    """The ``n`` values of ``column`` up to each of ``rows``, newest first: rows x n.
+
+    For statistics that no expression can say; they come out the same however the rows arrived.
+    """
+    return column[np.maximum(rows[:, None] - np.arange(n), 0)]
+
+
+class Level(NamedTuple):
+    """Mean of some points, its standard error if they are an AR(1) process, and their own spread."""
+
+    mean: Floats
+    error: Floats
+    spread: Floats
+
+
+def level(values: Floats, sizes: Ints) -> Level:
+    """The level of the first ``sizes[i]`` values of row i; at least 4 of them.
+
+    The lag-1 autocorrelation is corrected for its bias in short series (Kendall 1954) and held below
+    0.95, above which so few points do not tell how sure their mean is.
+    """
+    inside = np.arange(values.shape[1]) < sizes[:, None]
+    with np.errstate(all="ignore"):
+        mean = np.where(inside, values, 0).sum(axis=1) / sizes
+        off = np.where(inside, values - mean[:, None], 0)
+        squares = (off * off).sum(axis=1)
+        neighbours = np.nan_to_num((off[:, 1:] * off[:, :-1]).sum(axis=1) / squares)
+        correlation = ((neighbours * sizes + 1) / (sizes - 3)).clip(0, 0.95)
+        spread = np.sqrt(squares / (sizes - 1))
+        error = spread * np.sqrt((1 + correlation) / (1 - correlation) / sizes)
+    return Level(mean, error, spread)

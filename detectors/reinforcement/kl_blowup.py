@@ -24,8 +24,8 @@ and single huge points of the k3 estimator are healthy and leave the medians alo
 
 ## Source
 Catalogue A-kl (0.5 and 2 nats per token) and R2 (target 6 per response, as in TRL's adaptive
-controller). Of an update: Spinning Up's PPO stops at 1.5 times a `target_kl` of 0.01 and calls 0.05 a
-large one; 0.1 is twice that.
+controller). Of an update: Spinning Up's PPO has 0.01 or 0.05 for usual values of `target_kl` and, like
+Stable-Baselines3, stops at 1.5 times that; 0.1 is beyond all of these.
 """
 
 from typing import Annotated

@@ -1,0 +1,105 @@
+"""Too many completions run into the length cap.
+
+## What it catches
+A share of cut-off completions above 0.3, or above 0.8, over the last twenty points, by more than its
+own scatter. The first ten steps do not count, and a share that was as high from the beginning has a
+hundred steps to fall, unless nearly every completion is cut off and it does not fall at all.
+
+## Why it matters
+A completion that is cut off has no end and often no answer: its reward says little, or teaches the
+policy to ramble, and the longest generations are the ones paid for in vain.
+
+## What to do
+High from the start: look whether completions ever end; check that the end-of-sequence token is the one
+that the chat template uses and is not masked as padding, then raise the cap. Grown later: read long
+completions. If they reason, raise `max_completion_length`; if they repeat themselves, or the reward
+grows with length, add a length penalty or mask truncated completions.
+
+## When it is wrong
+A base model that takes more than a hundred steps to learn to stop. Long reasoning under a short cap can
+be meant.
+
+## Source
+Catalogue A-clipped-ratio (healthy below 0.3, red above 0.8), L3 (near 1 from the first step),
+A-mean-length and R1 (length that grows into the cap). TRL logs `completions/clipped_ratio` as the share
+of completions that do not end in an end-of-sequence token.
+"""
+
+from typing import Annotated
+
+import polars as pl
+
+from detectors.api import History, Maturity, Severity, Variant, detector
+from detectors.schema import INDEX, SERIES, SEVERITY, STEP, VALUE, VARIANT
+from detectors.signals import Signal
+from detectors.stats import ROUNDING, recent_mean, recent_median, recent_quantile, start_median
+
+NOW, LEAST = 20, 10  # points of the present level, and how few of them will do; also of the start
+SURE = 3.5  # standard errors by which the level must exceed a threshold
+RISEN, STEADY = 0.15, 0.05  # above, and at most below, the start
+
+
+@detector(
+    judges=(Signal.CLIPPED_COMPLETION_RATIO,),
+    uses=(Signal.REWARD,),
+    history=History(recent=NOW + LEAST, head=LEAST),
+    maturity=Maturity.STABLE,
+    variants={
+        "never_stops": Variant(
+            "{level:.0%} of completions are cut off at the length cap, as from the start ({start:.0%})",
+            ("L3", "A-clipped-ratio"),
+        ),
+        "capped": Variant(
+            "{level:.0%} of completions are cut off at the length cap (mean of 20 points)",
+            ("A-clipped-ratio", "A-mean-length", "R1"),
+        ),
+        "rewarded": Variant(
+            "{level:.0%} of completions are cut off at the length cap (mean of 20 points), while the "
+            "reward rises from {reward_before:.3g} to {reward_level:.3g}",
+            ("A-mean-length", "A-clipped-ratio", "R1"),
+        ),
+    },
+)
+def clipped_completion_ratio(
+    points: pl.LazyFrame,
+    *,
+    warning_ratio: Annotated[float, "share of cut-off completions that is too large"] = 0.3,
+    critical_ratio: Annotated[float, "share of cut-off completions that leaves little to learn from"] = 0.8,
+    skip_steps: Annotated[int, "first steps that do not count"] = 10,
+    settle_steps: Annotated[int, "steps in which a high share may fall to what it should be"] = 100,
+) -> pl.LazyFrame:
+    """The level less some standard errors must exceed the threshold."""
+    level, start = pl.col("level"), pl.col("start")
+    surely = level - SURE * pl.col("spread") / pl.col("counted").sqrt()
+    never_stops = (start >= critical_ratio) & (level >= start - STEADY)
+    may_settle = (pl.col(STEP) < settle_steps) & (level < start + RISEN) & ~never_stops
+    rewarded = (pl.col("reward_level") > pl.col("reward_before")).fill_null(False)
+    return (
+        points.with_columns(share=pl.when(pl.col(STEP) >= skip_steps).then(pl.col(VALUE).clip(0, 1)))
+        .with_columns(counted=pl.col("share").is_not_null().cast(pl.Float64))
+        .with_columns(
+            level=recent_mean("share", NOW, at_least=LEAST),
+            spread=pl.col("share").rolling_std(NOW, min_samples=LEAST).over(SERIES),
+            counted=pl.col("counted").rolling_sum(NOW, min_samples=1).over(SERIES),
+            start=start_median(VALUE, LEAST),
+            reward_level=recent_median(Signal.REWARD, LEAST, at_least=1),
+            reward_before=recent_quantile(0.75, Signal.REWARD, NOW, skip=LEAST, at_least=LEAST // 2),
+        )
+        .with_columns(
+            pl.when(surely <= warning_ratio + ROUNDING)
+            .then(Severity.CLEAN)
+            .when(may_settle)
+            .then(Severity.INFO)
+            .when(surely > critical_ratio + ROUNDING)
+            .then(Severity.CRITICAL)
+            .otherwise(Severity.WARNING)
+            .alias(SEVERITY),
+            pl.when(never_stops)
+            .then(pl.lit("never_stops"))
+            .when(rewarded)
+            .then(pl.lit("rewarded"))
+            .otherwise(pl.lit("capped"))
+            .alias(VARIANT),
+        )
+        .filter(level.is_not_null() & (pl.col(INDEX) >= LEAST - 1))
+    )

@@ -1,0 +1,111 @@
+"""The policy stops exploring although its reward has not improved.
+
+## What it catches
+A median entropy over the last ten points that has fallen below a fifth (warning) or a tenth (critical)
+of the run's own first ten points. For language models also an absolute floor per token, 0.05 while the
+spread of rewards has halved (warning) and 0.01 (critical), if the run began at twice that at least. A
+run whose reward has clearly improved is told, at most, that its entropy is spent.
+
+## Why it matters
+A policy without entropy samples one answer. Groups then earn one reward, gradients vanish, and what it
+has not found by now it never will.
+
+## What to do
+Raise the sampling temperature (0.8 to 1) or the entropy bonus, lower the learning rate, raise the KL
+coefficient, sample more completions per prompt. In language models check for one short answer to
+everything; in control, for an episode that never ends.
+
+## When it is wrong
+Where one action is right from the first step on, entropy falls and the reward cannot rise. The
+differential entropy of continuous actions has no zero; it is judged only while it is positive, and a
+logged reward is needed in any case: in supervised fine-tuning falling entropy is the aim.
+
+## Source
+Catalogue A-entropy (healthy 0.05 to 0.5 nats per token, collapsed below 0.01) and A-entropy-collapse;
+base models start above 1, hence the run's own start is the measure. That reward is bought with entropy
+until none is left is shown by Cui et al. 2025, arXiv:2505.22617.
+"""
+
+from typing import Annotated
+
+import polars as pl
+
+from detectors.api import History, Maturity, Severity, Variant, detector
+from detectors.schema import INDEX, SEVERITY, SIGNAL, VALUE, VARIANT
+from detectors.signals import Signal
+from detectors.stats import recent_median, recent_quantile, start_median, start_quantile
+
+NOW = 10  # points of the present level, and of the start
+REWARDS = 20  # points of the reward's present level and of its start, which scatter more
+BACK = 50  # points ago from which on rewards count as the start where none was logged earlier
+LEAST_START = 0.05  # nats; a run that began below this has nothing to lose in proportion
+ZERO = -0.01  # nats; below it the entropy is a differential one
+
+
+@detector(
+    judges=(Signal.ENTROPY, Signal.ENTROPY_PER_SEQUENCE, Signal.POLICY_ENTROPY),
+    uses=(Signal.REWARD, Signal.REWARD_STD),
+    history=History(recent=BACK + REWARDS, head=REWARDS),
+    maturity=Maturity.STABLE,
+    variants={
+        "collapsed": Variant(
+            "the entropy fell from {start:.3g} to {level:.3g} (medians of 10 points) while the reward did "
+            "not improve ({reward_start:.3g} to {reward_level:.3g})",
+            ("A-entropy-collapse", "A-entropy", "R1"),
+        ),
+        "spent": Variant(
+            "the entropy fell from {start:.3g} to {level:.3g} (medians of 10 points) while the reward "
+            "improved from {reward_start:.3g} to {reward_level:.3g}: little exploration is left",
+            ("A-entropy", "A-entropy-collapse"),
+        ),
+    },
+)
+def entropy_collapse(
+    points: pl.LazyFrame,
+    *,
+    warning_share: Annotated[float, "of the initial entropy that must be left"] = 0.2,
+    critical_share: Annotated[float, "of the initial entropy, below which the policy has collapsed"] = 0.1,
+    warning_per_token: Annotated[float, "nats per token that are too few once rewards are alike"] = 0.05,
+    critical_per_token: Annotated[float, "nats per token below which a policy has collapsed"] = 0.01,
+) -> pl.LazyFrame:
+    """Relative to the run's own start; improved means above three quarters of the first rewards."""
+    level, start = pl.col("level"), pl.col("start")
+    per_token = (pl.col(SIGNAL) == Signal.ENTROPY) & (2 * level < start)
+    alike = (2 * pl.col("reward_std_level") < pl.col("reward_std_start")).fill_null(False)
+    low = level < warning_share * start
+    gone = level < critical_share * start
+    improved = pl.col("reward_level") > pl.col("reward_start_high")
+    severity = (
+        pl.when((start >= LEAST_START) & gone | per_token & (level < critical_per_token))
+        .then(Severity.CRITICAL)
+        .when((start >= LEAST_START) & low | per_token & (level < warning_per_token) & alike)
+        .then(Severity.WARNING)
+        .otherwise(Severity.CLEAN)
+    )
+    long_ago = {"n": REWARDS, "skip": BACK, "at_least": 1}
+    return (
+        points.with_columns(
+            level=recent_median(VALUE, NOW),
+            start=start_median(VALUE, NOW),
+            reward_level=recent_median(Signal.REWARD, REWARDS, at_least=1),
+            reward_start=pl.coalesce(
+                start_median(Signal.REWARD, REWARDS), recent_median(Signal.REWARD, **long_ago)
+            ),
+            reward_start_high=pl.coalesce(
+                start_quantile(0.75, Signal.REWARD, REWARDS), recent_quantile(0.75, Signal.REWARD, **long_ago)
+            ),
+            reward_std_level=recent_median(Signal.REWARD_STD, NOW, at_least=1),
+            reward_std_start=start_median(Signal.REWARD_STD, NOW),
+        )
+        .with_columns(severity.alias(SEVERITY))
+        .with_columns(
+            pl.when(improved).then(pl.lit("spent")).otherwise(pl.lit("collapsed")).alias(VARIANT),
+            pl.when(~improved)
+            .then(SEVERITY)
+            .when(pl.col(SEVERITY) == Severity.CRITICAL)
+            .then(Severity.INFO)
+            .otherwise(Severity.CLEAN)
+            .alias(SEVERITY),
+        )
+        .filter((level > ZERO) & (pl.col(INDEX) >= NOW + REWARDS - 1) & improved.is_not_null())
+    )

@@ -1,0 +1,136 @@
+"""Completions of the same prompt all earn the same reward, so there is nothing left to learn from.
+
+## What it catches
+More than 80 % of the prompt groups without any spread in reward over the last 20, 50 or 100 points, and
+so clearly that chance does not explain it: a point that covers a single group is 0 or 1, and a row of
+ones is not rare. Critical if nine tenths of the last 20 points carry no signal at all. Where the share
+is not logged, points at which the reward's standard deviation is zero count instead.
+
+## Why it matters
+Group-relative advantages are differences within a group. Without spread they are zero, and so is the
+gradient: the run burns compute and learns nothing.
+
+## What to do
+See where the reward stands. At its best: the task is solved, so stop, or take harder prompts. Never
+moved: the task is too hard or the reward function broken, so run it by hand on a few completions and
+mix in easier prompts. In between: the answers have become alike, so raise the sampling temperature and
+the number of generations, and look at the entropy.
+
+## When it is wrong
+A solved task is a success that is reported as a warning because it still costs. What its best is can
+only be told from the run's own past: a task that is trivial from the first step looks stuck.
+
+## Source
+Catalogue A-frac-zero-std (healthy below 0.8, red at 1) and A-reward-std (zero at every point of 20). In
+TRL `frac_reward_zero_std` counts groups, while `reward_std` has become the spread of the whole batch, so
+the former is preferred. Wilson (1927) for the interval.
+"""
+
+from typing import Annotated
+
+import polars as pl
+
+from detectors.api import History, Maturity, Severity, Variant, detector
+from detectors.schema import INDEX, SERIES, SEVERITY, SIGNAL, VALUE, VARIANT
+from detectors.signals import Signal
+from detectors.stats import (
+    ROUNDING,
+    recent_mean,
+    recent_median,
+    recent_quantile,
+    start_quantile,
+    wilson_lower,
+)
+
+START = 20  # first points, whose scatter tells how many groups a point covers
+WINDOWS = (20, 50, 100)  # points looked at: few will do where each covers many groups
+SURE = 3.7  # standard errors by which chance is ruled out, at every point of a long run
+SAME_STD = 1e-6  # a standard deviation that counts as none
+MOST_GROUPS = 100  # in a point; beyond it their number makes no difference
+NEAR = 0.05  # of the run's reward range: how near to its end a reward must be
+
+
+@detector(
+    judges=(Signal.FRAC_REWARD_ZERO_STD, Signal.REWARD_STD),
+    uses=(Signal.REWARD, Signal.FRAC_REWARD_ZERO_STD),
+    history=History(recent=WINDOWS[-1], head=START),
+    maturity=Maturity.STABLE,
+    variants={
+        "solved": Variant(
+            "{share:.0%} of the groups had no spread in reward over the last {points} points, with the "
+            "reward at its best, {reward_level:.3g}: solved, but nothing more to learn from",
+            ("A-frac-zero-std", "A-reward-std"),
+        ),
+        "stuck": Variant(
+            "{share:.0%} of the groups had no spread in reward over the last {points} points, with the "
+            "reward at its lowest, {reward_level:.3g}: too hard, or the reward is broken",
+            ("A-frac-zero-std", "A-reward-std", "A-reward-never"),
+        ),
+        "alike": Variant(
+            "{share:.0%} of the groups had no spread in reward over the last {points} points",
+            ("A-frac-zero-std", "A-reward-std", "A-entropy-collapse"),
+        ),
+    },
+)
+def reward_zero_std(
+    points: pl.LazyFrame,
+    *,
+    warning_share: Annotated[float, "share of groups without spread above which little is learnt"] = 0.8,
+    healthy_share: Annotated[float, "share that chance must not be able to explain"] = 0.7,
+    silent_point: Annotated[float, "share of groups from which on a point carries no signal"] = 0.99,
+) -> pl.LazyFrame:
+    """Trials are points times the groups in each, estimated from the variance of a binomial share."""
+    groups_logged = pl.col(SIGNAL) == Signal.FRAC_REWARD_ZERO_STD
+    first = pl.col("share").filter(pl.col(INDEX) < START)
+    groups = (first.mean() * (1 - first.mean()) / first.var()).over(SERIES).fill_nan(1).clip(1, MOST_GROUPS)
+
+    def mean(column: str, points: int) -> pl.Expr:
+        return recent_mean(column, points, at_least=START)
+
+    def little_learnt(points: int) -> pl.Expr:
+        share, trials = mean("share", points), groups * pl.min_horizontal(points, pl.col(INDEX) + 1)
+        return (share > warning_share + ROUNDING) & (wilson_lower(share, trials, SURE) > healthy_share)
+
+    reward, lowest, highest = pl.col("reward_level"), pl.col("lowest"), pl.col("highest")
+    near = NEAR * (highest - lowest)
+    stuck = (reward <= lowest + near).fill_null(False)
+    solved = (reward >= highest - near).fill_null(False) & ~stuck
+    return (
+        points.with_columns(
+            share=pl.when(groups_logged)
+            .then(pl.col(VALUE).clip(0, 1))
+            .otherwise((pl.col(VALUE) <= SAME_STD).cast(pl.Float64)),
+        )
+        .with_columns(silent=(pl.col("share") >= silent_point).cast(pl.Float64))
+        .with_columns(
+            share=pl.coalesce(pl.when(little_learnt(n)).then(mean("share", n)) for n in WINDOWS),
+            points=pl.coalesce(pl.when(little_learnt(n)).then(n) for n in WINDOWS),
+            silent=mean("silent", START),
+            reward_level=recent_median(Signal.REWARD, START, at_least=1),
+            lowest=pl.min_horizontal(_reward_seen(0.0)),
+            highest=pl.max_horizontal(_reward_seen(1.0)),
+        )
+        .with_columns(
+            pl.when(pl.col("share").is_null())
+            .then(Severity.CLEAN)
+            .when(solved | (pl.col("silent") < 0.9 - ROUNDING))
+            .then(Severity.WARNING)
+            .otherwise(Severity.CRITICAL)
+            .alias(SEVERITY),
+            pl.when(stuck)
+            .then(pl.lit("stuck"))
+            .when(solved)
+            .then(pl.lit("solved"))
+            .otherwise(pl.lit("alike"))
+            .alias(VARIANT),
+        )
+        .filter(pl.col(INDEX) >= START - 1, groups_logged | pl.col(Signal.FRAC_REWARD_ZERO_STD).is_null())
+    )
+
+
+def _reward_seen(quantile: float) -> list[pl.Expr]:
+    """An end of the reward's range, among the first points and among the last ones."""
+    return [
+        start_quantile(quantile, Signal.REWARD, START),
+        recent_quantile(quantile, Signal.REWARD, WINDOWS[-1], at_least=1),
+    ]
