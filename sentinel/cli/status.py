@@ -9,6 +9,9 @@ from sentinel.cli.options import ConfigFile, StateDir, configuration
 from sentinel.clock import SystemClock
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from sentinel.alerts.incident import Incident
     from sentinel.alerts.store import Store
 
 _RUNS_SHOWN = 20
@@ -79,7 +82,10 @@ def _sections(store: Store, now: float) -> Iterable[_Section]:
     yield "Health", ("part", "how it is"), [(key, _words(value)) for key, value in store.health().items()]
 
 
-def _state(incident: Any) -> str:
+def def _state(incident: Incident) -> str:
+    explained = f", explained by {incident.inhibited_by}" if incident.inhibited_by else ""
+    return f"{incident.state}{explained}"
+ -> str:
     return (
         f"{incident.state}, explained by {incident.inhibited_by}" if incident.inhibited_by else incident.state
     )
@@ -89,7 +95,7 @@ def _words(value: Any) -> str:
     return ", ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, dict) else str(value)
 
 
-def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Any:
+def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> RenderableType:
     """The rows under a title; run names and the like are shown as plain text."""
     from rich.table import Table
     from rich.text import Text

@@ -1,5 +1,6 @@
 """`sentinel watch`: follow runs and tell a person."""
 
+import logging
 import signal
 import threading
 from pathlib import Path
@@ -9,6 +10,8 @@ import typer
 
 from sentinel.cli.options import ConfigFile, StateDir, configuration
 from sentinel.errors import SentinelError
+
+_log = logging.getLogger(__name__)
 
 _DELIVER_SECONDS = 60.0
 """How long `--once` waits for receivers; what they have not taken by then goes out next time."""
@@ -61,4 +64,5 @@ def watch(
 
         signal.signal(signal.SIGINT, end)
         signal.signal(signal.SIGTERM, end)
+        _log.info("watching %s; state in %s", ", ".join(map(str, settings.paths)), settings.state_dir)
         watcher.run(stop, ServiceManager())
