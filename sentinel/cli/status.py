@@ -82,13 +82,9 @@ def _sections(store: Store, now: float) -> Iterable[_Section]:
     yield "Health", ("part", "how it is"), [(key, _words(value)) for key, value in store.health().items()]
 
 
-def def _state(incident: Incident) -> str:
+def _state(incident: Incident) -> str:
     explained = f", explained by {incident.inhibited_by}" if incident.inhibited_by else ""
     return f"{incident.state}{explained}"
- -> str:
-    return (
-        f"{incident.state}, explained by {incident.inhibited_by}" if incident.inhibited_by else incident.state
-    )
 
 
 def _words(value: Any) -> str:
