@@ -20,8 +20,8 @@ lint: .venv/dev  ## style and types
 bench: .venv/dev  ## speed and memory beside other readers
 	.venv/bin/python -m tests.benchmarks
 
-docs: .venv/runtime  ## rewrite the generated parts of the README
-	.venv/bin/python -m sentinel.report.tables README.md
+docs: .venv/dev  ## rewrite the generated parts of the README
+	.venv/bin/python -m tests.readme
 
 lock:  ## pin the newest versions that fit pyproject.toml (needs uv)
 	$(LOCK) --upgrade --group build --output-file requirements.txt
