@@ -69,7 +69,8 @@ class Config(Table):
     paths: list[LocalPath] = Field(default=[], description="run directories, trees of them, or log files")
     state_dir: LocalPath = Field(
         default_factory=default_state_dir,
-        description="where incidents, cursors and undelivered notifications live",
+        description="where incidents, cursors and undelivered notifications live; by default "
+        "$STATE_DIRECTORY, else sentinel under $XDG_STATE_HOME, else ~/.local/state/sentinel",
     )
     poll_seconds: float = Field(default=2.0, gt=0, description="pause between looks at the logs")
     polling: bool = Field(

@@ -3,6 +3,7 @@
 A part stands between `<!-- begin NAME -->` and `<!-- end NAME -->`.
 """
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,11 @@ def table(head: list[str], rows: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *escaped])
 
 
+def literal(value: Any) -> str:
+    """As it would stand in the file; nothing for what is not there."""
+    return "" if value in (None, "", [], {}) else f"`{json.dumps(value)}`"
+
+
 def detectors() -> str:
     rows = []
     for name, detector in all_detectors().items():
@@ -35,8 +41,7 @@ def detectors() -> str:
 def config() -> str:
     rows = []
     for key, schema in json_schema()["properties"].items():
-        default = schema.get("default")
-        rows.append([f"`{key}`", "" if default in (None, [], {}) else f"`{default}`", schema["description"]])
+        rows.append([f"`{key}`", literal(schema.get("default")), schema["description"]])
     return table(["Key", "Default", "Meaning"], rows)
 
 
@@ -48,9 +53,8 @@ def sinks() -> str:
                 keys.setdefault(key, (field, []))[1].append(kind)
     rows = []
     for key, (field, kinds) in sorted(keys.items(), key=lambda item: -len(item[1][1])):
-        default = f"`{field.default}`" if field.default not in (None, "") else ""
         told = "all" if len(kinds) == len(sink_types()) else ", ".join(kinds)
-        rows.append([f"`{key}`", told, default, field.description or ""])
+        rows.append([f"`{key}`", told, literal(field.default), field.description or ""])
     return table(["Key", "Sinks", "Default", "Meaning"], rows)
 
 
