@@ -67,6 +67,8 @@ def _read(pipeline: Pipeline, runs: Iterable[ReplayedRun]) -> None:
         left = [run for run, step in zip(left, steps, strict=True) if step.more]
     for run in runs:
         run.incidents |= {incident.id: incident for incident in run.tracker.book.open()}
+        # Streams of one run were read one after the other; by the log's clock they fired like this.
+        run.incidents = dict(sorted(run.incidents.items(), key=lambda item: item[1].fired_time or 0.0))
 
 
 def _failed(detector: str, run: str, error: Exception) -> None:

@@ -6,10 +6,11 @@ committed only now and then; what was read since is then simply read once more.
 """
 
 import logging
+import math
 import threading
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sentinel import catalogue
@@ -63,37 +64,40 @@ class Watched:
 class Watcher:
     """Watches ``config.paths``. ``store`` belongs to the thread that calls `once` or `run`."""
 
-    def __init__(self, config: Config, store: Store, delivery: Delivery, clock: Clock) -> None:
+    def __init__(
+        self, config: Config, store: Store, delivery: Delivery, clock: Clock, service: ServiceManager
+    ) -> None:
         self._config = config
         self._store = store
         self._delivery = delivery
         self._clock = clock
+        self._service = service
         self._health: dict[str, str] = {}
         self._pipeline = Pipeline(config, self._detector_failed)
         self._policies = [sink.policy() for sink in config.sinks]
         self._watched: dict[str, Watched] = {}
         self._by_path: dict[Path, list[Watched]] = {}
-        self._seen: set[Path] = set()  # changed paths that a discovery has looked at since the last sweep
+        self._seen: set[Path] = set()  # changed paths that a discovery has looked at
         self._said: set[str] = set()
         self._swept_at = self._reviewed_at = float("-inf")
         self._changes: Changes | None = None
 
     def once(self, stop: threading.Event) -> None:
-        """Read all there is and commit it."""
+        """Read all there is and commit it; of old logs, too, the sinks hear."""
+        self._policies = [replace(policy, stale_seconds=math.inf) for policy in self._policies]
         self._round(None, stop)
         self._commit_all()
 
-    def run(self, stop: threading.Event, service: ServiceManager) -> None:
+    def run(self, stop: threading.Event) -> None:
         """Watch until ``stop`` is set; whoever sets it also calls `wake`."""
         with Changes(self._config.paths, poll=self._config.polling) as self._changes:
             self._complain(self._changes.complaints)
             changed: Collection[Path] | None = None
-            service.ready()
+            self._service.ready()
             while not stop.is_set():
                 self._round(changed, stop)
-                service.alive(f"{len(self._watched)} runs")
                 changed = self._changes.wait(self._config.poll_seconds)
-        service.stopping()
+        self._service.stopping()
         self._commit_all()
 
     def wake(self) -> None:
@@ -103,17 +107,17 @@ class Watcher:
 
     def _round(self, changed: Collection[Path] | None, stop: threading.Event) -> None:
         """Read on in the runs that changed (None: in all), until nothing is left to read."""
+        self._service.alive(f"{len(self._watched)} runs")
         now = self._clock.now()
         if changed is None or now - self._swept_at >= _SWEEP_SECONDS:
             changed, self._swept_at = None, now
-            self._seen.clear()
         if changed is None or not self._seen.issuperset(changed):
             self._discover(now)
             self._seen.update(changed or ())
         reading = list(self._watched.values()) if changed is None else self._touched(changed)
         while reading and not stop.is_set():
             groups = (reading[i : i + _RUNS_AT_ONCE] for i in range(0, len(reading), _RUNS_AT_ONCE))
-            reading = [watched for group in groups for watched in self._read(group) if not stop.is_set()]
+            reading = [watched for group in groups if not stop.is_set() for watched in self._read(group)]
         self._review(self._clock.now())
         self._delivery.wake()
 
@@ -150,6 +154,7 @@ class Watcher:
                 watched.heard(step.points, now)
             if step.changes:
                 news[watched.tracker.run.id] = step.changes
+        self._service.alive(f"{len(self._watched)} runs")
         self._commit([w for w in group if w.tracker.run.id in news or w.overdue(now)], news, now)
         return [watched for watched, step in zip(group, steps, strict=True) if step.more]
 
@@ -158,6 +163,8 @@ class Watcher:
         if now - self._reviewed_at < _REVIEW_SECONDS:
             return
         self._reviewed_at = now
+        self._store.set_health({"watch": {"looked_at": now, "runs": len(self._watched)}, **self._health})
+        self._store.prune(now)
         for watched in self._watched.values():
             book = watched.tracker.book
             if book.open():
@@ -215,6 +222,6 @@ class Watcher:
 
     def _detector_failed(self, detector: str, run: str, error: Exception) -> None:
         what = clean_text(f"{type(error).__name__}: {error}", 300)
-        if self._health.get(detector) != what:
+        if self._health.get(f"detector {detector}") != what:
             _log.error("detector %s failed on %s: %s", detector, clean_text(run), what)
-        self._health[detector] = what
+        self._health[f"detector {detector}"] = what

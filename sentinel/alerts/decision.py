@@ -8,6 +8,7 @@ from detectors.api import Maturity, Severity
 from sentinel.alerts.incident import Change, Event
 
 REPEAT_SECONDS = 4 * 3600.0
+STALE_SECONDS = 24 * 3600.0
 
 
 class Reason(StrEnum):
@@ -23,6 +24,7 @@ class Reason(StrEnum):
     PREVIEW_NOT_WANTED = "detector is a preview"
     SILENCED = "silenced"
     ALREADY_SENT = "already sent"
+    OLD_LOG = "found in a log of long ago"
     NOT_SENT_BEFORE = "its beginning was not sent either"
     UNDELIVERED = "the last notification is still waiting"
     REPEAT_NOT_DUE = "repeat interval not over"
@@ -51,6 +53,7 @@ class SinkPolicy:
     min_severity: Severity = Severity.WARNING
     include_preview: bool = False
     repeat_seconds: float = REPEAT_SECONDS
+    stale_seconds: float = STALE_SECONDS  # nobody wants to be woken for a run that ended before
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,8 @@ def _reason(
     if silenced:
         return Reason.SILENCED
     if not sent:
-        return Reason.FIRST_NOTIFICATION
+        stale = incident.last_time is not None and now - incident.last_time > policy.stale_seconds
+        return Reason.OLD_LOG if stale else Reason.FIRST_NOTIFICATION
     match change.event:
         case Event.ESCALATED if incident.severity > max(s.severity for s in sent.values()):
             return Reason.ESCALATED

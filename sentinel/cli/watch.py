@@ -52,7 +52,7 @@ def watch(
         Store(settings.state_dir) as store,
         Delivery(settings.state_dir, sinks, clock) as delivery,
     ):
-        watcher = Watcher(settings, store, delivery, clock)
+        watcher = Watcher(settings, store, delivery, clock, ServiceManager())
         if once:
             watcher.once(stop)
             delivery.drain(clock.now() + _DELIVER_SECONDS)
@@ -65,4 +65,4 @@ def watch(
         signal.signal(signal.SIGINT, end)
         signal.signal(signal.SIGTERM, end)
         _log.info("watching %s; state in %s", ", ".join(map(str, settings.paths)), settings.state_dir)
-        watcher.run(stop, ServiceManager())
+        watcher.run(stop)

@@ -1,0 +1,87 @@
+"""What a watch costs: CPU share of one core and resident memory, by number of runs and their length.
+
+`python -m tests.benchmarks.live` watches real TensorBoard files of 20 tags, each of which gets a new
+step every ten seconds, as a training loop that logs would write it.
+"""
+
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import psutil
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.summary.writer.record_writer import RecordWriter
+
+SETTINGS = ((100, 1_000), (1_000, 1_000), (100, 100_000))  # runs, points a run
+LOG_SECONDS = 10.0
+MEASURED_SECONDS = 30.0
+TAGS = (
+    *("train/loss", "train/grad_norm", "train/learning_rate", "train/epoch", "train/reward"),
+    *("train/reward_std", "train/frac_reward_zero_std", "train/kl", "train/entropy", "train/num_tokens"),
+    *("train/completions/mean_length", "train/completions/clipped_ratio", "train/step_time"),
+    *(f"train/rewards/f{i}/mean" for i in range(7)),
+)
+
+
+def event(step: int) -> bytes:
+    values = [Summary.Value(tag=tag, simple_value=0.5 + 0.01 * (step * 7 % 13)) for tag in TAGS]
+    return Event(wall_time=1.7e9 + step, step=step, summary=Summary(value=values)).SerializeToString()
+
+
+def measure(runs: int, points: int) -> tuple[float, float, float]:
+    """Seconds to read the history, then CPU share and resident MB while the logs go on."""
+    with tempfile.TemporaryDirectory() as place:
+        root = Path(place)
+        steps = points // len(TAGS)
+        first = root / "first"
+        with first.open("wb") as file:
+            writer = RecordWriter(file)
+            for step in range(steps):
+                writer.write(event(step))
+        files = [root / "runs" / f"run{i:04}" / f"events.out.tfevents.1700000000.host.{i}.0" for i in range(runs)]
+        for path in files:
+            path.parent.mkdir(parents=True)
+            path.write_bytes(first.read_bytes())
+        command = ["watch", str(root / "runs"), "--state-dir", str(root / "state")]
+        begun = time.perf_counter()
+        watch = psutil.Popen([sys.executable, "-m", "sentinel", *command], stdout=subprocess.DEVNULL)
+        try:
+            while not caught_up(watch):
+                time.sleep(0.5)
+            reading = time.perf_counter() - begun
+            share = appending(watch, files, steps)
+            return reading, share, watch.memory_info().rss / 1e6
+        finally:
+            watch.kill()
+            watch.wait()
+
+
+def caught_up(watch: psutil.Process) -> bool:
+    return watch.cpu_percent(1.0) < 20
+
+
+def appending(watch: psutil.Process, files: list[Path], step: int) -> float:
+    """Let every log grow by a step each LOG_SECONDS; the CPU share of the watch meanwhile."""
+    before, begun = sum(watch.cpu_times()[:2]), time.perf_counter()
+    turn = 0
+    while (passed := time.perf_counter() - begun) < MEASURED_SECONDS:
+        while turn < passed / LOG_SECONDS * len(files):
+            with files[turn % len(files)].open("ab") as file:
+                RecordWriter(file).write(event(step + turn // len(files)))
+            turn += 1
+        time.sleep(0.05)
+    return (sum(watch.cpu_times()[:2]) - before) / passed
+
+
+def main() -> None:
+    print(f"{'runs':>6} {'points a run':>13} {'read in s':>10} {'CPU of a core':>14} {'resident MB':>12}")
+    for runs, points in SETTINGS:
+        reading, share, memory = measure(runs, points)
+        print(f"{runs:6} {points:13} {reading:10.1f} {share:14.1%} {memory:12.0f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
