@@ -84,12 +84,13 @@ def reward_zero_std(
     first = pl.col("share").filter(pl.col(INDEX) < START)
     groups = (first.mean() * (1 - first.mean()) / first.var()).over(SERIES).fill_nan(1).clip(1, MOST_GROUPS)
 
-    def mean(column: str, points: int) -> pl.Expr:
-        return recent_mean(column, points, at_least=START)
+    def mean(column: str, rows: int) -> pl.Expr:
+        return recent_mean(column, rows, at_least=START)
 
-    def little_learnt(points: int) -> pl.Expr:
-        share, trials = mean("share", points), groups * pl.min_horizontal(points, pl.col(INDEX) + 1)
-        return (share > warning_share + ROUNDING) & (wilson_lower(share, trials, SURE) > healthy_share)
+    def little_learnt(rows: int) -> pl.Expr:
+        share, trials = mean("share", rows), groups * pl.min_horizontal(rows, pl.col(INDEX) + 1)
+        sure = wilson_lower(share, trials, SURE) > healthy_share + ROUNDING
+        return sure & (share > warning_share + ROUNDING)
 
     reward, lowest, highest = pl.col("reward_level"), pl.col("lowest"), pl.col("highest")
     near = NEAR * (highest - lowest)
