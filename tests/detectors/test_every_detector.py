@@ -13,6 +13,7 @@ from polars.testing import assert_frame_equal
 from detectors.api import Detector, Severity
 from detectors.discovery import all_detectors
 from detectors.schema import COARSE, FINDINGS, INDEX, SEVERITY, SIGNAL, VARIANT, WINDOW
+from sentinel import catalogue
 from sentinel.frames.windows import frame
 from tests.detectors import golden
 from tests.detectors.golden import Scenario, Stream, judge, message, path_of, windows
@@ -64,9 +65,10 @@ def test_page_has_the_headings(detector):
 
 
 @each_detector
-def test_cites_the_catalogue(detector):
+def test_cites_catalogue_entries_that_exist(detector):
     assert detector.variants
     assert all(v.catalogue for v in detector.variants.values())
+    assert set(detector.catalogue) <= catalogue.load().keys()
 
 
 @each_detector
