@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from detectors.schema import INDEX, SERIES
+from detectors.schema import INDEX, NEW, SERIES
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -58,12 +58,23 @@ def wilson_lower(share: pl.Expr, trials: pl.Expr, z: float) -> pl.Expr:
     return (share + squared / 2 - z * spread) / (1 + squared)
 
 
-def last_values(column: Floats, rows: Ints, n: int) -> Floats:
-    """The ``n`` values of ``column`` up to each of ``rows``, newest first: rows x n.
+def due_rows(frame: pl.DataFrame, every: int, at_least: int) -> pl.DataFrame:
+    """The new rows of a WINDOW frame that are judged and have ``at_least`` rows up to them.
 
-    For statistics that no expression can say; they come out the same however the rows arrived.
+    Adds ``row``, their place in the frame, and ``begin``, that of their series' first row. For statistics
+    that no expression can say: they are computed from arrays with a row for each of these.
     """
-    return column[np.maximum(rows[:, None] - np.arange(n), 0)]
+    placed = frame.with_columns(row=pl.int_range(pl.len(), dtype=pl.Int64))
+    index = pl.col(INDEX) + 1
+    return placed.with_columns(begin=pl.col("row").first().over(SERIES)).filter(
+        pl.col(NEW), index % every == 0, index >= at_least
+    )
+
+
+def last_values(column: Floats, rows: Ints, n: int) -> Floats:
+    """The ``n`` values of ``column`` up to each of ``rows``, newest first: rows x n."""
+    found: Floats = column[np.maximum(rows[:, None] - np.arange(n), 0)]
+    return found
 
 
 class Level(NamedTuple):
@@ -90,3 +101,11 @@ def level(values: Floats, sizes: Ints) -> Level:
         spread = np.sqrt(squares / (sizes - 1))
         error = spread * np.sqrt((1 + correlation) / (1 - correlation) / sizes)
     return Level(mean, error, spread)
+
+
+def spearman(one: Floats, other: Floats) -> Floats:
+    """Rank correlation of each row of one array with that row of the other."""
+    ranks = [values.argsort(axis=1).argsort(axis=1) for values in (one, other)]
+    a, b = (r - r.mean(axis=1, keepdims=True) for r in ranks)
+    found: Floats = (a * b).sum(axis=1) / np.sqrt((a * a).sum(axis=1) * (b * b).sum(axis=1))
+    return found
