@@ -17,6 +17,7 @@ from sentinel.frames.views import View
 from sentinel.sources.base import Batch, Cursor, Run
 
 _UNMAPPED_SHOWN = 200
+_PARTS = frozenset({"train", "train_inner", "training", "val", "valid", "validation", "eval", "test"})
 
 
 @dataclass(frozen=True)
@@ -70,11 +71,17 @@ class Tracker:
             self.last_step = high if self.last_step is None else max(self.last_step, high)
             if np.isfinite(chunk.time).any():
                 self.last_time = max(self.last_time or 0.0, float(np.nanmax(chunk.time)))
-            if chunk.stream not in self.streams:
-                self.streams[chunk.stream] = Stream(chunk.stream, self.run.format, self.naming, self.views)
-            rows = self.streams[chunk.stream].extend(chunk)
+            rows = self._stream(chunk.stream).extend(chunk)
             arrived += [Arrived(self.run.id, chunk.stream, one) for one in rows]
         return arrived
+
+    def _stream(self, name: str) -> Stream:
+        """The stream of that name, begun if it is new."""
+        if name not in self.streams:
+            folder = self.run.path.name
+            part = folder if self.run.format == "tensorboard" and folder in _PARTS else ""
+            self.streams[name] = Stream(name, self.run.format, part, self.naming, self.views)
+        return self.streams[name]
 
     @property
     def attempts(self) -> int:
@@ -129,10 +136,8 @@ class Tracker:
         if kept["layout"] != self.layout:
             return False
         self.cursor = kept["cursor"]
-        self.streams = {
-            name: Stream.load(name, self.run.format, self.naming, self.views, stream)
-            for name, stream in kept["streams"].items()
-        }
+        for name, stream in kept["streams"].items():
+            self._stream(name).restore(stream)
         self.book.restore(kept["book"])
         self.points, self.first_step, self.last_step, self.last_time, self.config = kept["facts"]
         return True

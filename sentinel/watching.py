@@ -107,13 +107,13 @@ class Watcher:
 
     def _round(self, changed: Collection[Path] | None, stop: threading.Event) -> None:
         """Read on in the runs that changed (None: in all), until nothing is left to read."""
-        self._service.alive(f"{len(self._watched)} runs")
         now = self._clock.now()
         if changed is None or now - self._swept_at >= _SWEEP_SECONDS:
             changed, self._swept_at = None, now
         if changed is None or not self._seen.issuperset(changed):
             self._discover(now)
             self._seen.update(changed or ())
+        self._service.alive(f"{len(self._watched)} runs")
         reading = list(self._watched.values()) if changed is None else self._touched(changed)
         while reading and not stop.is_set():
             groups = (reading[i : i + _RUNS_AT_ONCE] for i in range(0, len(reading), _RUNS_AT_ONCE))

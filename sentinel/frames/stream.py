@@ -4,9 +4,9 @@ The framework is recognised once, from the stream's first points; until there ar
 wait. That, too, is decided by the positions of points, so it does not depend on polls.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -36,10 +36,16 @@ class SeriesRows:
 
 @dataclass
 class Stream:
-    """State of one stream. ``format`` is the source's, which some names depend on."""
+    """State of one stream.
+
+    ``format`` is the source's, which some names depend on. ``part`` is the part of the training that
+    all of it belongs to, where the directory says so: Keras logs the same tags in `train/` and in
+    `validation/`.
+    """
 
     name: str
     format: str
+    part: str
     naming: Naming
     views: Sequence[View]
     position: int = 0  # of the next point
@@ -57,11 +63,11 @@ class Stream:
             end = _prologue_end(chunk)
             if end is None:
                 return
-            self.profile = recognise({chunk.tags[i] for i in np.unique(chunk.tag[:end])}, self.format)
+            self.profile = self._recognised(chunk.tags[i] for i in np.unique(chunk.tag[:end]))
             self.named, self.prologue = True, None
         for tag in chunk.tags:
             if tag not in self.meanings:
-                self.meanings[tag] = self.naming.meaning(self.profile, tag)
+                self.meanings[tag] = self._meaning(self.profile, tag)
         for number, part in self.attempts.split(chunk):
             if number != self.attempt.number:
                 self.attempt = Attempt(number)
@@ -73,8 +79,17 @@ class Stream:
         """Framework and meaning of every tag; preliminary while the stream is too short to be named."""
         if self.named or self.prologue is None:
             return self.profile, self.meanings
-        profile = recognise(set(self.prologue.tags), self.format)
-        return profile, {t: self.naming.meaning(profile, t) for t in self.prologue.tags}
+        profile = self._recognised(self.prologue.tags)
+        return profile, {t: self._meaning(profile, t) for t in self.prologue.tags}
+
+    def _recognised(self, tags: Iterable[str]) -> Profile | None:
+        return recognise({self._full(tag) for tag in tags}, self.format)
+
+    def _meaning(self, profile: Profile | None, tag: str) -> Meaning | None:
+        return self.naming.meaning(profile, self._full(tag))
+
+    def _full(self, tag: str) -> str:
+        return f"{self.part}/{tag}" if self.part else tag
 
     def _points(self, chunk: Chunk, part: slice) -> list[Points]:
         """The finite points of tags that mean something, by tag, in the signal's unit and sign."""
@@ -108,17 +123,13 @@ class Stream:
             list(self.meanings),
         ]
 
-    @classmethod
-    def load(cls, name: str, format: str, naming: Naming, views: Sequence[View], state: list[Any]) -> Self:  # noqa: A002
-        """Undo `dump`."""
-        position, waiting, named, profile, attempts, attempt, tags = state
-        prologue = Chunk(name, *waiting) if waiting else None
-        known = profiles()[profile] if profile else None
-        meanings = {t: naming.meaning(known, t) for t in tags}
-        return cls(
-            name, format, naming, views, position, prologue, named, known,
-            Attempts.load(attempts), Attempt.load(attempt), meanings,
-        )  # fmt: skip
+    def restore(self, state: list[Any]) -> None:
+        """Go on where `dump` was called."""
+        self.position, waiting, self.named, profile, attempts, attempt, tags = state
+        self.prologue = Chunk(self.name, *waiting) if waiting else None
+        self.profile = profiles()[profile] if profile else None
+        self.attempts, self.attempt = Attempts.load(attempts), Attempt.load(attempt)
+        self.meanings = {t: self._meaning(self.profile, t) for t in tags}
 
 
 def _joined(earlier: Chunk | None, later: Chunk) -> Chunk:

@@ -74,13 +74,14 @@ def verdicts(chunks: Iterable[Chunk], reload: bool = False) -> list[Any]:
         raise error
 
     naming = Naming(TAGS)
-    stream = Stream("s", "jsonl", naming, views(DETECTORS))
+    stream = Stream("s", "jsonl", "", naming, views(DETECTORS))
     found: list[Any] = []
     for chunk in chunks:
         arrived = [Arrived("run", "s", rows) for rows in stream.extend(chunk)]
         found += Detection({}, fail).verdicts(arrived, set())
         if reload:
-            stream = Stream.load("s", "jsonl", naming, views(DETECTORS), stream.dump())
+            state, stream = stream.dump(), Stream("s", "jsonl", "", naming, views(DETECTORS))
+            stream.restore(state)
     return sorted(found, key=lambda v: (v.position, v.key.detector, v.key.tag))
 
 
