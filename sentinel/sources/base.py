@@ -15,6 +15,7 @@ Rules every source keeps (the conformance suite holds them):
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -56,14 +57,43 @@ class Complaint:
 
 
 @dataclass(frozen=True)
+class Line:
+    """A line that the training printed. ``time`` is NaN where the log has none."""
+
+    time: float
+    text: str
+
+
+class Outcome(StrEnum):
+    """How a run ended, where its log says so."""
+
+    FINISHED = "finished"
+    CRASHED = "crashed"
+
+
+@dataclass(frozen=True)
+class Ending:
+    """That a run ended, and how one knows: "exit code 1 in the exit record"."""
+
+    outcome: Outcome
+    evidence: str
+
+
+@dataclass(frozen=True)
 class Batch:
-    """What one poll yielded. ``more`` says that the limit ended it, not the log's end."""
+    """What one poll yielded. ``more`` says that the limit ended it, not the log's end.
+
+    ``ending`` is the last word of what was read in this poll on the run's end; points that follow in a
+    later poll mean that it goes on after all.
+    """
 
     cursor: Cursor
     chunks: Sequence[Chunk] = ()
     complaints: Sequence[Complaint] = ()
     more: bool = False
-    config: Mapping[str, Any] = field(default_factory=dict)  # run settings found in this poll
+    config: Mapping[str, Any] = field(default_factory=dict)  # run settings found in this poll, flat
+    ending: Ending | None = None
+    lines: Sequence[Line] = ()
 
 
 class Source(Protocol):
