@@ -19,12 +19,13 @@ from sentinel.sources.tfrecord import HEADER_BYTES, Frames, Problem, split
 
 FORMAT = "tensorboard"
 
-LONGEST_RECORD = 32 << 20
+LONGEST_RECORD = 8 << 20
 """Bytes; a longer record, which only images and the like make, is skipped. It bounds the memory of a poll."""
 
-_MOST_READ = 8 << 20
 _LEAST_READ = 1 << 16
 _BYTES_A_RECORD = 64  # how far to read for a number of records; a wrong guess only costs time
+
+_TOO_LONG = " and was skipped, as will be others as long, without a word; scalars come in shorter ones"
 
 _NAME = re.compile(r"(?!\.)(?:.*\.)?tfevents\.(?P<time>\d+)(?P<rest>.*)", re.DOTALL | re.ASCII)
 _WRITER = re.compile(r"\.(?P<process>.+\.\d+)\.(?P<count>\d+)(?P<suffix>\D.*)?", re.DOTALL | re.ASCII)
@@ -89,7 +90,7 @@ class _Poll:
     def _read_file(self, stream: str, name: str) -> bool:
         """Whether there is more to read."""
         path, mark = self._directory / name, self._marks.get(name, {})
-        size = min(max(self._left * _BYTES_A_RECORD, _LEAST_READ), _MOST_READ)
+        size = min(max(self._left * _BYTES_A_RECORD, _LEAST_READ), LONGEST_RECORD)
         cut = _cut(path, mark, size, self._left)
         if cut is None:
             return False
@@ -98,10 +99,11 @@ class _Poll:
         problems = [*frames.problems, *points.problems]
         consumed, wanted = frames.consumed, frames.wanted
         rest = read.size - read.offset - consumed
+        overlong = mark.get("overlong", False) and not read.restarted
         if LONGEST_RECORD < wanted <= rest:
-            problems.append(
-                Problem(consumed, f"record is {wanted >> 20} MiB long, too long to be read; skipped")
-            )
+            if not overlong:
+                problems.append(Problem(consumed, f"record is {wanted >> 20} MiB long{_TOO_LONG}"))
+            overlong = True
             consumed, rest, wanted = consumed + wanted, rest - wanted, 0
         more = rest >= max(wanted, HEADER_BYTES)
         restarted = read.restarted or mark.get("restarted", False)
@@ -109,7 +111,7 @@ class _Poll:
             columns = (points.tags, points.tag, points.step, points.time, points.value)
             self._chunks.append(Chunk(stream, *columns, restarted))
             restarted = False
-        flags = {"lost": frames.lost, "restarted": restarted}
+        flags = {"lost": frames.lost, "restarted": restarted, "overlong": overlong}
         self._marks[name] = read.mark(consumed, waiting=not more) | {k: v for k, v in flags.items() if v}
         self._left -= len(frames.starts)
         for problem in sorted(problems, key=lambda problem: problem.offset):
@@ -138,10 +140,9 @@ def _cut(path: Path, mark: Mark, size: int, most: int) -> tuple[Read, Frames] | 
     read = read_new(path, mark, size)
     if read is None:
         return None
-    frames = split(read.data, most, bool(mark.get("lost")) and not read.restarted)
-    if frames.consumed == 0 and len(read.data) < frames.wanted <= min(
-        read.size - read.offset, LONGEST_RECORD
-    ):
+    frames = split(read.data, most, bool(mark.get("lost")) and not read.restarted, not read.more)
+    longest = min(read.size - read.offset, LONGEST_RECORD)
+    if frames.consumed == 0 and len(read.data) < frames.wanted <= longest:
         return _cut(path, mark, frames.wanted, most)
     return read, frames
 

@@ -62,17 +62,21 @@ class Frames:
     single: Sequence[tuple[int, bytes]]  # number and payload of all other records
     problems: Sequence[Problem]
     consumed: int  # bytes that need not be looked at again
-    wanted: int  # size of the torn record that begins there, as far as its header is there; else 0
+    wanted: int  # bytes that must follow for the record that begins there to be whole; 0 if not known
     lost: bool  # a header was broken and no sound one follows yet
 
 
-def split(data: bytes, most: int, lost: bool = False) -> Frames:
+def split(data: bytes, most: int, lost: bool = False, at_end: bool = False) -> Frames:
     """The first ``most`` records of ``data``; ``lost`` as it was in the Frames before.
 
     A torn record is left for the next call. A payload with a wrong checksum is skipped. A header with
     a wrong checksum, or one that claims more than LARGEST_PAYLOAD, does not say where the next record
     begins: the bytes are searched for a header whose checksum holds.
+
+    ``at_end`` says that the file ends with ``data``. Zeros there may stand for bytes that are still on
+    their way (network file systems show them so): what fails a checksum because of them is torn.
     """
+    written = len(data.rstrip(b"\0")) if at_end else len(data)
     parts: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
     problems: list[Problem] = []
     position = count = wanted = 0
@@ -84,12 +88,17 @@ def split(data: bytes, most: int, lost: bool = False) -> Frames:
         starts, position, wanted, wrong = _walk(data, position, most - count)
         parts.append(starts)
         count += len(starts)
+        if wrong and position + HEADER_BYTES > written:
+            wrong, wanted = "", len(data) - position + 1
         if not wrong:
             break
         problems.append(Problem(position, f"{wrong}; reading goes on at the next sound record header"))
         position, lost = position + 1, True
     starts = np.concatenate(parts)
     alike, single, broken = _checked(data, starts)
+    if broken and broken[-1] == count - 1 and position > written:
+        position = int(starts[broken.pop()])
+        wanted = len(data) - position + 1
     problems += summed(starts[broken], "record does not match its checksum and was skipped")
     return Frames(starts, alike, single, problems, position, wanted, lost)
 
@@ -217,7 +226,7 @@ def _every(data: bytes, dtype: str) -> NDArray[Any]:
 
 def _checksums(rows: NDArray[np.uint8], varying: NDArray[np.bool_]) -> NDArray[np.uint32]:
     """The masked CRC-32C of each row; columns that do not vary are equal in all of them."""
-    shared = np.where(varying, 0, rows[0]).astype(np.uint8)
+    shared = np.where(varying, 0, rows[:1]).astype(np.uint8)
     crc = np.full(len(rows), google_crc32c.value(shared.tobytes()), np.uint32)
     for column in np.flatnonzero(varying):
         crc ^= _effects()[rows.shape[1] - 1 - column].take(rows[:, column])
