@@ -28,11 +28,12 @@ LONGEST_LINE = 4 << 20
 
 _BYTES_A_POINT = 32  # how far to read for a number of points; a guess that only costs time where it is wrong
 _LEAST_READ = 1 << 16
+_MOST_AT_ONCE = 10_000  # objects of a line, so that a file without line breaks is read piece by piece, too
 _MOST_COMPLAINTS = 5  # about broken lines of one file
 _SNIFFED_LINES = 8
 _MMENGINE_COPY = re.compile(r"\d{8}_\d{6}\.json")  # of what scalars.json holds
 
-_BLANK = "\ufeff\x00 \t\r"  # also byte order marks, and the zeros that a power cut leaves
+_BLANK = re.compile("[\ufeff\x00 \t\r]+")  # also byte order marks, and the zeros that a power cut leaves
 _UTF16 = (b"\xff\xfe", b"\xfe\xff", b"{\0", b"\0{\0")  # beginnings, with a byte order mark and without
 _DECODER = json.JSONDecoder(strict=False, parse_int=float)
 
@@ -114,42 +115,51 @@ class _Lines:
             return len(data)
         while start < len(data) and len(self.records) < limit:
             end = data.find(b"\n", start)
-            if end < 0:
-                return start + self._take_unfinished(data[start:], read.more)
-            self._take_line(data[start:end])
-            self._finished += 1
-            start = end + 1
+            taken = (
+                self._take_line(data[start:end])
+                if end >= 0
+                else self._take_unfinished(data[start:], read.more)
+            )
+            if not taken:
+                break
+            start += taken
         return start
 
-    def _take_line(self, line: bytes) -> None:
-        if self._overlong:
-            self._overlong = False
-            return
-        objects, unread = _objects(line)
-        for record in objects:
-            self.records.add(record, self._finished + 1)
-        if not unread:
-            return
-        self._broken += 1
-        if self._broken < _MOST_COMPLAINTS:
-            self._complain(self._place, "is not a JSON object and was skipped")
-        elif self._broken == _MOST_COMPLAINTS:
-            self._complain(
-                self._place, "is not a JSON object and was skipped, as will be others, without a word"
-            )
+    def _take_line(self, line: bytes) -> int:
+        objects, taken = ([], len(line)) if self._overlong else _objects(line)
+        self._add(objects)
+        if taken < len(line):
+            if len(objects) == _MOST_AT_ONCE:
+                return taken
+            self._broken += 1
+            if self._broken < _MOST_COMPLAINTS:
+                self._complain(self._place, "is not a JSON object and was skipped")
+            elif self._broken == _MOST_COMPLAINTS:
+                self._complain(
+                    self._place, "is not a JSON object and was skipped, as will be others, without a word"
+                )
+        self._overlong = False
+        self._finished += 1
+        return len(line) + 1
 
     def _take_unfinished(self, rest: bytes, more: bool) -> int:
-        if not self._overlong and len(rest) >= LONGEST_LINE:
-            self._complain(self._place, f"is longer than {LONGEST_LINE >> 20} MiB and was skipped")
-            self._overlong = True
         if self._overlong:
             return len(rest)
-        if more:
+        if more and len(rest) < LONGEST_LINE:
+            return 0  # the next read shows more of it
+        objects, taken = _objects(rest)
+        self._add(objects)
+        if objects:
+            return taken
+        if len(rest) < LONGEST_LINE:
             return 0
-        objects, unread = _objects(rest)
+        self._complain(self._place, f"is longer than {LONGEST_LINE >> 20} MiB and was skipped")
+        self._overlong = True
+        return len(rest)
+
+    def _add(self, objects: list[dict[str, Any]]) -> None:
         for record in objects:
             self.records.add(record, self._finished + 1)
-        return len(rest) - unread if objects else 0
 
     @property
     def _place(self) -> str:
@@ -168,24 +178,32 @@ def _read(path: Path, mark: Mapping[str, Any], limit: int) -> Read | None:
 
 
 def _objects(line: bytes) -> tuple[list[dict[str, Any]], int]:
-    """The objects at the line's start, and how many bytes follow that are none. Blank lines hold none."""
+    """The first objects of the line, and how many of its bytes they are: all, if nothing else follows."""
+    if not line or line.isspace():
+        return [], len(line)
     try:
         record = orjson.loads(line)
-        return ([record], 0) if type(record) is dict else ([], len(line))
+        return ([record], len(line)) if type(record) is dict else ([], 0)
     except orjson.JSONDecodeError:
         pass  # NaN and infinities are no JSON, but Python writes and reads them
     objects: list[dict[str, Any]] = []
-    rest = line.decode(errors="surrogateescape").lstrip(_BLANK)
-    while rest:
+    text = line.decode(errors="surrogateescape")
+    end = _skip_blank(text, 0)
+    while end < len(text) and len(objects) < _MOST_AT_ONCE:
         try:
-            record, end = _DECODER.raw_decode(rest)
+            record, after = _DECODER.raw_decode(text, end)
         except (ValueError, RecursionError):
             break
         if type(record) is not dict:
             break
         objects.append(record)
-        rest = rest[end:].lstrip(_BLANK)
-    return objects, len(rest.encode(errors="surrogateescape"))
+        end = _skip_blank(text, after)
+    return objects, len(line) - len(text[end:].encode(errors="surrogateescape"))
+
+
+def _skip_blank(text: str, start: int) -> int:
+    found = _BLANK.match(text, start)
+    return found.end() if found else start
 
 
 def _holds_metrics(path: Path) -> bool:
@@ -197,8 +215,8 @@ def _holds_metrics(path: Path) -> bool:
         return False
     records = []
     for line in head.split(b"\n", _SNIFFED_LINES)[:-1]:
-        objects, unread = _objects(line)
-        if unread:
+        objects, taken = _objects(line)
+        if taken < len(line):
             return False
         records += objects
     return len(records) > 1 and any(map(is_metrics, records))

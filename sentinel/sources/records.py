@@ -38,6 +38,7 @@ _TIME_KEYS = ("wall_time", "timestamp", "_timestamp", "time", "date")
 _LEARNING_RATES = ("lr", "learning_rate")
 _MOST_SERIES = 1000  # whose nulls are told apart; in any further one a null means "not logged"
 _DEEPEST = 16  # levels of nesting; what lies deeper is no metric
+_MOST_CHARACTERS = 1 << 22  # in all names of a nested record: joined names can be far longer than the record
 
 _NUMBER = re.compile(
     r"\s*[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf(?:inity)?)\s*", re.IGNORECASE | re.ASCII
@@ -113,7 +114,7 @@ class Records:
     def add(self, record: Mapping[str, Any], line: int) -> None:
         """Take in one record. ``line`` counts the steps where no record has any."""
         if dict in map(type, record.values()):
-            record = dict(_flat(record))
+            record = _flattened(record)
         row = list(record.values())
         kinds = "".join(map(_KIND.__getitem__, map(type, row)))
         known = self._shapes.get((*record, kinds))
@@ -250,6 +251,17 @@ class _Presence:
             if name not in found and (name in self.always or len(self.always) < _MOST_SERIES):
                 self.always[name] = False
         return found
+
+
+def _flattened(record: Mapping[str, Any]) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    characters = 0
+    for name, value in _flat(record):
+        characters += len(name)
+        if characters > _MOST_CHARACTERS:
+            break
+        flat[name] = value
+    return flat
 
 
 def _flat(record: Mapping[str, Any], prefix: str = "", level: int = 1) -> Iterator[tuple[str, Any]]:

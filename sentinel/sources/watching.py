@@ -8,6 +8,7 @@ overflowing queue), so whoever uses this looks at everything now and then.
 import os
 import re
 import threading
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Self
@@ -108,6 +109,8 @@ class Changes(FileSystemEventHandler):
             self._condition.notify_all()
 
     def _begin(self) -> None:
+        # watchdog's word on a directory that it meets twice, as parent's content and as news; it copes.
+        warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning, "watchdog")
         try:
             self._observer = Observer()
             self._observer.start()

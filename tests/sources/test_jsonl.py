@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sentinel.sources import jsonl
 from sentinel.sources.discovery import discover
 from sentinel.sources.jsonl import JsonLines
+from tests.benchmarks.fuzz_jsonl import fuzz_jsonl
 from tests.sources.reading import Reader
 
 
@@ -116,6 +117,19 @@ def test_a_line_that_is_too_long_is_skipped(log, polled_while_torn, monkeypatch)
     assert reader.complaints == [f"{log} at line 3: is longer than 0 MiB and was skipped"]
 
 
+@pytest.mark.parametrize("pieces", [1, 7])
+def test_a_file_without_line_breaks_is_read_however_long_it_grows(log, pieces, monkeypatch):
+    monkeypatch.setattr(jsonl, "LONGEST_LINE", 100_000)
+    content = "".join(json.dumps({"step": i, "loss": 0.5}) for i in range(20_000))
+    reader = Reader(log)
+    for start in range(0, len(content), len(content) // pieces + 1):
+        with log.open("a") as file:
+            file.write(content[start : start + len(content) // pieces + 1])
+        reader.poll()
+    assert steps(reader) == list(range(20_000))
+    assert not reader.complaints
+
+
 def test_a_long_line_is_read_whole(log):
     text = "x" * 1_000_000
     assert steps(read(log, json.dumps({"step": 1, "text": text, "loss": 0.5}) + "\n" + LINES)) == [1, 1, 2]
@@ -215,3 +229,7 @@ def test_which_files_count(tmp_path):
         path.write_text(content)
     found = {str(run.path.relative_to(tmp_path)) for run in discover([tmp_path]).runs}
     assert found == {name.partition("/")[2] for name in contents if name.startswith("yes/")}
+
+
+def test_mutated_files():
+    assert fuzz_jsonl(300, seed=0)

@@ -153,6 +153,11 @@ def test_nesting_has_an_end():
     assert read({"step": 1, "loss": 0.25, **record}) == [("loss", 1, 0.25)]
 
 
+def test_joined_names_have_bounded_memory():
+    record = {"x" * 1_000_000: {str(i): 1.0 for i in range(100_000)}}
+    assert len(read(record)) < 10
+
+
 def test_half_a_surrogate_pair_in_a_name():
     assert read({"step": 1, "a\ud83d": 0.5}) == [("a?", 1, 0.5)]
 
