@@ -1,0 +1,64 @@
+import re
+from importlib.resources import files
+
+import pytest
+
+from sentinel import catalogue
+
+ID = re.compile(r"[A-Z]{1,2}\d*(-[a-z0-9]+)*")
+
+each_entry = pytest.mark.parametrize("entry", catalogue.load().values(), ids=lambda e: e.id)
+
+
+def test_ids_are_well_formed():
+    assert catalogue.load()
+    assert [i for i in catalogue.load() if not ID.fullmatch(i)] == []
+
+
+@each_entry
+def test_page_has_its_headings_in_order_with_text_below(entry):
+    first, *parts = re.split(r"^(?=## )", entry.body, flags=re.MULTILINE)
+    assert first == ""
+    assert tuple(p.splitlines()[0] for p in parts) == catalogue.HEADINGS
+    assert all(len(p.splitlines()) > 1 for p in parts)
+
+
+@each_entry
+def test_page_can_be_read_at_night(entry):
+    page = (files(catalogue) / f"{entry.id}.md").read_text(encoding="utf-8")
+    assert 15 <= len(page.splitlines()) <= 35
+
+
+@each_entry
+@pytest.mark.parametrize("field", ["fix", "check"])
+def test_fix_and_check_are_one_short_sentence(entry, field):
+    sentence = getattr(entry, field)
+    assert len(sentence) < 200
+    assert re.fullmatch(r"[A-Z](?:(?![.!?] ).)*[^.!? ]\.", sentence)
+
+
+@each_entry
+def test_title_is_a_phrase(entry):
+    assert 0 < len(entry.title) < 80
+    assert not entry.title.endswith(".")
+
+
+@each_entry
+def test_siblings_are_other_entries(entry):
+    assert entry.siblings
+    assert all(ID.fullmatch(s) for s in entry.siblings)
+    assert entry.id not in entry.siblings
+    assert len(set(entry.siblings)) == len(entry.siblings)
+
+
+@each_entry
+def test_sources_are_links(entry):
+    assert entry.source
+    assert all(re.fullmatch(r"https://[\w.-]+\.\w+/\S+", link) for link in entry.source)
+
+
+def test_citing_keeps_the_order_and_leaves_out_what_has_no_page():
+    told = catalogue.cited(["R2", "no-such-page", "R1"])
+    assert [t["id"] for t in told] == ["R2", "R1"]
+    entry = catalogue.load()["R2"]
+    assert told[0] == {"id": "R2", "title": entry.title, "fix": entry.fix, "check": entry.check}
