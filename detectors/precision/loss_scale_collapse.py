@@ -45,14 +45,14 @@ SPAN = 1000  # steps
     maturity=Maturity.STABLE,
     variants={
         "exhausted": Variant(
-            "the loss scale is down to {value:.3g}, from {start:.3g} at the start", ("O24", "GA-bypass", "GA")
+            "the loss scale is down to {value:g}, from {start:g} at the start", ("O24", "GA-bypass", "GA")
         ),
         "skipping": Variant(
-            "{skipped:.0%} of the last {span} optimizer steps were skipped; the loss scale is {value:.3g}",
+            "{skipped:.0%} of the last {span} optimizer steps were skipped; the loss scale is {value:g}",
             ("O24", "GA-bypass", "GA"),
         ),
         "falling": Variant(
-            "the loss scale was halved {halvings:.0f} times net within 1000 steps, down to {value:.3g}",
+            "the loss scale was halved {halvings:.0f} times net within 1000 steps, down to {value:g}",
             ("O24", "GA", "GA-bypass"),
         ),
     },

@@ -80,6 +80,7 @@ class Attempt:
     context: dict[str, Points] = field(default_factory=dict)  # signal -> points of its last two steps
     waiting: dict[str, dict[str, Points]] = field(default_factory=dict)  # view and tag -> tag -> points
     passed: dict[str, int] = field(default_factory=dict)  # view and tag -> step up to which all is joined
+    partners: dict[str, Points] = field(default_factory=dict)  # tag -> points that a tag yet to come may need
     series: dict[str, dict[str, SeriesHistory]] = field(default_factory=dict)  # view -> tag -> history
 
     def rows(self, arrived: Sequence[Points], views: Sequence[View]) -> Iterator[tuple[View, Points, Rows]]:
@@ -99,6 +100,10 @@ class Attempt:
                 columns = np.column_stack([judged.value, *needed, *used])
                 yield view, judged, Rows(judged.step, judged.time, judged.position, columns)
         self.context = {s: p.take(slice(-2, None)) for s, p in context.items()}
+        for signal in {s for view in views for s in view.needs}:
+            if (partner := fresh.get(self.tags.get(signal, [""])[0])) is not None:
+                every = partner.after(self.partners.get(partner.tag))
+                self.partners[partner.tag] = every.take(slice(-_PARTNER_REACH - 1, None))
 
     def history(self, view: View, tag: str) -> SeriesHistory:
         """The history of one series, begun if it is new."""
@@ -123,7 +128,9 @@ class Attempt:
         if not any(n in fresh for n in names):
             return None, ()
         key = f"{view.key} {tag}"
-        waiting = self.waiting.setdefault(key, {})
+        if key not in self.waiting:
+            self.waiting[key] = {n: self.partners[n] for n in names[1:] if n in self.partners}
+        waiting = self.waiting[key]
         for name in names:
             if name in fresh:
                 waiting[name] = fresh[name].after(waiting.get(name))
@@ -158,19 +165,21 @@ class Attempt:
             {s: p.dump() for s, p in self.context.items()},
             {k: {t: p.dump() for t, p in w.items()} for k, w in self.waiting.items()},
             self.passed,
+            {t: p.dump() for t, p in self.partners.items()},
             {k: {t: h.dump() for t, h in w.items()} for k, w in self.series.items()},
         ]
 
     @classmethod
     def load(cls, state: list[Any]) -> Self:
         """Undo `dump`."""
-        number, tags, context, waiting, passed, series = state
+        number, tags, context, waiting, passed, partners, series = state
         return cls(
             number,
             tags,
             {s: Points.load(p) for s, p in context.items()},
             {k: {t: Points.load(p) for t, p in w.items()} for k, w in waiting.items()},
             passed,
+            {t: Points.load(p) for t, p in partners.items()},
             {k: {t: SeriesHistory.load(h) for t, h in w.items()} for k, w in series.items()},
         )
 
