@@ -38,6 +38,12 @@ def _sections(store: Store, now: float) -> Iterable[_Section]:
     def ago(then: float) -> str:
         return f"{duration_text(now - then)} ago"
 
+    def words(value: Any) -> str:
+        if not isinstance(value, dict):
+            return str(value)
+        told = (f"{k[:-3]} {ago(v)}" if k.endswith("_at") else f"{k} {v}" for k, v in value.items())
+        return ", ".join(told).replace("_", " ")
+
     runs = store.runs()
     yield (
         f"Runs: {len(runs)}",
@@ -79,16 +85,12 @@ def _sections(store: Store, now: float) -> Iterable[_Section]:
         ("id", "run", "detector", "for", "reason"),
         [(s.id, s.run, s.detector, duration_text(s.until - now), s.reason) for s in store.silences(now)],
     )
-    yield "Health", ("part", "how it is"), [(key, _words(value)) for key, value in store.health().items()]
+    yield "Health", ("part", "how it is"), [(key, words(value)) for key, value in store.health().items()]
 
 
 def _state(incident: Incident) -> str:
     explained = f", explained by {incident.inhibited_by}" if incident.inhibited_by else ""
     return f"{incident.state}{explained}"
-
-
-def _words(value: Any) -> str:
-    return ", ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, dict) else str(value)
 
 
 def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> RenderableType:
