@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -13,17 +14,22 @@ import pytest
 def watching(*words, **environment):
     command = [sys.executable, "-m", "sentinel", "watch", *map(str, words)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        limit = threading.Timer(60, process.kill)
+        limit.start()
         try:
             yield process
         finally:
+            limit.cancel()
             process.kill()
 
 
 def wait_for(process, text):
+    said = []
     for line in process.stderr:
+        said.append(line)
         if text in line:
             return
-    raise AssertionError(f"ended without saying {text!r}")
+    raise AssertionError(f"{text!r} is not in {''.join(said)}")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
