@@ -16,7 +16,8 @@ from sentinel.cli.app import app
 from sentinel.config import json_schema
 from sentinel.sinks.discovery import sink_types
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -58,6 +59,10 @@ def sinks() -> str:
     return table(["Key", "Sinks", "Default", "Meaning"], rows)
 
 
+def report() -> str:
+    return f"```text\n{shown(['replay', str(ROOT / 'sample_logs' / 'kl-blowup')])}\n```"
+
+
 def commands() -> str:
     return "\n\n".join(f"```text\n{help_text(path)}\n```" for path in command_paths())
 
@@ -74,13 +79,18 @@ def command_paths() -> Iterator[list[str]]:
 
 
 def help_text(path: list[str]) -> str:
-    result = CliRunner(env={"COLUMNS": "90"}).invoke(app, [*path, "--help"], prog_name="sentinel")
+    return f"$ sentinel {' '.join(path)} --help\n{shown([*path, '--help'])}"
+
+
+def shown(words: list[str]) -> str:
+    """What a command prints, 100 columns wide."""
+    result = CliRunner(env={"COLUMNS": "100"}).invoke(app, words, prog_name="sentinel")
     assert result.exit_code == 0, result.output
-    return f"$ sentinel {' '.join(path)} --help\n" + result.output.strip()
+    return "\n".join(line.rstrip() for line in result.stdout.strip().splitlines())
 
 
 def rewritten(text: str) -> str:
-    for part in (detectors, config, sinks, commands):
+    for part in (report, detectors, config, sinks, commands):
         begin, end = f"<!-- begin {part.__name__} -->", f"<!-- end {part.__name__} -->"
         assert begin in text, f"README.md lacks {begin}"
         assert end in text, f"README.md lacks {end}"

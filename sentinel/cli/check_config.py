@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-_File = Annotated[Path, typer.Argument(metavar="[FILE]", help="The configuration.", show_default=True)]
+_File = Annotated[Path, typer.Argument(metavar="FILE", help="The configuration.", show_default=True)]
 _Schema = Annotated[bool, typer.Option("--schema", help="Print the file's JSON Schema, for editors.")]
 
 

@@ -26,7 +26,7 @@ class FailOn(StrEnum):
     CRITICAL = "critical"
 
 
-_Paths = Annotated[list[Path], typer.Argument(metavar="PATH...", help="Log files, run directories or trees.")]
+_Paths = Annotated[list[Path], typer.Argument(metavar="PATH", help="Log files, run directories or trees.")]
 _Format = Annotated[Format, typer.Option("--format", help="A report to read, or one JSON object.")]
 _FailOn = Annotated[
     FailOn | None, typer.Option(help="End with status 1 if an incident is at least as severe as this.")

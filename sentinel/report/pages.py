@@ -36,11 +36,12 @@ def _detector(detector: Detector) -> Iterator[str]:
     for name, parameter in detector.parameters.items():
         yield f"- `{name} = {parameter.default}`: {parameter.meaning}"
     yield f"\n## What it says ({detector.maturity})\n"
-    entries = catalogue.load()
     for name, variant in detector.variants.items():
-        yield f"- **{name}**: {variant.message}"
-        for entry in (entries[id_] for id_ in variant.catalogue):
-            yield f"    - `{entry.id}` {entry.title}: {entry.fix}"
+        yield f"- **{name}**: {variant.message} ({', '.join(variant.catalogue)})"
+    yield "\n## What it may be\n"
+    entries = catalogue.load()
+    for entry in (entries[id_] for id_ in detector.catalogue):
+        yield f"- **{entry.id}**: {entry.title}. {entry.fix}"
 
 
 def _entry(entry: catalogue.Entry) -> Iterator[str]:
