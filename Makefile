@@ -18,7 +18,8 @@ lint: .venv/dev  ## style and types
 	.venv/bin/mypy
 
 bench: .venv/dev  ## speed and memory beside other readers
-	.venv/bin/python -m tests.benchmarks
+	.venv/bin/python -m tests.benchmarks.tensorboard
+	.venv/bin/python -m tests.benchmarks.live
 
 docs: .venv/dev  ## rewrite the generated parts of the README
 	.venv/bin/python -m tests.readme
