@@ -29,20 +29,32 @@ STEP_KEYS = (
     "iter",
     "iteration",
     "current_steps",
+    "time/total_timesteps",
+    "total_timesteps",
+    "misc/total_timesteps",
+    "timesteps_total",
+    "totalenvinteracts",
+    "timestep",
+    "timesteps",
+    "steps",
+    "training_iteration",
 )
-"""Names of the step, the most telling first. ``epoch`` comes after all of them."""
+"""Names of the step in lower case, the most telling first. ``epoch`` comes after all of them."""
 
-_EPOCH = "epoch"
+EPOCH_KEYS = ("epoch",)
+TIME_KEYS = ("wall_time", "timestamp", "_timestamp", "time", "date")
+
+NUMBER = re.compile(
+    r"\s*[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf(?:inity)?)\s*", re.IGNORECASE | re.ASCII
+)
+"""A number written out, as ``float`` reads it."""
+
 _PLANNED = "max_steps"  # tag of the 500 in a step logged as "12/500"
-_TIME_KEYS = ("wall_time", "timestamp", "_timestamp", "time", "date")
 _LEARNING_RATES = ("lr", "learning_rate")
 _MOST_SERIES = 1000  # whose nulls are told apart; in any further one a null means "not logged"
 _DEEPEST = 16  # levels of nesting; what lies deeper is no metric
 _MOST_CHARACTERS = 1 << 22  # in all names of a nested record: joined names can be far longer than the record
 
-_NUMBER = re.compile(
-    r"\s*[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf(?:inity)?)\s*", re.IGNORECASE | re.ASCII
-)
 _COUNT = re.compile(r"\s*(\d{1,18})\s*(?:/\s*(\d{1,18})\s*)?", re.ASCII)
 
 _NUMERIC, _TEXT, _NULL, _OTHER = "n", "t", "0", "-"
@@ -60,7 +72,13 @@ _KIND = {
 def is_metrics(record: Mapping[str, Any]) -> bool:
     """Whether this is plainly a line of a metric log: it has a step and some number."""
     has_number = any(_KIND[type(value)] == _NUMERIC for value in record.values())
-    return has_number and any(name in record for name in (*STEP_KEYS, _EPOCH))
+    return has_number and named(record, (*STEP_KEYS, *EPOCH_KEYS)) is not None
+
+
+def named(names: Iterable[str], keys: Iterable[str]) -> str | None:
+    """Which of the names is the first of the keys that is there, in whatever case; None if none is."""
+    by_key = {name.lower(): name for name in reversed([*names])}
+    return next((by_key[key] for key in keys if key in by_key), None)
 
 
 @dataclass(frozen=True)
@@ -128,7 +146,7 @@ class Records:
         if known is None:
             self._presence.numbers(shape.names)
         for position, name in shape.texts:
-            if _NUMBER.fullmatch(row[position]):
+            if NUMBER.fullmatch(row[position]):
                 self._presence.numbers([name])
                 self._point(name, float(row[position]))
         step = self._step(shape, row, line)
@@ -140,8 +158,7 @@ class Records:
 
     def _learn(self, names: list[str], kinds: str) -> _Shape:
         at = {n: i for i, (n, kind) in enumerate(zip(names, kinds, strict=True)) if kind in (_NUMERIC, _TEXT)}
-        step = next((n for n in STEP_KEYS if n in at), None)
-        time = next((n for n in _TIME_KEYS if n in at), None)
+        step, epoch, time = (named(at, keys) for keys in (STEP_KEYS, EPOCH_KEYS, TIME_KEYS))
         numeric = [k == _NUMERIC and n not in (step, time) for n, k in zip(names, kinds, strict=True)]
         points = list(compress(names, numeric))
         shape = self._shapes[*names, kinds] = _Shape(
@@ -151,7 +168,7 @@ class Records:
             texts=[(i, n) for n, i in at.items() if kinds[i] == _TEXT and n not in (step, time)],
             nulls=[n for n, k in zip(names, kinds, strict=True) if k == _NULL],
             step=at[step] if step else None,
-            epoch=at.get(_EPOCH),
+            epoch=at[epoch] if epoch else None,
             counts_iterations=step == "iter",
             time=(at[time], time) if time else None,
         )
@@ -172,10 +189,10 @@ class Records:
         if shape.time is None:
             return math.nan
         position, name = shape.time
-        seconds = _seconds(row[position])
-        if seconds is None and isinstance(row[position], (int, float)):
+        when = seconds(row[position])
+        if when is None and isinstance(row[position], (int, float)):
             self._point(name, row[position])  # a duration, such as mmengine's seconds per iteration
-        return math.nan if seconds is None else seconds
+        return math.nan if when is None else when
 
     def _point(self, name: str, value: float) -> None:
         self._tags.append(self._tag_id(name))
@@ -281,13 +298,13 @@ def _count(value: Any) -> tuple[int | None, int | None]:
     return (int(value) if whole else None), None
 
 
-def _seconds(value: float | str) -> float | None:
+def seconds(value: float | str) -> float | None:
     """Seconds since the epoch, of a number in s, ms, us or ns or an ISO date (UTC if it names no zone)."""
     if isinstance(value, str):
         try:
             when = datetime.fromisoformat(value.strip())
         except ValueError:
-            return _seconds(float(value)) if _NUMBER.fullmatch(value) else None
+            return seconds(float(value)) if NUMBER.fullmatch(value) else None
         return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
     for unit in (1.0, 1e3, 1e6, 1e9):
         if 1e9 <= value / unit < 1e10:  # the years 2001 to 2286
