@@ -1,4 +1,4 @@
-"""The learning rate does not fit the run: nought too early, at its floor too early, or rising too long.
+"""The learning rate does not fit the run: zero or at its floor too early, or rising too long.
 
 ## What it catches
 A learning rate of zero although training goes on: from the first step, for a tenth of the run so far,
@@ -16,11 +16,11 @@ one. Log what `get_last_lr()` returns. If the plan is a whole multiple of the st
 ended, that multiple is often the number of accumulation steps or ranks.
 
 ## When it is wrong
-Schedules that touch zero and return (warm restarts) and steps, plateaus, exponential decay or
-warmup-stable-decay stay quiet, as does an LR that is constant by design; whether it should have moved
-is not in a metric log. What a log without the planned number of steps may tell is little: only zeros.
-A log that rounds small rates to zero is recognised by the size of its smallest rate, or by a loss that
-falls. A deliberate warm-up over most of a run is flagged.
+Warm restarts, steps, plateaus, exponential decay, warmup-stable-decay and constant rates stay quiet. So
+does a cosine that is stepped too often and comes up again after zero: that may be meant. Whether a
+constant rate should have moved is not in a metric log, and without the planned number of steps only
+zeros tell anything. A log that rounds small rates to zero is recognised by its smallest rate, or by a
+loss that falls. A deliberate warm-up over most of a run is flagged.
 
 ## Source
 Catalogue O8, A-learning-rate, G-acc-sched: below 1 % of the peak with over 20 % of the steps left. Warm-up:
@@ -37,7 +37,7 @@ from detectors.signals import Signal
 from detectors.stats import recent_median, start_median
 
 ZERO = 1e-12
-"""No optimizer moves weights at such a rate; cosines end at 1e-20 rather than at nought."""
+"""No optimizer moves weights at such a rate; cosines end at 1e-20 rather than at zero."""
 
 REACH = 250
 LEAST = 10  # points
