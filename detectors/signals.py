@@ -52,9 +52,7 @@ class Signal(StrEnum):
     EPISODE_LENGTH = "episode_length"  # mean, environment steps
     EXPLAINED_VARIANCE = "explained_variance"  # of the returns by the critic; 1 is perfect, may be negative
     VALUE_CLIP_FRACTION = "value_clip_fraction"  # share of value predictions that PPO clipped, 0..1
-    MOE_AUXILIARY_LOSS = (
-        "moe_auxiliary_loss"  # load balancing of a mixture of experts
-    )
+    MOE_AUXILIARY_LOSS = "moe_auxiliary_loss"  # load balancing of a mixture of experts
     PERPLEXITY = "perplexity"  # exp of the loss in nats per token; training batches
     EVAL_PERPLEXITY = "eval_perplexity"
     ACCURACY = "accuracy"  # training batches, 0..1

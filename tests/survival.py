@@ -97,11 +97,13 @@ def survive(directory: Path, kills: int, seed: int) -> Outcome:
         receiver.default = status(200)
         for writer, _ in writers:
             writer.close()
-        last = subprocess.run(sentinel("watch", "--config", str(config), "--once"), stderr=subprocess.PIPE, check=False)
-        assert last.returncode == 0, last.stderr.decode()
+        once = sentinel("watch", "--config", str(config), "--once")
+        last = subprocess.run(once, stderr=subprocess.PIPE, text=True, check=False)
+        assert last.returncode == 0, last.stderr
         received = list(receiver.received)
-    replay = subprocess.run(sentinel("replay", str(runs), "--format", "json"), capture_output=True, check=True)
-    replayed = [incident for run in json.loads(replay.stdout)["runs"] for incident in run["incidents"]]
+    again = sentinel("replay", str(runs), "--format", "json")
+    replay = json.loads(subprocess.run(again, capture_output=True, check=True).stdout)
+    replayed = [incident for run in replay["runs"] for incident in run["incidents"]]
     with Store(state) as store:
         recorded = [dict(incident_body(incident)) for incident in store.incidents()]
     bodies = [json.loads(request.body) for request in received]

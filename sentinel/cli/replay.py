@@ -54,7 +54,8 @@ def replay(
         from sentinel.report.terminal import show
 
         show(done)
-    worst = max((i.severity for run in done.runs for i in run.incidents.values()), default=Severity.CLEAN)
+    told = [i for run in done.runs for i in run.incidents.values() if i.inhibited_by is None]
+    worst = max((incident.severity for incident in told), default=Severity.CLEAN)
     return int(fail_on is not None and worst >= Severity[fail_on.name])
 
 

@@ -80,7 +80,7 @@ def _since(incident: Incident) -> str:
 
 def evidence_rows(incident: Incident) -> list[tuple[str, str]]:
     """The numbers behind an incident, as a person reads them: name and value."""
-    rows = list(incident.evidence.items())[:_MOST_EVIDENCE]
+    rows = [row for row in incident.evidence.items() if row[1] is not None][:_MOST_EVIDENCE]
     return [(clean_text(name.replace("_", " "), 60), clean_text(_number(value), 100)) for name, value in rows]
 
 

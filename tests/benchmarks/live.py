@@ -41,7 +41,9 @@ def measure(runs: int, points: int) -> tuple[float, float, float]:
             writer = RecordWriter(file)
             for step in range(steps):
                 writer.write(event(step))
-        files = [root / "runs" / f"run{i:04}" / f"events.out.tfevents.1700000000.host.{i}.0" for i in range(runs)]
+        files = [
+            root / "runs" / f"run{i:04}" / f"events.out.tfevents.1700000000.host.{i}.0" for i in range(runs)
+        ]
         for path in files:
             path.parent.mkdir(parents=True)
             path.write_bytes(first.read_bytes())

@@ -1,6 +1,7 @@
 """Whatever a stream is cut into, detectors see the same windows."""
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Annotated, Any
 
 import numpy as np
@@ -87,7 +88,7 @@ def verdicts(chunks: Iterable[Chunk], reload: bool = False) -> list[Any]:
 
 def cut(points: Sequence[tuple[str, int, float]], cuts: Iterable[int]) -> list[Chunk]:
     edges = [0, *sorted({c for c in cuts if c < len(points)}), len(points)]
-    return [chunk_of(points[a:b]) for a, b in zip(edges, edges[1:], strict=False) if b > a]
+    return [chunk_of(points[a:b]) for a, b in pairwise(edges) if b > a]
 
 
 def log(rows: int, seed: int, restarts: Sequence[int] = ()) -> list[tuple[str, int, float]]:
