@@ -32,7 +32,7 @@ _LOCAL = frozenset(
     {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "ramfs", "tmpfs", "xfs", "zfs"}
 )
 _MOUNTS = Path("/proc/self/mountinfo")
-_GATHER_SECONDS = 0.2  # after the first change, so that a burst of them is one awakening
+_GATHER_SECONDS = 0.5  # after the first change, so that a burst of them is one awakening
 _TOLD: list[type[FileSystemEvent]] = [
     DirCreatedEvent,
     DirMovedEvent,
