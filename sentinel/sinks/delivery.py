@@ -130,9 +130,9 @@ class Delivery:
             at = min(now + max(pause_seconds(entry.key, entry.attempts), asked), give_up)
             if not entry.attempts:
                 _log.warning("sink %s: %s; trying again in %s", entry.sink, error, duration_text(at - now))
+            store.retry(entry.key, entry.sink, at, str(error))
             # What a receiver asks for holds for everything that it is sent.
             self._rests[entry.sink] = now + min(asked, GIVE_UP_SECONDS)
-            store.retry(entry.key, entry.sink, at, str(error))
         self.wake()
 
 
