@@ -9,6 +9,8 @@ from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
+from tests.sources.wandb_log import WandbLog
+
 
 class Writer(Protocol):
     """Writes one run into a directory the way a training library does; what was logged is on disk."""
@@ -47,4 +49,23 @@ class TensorboardWriter:
         self.writer.close()
 
 
-WRITERS: dict[str, type[Writer]] = {"jsonl": JsonlWriter, "tensorboard": TensorboardWriter}
+class WandbWriter:
+    def start(self, directory):
+        runs = len(list(directory.glob("run-*.wandb")))
+        self.log_file = WandbLog(directory / f"run-{runs:08}.wandb")
+        self.calls = 0
+
+    def log(self, step, values):
+        row = {**values, "trainer/global_step": step, "_step": self.calls, "_timestamp": 1.7e9 + step}
+        self.log_file.history(row)
+        self.calls += 1
+
+    def close(self):
+        pass
+
+
+WRITERS: dict[str, type[Writer]] = {
+    "jsonl": JsonlWriter,
+    "tensorboard": TensorboardWriter,
+    "wandb": WandbWriter,
+}

@@ -1,0 +1,219 @@
+"""The numbers in W&B history records, each of which holds what was logged at one step.
+
+A record has a message for every item, with the name in its first fields and the value, as JSON, in the
+last. The keys of nested dictionaries are joined with dots, as W&B shows them.
+
+wandb orders the items anew in each record, so the records are walked side by side: the first item of all
+of them at once, then the second. A record of which some item has another form is left to protobuf.
+"""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+_ITEM = 0x0A  # field of a HistoryRecord
+_KEY, _NESTED_KEY, _VALUE_JSON = 0x0A, 0x12, (0x82, 0x01)  # fields of a HistoryItem
+_SPARE = bytes(8)  # behind the last record, so that a look at what follows stays within the bytes
+_NO_LENGTH = 1 << 40
+_MOST_NAMES = 64  # of one length that are looked for at once; further ones are looked up one by one
+
+_BEGINS_NUMBER = np.isin(np.arange(256), list(b"-0123456789"))
+_BEGINS_OTHER = np.isin(np.arange(256), list(b'-NI"{'))  # -Infinity, NaN, Infinity, a text, an object
+_NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_MEDIA = "_type"  # key that marks images, tables and the like, of which no part is a metric
+_DEEPEST = 16  # levels of nesting; what lies deeper is no metric either
+_JSON = json.JSONDecoder(parse_int=float)  # reads NaN and infinities, as wandb writes them
+
+_Array = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The numbers in some records, in the order of the log. The arrays have one entry a number."""
+
+    names: Sequence[str]
+    name: _Array  # index into names
+    row: _Array  # which record
+    value: NDArray[np.float64]
+
+    def by_row(self, name: str, rows: int) -> NDArray[np.float64]:
+        """What each of so many records has under this name; NaN where it has nothing."""
+        values = np.full(rows, np.nan)
+        if name in self.names:
+            at = self.name == self.names.index(name)
+            values[self.row[at]] = self.value[at]
+        return values
+
+
+def read_history(records: Sequence[bytes]) -> Numbers:
+    """Every number in some serialised ``HistoryRecord`` messages.
+
+    Raises ValueError or google.protobuf.message.DecodeError if one of them is no such message.
+    """
+    text = b"".join([*records, _SPARE])
+    data = np.frombuffer(text, np.uint8)
+    bounds = np.cumsum([0, *map(len, records)])
+    row, begin, end, odd = _items(data, bounds)
+    name_end, value = _fields(data, begin, end)
+    odd[row[value < 0]] = True
+    number = ~odd[row] & _BEGINS_NUMBER[data[value]] & (data[value + 1] != ord("I"))
+    other = ~odd[row] & ~number & _BEGINS_OTHER[data[value]]
+    ids: dict[str, int] = {}
+
+    leaves = _Leaves(ids)
+    for i in np.flatnonzero(other).tolist():
+        name, value_json = _name(text[begin[i] : name_end[i]]), text[value[i] : end[i]]
+        leaves.add(begin[i], row[i], name, parsed(value_json))
+    for i in np.flatnonzero(odd).tolist():
+        for item in wandb_messages().HistoryRecord.FromString(records[i]).item:
+            leaves.add(bounds[i], i, item_name(item), _item_value(item))
+
+    begin, name_end, value, end, row = (a[number] for a in (begin, name_end, value, end, row))
+    texts = map(text.__getitem__, map(slice, value.tolist(), end.tolist()))
+    numbers = np.array(orjson.loads(b"[%b]" % b",".join(texts)), np.float64)
+    found = (begin, row, _ids_of(text, begin, name_end, ids), numbers)
+    columns = [np.concatenate(pair) for pair in zip(found, leaves.columns(), strict=True)]
+    order = np.argsort(columns[0], kind="stable")
+    row, which, numbers = (column[order] for column in columns[1:])
+    metric = leaves.no_media(which, row)
+    return Numbers(list(ids), which[metric], row[metric], numbers[metric])
+
+
+class _Leaves:
+    """Numbers found one by one: in nested objects, in texts such as "NaN", in items of unusual form."""
+
+    def __init__(self, ids: dict[str, int]) -> None:
+        self._ids = ids  # index by name, of all numbers
+        self._found: list[tuple[int, int, int, float]] = []
+        self._media: dict[str, list[int]] = {}  # rows by what the names of the parts begin with
+
+    def add(self, place: int, row: int, name: str, value: Any, level: int = 1) -> None:
+        """Take in a JSON value: a number, or what may hold some."""
+        if isinstance(value, str):
+            if name.endswith(f".{_MEDIA}"):
+                self._media.setdefault(name.removesuffix(_MEDIA), []).append(row)
+            value = _NOT_FINITE.get(value)
+        if isinstance(value, float) and name:
+            self._found.append((place, row, self._ids.setdefault(name, len(self._ids)), value))
+        elif isinstance(value, dict) and _MEDIA not in value and level < _DEEPEST:
+            for key, part in value.items():
+                shown = key.encode(errors="replace").decode()  # JSON may escape half a surrogate pair
+                self.add(place, row, f"{name}.{shown}", part, level + 1)
+
+    def columns(self) -> tuple[NDArray[Any], ...]:
+        """Places in the log, rows, names and values."""
+        place, row, name, value = zip(*self._found, strict=True) if self._found else ((),) * 4
+        integers = (np.array(column, np.int64) for column in (place, row, name))
+        return *integers, np.array(value, np.float64)
+
+    def no_media(self, name: _Array, row: _Array) -> NDArray[np.bool_]:
+        """Which of the numbers with this name in this row are no part of an image or the like."""
+        metric = np.ones(len(name), np.bool_)
+        for prefix, rows in self._media.items():
+            parts = [i for known, i in self._ids.items() if known.startswith(prefix)]
+            if parts:
+                metric &= ~(np.isin(name, parts) & np.isin(row, rows))
+        return metric
+
+
+def _items(data: NDArray[np.uint8], bounds: _Array) -> tuple[NDArray[Any], ...]:
+    """Row, begin and end of every item, and which records have one with an unusual length."""
+    ends = bounds[1:]
+    odd = np.zeros(len(ends), np.bool_)
+    row, at = np.arange(len(ends)), bounds[:-1]
+    spans = [(row[:0], at[:0], at[:0])]
+    while len(row):
+        more = (at < ends[row]) & (data[at] == _ITEM)
+        row, at = row[more], at[more]
+        length, begin = _varint(data, at + 1)
+        end = begin + length
+        sound = end <= ends[row]
+        if not sound.all():
+            odd[row[~sound]] = True
+            row, begin, end = row[sound], begin[sound], end[sound]
+        spans.append((row, begin, end))
+        at = end
+    return *map(np.concatenate, zip(*spans, strict=True)), odd
+
+
+def _fields(data: NDArray[np.uint8], begin: _Array, end: _Array) -> tuple[_Array, _Array]:
+    """For each item where its name ends and its value begins; -1 for the value if its form is unusual."""
+    name_end = begin.copy()
+    named = np.arange(len(begin))
+    while len(named):
+        at = name_end[named]
+        more = ((data[at] == _NESTED_KEY) | (data[at] == _KEY)) & (at < end[named])
+        named, at = named[more], at[more]
+        length, text = _varint(data, at + 1)
+        name_end[named] = np.minimum(text + length, end[named])
+    length, value = _varint(data, name_end + 2)
+    usual = (data[name_end] == _VALUE_JSON[0]) & (data[name_end + 1] == _VALUE_JSON[1])
+    usual &= (value + length == end) & (length > 0) & (name_end > begin)
+    return name_end, np.where(usual, value, -1)
+
+
+def _varint(data: NDArray[np.uint8], at: _Array) -> tuple[_Array, _Array]:
+    """The lengths that begin at these places, and where they end; of over two bytes: _NO_LENGTH."""
+    low, high = data[at].astype(np.int64), data[at + 1].astype(np.int64)
+    long = low >= 0x80
+    length = np.where(long, low & 0x7F | high << 7, low)
+    length[long & (high >= 0x80)] = _NO_LENGTH
+    return length, at + 1 + long
+
+
+def _ids_of(text: bytes, begin: _Array, end: _Array, ids: dict[str, int]) -> _Array:
+    """The index of each item's name in ``ids``, given where its name's fields are; new ones are added."""
+    found = np.empty(len(begin), np.int64)
+    lengths = end - begin
+    for length in np.flatnonzero(np.bincount(lengths)).tolist():
+        left = np.flatnonzero(lengths == length)
+        fields = np.ndarray((len(text) - length + 1,), f"V{length}", text, strides=(1,))[begin[left]]
+        for _ in range(min(_MOST_NAMES, len(left))):
+            same = fields == fields[0]
+            found[left[same]] = ids.setdefault(_name(fields[0].tobytes()), len(ids))
+            left, fields = left[~same], fields[~same]
+            if not len(left):
+                break
+        found[left] = [ids.setdefault(_name(one), len(ids)) for one in fields.tolist()]
+    return found
+
+
+@cache
+def wandb_messages() -> Any:
+    """The module of wandb's own message types; slow to import."""
+    from wandb.proto import wandb_internal_pb2
+
+    return wandb_internal_pb2
+
+
+def item_name(item: Any) -> str:
+    """The name of a ``HistoryItem`` or ``ConfigItem``."""
+    return ".".join(item.nested_key) or str(item.key)
+
+
+@lru_cache(maxsize=1 << 14)
+def _name(fields: bytes) -> str:
+    """The name in an item of which only the name's fields are given."""
+    return item_name(wandb_messages().HistoryItem.FromString(fields))
+
+
+def _item_value(item: Any) -> Any:
+    kind = item.WhichOneof("value")
+    if kind in ("integer", "number"):
+        return float(getattr(item, kind))
+    return item.text if kind == "text" else parsed((item.json or item.value_json).encode())
+
+
+def parsed(value_json: bytes) -> Any:
+    """A JSON value as wandb writes it, with integers as float; None for what is no JSON."""
+    try:
+        return _JSON.decode(value_json.decode())
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,252 @@
+"""W&B runs on disk, whether they were sent or not. One ``run-*.wandb`` file is one run and one stream.
+
+The file is a log of protobuf messages. wandb appends to it all that it would send: the configuration, the
+history (which are the metrics), the console output and at last the exit code.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import compress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Ending, Line, Outcome, Run
+from sentinel.sources.growing import Mark, Read, read_new
+from sentinel.sources.leveldb_log import BLOCK_BYTES, LONGEST_RECORD, Log, split
+from sentinel.sources.tfrecord import summed
+from sentinel.sources.wandb_history import item_name, read_history, wandb_messages
+from sentinel.sources.wandb_steps import Steps
+
+FORMAT = "wandb"
+
+_NAME = re.compile(r"run-(?P<id>.+)\.wandb", re.DOTALL)
+
+_HEADER = b":W&B\xe1\xbe\0"
+_VERSION = len(_HEADER) - 1  # offset
+_MOST_READ = 8 << 20
+_LEAST_READ = 2 * BLOCK_BYTES
+_BYTES_A_POINT = 48  # how far to read for a number of points; a wrong guess only costs time
+
+_NUMBER, _HISTORY = 0x08, 0x12  # fields of a Record
+_UNREAD = frozenset(b"\x1a\x32\x3a")  # those of summaries, files and system metrics, of which there are many
+
+_LONGEST_LINE = 4096  # characters of console output
+_DEEPEST = 16  # levels of configuration
+
+
+def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
+    """The runs whose files lie in this directory, each known by the directory if it is that run's own."""
+    for name in names:
+        if found := _NAME.fullmatch(name):
+            own = directory.name.endswith(f"-{found['id']}")
+            yield Run(directory if own else directory / name, FORMAT, WandbFile(directory / name))
+
+
+@dataclass(frozen=True)
+class WandbFile:
+    """One ``.wandb`` file."""
+
+    path: Path
+
+    def poll(self, cursor: Cursor, limit: int) -> Batch:
+        """What was logged since ``cursor``; see `sentinel.sources.base.Source`."""
+        try:
+            found = _read(self.path, cursor.get("mark", {}), limit * _BYTES_A_POINT)
+        except OSError as error:
+            if cursor.get("unreadable") == error.strerror:
+                return Batch(cursor)
+            problem = f"cannot be read ({error.strerror}); trying again at every poll"
+            cursor = {**cursor, "unreadable": error.strerror}
+            return Batch(cursor, complaints=[Complaint(self.path, "", problem)])
+        if found is None:
+            return Batch(cursor)
+        read, log = found
+        messages = _Messages(self.path, {"restarted": True} if read.restarted else cursor)
+        consumed, more = messages.take(read, log, limit * _BYTES_A_POINT)
+        return messages.batch(read.mark(consumed, waiting=not more), more)
+
+
+class _Messages:
+    """What the messages of one poll say, in their order."""
+
+    def __init__(self, path: Path, cursor: Cursor) -> None:
+        self._refused: bool = cursor.get("refused", False)  # the file is none that can be read
+        self._path = path
+        self._steps = Steps(cursor.get("steps", {}))
+        self._unfinished: dict[str, str] = dict(cursor.get("unfinished", {}))  # last line of each output
+        self._restarted: bool = cursor.get("restarted", False)  # and no point was read since
+        self._history: list[tuple[int, bytes]] = []  # place and bytes of records that are not points yet
+        self._foreign: list[int] = []  # places of records that are no messages
+        self._chunks: list[Chunk] = []
+        self._complaints: list[Complaint] = []
+        self._config: dict[str, Any] = {}
+        self._ending: Ending | None = None
+        self._lines: list[Line] = []
+
+    def batch(self, mark: Mark, more: bool) -> Batch:
+        """All of it."""
+        cursor = {
+            "mark": mark,
+            "steps": self._steps.memory(),
+            "unfinished": self._unfinished,
+            "restarted": self._restarted,
+            "refused": self._refused,
+        }
+        return Batch(cursor, self._chunks, self._complaints, more, self._config, self._ending, self._lines)
+
+    def take(self, read: Read, log: Log, most: int) -> tuple[int, bool]:
+        """Take in up to so many bytes of history; gives the bytes consumed and whether more follow."""
+        if read.offset == 0 and not self._starts_well(read.data):
+            return 0, False
+        if self._refused:
+            return len(read.data), read.more
+        place = 0  # about where the record begins
+        for record, end in zip(log.records, log.ends, strict=True):
+            try:
+                most -= self._add(place, record)
+            except (DecodeError, IndexError):
+                self._foreign.append(place)
+            place = end
+            if most <= 0:
+                break
+        self._make_points()
+        consumed = place if most <= 0 else log.consumed
+        problems = [problem for problem in log.problems if problem.offset < consumed]
+        problems += summed(np.array(sorted(self._foreign)), "record is no message of wandb's and was skipped")
+        for problem in problems:
+            where = f"byte {read.offset + problem.offset}"
+            self._complaints.append(Complaint(self._path, where, problem.text))
+        return consumed, read.more or consumed < log.consumed
+
+    def _starts_well(self, data: bytes) -> bool:
+        """Whether the header is complete; if it is a wrong one, the file is refused."""
+        known = data[: len(_HEADER)].rstrip(b"\0")  # zeros may be bytes still on their way
+        if _HEADER.startswith(known) and (len(data) < len(_HEADER) or len(known) < _VERSION):
+            return False
+        if data[:_VERSION] != _HEADER[:_VERSION]:
+            problem = "is no W&B log, although its name says so, and is not read; remove or rename it"
+        elif data[_VERSION] != _HEADER[_VERSION]:
+            problem = (
+                f"is a W&B log in version {data[_VERSION]} of the format, and only version 0 can be read"
+            )
+        else:
+            return True
+        self._refused = True
+        self._complaints.append(Complaint(self._path, "", problem))
+        return True
+
+    def _add(self, place: int, record: bytes) -> int:
+        """Take in one message; gives its bytes of history."""
+        _, at = _varint(record, 1) if record[0] == _NUMBER else (0, 0)
+        if record[at] == _HISTORY:
+            length, begin = _varint(record, at + 1)
+            self._history.append((place, record[begin : begin + length]))
+            return length
+        if record[at] not in _UNREAD:
+            message = wandb_messages().Record.FromString(record)
+            match message.WhichOneof("record_type"):
+                case "run":
+                    self._configure(message.run.config)
+                case "config":
+                    self._configure(message.config)
+                case "metric":
+                    self._define(message.metric)
+                case "output" | "output_raw" as kind:
+                    self._print(getattr(message, kind))
+                case "exit":
+                    code = message.exit.exit_code
+                    outcome = Outcome.CRASHED if code else Outcome.FINISHED
+                    self._ending = Ending(outcome, f"exit code {code} in the exit record")
+        return 0
+
+    def _configure(self, config: Any) -> None:
+        for item in config.update:
+            name = item_name(item)
+            if not name.startswith("_wandb"):
+                with suppress(ValueError, RecursionError):
+                    self._config.update(_settings(name, json.loads(item.value_json)))
+
+    def _define(self, metric: Any) -> None:
+        name, axis = (
+            text.replace(r"\.", ".") for text in (metric.name or metric.glob_name, metric.step_metric)
+        )
+        if self._steps.changed_by(name, axis):
+            self._make_points()
+            self._steps.define(name, axis)
+
+    def _print(self, output: Any) -> None:
+        """Take in a piece of console output, of any number of lines."""
+        channel = str(output.output_type)
+        *ended, rest = (self._unfinished.pop(channel, "") + output.line).split("\n")
+        time = output.timestamp.ToNanoseconds() / 1e9 or math.nan
+        lines = (line.rstrip("\r").rpartition("\r")[2][:_LONGEST_LINE] for line in ended)
+        self._lines += [Line(time, line) for line in lines if line.strip()]
+        if rest:
+            overwritten = rest.rfind("\r", 0, -1) + 1  # by progress bars
+            self._unfinished[channel] = rest[overwritten:][:_LONGEST_LINE]
+
+    def _make_points(self) -> None:
+        """Make points of the history so far, as the definitions so far have it."""
+        history, self._history = self._history, []
+        if not history:
+            return
+        try:
+            self._chunk([record for _, record in history])
+        except (ValueError, DecodeError):
+            for place, record in history:
+                try:
+                    self._chunk([record])
+                except (ValueError, DecodeError):
+                    self._foreign.append(place)
+
+    def _chunk(self, records: Sequence[bytes]) -> None:
+        numbers = read_history(records)
+        step, is_step = self._steps.of(numbers, len(records))
+        time = numbers.by_row("_timestamp", len(records))[numbers.row]
+        public = np.array([not name.startswith("_") for name in numbers.names], np.bool_)
+        shown = public[numbers.name] & ~is_step
+        if not shown.any():
+            return
+        used = np.bincount(numbers.name[shown], minlength=len(numbers.names)) > 0
+        tag = (np.cumsum(used) - 1)[numbers.name[shown]].astype(np.uint32)
+        columns = (tag, step[shown], time[shown], numbers.value[shown])
+        tags = list(compress(numbers.names, used))
+        self._chunks.append(Chunk(self._path.name, tags, *columns, self._restarted))
+        self._restarted = False
+
+
+def _read(path: Path, mark: Mark, size: int) -> tuple[Read, Log] | None:
+    """About ``size`` new bytes and their records; one that is longer is read whole if it is not overlong."""
+    read = read_new(path, mark, min(max(size, _LEAST_READ), _MOST_READ))
+    while read:
+        start = 0 if read.offset else len(_HEADER)
+        log = split(read.data, start, read.offset, not read.more)
+        if log.consumed > start or not read.more:
+            return read, log
+        read = read_new(path, mark, min(4 * len(read.data), LONGEST_RECORD + 2 * BLOCK_BYTES))
+    return None
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """The number that begins there and where it ends."""
+    number = shift = 0
+    while data[at] & 0x80:
+        number |= (data[at] & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+    return number | data[at] << shift, at + 1
+
+
+def _settings(name: str, value: Any, level: int = 1) -> Iterator[tuple[str, Any]]:
+    """A setting, or those in a nested one."""
+    if isinstance(value, dict) and level < _DEEPEST:
+        for key, part in value.items():
+            yield from _settings(f"{name}.{key}", part, level + 1)
+    else:
+        yield name, value
