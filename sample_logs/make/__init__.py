@@ -1,0 +1,1 @@
+"""The trainings behind the sample logs: small, real, and most of them broken on purpose."""

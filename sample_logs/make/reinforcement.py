@@ -1,0 +1,42 @@
+"""GRPO by TRL on a model that speaks the small language."""
+
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+from datasets import Dataset
+from trl import GRPOConfig, GRPOTrainer
+
+from sample_logs.make.language import model_that_speaks, subject, tokenizer
+
+Reward = Callable[..., list[float]]
+
+
+def grpo(logs: Path, reward: Reward, **settings) -> None:
+    """Train against a reward, with the log in ``logs``; ``settings`` are GRPOConfig's."""
+    words = tokenizer()
+    model_that_speaks(words).save_pretrained("base")
+    words.save_pretrained("base")
+    chance = random.Random(1)
+    prompts = Dataset.from_dict({"prompt": [subject(chance) for _ in range(512)]})
+    os.environ["TENSORBOARD_LOGGING_DIR"] = str(logs)
+    defaults = {
+        "output_dir": "run",
+        "use_cpu": True,
+        "bf16": False,
+        "per_device_train_batch_size": 32,
+        "num_generations": 8,
+        "max_completion_length": 32,
+        "lr_scheduler_type": "constant_with_warmup",
+        "warmup_steps": 10,
+        "logging_steps": 2,
+        "report_to": "tensorboard",
+        "save_strategy": "no",
+        "disable_tqdm": True,
+        "gradient_checkpointing": False,
+    }
+    trainer = GRPOTrainer(
+        model="base", reward_funcs=reward, args=GRPOConfig(**defaults | settings), train_dataset=prompts
+    )
+    trainer.train()
