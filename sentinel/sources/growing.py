@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sentinel.sources.base import Batch, Complaint, Cursor
+
 _FINGERPRINT_BYTES = 64
 
 Mark = Mapping[str, Any]
@@ -63,3 +65,12 @@ def read_new(path: Path, mark: Mark, limit: int) -> Read | None:
         return None
     more = offset + len(data) < status.st_size
     return Read(data, offset, restarted, more, status.st_size, status.st_ino, head)
+
+
+def unreadable(path: Path, cursor: Cursor, error: OSError) -> Batch:
+    """What a poll yields that met ``error``: a complaint, said once as long as the reason stays the same."""
+    reason = error.strerror or str(error)
+    if cursor.get("unreadable") == reason:
+        return Batch(cursor)
+    problem = f"cannot be read ({reason}); trying again at every poll"
+    return Batch({**cursor, "unreadable": reason}, complaints=[Complaint(path, "", problem)])

@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run
-from sentinel.sources.growing import Read, read_new
+from sentinel.sources.growing import Read, read_new, unreadable
 from sentinel.sources.records import Records, is_metrics
 
 FORMAT = "jsonl"
@@ -60,12 +60,7 @@ class JsonLines:
         try:
             read = _read(self.path, cursor.get("mark", {}), limit)
         except OSError as error:
-            if cursor.get("unreadable") == error.strerror:
-                return Batch(cursor)
-            complaint = Complaint(
-                self.path, "", f"cannot be read ({error.strerror}); trying again at every poll"
-            )
-            return Batch({**cursor, "unreadable": error.strerror}, complaints=[complaint])
+            return unreadable(self.path, cursor, error)
         if read is None:
             return Batch(cursor)
         lines = _Lines(self.path, {"restarted": True} if read.restarted else cursor)

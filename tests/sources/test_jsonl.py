@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sentinel.sources import jsonl
 from sentinel.sources.discovery import discover
-from sentinel.sources.jsonl import JsonLines
+from sentinel.sources.jsonl import FORMAT, JsonLines
 from tests.benchmarks.fuzz_jsonl import fuzz_jsonl
 from tests.sources.reading import Reader
 
@@ -227,7 +227,8 @@ def test_which_files_count(tmp_path):
         path = tmp_path / name.partition("/")[2]
         path.parent.mkdir(exist_ok=True)
         path.write_text(content)
-    found = {str(run.path.relative_to(tmp_path)) for run in discover([tmp_path]).runs}
+    runs = [run for run in discover([tmp_path]).runs if run.format == FORMAT]
+    found = {str(run.path.relative_to(tmp_path)) for run in runs}
     assert found == {name.partition("/")[2] for name in contents if name.startswith("yes/")}
 
 
