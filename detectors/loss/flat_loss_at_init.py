@@ -22,7 +22,7 @@ the weights; a healthy one, that the step does not or is too small.
 ## When it is wrong
 Tasks with a long plateau before they are learned (copying, parity, contrastive losses) look the same
 until they fall; then the finding ends. Nothing is said before a tenth of the planned steps (500 where
-no plan is logged), while the learning rate still rises or is below half its peak, in a resumed run, and
+no plan is logged), or before three tenths (4,000) where the loss does not stand at a level of guessing, while the learning rate still rises or is below half its peak, in a resumed run, and
 beside rewards, value losses or preference margins: those losses need not fall. Falls of 10 % and more
 over the run are told from none; one of 5 % may drown in the noise of its first points, and so may
 fine-tuning of a model that knows its data already, or of a diffusion model. Once the loss has clearly
@@ -47,6 +47,8 @@ EVERY = 5
 MOST = 200  # points of a third
 EARLY = (5, 20)  # points; they show a fall that is over long before the first third is
 CHANCE = np.log([2, 10, 100, 1000])
+PATIENCE = (3, 8)  # times as long with and without a plan where the loss is not at the level of guessing:
+# slow learning looks flat at first
 LOG_ROUNDING = 1e-5  # of a loss; no fall is known better
 NOT_SUPERVISED = (Signal.REWARD, Signal.POLICY_LOSS, Signal.VALUE_LOSS, Signal.PREFERENCE_MARGIN)
 
@@ -105,7 +107,10 @@ def flat_loss_at_init(
     fallen = (fall > 3 * error) | (pl.col("early_fall") > 3) | came_back
     guessing = pl.col("at_chance") & (most < least_fall_at_chance)
     still = (fall < error) & (most < least_fall) & (1.645 * error - fall < least_fall)
-    flat = (guessing | (still & (pl.col("early_fall") < 1.645))) & ~came_back
+    patience = pl.when(pl.col(Signal.TOTAL_STEPS).is_null()).then(PATIENCE[1]).otherwise(PATIENCE[0])
+    patient = pl.col("trained") >= patience * pl.col("planned")
+    patient |= pl.col("gradient") == 0
+    flat = (guessing | (still & patient & (pl.col("early_fall") < 1.645))) & ~came_back
     warm = ((rate <= 1.01 * rate_before) & (rate_before >= 0.5 * pl.col("peak"))).fill_null(True)
     known = (
         (pl.col(INDEX) + 1 >= least_points)
@@ -130,7 +135,9 @@ def flat_loss_at_init(
         .then(Severity.CLEAN)
         .when(pl.col("gradient") == 0)
         .then(Severity.CRITICAL)
-        .otherwise(Severity.WARNING)
+        .when(guessing | (most < least_fall / 2))
+        .then(Severity.WARNING)
+        .otherwise(Severity.INFO)
     )
     return compared.filter(known & ((flat & warm) | (~flat & fallen))).select(
         SERIES, INDEX, STEP, *_EVIDENCE,

@@ -44,9 +44,9 @@ def losses(random, curve, noise):
     return [{"loss": curve * (1 + noise * random.standard_normal(len(curve)))} for _ in range(RUNS)]
 
 
-@pytest.mark.parametrize(("noise", "points"), [(0.01, 150), (0.03, 300), (0.06, 600)])
+@pytest.mark.parametrize(("noise", "points"), [(0.01, 150), (0.02, 300), (0.03, 600)])
 def test_finds_flat_losses(random, noise, points):
-    assert alarms("flat-loss-at-init", losses(random, np.full(points, 2.0), noise), every=10) > 0.9
+    assert alarms("flat-loss-at-init", losses(random, np.full(points, 2.0), noise), every=30) > 0.9
 
 
 @pytest.mark.parametrize("noise", [0.01, 0.05, 0.2, 0.6])
@@ -55,6 +55,13 @@ def test_finds_flat_losses(random, noise, points):
 def test_leaves_learning_runs_alone(random, noise, fall, share):
     curve = 2 * (1 - fall * (1 - np.exp(-np.arange(400) / (400 * share))))
     assert alarms("flat-loss-at-init", losses(random, curve, noise), every=5) <= 0.02
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.03, 0.1])
+@pytest.mark.parametrize("fall", [0.05, 0.1])
+def test_leaves_slow_learning_alone(random, noise, fall):
+    curve = 2 * (1 - fall * np.arange(1000) / 1000)
+    assert alarms("flat-loss-at-init", losses(random, curve, noise), every=10) <= 0.02
 
 
 # lr-schedule-mismatch
