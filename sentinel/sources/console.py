@@ -1,0 +1,298 @@
+"""Text that a training printed, kept as a file: the metric lines in it are the points of one run.
+
+Only a file whose text plainly has metric lines is taken, and only where no other log of its directory
+tells the same. What a progress bar overwrote (all before a carriage return) is no line. Several processes
+may print into one file; where each line begins with a process's name, each is a stream of its own.
+
+The last line counts when its line break is there: "loss: 2.1" may yet become "loss: 2.15".
+"""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sentinel.sources import discovery
+from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Line, Run
+from sentinel.sources.console_lines import Record, is_rule, number, parse, row, seconds, with_step
+from sentinel.sources.growing import Mark, Read, read_new, unreadable
+from sentinel.sources.records import STEP_KEYS, Records, is_metrics, named
+
+FORMAT = "console"
+
+LONGEST_LINE = 1 << 20
+"""Bytes; a longer line is skipped, which bounds the memory of a poll."""
+
+_LEAST_READ = 1 << 16
+_BYTES_A_POINT = 32  # how far to read for a number of points; a guess that only costs time where it is wrong
+_SNIFFED = 1 << 16  # bytes at the beginning and at the end of a file
+_LONGEST_TEXT = 2000  # characters of a line that is passed on
+_MOST_WRITERS = 16  # what a further one prints is not looked at
+_MOST_ROWS = 500  # of a table
+_LINES_AT_ONCE = 50  # when a file is looked at
+_NOT_A_STEP = ("eval_", "train_runtime")  # names in records that no step of the training brings
+
+_NAME = re.compile(
+    r".*\.(?:log|out|err|stdout|stderr)|.*(?:log|out|output|console|err|stdout|stderr)[\w-]*\.txt",
+    re.IGNORECASE,
+)
+_WRITER = re.compile(
+    r"\[(?:rank|default)?\d{1,5}\]:? ?|\s{0,4}\d{1,5}: (?=\S)"  # torchrun, srun
+    r"|\([\w:.]{1,80} pid=\d{1,9}(?:, ip=[\w.:]{1,40})?\) ?"  # Ray
+)
+_CONTROL = re.compile(r"\x1b(?:\[[0-9;?]*+[ -/]*+[@-~]?|\][^\x07\x1b]*+\x07?|.)|[\x00\x08\ufeff]", re.DOTALL)
+_BAR = re.compile(
+    r"(?P<title>[^|%]{0,200}?)\s*\d{1,3}%\|[^|]*+\|\s*(?P<count>\d{1,15})/(?P<total>\d{1,15}) \[[^,\]]*+,?"
+)
+
+
+def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
+    """The console logs among the names of one directory that hold metrics which no other log there has."""
+    for name in filter(_NAME.fullmatch, names):
+        if _holds_metrics(directory / name) and not _is_told_elsewhere(directory, names):
+            yield Run(directory / name, FORMAT, Console(directory / name))
+
+
+@dataclass(frozen=True)
+class Console:
+    """One file of printed lines."""
+
+    path: Path
+
+    def poll(self, cursor: Cursor, limit: int) -> Batch:
+        """What was printed since ``cursor``; see `sentinel.sources.base.Source`."""
+        try:
+            read = _read(self.path, cursor.get("mark", {}), limit)
+        except OSError as error:
+            return unreadable(self.path, cursor, error)
+        if read is None:
+            return Batch(cursor)
+        text = _Text(self.path, cursor, read.restarted)
+        consumed = text.take(read.data, read.offset, limit)
+        more = consumed > 0 and (read.more or text.taken >= limit)
+        cursor = text.memory(read.mark(consumed, waiting=not more))
+        return Batch(cursor, text.chunks(), text.complaints, more, lines=text.lines)
+
+
+class _Text:
+    """The lines of one poll."""
+
+    def __init__(self, path: Path, cursor: Cursor, restarted: bool) -> None:
+        writers: Mapping[str, Mapping[str, Any]] = cursor.get("writers", {})
+        if restarted:
+            writers = {name: {"restarted": True} for name in writers}
+        self.complaints: list[Complaint] = []
+        self.lines: list[Line] = []
+        self._path = path
+        self._writers = {name: _Writer(memory) for name, memory in writers.items()}
+        self._overlong: bool = cursor.get("overlong", False) and not restarted  # amid a line that is skipped
+
+    @property
+    def taken(self) -> int:
+        """Points and lines so far."""
+        return len(self.lines) + sum(len(writer.records) for writer in self._writers.values())
+
+    def memory(self, mark: Mark) -> dict[str, Any]:
+        """The next cursor."""
+        writers = {name: writer.memory() for name, writer in self._writers.items()}
+        return {"mark": mark, "writers": writers, "overlong": self._overlong}
+
+    def chunks(self) -> list[Chunk]:
+        """The points read, by writer."""
+        name = self._path.name
+        return [
+            writer.records.chunk(f"{name}:{of}" if of else name, writer.restarted)
+            for of, writer in self._writers.items()
+            if writer.records
+        ]
+
+    def take(self, data: bytes, offset: int, limit: int) -> int:
+        """Read lines until there are ``limit`` points and lines; gives the number of bytes consumed.
+
+        ``data`` begins at byte ``offset`` of the file.
+        """
+        start = 0
+        while self.taken < limit and (end := data.find(b"\n", start)) >= 0:
+            if not self._overlong:
+                *overwritten, line = _segments(data[start:end].removesuffix(b"\r"))
+                self._take_overwritten(overwritten)
+                self._take_line(line)
+            self._overlong = False
+            start = end + 1
+        if self.taken >= limit or len(data) - start < LONGEST_LINE:
+            return start
+        shown = data.rfind(b"\r", start, len(data) - 1)  # not the last byte: a line break may follow it
+        if shown >= 0:
+            self._take_overwritten(_segments(data[start:shown]))
+            return shown + 1
+        if not self._overlong:
+            self._overlong = True
+            problem = f"a line is longer than {LONGEST_LINE >> 20} MiB and was skipped"
+            self.complaints.append(Complaint(self._path, f"byte {offset + start}", problem))
+        return len(data)
+
+    @property
+    def plain(self) -> bool:
+        """Whether there were two metric lines of one shape."""
+        return any(max(writer.shapes.values(), default=0) > 1 for writer in self._writers.values())
+
+    def _take_overwritten(self, segments: Iterable[str]) -> None:
+        for text in segments:
+            if (bar := _BAR.match(text)) is not None:
+                self._progress(bar)
+
+    def _take_line(self, line: str) -> None:
+        name, text = _split_writer(line)
+        if (bar := _BAR.match(text)) is not None:
+            self._progress(bar)
+            text = f"{bar['title']} {text[bar.end() :]}"
+        writer = self._writer(name)
+        if writer is not None and writer.take(text):
+            self._writers[name] = writer
+        elif text and not text.isspace():
+            self.lines.append(Line(seconds(text), text[:_LONGEST_TEXT]))
+
+    def _progress(self, bar: re.Match[str]) -> None:
+        writer = self._writer("")
+        if writer is not None and not bar["title"].strip():
+            writer.progress(int(bar["count"]), int(bar["total"]))
+            self._writers[""] = writer
+
+    def _writer(self, name: str) -> "_Writer | None":
+        return self._writers.get(name) or (_Writer({}) if len(self._writers) < _MOST_WRITERS else None)
+
+
+class _Writer:
+    """The metrics that one process prints, given the memory of those before (``{}`` for none)."""
+
+    def __init__(self, memory: Mapping[str, Any]) -> None:
+        self.records = Records(memory.get("records", {}))
+        self.shapes: Counter[str] = Counter()  # of the lines so far
+        self.restarted: bool = memory.get("restarted", False)  # and no point was read since
+        self._count: int = memory.get("count", 0)  # records
+        self._table: dict[str, float | str] | None = memory.get("table")
+        self._heading: str = memory.get("heading", "")
+        self._bar: str = memory.get("bar", "")  # of the training, "12/500"
+        self._other_bar: str = memory.get(
+            "other_bar", ""
+        )  # that moved since the last record, such as evaluation's
+        self._moved: bool = memory.get("moved", False)  # the training's bar, since the last record
+
+    def memory(self) -> dict[str, Any]:
+        """What the next lines need to know of these; JSON-able."""
+        return {
+            "records": self.records.memory(),
+            "restarted": self.restarted and not self.records,
+            "count": self._count,
+            "table": self._table,
+            "heading": self._heading,
+            "bar": self._bar,
+            "other_bar": self._other_bar,
+            "moved": self._moved,
+        }
+
+    def take(self, text: str) -> bool:
+        """Whether the text is metrics or part of some."""
+        stripped = text.strip()
+        if is_rule(stripped):
+            self._end_table()
+            self._table = {}
+            return True
+        if self._table is not None and (cells := row(stripped)) is not None:
+            self._take_row(*cells)
+            return True
+        if (found := parse(text)) is None:
+            return False
+        shape, record = found
+        if shape == "dictionary" and named(record, STEP_KEYS) is None:
+            self._count_by_bar(record)
+        self._add(shape, record)
+        return True
+
+    def progress(self, count: int, total: int) -> None:
+        """Take in a progress bar without a title: the training's, or else evaluation's, saving's..."""
+        bar = f"{count}/{total}"
+        if self._bar.endswith(f"/{total}"):
+            self._bar, self._moved = bar, True
+        else:
+            self._other_bar = bar
+
+    def _count_by_bar(self, record: Record) -> None:
+        if any(name.startswith(_NOT_A_STEP) for name in record):
+            return
+        if self._other_bar and not self._moved:
+            self._bar = self._other_bar
+        self._other_bar, self._moved = "", False
+        if self._bar:
+            record["step"] = self._bar
+
+    def _take_row(self, name: str, value: str) -> None:
+        if not value and name.endswith("/"):
+            self._heading = name.strip()
+        elif (
+            (found := number(value)) is not None and self._table is not None and len(self._table) < _MOST_ROWS
+        ):
+            indented = name.startswith("   ")
+            self._table[f"{self._heading}{name.strip()}" if indented else name.strip()] = found
+
+    def _end_table(self) -> None:
+        if self._table and is_metrics(record := with_step(self._table)):
+            self._add("table", record)
+        self._table, self._heading = None, ""
+
+    def _add(self, shape: str, record: Record) -> None:
+        self.shapes[shape] += 1
+        self._count += 1
+        self.records.add(record, self._count)
+
+
+def _segments(line: bytes) -> list[str]:
+    """What was shown on one line of the terminal, one after the other."""
+    return [_CONTROL.sub("", text) for text in line.decode(errors="replace").split("\r")]
+
+
+def _split_writer(line: str) -> tuple[str, str]:
+    found = _WRITER.match(line)
+    return (found[0].strip(" :"), line[found.end() :]) if found else ("", line)
+
+
+def _read(path: Path, mark: Mark, limit: int) -> Read | None:
+    """What is new, up to about ``limit`` points but at least one line, if that is not overlong."""
+    read = read_new(path, mark, min(LONGEST_LINE, max(_LEAST_READ, limit * _BYTES_A_POINT)))
+    if read and read.more and b"\n" not in read.data:
+        return read_new(path, mark, LONGEST_LINE)
+    return read
+
+
+def _holds_metrics(path: Path) -> bool:
+    """Whether two lines of one shape stand near the beginning or near the end of the file."""
+    try:
+        with open(path, "rb") as file:
+            pieces = [file.read(_SNIFFED)]
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(_SNIFFED, size - _SNIFFED))
+            pieces.append(file.read(_SNIFFED))
+    except OSError:
+        return False
+    for piece in pieces:
+        text, start, limit = _Text(path, {}, False), 0, 0
+        while not text.plain:
+            limit = text.taken + _LINES_AT_ONCE
+            consumed = text.take(piece[start:], start, limit)
+            if consumed == 0 or text.taken < limit:
+                break
+            start += consumed
+        if text.plain:
+            return True
+    return False
+
+
+def _is_told_elsewhere(directory: Path, names: Sequence[str]) -> bool:
+    """Whether another format finds a run beside the text, or W&B's file has the text itself."""
+    if directory.name == "files" and any(p.stat().st_size for p in directory.parent.glob("run-*.wandb")):
+        return True
+    others = (other for name, other in discovery.formats().items() if name != FORMAT)
+    return any(next(iter(other(directory, names)), None) is not None for other in others)
