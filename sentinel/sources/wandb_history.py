@@ -55,7 +55,7 @@ class Numbers:
 def read_history(records: Sequence[bytes]) -> Numbers:
     """Every number in some serialised ``HistoryRecord`` messages.
 
-    Raises ValueError or google.protobuf.message.DecodeError if one of them is no such message.
+    Raises ValueError or google.protobuf.message.DecodeError where an item is no item.
     """
     text = b"".join([*records, _SPARE])
     data = np.frombuffer(text, np.uint8)
@@ -76,9 +76,7 @@ def read_history(records: Sequence[bytes]) -> Numbers:
             leaves.add(bounds[i], i, item_name(item), _item_value(item))
 
     begin, name_end, value, end, row = (a[number] for a in (begin, name_end, value, end, row))
-    texts = map(text.__getitem__, map(slice, value.tolist(), end.tolist()))
-    numbers = np.array(orjson.loads(b"[%b]" % b",".join(texts)), np.float64)
-    found = (begin, row, _ids_of(text, begin, name_end, ids), numbers)
+    found = (begin, row, _ids_of(text, begin, name_end, ids), _floats(data, value, end))
     columns = [np.concatenate(pair) for pair in zip(found, leaves.columns(), strict=True)]
     order = np.argsort(columns[0], kind="stable")
     row, which, numbers = (column[order] for column in columns[1:])
@@ -166,6 +164,22 @@ def _varint(data: NDArray[np.uint8], at: _Array) -> tuple[_Array, _Array]:
     length = np.where(long, low & 0x7F | high << 7, low)
     length[long & (high >= 0x80)] = _NO_LENGTH
     return length, at + 1 + long
+
+
+def _floats(data: NDArray[np.uint8], begin: _Array, end: _Array) -> NDArray[np.float64]:
+    """The JSON numbers between these places, which are read as one list."""
+    sizes = end - begin + 1  # with a comma
+    ends = np.cumsum(sizes)
+    listed = data[np.arange(sizes.sum()) + np.repeat(begin - (ends - sizes), sizes)]
+    listed[ends - 1] = ord(",")
+    text = b"[%b]" % listed[:-1].tobytes()
+    try:
+        numbers = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        numbers = _JSON.decode(text.decode())  # what is too large for a float becomes infinite
+    if len(numbers) != len(begin):
+        raise ValueError("a history record holds something that is not JSON")
+    return np.array(numbers, np.float64)
 
 
 def _ids_of(text: bytes, begin: _Array, end: _Array, ids: dict[str, int]) -> _Array:

@@ -22,7 +22,7 @@ class WandbLog:
         self.path = path
         self.size = self.records = 0
         path.touch()
-        self._append(HEADER)
+        self.append(HEADER)
 
     def history(self, row: Mapping[str, Any]) -> None:
         self.write(Record(history=history_record(row)))
@@ -30,9 +30,9 @@ class WandbLog:
     def write(self, record: Record) -> None:
         self.records += 1
         record.num = self.records
-        self._append(framed(record.SerializeToString(), self.size))
+        self.append(framed(record.SerializeToString(), self.size))
 
-    def _append(self, data: bytes) -> None:
+    def append(self, data: bytes) -> None:
         with self.path.open("ab") as file:
             file.write(data)
         self.size += len(data)

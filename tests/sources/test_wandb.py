@@ -1,0 +1,211 @@
+import json
+import math
+import random
+from pathlib import Path
+
+import pytest
+from wandb.proto.wandb_internal_pb2 import ConfigRecord, HistoryRecord, MetricRecord, OutputRawRecord, Record
+
+from sentinel.sources.base import Outcome
+from sentinel.sources.discovery import discover
+from sentinel.sources.wandb_offline import WandbFile
+from tests.sources.reading import Reader
+from tests.sources.wandb_log import HEADER, WandbLog, framed
+
+RUNS = Path(__file__).parent / "fixtures" / "wandb"
+ENDINGS = {
+    "finished": "exit code 0 in the exit record",
+    "crashed": "exit code 1 in the exit record",
+    "killed": None,
+    "old": "exit code 0 in the exit record",
+}
+
+
+def steps(reader, tag):
+    return [step for name, step, _ in reader.points if name == tag]
+
+
+@pytest.fixture
+def log(tmp_path):
+    return WandbLog(tmp_path / "run-abc.wandb")
+
+
+@pytest.fixture
+def reader(tmp_path):
+    return Reader(tmp_path)
+
+
+def define(name, axis):
+    field = "glob_name" if name.endswith("*") else "name"
+    return Record(metric=MetricRecord(**{field: name}, step_metric=axis))
+
+
+@pytest.mark.parametrize("kind", ENDINGS)
+def test_a_run_that_wandb_wrote(kind):
+    batch = WandbFile(RUNS / f"run-{kind}.wandb").poll({}, 100_000)
+    assert not batch.complaints
+    assert not batch.more
+    series = {}
+    for chunk in batch.chunks:
+        for tag, step, value in zip(chunk.tag, chunk.step.tolist(), chunk.value.tolist(), strict=True):
+            series.setdefault(chunk.tags[tag], []).append((step, str(value)))
+    losses = ["nan" if i == 7 else str(2.0**-i) for i in range(12)]
+    assert series.pop("train/loss")[:12] == [(10 * i, loss) for i, loss in enumerate(losses)]
+    assert series.pop("validation/loss") == [(0, "2.25"), (1, "1.25"), (2, "0.25")]
+    assert series.pop("optimizer.group.decay") == [(10 * i, f"{i}.0") for i in range(12)]
+    assert set(series) == {"optimizer.lr", "inf", "minus", "epoch"}
+    assert {str(math.inf)} == {value for _, value in series["inf"]}
+    assert {str(-math.inf)} == {value for _, value in series["minus"]}
+    assert all(1.79e9 < time < 1.8e9 for chunk in batch.chunks for time in chunk.time)
+    assert batch.config == {
+        "lr": 1e-3,
+        "model.layers": 2,
+        "model.name": "tiny",
+        "betas": [0.9, 0.99],
+        "warmup": 10,
+        "late.setting": 1,
+    }
+    assert (batch.ending and batch.ending.evidence) == ENDINGS[kind]
+    if batch.ending:
+        assert batch.ending.outcome == (Outcome.CRASHED if kind == "crashed" else Outcome.FINISHED)
+    lines = [line.text for line in batch.lines]
+    assert lines[:13] == [*(f"row {i}" for i in range(12)), "100%"]
+    if kind == "crashed":
+        assert lines[-1] == "RuntimeError: loss is not finite"
+        assert batch.lines[-1].time > batch.lines[0].time > 1.79e9
+
+
+@pytest.mark.parametrize("kind", ENDINGS)
+def test_pieces_of_a_run_give_the_same(kind):
+    whole = Reader(RUNS / f"run-{kind}.wandb").poll()
+    assert Reader(RUNS / f"run-{kind}.wandb").poll(limit=1).points == whole.points
+
+
+def test_a_run_is_known_by_its_own_directory(tmp_path):
+    own = tmp_path / "wandb" / "offline-run-20260101_120000-abc"
+    own.mkdir(parents=True)
+    WandbLog(own / "run-abc.wandb")
+    (tmp_path / "wandb" / "latest-run").symlink_to(own, target_is_directory=True)
+    WandbLog(tmp_path / "run-one.wandb")
+    WandbLog(tmp_path / "run-two.wandb")
+    paths = [tmp_path / "run-one.wandb", tmp_path / "run-two.wandb", own]
+    assert [run.path for run in discover([tmp_path]).runs] == paths
+    assert [run.path for run in discover([own / "run-abc.wandb"]).runs] == [own]
+
+
+@pytest.mark.parametrize("limit", [1, 1000])
+def test_steps(log, reader, limit):
+    log.history({"early": 1, "_step": 0, "_timestamp": 5})
+    log.history({"loss": 1, "global_step": 100, "_step": 1})
+    log.history({"extra": 1, "_step": 2})
+    log.history({"loss": 2, "global_step": "NaN", "_step": 3})
+    log.history({"loss": 3, "global_step": 300, "_step": 4})
+    reader.poll(limit)
+    assert [(tag, step) for tag, step, _ in reader.points] == [
+        ("early", 0),
+        ("loss", 100),
+        ("extra", 100),
+        ("loss", 100),
+        ("global_step", 100),
+        ("loss", 300),
+    ]
+    assert reader.times[0] == 5
+
+
+@pytest.mark.parametrize("limit", [1, 1000])
+def test_defined_axes(log, reader, limit):
+    log.history({"eval/loss": 1, "_step": 0})
+    for name, axis in [
+        ("*", "update"),
+        ("eval/*", "eval/round"),
+        ("eval/time", "clock"),
+        ("a\\.b", "update"),
+    ]:
+        log.write(define(name, axis))
+    for i in range(1, 5):
+        log.history({"a.b": i, "loss": 1 / i, "update": 100 * i, "_step": i, "clock": i / 2 + 0.5})
+    log.history({"eval/loss": 2, "eval/time": 3, "eval/round": 7, "_step": 5})
+    reader.poll(limit)
+    assert steps(reader, "loss") == steps(reader, "a.b") == [100, 200, 300, 400]
+    assert steps(reader, "eval/loss") == [0, 7]
+    assert steps(reader, "eval/time") == [5]  # a clock that shows fractions counts no steps
+
+
+def test_settings(log, reader):
+    nested = {"a": {"b": [1, None], "c": {}}, "d": "text"}
+    log.write(Record(config=ConfigRecord(update=[{"key": "x", "value_json": json.dumps(nested)}])))
+    log.write(Record(config=ConfigRecord(update=[{"nested_key": ["y", "z"], "value_json": "true"}])))
+    log.write(Record(config=ConfigRecord(update=[{"key": "_wandb", "value_json": '{"m": 1}'}])))
+    log.write(Record(config=ConfigRecord(update=[{"key": "broken", "value_json": "{"}])))
+    config = WandbFile(log.path).poll({}, 100).config
+    assert config == {"x.a.b": [1, None], "x.d": "text", "y.z": True}
+
+
+def test_console_output_is_put_together(log):
+    for channel, text in [
+        (1, "one"),
+        (0, "err"),
+        (1, " 1\rone 2\r"),
+        (1, "one 3"),
+        (1, "\n\n two\n"),
+        (0, "or\n"),
+    ]:
+        log.write(Record(output_raw=OutputRawRecord(output_type=channel, line=text)))
+    source, cursor, lines = WandbFile(log.path), {}, []
+    batch = source.poll(cursor, 100)
+    lines += [line.text for line in batch.lines]
+    assert lines == ["one 3", " two", "error"]
+    assert all(math.isnan(line.time) for line in batch.lines)
+
+
+def test_a_long_record_is_read_whole(log, reader):
+    log.history({"loss": 1, "_step": 0})
+    log.history({"table": random.Random(0).randbytes(300_000).hex(), "loss": 2, "_step": 1})
+    log.history({"loss": 3, "_step": 2})
+    assert reader.poll(limit=1).points == [("loss", i, f"{i + 1}.0") for i in range(3)]
+    assert not reader.complaints
+
+
+@pytest.mark.parametrize(
+    ("begin", "words"), [(HEADER[:-1] + b"\x03", "version 3"), (b"PK\x03\x04   ", "no W&B log")]
+)
+def test_a_file_of_another_kind_is_refused_once(log, reader, begin, words):
+    log.history({"loss": 1, "_step": 0})
+    sound = log.path.read_bytes()
+    log.path.write_bytes(begin + sound[len(HEADER) :])
+    reader.poll()
+    with log.path.open("ab") as file:
+        file.write(sound)
+    reader.poll()
+    assert len(reader.complaints) == 1
+    assert words in reader.complaints[0]
+    log.path.unlink()
+    log.path.write_bytes(sound)
+    assert reader.poll().points == [("loss", 0, "1.0")]
+
+
+def test_zeros_may_be_bytes_on_their_way(log, tmp_path):
+    log.history({"loss": 1, "_step": 0})
+    shown = log.size
+    log.history({"loss": 2, "_step": 1})
+    sound = log.path.read_bytes()
+    for known in range(shown):
+        log.path.write_bytes(sound[:known] + bytes(shown - known))
+        reader = Reader(tmp_path).poll()
+        log.path.write_bytes(sound)
+        assert reader.poll().points[-2:] == [("loss", 0, "1.0"), ("loss", 1, "2.0")]
+        assert not reader.complaints
+
+
+def test_a_record_that_is_no_message_is_skipped(log, reader):
+    log.history({"loss": 1, "_step": 0})
+    place = log.size
+    for payload in (b"\x08\x01\x12\x02\x0a\x7f", b"\xff\xff", b""):
+        log.append(framed(payload, log.size))
+    log.history({"loss": 2, "_step": 1})
+    assert reader.poll().points == [("loss", 0, "1.0"), ("loss", 1, "2.0")]
+    assert len(reader.complaints) == 1
+    assert f"at byte {place}: record is no message" in reader.complaints[0]
+    assert "2 more" in reader.complaints[0]
+    log.write(Record(history=HistoryRecord()))
+    assert len(reader.poll().points) == 2

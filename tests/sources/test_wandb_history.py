@@ -1,0 +1,113 @@
+"""What is read at once must be what protobuf reads."""
+
+import json
+import math
+from contextlib import suppress
+
+import pytest
+from google.protobuf.message import DecodeError
+from hypothesis import given
+from hypothesis import strategies as st
+from wandb.proto.wandb_internal_pb2 import HistoryItem, HistoryRecord
+
+from sentinel.sources.wandb_history import read_history
+
+NAMES = st.one_of(st.sampled_from(["loss", "lr", "_step", "train/loss"]), st.text(min_size=1, max_size=300))
+NUMBERS = st.one_of(st.floats(), st.integers(), st.just(10**400))
+VALUES = st.one_of(
+    NUMBERS,
+    st.text("xyz", max_size=4),
+    st.none(),
+    st.booleans(),
+    st.lists(st.integers(), max_size=2),
+    st.just("x" * 17_000),  # its length takes three bytes
+)
+ITEMS = st.builds(
+    lambda path, value, nested: HistoryItem(
+        **({"nested_key": path} if nested else {"key": path[0]}), value_json=json.dumps(value)
+    ),
+    st.lists(NAMES, min_size=1, max_size=3),
+    VALUES,
+    st.booleans(),
+)
+RECORDS = st.lists(st.builds(HistoryRecord, item=st.lists(ITEMS, max_size=8)), max_size=6)
+
+
+def read(*records):
+    """Row, name and value as text, so that NaN equals NaN."""
+    numbers = read_history([record.SerializeToString() for record in records])
+    names = [numbers.names[i] for i in numbers.name]
+    return list(zip(numbers.row.tolist(), names, map(str, numbers.value.tolist()), strict=True))
+
+
+def record(*items):
+    return HistoryRecord(item=[HistoryItem(**item) for item in items])
+
+
+@given(RECORDS)
+def test_every_number_of_any_records(records):
+    expected = []
+    for row, one in enumerate(records):
+        for item in one.item:
+            value = json.loads(item.value_json, parse_int=float)
+            if isinstance(value, float):
+                expected.append((row, item.key or ".".join(item.nested_key), str(value)))
+    assert read(*records) == expected
+
+
+def test_more_names_of_one_length_than_are_looked_for_at_once():
+    items = [{"key": f"{i:04}", "value_json": str(i)} for i in range(500)]
+    assert read(record(*items), record(*items[::-1]))[:500] == [(0, f"{i:04}", f"{i}.0") for i in range(500)]
+
+
+def test_nested_values():
+    nested = {"b": 1, "c": {"d": math.nan, "text": "x", "flag": True}, "e.f": "-Infinity"}
+    item = {"key": "a", "value_json": json.dumps(nested)}
+    assert read(record(item)) == [(0, "a.b", "1.0"), (0, "a.c.d", "nan"), (0, "a.e.f", "-inf")]
+
+
+def test_the_other_kinds_of_value():
+    items = [
+        {"key": "integer", "integer": -3},
+        {"key": "number", "number": 0.5},
+        {"key": "json", "json": '{"a": 2}'},
+        {"key": "text", "text": "NaN"},
+        {"key": "flag", "boolean": True},
+        {"value_json": "1"},
+        {"key": "usual", "value_json": "7"},
+    ]
+    expected = {"integer": "-3.0", "number": "0.5", "json.a": "2.0", "text": "nan", "usual": "7.0"}
+    assert read(record(*items)) == [(0, name, value) for name, value in expected.items()]
+
+
+def test_parts_of_media_are_no_metrics():
+    image = {"_type": "image-file", "width": 28, "size": 900}
+    whole = {"key": "image", "value_json": json.dumps(image)}
+    parts = [{"nested_key": ["image", k], "value_json": json.dumps(v)} for k, v in image.items()]
+    number = {"nested_key": ["image", "size"], "value_json": "3"}
+    loss = {"key": "loss", "value_json": "1.5"}
+    expected = [(0, "loss", "1.5"), (1, "loss", "1.5"), (2, "image.size", "3.0")]
+    assert read(record(whole, loss), record(*parts[::-1], loss), record(number)) == expected
+
+
+def test_deep_nesting():
+    text = '{"a":' * 5000 + "1" + "}" * 5000
+    assert read(record({"key": "a", "value_json": text}, {"key": "b", "value_json": "1"})) == [
+        (0, "b", "1.0")
+    ]
+
+
+def test_half_a_surrogate_pair():
+    assert read(record({"key": "a", "value_json": r'{"\ud800": 1}'})) == [(0, "a.?", "1.0")]
+
+
+@pytest.mark.parametrize("text", ["-", "1.2.3", "1,2", "0x10"])
+def test_what_is_no_json(text):
+    with pytest.raises(ValueError, match=r"JSON|delimiter|Expecting"):
+        read(record({"key": "a", "value_json": text}))
+
+
+@given(st.lists(st.binary(max_size=40), max_size=4))
+def test_any_bytes(records):
+    with suppress(ValueError, DecodeError):
+        read_history(records)
