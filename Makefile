@@ -6,8 +6,8 @@ LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 \
 
 .PHONY: demo test bench lint lock docs clean
 
-demo: .venv/runtime  ## replay shipped logs and show the report
-	.venv/bin/sentinel replay sample_logs
+demo: .venv/runtime  ## replay a shipped log and show the report
+	.venv/bin/sentinel replay sample_logs/kl-blowup
 
 test: lint  ## everything that has to pass
 	.venv/bin/python -m pytest

@@ -10,7 +10,8 @@ from torch.utils.tensorboard import SummaryWriter
 
 def train(logs: Path) -> None:
     centres = 2 * torch.randn(10, 32)
-    model = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 10))
+    hidden = [layer for _ in range(3) for layer in (nn.Linear(64, 64), nn.ReLU())]
+    model = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), *hidden, nn.Linear(64, 10))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=1500)
     model = copy.deepcopy(model)  # the mistake: the optimizer still holds the first one

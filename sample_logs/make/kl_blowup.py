@@ -14,4 +14,4 @@ def cheerfulness(completions: list[str], **_) -> list[float]:
 
 
 def train(logs: Path) -> None:
-    grpo(logs, cheerfulness, max_steps=100, learning_rate=3e-3, warmup_steps=60, beta=0.04)
+    grpo(logs, cheerfulness, max_steps=200, last_step=100, learning_rate=3e-3, warmup_steps=60, beta=0.04)

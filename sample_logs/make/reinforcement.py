@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from datasets import Dataset
+from transformers import TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from sample_logs.make.language import model_that_speaks, subject, tokenizer
@@ -13,7 +14,17 @@ from sample_logs.make.language import model_that_speaks, subject, tokenizer
 Reward = Callable[..., list[float]]
 
 
-def grpo(logs: Path, reward: Reward, **settings) -> None:
+class Impatience(TrainerCallback):
+    """Somebody who stops the training early."""
+
+    def __init__(self, last_step: int):
+        self.last_step = last_step
+
+    def on_step_end(self, _args, state, control, **_):
+        control.should_training_stop = state.global_step >= self.last_step
+
+
+def grpo(logs: Path, reward: Reward, *, max_steps: int, last_step: int | None = None, **settings) -> None:
     """Train against a reward, with the log in ``logs``; ``settings`` are GRPOConfig's."""
     words = tokenizer()
     model_that_speaks(words).save_pretrained("base")
@@ -23,6 +34,7 @@ def grpo(logs: Path, reward: Reward, **settings) -> None:
     os.environ["TENSORBOARD_LOGGING_DIR"] = str(logs)
     defaults = {
         "output_dir": "run",
+        "max_steps": max_steps,
         "use_cpu": True,
         "bf16": False,
         "per_device_train_batch_size": 32,
@@ -36,7 +48,10 @@ def grpo(logs: Path, reward: Reward, **settings) -> None:
         "disable_tqdm": True,
         "gradient_checkpointing": False,
     }
-    trainer = GRPOTrainer(
-        model="base", reward_funcs=reward, args=GRPOConfig(**defaults | settings), train_dataset=prompts
-    )
-    trainer.train()
+    GRPOTrainer(
+        model="base",
+        reward_funcs=reward,
+        args=GRPOConfig(**defaults | settings),
+        train_dataset=prompts,
+        callbacks=[Impatience(last_step or max_steps)],
+    ).train()

@@ -35,6 +35,8 @@ def show(replay: Replay, console: Console | None = None) -> None:
         console.print(Text(line, "dim"))
     for complaint in [*replay.complaints, *(c for run in replay.runs for c in run.complaints)]:
         console.print(Text(f"unreadable: {clean_text(str(complaint), 500)}", "yellow"))
+    if len(troubled) > 1:
+        console.print(_overview(troubled))
     console.print(_verdict(replay, len(troubled)))
 
 
@@ -77,9 +79,10 @@ def _life(incident: Incident) -> str:
 
 def _picture(incident: Incident, coarse: Coarse) -> Iterator[Text]:
     """The signal over the attempt, and below it where the incident began, fired and ended."""
-    steps = [(incident.onset_step, "o"), (incident.fired_step, "!")]
+    steps, legend = [(incident.onset_step, "o"), (incident.fired_step, "!")], "o onset, ! fired"
     if incident.resolved_step is not None:
         steps.append((incident.resolved_step, "x"))
+        legend += ", x resolved"
     view = coarse.view()
     low, high = view["coarse_low"].min(), view["coarse_high"].max()
     first = int(coarse.step[0])
@@ -87,7 +90,7 @@ def _picture(incident: Incident, coarse: Coarse) -> Iterator[Text]:
         (sparkline(view["coarse_mean"].tolist()), _STYLES[incident.severity]),
         f"  {clean_text(incident.tag, 60)}, {low:.4g} to {high:.4g}, from step {first}",
     )
-    yield Text(f"{marks(coarse, steps)}", "dim")
+    yield Text(f"{marks(coarse, steps):{coarse.buckets}}  {legend}", "dim")
 
 
 def _series(run: ReplayedRun, incident: Incident) -> Coarse | None:
@@ -130,10 +133,25 @@ def _not_judged(replay: Replay) -> Iterator[str]:
         yield f"not judged: {name}{where}, no {signals} in the log"
 
 
+def _overview(troubled: Sequence[ReplayedRun]) -> RenderableType:
+    """A line for each incident that is sent, the worst first."""
+    sent = [(i, run) for run in troubled for i in run.incidents.values() if i.inhibited_by is None]
+    table = Table.grid(padding=(0, 2))
+    for incident, run in sorted(sent, key=lambda one: -one[0].severity):
+        severity = Text(incident.severity.name.lower(), _STYLES[incident.severity])
+        name = Text(clean_text(run.tracker.name))
+        table.add_row(severity, Text(incident.detector, "bold"), name, f"step {incident.fired_step}")
+    return table
+
+
 def _verdict(replay: Replay, troubled: int) -> Text:
     incidents = [i for run in replay.runs for i in run.incidents.values() if i.inhibited_by is None]
     points = sum(run.tracker.points for run in replay.runs)
-    counted = f"{len(replay.runs)} runs, {points} points: "
+    counted = f"{_count(len(replay.runs), 'run')}, {_count(points, 'point')}: "
     if not incidents:
         return Text(f"{counted}nothing found", "green")
-    return Text(f"{counted}{len(incidents)} incidents in {troubled} runs", "bold")
+    return Text(f"{counted}{_count(len(incidents), 'incident')} in {_count(troubled, 'run')}", "bold")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
