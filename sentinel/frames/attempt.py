@@ -6,7 +6,7 @@ never by how the stream was cut into polls:
 - a row of a view with needs is complete at the last of its points; points of a tag that repeat a step
   count once there;
 - a context value is the last one before the row that belongs to an earlier step (points of the row's
-  own step may not have been written yet when the row is judged).
+  own step may not have been written yet when the row is judged), else the one that the plan has.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from detectors.signals import Signal
 from sentinel.frames.coarse import Floats, Steps
 from sentinel.frames.history import Rows, SeriesHistory
+from sentinel.frames.plan import Plans
 from sentinel.frames.views import View
 
 MAX_TAGS_PER_SIGNAL = 16
@@ -83,7 +84,9 @@ class Attempt:
     partners: dict[str, Points] = field(default_factory=dict)  # tag -> points that a tag yet to come may need
     series: dict[str, dict[str, SeriesHistory]] = field(default_factory=dict)  # view -> tag -> history
 
-    def rows(self, arrived: Sequence[Points], views: Sequence[View]) -> Iterator[tuple[View, Points, Rows]]:
+    def rows(
+        self, arrived: Sequence[Points], views: Sequence[View], plans: Plans
+    ) -> Iterator[tuple[View, Points, Rows]]:
         """The rows that newly arrived points complete, in order: view, the judged points, the rows."""
         arrived = [p for p in sorted(arrived, key=lambda p: int(p.position[0])) if self._admit(p)]
         fresh = {p.tag: p for p in arrived}
@@ -96,7 +99,8 @@ class Attempt:
                 judged, needed = self._complete(view, tag, fresh)
                 if judged is None or not len(judged):
                     continue
-                used = [_as_of(judged, context.get(s)) for s in view.uses]
+                planned = (plans.column(s, judged.position, judged.step) for s in view.uses)
+                used = [_as_of(judged, context.get(s), p) for s, p in zip(view.uses, planned, strict=True)]
                 columns = np.column_stack([judged.value, *needed, *used])
                 yield view, judged, Rows(judged.step, judged.time, judged.position, columns)
         self.context = {s: p.take(slice(-2, None)) for s, p in context.items()}
@@ -184,11 +188,14 @@ class Attempt:
         )
 
 
-def _as_of(rows: Points, context: Points | None) -> Floats:
-    """For each row the last context value before it that belongs to an earlier step; NaN without one."""
+def _as_of(rows: Points, context: Points | None, planned: Floats | None) -> Floats:
+    """For each row the last context value before it that belongs to an earlier step, else the planned one,
+    else NaN.
+    """
+    unknown = np.full(len(rows), np.nan) if planned is None else planned
     if context is None or not len(context):
-        return np.full(len(rows), np.nan)
+        return unknown
     last = np.searchsorted(context.position, rows.position) - 1
     last = np.where((last >= 0) & (context.step[last] == rows.step), last - 1, last)
     known = (last >= 0) & (context.step[last] < rows.step)
-    return np.where(known, context.value[last], np.nan)
+    return np.where(known, context.value[last], unknown)

@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from detectors.signals import Signal
 from sentinel.frames.attempt import Attempt, Points
 from sentinel.frames.attempts import Attempts
 from sentinel.frames.history import Rows
 from sentinel.frames.naming import Meaning, Naming, Profile, profiles, recognise
+from sentinel.frames.plan import Plans
 from sentinel.frames.views import View
 from sentinel.sources.base import Chunk
 
@@ -55,9 +57,26 @@ class Stream:
     attempts: Attempts = field(default_factory=Attempts)
     attempt: Attempt = field(default_factory=lambda: Attempt(1))
     meanings: dict[str, Meaning | None] = field(default_factory=dict)
+    plans: Plans = field(default_factory=Plans)
+
+    @property
+    def begun(self) -> bool:
+        """Whether it has a point."""
+        return self.position > 0 or self.prologue is not None
+
+    @property
+    def planned_steps(self) -> float | None:
+        """How long the training is to go on, where its log or its settings say so."""
+        logged = self.attempt.context.get(Signal.TOTAL_STEPS)
+        total = float(logged.value[-1]) if logged else self.plans.now.get(Signal.TOTAL_STEPS)
+        return total or None
 
     def extend(self, chunk: Chunk) -> Iterator[SeriesRows]:
         """The rows that the chunk completes, attempt after attempt."""
+        waiting = 0 if self.prologue is None or chunk.restarted else len(self.prologue.step)
+        self.plans.hold(self.position + waiting, chunk.config)
+        if not len(chunk.step):
+            return
         if not self.named:
             chunk = self.prologue = _joined(self.prologue, chunk)
             end = _prologue_end(chunk)
@@ -71,7 +90,7 @@ class Stream:
         for number, part in self.attempts.split(chunk):
             if number != self.attempt.number:
                 self.attempt = Attempt(number)
-            for view, points, rows in self.attempt.rows(self._points(chunk, part), self.views):
+            for view, points, rows in self.attempt.rows(self._points(chunk, part), self.views, self.plans):
                 yield SeriesRows(view, self.attempt, points.tag, rows)
         self.position += len(chunk.step)
 
@@ -121,14 +140,16 @@ class Stream:
             self.attempts.dump(),
             self.attempt.dump(),
             list(self.meanings),
+            self.plans.dump(),
         ]
 
     def restore(self, state: list[Any]) -> None:
         """Go on where `dump` was called."""
-        self.position, waiting, self.named, profile, attempts, attempt, tags = state
+        self.position, waiting, self.named, profile, attempts, attempt, tags, plans = state
         self.prologue = Chunk(self.name, *waiting) if waiting else None
         self.profile = profiles()[profile] if profile else None
         self.attempts, self.attempt = Attempts.load(attempts), Attempt.load(attempt)
+        self.plans = Plans(*plans)
         self.meanings = {t: self._meaning(self.profile, t) for t in tags}
 
 

@@ -32,7 +32,7 @@ class Chunk:
 
     A *stream* is one writer's sequence of points (a process that appends to a file or a chain of
     files); order and steps mean something within a stream and nothing across streams.
-    The arrays have one entry a point.
+    The arrays have one entry a point; a chunk without any only brings settings.
     """
 
     stream: str
@@ -42,6 +42,7 @@ class Chunk:
     time: NDArray[np.float64]  # seconds since the epoch; NaN where the log has no time
     value: NDArray[np.float64]  # NaN and infinities as logged
     restarted: bool = False  # the file was replaced: what came before belongs to an older attempt
+    config: Mapping[str, Any] = field(default_factory=dict)  # flat run settings that precede these points
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,10 @@ class Ending:
 class Batch:
     """What one poll yielded. ``more`` says that the limit ended it, not the log's end.
 
-    ``ending`` is the last word of what was read in this poll on the run's end; points that follow in a
-    later poll mean that it goes on after all.
+    ``config`` holds what the run says of itself as a whole: streams that begin with this poll or later are
+    judged by it. Settings whose place in a stream is known belong into its chunks. ``ending`` is the last
+    word of what was read in this poll on the run's end; points that follow in a later poll mean that it
+    goes on after all.
     """
 
     cursor: Cursor

@@ -14,7 +14,7 @@ from typing import Any
 
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run
 from sentinel.sources.growing import Mark, Read, read_new
-from sentinel.sources.tensorboard_events import decode
+from sentinel.sources.tensorboard_events import Points, decode
 from sentinel.sources.tfrecord import HEADER_BYTES, Frames, Problem, split
 
 FORMAT = "tensorboard"
@@ -107,10 +107,11 @@ class _Poll:
             consumed, rest, wanted = consumed + wanted, rest - wanted, 0
         more = rest >= max(wanted, HEADER_BYTES)
         restarted = read.restarted or mark.get("restarted", False)
-        if len(points.value):
-            columns = (points.tags, points.tag, points.step, points.time, points.value)
-            self._chunks.append(Chunk(stream, *columns, restarted))
-            restarted = False
+        for part, settings in _parts(points):
+            columns = (points.tag[part], points.step[part], points.time[part], points.value[part])
+            first = restarted and part.stop > part.start
+            self._chunks.append(Chunk(stream, points.tags, *columns, first, settings))
+            restarted = restarted and not first
         flags = {"lost": frames.lost, "restarted": restarted, "overlong": overlong}
         self._marks[name] = read.mark(consumed, waiting=not more) | {k: v for k, v in flags.items() if v}
         self._left -= len(frames.starts)
@@ -133,6 +134,19 @@ class _Poll:
             self._unreadable[name] = reason
         else:
             self._unreadable.pop(name, None)
+
+
+def _parts(points: Points) -> Iterator[tuple[slice, Mapping[str, Any]]]:
+    """The points, cut where settings stand; those that precede the first point may stand alone."""
+    begin = 0
+    config: dict[str, Any] = {}
+    for at, news in [*points.settings, (len(points.value), {})]:
+        if at > begin:
+            yield slice(begin, at), config
+            begin, config = at, {}
+        config = {**config, **news}
+    if config:
+        yield slice(begin, begin), config
 
 
 def _cut(path: Path, mark: Mark, size: int, most: int) -> tuple[Read, Frames] | None:

@@ -6,7 +6,7 @@ and the holes of all of them are read at once. Where the holes lie is not assume
 different record: with other bytes in them, protobuf must read just what the reading at once makes of it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sentinel.sources.tensorboard_settings import settings_in
 from sentinel.sources.tfrecord import LONGEST_ROW, Frames, Problem, summed
 
 _SAMPLES = (0.5, 0.1, 0.9, 0.3, 0.7, 0.0)  # where among the unknown records of a length to look for a layout
@@ -45,13 +46,17 @@ _Point = tuple[str, int, float, float]  # tag, step, wall time, value
 
 @dataclass(frozen=True)
 class Points:
-    """The scalars of some records, in order, with arrays as in `sentinel.sources.base.Chunk`."""
+    """The scalars of some records, in order, with arrays as in `sentinel.sources.base.Chunk`.
+
+    ``settings`` are the run's, each with the number of points that precede them.
+    """
 
     tags: Sequence[str]
     tag: NDArray[np.uint32]
     step: NDArray[np.int64]
     time: NDArray[np.float64]
     value: NDArray[np.float64]
+    settings: Sequence[tuple[int, Mapping[str, Any]]]
     problems: Sequence[Problem]
 
 
@@ -84,7 +89,7 @@ class _Layout:
 
 
 def decode(frames: Frames) -> Points:
-    """Every scalar in the records. A record that is no event becomes a problem and is skipped."""
+    """Every scalar and setting in the records. A record that is no event becomes a problem and is skipped."""
     tags: dict[str, int] = {}
     parts = []
     single = list(frames.single)
@@ -105,13 +110,14 @@ def decode(frames: Frames) -> Points:
             parts.append((number[known], ids[which[known]], *holes))
             number, rows = number[~known], rows[~known]
         single += zip(number.tolist(), map(bytes, rows), strict=True)
-    part, broken = _read_singly(single, tags)
+    part, told, broken = _read_singly(single, tags)
     columns = [np.concatenate(column) for column in zip(part, *parts, strict=True)]
     order = np.argsort(columns[0], kind="stable")
-    tag, step, time, value = (column[order] for column in columns[1:])
+    number, tag, step, time, value = (column[order] for column in columns)
+    settings = [(int(np.searchsorted(number, at)), config) for at, config in sorted(told.items())]
     time[time == 0] = np.nan  # protobuf's word for "not given"
     problems = summed(frames.starts[sorted(broken)], "record is not a TensorBoard event and was skipped")
-    return Points(list(tags), tag, step, time, value.astype(np.float64), problems)
+    return Points(list(tags), tag, step, time, value.astype(np.float64), settings, problems)
 
 
 def _recognise(
@@ -167,19 +173,22 @@ def _proved_tag(layout: _Layout, skeleton: bytes) -> str | None:
 
 def _read_singly(
     records: Sequence[tuple[int, bytes]], tags: dict[str, int]
-) -> tuple[tuple[NDArray[Any], ...], list[int]]:
-    """Number, tag, step, time and value of the scalars, and the numbers of records that are no events."""
+) -> tuple[tuple[NDArray[Any], ...], dict[int, Mapping[str, Any]], list[int]]:
+    """Number, tag, step, time and value of the scalars; settings by number; numbers of what is no event."""
     broken: list[int] = []
+    told: dict[int, Mapping[str, Any]] = {}
     found: list[tuple[float, ...]] = []
     for number, record in records:
         points = _points(record)
         if points is None:
             broken.append(number)
             continue
+        if not points and (config := settings_in(record)):
+            told[number] = config
         found += [(number, tags.setdefault(tag, len(tags)), *rest) for tag, *rest in points]
     columns = zip(*found, strict=True) if found else [()] * 5
     kinds = (np.int64, np.uint32, np.int64, np.float64, np.float64)
-    return tuple(np.array(c, k) for c, k in zip(columns, kinds, strict=True)), broken
+    return tuple(np.array(c, k) for c, k in zip(columns, kinds, strict=True)), told, broken
 
 
 def _points(record: bytes) -> list[_Point] | None:
