@@ -1,6 +1,7 @@
 """Whatever a stream is cut into, detectors see the same windows."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Annotated, Any
 
@@ -29,7 +30,7 @@ def _sum_of(rows: pl.Expr, name: str) -> pl.Expr:
 
 @detector(
     judges=(Signal.LOSS,),
-    uses=(Signal.LEARNING_RATE,),
+    uses=(Signal.LEARNING_RATE, Signal.TOTAL_STEPS),
     history=History(recent=7, head=5, coarse=True),
     variants=VARIANTS,
 )
@@ -86,9 +87,13 @@ def verdicts(chunks: Iterable[Chunk], reload: bool = False) -> list[Any]:
     return sorted(found, key=lambda v: (v.position, v.key.detector, v.key.tag))
 
 
-def cut(points: Sequence[tuple[str, int, float]], cuts: Iterable[int]) -> list[Chunk]:
+def cut(
+    points: Sequence[tuple[str, int, float]], cuts: Iterable[int], plans: Mapping[int, int] | None = None
+) -> list[Chunk]:
+    """``plans`` holds the planned number of steps by the number of points that precede it."""
     edges = [0, *sorted({c for c in cuts if c < len(points)}), len(points)]
-    return [chunk_of(points[a:b]) for a, b in pairwise(edges) if b > a]
+    config = {at: {"max_steps": steps} for at, steps in (plans or {}).items()}
+    return [replace(chunk_of(points[a:b]), config=config.get(a, {})) for a, b in pairwise(edges) if b > a]
 
 
 def log(rows: int, seed: int, restarts: Sequence[int] = ()) -> list[tuple[str, int, float]]:
@@ -110,13 +115,15 @@ def log(rows: int, seed: int, restarts: Sequence[int] = ()) -> list[tuple[str, i
     seed=st.integers(0, 2**32 - 1),
     restarts=st.lists(st.integers(0, 120), max_size=3),
     cuts=st.lists(st.integers(0, 500), max_size=12),
+    plans=st.dictionaries(st.integers(0, 200), st.integers(1, 150), max_size=3),
     reload=st.booleans(),
 )
 def test_any_cut_gives_the_same_verdicts(
-    rows: int, seed: int, restarts: list[int], cuts: list[int], reload: bool
+    rows: int, seed: int, restarts: list[int], cuts: list[int], plans: dict[int, int], reload: bool
 ) -> None:
     points = log(rows, seed, restarts)
-    assert verdicts(cut(points, cuts), reload) == verdicts([chunk_of(points)])
+    expected = verdicts(cut(points, plans, plans))
+    assert verdicts(cut(points, [*cuts, *plans], plans), reload) == expected
 
 
 @pytest.mark.parametrize("size", [1, 17, 256])
