@@ -18,7 +18,8 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Ending, Line, Outcome, Run
-from sentinel.sources.growing import Mark, Read, read_new
+from sentinel.sources.flattening import Plain, flat
+from sentinel.sources.growing import Mark, Read, read_new, unreadable
 from sentinel.sources.leveldb_log import BLOCK_BYTES, LONGEST_RECORD, Log, split
 from sentinel.sources.tfrecord import summed
 from sentinel.sources.wandb_history import item_name, read_history, wandb_messages
@@ -38,7 +39,6 @@ _NUMBER, _HISTORY = 0x08, 0x12  # fields of a Record
 _UNREAD = frozenset(b"\x1a\x32\x3a")  # those of summaries, files and system metrics, of which there are many
 
 _LONGEST_LINE = 4096  # characters of console output
-_DEEPEST = 16  # levels of configuration
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
@@ -60,11 +60,7 @@ class WandbFile:
         try:
             found = _read(self.path, cursor.get("mark", {}), limit * _BYTES_A_POINT)
         except OSError as error:
-            if cursor.get("unreadable") == error.strerror:
-                return Batch(cursor)
-            problem = f"cannot be read ({error.strerror}); trying again at every poll"
-            cursor = {**cursor, "unreadable": error.strerror}
-            return Batch(cursor, complaints=[Complaint(self.path, "", problem)])
+            return unreadable(self.path, cursor, error)
         if found is None:
             return Batch(cursor)
         read, log = found
@@ -86,7 +82,7 @@ class _Messages:
         self._foreign: list[int] = []  # places of records that are no messages
         self._chunks: list[Chunk] = []
         self._complaints: list[Complaint] = []
-        self._config: dict[str, Any] = {}
+        self._config: dict[str, Plain] = {}  # that precedes the next point
         self._ending: Ending | None = None
         self._lines: list[Line] = []
 
@@ -99,7 +95,8 @@ class _Messages:
             "restarted": self._restarted,
             "refused": self._refused,
         }
-        return Batch(cursor, self._chunks, self._complaints, more, self._config, self._ending, self._lines)
+        chunks, complaints = self._chunks, self._complaints
+        return Batch(cursor, chunks, complaints, more, ending=self._ending, lines=self._lines)
 
     def take(self, read: Read, log: Log, most: int) -> tuple[int, bool]:
         """Take in up to so many bytes of history; gives the bytes consumed and whether more follow."""
@@ -117,6 +114,8 @@ class _Messages:
             if most <= 0:
                 break
         self._make_points()
+        if self._config:
+            self._chunk([])
         consumed = place if most <= 0 else log.consumed
         problems = [problem for problem in log.problems if problem.offset < consumed]
         problems += summed(np.array(sorted(self._foreign)), "record is no message of wandb's and was skipped")
@@ -167,11 +166,13 @@ class _Messages:
         return 0
 
     def _configure(self, config: Any) -> None:
+        settings: dict[str, Any] = {}
         for item in config.update:
-            name = item_name(item)
-            if not name.startswith("_wandb"):
-                with suppress(ValueError, RecursionError):
-                    self._config.update(_settings(name, json.loads(item.value_json)))
+            with suppress(ValueError, RecursionError):
+                settings[item_name(item)] = json.loads(item.value_json)
+        if news := {key: value for key, value in flat(settings).items() if not key.startswith("_wandb.")}:
+            self._make_points()
+            self._config |= news
 
     def _define(self, metric: Any) -> None:
         name, axis = (
@@ -212,14 +213,16 @@ class _Messages:
         time = numbers.by_row("_timestamp", len(records))[numbers.row]
         public = np.array([not name.startswith("_") for name in numbers.names], np.bool_)
         shown = public[numbers.name] & ~is_step
-        if not shown.any():
+        found = bool(shown.any())
+        if not found and not self._config:
             return
         used = np.bincount(numbers.name[shown], minlength=len(numbers.names)) > 0
         tag = (np.cumsum(used) - 1)[numbers.name[shown]].astype(np.uint32)
         columns = (tag, step[shown], time[shown], numbers.value[shown])
         tags = list(compress(numbers.names, used))
-        self._chunks.append(Chunk(self._path.name, tags, *columns, self._restarted))
-        self._restarted = False
+        restarted = self._restarted and found
+        self._chunks.append(Chunk(self._path.name, tags, *columns, restarted, self._config))
+        self._restarted, self._config = self._restarted and not found, {}
 
 
 def _read(path: Path, mark: Mark, size: int) -> tuple[Read, Log] | None:
@@ -241,12 +244,3 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         number |= (data[at] & 0x7F) << shift
         at, shift = at + 1, shift + 7
     return number | data[at] << shift, at + 1
-
-
-def _settings(name: str, value: Any, level: int = 1) -> Iterator[tuple[str, Any]]:
-    """A setting, or those in a nested one."""
-    if isinstance(value, dict) and level < _DEEPEST:
-        for key, part in value.items():
-            yield from _settings(f"{name}.{key}", part, level + 1)
-    else:
-        yield name, value

@@ -57,14 +57,15 @@ def test_a_run_that_wandb_wrote(kind):
     assert {str(math.inf)} == {value for _, value in series["inf"]}
     assert {str(-math.inf)} == {value for _, value in series["minus"]}
     assert all(1.79e9 < time < 1.8e9 for chunk in batch.chunks for time in chunk.time)
-    assert batch.config == {
+    assert batch.chunks[0].config == {
         "lr": 1e-3,
         "model.layers": 2,
         "model.name": "tiny",
-        "betas": [0.9, 0.99],
+        "betas.0": 0.9,
+        "betas.1": 0.99,
         "warmup": 10,
-        "late.setting": 1,
     }
+    assert {"late.setting": 1} in [chunk.config for chunk in batch.chunks[1:]]
     assert (batch.ending and batch.ending.evidence) == ENDINGS[kind]
     if batch.ending:
         assert batch.ending.outcome == (Outcome.CRASHED if kind == "crashed" else Outcome.FINISHED)
@@ -131,31 +132,33 @@ def test_defined_axes(log, reader, limit):
     assert steps(reader, "eval/time") == [5]  # a clock that shows fractions counts no steps
 
 
-def test_settings(log, reader):
+def test_settings_precede_the_points_that_follow_them(log):
     nested = {"a": {"b": [1, None], "c": {}}, "d": "text"}
     log.write(Record(config=ConfigRecord(update=[{"key": "x", "value_json": json.dumps(nested)}])))
-    log.write(Record(config=ConfigRecord(update=[{"nested_key": ["y", "z"], "value_json": "true"}])))
     log.write(Record(config=ConfigRecord(update=[{"key": "_wandb", "value_json": '{"m": 1}'}])))
+    log.history({"loss": 1, "_step": 0})
+    log.write(Record(config=ConfigRecord(update=[{"nested_key": ["y", "z"], "value_json": "true"}])))
+    log.history({"loss": 2, "_step": 1})
     log.write(Record(config=ConfigRecord(update=[{"key": "broken", "value_json": "{"}])))
-    config = WandbFile(log.path).poll({}, 100).config
-    assert config == {"x.a.b": [1, None], "x.d": "text", "y.z": True}
+    log.write(Record(config=ConfigRecord(update=[{"key": "last", "value_json": "1.5"}])))
+    chunks = WandbFile(log.path).poll({}, 100).chunks
+    assert [(chunk.value.tolist(), dict(chunk.config)) for chunk in chunks] == [
+        ([1], {"x.a.b.0": 1, "x.a.b.1": None, "x.d": "text"}),
+        ([2], {"y.z": True}),
+        ([], {"last": 1.5}),
+    ]
 
 
 def test_console_output_is_put_together(log):
-    for channel, text in [
-        (1, "one"),
-        (0, "err"),
-        (1, " 1\rone 2\r"),
-        (1, "one 3"),
-        (1, "\n\n two\n"),
-        (0, "or\n"),
-    ]:
-        log.write(Record(output_raw=OutputRawRecord(output_type=channel, line=text)))
     source, cursor, lines = WandbFile(log.path), {}, []
-    batch = source.poll(cursor, 100)
-    lines += [line.text for line in batch.lines]
-    assert lines == ["one 3", " two", "error"]
-    assert all(math.isnan(line.time) for line in batch.lines)
+    for piece in ["one", " 1\rone 2\r", "one 3", "\n\n two\nthr"]:
+        log.write(Record(output_raw=OutputRawRecord(output_type=OutputRawRecord.STDOUT, line=piece)))
+        log.write(Record(output_raw=OutputRawRecord(output_type=OutputRawRecord.STDERR, line=f"{piece}!\n")))
+        batch = source.poll(json.loads(json.dumps(cursor)), 100)
+        cursor = batch.cursor
+        lines += batch.lines
+    assert [line.text for line in lines] == ["one!", "!", "one 3!", "one 3", " two", " two", "thr!"]
+    assert all(math.isnan(line.time) for line in lines)
 
 
 def test_a_long_record_is_read_whole(log, reader):
