@@ -164,7 +164,7 @@ def row(line: str) -> tuple[str, str] | None:
 def parse(line: str) -> tuple[str, Record] | None:
     """The shape and the content of a line that is a metric line all by itself."""
     if (opening := _OPENING.search(line)) is not None:
-        record = with_step(dict(_entries(line, opening.end())))
+        record = with_step(_entries(line, opening.end()))
         return ("dictionary", record) if is_metrics(record) and len(record) > 1 else None
     for shape in _SHAPES:
         for found in shape.line.finditer(line):
@@ -206,8 +206,9 @@ def _pairs(text: str, names: Mapping[str, str]) -> Iterator[tuple[str, float]]:
             yield names.get(pair["name"], pair["name"]), value / 100 if share else value
 
 
-def _entries(line: str, start: int) -> Iterator[tuple[str, float | str]]:
+def _entries(line: str, start: int) -> Record:
     """The entries of a printed dictionary whose values are numbers, or text that may tell a step."""
+    record: Record = {}
     end = ","
     while end == "," and (entry := _ENTRY.match(line, start)) is not None:
         start, end = entry.end(), entry["end"]
@@ -215,9 +216,10 @@ def _entries(line: str, start: int) -> Iterator[tuple[str, float | str]]:
         if value is not None and name is not None:
             text = value.strip("'\"")
             if (found := number(text)) is not None:
-                yield name, found
+                record[name] = found
             elif name in STEP_KEYS:
-                yield name, text
+                record[name] = text
+    return record if end == "}" else {}
 
 
 def _unquoted(text: str) -> str | None:

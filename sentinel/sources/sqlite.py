@@ -1,0 +1,71 @@
+"""Reading a SQLite database that somebody else writes, without leaving a trace or getting in the way."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from sentinel.sources.base import Batch, Cursor
+from sentinel.sources.growing import unreadable
+
+ENDINGS = (".db", ".sqlite", ".sqlite3")
+
+_MAGIC = b"SQLite format 3\0"
+_JOURNAL, _WAL = 18, 2  # place in the header of the way of writing, and its value for a write-ahead log
+_PATIENCE_SECONDS = 1.0  # while a writer commits
+_LONGEST_VALUE = 4 << 20  # bytes
+_MOST_INSTRUCTIONS = 200_000_000  # of one query, about a second; more takes a database made to hold us up
+_PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_SCHEMA)  # a writer is at work
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection that can only read.
+
+    Raises OSError for a file that cannot be read, sqlite3.Error for one that is no (whole) database.
+    """
+    with open(path, "rb") as file:
+        header = file.read(_JOURNAL + 1)
+    # To read a write-ahead log, SQLite creates files beside it unless they are there. Where no log is,
+    # nobody has the database open, and it may be read as a file that does not change.
+    still = header[_JOURNAL:] == bytes([_WAL]) and not Path(f"{path}-wal").exists()
+    mode = "immutable=1" if still else "mode=ro"
+    uri = f"file:{quote(str(path))}?{mode}"
+    with closing(sqlite3.connect(uri, uri=True, timeout=_PATIENCE_SECONDS)) as connection:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
+        connection.set_progress_handler(lambda: 1, _MOST_INSTRUCTIONS)
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.text_factory = lambda text: text.decode(errors="replace")
+        yield connection
+
+
+def columns(connection: sqlite3.Connection, table: str) -> frozenset[str]:
+    """The columns of a table; none if there is no table (a view is none) of that name."""
+    query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
+    if connection.execute(query, (table,)).fetchone() is None:
+        return frozenset()
+    rows = connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
+    return frozenset(name for (name,) in rows)
+
+
+def poll(path: Path, cursor: Cursor, read: Callable[[sqlite3.Connection], Batch]) -> Batch:
+    """What ``read`` makes of the database; if it cannot be read, a complaint, said once."""
+    try:
+        with reading(path) as connection:
+            return read(connection)
+    except OSError as error:
+        return unreadable(path, cursor, error)
+    except sqlite3.Error as error:
+        if error.sqlite_errorcode in _PASSING:
+            return Batch(cursor)
+        return unreadable(path, cursor, OSError(str(error)))
+
+
+def is_database(path: Path) -> bool:
+    """Whether the file begins as a SQLite database does."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False

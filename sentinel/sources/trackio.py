@@ -1,0 +1,120 @@
+"""Trackio's local store: a SQLite database a project, in which each run is a run here.
+
+The path of a run is the database's, followed by its name and, since trackio gives them, the beginning
+of its id. Its points are one stream, in the order in which they were written.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sentinel.sources import sqlite
+from sentinel.sources.base import Batch, Complaint, Cursor, Run
+from sentinel.sources.flattening import flat
+from sentinel.sources.records import Records
+
+FORMAT = "trackio"
+
+_COLUMNS = {"id", "run_name", "step", "timestamp", "metrics"}
+_RUNS = "SELECT DISTINCT CAST(run_name AS TEXT), {key} FROM metrics LIMIT ?"
+_ROWS = """
+SELECT CAST(id AS INTEGER), CAST(timestamp AS TEXT), CAST(step AS INTEGER), metrics
+FROM metrics WHERE {key} = ? AND id >= ? ORDER BY id
+"""
+_CONFIG = "SELECT config FROM configs WHERE {key} = ? ORDER BY id DESC LIMIT 1"
+_MOST_RUNS = 10_000
+_ID_CHARACTERS = 8  # shown
+_MOST_COMPLAINTS = 5  # about broken rows of one run
+
+
+def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
+    """The runs in the directory's databases."""
+    for name in names:
+        path = directory / name
+        if name.endswith(sqlite.ENDINGS) and sqlite.is_database(path):
+            yield from _runs(path)
+
+
+@dataclass(frozen=True)
+class Trackio:
+    """A run in a project's database: the rows with ``value`` in the column ``key``."""
+
+    path: Path
+    key: str  # run_id, or run_name in databases that have no ids yet
+    value: str
+
+    def poll(self, cursor: Cursor, limit: int) -> Batch:
+        """The points that were written since ``cursor``; see `sentinel.sources.base.Source`."""
+        return sqlite.poll(self.path, cursor, lambda connection: self._read(connection, cursor, limit))
+
+    def _read(self, connection: sqlite3.Connection, cursor: Cursor, limit: int) -> Batch:
+        last: list[Any] = cursor.get("last", [0])  # the newest row's id, time and step
+        restarted = cursor.get("restarted", False)
+        query = _ROWS.format(key=self.key)
+        rows = connection.execute(query, (self.value, last[0]))
+        if last[0] and list((rows.fetchone() or ())[:3]) != last:
+            cursor, last, restarted = {}, [0], True  # another database under the same name
+            rows = connection.execute(query, (self.value, 0))
+        records = Records(cursor.get("records", {}))
+        broken = cursor.get("broken", 0)
+        complaints: list[Complaint] = []
+        more = False
+        for row, time, step, text in rows:
+            if more := len(records) >= limit:
+                break
+            last = [row, time, step]
+            metrics = _object(text)
+            if metrics is not None:
+                records.add({**metrics, "step": step, "wall_time": time}, row)
+                continue
+            broken += 1
+            if broken <= _MOST_COMPLAINTS:
+                others = ", as will be others, without a word" if broken == _MOST_COMPLAINTS else ""
+                problem = f"is not a JSON object and was skipped{others}"
+                complaints.append(Complaint(self.path, f"row {row} of metrics", problem))
+        config = self._config(connection)
+        state = {
+            "last": last,
+            "records": records.memory(),
+            "restarted": restarted and not records,
+            "broken": broken,
+            "settings": len(config),
+        }
+        chunks = [records.chunk("metrics", restarted)] if records else []
+        news = config if len(config) != cursor.get("settings", 0) else {}
+        return Batch(state, chunks, complaints, more, news)
+
+    def _config(self, connection: sqlite3.Connection) -> dict[str, Any]:
+        if self.key not in sqlite.columns(connection, "configs"):
+            return {}
+        found = connection.execute(_CONFIG.format(key=self.key), (self.value,)).fetchone()
+        return dict(flat((found and _object(found[0])) or {}))
+
+
+def _runs(path: Path) -> list[Run]:
+    """The runs of a database; none if it is not trackio's or cannot be read now."""
+    try:
+        with sqlite.reading(path) as connection:
+            columns = sqlite.columns(connection, "metrics")
+            if not columns >= _COLUMNS:
+                return []
+            key = "run_id" if "run_id" in columns else "run_name"
+            found = connection.execute(_RUNS.format(key=key), (_MOST_RUNS,)).fetchall()
+    except (OSError, sqlite3.Error):
+        return []
+    runs = []
+    for name, value in found:
+        shown = str(name) if key == "run_name" else f"{name}-{str(value)[:_ID_CHARACTERS]}"
+        runs.append(Run(path / shown.replace("/", "_"), FORMAT, Trackio(path, key, value)))
+    return runs
+
+
+def _object(text: Any) -> dict[str, Any] | None:
+    try:
+        found = json.loads(text, parse_int=float)
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
