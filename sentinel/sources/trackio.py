@@ -5,6 +5,7 @@ of its id. Its points are one stream, in the order in which they were written.
 """
 
 import json
+import math
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ SELECT CAST(id AS INTEGER), CAST(timestamp AS TEXT), CAST(step AS INTEGER), metr
 FROM metrics WHERE {key} = ? AND id >= ? ORDER BY id
 """
 _CONFIG = "SELECT config FROM configs WHERE {key} = ? ORDER BY id DESC LIMIT 1"
+_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}  # spelled as JSON has none
 _MOST_RUNS = 10_000
 _ID_CHARACTERS = 8  # shown
 _MOST_COMPLAINTS = 5  # about broken rows of one run
@@ -66,9 +68,9 @@ class Trackio:
             if more := len(records) >= limit:
                 break
             last = [row, time, step]
-            metrics = _object(text)
-            if metrics is not None:
-                records.add({**metrics, "step": step, "wall_time": time}, row)
+            if (metrics := _object(text)) is not None:
+                spelled = {n: _NUMBERS[v] for n, v in metrics.items() if isinstance(v, str) and v in _NUMBERS}
+                records.add({**metrics, **spelled, "step": step, "wall_time": time}, row)
                 continue
             broken += 1
             if broken <= _MOST_COMPLAINTS:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sentinel.sources.discovery import formats
 from tests.sources.reading import Reader
-from tests.sources.writers import WRITERS
+from tests.sources.writers import DOCUMENTS, PLAIN_NAMES, REWRITTEN, TEXTS, WHOLES, WRITERS
 
 STEPS = [(step, {"train/loss": 4.0 - step / 4, "lr": 2.0**-step}) for step in range(8)]
 OTHER_STEPS = [(step, {"train/loss": 8.0}) for step in range(4)]
@@ -27,9 +27,15 @@ ODD_NAMES = [
 BROKEN = b'"}{"}{"}{"'
 
 
-@pytest.fixture(params=formats())
-def writer(request):
-    return WRITERS[request.param]()
+def pytest_generate_tests(metafunc):
+    if "format_name" in metafunc.fixturenames:
+        excluded = WHOLES if "logged" in metafunc.fixturenames else ()
+        metafunc.parametrize("format_name", [name for name in formats() if name not in excluded])
+
+
+@pytest.fixture
+def writer(format_name):
+    return WRITERS[format_name]()
 
 
 @pytest.fixture
@@ -56,12 +62,13 @@ def test_every_format_has_a_writer():
     assert set(formats()) <= set(WRITERS)
 
 
-def test_a_growing_run_gives_exactly_what_was_written(writer, tmp_path):
+def test_a_growing_run_gives_exactly_what_was_written(format_name, writer, tmp_path):
     reader = Reader(tmp_path)
     writer.start(tmp_path)
     for count, (step, values) in enumerate(STEPS, 1):
         writer.log(step, values)
-        assert reader.poll().points == points(STEPS[:count])
+        seen = 0 if count == 1 and format_name in TEXTS else count
+        assert reader.poll().points == points(STEPS[:seen])
     writer.close()
     assert reader.poll().points == points(STEPS)
     assert not reader.complaints
@@ -114,14 +121,15 @@ def test_a_file_that_was_written_anew_is_read_again(writer, logged, tmp_path, st
     assert reader.restarts == 1
 
 
-def test_a_file_that_was_emptied_is_read_again(writer, logged):
+def test_a_file_that_was_emptied_is_read_again(format_name, logged):
     data = logged.read_bytes()
     reader = Reader(logged.parent).poll()
     logged.write_bytes(b"")
     assert reader.poll().points == points(STEPS)
     logged.write_bytes(data)
-    assert reader.poll().points == 2 * points(STEPS)
-    assert reader.restarts == 1
+    times = 1 if format_name in REWRITTEN else 2
+    assert reader.poll().points == times * points(STEPS)
+    assert reader.restarts == times - 1
 
 
 def test_ten_thousand_tags(writer, tmp_path):
@@ -131,13 +139,14 @@ def test_ten_thousand_tags(writer, tmp_path):
 
 
 def test_numbers_that_are_not_finite(writer, tmp_path):
-    steps = [(1, {"a": math.nan, "b": math.inf, "c": -math.inf, "d": 1.0})]
+    steps = [(step, {"a": math.nan, "b": math.inf, "c": -math.inf, "d": 1.0}) for step in range(2)]
     write(writer, tmp_path, steps)
     assert Reader(tmp_path).poll().points == points(steps)
 
 
-def test_odd_names(writer, tmp_path):
-    steps = [(step, dict.fromkeys(ODD_NAMES, 0.5)) for step in range(3)]
+def test_odd_names(format_name, writer, tmp_path):
+    names = ["spaces in a name", "a/b/c", "a.b: c-d"] if format_name in PLAIN_NAMES else ODD_NAMES
+    steps = [(step, dict.fromkeys(names, 0.5)) for step in range(3)]
     write(writer, tmp_path, steps)
     assert Reader(tmp_path).poll().points == points(steps)
 
@@ -165,21 +174,24 @@ def test_a_file_that_cannot_be_read_is_complained_about_once(logged, tmp_path):
     assert reader.points == points(STEPS)
 
 
-def test_a_broken_record_is_skipped(logged):
+def test_a_broken_record_is_skipped(format_name, logged):
     data = logged.read_bytes()
     middle = len(data) // 2
     logged.write_bytes(data[:middle] + BROKEN + data[middle + len(BROKEN) :])
     reader = Reader(logged.parent).poll()
-    assert reader.points[0] == points(STEPS)[0]
-    assert reader.points[-1] == points(STEPS)[-1]
-    assert len(reader.points) < len(points(STEPS))
-    assert reader.complaints
+    if format_name in DOCUMENTS:
+        assert not reader.points
+    else:
+        assert reader.points[0] == points(STEPS)[0]
+        assert reader.points[-1] == points(STEPS)[-1]
+        assert len(reader.points) < len(points(STEPS))
+    assert bool(reader.complaints) != (format_name in TEXTS)
     assert all(c.startswith(f"{logged} at ") for c in reader.complaints)
 
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-@pytest.mark.parametrize("name", formats())
+@pytest.mark.parametrize("name", [name for name in formats() if name not in WHOLES])
 def test_chunking_changes_nothing(name, data):
     with tempfile.TemporaryDirectory() as scratch:
         logged = write(WRITERS[name](), Path(scratch, "logged"), STEPS * 2)
