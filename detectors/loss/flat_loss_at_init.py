@@ -124,7 +124,7 @@ def flat_loss_at_init(
         .then(None)
         .when(pl.col("gradient") == 0)
         .then(pl.lit("no-gradient"))
-        .when(guessing)
+        .when(guessing & pl.col("gradient").is_null())
         .then(pl.lit("at-chance"))
         .when(pl.col("gradient").is_not_null())
         .then(pl.lit("gradient-without-effect"))

@@ -95,6 +95,7 @@ def lr_schedule_mismatch(
         ),
         earlier_peak=rate.shift(LEAST).rolling_max(REACH, min_samples=1).over(SERIES),
         earlier=rate.shift(LEAST).over(SERIES),
+        before=rate.shift(1).over(SERIES),
         start=rate.filter(index == 0).first().over(SERIES),
         first=pl.col(STEP).filter(index == 0).first().over(SERIES),
         changes=changed.cast(pl.Int64).rolling_sum(REACH, min_samples=1).over(SERIES),
@@ -118,7 +119,8 @@ def lr_schedule_mismatch(
     rests = still >= LEAST
     smooth = pl.col("changes") >= pl.max_horizontal(8, 0.5 * (pl.col("visible") - still))
     linear = rate - pl.col("earlier") <= 1.5 * LEAST / (index + 1) * rate  # a range test grows faster
-    rising = linear & (rate > 1.0001 * pl.col("earlier_peak")) & (rate >= pl.col("peak"))
+    rises = rate > pl.col("before")
+    rising = rises & linear & (rate > 1.0001 * pl.col("earlier_peak")) & (rate >= pl.col("peak"))
     first_group = pl.col(Signal.LEARNING_RATE).fill_null(0)  # another one may be frozen by design
     untrained = (pl.col("trained") >= 200) & (first_group <= ZERO) & ~pl.col("learns").fill_null(False)
     variant = (

@@ -119,6 +119,12 @@ def kl_blowup(
             reward_level=recent_median(Signal.REWARD, NOW, at_least=1),
             reward_before=recent_quantile(0.75, Signal.REWARD, BEFORE, skip=NOW, at_least=NOW),
         )
-        .with_columns(severity.alias(SEVERITY), variant.alias(VARIANT))
+        .with_columns(
+            severity.alias(SEVERITY),
+            variant.alias(VARIANT),
+            limit=pl.when((signal == Signal.KL) & (level > critical_per_token))
+            .then(critical_per_token)
+            .otherwise(limit),
+        )
         .filter(level.is_not_null() & (~update | (pl.col(INDEX) >= 2 * NOW - 1)))
     )

@@ -105,7 +105,9 @@ def reward_zero_std(
         .with_columns(silent=(pl.col("share") >= silent_point).cast(pl.Float64))
         .with_columns(
             share=pl.coalesce(pl.when(little_learnt(n)).then(mean("share", n)) for n in WINDOWS),
-            points=pl.coalesce(pl.when(little_learnt(n)).then(n) for n in WINDOWS),
+            points=pl.min_horizontal(
+                pl.coalesce(pl.when(little_learnt(n)).then(n) for n in WINDOWS), pl.col(INDEX) + 1
+            ),
             silent=mean("silent", START),
             reward_level=recent_median(Signal.REWARD, START, at_least=1),
             lowest=pl.min_horizontal(_reward_seen(0.0)),

@@ -240,17 +240,23 @@ class Book:
         variant = detector.variants.get(v.variant or "")
         thresholds = {name: parameter.default for name, parameter in detector.parameters.items()}
         thresholds.update(self._parameters.get(detector.name, {}))
-        values = {**thresholds, **v.evidence, "step": v.step, "tag": v.key.tag, "signal": v.signal}
+        evidence = {name: _rounded(value) for name, value in v.evidence.items()}
+        values = {**thresholds, **evidence, "step": v.step, "tag": v.key.tag, "signal": v.signal}
         return {
             "summary": format_message(variant.message, values) if variant else detector.name,
             "catalogue": variant.catalogue if variant else detector.catalogue,
-            "evidence": dict(v.evidence),
+            "evidence": evidence,
         }
 
     def _change(self, event: Event, track: _Track, incident: Incident, **fields: Any) -> Change:
         """Record what an incident has become."""
         track.incident = incident.changed(**fields)
         return Change(event, track.current() or track.incident)
+
+
+def _rounded(value: Any) -> Any:
+    """Nine digits: what lies beyond depends on where a sum over a window happened to begin."""
+    return float(f"{value:.9g}") if isinstance(value, float) else value
 
 
 def lost_after_seconds(intervals: Sequence[float]) -> float:

@@ -48,6 +48,7 @@ from detectors.discovery import all_detectors
 from detectors.schema import INDEX, SERIES, SEVERITY, SIGNAL, STEP, VARIANT
 from detectors.signals import Signal
 from sentinel.frames.attempt import Attempt, Points
+from sentinel.frames.plan import Plans
 from sentinel.frames.views import views
 from sentinel.frames.windows import Judged, frame
 
@@ -132,7 +133,7 @@ def windows(detector: Detector, streams: Sequence[Stream], cuts: Sequence[int] =
             for i, s in enumerate(streams)
             if len(own := at[source[order[at]] == i])
         ]
-        for view, judged, rows in attempt.rows(points, seen):
+        for view, judged, rows in attempt.rows(points, seen, Plans()):
             history = attempt.history(view, judged.tag)
             found.extend((view, history.push(slice_)) for slice_ in history.slices(rows))
     return found

@@ -12,6 +12,7 @@ from detectors.discovery import all_detectors
 from detectors.schema import SERIES, SEVERITY
 from detectors.signals import Signal
 from sentinel.frames.attempt import Attempt, Points
+from sentinel.frames.plan import Plans
 from sentinel.frames.views import views
 from sentinel.frames.windows import frame
 from tests.detectors.golden import Stream, windows
@@ -116,7 +117,7 @@ def test_a_frozen_group_beside_one_that_learns_is_no_finding():
         for i, rate in enumerate([1e-4, 0.0])
     ]
     attempt = Attempt(1)
-    rows = attempt.rows(groups, views([detector]))
+    rows = attempt.rows(groups, views([detector]), Plans())
     shown = [(view, attempt.history(view, judged.tag).push(part)) for view, judged, part in rows]
     assert len(shown) == 2
     assert not detector.run(frame(detector, shown))[SEVERITY].sum()
