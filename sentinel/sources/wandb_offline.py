@@ -186,7 +186,7 @@ class _Messages:
         """Take in a piece of console output, of any number of lines."""
         channel = str(output.output_type)
         *ended, rest = (self._unfinished.pop(channel, "") + output.line).split("\n")
-        time = output.timestamp.ToNanoseconds() / 1e9 or math.nan
+        time = output.timestamp.seconds + output.timestamp.nanos / 1e9 or math.nan
         lines = (line.rstrip("\r").rpartition("\r")[2][:_LONGEST_LINE] for line in ended)
         self._lines += [Line(time, line) for line in lines if line.strip()]
         if rest:

@@ -1,13 +1,17 @@
 import json
 import math
 import random
+import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from wandb.proto.wandb_internal_pb2 import ConfigRecord, HistoryRecord, MetricRecord, OutputRawRecord, Record
 
 from sentinel.sources.base import Outcome
 from sentinel.sources.discovery import discover
+from sentinel.sources.leveldb_log import split
 from sentinel.sources.wandb_offline import WandbFile
 from tests.sources.reading import Reader
 from tests.sources.wandb_log import HEADER, WandbLog, framed
@@ -212,3 +216,18 @@ def test_a_record_that_is_no_message_is_skipped(log, reader):
     assert "2 more" in reader.complaints[0]
     log.write(Record(history=HistoryRecord()))
     assert len(reader.poll().points) == 2
+
+
+MESSAGES = split((RUNS / "run-finished.wandb").read_bytes(), len(HEADER), 0, True).records
+
+
+@given(data=st.data())
+def test_any_message_with_a_sound_checksum(data):
+    with tempfile.TemporaryDirectory() as scratch:
+        log = WandbLog(Path(scratch, "run-abc.wandb"))
+        for message in data.draw(st.lists(st.sampled_from(MESSAGES), max_size=4)):
+            changed = bytearray(message)
+            for at in data.draw(st.lists(st.integers(0, len(message) - 1), max_size=4)):
+                changed[at] = data.draw(st.integers(0, 255))
+            log.append(framed(bytes(changed), log.size))
+        Reader(Path(scratch)).poll()
