@@ -131,14 +131,18 @@ class Watcher:
             if (state := self._store.run_state(run.id)) is not None:
                 tracker.restore(state)  # else from the start of the log, which derives the same again
             self._watched[run.id] = Watched(tracker, arrived_at=now, committed_at=now)
-            self._by_path.setdefault(run.path, []).append(self._watched[run.id])
+            place = run.path if run.path.exists() else run.path.parent  # a database holds many runs
+            self._by_path.setdefault(place, []).append(self._watched[run.id])
 
     def _touched(self, changed: Iterable[Path]) -> list[Watched]:
-        """The runs that changed files belong to: those at the path or anywhere above it."""
+        """The runs that changed files belong to: those at the path or anywhere above it.
+
+        A database may change by what is beside it, in its write-ahead log.
+        """
         found = {
             watched.tracker.run.id: watched
             for path in changed
-            for place in (path, *path.parents)
+            for place in (Path(str(path).removesuffix("-wal")), *path.parents)
             for watched in self._by_path.get(place, ())
         }
         return list(found.values())

@@ -112,7 +112,10 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class Run:
-    """A run that was found: ``path`` is its directory or file, unique together with ``format``."""
+    """A run that was found: ``path`` is its directory or file, unique together with ``format``.
+
+    The path of one of many runs in a database is the database's, followed by the run's name there.
+    """
 
     path: Path
     format: str

@@ -30,7 +30,7 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
     # To read a write-ahead log, SQLite creates files beside it unless they are there. Where no log is,
     # nobody has the database open, and it may be read as a file that does not change.
     still = header[_JOURNAL:] == bytes([_WAL]) and not Path(f"{path}-wal").exists()
-    mode = "immutable=1" if still else "mode=ro"
+    mode = "immutable=1" if still else "mode=ro&readonly_shm=1"
     uri = f"file:{quote(str(path))}?{mode}"
     with closing(sqlite3.connect(uri, uri=True, timeout=_PATIENCE_SECONDS)) as connection:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
