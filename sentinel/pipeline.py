@@ -71,7 +71,7 @@ class Pipeline:
                 tracker,
                 sum(len(chunk.step) for chunk in batch.chunks),
                 batch.more,
-                batch.complaints,
+                [*batch.complaints, *tracker.complaints],
                 tracker.book.advance(verdicts.get(tracker.run.id, ())),
             )
             for tracker, batch in zip(trackers, batches, strict=True)

@@ -51,7 +51,7 @@ def replay(paths: Sequence[Path], config: Config, progress: Callable[[int, int],
         progress(begin, len(runs))
         _read(pipeline, runs[begin : begin + _RUNS_AT_ONCE])
     progress(len(runs), len(runs))
-    read = [run for run in runs if run.tracker.points or run.complaints]
+    read = [run for run in runs if run.tracker.facts.points or run.complaints]
     if not read:
         raise SentinelError(f"{', '.join(map(str, paths))}: no log that sentinel can read")
     return Replay(read, found.complaints, pipeline)

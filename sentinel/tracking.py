@@ -1,6 +1,6 @@
 """One run under watch: where its log was read up to, what was understood, what is wrong with it."""
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,10 +11,18 @@ import numpy as np
 from detectors.api import Detector
 from sentinel.alerts.lifecycle import Book
 from sentinel.detection import Arrived
+from sentinel.facts import Facts
 from sentinel.frames.naming import Naming
+from sentinel.frames.plan import planned
 from sentinel.frames.stream import Stream
 from sentinel.frames.views import View
-from sentinel.sources.base import Batch, Cursor, Run
+from sentinel.sources.base import Batch, Complaint, Cursor, Ending, Line, Run
+from sentinel.sources.config_files import ConfigFiles
+from sentinel.sources.flattening import flat
+from sentinel.sources.output_files import OutputFiles
+
+LINES_KEPT = 500
+"""Of console output, for each run; with their length bounded, too, a thousand runs stay below 300 MB."""
 
 _UNMAPPED_SHOWN = 200
 _PARTS = frozenset({"train", "train_inner", "training", "val", "valid", "validation", "eval", "test"})
@@ -38,7 +46,7 @@ class Understanding:
 
 @dataclass
 class Tracker:
-    """State of one run; what changes survives a restart through `dump`.
+    """State of one run; what changes survives a restart through `dump`, except console output.
 
     ``layout`` identifies detectors and names: histories kept for others are of no use.
     """
@@ -51,29 +59,55 @@ class Tracker:
     book: Book
     cursor: Cursor = field(default_factory=dict)
     streams: dict[str, Stream] = field(default_factory=dict)
-    points: int = 0
-    first_step: int | None = None
-    last_step: int | None = None
-    last_time: float | None = None  # newest time in the log
-    config: dict[str, Any] = field(default_factory=dict)
+    facts: Facts = field(default_factory=Facts)
+    console: deque[Line] = field(default_factory=lambda: deque(maxlen=LINES_KEPT))
+    complaints: Sequence[Complaint] = ()  # of the last `absorb`, about what lies beside the log
+
+    def __post_init__(self) -> None:
+        self._config_files = ConfigFiles(self.run)
+        self._output_files = OutputFiles(self.run)
 
     def absorb(self, batch: Batch) -> list[Arrived]:
         """Take in what a poll yielded; gives the new rows to judge."""
         self.cursor = batch.cursor
-        self.config.update(batch.config)
-        arrived = []
+        self.complaints = ()
+        self.facts.note(flat(batch.config), self.run.format)
+        self.facts.plan |= planned(batch.config)
+        before, arrived = self.facts.points, []
         for chunk in batch.chunks:
-            if not len(chunk.step):
-                continue
-            self.points += len(chunk.step)
-            low, high = int(chunk.step.min()), int(chunk.step.max())
-            self.first_step = low if self.first_step is None else min(self.first_step, low)
-            self.last_step = high if self.last_step is None else max(self.last_step, high)
-            if np.isfinite(chunk.time).any():
-                self.last_time = max(self.last_time or 0.0, float(np.nanmax(chunk.time)))
-            rows = self._stream(chunk.stream).extend(chunk)
-            arrived += [Arrived(self.run.id, chunk.stream, one) for one in rows]
+            stream = self._stream(chunk.stream)
+            if len(chunk.step):
+                if not stream.begun:
+                    stream.plans.first = self._plan_at(float(chunk.time[0]))
+                self.facts.count(chunk)
+            self.facts.note(flat(chunk.config), self.run.format)
+            arrived += [Arrived(self.run.id, chunk.stream, one) for one in stream.extend(chunk)]
+        if batch.ending or self.facts.points > before:
+            self.facts.told_ending = batch.ending
+        self.console.extend(batch.lines)
+        self.console.extend(self._output_files.new_lines())
         return arrived
+
+    def _plan_at(self, begin: float) -> dict[str, float]:
+        """The plan of a stream whose first point has this time.
+
+        A file counts only if it was there before and did not change since, because only then it tells the
+        same whenever the log is read; the time of a log without times is NaN, and nothing was before that.
+        """
+        files, self.complaints = self._config_files.read()
+        plan: dict[str, float] = {}
+        for file in reversed(files):
+            told = {k for k, setting in self.facts.config.items() if setting.origin == self.run.format}
+            self.facts.note({k: v for k, v in file.settings.items() if k not in told}, file.name)
+            if file.modified < begin:
+                plan |= planned(file.settings)
+        return plan | self.facts.plan
+
+    @property
+    def ending(self) -> Ending | None:
+        """That the run ended, as far as its log tells."""
+        plans = {stream.planned_steps for stream in self.streams.values()}
+        return self.facts.ending(plans.pop() if len(plans) == 1 else None)
 
     def _stream(self, name: str) -> Stream:
         """The stream of that name, begun if it is new."""
@@ -86,7 +120,7 @@ class Tracker:
     @property
     def attempts(self) -> int:
         """How often training began or was resumed, as far as the log tells."""
-        return sum(s.attempts.number for s in self.streams.values())
+        return sum(s.attempts.number for s in self.streams.values() if s.begun)
 
     def understanding(self) -> Understanding:
         """What the log is taken to say, over all streams."""
@@ -123,7 +157,8 @@ class Tracker:
                 "cursor": self.cursor,
                 "streams": {name: stream.dump() for name, stream in self.streams.items()},
                 "book": self.book.dump(),
-                "facts": [self.points, self.first_step, self.last_step, self.last_time, self.config],
+                "ending": self.ending,
+                "facts": self.facts,
             }
         )
 
@@ -139,8 +174,14 @@ class Tracker:
         for name, stream in kept["streams"].items():
             self._stream(name).restore(stream)
         self.book.restore(kept["book"])
-        self.points, self.first_step, self.last_step, self.last_time, self.config = kept["facts"]
+        self.facts = msgspec.convert(kept["facts"], Facts)
         return True
+
+
+def remembered(state: bytes) -> tuple[Facts, Ending | None]:
+    """The facts of a run, and how it ended, as they were when `Tracker.dump` was called."""
+    kept = msgspec.msgpack.decode(state, ext_hook=_array)
+    return msgspec.convert(kept["facts"], Facts), msgspec.convert(kept["ending"], Ending | None)
 
 
 _ARRAY = 1  # msgpack extension code

@@ -54,6 +54,11 @@ class Watched:
         late = now - self.committed_at >= _COMMIT_SECONDS
         return self.uncommitted >= _COMMIT_POINTS or (late and self.uncommitted > 0)
 
+    def silence(self, now: float) -> tuple[float, float]:
+        """For how many seconds nothing arrived, and how many make it lost; a log that ended owes nothing."""
+        usual = max(lost_after_seconds(self.intervals), self.tracker.facts.lost_after_seconds)
+        return 0.0 if self.tracker.ending else now - self.arrived_at, usual
+
     def heard(self, points: int, now: float) -> None:
         """Points arrived."""
         self.uncommitted += points
@@ -172,7 +177,7 @@ class Watcher:
         for watched in self._watched.values():
             book = watched.tracker.book
             if book.open():
-                silent = book.silent(now - watched.arrived_at, lost_after_seconds(watched.intervals))
+                silent = book.silent(*watched.silence(now))
                 self._commit([watched], {watched.tracker.run.id: silent}, now, only_news=True)
 
     def _commit_all(self) -> None:

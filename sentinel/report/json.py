@@ -4,6 +4,7 @@ from typing import Any
 
 from sentinel.alerts.wire import incident_body
 from sentinel.replay import Replay, ReplayedRun
+from sentinel.run_state import standing
 
 
 def document(replay: Replay) -> dict[str, Any]:
@@ -12,16 +13,19 @@ def document(replay: Replay) -> dict[str, Any]:
 
 
 def _run(run: ReplayedRun, replay: Replay) -> dict[str, Any]:
-    tracker, understood = run.tracker, run.tracker.understanding()
+    tracker, facts, understood = run.tracker, run.tracker.facts, run.tracker.understanding()
+    stands = standing(tracker.ending, 0.0, facts.lost_after_seconds)  # by the log's own clock
     lacking = {name: understood.missing(d) for name, d in replay.pipeline.detectors.items()}
     return {
         "run": tracker.name,
         "path": str(tracker.run.path),
         "source": tracker.run.format,
         "framework": understood.framework,
-        "points": tracker.points,
-        "first_step": tracker.first_step,
-        "last_step": tracker.last_step,
+        "state": stands.state,
+        "state_evidence": stands.evidence,
+        "points": facts.points,
+        "first_step": facts.first_step,
+        "last_step": facts.last_step,
         "attempts": tracker.attempts,
         "signals": understood.signals,
         "unmapped": understood.unmapped,

@@ -113,11 +113,11 @@ def _table(title: str, rows: Sequence[tuple[str, str]]) -> RenderableType:
 
 
 def _headline(run: ReplayedRun) -> str:
-    tracker = run.tracker
+    tracker, facts = run.tracker, run.tracker.facts
     framework = tracker.understanding().framework or tracker.run.format
     attempts = f", {tracker.attempts} attempts" if tracker.attempts > 1 else ""
-    steps = f"steps {tracker.first_step} to {tracker.last_step}" if tracker.points else "no points"
-    return f"{clean_text(tracker.name)}  {framework}, {steps}, {tracker.points} points{attempts}"
+    steps = f"steps {facts.first_step} to {facts.last_step}" if facts.points else "no points"
+    return f"{clean_text(tracker.name)}  {framework}, {steps}, {facts.points} points{attempts}"
 
 
 def _not_judged(replay: Replay) -> Iterator[str]:
@@ -146,7 +146,7 @@ def _overview(troubled: Sequence[ReplayedRun]) -> RenderableType:
 
 def _verdict(replay: Replay, troubled: int) -> Text:
     incidents = [i for run in replay.runs for i in run.incidents.values() if i.inhibited_by is None]
-    points = sum(run.tracker.points for run in replay.runs)
+    points = sum(run.tracker.facts.points for run in replay.runs)
     counted = f"{_count(len(replay.runs), 'run')}, {_count(points, 'point')}: "
     if not incidents:
         return Text(f"{counted}nothing found", "green")

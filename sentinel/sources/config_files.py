@@ -17,6 +17,7 @@ from sentinel.sources.base import Complaint, Run
 from sentinel.sources.flattening import Plain, flat
 
 _LARGEST = 1 << 20  # bytes
+_UNREADABLE = (0, 0, 0)  # stamp of what could not even be opened
 _WANDBS_OWN = ("_wandb", "wandb_version")
 _ARGUMENTS = ("args", "training_args", "train_args", "hparams", "hyperparameters", "hyperparams")
 _CONFIGS = ("train_config", "training_config", "llamaboard_config", "configuration", "config")
@@ -52,14 +53,14 @@ class ConfigFiles:
     """The settings beside one run; a file that did not change is not read again."""
 
     run: Run
-    complaints: list[Complaint] = field(default_factory=list)  # each said once
     _known: dict[Path, tuple[tuple[int, int, int], ConfigFile | None]] = field(default_factory=dict)
 
-    def read(self) -> list[ConfigFile]:
-        """What is there now, the most telling file first."""
+    def read(self) -> tuple[list[ConfigFile], list[Complaint]]:
+        """What is there now, the most telling file first; and what became unreadable since the last call."""
         own = self.run.path if self.run.path.is_dir() else self.run.path.parent
-        found = (self._read(path, own) for path in self._candidates(own))
-        return [file for file in found if file is not None]
+        complaints: list[Complaint] = []
+        found = [self._read(path, own, complaints) for path in self._candidates(own)]
+        return [file for file in found if file is not None], complaints
 
     def _candidates(self, own: Path) -> Iterator[Path]:
         trained = self.run.format in ("tensorboard", "trainer_state")
@@ -68,11 +69,11 @@ class ConfigFiles:
                 if name != "config.json" or trained or (place / "trainer_state.json").exists():
                     yield place / name
 
-    def _read(self, path: Path, own: Path) -> ConfigFile | None:
+    def _read(self, path: Path, own: Path, complaints: list[Complaint]) -> ConfigFile | None:
+        known, file = self._known.get(path, (None, None))
         try:
             status = os.stat(path)
             stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
-            known, file = self._known.get(path, (None, None))
             if known == stamp or not S_ISREG(status.st_mode):
                 return file
             settings = flat(_settings(path))
@@ -80,11 +81,13 @@ class ConfigFiles:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            stamp, file = (0, 0, 0), None
-            self.complaints.append(Complaint(path, "", f"cannot be read ({error.strerror})"))
+            if known == _UNREADABLE:
+                return None
+            stamp, file = _UNREADABLE, None
+            complaints.append(Complaint(path, "", f"cannot be read ({error.strerror})"))
         except ValueError as error:
             file = None
-            self.complaints.append(Complaint(path, "", f"{error}; its settings are not known"))
+            complaints.append(Complaint(path, "", f"{error}; its settings are not known"))
         self._known[path] = stamp, file
         return file
 

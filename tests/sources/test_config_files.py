@@ -17,8 +17,8 @@ from sentinel.sources.plain_yaml import load
 
 
 def read(path, format_="jsonl"):
-    files = ConfigFiles(Run(path, format_, None))
-    return {file.name: dict(file.settings) for file in files.read()}, [str(c) for c in files.complaints]
+    files, complaints = ConfigFiles(Run(path, format_, None)).read()
+    return {file.name: dict(file.settings) for file in files}, [str(c) for c in complaints]
 
 
 @pytest.fixture
@@ -96,10 +96,12 @@ def test_a_models_configuration_counts_only_beside_a_trainer(run):
 def test_a_broken_file_is_said_once_and_costs_nothing_else(run, name, text, problem):
     write(run / name, text)
     write(run / "params.json", '{"lr": 1}')
-    files = ConfigFiles(Run(run, "jsonl", None))
+    files, said = ConfigFiles(Run(run, "jsonl", None)), []
     for _ in range(3):
-        assert [f.name for f in files.read()] == ["params.json"]
-    (complaint,) = map(str, files.complaints)
+        found, complaints = files.read()
+        assert [f.name for f in found] == ["params.json"]
+        said += complaints
+    (complaint,) = map(str, said)
     assert complaint.startswith(f"{run / name}: ")
     assert problem in complaint
 
@@ -127,9 +129,9 @@ def test_a_file_that_changed_is_read_again(run):
     files = ConfigFiles(Run(run, "jsonl", None))
     for steps in (10, 2000):
         write(run / "args.json", json.dumps({"max_steps": steps}))
-        assert files.read()[0].settings == {"max_steps": steps}
+        assert files.read()[0][0].settings == {"max_steps": steps}
     (run / "args.json").unlink()
-    assert files.read() == []
+    assert files.read() == ([], [])
 
 
 def ten_aliases_of_the_last(first, form):
