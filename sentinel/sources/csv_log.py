@@ -1,0 +1,225 @@
+"""CSV and TSV files with a header, a row a step. One file is one run and one stream.
+
+Files with a name that loggers choose and columns of a training log count: Lightning's ``metrics.csv``,
+``progress.csv`` and ``monitor.csv`` of reinforcement learning, ultralytics' ``results.csv``, timm's
+``summary.csv``, Keras's CSVLogger, Spinning Up's ``progress.txt`` and any like them.
+
+Several loggers write the file anew when a metric appears, so that all rows have a cell for it. Rows
+that were read before are told by fingerprints and not read twice; where they differ, the training
+began anew. A file that became shorter without differing is still being written.
+"""
+
+import hashlib
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run
+from sentinel.sources.csv_points import Axis, Seen, points
+from sentinel.sources.csv_rows import Header, Rows, read_header, read_rows
+from sentinel.sources.documents import stamp
+from sentinel.sources.growing import Read, read_new, unreadable
+from sentinel.sources.records import NUMBER
+from sentinel.sources.sniffing import HEAD_BYTES, is_log, is_log_name
+
+FORMAT = "csv"
+
+LONGEST_LINE = 4 << 20
+"""Bytes; a file with a longer one is no log, which bounds the memory of a poll."""
+
+_BYTES_A_POINT = 16  # how far to read for a number of points; a guess that only costs time where it is wrong
+_LEAST_READ = 1 << 16
+_TAIL_BYTES = 64
+_MOST_COMPLAINTS = 5  # about broken lines of one file
+
+
+def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
+    """The logs among the names of one directory."""
+    for name in names:
+        path = directory / name
+        if _is_log_file(path):
+            yield Run(path, FORMAT, CsvLog(path))
+
+
+def _is_log_file(path: Path) -> bool:
+    """Whether the name and the columns are those of a log, whose rows do not begin with a name."""
+    if path.suffix not in (".csv", ".tsv") and path.name != "progress.txt":
+        return False
+    stem = path.stem.lower()
+    if not is_log_name(stem):
+        return False
+    try:
+        with open(path, "rb") as file:
+            head = file.read(HEAD_BYTES)
+    except OSError:
+        return False
+    if b"\n" not in head and len(head) == HEAD_BYTES:
+        head += b"\n"  # so many columns
+    header = read_header(head)
+    if header is None:
+        return False
+    first = head[header.size :].split(b"\n", 1)[0].decode(errors="replace").split(header.separator)[0]
+    named_row = bool(first.strip()) and header.time != 0 and not NUMBER.fullmatch(first.strip(' "'))
+    return not named_row and ({"r", "l", "t"} <= {*header.names} or is_log(stem, header.names))
+
+
+@dataclass(frozen=True)
+class CsvLog:
+    """One file."""
+
+    path: Path
+
+    def poll(self, cursor: Cursor, limit: int) -> Batch:
+        """The points of the rows that were completed since ``cursor``; see `sentinel.sources.base.Source`."""
+        try:
+            return self._poll(cursor, limit)
+        except OSError as error:
+            return unreadable(self.path, cursor, error)
+
+    def _poll(self, cursor: Cursor, limit: int) -> Batch:
+        reader = _Reader(self.path, cursor.get("reader", {}))
+        read = reader.read(limit)
+        if read is None:
+            return Batch(cursor)
+        if read.restarted or not reader.goes_on():
+            now = stamp(self.path)
+            if now != cursor.get("examined"):
+                again = reader.reread()
+                differs = not again.agrees(reader)
+                if differs or again.rows < reader.rows:
+                    return Batch({**cursor, "examined": now, "differs": differs}, more=differs)
+            elif cursor["differs"]:  # and nobody is writing it at this moment
+                again = _Reader(self.path, {"restarted": True})
+            else:
+                return Batch(cursor)
+            reader, read = again, again.read(limit)
+        more = reader.take(read, limit) if read else False
+        return Batch({"reader": reader.state()}, reader.chunks, reader.complaints, more, reader.config)
+
+
+class _Reader:
+    """Reads on from a state, ``{}`` for the start of the file."""
+
+    def __init__(self, path: Path, state: Mapping[str, Any]) -> None:
+        self.chunks: list[Chunk] = []
+        self.complaints: list[Complaint] = []
+        self.config: Mapping[str, Any] = {}
+        self._path = path
+        self._mark: Mapping[str, Any] = state.get("mark", {})
+        self._header = Header(**state["header"]) if state.get("header") else None
+        self._top = bytes.fromhex(state.get("top", ""))  # fingerprint of the header that the file begins with
+        self._top_bytes: int = state.get("top_bytes", 0)
+        self._tail = bytes.fromhex(state.get("tail", ""))  # what was read last
+        self._axis = Axis(**state.get("axis", {}))
+        self.seen = Seen(**state.get("seen", {}))
+        self._lines: int = state.get("lines", 0)
+        self._broken: int = state.get("broken", 0)  # lines
+        self._restarted: bool = state.get("restarted", False)  # and no point was read since
+
+    def state(self) -> dict[str, Any]:
+        """What another reader needs to read on; JSON-able."""
+        return {
+            "mark": self._mark,
+            "header": asdict(self._header) if self._header else None,
+            "top": self._top.hex(),
+            "top_bytes": self._top_bytes,
+            "tail": self._tail.hex(),
+            "axis": asdict(self._axis),
+            "seen": asdict(self.seen),
+            "lines": self._lines,
+            "broken": self._broken,
+            "restarted": self._restarted,
+        }
+
+    @property
+    def rows(self) -> int:
+        """How many were read."""
+        return self.seen.count
+
+    def read(self, limit: int) -> Read | None:
+        """What is new, up to about ``limit`` points but at least one line, if that is not overlong."""
+        read = read_new(self._path, self._mark, min(LONGEST_LINE, max(_LEAST_READ, limit * _BYTES_A_POINT)))
+        if read is None or not read.more:
+            return read
+        whole = b"\n" in read.data if self._header else read_header(read.data) is not None
+        return read if whole else read_new(self._path, self._mark, LONGEST_LINE)
+
+    def goes_on(self) -> bool:
+        """Whether the file still has the header and, up to the mark, the bytes that it had."""
+        if self._header is None:
+            return True
+        with open(self._path, "rb") as file:
+            top = file.read(self._top_bytes)
+            file.seek(self._mark["offset"] - len(self._tail))
+            return _fingerprint(top) == self._top and file.read(len(self._tail)) == self._tail
+
+    def reread(self) -> "_Reader":
+        """One that has read the file from its start, as many rows as this one if it has them."""
+        again = _Reader(self._path, {"restarted": self._restarted})
+        more = True
+        while more and again.rows < self.rows and (read := again.read(LONGEST_LINE)):
+            more = again.take(read, LONGEST_LINE, self.rows - again.rows)
+            again.chunks.clear()
+        again._broken, again._restarted = self._broken, self._restarted
+        again.complaints.clear()
+        return again
+
+    def agrees(self, other: "_Reader") -> bool:
+        """Whether both have read the same, as far as they have read."""
+        return self.seen.agrees(other.seen)
+
+    def take(self, read: Read, limit: int, most_rows: int = sys.maxsize) -> bool:
+        """Take in about ``limit`` points of what was read; gives whether there is more to read."""
+        data, start = read.data, 0
+        if self._header is None:
+            self._header = read_header(data)
+            if self._header is None:
+                return self._wait(read)
+            start = self._top_bytes = self._header.size
+            self._top = _fingerprint(data[:start])
+            self._lines = data.count(b"\n", 0, start)
+            self.config = self._header.settings
+        end = data.rfind(b"\n") + 1
+        consumed = start
+        if end > start:
+            most = min(most_rows, max(1, limit // len(self._header.names)))
+            rows = read_rows(data[start:end], most, self._header)
+            consumed = end if rows.size is None else start + rows.size
+            self._add(rows, self._header)
+        elif read.more and len(data) - start >= LONGEST_LINE:
+            return self._wait(read)
+        more = read.more or consumed < end
+        self._tail = (self._tail + data[max(0, consumed - _TAIL_BYTES) : consumed])[-_TAIL_BYTES:]
+        self._mark = read.mark(consumed, waiting=not more)
+        return more
+
+    def _add(self, rows: Rows, header: Header) -> None:
+        for line, problem in rows.broken.items():
+            self._broken += 1
+            if self._broken <= _MOST_COMPLAINTS:
+                last = ", as will be others, without a word" if self._broken == _MOST_COMPLAINTS else ""
+                place = f"line {self._lines + line + 1}"
+                self.complaints.append(Complaint(self._path, place, f"{problem} and was skipped{last}"))
+        steps = self._axis.steps(header, rows)
+        self.seen.add(header, rows, steps)
+        chunk = points(header, rows, steps, self._path.name, self._restarted)
+        if len(chunk.value):
+            self.chunks.append(chunk)
+            self._restarted = False
+        self._lines += rows.lines
+        self._header = rows.next_header or header
+
+    def _wait(self, read: Read) -> bool:
+        """Until the file has grown."""
+        if len(read.data) >= LONGEST_LINE and not self._broken:
+            self._broken += 1
+            problem = f"is longer than {LONGEST_LINE >> 20} MiB, so that the file is not read on"
+            self.complaints.append(Complaint(self._path, f"line {self._lines + 1}", problem))
+        self._mark = read.mark(0, waiting=True)
+        return False
+
+
+def _fingerprint(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=8).digest()

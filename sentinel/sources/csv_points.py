@@ -1,0 +1,135 @@
+"""Rows of a CSV file as points: which step and time they have, and whether they were read before.
+
+What must be known of the rows before is in ``Axis`` and ``Seen``, JSON-able and bounded, so that reading
+in many pieces gives the same points as reading in one.
+"""
+
+import hashlib
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sentinel.sources.base import Chunk
+from sentinel.sources.csv_rows import Header, Rows
+from sentinel.sources.records import seconds
+
+_INDEX_NAMES = ("", "Unnamed: 0")  # of the column that pandas writes first
+_FURTHEST_STEP = 2.0**62
+
+
+@dataclass
+class Axis:
+    """The step of each row: the header's column of steps, else whole epochs, else the row's number.
+
+    A row without a step belongs to the last one. Rows are numbered for good once an epoch was a fraction.
+    """
+
+    rows: int = 0
+    last: int = 0
+    numbered: bool = False
+
+    def steps(self, header: Header, rows: Rows) -> NDArray[np.int64]:
+        """The steps of the next rows."""
+        count = len(rows.values)
+        numbers = np.arange(self.rows + 1, self.rows + count + 1)
+        self.rows += count
+        column = header.epoch if header.step is None else header.step
+        if column is None or self.numbered:
+            return numbers
+        values = rows.values[:, column]
+        whole = (np.abs(values) < _FURTHEST_STEP) & (values == np.floor(values))
+        steps = self._carried(values, whole)
+        if header.step is None:
+            fraction = np.flatnonzero(rows.logged[:, column] & ~whole)
+            if len(fraction):
+                self.numbered = True
+                steps[fraction[0] :] = numbers[fraction[0] :]
+        return steps
+
+    def _carried(self, values: NDArray[np.float64], whole: NDArray[np.bool_]) -> NDArray[np.int64]:
+        if not len(values):
+            return np.empty(0, dtype=np.int64)
+        latest = np.maximum.accumulate(np.where(whole, np.arange(len(values)), -1))
+        steps = np.where(latest >= 0, values[latest], 0.0).astype(np.int64)
+        steps[latest < 0] = self.last
+        self.last = int(steps[-1])
+        return steps
+
+
+@dataclass
+class Seen:
+    """Fingerprints of all rows up to the first, second, fourth, eighth and so on, and up to the last.
+
+    A file that is written anew with further columns, or these in another order, keeps them.
+    """
+
+    count: int = 0  # rows
+    total: int = 0
+    after: dict[str, int] = field(default_factory=dict)  # by the number of rows
+
+    def add(self, header: Header, rows: Rows, steps: NDArray[np.int64]) -> None:
+        """Take in the next rows."""
+        if not len(steps):
+            return
+        weights = np.array([_weight(name) for name in header.names], dtype=np.uint64)
+        bits = np.where(rows.logged, rows.values, 0.0).view(np.uint64)
+        numbers = np.arange(self.count, self.count + len(steps), dtype=np.uint64)
+        sums = (bits @ weights + steps.view(np.uint64)) * (2 * numbers + 1)
+        totals = np.cumsum(sums, dtype=np.uint64) + np.uint64(self.total)
+        for doubled in (1 << i for i in range(60)):
+            if self.count < doubled <= self.count + len(steps):
+                self.after[str(doubled)] = int(totals[doubled - self.count - 1])
+        self.count += len(steps)
+        self.total = int(totals[-1])
+
+    def agrees(self, other: "Seen") -> bool:
+        """Whether both began alike, as far as their fingerprints tell."""
+        both = self.after.keys() & other.after.keys()
+        whole = self.count != other.count or self.total == other.total
+        return whole and all(self.after[count] == other.after[count] for count in both)
+
+
+def points(header: Header, rows: Rows, steps: NDArray[np.int64], stream: str, restarted: bool) -> Chunk:
+    """What the rows logged, in their order; steps and times are no points."""
+    times = np.broadcast_to(np.nan, len(steps))
+    logged = rows.logged
+    no_points = [i for i, name in enumerate(header.names) if i == header.step or name in _INDEX_NAMES]
+    if rows.times is not None:
+        times = np.array([np.nan if (t := seconds(text or "")) is None else t for text in rows.times])
+    elif header.time is not None:
+        times = _times(header, rows.values[:, header.time])
+        logged = logged.copy()
+        logged[:, header.time] &= np.isnan(times)
+    used = logged.any(axis=0)
+    used[no_points] = False
+    columns = np.flatnonzero(used)
+    logged = logged[:, columns]
+    names = [header.names[i] for i in columns]
+    tags = {name: i for i, name in enumerate(dict.fromkeys(names))}
+    ids = np.array([tags[name] for name in names], dtype=np.uint32)
+    per_row = np.count_nonzero(logged, axis=1)
+    values = rows.values[:, columns]
+    every = bool(logged.all())
+    return Chunk(
+        stream=stream,
+        tags=list(tags),
+        tag=np.tile(ids, len(steps)) if every else np.broadcast_to(ids, logged.shape)[logged],
+        step=np.repeat(steps, per_row),
+        time=np.repeat(times, per_row),
+        value=values.ravel() if every else values[logged],
+        restarted=restarted,
+    )
+
+
+def _times(header: Header, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Seconds since the epoch; NaN for what is a duration."""
+    start = header.settings.get("t_start")
+    if isinstance(start, (int, float)):
+        return values + start
+    when = [seconds(value) for value in values.tolist()]
+    return np.array([np.nan if t is None else t for t in when])
+
+
+def _weight(name: str) -> int:
+    return int.from_bytes(hashlib.blake2b(name.encode(errors="replace"), digest_size=8).digest()) | 1

@@ -1,0 +1,208 @@
+"""Lines of a CSV file as numbers: a header that names the columns, and rows of cells.
+
+A row is a line. One with more or fewer cells than the header, with stray quotes, without any number, or with
+a step that is none, is broken and left out; a header that comes again, as when a training is resumed, is not.
+"""
+
+import csv
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+import orjson
+import polars as pl
+from numpy.typing import NDArray
+
+from sentinel.sources.records import EPOCH_KEYS, NUMBER, STEP_KEYS, TIME_KEYS, named
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_LONGEST_SETTINGS = 4096  # bytes
+
+
+@dataclass(frozen=True)
+class Header:
+    """The names of the columns, and what a first line ``#{...}`` says (Stable-Baselines' Monitor)."""
+
+    names: list[str]
+    separator: str
+    size: int  # bytes up to the first row
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def step(self) -> int | None:
+        """The column that counts the steps."""
+        return self._column(STEP_KEYS)
+
+    @cached_property
+    def epoch(self) -> int | None:
+        """The column that counts the epochs."""
+        return self._column(EPOCH_KEYS)
+
+    @cached_property
+    def time(self) -> int | None:
+        """The column with the time, or with the seconds since a start that the settings tell."""
+        return self._column(("t",) if "t_start" in self.settings else TIME_KEYS)
+
+    def _column(self, keys: Sequence[str]) -> int | None:
+        name = named(self.names, keys)
+        return None if name is None else self.names.index(name)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of some lines. ``values`` is rows x columns, NaN also where nothing was ``logged``."""
+
+    values: NDArray[np.float64]
+    logged: NDArray[np.bool_]
+    times: Sequence[str | None] | None  # the cells of the time column, where they are text
+    broken: Mapping[int, str] = field(default_factory=dict)  # what is wrong, by line, from 0
+    next_header: Header | None = None  # in the line after those that were read
+    lines: int = 0  # read, with such a header
+    size: int | None = None  # of these lines in bytes, if there were more
+
+
+def read_header(data: bytes) -> Header | None:
+    """The header at the beginning of a file; None if it is not there as a whole."""
+    start = len(_BYTE_ORDER_MARK) if data.startswith(_BYTE_ORDER_MARK) else 0
+    settings: dict[str, Any] = {}
+    if data.startswith(b"#", start):
+        end = data.find(b"\n", start)
+        settings = _settings(data[start + 1 : end])
+        start = end + 1 if settings else start + 1
+    end = data.find(b"\n", start)
+    while end >= 0 and data.count(b'"', start, end) % 2:  # in a quoted name
+        end = data.find(b"\n", end + 1)
+    if end < 0:
+        return None
+    text = data[start:end].decode(errors="replace")
+    separator = max(",\t;", key=text.count)
+    names = _cells(text, separator)
+    return Header(names, separator, end + 1, settings) if names else None
+
+
+def read_rows(data: bytes, most: int, header: Header) -> Rows:
+    """The rows of whole lines that follow the header, of which it reads at most so many."""
+    rows = _read_at_once(data, most, header) or _read_each(data, most, header)
+    if rows.lines < most and rows.next_header is None:
+        return rows
+    ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
+    return replace(rows, size=int(ends[rows.lines - 1]) + 1)
+
+
+def _read_at_once(data: bytes, most: int, header: Header) -> Rows | None:
+    """Lines that are rows beyond doubt; None where some may not be."""
+    frame = _plain_cells(data, most, header)
+    if frame is not None:
+        rows = _rows(frame, header)
+        counted = header.step is None or rows.logged[:, header.step].all()
+        if counted and rows.logged.any(axis=1).all():
+            return rows
+    return None
+
+
+def _plain_cells(data: bytes, most: int, header: Header) -> pl.DataFrame | None:
+    """The cells of lines that have no quotes and as many cells as the header; None where one may differ."""
+    if b'"' in data:
+        return None
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n")
+    width = len(header.names)
+    padded = b" " in data or (b"\t" in data and header.separator != "\t")
+    kinds: list[pl.DataType] = [pl.String() if padded else pl.Float64()] * width
+    if header.time is not None:
+        kinds[header.time] = pl.String()
+    try:
+        frame = pl.read_csv(
+            data,
+            has_header=False,
+            schema=dict(zip(map(str, range(width)), kinds, strict=True)),
+            separator=header.separator,
+            quote_char=None,
+            ignore_errors=True,  # text becomes null
+            n_rows=most,
+        )
+    except pl.exceptions.PolarsError:
+        return None
+    if frame[:, -1].null_count():  # a cell that is empty or not there
+        lines = data.split(b"\n", most)[:most] if frame.height == most else [data]
+        separators = sum(line.count(header.separator.encode()) for line in lines)
+        return frame if separators == frame.height * (width - 1) else None
+    return frame
+
+
+def _read_each(data: bytes, most: int, header: Header) -> Rows:
+    """Line by line."""
+    kept: list[list[str]] = []
+    broken: dict[int, str] = {}
+    next_header = None
+    count = 0
+    for count, line in enumerate(data.split(b"\n", most)[:-1], 1):
+        text = line.decode(errors="replace")
+        cells = _cells(text, header.separator)
+        if not text.strip() or cells == header.names:
+            continue
+        number = any(map(NUMBER.fullmatch, cells))
+        if not number and named(cells, (*STEP_KEYS, *EPOCH_KEYS)):
+            next_header = Header(cells, header.separator, len(line) + 1, header.settings)
+            break
+        if len(cells) != len(header.names):
+            broken[count - 1] = f"has {len(cells)} cells where the header has {len(header.names)}"
+        elif not number:
+            broken[count - 1] = "has no number"
+        elif header.step is not None and not (
+            cells[header.step] == "" or NUMBER.fullmatch(cells[header.step])
+        ):
+            broken[count - 1] = "has a step that is no number"
+        else:
+            kept.append(cells)
+    frame = pl.DataFrame(
+        kept, schema=dict.fromkeys(map(str, range(len(header.names))), pl.String()), orient="row"
+    )
+    return replace(_rows(frame, header), broken=broken, next_header=next_header, lines=count)
+
+
+def _rows(frame: pl.DataFrame, header: Header) -> Rows:
+    times = None
+    if header.time is not None:
+        cells = frame[:, header.time].str.strip_chars()
+        if (cells.cast(pl.Float64, strict=False).is_null() & ~cells.is_in(["", None])).any():
+            times = cells.to_list()
+    texts = [name for name, kind in frame.schema.items() if kind == pl.String]
+    if texts:
+        frame = frame.with_columns(pl.col(texts).str.strip_chars().cast(pl.Float64, strict=False))
+    values = frame.to_numpy(order="c")
+    if any(frame.null_count().row(0)):
+        logged = frame.select(pl.all().is_not_null()).to_numpy(order="c")
+    else:
+        logged = np.broadcast_to(np.True_, values.shape)  # which takes no time
+    return Rows(values, logged, times, lines=frame.height)
+
+
+def _cells(text: str, separator: str) -> list[str]:
+    """The cells of a line, without the blanks around them; none if quotes are where they may not be."""
+    text = text.rstrip("\r\n")
+    if '"' not in text:
+        return [cell.strip() for cell in text.split(separator)]
+    if not _quoted_line(separator).fullmatch(text):
+        return []
+    try:
+        return [cell.strip() for cell in next(csv.reader([text], delimiter=separator))]
+    except csv.Error:  # so long a cell
+        return []
+
+
+@cache
+def _quoted_line(separator: str) -> re.Pattern[str]:
+    cell = rf'(?:"(?:[^"]|"")*+"|[^"{separator}]*+)'
+    return re.compile(rf"{cell}(?:{separator}{cell})*+")
+
+
+def _settings(line: bytes) -> dict[str, Any]:
+    try:
+        found = orjson.loads(line) if len(line) < _LONGEST_SETTINGS else None
+    except orjson.JSONDecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,242 @@
+"""CSV files as loggers write them: cells, headers that change, files that are written anew."""
+
+import math
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sentinel.sources.csv_log import CsvLog
+from sentinel.sources.csv_rows import _read_each, read_header, read_rows
+from sentinel.sources.discovery import discover
+from tests.sources.reading import Reader
+
+FIXTURES = Path(__file__).parent / "fixtures" / "csv"
+NUMBERS = st.sampled_from(["0.5", "-1e-3", "7", "nan", "-inf", "Infinity", "1e400"])
+CELLS = st.one_of(NUMBERS, st.sampled_from(["", "text", " 2 ", '"3"', '"a,b"', "1_0", "0x1", "-", "9\t"]))
+
+
+def read(tmp_path, text, name="metrics.csv"):
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return Reader(tmp_path).poll()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "step,loss,lr\n1,2.5,\n2,,0.1\n",
+        "\ufeffstep,loss,lr\r\n1,2.5,\r\n2,,0.1\r\n",
+        '"step","loss","lr"\n"1","2.5",""\n2,"","0.1"\n',
+        "  step,   loss,  lr\n     1,    2.5,    \n     2,    ,   0.1 \n",
+        "step\tloss\tlr\n1\t2.5\t\n2\t\t0.1\n",
+        "step;loss;lr\n1;2.5;\n2;;0.1\n",
+        "Step,loss,lr\n\n1,2.5,\n\n2,,0.1\n",
+        "# step,loss,lr\n1,2.5,none\n2,n/a,0.1\n",
+        ",step,loss,lr\n0,1,2.5,\n1,2,,0.1\n",
+    ],
+    ids=["plain", "windows", "quoted", "padded", "tabs", "semicolons", "blank", "text", "index"],
+)
+def test_however_it_is_written(tmp_path, text):
+    reader = read(tmp_path, text)
+    assert reader.points == [("loss", 1, "2.5"), ("lr", 2, "0.1")]
+    assert not reader.complaints
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "steps"),
+    [
+        ("global_step,epoch,loss", ["5,0,1", ",0,1", "9,1,1"], [5, 5, 9]),
+        ("loss,time/total_timesteps,time/iterations", ["1,128,1", "1,256,2"], [128, 256]),
+        ("Epoch,LossPi,TotalEnvInteracts", ["0,1,4000", "1,1,8000"], [4000, 8000]),
+        ("epoch,loss", ["0,1", "1,1", "2,1"], [0, 1, 2]),
+        ("epoch,loss", ["0,1", "0.5,1", "1,1"], [0, 2, 3]),
+        (",loss", ["0,1", "1,1"], [1, 2]),
+        ("step,loss", ["3,1", "4,1", "1,1"], [3, 4, 1]),
+    ],
+)
+def test_what_counts_the_steps(tmp_path, header, rows, steps):
+    reader = read(tmp_path, "\n".join([header, *rows, ""]))
+    assert list(dict.fromkeys(step for _, step, _ in reader.points)) == list(dict.fromkeys(steps))
+
+
+@pytest.mark.parametrize(
+    ("cells", "times"),
+    [
+        (["2024-10-20 15:37:23", "2024-10-20T15:37:24+00:00"], [1729438643, 1729438644]),
+        (["1729438643", "1729438644000"], [1729438643, 1729438644]),
+        (["", "soon"], [math.nan, math.nan]),
+    ],
+)
+def test_times(tmp_path, cells, times):
+    reader = read(tmp_path, f"Timestamp,step,loss\n{cells[0]},1,2\n{cells[1]},2,2\n")
+    assert reader.points == [("loss", 1, "2.0"), ("loss", 2, "2.0")]
+    assert np.array_equal(reader.times, times, equal_nan=True)
+
+
+def test_a_duration_is_a_point(tmp_path):
+    reader = read(tmp_path, "epoch,time,train/loss\n1,14.5,3\n", "results.csv")
+    assert reader.points == [("epoch", 1, "1.0"), ("time", 1, "14.5"), ("train/loss", 1, "3.0")]
+
+
+def test_a_monitor_tells_the_time_by_its_start(tmp_path):
+    reader = read(tmp_path, '# {"t_start": 1700000000.5, "env_id": "A-v0"}\nr,l,t\n7,9,2\n', "0.monitor.csv")
+    assert reader.points == [("r", 1, "7.0"), ("l", 1, "9.0")]
+    assert reader.times == [1700000002.5] * 2
+
+
+def test_broken_lines_are_told_of_and_skipped(tmp_path):
+    lines = ["1,2,3", "2,2", "3,2,3,4", "soon,2,3", "a,b,c", '5,"2,3', "6,2,3", "7,2", "8,2,3"]
+    reader = read(tmp_path, "\n".join(["step,loss,lr", *lines, ""]))
+    assert [point[1] for point in reader.points] == [1, 1, 6, 6, 8, 8]
+    where = [complaint.removeprefix(f"{tmp_path}/metrics.csv at ") for complaint in reader.complaints]
+    assert where == [
+        "line 3: has 2 cells where the header has 3 and was skipped",
+        "line 4: has 4 cells where the header has 3 and was skipped",
+        "line 5: has a step that is no number and was skipped",
+        "line 6: has no number and was skipped",
+        "line 7: has 0 cells where the header has 3 and was skipped, as will be others, without a word",
+    ]
+
+
+def test_a_header_that_comes_again(tmp_path):
+    reader = read(tmp_path, "step,loss\n1,3\nstep,loss\n1,2\nlr,step,loss\n0.1,2,1\n")
+    assert reader.points == [("loss", 1, "3.0"), ("loss", 1, "2.0"), ("lr", 2, "0.1"), ("loss", 2, "1.0")]
+    assert not reader.complaints
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_further_columns_are_no_restart(tmp_path, in_place):
+    """As Lightning and Stable-Baselines do it, seen at each moment of the writing."""
+    path = tmp_path / "metrics.csv"
+    loss = "train/a_rather_long_name_so_that_the_header_is_longer_than_what_is_looked_at_first"
+    path.write_text("".join([f"{loss},step\n", *(f"0.{i},{i}\n" for i in range(2000))]))
+    reader = Reader(tmp_path).poll()
+    before = list(reader.points)
+    assert len(before) == 2000
+    old = path.read_bytes()
+    new = "".join([f"{loss},step,val\n", *(f"0.{i},{i},\n" for i in range(2000)), "0.5,2000,7\n"]).encode()
+    for end in range(0, len(new), 4096):
+        path.write_bytes(new[:end] + (old[end:] if in_place else b""))
+        assert reader.poll().points == before
+    path.write_bytes(new)
+    assert reader.poll().points == [*before, (loss, 2000, "0.5"), ("val", 2000, "7.0")]
+    assert not reader.restarts
+    assert not reader.complaints
+
+
+@pytest.mark.parametrize("rows", [3, 5, 40])
+def test_another_training_with_the_same_beginning(tmp_path, rows):
+    first = ["step,loss", *(f"{i},{4 - i / 4}" for i in range(10)), ""]
+    other = ["step,loss", "0,4", *(f"{i},3" for i in range(1, rows)), ""]
+    reader = read(tmp_path, "\n".join(first))
+    (tmp_path / "metrics.csv").write_text("\n".join(other))
+    reader.poll()
+    assert reader.restarts == 1
+    assert [p[1] for p in reader.points[10:]] == list(range(rows))
+
+
+def test_a_file_saved_anew_under_another_inode_goes_on(tmp_path):
+    reader = read(tmp_path, "step,loss\n1,3\n2,2\n")
+    (tmp_path / "new").write_text("step,loss\n1,3\n2,2\n3,1\n")
+    (tmp_path / "new").replace(tmp_path / "metrics.csv")
+    assert reader.poll().points == [("loss", 1, "3.0"), ("loss", 2, "2.0"), ("loss", 3, "1.0")]
+    assert not reader.restarts
+
+
+def test_a_line_that_never_ends(tmp_path):
+    reader = read(tmp_path, b"step,loss\n1,2\n" + b"9" * (5 << 20))
+    assert len(reader.points) == 1
+    assert len(reader.complaints) == 1
+    assert reader.poll().complaints == reader.complaints
+
+
+def test_which_files_count(tmp_path):
+    contents = {
+        "yes/metrics.csv": "step,a\n",
+        "yes/progress.csv": "time/total_timesteps,rollout/x\n1,2\n",
+        "yes/progress.txt": "Epoch\tAverageEpRet\n0\t1\n",
+        "yes/results.csv": "   epoch,  train/box_loss\n   1,  2\n",
+        "yes/summary.csv": "epoch,train_loss,eval_top1\n0,1,2\n",
+        "yes/0.monitor.csv": '#{"t_start": 1}\nr,l,t\n',
+        "yes/my_training_log.csv": "epoch,loss\n0,1\n",
+        "yes/history.csv": ",loss,val_loss\n0,1,2\n",
+        "yes/dqn_metrics.csv": "Timestamp,Timestep,Loss\n2024-10-20 15:37:23,1,0\n",
+        "no/catalog.csv": "id,name,price\n1,a,2\n",
+        "no/train.csv": "PassengerId,Survived,Age\n1,0,22\n",
+        "no/training_data.csv": "text,label\nstep by step,1\n",
+        "no/results_of_models.csv": "model,epoch,accuracy\nresnet,90,0.7\n",
+        "no/prices.csv": "step,loss\n1,2\n",
+        "no/torn/metrics.csv": "step,lo",
+        "no/empty/metrics.csv": "",
+        "no/bytes/metrics.csv": "\x00\x01\n\x02",
+    }
+    for name, content in contents.items():
+        path = tmp_path / name.partition("/")[2]
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content)
+    found = {str(run.path.relative_to(tmp_path)) for run in discover([tmp_path]).runs}
+    assert found == {name.partition("/")[2] for name in contents if name.startswith("yes/")}
+
+
+@pytest.mark.parametrize(
+    ("path", "tag", "step", "count"),
+    [
+        ("lightning/metrics.csv", "val_loss", 119, 84),
+        ("stable-baselines/progress.csv", "train/approx_kl", 1280, 140),
+        ("stable-baselines/monitor.csv", "r", 42, 84),
+        ("keras/training.csv", "val_loss", 7, 40),
+        ("keras/history.csv", "val_loss", 8, 32),
+    ],
+)
+def test_logs_that_libraries_wrote(path, tag, step, count):
+    reader = Reader(FIXTURES / path).poll()
+    assert len(reader.points) == count
+    assert (tag, step) in [point[:2] for point in reader.points]
+    assert not reader.complaints
+
+
+@given(st.lists(st.lists(CELLS, min_size=3, max_size=3), min_size=1, max_size=12), st.integers(1, 15))
+def test_reading_at_once_is_reading_line_by_line(table, most):
+    header = read_header(b"step,loss,time\n")
+    data = "".join(",".join(row) + "\n" for row in table).encode()
+    one, other = read_rows(data, most, header), _read_each(data, most, header)
+    assert np.array_equal(one.logged, other.logged)
+    assert np.array_equal(one.values, other.values, equal_nan=True)
+    assert (one.lines, one.broken, one.times) == (other.lines, other.broken, other.times)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_chunking_changes_nothing_however_odd_the_content(data):
+    lines = st.one_of(
+        st.lists(CELLS, min_size=2, max_size=4).map(",".join),
+        st.sampled_from(["step,loss,lr", "epoch,loss", "", "\r", '"', "0.5,1,1", "1,2,3"]),
+    )
+    first = data.draw(st.sampled_from(["step,loss,lr", "epoch,loss,lr", '"a\nb",epoch,loss']))
+    whole = "\n".join([first, *data.draw(st.lists(lines, max_size=12)), ""]).encode()
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch, "metrics.csv")
+        path.write_bytes(whole)
+        expected = Reader(path.parent).poll()
+        path.unlink()
+        path.touch()
+        reader = Reader(path.parent)
+        cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=4)))
+        for start, end in zip([0, *cuts], [*cuts, len(whole)], strict=True):
+            with path.open("ab") as file:
+                file.write(whole[start:end])
+            reader.poll(data.draw(st.integers(1, 9)), data.draw(st.integers(0, 3)))
+        reader.poll(limit=5)
+        assert (reader.points, reader.complaints) == (expected.points, expected.complaints)
+
+
+def test_a_poll_reads_about_as_much_as_it_may(tmp_path):
+    path = tmp_path / "metrics.csv"
+    path.write_text("step,a,b\n" + "".join(f"{i},1,2\n" for i in range(1000)))
+    batch = CsvLog(path).poll({}, 30)
+    assert batch.more
+    assert sum(len(chunk.value) for chunk in batch.chunks) == 20

@@ -1,0 +1,58 @@
+"""JSON documents that are logs, and those that are not."""
+
+import json
+from pathlib import Path
+
+from sentinel.sources.discovery import discover
+from sentinel.sources.json_log import FORMAT
+from tests.sources.reading import Reader
+
+FIXTURE = Path(__file__).parent / "fixtures" / "json" / "keras"
+
+
+def test_lists_by_name_are_columns(tmp_path):
+    path = tmp_path / "history.json"
+    path.write_text(json.dumps({"loss": [3.0], "val_loss": [4.0], "best": 1}))
+    reader = Reader(tmp_path).poll()
+    path.write_text(json.dumps({"loss": [3.0, 2.0], "val_loss": [4.0, None], "lr": [1], "best": 1}))
+    reader.poll()
+    assert [p for p in reader.points if p[0] == "loss"] == [("loss", 1, "3.0"), ("loss", 2, "2.0")]
+    assert not reader.restarts
+
+
+def test_a_list_of_entries_has_their_steps(tmp_path):
+    entries = [{"step": 5, "loss": 2.0}, "done", {"step": 10, "eval_loss": 3.0, "lr": float("nan")}]
+    (tmp_path / "training_metrics.json").write_text(json.dumps(entries))
+    assert Reader(tmp_path).poll().points == [("loss", 5, "2.0"), ("eval_loss", 10, "3.0"), ("lr", 10, "nan")]
+
+
+def test_which_files_count(tmp_path):
+    contents = {
+        "yes/history.json": '{"loss": [1, 2]}',
+        "yes/train_history.json": '{\n  "epoch": [\n    1\n  ],\n  "acc": [\n    0.5\n  ]\n}',
+        "yes/training_metrics.json": '[{"loss": 1, "step": 1}]',
+        "yes/metrics.json": '[\n{"step": 1, "x": 2}\n]',
+        "yes/log_history.json": '[{"epoch": 1, "learning_rate": 0.1',
+        "no/package.json": '{"loss": [1, 2]}',
+        "no/config.json": '{"step": 1, "loss": 2}',
+        "no/train_results.json": '{"epoch": 3.0, "train_loss": 2.0}',
+        "no/all_results.json": '{"epoch": 3.0, "train_loss": 2.0}',
+        "no/results.json": '{"resnet": {"accuracy": [0.5, 0.6]}}',
+        "no/training_data.json": '[{"prompt": "loss of a step", "step": "one"}]',
+        "no/metrics_summary.json": '{"accuracy": [0.5, 0.6]}',
+        "no/logs.json": '["step", "loss"]',
+        "no/empty/metrics.json": "",
+    }
+    for name, content in contents.items():
+        path = tmp_path / name.partition("/")[2]
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content)
+    runs = [run for run in discover([tmp_path]).runs if run.format == FORMAT]
+    found = {str(run.path.relative_to(tmp_path)) for run in runs}
+    assert found == {name.partition("/")[2] for name in contents if name.startswith("yes/")}
+
+
+def test_what_keras_kept():
+    reader = Reader(FIXTURE).poll()
+    assert {tag for tag, _, _ in reader.points} == {"accuracy", "loss", "val_accuracy", "val_loss"}
+    assert [step for tag, step, _ in reader.points if tag == "loss"] == list(range(1, 9))
