@@ -9,7 +9,6 @@ The last line counts when its line break is there: "loss: 2.1" may yet become "l
 
 import os
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +16,9 @@ from typing import Any
 
 from sentinel.sources import discovery
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Line, Run
-from sentinel.sources.console_lines import Record, is_rule, number, parse, row, seconds, with_step
+from sentinel.sources.console_lines import seconds
+from sentinel.sources.console_writer import Writer
 from sentinel.sources.growing import Mark, Read, read_new, unreadable
-from sentinel.sources.records import STEP_KEYS, Records, is_metrics, named
 
 FORMAT = "console"
 
@@ -31,9 +30,7 @@ _BYTES_A_POINT = 32  # how far to read for a number of points; a guess that only
 _SNIFFED = 1 << 16  # bytes at the beginning and at the end of a file
 _LONGEST_TEXT = 2000  # characters of a line that is passed on
 _MOST_WRITERS = 16  # what a further one prints is not looked at
-_MOST_ROWS = 500  # of a table
 _LINES_AT_ONCE = 50  # when a file is looked at
-_NOT_A_STEP = ("eval_", "train_runtime")  # names in records that no step of the training brings
 
 _NAME = re.compile(
     r".*\.(?:log|out|err|stdout|stderr)|.*(?:log|out|output|console|err|stdout|stderr)[\w-]*\.txt",
@@ -45,7 +42,7 @@ _WRITER = re.compile(
 )
 _CONTROL = re.compile(r"\x1b(?:\[[0-9;?]*+[ -/]*+[@-~]?|\][^\x07\x1b]*+\x07?|.)|[\x00\x08\ufeff]", re.DOTALL)
 _BAR = re.compile(
-    r"(?P<title>[^|%]{0,200}?)\s*\d{1,3}%\|[^|]*+\|\s*(?P<count>\d{1,15})/(?P<total>\d{1,15}) \[[^,\]]*+,?"
+    r"(?P<title>[^|]{0,200}?)\s*\d{1,3}%\|[^|]*+\|\s*(?P<count>\d{1,15})/(?P<total>\d{1,15}) \[[^,\]]*+,?"
 )
 
 
@@ -87,7 +84,7 @@ class _Text:
         self.complaints: list[Complaint] = []
         self.lines: list[Line] = []
         self._path = path
-        self._writers = {name: _Writer(memory) for name, memory in writers.items()}
+        self._writers = {name: Writer(memory) for name, memory in writers.items()}
         self._overlong: bool = cursor.get("overlong", False) and not restarted  # amid a line that is skipped
 
     @property
@@ -161,92 +158,8 @@ class _Text:
             writer.progress(int(bar["count"]), int(bar["total"]))
             self._writers[""] = writer
 
-    def _writer(self, name: str) -> "_Writer | None":
-        return self._writers.get(name) or (_Writer({}) if len(self._writers) < _MOST_WRITERS else None)
-
-
-class _Writer:
-    """The metrics that one process prints, given the memory of those before (``{}`` for none)."""
-
-    def __init__(self, memory: Mapping[str, Any]) -> None:
-        self.records = Records(memory.get("records", {}))
-        self.shapes: Counter[str] = Counter()  # of the lines so far
-        self.restarted: bool = memory.get("restarted", False)  # and no point was read since
-        self._count: int = memory.get("count", 0)  # records
-        self._table: dict[str, float | str] | None = memory.get("table")
-        self._heading: str = memory.get("heading", "")
-        self._bar: str = memory.get("bar", "")  # of the training, "12/500"
-        self._other_bar: str = memory.get(
-            "other_bar", ""
-        )  # that moved since the last record, such as evaluation's
-        self._moved: bool = memory.get("moved", False)  # the training's bar, since the last record
-
-    def memory(self) -> dict[str, Any]:
-        """What the next lines need to know of these; JSON-able."""
-        return {
-            "records": self.records.memory(),
-            "restarted": self.restarted and not self.records,
-            "count": self._count,
-            "table": self._table,
-            "heading": self._heading,
-            "bar": self._bar,
-            "other_bar": self._other_bar,
-            "moved": self._moved,
-        }
-
-    def take(self, text: str) -> bool:
-        """Whether the text is metrics or part of some."""
-        stripped = text.strip()
-        if is_rule(stripped):
-            self._end_table()
-            self._table = {}
-            return True
-        if self._table is not None and (cells := row(stripped)) is not None:
-            self._take_row(*cells)
-            return True
-        if (found := parse(text)) is None:
-            return False
-        shape, record = found
-        if shape == "dictionary" and named(record, STEP_KEYS) is None:
-            self._count_by_bar(record)
-        self._add(shape, record)
-        return True
-
-    def progress(self, count: int, total: int) -> None:
-        """Take in a progress bar without a title: the training's, or else evaluation's, saving's..."""
-        bar = f"{count}/{total}"
-        if self._bar.endswith(f"/{total}"):
-            self._bar, self._moved = bar, True
-        else:
-            self._other_bar = bar
-
-    def _count_by_bar(self, record: Record) -> None:
-        if any(name.startswith(_NOT_A_STEP) for name in record):
-            return
-        if self._other_bar and not self._moved:
-            self._bar = self._other_bar
-        self._other_bar, self._moved = "", False
-        if self._bar:
-            record["step"] = self._bar
-
-    def _take_row(self, name: str, value: str) -> None:
-        if not value and name.endswith("/"):
-            self._heading = name.strip()
-        elif (
-            (found := number(value)) is not None and self._table is not None and len(self._table) < _MOST_ROWS
-        ):
-            indented = name.startswith("   ")
-            self._table[f"{self._heading}{name.strip()}" if indented else name.strip()] = found
-
-    def _end_table(self) -> None:
-        if self._table and is_metrics(record := with_step(self._table)):
-            self._add("table", record)
-        self._table, self._heading = None, ""
-
-    def _add(self, shape: str, record: Record) -> None:
-        self.shapes[shape] += 1
-        self._count += 1
-        self.records.add(record, self._count)
+    def _writer(self, name: str) -> Writer | None:
+        return self._writers.get(name) or (Writer({}) if len(self._writers) < _MOST_WRITERS else None)
 
 
 def _segments(line: bytes) -> list[str]:

@@ -113,11 +113,11 @@ _NUMBER = (
 )
 _VALUE = (
     rf"(?:tensor\(|np\.float\d\d\()?[\[(]{{0,2}}(?P<value>{_NUMBER})"
-    r"(?P<unit> ?%| ?(?:ms|s|sec|secs|seconds|it/s|GiB|GB|MiB|MB)(?!\w))?(?![\w:/]|\.\d)"
+    r"(?P<unit> ?%| ?(?:ms|s|sec|secs|seconds|it/s|GiB|GB|MiB|MB)(?!\w))?+(?![\w/]|[.:]\w)"
 )
 _WORD = r"[A-Za-z_][\w./@-]*+"
 _COLON = re.compile(
-    rf"(?<![\w./@-])(?P<name>{_WORD}(?: \(?{_WORD}\)?){{0,5}}+)(?<!\.py)\s{{0,9}}[:=]\s{{0,9}}{_VALUE}",
+    rf"(?<![\w./@'\"-])(?P<name>{_WORD}(?: \(?{_WORD}\)?){{0,5}}+)(?<!\.py)\s{{0,9}}[:=]\s{{0,9}}{_VALUE}",
     re.IGNORECASE,
 )
 _SPACE = re.compile(

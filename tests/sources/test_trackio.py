@@ -1,0 +1,107 @@
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sentinel.sources.discovery import discover
+from tests.sources.reading import Reader
+from tests.sources.writers import TrackioWriter
+
+FIXTURES = Path(__file__).parent / "fixtures" / "trackio"
+
+WRITER = """
+import signal
+from pathlib import Path
+from tests.sources.writers import TrackioWriter
+writer = TrackioWriter()
+writer.start(Path({directory!r}))
+for step in range(3):
+    writer.log(step, {{"loss": 1.0}})
+print("written", flush=True)
+signal.pause()
+"""
+
+
+@pytest.fixture
+def database(tmp_path):
+    connection = sqlite3.connect(tmp_path / "demo.db")
+    connection.executescript((FIXTURES / "demo.sql").read_text())
+    yield connection
+    connection.close()
+
+
+def seen(directory: Path):
+    return {path.name: (path.stat().st_size, path.stat().st_mtime_ns) for path in directory.iterdir()}
+
+
+def test_the_database_of_trackio(database, tmp_path):
+    [run] = discover([tmp_path]).runs
+    batch = run.source.poll({}, 100)
+    assert run.path == tmp_path / "demo.db" / "one-ef3be006"
+    assert batch.config["lr"] == 0.1
+    assert batch.config["opt.name"] == "adam"
+    assert batch.chunks[0].time[0] == 1795180819.121483
+    assert Reader(tmp_path).poll().points == [
+        *(p for s in range(4) for p in (
+            ("train/loss", s, str(4.0 - s)), ("lr", s, str(0.5**s)), ("nested/a", s, "1.0"),
+        )),
+        ("odd", 4, "nan"),
+        ("inf", 4, "inf"),
+    ]  # fmt: skip
+
+
+def test_a_database_without_ids(tmp_path):
+    connection = sqlite3.connect(tmp_path / "old.db")
+    connection.execute("CREATE TABLE metrics (id INTEGER PRIMARY KEY, timestamp, run_name, step, metrics)")
+    rows = [("a/b", '{"loss": 1.0}'), ("c", "no json"), ("c", '{"loss": 2.0}')]
+    connection.executemany("INSERT INTO metrics VALUES (NULL, '2026-01-01', ?, 3, ?)", rows)
+    connection.commit()
+    connection.close()
+    reader = Reader(tmp_path).poll()
+    assert [run.path.name for run in discover([tmp_path]).runs] == ["a_b", "c"]
+    assert reader.points == [("loss", 3, "1.0"), ("loss", 3, "2.0")]
+    assert reader.complaints == [
+        f"{tmp_path}/old.db at row 2 of metrics: is not a JSON object and was skipped"
+    ]
+
+
+def test_another_database_under_the_same_name_is_read_from_its_start(tmp_path):
+    writer = TrackioWriter()
+    writer.start(tmp_path)
+    writer.log(1, {"loss": 1.0})
+    reader = Reader(tmp_path).poll()
+    with writer.database:
+        writer.database.execute("DELETE FROM metrics")
+    writer.log(0, {"loss": 2.0})
+    assert reader.poll().points == [("loss", 1, "1.0"), ("loss", 0, "2.0")]
+    assert reader.restarts == 1
+    writer.close()
+
+
+def test_a_writer_leaves_a_log_behind_and_the_reader_nothing(tmp_path):
+    code = WRITER.format(directory=str(tmp_path))
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=Path(__file__).parents[2]
+    ) as life:
+        assert life.stdout.readline() == b"written\n"
+        before = seen(tmp_path)
+        assert "demo.db-wal" in before
+        alive = Reader(tmp_path).poll().points
+        os.kill(life.pid, signal.SIGKILL)
+    assert alive == Reader(tmp_path).poll().points == [("loss", step, "1.0") for step in range(3)]
+    assert seen(tmp_path) == before
+
+
+def test_reading_a_database_at_rest_leaves_nothing(tmp_path):
+    writer = TrackioWriter()
+    writer.start(tmp_path)
+    writer.log(1, {"loss": 1.0})
+    writer.close()
+    before = seen(tmp_path)
+    assert list(before) == ["demo.db"]
+    assert len(Reader(tmp_path).poll().points) == 1
+    assert seen(tmp_path) == before
