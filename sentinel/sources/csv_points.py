@@ -95,10 +95,9 @@ def points(header: Header, rows: Rows, steps: NDArray[np.int64], stream: str, re
     times = np.broadcast_to(np.nan, len(steps))
     logged = rows.logged
     no_points = [i for i, name in enumerate(header.names) if i == header.step or name in _INDEX_NAMES]
-    if rows.times is not None:
-        times = np.array([np.nan if (t := seconds(text or "")) is None else t for text in rows.times])
-    elif header.time is not None:
+    if header.time is not None:
         times = _times(header, rows.values[:, header.time])
+        times[list(rows.times)] = [_seconds(text) for text in rows.times.values()]
         logged = logged.copy()
         logged[:, header.time] &= np.isnan(times)
     used = logged.any(axis=0)
@@ -127,8 +126,12 @@ def _times(header: Header, values: NDArray[np.float64]) -> NDArray[np.float64]:
     start = header.settings.get("t_start")
     if isinstance(start, (int, float)):
         return values + start
-    when = [seconds(value) for value in values.tolist()]
-    return np.array([np.nan if t is None else t for t in when])
+    return np.array([_seconds(value) for value in values.tolist()], dtype=np.float64)
+
+
+def _seconds(value: float | str) -> float:
+    found = seconds(value)
+    return np.nan if found is None else found
 
 
 def _weight(name: str) -> int:

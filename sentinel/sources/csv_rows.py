@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sentinel.sources.records import EPOCH_KEYS, NUMBER, STEP_KEYS, TIME_KEYS, named
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_BLANKS = " \t"
 _LONGEST_SETTINGS = 4096  # bytes
 
 
@@ -57,7 +58,7 @@ class Rows:
 
     values: NDArray[np.float64]
     logged: NDArray[np.bool_]
-    times: Sequence[str | None] | None  # the cells of the time column, where they are text
+    times: Mapping[int, str]  # the cells of the time column that are text, by row
     broken: Mapping[int, str] = field(default_factory=dict)  # what is wrong, by line, from 0
     next_header: Header | None = None  # in the line after those that were read
     lines: int = 0  # read, with such a header
@@ -142,7 +143,7 @@ def _read_each(data: bytes, most: int, header: Header) -> Rows:
     for count, line in enumerate(data.split(b"\n", most)[:-1], 1):
         text = line.decode(errors="replace")
         cells = _cells(text, header.separator)
-        if not text.strip() or cells == header.names:
+        if not text.strip(_BLANKS + "\r") or cells == header.names:
             continue
         number = any(map(NUMBER.fullmatch, cells))
         if not number and named(cells, (*STEP_KEYS, *EPOCH_KEYS)):
@@ -165,14 +166,14 @@ def _read_each(data: bytes, most: int, header: Header) -> Rows:
 
 
 def _rows(frame: pl.DataFrame, header: Header) -> Rows:
-    times = None
+    times: dict[int, str] = {}
     if header.time is not None:
-        cells = frame[:, header.time].str.strip_chars()
-        if (cells.cast(pl.Float64, strict=False).is_null() & ~cells.is_in(["", None])).any():
-            times = cells.to_list()
+        cells = frame[:, header.time].str.strip_chars(_BLANKS)
+        text = (cells.cast(pl.Float64, strict=False).is_null() & (cells != "")).fill_null(value=False)
+        times = dict(zip(text.arg_true().to_list(), cells.filter(text).to_list(), strict=True))
     texts = [name for name, kind in frame.schema.items() if kind == pl.String]
     if texts:
-        frame = frame.with_columns(pl.col(texts).str.strip_chars().cast(pl.Float64, strict=False))
+        frame = frame.with_columns(pl.col(texts).str.strip_chars(_BLANKS).cast(pl.Float64, strict=False))
     values = frame.to_numpy(order="c")
     if any(frame.null_count().row(0)):
         logged = frame.select(pl.all().is_not_null()).to_numpy(order="c")
@@ -185,11 +186,11 @@ def _cells(text: str, separator: str) -> list[str]:
     """The cells of a line, without the blanks around them; none if quotes are where they may not be."""
     text = text.rstrip("\r\n")
     if '"' not in text:
-        return [cell.strip() for cell in text.split(separator)]
+        return [cell.strip(_BLANKS) for cell in text.split(separator)]
     if not _quoted_line(separator).fullmatch(text):
         return []
     try:
-        return [cell.strip() for cell in next(csv.reader([text], delimiter=separator))]
+        return [cell.strip(_BLANKS) for cell in next(csv.reader([text], delimiter=separator))]
     except csv.Error:  # so long a cell
         return []
 

@@ -16,6 +16,9 @@ from tests.sources.reading import Reader
 
 FIXTURES = Path(__file__).parent / "fixtures" / "csv"
 NUMBERS = st.sampled_from(["0.5", "-1e-3", "7", "nan", "-inf", "Infinity", "1e400"])
+JUNK = st.one_of(
+    st.binary(max_size=8), st.sampled_from([b",", b'"', b"\r\n", b"\t", b"1e999", b"#", b"9" * 99])
+)
 CELLS = st.one_of(NUMBERS, st.sampled_from(["", "text", " 2 ", '"3"', '"a,b"', "1_0", "0x1", "-", "9\t"]))
 
 
@@ -232,6 +235,22 @@ def test_chunking_changes_nothing_however_odd_the_content(data):
             reader.poll(data.draw(st.integers(1, 9)), data.draw(st.integers(0, 3)))
         reader.poll(limit=5)
         assert (reader.points, reader.complaints) == (expected.points, expected.complaints)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_mutated_files(data):
+    logged = data.draw(st.sampled_from(sorted(FIXTURES.glob("*/*.csv"))))
+    content = logged.read_bytes()
+    for _ in range(data.draw(st.integers(1, 4))):
+        start = data.draw(st.integers(0, len(content)))
+        content = content[:start] + data.draw(JUNK) + content[start + data.draw(st.integers(0, 30)) :]
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch, logged.name)
+        path.write_bytes(content)
+        whole, pieces = Reader(path).poll(), Reader(path).poll(limit=data.draw(st.integers(1, 9)))
+        assert (pieces.points, pieces.times) == (whole.points, pytest.approx(whole.times, nan_ok=True))
+        assert pieces.complaints == whole.complaints
 
 
 def test_a_poll_reads_about_as_much_as_it_may(tmp_path):
