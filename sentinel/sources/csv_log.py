@@ -44,7 +44,7 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
 
 
 def _is_log_file(path: Path) -> bool:
-    """Whether the name and the columns are those of a log, whose rows do not begin with a name."""
+    """Whether name and columns are those of a log, and the first row is there and begins with no name."""
     if path.suffix not in (".csv", ".tsv") and path.name != "progress.txt":
         return False
     stem = path.stem.lower()
@@ -55,14 +55,15 @@ def _is_log_file(path: Path) -> bool:
             head = file.read(HEAD_BYTES)
     except OSError:
         return False
-    if b"\n" not in head and len(head) == HEAD_BYTES:
-        head += b"\n"  # so many columns
+    if len(head) == HEAD_BYTES:
+        head += b"\n\n"  # columns or a row as long as that
     header = read_header(head)
     if header is None:
         return False
-    first = head[header.size :].split(b"\n", 1)[0].decode(errors="replace").split(header.separator)[0]
-    named_row = bool(first.strip()) and header.time != 0 and not NUMBER.fullmatch(first.strip(' "'))
-    return not named_row and ({"r", "l", "t"} <= {*header.names} or is_log(stem, header.names))
+    first, end, _ = head[header.size :].decode(errors="replace").partition("\n")
+    cell = first.split(header.separator)[0].strip(' "\r')
+    is_name = bool(cell) and header.time != 0 and not NUMBER.fullmatch(cell)
+    return bool(end) and not is_name and ({"r", "l", "t"} <= {*header.names} or is_log(stem, header.names))
 
 
 @dataclass(frozen=True)

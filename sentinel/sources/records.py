@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from sentinel.sources.axis import Axis, count_of
 from sentinel.sources.base import Chunk
 
 STEP_KEYS = (
@@ -55,7 +56,6 @@ _MOST_SERIES = 1000  # whose nulls are told apart; in any further one a null mea
 _DEEPEST = 16  # levels of nesting; what lies deeper is no metric
 _MOST_CHARACTERS = 1 << 22  # in all names of a nested record: joined names can be far longer than the record
 
-_COUNT = re.compile(r"\s*(\d{1,18})\s*(?:/\s*(\d{1,18})\s*)?", re.ASCII)
 
 _NUMERIC, _TEXT, _NULL, _OTHER = "n", "t", "0", "-"
 _KIND = {
@@ -100,7 +100,7 @@ class Records:
     """Makes points from the records of one stream, given the memory of those before (``{}`` for none)."""
 
     def __init__(self, memory: Mapping[str, Any]) -> None:
-        self._axis = _Axis(**memory.get("axis", {}))
+        self._axis = Axis(**memory.get("axis", {}))
         self._presence = _Presence(dict(memory.get("presence", {})))
         self._shapes: dict[tuple[str, ...], _Shape] = {}
         self._tag_ids: dict[str, int] = {}
@@ -178,7 +178,7 @@ class Records:
         epoch = None if shape.epoch is None else row[shape.epoch]
         count = None
         if shape.step is not None:
-            count, planned = _count(row[shape.step])
+            count, planned = count_of(row[shape.step])
             if planned is not None:
                 self._point(_PLANNED, planned)
         if count is not None and shape.counts_iterations:
@@ -201,44 +201,6 @@ class Records:
     def _tag_id(self, name: str) -> int:
         shown = name.encode(errors="replace").decode()  # JSON may escape half a surrogate pair
         return self._tag_ids.setdefault(shown, len(self._tag_ids))
-
-
-@dataclass
-class _Axis:
-    """Which number counts the steps, decided by what the records have shown so far.
-
-    A record's own step counts. Until one was seen, a whole epoch does; until one of these was seen, and
-    for good once an epoch was a fraction, the line number. A record without a step among records
-    that have one belongs to the last step.
-    """
-
-    kind: str = ""  # "step", "epoch", "line"; empty: nothing has shown yet
-    last: int = 0
-    epoch: float = 0.0
-    highest: int = 0  # iteration of this epoch
-    offset: int = 0  # iterations in the epochs before
-
-    def step(self, count: int | None, epoch: Any, line: int) -> int:
-        """The step of one record, of which ``count`` and ``epoch`` are what it says itself."""
-        if count is not None:
-            self.kind, self.last = "step", count
-        elif self.kind in ("", "epoch") and epoch is not None:
-            count, _ = _count(epoch)
-            self.kind, self.last = ("line", 0) if count is None else ("epoch", count)
-        return line if self.kind in ("", "line") else self.last
-
-    def iteration(self, count: int, epoch: Any) -> int:
-        """A count over all epochs, where ``count`` may begin anew in each (OpenMMLab before mmengine)."""
-        if not isinstance(epoch, (int, float)) or not math.isfinite(epoch):
-            return count
-        if epoch > self.epoch and count < self.highest:
-            self.offset += self.highest
-        elif epoch < self.epoch:
-            self.offset = 0
-        if epoch != self.epoch:
-            self.epoch, self.highest = epoch, 0
-        self.highest = max(self.highest, count)
-        return self.offset + count
 
 
 @dataclass
@@ -287,15 +249,6 @@ def _flat(record: Mapping[str, Any], prefix: str = "", level: int = 1) -> Iterat
             yield prefix + name, value
         elif level < _DEEPEST:
             yield from _flat(value, f"{prefix}{name}/", level + 1)
-
-
-def _count(value: Any) -> tuple[int | None, int | None]:
-    """A step and the planned last one, from 12, 12.0, "12" or "12/500"; None for what is not there."""
-    if isinstance(value, str):
-        found = _COUNT.fullmatch(value)
-        return (int(found[1]), int(found[2]) if found[2] else None) if found else (None, None)
-    whole = abs(value) < 2**62 and value == int(value)
-    return (int(value) if whole else None), None
 
 
 def seconds(value: float | str) -> float | None:

@@ -159,12 +159,12 @@ def test_a_line_that_never_ends(tmp_path):
 
 def test_which_files_count(tmp_path):
     contents = {
-        "yes/metrics.csv": "step,a\n",
+        "yes/metrics.csv": "step,a\n1,2\n",
         "yes/progress.csv": "time/total_timesteps,rollout/x\n1,2\n",
         "yes/progress.txt": "Epoch\tAverageEpRet\n0\t1\n",
         "yes/results.csv": "   epoch,  train/box_loss\n   1,  2\n",
         "yes/summary.csv": "epoch,train_loss,eval_top1\n0,1,2\n",
-        "yes/0.monitor.csv": '#{"t_start": 1}\nr,l,t\n',
+        "yes/0.monitor.csv": '#{"t_start": 1}\nr,l,t\n1.0,2,3\n',
         "yes/my_training_log.csv": "epoch,loss\n0,1\n",
         "yes/history.csv": ",loss,val_loss\n0,1,2\n",
         "yes/dqn_metrics.csv": "Timestamp,Timestep,Loss\n2024-10-20 15:37:23,1,0\n",
@@ -174,6 +174,7 @@ def test_which_files_count(tmp_path):
         "no/results_of_models.csv": "model,epoch,accuracy\nresnet,90,0.7\n",
         "no/prices.csv": "step,loss\n1,2\n",
         "no/torn/metrics.csv": "step,lo",
+        "no/header/metrics.csv": "step,loss\n",
         "no/empty/metrics.csv": "",
         "no/bytes/metrics.csv": "\x00\x01\n\x02",
     }
