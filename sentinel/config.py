@@ -10,17 +10,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Union
 
-from pydantic import AfterValidator, Field, ValidationError, create_model
+from pydantic import AfterValidator, Field, PlainValidator, ValidationError, ValidationInfo, create_model
 
 from detectors.api import Detector
 from detectors.discovery import all_detectors
 from detectors.signals import Signal
 from sentinel.defects import describe
 from sentinel.errors import ConfigError
-from sentinel.settings import LocalPath, Table
+from sentinel.settings import LocalPath, Table, beside_the_file
 from sentinel.sinks.base import SinkConfig
 from sentinel.sinks.discovery import named, sink_types
 from sentinel.sinks.terminal import TerminalConfig
+from sentinel.sources.discovery import place
+from sentinel.sources.places import Place
 
 FILE_NAME = "sentinel.toml"
 
@@ -63,10 +65,23 @@ else:
     ]
 
 
+def _named_place(text: Any, info: ValidationInfo) -> Place:
+    if not isinstance(text, str):
+        raise ValueError("should be a string")
+    named = place(text)
+    return beside_the_file(named, info) if isinstance(named, Path) else named
+
+
+NamedPlace = Annotated[Place, PlainValidator(_named_place, json_schema_input_type=str)]
+
+
 class Config(Table):
     """The whole file."""
 
-    paths: list[LocalPath] = Field(default=[], description="run directories, trees of them, or log files")
+    paths: list[NamedPlace] = Field(
+        default=[],
+        description="run directories, trees of them, log files, or addresses such as `wandb://ENTITY/PROJECT`",
+    )
     state_dir: LocalPath = Field(
         default_factory=default_state_dir,
         description="where incidents, cursors and undelivered notifications live; by default "

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from sentinel.alerts.incident import Incident
 from sentinel.config import Config
@@ -11,6 +10,7 @@ from sentinel.errors import SentinelError
 from sentinel.pipeline import Pipeline
 from sentinel.sources.base import Complaint
 from sentinel.sources.discovery import discover, run_name
+from sentinel.sources.places import Place
 from sentinel.tracking import Tracker
 
 _RUNS_AT_ONCE = 32
@@ -36,7 +36,7 @@ class Replay:
     pipeline: Pipeline
 
 
-def replay(paths: Sequence[Path], config: Config, progress: Callable[[int, int], None]) -> Replay:
+def replay(paths: Sequence[Place], config: Config, progress: Callable[[int, int], None]) -> Replay:
     """Read every run under the paths to its end.
 
     ``progress`` is told how many runs of how many are done. Raises SentinelError for a path that does
@@ -52,6 +52,8 @@ def replay(paths: Sequence[Path], config: Config, progress: Callable[[int, int],
         _read(pipeline, runs[begin : begin + _RUNS_AT_ONCE])
     progress(len(runs), len(runs))
     read = [run for run in runs if run.tracker.facts.points or run.complaints]
+    if not read and found.complaints:
+        raise SentinelError("\n".join(map(str, found.complaints)))
     if not read:
         raise SentinelError(f"{', '.join(map(str, paths))}: no log that sentinel can read")
     return Replay(read, found.complaints, pipeline)

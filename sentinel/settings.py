@@ -15,10 +15,11 @@ class Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, hide_input_in_errors=True)
 
 
-def _beside_the_file(path: Path, info: ValidationInfo) -> Path:
+def beside_the_file(path: Path, info: ValidationInfo) -> Path:
+    """The path, which is relative to the directory of the file that is read, if there is one."""
     directory = (info.context or {}).get("directory", Path())
     return Path(directory) / path.expanduser()
 
 
-LocalPath = Annotated[Path, AfterValidator(_beside_the_file)]
+LocalPath = Annotated[Path, AfterValidator(beside_the_file)]
 """A path that is relative to the file it is written in."""

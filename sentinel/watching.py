@@ -24,6 +24,7 @@ from sentinel.pipeline import Pipeline
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.base import Complaint
 from sentinel.sources.discovery import discover, run_name
+from sentinel.sources.places import Url
 from sentinel.sources.watching import Changes
 from sentinel.telemetry import ServiceManager
 from sentinel.text import clean_text
@@ -82,6 +83,7 @@ class Watcher:
         self._policies = [sink.policy() for sink in config.sinks]
         self._watched: dict[str, Watched] = {}
         self._by_path: dict[Path, list[Watched]] = {}
+        self._remote: list[Watched] = []  # of which nobody tells that they changed
         self._seen: set[Path] = set()  # changed paths that a discovery has looked at
         self._said: set[str] = set()
         self._swept_at = self._reviewed_at = float("-inf")
@@ -95,7 +97,8 @@ class Watcher:
 
     def run(self, stop: threading.Event) -> None:
         """Watch until ``stop`` is set; whoever sets it also calls `wake`."""
-        with Changes(self._config.paths, poll=self._config.polling) as self._changes:
+        local = [path for path in self._config.paths if isinstance(path, Path)]
+        with Changes(local, poll=self._config.polling) as self._changes:
             self._complain(self._changes.complaints)
             changed: Collection[Path] | None = None
             self._service.ready()
@@ -136,11 +139,14 @@ class Watcher:
             if (state := self._store.run_state(run.id)) is not None:
                 tracker.restore(state)  # else from the start of the log, which derives the same again
             self._watched[run.id] = Watched(tracker, arrived_at=now, committed_at=now)
-            place = run.path if run.path.exists() else run.path.parent  # a database holds many runs
-            self._by_path.setdefault(place, []).append(self._watched[run.id])
+            if isinstance(run.path, Url):
+                self._remote.append(self._watched[run.id])
+            else:
+                place = run.path if run.path.exists() else run.path.parent  # a database holds many runs
+                self._by_path.setdefault(place, []).append(self._watched[run.id])
 
     def _touched(self, changed: Iterable[Path]) -> list[Watched]:
-        """The runs that changed files belong to: those at the path or anywhere above it.
+        """The runs that changed files belong to, at the path or anywhere above it; and all remote ones.
 
         A database may change by what is beside it, in its write-ahead log.
         """
@@ -150,7 +156,7 @@ class Watcher:
             for place in (Path(str(path).removesuffix("-wal")), *path.parents)
             for watched in self._by_path.get(place, ())
         }
-        return list(found.values())
+        return [*found.values(), *self._remote]
 
     def _read(self, group: Sequence[Watched]) -> list[Watched]:
         """Advance some runs by one poll; gives those whose logs go on."""

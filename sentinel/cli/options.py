@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from sentinel.errors import SentinelError
 
 if TYPE_CHECKING:
     from sentinel.config import Config
@@ -19,6 +22,19 @@ ConfigFile = Annotated[
         help="Configuration; by default sentinel.toml in the current directory, if there is one.",
     ),
 ]
+Paths = Annotated[
+    list[str], typer.Argument(metavar="PATH", help="Logs, run directories, trees or addresses.")
+]
+
+
+class Format(StrEnum):
+    """Who reads the report."""
+
+    TERMINAL = "terminal"
+    JSON = "json"
+
+
+ReportFormat = Annotated[Format, typer.Option("--format", help="A report to read, or one JSON object.")]
 StateDir = Annotated[
     Path | None,
     typer.Option(
@@ -30,15 +46,20 @@ StateDir = Annotated[
 
 
 def configuration(
-    file: Path | None, state_dir: Path | None = None, paths: Sequence[Path] = (), polling: bool = False
+    file: Path | None, state_dir: Path | None = None, paths: Sequence[str] = (), polling: bool = False
 ) -> Config:
     """The configuration of a command, with what the command line says in place of what the file says.
 
-    Raises ConfigError.
+    Raises ConfigError, and SentinelError for an address that cannot be one.
     """
     from sentinel.config import FILE_NAME, Config, load
+    from sentinel.sources.discovery import place
 
+    try:
+        places = [place(text) for text in paths]
+    except ValueError as error:
+        raise SentinelError(str(error)) from None
     here = Path(FILE_NAME)
     config = load(file or here) if file or here.is_file() else Config()
-    said = {"state_dir": state_dir, "paths": list(paths), "polling": polling}
+    said = {"state_dir": state_dir, "paths": places, "polling": polling}
     return config.model_copy(update={name: value for name, value in said.items() if value})

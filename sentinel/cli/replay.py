@@ -3,19 +3,11 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sentinel.cli.options import ConfigFile, configuration
-
-
-class Format(StrEnum):
-    """Who reads the report."""
-
-    TERMINAL = "terminal"
-    JSON = "json"
+from sentinel.cli.options import ConfigFile, Format, Paths, ReportFormat, configuration
 
 
 class FailOn(StrEnum):
@@ -26,15 +18,13 @@ class FailOn(StrEnum):
     CRITICAL = "critical"
 
 
-_Paths = Annotated[list[Path], typer.Argument(metavar="PATH", help="Log files, run directories or trees.")]
-_Format = Annotated[Format, typer.Option("--format", help="A report to read, or one JSON object.")]
 _FailOn = Annotated[
     FailOn | None, typer.Option(help="End with status 1 if an incident is at least as severe as this.")
 ]
 
 
 def replay(
-    paths: _Paths, format_: _Format = Format.TERMINAL, fail_on: _FailOn = None, config: ConfigFile = None
+    paths: Paths, format_: ReportFormat = Format.TERMINAL, fail_on: _FailOn = None, config: ConfigFile = None
 ) -> int:
     """Say what `watch` would have said of finished logs."""
     from detectors.api import Severity
@@ -42,8 +32,9 @@ def replay(
     from sentinel.telemetry import log_to_stderr
 
     log_to_stderr()
+    settings = configuration(config, paths=paths)
     with _progress() as progress:
-        done = judge(paths, configuration(config), progress)
+        done = judge(settings.paths, settings, progress)
     if format_ is Format.JSON:
         import orjson
 

@@ -3,7 +3,6 @@
 import logging
 import signal
 import threading
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,8 +16,8 @@ _DELIVER_SECONDS = 60.0
 """How long `--once` waits for receivers; what they have not taken by then goes out next time."""
 
 _Paths = Annotated[
-    list[Path] | None,
-    typer.Argument(metavar="PATH", help="Run directories, trees or log files; by default `paths`."),
+    list[str] | None,
+    typer.Argument(metavar="PATH", help="Run directories, trees, logs or addresses; by default `paths`."),
 ]
 _Once = Annotated[bool, typer.Option("--once", help="Read what is there, deliver and exit.")]
 _Poll = Annotated[bool, typer.Option("--poll", help="Expect no file system events: for NFS and FUSE.")]

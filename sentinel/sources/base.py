@@ -22,6 +22,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sentinel.sources.places import Place
+
 Cursor = Mapping[str, Any]
 """Where a source stopped; JSON-able, opaque to everybody else, ``{}`` at the start."""
 
@@ -49,7 +51,7 @@ class Chunk:
 class Complaint:
     """Something in a log that could not be read, for a person: file, place, what and the mend."""
 
-    path: Path
+    path: Place
     place: str  # "byte 1234", "line 17"; empty for the whole file
     problem: str
 
@@ -112,14 +114,21 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class Run:
-    """A run that was found: ``path`` is its directory or file, unique together with ``format``.
+    """A run that was found: ``path`` is its directory, file or address, unique together with ``format``.
 
     The path of one of many runs in a database is the database's, followed by the run's name there.
+    ``copy`` is the path of a copy on this machine, if there is one.
     """
 
-    path: Path
+    path: Place
     format: str
     source: Source
+    copy: Path | None = None
+
+    @property
+    def local(self) -> Path | None:
+        """The path on this machine; None for a run that is only behind an address."""
+        return self.path if isinstance(self.path, Path) else self.copy
 
     @property
     def id(self) -> str:

@@ -53,30 +53,32 @@ class ConfigFiles:
     """The settings beside one run; a file that did not change is not read again."""
 
     run: Run
-    _known: dict[Path, tuple[tuple[int, int, int], ConfigFile | None]] = field(default_factory=dict)
+    _known: dict[str, tuple[tuple[int, int, int], ConfigFile | None]] = field(default_factory=dict)
 
     def read(self) -> tuple[list[ConfigFile], list[Complaint]]:
         """What is there now, the most telling file first; and what became unreadable since the last call."""
-        own = self.run.path if self.run.path.is_dir() else self.run.path.parent
+        if self.run.local is None:
+            return [], []
+        own = self.run.local if self.run.local.is_dir() else self.run.local.parent
         complaints: list[Complaint] = []
         found = [self._read(path, own, complaints) for path in self._candidates(own)]
         return [file for file in found if file is not None], complaints
 
-    def _candidates(self, own: Path) -> Iterator[Path]:
+    def _candidates(self, own: Path) -> Iterator[str]:
         trained = self.run.format in ("tensorboard", "trainer_state")
         for place, names in _places(own):
             for name in names:
                 if name != "config.json" or trained or (place / "trainer_state.json").exists():
-                    yield place / name
+                    yield f"{place}/{name}"
 
-    def _read(self, path: Path, own: Path, complaints: list[Complaint]) -> ConfigFile | None:
+    def _read(self, path: str, own: Path, complaints: list[Complaint]) -> ConfigFile | None:
         known, file = self._known.get(path, (None, None))
         try:
             status = os.stat(path)
             stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
             if known == stamp or not S_ISREG(status.st_mode):
                 return file
-            settings = flat(_settings(path))
+            settings = flat(_settings(Path(path)))
             file = ConfigFile(os.path.relpath(path, own), status.st_mtime, settings) if settings else None
         except (FileNotFoundError, NotADirectoryError):
             return None
@@ -84,10 +86,10 @@ class ConfigFiles:
             if known == _UNREADABLE:
                 return None
             stamp, file = _UNREADABLE, None
-            complaints.append(Complaint(path, "", f"cannot be read ({error.strerror})"))
+            complaints.append(Complaint(Path(path), "", f"cannot be read ({error.strerror})"))
         except ValueError as error:
             file = None
-            complaints.append(Complaint(path, "", f"{error}; its settings are not known"))
+            complaints.append(Complaint(Path(path), "", f"{error}; its settings are not known"))
         self._known[path] = stamp, file
         return file
 

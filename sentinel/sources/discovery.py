@@ -1,25 +1,30 @@
-"""Finds the runs under a path: a file, a run directory or a tree of many.
+"""Finds the runs under a path: a file, a run directory or a tree of many; or behind an address.
 
-Every module of this package that defines ``FORMAT`` and ``find`` is a format; a new one needs no
-registration. Runs are known by their real path, so that one which is reached twice, such as through
-W&B's ``latest-run``, counts once, and has one name wherever the search began.
+Every module of this package that defines ``FORMAT`` and ``find`` is a format, and every one that defines
+``SCHEMES``, ``check`` and ``search`` knows addresses; a new one needs no registration. Runs are known by
+their real path, so that one which is reached twice, such as through W&B's ``latest-run``, counts once, and
+has one name wherever the search began.
 """
 
 import importlib
 import os
 import pkgutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
+from typing import Any
 
 import sentinel.sources
+from sentinel.errors import did_you_mean
 from sentinel.sources.base import Complaint, Run
+from sentinel.sources.places import Place, Url
 
 Find = Callable[[Path, Sequence[str]], Iterable[Run]]
 
-_SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})  # beside everything hidden
+_SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})  # beside what is hidden ...
+_HIDDEN_LOGS = frozenset({".guild"})  # ... but for where Guild AI puts a run's event files
 
 
 @dataclass(frozen=True)
@@ -28,7 +33,19 @@ class Discovery:
 
     runs: Sequence[Run]
     complaints: Sequence[Complaint]  # the same at every search, until the trouble is gone
-    missing: Sequence[Path]  # paths that do not exist: may appear later, or were mistyped
+    missing: Sequence[Place]  # paths that do not exist: may appear later, or were mistyped
+
+
+@dataclass(frozen=True)
+class Remote:
+    """What knows the addresses of some schemes.
+
+    ``check`` raises ValueError, with the mend, for an address that cannot be one. ``search`` gives the
+    runs that are there now and raises OSError if that cannot be learned.
+    """
+
+    check: Callable[[Url], None]
+    search: Callable[[Url], Iterable[Run]]
 
 
 @cache
@@ -38,30 +55,64 @@ def formats() -> Mapping[str, Find]:
     Raises ValueError if two modules share a name.
     """
     found: dict[str, Find] = {}
-    for info in pkgutil.iter_modules(sentinel.sources.__path__, "sentinel.sources."):
-        module = importlib.import_module(info.name)
+    for module in _modules():
         name, find = getattr(module, "FORMAT", None), getattr(module, "find", None)
         if name and find and found.setdefault(name, find) is not find:
             raise ValueError(f"two sources read the format {name}")
     return dict(sorted(found.items()))
 
 
-def discover(paths: Iterable[Path]) -> Discovery:
-    """All runs under the paths; of a path that is a file, the run that it is. Never raises."""
+@cache
+def remotes() -> Mapping[str, Remote]:
+    """What knows the addresses, by scheme."""
+    return {
+        scheme: Remote(module.check, module.search)
+        for module in _modules()
+        for scheme in getattr(module, "SCHEMES", ())
+    }
+
+
+def _modules() -> Iterator[Any]:
+    for info in pkgutil.iter_modules(sentinel.sources.__path__, "sentinel.sources."):
+        yield importlib.import_module(info.name)
+
+
+def place(text: str) -> Place:
+    """What a person named: a path or an address.
+
+    Raises ValueError for an address that cannot be one.
+    """
+    url = Url.parse(text)
+    if url is None:
+        return Path(text)
+    if url.scheme not in remotes():
+        raise ValueError(f"{url.scheme}:// is unknown{did_you_mean(url.scheme, remotes())}")
+    remotes()[url.scheme].check(url)
+    return url
+
+
+def discover(places: Iterable[Place]) -> Discovery:
+    """All runs under the places; of a path that is a file, the run that it is. Never raises."""
     search = _Search()
-    for path in paths:
-        search.start(path)
-    runs = sorted(search.runs.values(), key=lambda run: (run.path, run.format))
+    for place in places:
+        if isinstance(place, Url):
+            search.ask(place)
+        else:
+            search.start(place)
+    runs = sorted(search.runs.values(), key=lambda run: (run.path.parts, run.format))
     return Discovery(runs, search.complaints, search.missing)
 
 
-def run_name(run: Run, roots: Iterable[Path]) -> str:
+def run_name(run: Run, roots: Iterable[Place]) -> str:
     """A short name, unique among the runs under the roots unless several formats share a directory.
 
     The path relative to the root, or to what all roots have in common; a run that is itself the only
-    root has its own name, and one that a link reached outside the roots its whole path.
+    root has its own name, and one that a link reached outside the roots its whole path. What lies behind
+    an address is called by all of it but the scheme.
     """
-    real = [os.path.realpath(root) for root in roots]
+    if isinstance(run.path, Url):
+        return "/".join(run.path.parts)
+    real = [os.path.realpath(root) for root in roots if isinstance(root, Path)]
     base = Path(os.path.commonpath(real)) if real else Path("/")
     if not run.path.is_relative_to(base):
         return str(run.path)
@@ -72,7 +123,7 @@ class _Search:
     def __init__(self) -> None:
         self.runs: dict[str, Run] = {}
         self.complaints: list[Complaint] = []
-        self.missing: list[Path] = []
+        self.missing: list[Place] = []
         self._visited: set[Path] = set()
 
     def start(self, path: Path) -> None:
@@ -84,6 +135,12 @@ class _Search:
             self._walk(real)
         else:
             self.missing.append(path)
+
+    def ask(self, url: Url) -> None:
+        try:
+            self.runs.update((run.id, run) for run in remotes()[url.scheme].search(url))
+        except OSError as error:
+            self._complain(url, f"cannot be read ({error.strerror or error})")
 
     def _walk(self, top: Path) -> None:
         pending = [top]
@@ -105,7 +162,7 @@ class _Search:
     def _entries(self, directory: Path) -> list[os.DirEntry[str]]:
         try:
             with os.scandir(directory) as entries:
-                visible = [e for e in entries if not e.name.startswith(".") and e.name not in _SKIPPED]
+                visible = [entry for entry in entries if not _skipped(entry.name)]
         except OSError as error:
             self._complain(directory, f"cannot be read ({error.strerror})")
             return []
@@ -131,7 +188,7 @@ class _Search:
             except OSError as error:
                 self._complain(directory, f"cannot be read ({error.strerror})")
 
-    def _complain(self, path: Path, problem: str) -> None:
+    def _complain(self, path: Place, problem: str) -> None:
         self.complaints.append(Complaint(path, "", problem))
 
 
@@ -148,3 +205,7 @@ def _is_text(name: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def _skipped(name: str) -> bool:
+    return name in _SKIPPED or (name.startswith(".") and name not in _HIDDEN_LOGS)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sentinel.sources.base import Batch, Complaint, Cursor
+from sentinel.sources.places import Place
 
 _FINGERPRINT_BYTES = 64
 
@@ -67,7 +68,7 @@ def read_new(path: Path, mark: Mark, limit: int) -> Read | None:
     return Read(data, offset, restarted, more, status.st_size, status.st_ino, head)
 
 
-def unreadable(path: Path, cursor: Cursor, error: OSError) -> Batch:
+def unreadable(path: Place, cursor: Cursor, error: OSError) -> Batch:
     """What a poll yields that met ``error``: a complaint, said once as long as the reason stays the same."""
     reason = error.strerror or str(error)
     if cursor.get("unreadable") == reason:

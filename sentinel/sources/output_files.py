@@ -28,18 +28,19 @@ class OutputFiles:
 
     def new_lines(self) -> Iterator[Line]:
         """The lines that were completed since the last call. A file that cannot be read has none."""
-        directory = self.run.path if self.run.path.is_dir() else self.run.path.parent
+        if self.run.local is None:
+            return
+        directory = self.run.local if self.run.local.is_dir() else self.run.local.parent
         with suppress(OSError):
-            names = self._names(directory)
+            names = self._names(directory, self.run.local)
             for name in names if len(names) <= _MOST_FILES else ():
                 with suppress(OSError):
                     yield from self._lines(directory / name, name)
 
-    def _names(self, directory: Path) -> list[str]:
+    def _names(self, directory: Path, own: Path) -> list[str]:
         with os.scandir(directory) as entries:
             names = sorted(entry.name for entry in entries)
         found = [name for name in names if name.endswith(_ENDINGS)]
-        own = self.run.path
         if directory != own:  # a log file, which shares its directory with other things, or runs
             found = [name for name in found if name != own.name]
             if sum(name.endswith(own.suffix) for name in names) > 1:

@@ -9,7 +9,7 @@ of them at once, then the second. A record of which some item has another form i
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
@@ -84,6 +84,18 @@ def read_history(records: Sequence[bytes]) -> Numbers:
     return Numbers(list(ids), which[metric], row[metric], numbers[metric])
 
 
+def numbers_in(rows: Sequence[Mapping[str, Any]]) -> Numbers:
+    """Every number in some rows of history as W&B's server gives them, in which names have no order."""
+    ids: dict[str, int] = {}
+    leaves = _Leaves(ids)
+    for i, items in enumerate(rows):
+        for key in sorted(items):
+            leaves.add(0, i, key, items[key])
+    _, row, name, value = leaves.columns()
+    metric = leaves.no_media(name, row)
+    return Numbers(list(ids), name[metric], row[metric], value[metric])
+
+
 class _Leaves:
     """Numbers found one by one: in nested objects, in texts such as "NaN", in items of unusual form."""
 
@@ -98,8 +110,8 @@ class _Leaves:
             if name.endswith(f".{_MEDIA}"):
                 self._media.setdefault(name.removesuffix(_MEDIA), []).append(row)
             value = _NOT_FINITE.get(value)
-        if isinstance(value, float) and name:
-            self._found.append((place, row, self._ids.setdefault(name, len(self._ids)), value))
+        if type(value) in (float, int) and name:
+            self._found.append((place, row, self._ids.setdefault(name, len(self._ids)), float(value)))
         elif isinstance(value, dict) and _MEDIA not in value and level < _DEEPEST:
             for key, part in value.items():
                 shown = key.encode(errors="replace").decode()  # JSON may escape half a surrogate pair

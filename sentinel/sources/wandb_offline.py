@@ -9,8 +9,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from itertools import compress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from sentinel.sources.growing import Mark, Read, read_new, unreadable
 from sentinel.sources.leveldb_log import BLOCK_BYTES, LONGEST_RECORD, Log, split
 from sentinel.sources.tfrecord import summed
 from sentinel.sources.wandb_history import item_name, read_history, wandb_messages
-from sentinel.sources.wandb_steps import Steps
+from sentinel.sources.wandb_steps import Steps, points
 
 FORMAT = "wandb"
 
@@ -208,20 +207,12 @@ class _Messages:
                     self._foreign.append(place)
 
     def _chunk(self, records: Sequence[bytes]) -> None:
-        numbers = read_history(records)
-        step, is_step = self._steps.of(numbers, len(records))
-        time = numbers.by_row("_timestamp", len(records))[numbers.row]
-        public = np.array([not name.startswith("_") for name in numbers.names], np.bool_)
-        shown = public[numbers.name] & ~is_step
-        found = bool(shown.any())
+        chunk = points(self._path.name, read_history(records), len(records), self._steps)
+        found = len(chunk.step) > 0
         if not found and not self._config:
             return
-        used = np.bincount(numbers.name[shown], minlength=len(numbers.names)) > 0
-        tag = (np.cumsum(used) - 1)[numbers.name[shown]].astype(np.uint32)
-        columns = (tag, step[shown], time[shown], numbers.value[shown])
-        tags = list(compress(numbers.names, used))
         restarted = self._restarted and found
-        self._chunks.append(Chunk(self._path.name, tags, *columns, restarted, self._config))
+        self._chunks.append(replace(chunk, restarted=restarted, config=self._config))
         self._restarted, self._config = self._restarted and not found, {}
 
 

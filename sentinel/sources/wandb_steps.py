@@ -6,11 +6,13 @@ name of the step in its record, to the last one of those, and to ``_step``.
 """
 
 from collections.abc import Mapping
+from itertools import compress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sentinel.sources.base import Chunk
 from sentinel.sources.records import STEP_KEYS
 from sentinel.sources.wandb_history import Numbers
 
@@ -20,6 +22,18 @@ _USUAL = [key for key in STEP_KEYS if key != COUNTER]
 _MOST_DEFINED = 4096  # names with an axis of their own
 
 _Floats = NDArray[np.float64]
+
+
+def points(stream: str, numbers: Numbers, rows: int, steps: "Steps") -> Chunk:
+    """The metrics among the numbers in so many records, which are not wandb's own and not a step."""
+    step, is_step = steps.of(numbers, rows)
+    time = numbers.by_row("_timestamp", rows)[numbers.row]
+    public = np.array([not name.startswith("_") for name in numbers.names], np.bool_)
+    shown = public[numbers.name] & ~is_step
+    used = np.bincount(numbers.name[shown], minlength=len(numbers.names)) > 0
+    tag = (np.cumsum(used) - 1)[numbers.name[shown]].astype(np.uint32)
+    tags = list(compress(numbers.names, used))
+    return Chunk(stream, tags, tag, step[shown], time[shown], numbers.value[shown])
 
 
 class Steps:
