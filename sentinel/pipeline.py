@@ -22,8 +22,8 @@ from sentinel.frames.views import views
 from sentinel.sources.base import Batch, Complaint, Run
 from sentinel.tracking import Tracker
 
-POINTS_PER_POLL = 200_000
-"""About how many points of one run are taken in at once; bounds memory, decides nothing."""
+POINTS_AT_ONCE = 200_000
+"""About how many points are taken in at once, over all runs; bounds memory, decides nothing."""
 
 DetectorFailed = Callable[[str, str, Exception], None]
 
@@ -60,7 +60,8 @@ class Pipeline:
 
     def advance(self, trackers: Sequence[Tracker]) -> list[Step]:
         """Read on in some runs and judge what is new; one step a run, in their order."""
-        batches = [_poll(tracker) for tracker in trackers]
+        limit = POINTS_AT_ONCE // max(len(trackers), 2)
+        batches = [_poll(tracker, limit) for tracker in trackers]
         arrived = [rows for t, batch in zip(trackers, batches, strict=True) for rows in t.absorb(batch)]
         awake = {key for tracker in trackers for key in tracker.book.awake()}
         verdicts: dict[str, list[Verdict]] = {}
@@ -78,9 +79,9 @@ class Pipeline:
         ]
 
 
-def _poll(tracker: Tracker) -> Batch:
+def _poll(tracker: Tracker, limit: int) -> Batch:
     try:
-        return tracker.run.source.poll(tracker.cursor, POINTS_PER_POLL)
+        return tracker.run.source.poll(tracker.cursor, limit)
     except Exception as error:  # noqa: BLE001  a broken source must not stop the other runs
         _log.exception("cannot read %s", tracker.run.path)
         problem = f"the {tracker.run.format} reader failed: {type(error).__name__}"
