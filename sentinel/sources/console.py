@@ -138,12 +138,12 @@ class _Text:
 
     def _take_overwritten(self, segments: Iterable[str]) -> None:
         for text in segments:
-            if (bar := _BAR.match(text)) is not None:
+            if (bar := _bar(text)) is not None:
                 self._progress(bar)
 
     def _take_line(self, line: str) -> None:
         name, text = _split_writer(line)
-        if (bar := _BAR.match(text)) is not None:
+        if (bar := _bar(text)) is not None:
             self._progress(bar)
             text = f"{bar['title']} {text[bar.end() :]}"
         writer = self._writer(name)
@@ -165,6 +165,10 @@ class _Text:
 def _segments(line: bytes) -> list[str]:
     """What was shown on one line of the terminal, one after the other."""
     return [_CONTROL.sub("", text) for text in line.decode(errors="replace").split("\r")]
+
+
+def _bar(text: str) -> re.Match[str] | None:
+    return _BAR.match(text) if "%|" in text else None
 
 
 def _split_writer(line: str) -> tuple[str, str]:

@@ -100,6 +100,7 @@ _SHAPES = (
     ),
 )
 
+_WORDS = ("step", "iter", "epoch", "update", "train", "loss scale")  # one of which is in every shape
 _COUNTS = (*STEP_KEYS, *EPOCH_KEYS)
 
 _METRIC = re.compile(
@@ -166,6 +167,9 @@ def parse(line: str) -> tuple[str, Record] | None:
     if (opening := _OPENING.search(line)) is not None:
         record = with_step(_entries(line, opening.end()))
         return ("dictionary", record) if is_metrics(record) and len(record) > 1 else None
+    lowered = line.lower()
+    if not any(word in lowered for word in _WORDS):
+        return None
     for shape in _SHAPES:
         for found in shape.line.finditer(line):
             if "other" not in shape.line.groupindex or not found["other"]:

@@ -59,6 +59,7 @@ class _Lines:
     read: Read
     time: NDArray[np.float64]  # ms; never less than before
     step: NDArray[np.int64]
+    rank: NDArray[np.int64]  # among points of one time: the step, but never less than before
     value: NDArray[np.float64]
     ends: NDArray[np.int64]  # bytes of each line and all before it
     whole: int  # bytes in all whole lines
@@ -125,8 +126,7 @@ class _Poll:
             np.concatenate([getattr(p, field) for p in pieces]) for field in ("time", "step", "value")
         )
         piece = np.repeat(np.arange(len(pieces)), [len(p.time) for p in pieces])
-        highest = np.concatenate([np.maximum.accumulate(p.step) for p in pieces])  # keeps each file's order
-        order = np.lexsort((highest, time))
+        order = np.lexsort((np.concatenate([p.rank for p in pieces]), time))
         chosen = order[time[order] <= horizon][:limit]
         counts = np.bincount(piece[chosen], minlength=len(pieces)).tolist()
         more = False
@@ -172,6 +172,7 @@ class _Poll:
 def _parsed(name: str, read: Read) -> _Lines:
     time: list[float] = []
     step: list[int] = []
+    rank: list[int] = []
     value: list[float] = []
     ends: list[int] = []
     broken: list[int] = []
@@ -186,17 +187,27 @@ def _parsed(name: str, read: Read) -> _Lines:
             if end > start:
                 broken.append(start)
         else:
-            time.append(float(found[1]))
-            step.append(int(found[3] or 0))
+            stamp, count = float(found[1]), int(found[3] or 0)
+            rank.append(max(count, rank[-1]) if time and stamp <= time[-1] else count)
+            time.append(max(stamp, time[-1]) if time else stamp)
+            step.append(count)
             value.append(number)
             ends.append(end + 1)
         start = end + 1
     if start == 0 and read.more:
         broken.append(0)  # longer than any line that MLflow writes
         start = len(read.data)
-    times = np.maximum.accumulate(np.array(time, dtype=np.float64))
-    steps, values = np.array(step, dtype=np.int64), np.array(value, dtype=np.float64)
-    return _Lines(name, read, times, steps, values, np.array(ends, dtype=np.int64), start, broken)
+    return _Lines(
+        name,
+        read,
+        np.array(time, dtype=np.float64),
+        np.array(step, dtype=np.int64),
+        np.array(rank, dtype=np.int64),
+        np.array(value, dtype=np.float64),
+        np.array(ends, dtype=np.int64),
+        start,
+        broken,
+    )
 
 
 def _file_names(directory: Path) -> list[str]:

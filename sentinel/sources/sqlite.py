@@ -1,8 +1,9 @@
 """Reading a SQLite database that somebody else writes, without leaving a trace or getting in the way."""
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -27,17 +28,28 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
     """
     with open(path, "rb") as file:
         header = file.read(_JOURNAL + 1)
-    # To read a write-ahead log, SQLite creates files beside it unless they are there. Where no log is,
-    # nobody has the database open, and it may be read as a file that does not change.
-    still = header[_JOURNAL:] == bytes([_WAL]) and not Path(f"{path}-wal").exists()
-    mode = "immutable=1" if still else "mode=ro&readonly_shm=1"
-    uri = f"file:{quote(str(path))}?{mode}"
+    how = _logged(path) if header[_JOURNAL:] == bytes([_WAL]) else "mode=ro"
+    uri = f"file:{quote(str(path))}?{how}"
     with closing(sqlite3.connect(uri, uri=True, timeout=_PATIENCE_SECONDS)) as connection:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
         connection.set_progress_handler(lambda: 1, _MOST_INSTRUCTIONS)
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.text_factory = lambda text: text.decode(errors="replace")
         yield connection
+
+
+def _logged(path: Path) -> str:
+    """How to open a database that has a write-ahead log, so that SQLite creates no file beside it.
+
+    Without the index of the log nobody has the database open, and it may be read as a file that does not
+    change. (SQLite leaves an empty log behind where a writer closes the database at this very moment.)
+    """
+    if Path(f"{path}-shm").exists():
+        return "mode=ro&readonly_shm=1"
+    with suppress(FileNotFoundError):
+        if os.stat(f"{path}-wal").st_size:
+            raise OSError(f"{path.name}-shm is missing beside its write-ahead log: open it once with sqlite3")
+    return "immutable=1"
 
 
 def columns(connection: sqlite3.Connection, table: str) -> frozenset[str]:

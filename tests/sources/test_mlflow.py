@@ -146,9 +146,10 @@ def test_the_order_does_not_depend_on_the_limit(tmp_path_factory, rows, limit):
     run = tmp_path_factory.mktemp("store")
     (run / "metrics").mkdir()
     (run / "meta.yaml").touch()
-    time = 0
+    time, before = 0, {}
     for metric, pause, step in rows:
-        time += pause
+        time += max(pause, (time, step) < before.get(metric, (0, 0)))
+        before[metric] = time, step
         write(run, f"m{metric}", (time, math.pi, step))
     expected = Reader(run).poll(limit=10_000)
     assert Reader(run).poll(limit).points == expected.points

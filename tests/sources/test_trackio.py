@@ -92,8 +92,11 @@ def test_a_writer_leaves_a_log_behind_and_the_reader_nothing(tmp_path):
         assert "demo.db-wal" in before
         alive = Reader(tmp_path).poll().points
         os.kill(life.pid, signal.SIGKILL)
-    assert alive == Reader(tmp_path).poll().points == [("loss", step, "1.0") for step in range(3)]
+    reader = Reader(tmp_path).poll()
+    assert alive == reader.points == [("loss", step, "1.0") for step in range(3)]
     assert seen(tmp_path) == before
+    (tmp_path / "demo.db-shm").unlink()
+    assert "demo.db-shm is missing" in reader.poll().complaints[0]
 
 
 def test_reading_a_database_at_rest_leaves_nothing(tmp_path):
