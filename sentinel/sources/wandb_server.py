@@ -76,7 +76,7 @@ class Project:
         self._runs: dict[str, Listed] = {}
         self._refresh_at = -math.inf
         self._pauses: dict[str, _Pause] = {}
-        self._asking: threading.Thread | None = None
+        self._waiting: threading.Thread | None = None  # for an answer
 
     def runs(self) -> Mapping[str, Listed]:
         """All runs by id, as they were at most a quarter of a minute ago for 200 of them.
@@ -105,13 +105,15 @@ class Project:
         pause = self._pauses.setdefault(whom, _Pause())
         if self._now() < pause.until:
             raise Unavailable(pause.reason)
-        if self._asking and self._asking.is_alive():
+        if self._waiting and self._waiting.is_alive():
             raise Unavailable(_NO_ANSWER)
         outcomes: SimpleQueue[Callable[[], _T]] = SimpleQueue()
-        self._asking = threading.Thread(target=_answer, args=(question, outcomes), daemon=True)
-        self._asking.start()
+        self._waiting = threading.Thread(target=_answer, args=(question, outcomes), daemon=True)
+        self._waiting.start()
         try:
-            answer = outcomes.get(timeout=_ANSWER_SECONDS)()
+            outcome = outcomes.get(timeout=_ANSWER_SECONDS)
+            self._waiting = None
+            answer = outcome()
         except Exception as error:  # noqa: BLE001  the client raises its own errors and those of many libraries
             seconds = min(_REFRESH_SECONDS * 2**pause.failures, _LONGEST_PAUSE_SECONDS)
             self._pauses[whom] = _Pause(pause.failures + 1, self._now() + seconds, _reason(error))
