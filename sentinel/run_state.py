@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
-from pathlib import Path
 
 from sentinel.sources.base import Ending
+from sentinel.sources.places import Place, Url
 from sentinel.text import duration_text
 
 LOST_SECONDS = 86400.0
@@ -61,12 +61,15 @@ def standing(
     return Standing(RunState.LOST if lost else RunState.STALLED, silent + pauses)
 
 
-def silent_seconds(path: Path, last_time: float | None, now: float) -> float | None:
+def silent_seconds(place: Place, last_time: float | None, now: float) -> float | None:
     """How long nothing was written to a run; None if it is gone. ``last_time`` is the newest in its log.
 
     The files' own times count, since a log may be written in some unknown time zone; but not those of a
     copy, which is younger than its log.
     """
+    if isinstance(place, Url):
+        return max(0.0, now - last_time) if last_time is not None else 0.0
+    path = place.parent if place.parent.is_file() else place  # a database holds many runs
     try:
         files = islice(path.iterdir(), _MOST_FILES) if path.is_dir() else ()
         written = max(file.lstat().st_mtime for file in (path, *files))

@@ -94,7 +94,8 @@ class Tracker:
         A file counts only if it was there before and did not change since, because only then it tells the
         same whenever the log is read; the time of a log without times is NaN, and nothing was before that.
         """
-        files, self.complaints = self._config_files.read()
+        files, complaints = self._config_files.read()
+        self.complaints = [*self.complaints, *complaints]
         plan: dict[str, float] = {}
         for file in reversed(files):
             told = {k for k, setting in self.facts.config.items() if setting.origin == self.run.format}
@@ -179,9 +180,15 @@ class Tracker:
 
 
 def remembered(state: bytes) -> tuple[Facts, Ending | None]:
-    """The facts of a run, and how it ended, as they were when `Tracker.dump` was called."""
+    """The facts of a run, and how it ended, as they were when `Tracker.dump` was called.
+
+    Of what another version of sentinel kept, nothing.
+    """
     kept = msgspec.msgpack.decode(state, ext_hook=_array)
-    return msgspec.convert(kept["facts"], Facts), msgspec.convert(kept["ending"], Ending | None)
+    try:
+        return msgspec.convert(kept["facts"], Facts), msgspec.convert(kept["ending"], Ending | None)
+    except (KeyError, msgspec.ValidationError):
+        return Facts(), None
 
 
 _ARRAY = 1  # msgpack extension code

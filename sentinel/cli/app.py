@@ -8,6 +8,7 @@ import typer
 from sentinel.cli.check_config import check_config
 from sentinel.cli.explain import explain
 from sentinel.cli.replay import replay
+from sentinel.cli.runs import runs
 from sentinel.cli.silence import silences
 from sentinel.cli.status import status
 from sentinel.cli.test_alert import send_test
@@ -26,6 +27,7 @@ app = typer.Typer(
 )
 app.command()(watch)
 app.command()(replay)
+app.command()(runs)
 app.command()(explain)
 app.command()(status)
 app.add_typer(silences, name="silence")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sentinel.cli.options import ConfigFile, StateDir, configuration
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from sentinel.alerts.incident import Incident
-    from sentinel.alerts.store import Store
+    from sentinel.alerts.store import RunRow, Store
 
 _RUNS_SHOWN = 20
 _DECISIONS_SHOWN = 20
@@ -47,8 +48,8 @@ def _sections(store: Store, now: float) -> Iterable[_Section]:
     runs = store.runs()
     yield (
         f"Runs: {len(runs)}",
-        ("last read", "format", "path"),
-        [(ago(run.updated), run.format, run.path) for run in runs[:_RUNS_SHOWN]],
+        ("last read", "format", "path", "state", "how one knows"),
+        [(ago(run.updated), run.format, run.path, *_stands(store, run, now)) for run in runs[:_RUNS_SHOWN]],
     )
     yield (
         "Open incidents",
@@ -86,6 +87,18 @@ def _sections(store: Store, now: float) -> Iterable[_Section]:
         [(s.id, s.run, s.detector, duration_text(s.until - now), s.reason) for s in store.silences(now)],
     )
     yield "Health", ("part", "how it is"), [(key, words(value)) for key, value in store.health().items()]
+
+
+def _stands(store: Store, run: RunRow, now: float) -> tuple[str, str]:
+    """The state of a run, and how one knows."""
+    from sentinel.run_state import silent_seconds, standing
+    from sentinel.sources.places import Url
+    from sentinel.tracking import remembered
+
+    facts, ending = remembered(store.run_state(run.id) or b"\x80")
+    silent = silent_seconds(Url.parse(run.path) or Path(run.path), facts.last_time, now)
+    stands = standing(ending, silent, facts.lost_after_seconds)
+    return stands.state.value, stands.evidence
 
 
 def _state(incident: Incident) -> str:

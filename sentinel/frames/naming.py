@@ -21,7 +21,7 @@ import difflib
 import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +94,11 @@ def recognise(tags: Collection[str], format: str) -> Profile | None:  # noqa: A0
 
     The tags of the first few steps are enough.
     """
+    return _recognise(frozenset(tags), format)
+
+
+@lru_cache(maxsize=256)  # runs of one project log the same tags
+def _recognise(tags: frozenset[str], format_: str) -> Profile | None:
     stripped: dict[tuple[str, ...], frozenset[str]] = {}
 
     def marked(profile: Profile) -> bool:
@@ -101,7 +106,7 @@ def recognise(tags: Collection[str], format: str) -> Profile | None:  # noqa: A0
         if prefixes not in stripped:
             stripped[prefixes] = frozenset(name for tag in tags for name in bare(tag, prefixes))
         logged = stripped[prefixes]
-        return format in profile.formats or any(
+        return format_ in profile.formats or any(
             all(is_logged(pattern, logged) for pattern in mark) for mark in profile.marks
         )
 

@@ -67,9 +67,10 @@ class ConfigFiles:
     def _candidates(self, own: Path) -> Iterator[str]:
         trained = self.run.format in ("tensorboard", "trainer_state")
         for place, names in _places(own):
+            folder = os.fspath(place)
             for name in names:
                 if name != "config.json" or trained or (place / "trainer_state.json").exists():
-                    yield f"{place}/{name}"
+                    yield f"{folder}/{name}"
 
     def _read(self, path: str, own: Path, complaints: list[Complaint]) -> ConfigFile | None:
         known, file = self._known.get(path, (None, None))

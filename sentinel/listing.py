@@ -1,0 +1,124 @@
+"""What lies under some paths: runs, and what can be made of them, without judging any.
+
+So that the answer comes at once, few runs are read whole and of many only the beginnings.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from detectors.api import Detector
+from sentinel.alerts.lifecycle import Book
+from sentinel.config import Config
+from sentinel.errors import SentinelError
+from sentinel.frames.naming import Naming
+from sentinel.run_state import Standing, silent_seconds, standing
+from sentinel.sources.base import Complaint
+from sentinel.sources.discovery import discover, run_name
+from sentinel.sources.places import Place
+from sentinel.tracking import Tracker, Understanding
+
+_MOST_POINTS = 2_000_000  # of a single run
+_FEWEST_POINTS = 64  # of one of very many; a framework is recognised by fewer
+
+
+@dataclass(frozen=True)
+class ListedRun:
+    """A run that was found. Of one that is not ``whole``, points and attempts are at least so many."""
+
+    tracker: Tracker
+    understanding: Understanding
+    standing: Standing
+    whole: bool
+    lacking: Mapping[str, Sequence[str]]  # signals, by the detector that cannot judge without them
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The runs under some paths, sorted by path, and what could not be read."""
+
+    runs: Sequence[ListedRun]
+    complaints: Sequence[Complaint]
+
+
+def list_runs(paths: Sequence[Place], config: Config, now: float) -> Listing:
+    """Look at every run under the paths.
+
+    Raises SentinelError for a path that does not exist and where there is no run.
+    """
+    found = discover(paths)
+    if found.missing:
+        raise SentinelError(f"{found.missing[0]}: no such file or directory")
+    if not found.runs and found.complaints:
+        raise SentinelError("\n".join(map(str, found.complaints)))
+    if not found.runs:
+        raise SentinelError(f"{', '.join(map(str, paths))}: no log that sentinel can read")
+    # Many short looks cost more for each point than a few long ones.
+    limit = max(_FEWEST_POINTS, int(_MOST_POINTS / len(found.runs) ** 1.5))
+    naming, complaints = Naming(config.signals), list(found.complaints)
+    looks = []
+    for run in found.runs:
+        tracker = Tracker(run, run_name(run, paths), "", naming, (), Book(run.id, {}))
+        looks.append(_Look(tracker, _read(tracker, limit, complaints), tracker.understanding()))
+    goes_on_in = _successors(looks)
+    detectors = config.enabled_detectors
+    return Listing([_listed(look, goes_on_in.get(look.name), detectors, now) for look in looks], complaints)
+
+
+@dataclass(frozen=True)
+class _Look:
+    tracker: Tracker
+    whole: bool
+    understanding: Understanding
+
+    @property
+    def name(self) -> str:
+        return self.tracker.name
+
+    def precedes(self, other: "_Look") -> bool:
+        """Whether the other run went on from where this one stopped: later, and at about that step."""
+        mine, theirs = self.tracker.facts, other.tracker.facts
+        if not self.whole or mine.last_time is None or theirs.first_time is None:
+            return False
+        first, last = mine.first_step or 0, mine.last_step or 0
+        begin, end = theirs.first_step or 0, theirs.last_step or 0
+        pace = max(1, first)  # from one record to the next: a first record after n steps is one of each n
+        return first < begin <= last + pace and end > last and mine.last_time <= theirs.first_time
+
+
+def _read(tracker: Tracker, limit: int, complaints: list[Complaint]) -> bool:
+    """Read about ``limit`` points; whether that is all."""
+    while True:
+        batch = tracker.run.source.poll(tracker.cursor, limit)
+        tracker.absorb(batch)
+        complaints += [*batch.complaints, *tracker.complaints]
+        if not batch.more or tracker.facts.points >= limit:
+            return not batch.more
+
+
+def _listed(look: _Look, goes_on_in: str | None, detectors: Iterable[Detector], now: float) -> ListedRun:
+    tracker, facts = look.tracker, look.tracker.facts
+    silent = silent_seconds(tracker.run.path, facts.last_time if look.whole else None, now)
+    ending = tracker.ending if look.whole else None
+    lacking = {detector.name: look.understanding.missing(detector) for detector in detectors}
+    return ListedRun(
+        tracker,
+        look.understanding,
+        standing(ending, silent, facts.lost_after_seconds, goes_on_in),
+        look.whole,
+        {name: signals for name, signals in lacking.items() if signals},
+    )
+
+
+def _successors(looks: Iterable[_Look]) -> dict[str, str]:
+    """Names of runs that were resumed as another run beside them, and that run's name."""
+    families: dict[tuple[tuple[str, ...], str, str | None], list[_Look]] = {}
+    for look in looks:
+        run = look.tracker.run
+        families.setdefault((run.path.parts[:-1], run.format, look.understanding.framework), []).append(look)
+    found: dict[str, str] = {}
+    for family in families.values():
+        resumed = [look for look in family if (look.tracker.facts.first_step or 0) > 1]
+        for look in family:
+            if later := [other for other in resumed if look.precedes(other)]:
+                found[look.name] = min(later, key=lambda other: other.tracker.facts.first_time or 0.0).name
+    return found

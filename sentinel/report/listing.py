@@ -1,0 +1,41 @@
+"""The runs that were found, for a person: a paragraph each, then how many stand how."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from sentinel.listing import ListedRun, Listing
+from sentinel.text import clean_text
+
+_MOST_TAGS = 3
+
+
+def lines(listing: Listing) -> Iterator[str]:
+    """The report, line by line, safe to print."""
+    for run in listing.runs:
+        yield from _run(run)
+    for complaint in listing.complaints:
+        yield f"unreadable: {clean_text(str(complaint), 500)}"
+    states = Counter(run.standing.state for run in listing.runs)
+    counted = ", ".join(f"{count} {state}" for state, count in states.most_common())
+    yield f"{len(listing.runs)} {'run' if len(listing.runs) == 1 else 'runs'}: {counted}"
+
+
+def _run(run: ListedRun) -> Iterator[str]:
+    tracker, understood = run.tracker, run.understanding
+    framework = f", {understood.framework}" if understood.framework else ""
+    more = "" if run.whole else "+"
+    attempts = f", {tracker.attempts}{more} attempts" if tracker.attempts > 1 else ""
+    yield (
+        f"{clean_text(tracker.name)}  {tracker.run.format}{framework}, {run.standing.state}, "
+        f"{tracker.facts.points}{more} points{attempts}"
+    )
+    yield f"    state: {clean_text(run.standing.evidence)}"
+    yield f"    signals: {', '.join(_signals(run)) or 'none'}"
+    if lacking := [f"{name} (no {', '.join(signals)})" for name, signals in run.lacking.items()]:
+        yield f"    not judged: {', '.join(lacking)}"
+
+
+def _signals(run: ListedRun) -> Iterator[str]:
+    for signal, tags in run.understanding.signals.items():
+        further = f" and {len(tags) - _MOST_TAGS} more" if len(tags) > _MOST_TAGS else ""
+        yield f"{signal} ({' '.join(clean_text(tag) for tag in tags[:_MOST_TAGS])}{further})"

@@ -1,0 +1,101 @@
+"""`sentinel runs`: what is there and how it stands."""
+
+import json
+import os
+
+import pytest
+
+LOSS = [
+    {"step": i, "loss": 1 / (i + 1), "learning_rate": 1e-4, "timestamp": 1.7e9 + i} for i in range(10, 200)
+]
+
+
+@pytest.fixture
+def run(tmp_path):
+    def write(name, records):
+        path = tmp_path / "runs" / name / "metrics.jsonl"
+        path.parent.mkdir(parents=True)
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+        for place in (path, path.parent):
+            os.utime(place, (1.7e9 + 3600, 1.7e9 + 3600))
+        return path
+
+    return write
+
+
+def listed(sentinel, *words):
+    ran = sentinel("runs", "runs", "--format", "json", *words)
+    assert ran.status == 0
+    return {run["run"]: run for run in json.loads(ran.out)["runs"]}
+
+
+def test_a_run_is_told_with_what_can_be_judged(sentinel, run):
+    run("a", LOSS)
+    lines = sentinel("runs", "runs").out.splitlines()
+    assert lines[0] == "a/metrics.jsonl  jsonl, lost, 380 points"
+    assert lines[2] == "    signals: learning_rate (learning_rate), loss (loss)"
+    assert "kl-blowup (no kl)" in lines[3]
+    assert "flat-loss-at-init" not in lines[3]
+    assert lines[-1] == "1 run: 1 lost"
+
+
+def test_as_json_with_settings_and_their_origin(sentinel, run):
+    path = run("a", LOSS)
+    (path.parent / "args.json").write_text('{"max_steps": 199, "model": {"name": "x"}}')
+    os.utime(path.parent / "args.json", (1.6e9, 1.6e9))
+    (found,) = listed(sentinel).values()
+    assert found["config"]["model.name"] == {"value": "x", "origin": "args.json"}
+    assert found["state"] == "finished"
+    assert found["state_evidence"] == "step 199 is the last one planned"
+    assert found["whole"] is True
+    assert {lack["detector"] for lack in found["not_judged"]} >= {"kl-blowup"}
+
+
+def test_a_plan_that_came_later_than_the_log_is_shown_and_not_believed(sentinel, run):
+    path = run("a", LOSS)
+    (path.parent / "args.json").write_text('{"max_steps": 199}')
+    (found,) = listed(sentinel).values()
+    assert found["config"]["max_steps"]["value"] == 199
+    assert found["state"] != "finished"
+
+
+def test_a_run_that_another_goes_on_from_was_preempted(sentinel, run):
+    later = [{**record, "timestamp": record["timestamp"] + 500} for record in LOSS]
+    for name, records in (("first", LOSS[:100]), ("resumed", later[90:]), ("unrelated", later)):
+        path = run(name, records)
+        path.rename(path.parent.parent / f"{name}.jsonl")
+    found = listed(sentinel)
+    assert {name: one["state"] for name, one in found.items()} == {
+        "first.jsonl": "preempted",
+        "resumed.jsonl": "lost",
+        "unrelated.jsonl": "lost",
+    }
+    assert found["first.jsonl"]["state_evidence"] == "resumed.jsonl goes on from there"
+
+
+def test_of_many_runs_only_the_beginning_is_read(sentinel, run, monkeypatch):
+    monkeypatch.setattr("sentinel.listing._MOST_POINTS", 100)
+    run("a", LOSS)
+    (found,) = listed(sentinel).values()
+    assert found["whole"] is False
+    assert 0 < found["points"] < 380
+    assert "+ points" in sentinel("runs", "runs").out
+
+
+def test_broken_settings_are_told_and_text_of_runs_cannot_steer_a_terminal(sentinel, run):
+    path = run("a", [{**record, "\x1b[31mloss": 1.0} for record in LOSS])
+    (path.parent / "args.json").write_text("{")
+    out = sentinel("runs", "runs").out
+    assert "unreadable: " in out
+    assert "args.json: is no JSON at line 1" in out
+    assert "\x1b" not in out
+
+
+@pytest.mark.parametrize(
+    ("path", "line"), [("nowhere", "nowhere: no such file"), ("empty", "empty: no log that")]
+)
+def test_nothing_to_list_gets_one_line(sentinel, tmp_path, path, line):
+    (tmp_path / "empty").mkdir()
+    ran = sentinel("runs", path)
+    assert ran.status == 2
+    assert ran.err.startswith(f"sentinel: {line}")

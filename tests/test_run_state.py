@@ -1,0 +1,92 @@
+"""How a run stands: the word of its log, else its silence."""
+
+import os
+
+import numpy as np
+import pytest
+
+from sentinel.facts import Facts
+from sentinel.run_state import RunState, silent_seconds, standing
+from sentinel.sources.base import Chunk, Ending, Outcome
+from sentinel.sources.places import Url
+
+HOUR = 3600.0
+FINISHED = Ending(Outcome.FINISHED, "exit code 0")
+CRASHED = Ending(Outcome.CRASHED, "exit code 1")
+
+
+@pytest.mark.parametrize(
+    ("ending", "silent", "goes_on_in", "state"),
+    [
+        (None, 0.0, None, RunState.RUNNING),
+        (None, HOUR, None, RunState.RUNNING),
+        (None, HOUR + 1, None, RunState.STALLED),
+        (None, 25 * HOUR, None, RunState.LOST),
+        (None, None, None, RunState.LOST),
+        (None, 25 * HOUR, "next", RunState.PREEMPTED),
+        (FINISHED, 25 * HOUR, "next", RunState.FINISHED),
+        (CRASHED, None, None, RunState.CRASHED),
+    ],
+)
+def test_states(ending, silent, goes_on_in, state):
+    stands = standing(ending, silent, HOUR, goes_on_in)
+    assert stands.state is state
+    assert stands.evidence
+
+
+def test_a_log_with_long_pauses_may_be_silent_for_long():
+    assert standing(None, 26 * HOUR, 30 * HOUR).state is RunState.RUNNING
+    assert standing(None, 31 * HOUR, 30 * HOUR).state is RunState.LOST
+
+
+def test_the_files_tell_when_something_was_written(tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "events").touch()
+    for path, time in ((run / "events", 5000.0), (run, 4000.0)):
+        os.utime(path, (time, time))
+    assert silent_seconds(run, None, 6000.0) == 1000
+    assert silent_seconds(run / "events", None, 6000.0) == 1000
+    assert silent_seconds(run, 5000.0 - 8 * HOUR, 6000.0) == 1000, "a log may be in local time"
+    assert silent_seconds(run, 5000.0 - 100 * HOUR, 6000.0) == 1000 + 100 * HOUR, "a copy is younger"
+    assert silent_seconds(run, None, 4500.0) == 0, "clocks differ"
+    assert silent_seconds(tmp_path / "gone", None, 6000.0) is None
+    assert silent_seconds(run / "events" / "run 1", None, 6000.0) == 1000, "a run in a database"
+    assert silent_seconds(Url("wandb", ("team", "project")), 5000.0, 6000.0) == 1000
+
+
+def facts(*points, ending=None):
+    found = Facts()
+    for tag, step, time in points:
+        one = (np.array([v]) for v in (step, time, 1.0))
+        found.count(Chunk("s", [tag], np.array([0], np.uint32), *one))
+    found.told_ending = ending
+    return found
+
+
+def test_a_summary_at_the_last_step_is_the_end():
+    done = facts(("loss", 10, 1.0), ("train/train_runtime", 10, 2.0))
+    assert done.ending(None).outcome is Outcome.FINISHED
+    assert facts(("train_runtime", 10, 1.0), ("loss", 11, 2.0)).ending(None) is None
+
+
+def test_the_last_planned_step_is_the_end():
+    run = facts(("loss", 10, 1.0))
+    assert run.ending(10).outcome is Outcome.FINISHED
+    assert run.ending(11) is None
+    assert run.ending(9) is None, "a plan that was passed counts something else"
+    assert facts().ending(10) is None
+
+
+def test_what_the_log_says_goes_first():
+    assert facts(("loss", 10, 1.0), ending=CRASHED).ending(10) == CRASHED
+
+
+def test_pauses_are_the_logs_own():
+    run = facts(*(("loss", i, 3600.0 * i) for i in range(1, 200)))
+    assert len(run.pauses) == 100
+    assert run.lost_after_seconds == 10 * HOUR
+    assert (run.first_time, run.last_time) == (3600.0, 3600.0 * 199)
+    timeless = facts(("loss", 1, np.nan), ("loss", 2, np.nan))
+    assert timeless.pauses == []
+    assert timeless.last_time is None

@@ -1,0 +1,148 @@
+"""One run under watch: settings that count and settings that only show, endings, console output."""
+
+import json
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sentinel.config import Config
+from sentinel.facts import Setting
+from sentinel.pipeline import Pipeline
+from sentinel.sources.base import Batch, Chunk, Ending, Line, Outcome, Run
+from sentinel.sources.discovery import discover
+from sentinel.sources.jsonl import JsonLines
+from sentinel.tracking import LINES_KEPT, remembered
+from sentinel.watching import Watched
+
+START = 1.7e9
+
+
+@pytest.fixture
+def pipeline():
+    def fail(detector, run, error):
+        raise error
+
+    return Pipeline(Config(), fail)
+
+
+def tracker(pipeline, directory, name="metrics.jsonl"):
+    return pipeline.track(Run(directory / name, "jsonl", JsonLines(directory / name)), name)
+
+
+def chunk(steps, tag="loss", stream="s", **fields):
+    count = len(steps)
+    columns = (np.array(steps, np.int64), START + np.array(steps, float), np.ones(count))
+    return Chunk(stream, [tag], np.zeros(count, np.uint32), *columns, **fields)
+
+
+def arguments(directory, steps, modified):
+    (directory / "args.json").write_text(json.dumps({"max_steps": steps, "seed": 7}))
+    os.utime(directory / "args.json", (modified, modified))
+
+
+@pytest.mark.parametrize(("modified", "counts"), [(START - 1, True), (START + 1, False)])
+def test_a_file_counts_if_it_was_there_before_the_first_point(pipeline, tmp_path, modified, counts):
+    arguments(tmp_path, 500, modified)
+    run = tracker(pipeline, tmp_path)
+    run.absorb(Batch({}, [chunk([0, 1])]))
+    assert run.streams["s"].planned_steps == (500 if counts else None)
+    assert run.facts.config == {"max_steps": Setting(500, "args.json"), "seed": Setting(7, "args.json")}
+
+
+def test_a_log_without_times_believes_no_file(pipeline, tmp_path):
+    arguments(tmp_path, 500, START - 1)
+    run = tracker(pipeline, tmp_path)
+    run.absorb(Batch({}, [replace(chunk([0]), time=np.array([np.nan]))]))
+    assert run.streams["s"].planned_steps is None
+    assert "seed" in run.facts.config
+
+
+def test_what_the_log_says_goes_before_files(pipeline, tmp_path):
+    arguments(tmp_path, 500, START - 1)
+    run = tracker(pipeline, tmp_path)
+    run.absorb(Batch({}, config={"max_steps": 900}))
+    run.absorb(Batch({}, [chunk([0])]))
+    assert run.streams["s"].planned_steps == 900
+    assert run.facts.config["max_steps"] == Setting(900, "jsonl")
+    run.absorb(Batch({}, [chunk([1], config={"max_steps": 1000})]))
+    assert run.streams["s"].planned_steps == 1000
+    run.absorb(Batch({}, config={"max_steps": 7}))
+    assert run.streams["s"].planned_steps == 1000, "a stream that has begun keeps its plan"
+
+
+def test_broken_settings_are_complained_about_once(pipeline, tmp_path):
+    (tmp_path / "args.json").write_text("{")
+    run = tracker(pipeline, tmp_path)
+    said = []
+    for steps in ([0], [1]):
+        run.absorb(Batch({}, [chunk(steps), chunk(steps, stream=f"other {steps}")]))
+        said += run.complaints
+    assert len(said) == 1
+
+
+def test_an_ending_holds_until_the_log_goes_on_and_survives_a_restart(pipeline, tmp_path):
+    crashed = Ending(Outcome.CRASHED, "exit code 1")
+    run = tracker(pipeline, tmp_path)
+    run.absorb(Batch({}, [chunk([0, 1])], ending=crashed))
+    run.absorb(Batch({}))
+    again = tracker(pipeline, tmp_path)
+    assert again.restore(run.dump())
+    assert again.facts == run.facts
+    assert again.ending == run.ending == crashed
+    assert remembered(run.dump()) == (run.facts, crashed)
+    again.absorb(Batch({}, [chunk([2])]))
+    assert again.ending is None
+
+
+def test_silence_after_the_end_is_no_loss(pipeline, tmp_path):
+    watched = Watched(tracker(pipeline, tmp_path), arrived_at=0.0, committed_at=0.0)
+    watched.tracker.absorb(Batch({}, [chunk([0, 1])]))
+    silent, lost_after = watched.silence(1e6)
+    assert silent > lost_after
+    watched.tracker.absorb(Batch({}, ending=Ending(Outcome.FINISHED, "exit code 0")))
+    silent, lost_after = watched.silence(1e6)
+    assert silent < lost_after
+
+
+def test_console_output_is_bounded_and_comes_from_log_and_files(pipeline, tmp_path):
+    run = tracker(pipeline, tmp_path)
+    run.absorb(Batch({}, lines=[Line(START, "from the log")]))
+    (tmp_path / "train.log").write_text("from a file\n")
+    run.absorb(Batch({}))
+    assert [line.text for line in run.console] == ["from the log", "from a file"]
+    (tmp_path / "train.log").write_text("".join(f"{i}\n" for i in range(2 * LINES_KEPT)))
+    run.absorb(Batch({}))
+    assert len(run.console) == LINES_KEPT
+    assert run.console[-1].text == str(2 * LINES_KEPT - 1)
+
+
+def too_short_a_schedule(directory):
+    rates = [max(0.0, 1e-3 * (1 - step / 200)) for step in range(400)]
+    lines = [
+        {"step": step, "learning_rate": rate, "loss": 1.0, "timestamp": START + step}
+        for step, rate in enumerate(rates)
+    ]
+    (directory / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+@pytest.mark.parametrize("bytes_at_once", [300, 10_000, 10**6])
+def test_a_plan_beside_the_log_makes_a_schedule_wrong_however_it_is_read(pipeline, tmp_path, bytes_at_once):
+    arguments(tmp_path, 1000, START - 1)
+    too_short_a_schedule(tmp_path)
+    log = tmp_path / "metrics.jsonl"
+    whole = log.read_bytes()
+    log.write_bytes(b"")
+    (run,) = discover([tmp_path]).runs
+    followed, changes = pipeline.track(run, "a"), []
+    for begin in range(0, len(whole), bytes_at_once):
+        with log.open("ab") as file:
+            file.write(whole[begin : begin + bytes_at_once])
+        more = True
+        while more:
+            (step,) = pipeline.advance([followed])
+            changes += step.changes
+            more = step.more
+    fired = [(c.incident.detector, c.incident.fired_step, c.incident.evidence["planned"]) for c in changes]
+    assert fired == [("lr-schedule-mismatch", 214, 1000.0)]
