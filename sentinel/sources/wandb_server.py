@@ -15,6 +15,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from queue import SimpleQueue
@@ -116,9 +117,12 @@ class Project:
             answer = outcome()
         except Exception as error:  # noqa: BLE001  the client raises its own errors and those of many libraries
             seconds = min(_REFRESH_SECONDS * 2**pause.failures, _LONGEST_PAUSE_SECONDS)
-            self._pauses[whom] = _Pause(pause.failures + 1, self._now() + seconds, _reason(error))
+            reason = _reason(error)
+            self._pauses[whom] = _Pause(pause.failures + 1, self._now() + seconds, reason)
             self._refresh_at = -math.inf  # which shows whether it concerns all runs
-            raise Unavailable(self._pauses[whom].reason) from None
+            if not whom and reason == _NO_ANSWER and self._waiting is None:
+                _disconnect()  # it may be the client's own process that is gone
+            raise Unavailable(reason) from None
         del self._pauses[whom]
         return answer
 
@@ -158,6 +162,15 @@ def _connect() -> Any:
         raise Unavailable(f"there is no key for {server}; set WANDB_API_KEY, or run `wandb login`")
     # An entity of our own keeps the client from asking for the key's.
     return wandb.Api(overrides={"entity": "-"}, timeout=2 * _REQUEST_SECONDS + 2)
+
+
+def _disconnect() -> None:
+    """Have the next question connect anew."""
+    import wandb
+
+    with suppress(Exception, SystemExit):  # it ends with the status of its process
+        wandb.teardown()
+    _connect.cache_clear()
 
 
 @cache

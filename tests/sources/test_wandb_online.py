@@ -227,7 +227,7 @@ def test_an_outage_is_said_once_and_waited_for(backend, live, failure, headers, 
     backend.failure = None
     live.clock.advance(60)
     assert live.poll().points == losses(0, 12)
-    backend.failure = failure
+    backend.failure = 403
     assert len(live.poll().batch.complaints) == 1
 
 
@@ -249,6 +249,15 @@ def test_one_run_that_cannot_be_read_does_not_stop_the_others(backend, clock, mo
     bad, good = (Reader(clock, run) for run in discover([PROJECT]).runs)
     assert len(bad.poll().batch.complaints) == 1
     assert good.poll().points == losses(0, 3)
+
+
+def test_a_client_whose_process_died_begins_anew(backend, live):
+    process = wandb.setup()._connection._proc._process
+    process.kill()
+    process.wait()
+    assert "does not answer" in str(live.poll().batch.complaints[0])
+    backend.runs["r1"].rows += history(10, 12)
+    assert live.poll().points == losses(0, 12)
 
 
 @pytest.fixture
