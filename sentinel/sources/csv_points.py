@@ -73,9 +73,9 @@ class Seen:
         if not len(steps):
             return
         weights = np.array([_weight(name) for name in header.names], dtype=np.uint64)
-        bits = np.where(rows.logged, rows.values, 0.0).view(np.uint64)
+        cells = np.where(rows.logged, rows.values, 0.0) if rows.gaps else rows.values
         numbers = np.arange(self.count, self.count + len(steps), dtype=np.uint64)
-        sums = (bits @ weights + steps.view(np.uint64)) * (2 * numbers + 1)
+        sums = (cells.view(np.uint64) @ weights + steps.view(np.uint64)) * (2 * numbers + 1)
         totals = np.cumsum(sums, dtype=np.uint64) + np.uint64(self.total)
         for doubled in (1 << i for i in range(60)):
             if self.count < doubled <= self.count + len(steps):
@@ -92,33 +92,28 @@ class Seen:
 
 def points(header: Header, rows: Rows, steps: NDArray[np.int64], stream: str, restarted: bool) -> Chunk:
     """What the rows logged, in their order; steps and times are no points."""
-    times = np.broadcast_to(np.nan, len(steps))
-    logged = rows.logged
-    no_points = [i for i, name in enumerate(header.names) if i == header.step or name in _INDEX_NAMES]
+    times = np.full(len(steps), np.nan)
+    logged, full = rows.logged, not rows.gaps
     if header.time is not None:
         times = _times(header, rows.values[:, header.time])
         times[list(rows.times)] = [_seconds(text) for text in rows.times.values()]
-        logged = logged.copy()
+        logged, full = logged.copy(), False
         logged[:, header.time] &= np.isnan(times)
-    used = logged.any(axis=0)
-    used[no_points] = False
+    used = np.full(len(header.names), full) if full else logged.any(axis=0)
+    used[[i for i, name in enumerate(header.names) if i == header.step or name in _INDEX_NAMES]] = False
     columns = np.flatnonzero(used)
-    logged = logged[:, columns]
     names = [header.names[i] for i in columns]
     tags = {name: i for i, name in enumerate(dict.fromkeys(names))}
     ids = np.array([tags[name] for name in names], dtype=np.uint32)
-    per_row = np.count_nonzero(logged, axis=1)
-    values = rows.values[:, columns]
-    every = bool(logged.all())
-    return Chunk(
-        stream=stream,
-        tags=list(tags),
-        tag=np.tile(ids, len(steps)) if every else np.broadcast_to(ids, logged.shape)[logged],
-        step=np.repeat(steps, per_row),
-        time=np.repeat(times, per_row),
-        value=values.ravel() if every else values[logged],
-        restarted=restarted,
-    )
+    table = rows.values[:, columns]
+    if full:
+        tag, value = np.tile(ids, len(steps)), table.ravel()
+    else:
+        logged = logged[:, columns]
+        tag, value = np.broadcast_to(ids, logged.shape)[logged], table[logged]
+    per_row = len(columns) if full else np.count_nonzero(logged, axis=1)
+    step, time = np.repeat(steps, per_row), np.repeat(times, per_row)
+    return Chunk(stream, list(tags), tag, step, time, value, restarted)
 
 
 def _times(header: Header, values: NDArray[np.float64]) -> NDArray[np.float64]:

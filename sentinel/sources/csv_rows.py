@@ -58,6 +58,7 @@ class Rows:
 
     values: NDArray[np.float64]
     logged: NDArray[np.bool_]
+    gaps: bool  # whether there is a cell that was not logged
     times: Mapping[int, str]  # the cells of the time column that are text, by row
     broken: Mapping[int, str] = field(default_factory=dict)  # what is wrong, by line, from 0
     next_header: Header | None = None  # in the line after those that were read
@@ -99,7 +100,7 @@ def _read_at_once(data: bytes, most: int, header: Header) -> Rows | None:
     if frame is not None:
         rows = _rows(frame, header)
         counted = header.step is None or rows.logged[:, header.step].all()
-        if counted and rows.logged.any(axis=1).all():
+        if not rows.gaps or (counted and rows.logged.any(axis=1).all()):
             return rows
     return None
 
@@ -174,12 +175,12 @@ def _rows(frame: pl.DataFrame, header: Header) -> Rows:
     texts = [name for name, kind in frame.schema.items() if kind == pl.String]
     if texts:
         frame = frame.with_columns(pl.col(texts).str.strip_chars(_BLANKS).cast(pl.Float64, strict=False))
-    values = frame.to_numpy(order="c")
-    if any(frame.null_count().row(0)):
-        logged = frame.select(pl.all().is_not_null()).to_numpy(order="c")
+    gaps = any(frame.null_count().row(0))
+    if gaps:
+        logged = frame.select(pl.all().is_not_null()).to_numpy()
     else:
-        logged = np.broadcast_to(np.True_, values.shape)  # which takes no time
-    return Rows(values, logged, times, lines=frame.height)
+        logged = np.broadcast_to(np.True_, frame.shape)  # which takes no time
+    return Rows(frame.to_numpy(), logged, gaps, times, lines=frame.height)
 
 
 def _cells(text: str, separator: str) -> list[str]:

@@ -1,7 +1,7 @@
 """One million values in a CSV file and in a JSON lines file: our readers beside pandas and polars.
 
-Run with ``python -m tests.benchmarks.text``. The others give a frame with a row a step; ours gives
-points with tag, step and time, in pieces of bounded size. Each runs in a process of its own, alternately.
+Run with ``python -m tests.benchmarks.text``. The others give a frame with a row a step,
+"unpivoted" one with a row a value; ours gives points with tag, step and time, in pieces of bounded size. Each runs in a process of its own, alternately.
 """
 
 import json
@@ -57,6 +57,7 @@ READERS: dict[str, dict[str, Callable[[Path], int]]] = {
     "log.csv": {
         "sentinel": lambda path: points(CsvLog(path)),
         "polars": lambda path: cells(pl.read_csv(path)),
+        "unpivoted": lambda path: pl.read_csv(path).unpivot(index="step").height,
         "pandas": lambda path: cells(pd.read_csv(path)),
     },
     "log.jsonl": {
