@@ -12,9 +12,10 @@ from typing import Any
 from sentinel.sources.base import Batch, Cursor, Ending, Outcome, Run
 from sentinel.sources.flattening import flat
 from sentinel.sources.growing import unreadable
+from sentinel.sources.patience import Unavailable
 from sentinel.sources.places import Url
 from sentinel.sources.wandb_history import numbers_in
-from sentinel.sources.wandb_server import Project, Unavailable
+from sentinel.sources.wandb_server import Project
 from sentinel.sources.wandb_steps import COUNTER, Steps, points
 
 SCHEMES = ("wandb",)

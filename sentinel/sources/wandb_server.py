@@ -1,8 +1,7 @@
 """What a W&B server is asked, through the wandb client, and how little.
 
 One question a project, or one for every 200 of its runs, tells which runs have news. A server that does
-not answer is left alone for a while, and longer each time. The client would wait as long as a server bids it
-(``Retry-After``), so it is asked in a thread of its own, and not asked again while it still waits.
+not answer is left alone for a while, and longer each time.
 
 What the client says of an error may hold all that the server answered, so none of it is passed on.
 """
@@ -12,14 +11,14 @@ import math
 import os
 import re
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, partial
-from queue import SimpleQueue
-from typing import Any, NoReturn, TypeVar
+from functools import cache
+from typing import Any, TypeVar
+
+from sentinel.sources.patience import NO_ANSWER, Patience, Unavailable
 
 # Its records say what a server answered.
 logging.getLogger("wandb").setLevel(logging.CRITICAL)
@@ -30,12 +29,9 @@ _REFRESH_SECONDS = 15.0  # for each page of runs
 _RUNS_A_PAGE = 200
 _REQUEST_SECONDS = 10
 _RETRY_SECONDS = 1.0
-_ANSWER_SECONDS = 60.0  # for all requests that an answer takes
-_LONGEST_PAUSE_SECONDS = 900.0
 
 _STATUS = re.compile(r"\bHTTP (\d{3})\b")
 _NEWS = ("heartbeatAt", "historyLineCount")
-_NO_ANSWER = "the server does not answer, or not as it should"
 _MEANINGS = {
     401: "does not accept the key; set WANDB_API_KEY, or run `wandb login`",
     403: "does not let this key read it",
@@ -44,25 +40,12 @@ _MEANINGS = {
 }
 
 
-class Unavailable(OSError):
-    """Nothing can be learned now; the text says why, and holds nothing that a server sent."""
-
-
 @dataclass(frozen=True)
 class Listed:
     """A run as the list of its project has it. ``heard`` changes whenever there may be news."""
 
     run: Any
     heard: list[Any]
-
-
-@dataclass
-class _Pause:
-    """What has been tried in vain, and how long to leave it."""
-
-    failures: int = 0
-    until: float = -math.inf
-    reason: str = ""
 
 
 class Project:
@@ -76,8 +59,8 @@ class Project:
         self._now = now
         self._runs: dict[str, Listed] = {}
         self._refresh_at = -math.inf
-        self._pauses: dict[str, _Pause] = {}
-        self._waiting: threading.Thread | None = None  # for an answer
+        self._listing = Patience(now, _reason)
+        self._patience: dict[str, Patience] = {}  # with single runs
 
     def runs(self) -> Mapping[str, Listed]:
         """All runs by id, as they were at most a quarter of a minute ago for 200 of them.
@@ -85,7 +68,7 @@ class Project:
         Raises Unavailable.
         """
         if self._now() >= self._refresh_at:
-            self._runs = self.ask("", self._list)
+            self._runs = self._listing.ask(self._list)
             pages = 1 + len(self._runs) // _RUNS_A_PAGE
             self._refresh_at = self._now() + _REFRESH_SECONDS * pages
         return self._runs
@@ -93,59 +76,31 @@ class Project:
     def _list(self) -> dict[str, Listed]:
         api = _connect()
         api.flush()  # or it would give the same list again
-        runs = api.runs(self._path, self._filters, per_page=_RUNS_A_PAGE)
+        try:
+            runs = list(api.runs(self._path, self._filters, per_page=_RUNS_A_PAGE))
+        except Exception as error:
+            if _reason(error) == NO_ANSWER:
+                _disconnect()  # it may be the client's own process that is gone
+            raise
         return {
             run.id: Listed(run, [run.state, *(getattr(run, name, None) for name in _NEWS)]) for run in runs
         }
 
-    def ask(self, whom: str, question: Callable[[], _T]) -> _T:
-        """The answer to a question about one run, or with an empty name about all.
-
-        Raises Unavailable, without asking in the pause after a failure.
-        """
-        pause = self._pauses.setdefault(whom, _Pause())
-        if self._now() < pause.until:
-            raise Unavailable(pause.reason)
-        if self._waiting and self._waiting.is_alive():
-            raise Unavailable(_NO_ANSWER)
-        outcomes: SimpleQueue[Callable[[], _T]] = SimpleQueue()
-        self._waiting = threading.Thread(target=_answer, args=(question, outcomes), daemon=True)
-        self._waiting.start()
+    def ask(self, run: str, question: Callable[[], _T]) -> _T:
+        """The answer to a question about one run. Raises Unavailable."""
         try:
-            outcome = outcomes.get(timeout=_ANSWER_SECONDS)
-            self._waiting = None
-            answer = outcome()
-        except Exception as error:  # noqa: BLE001  the client raises its own errors and those of many libraries
-            seconds = min(_REFRESH_SECONDS * 2**pause.failures, _LONGEST_PAUSE_SECONDS)
-            reason = _reason(error)
-            self._pauses[whom] = _Pause(pause.failures + 1, self._now() + seconds, reason)
-            self._refresh_at = -math.inf  # which shows whether it concerns all runs
-            if not whom and reason == _NO_ANSWER and self._waiting is None:
-                _disconnect()  # it may be the client's own process that is gone
-            raise Unavailable(reason) from None
-        del self._pauses[whom]
-        return answer
-
-
-def _answer(question: Callable[[], _T], outcomes: "SimpleQueue[Callable[[], _T]]") -> None:
-    """Put a function that gives the answer, or raises what the question raised."""
-    try:
-        answer = question()
-    except Exception as error:  # noqa: BLE001  as above
-        outcomes.put(partial(_raise, error))
-    else:
-        outcomes.put(lambda: answer)
-
-
-def _raise(error: Exception) -> NoReturn:
-    raise error
+            return self._patience.setdefault(run, Patience(self._now, _reason)).ask(question)
+        except Unavailable:
+            self._refresh_at = -math.inf  # the list shows whether it concerns all runs
+            raise
 
 
 @cache
 def _connect() -> Any:
     """The client, for the server and the key that are configured. Raises what it does, and Unavailable."""
     os.environ.setdefault("WANDB_ERROR_REPORTING", "false")  # what is watched is nobody else's business
-    os.environ.setdefault("WANDB_DIR", _scratch().name)  # it makes a directory for every run
+    for name in ("WANDB_DIR", "WANDB_CACHE_DIR"):  # it makes directories for every run, and keeps logs
+        os.environ.setdefault(name, _scratch().name)
     import wandb
     from wandb.sdk.lib import wbauth
 
@@ -175,19 +130,17 @@ def _disconnect() -> None:
 
 @cache
 def _scratch() -> "tempfile.TemporaryDirectory[str]":
-    """Empty directories, gone when the process ends."""
+    """Gone when the process ends."""
     return tempfile.TemporaryDirectory(prefix="sentinel-wandb-", ignore_cleanup_errors=True)
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, Unavailable):
-        return str(error)
     statuses = {status for cause in _causes(error) if (status := _status(cause))}
     if statuses:
         return f"the server {_MEANINGS.get(min(statuses), f'answered {min(statuses)}')}"
     if type(error) is ValueError:
         return "the server knows no such project, or does not show it to this key"
-    return _NO_ANSWER
+    return NO_ANSWER
 
 
 def _status(error: BaseException) -> int:

@@ -18,7 +18,7 @@ from sentinel.cli.app import main
 from sentinel.clock import ManualClock, SystemClock
 from sentinel.config import Config
 from sentinel.sinks.delivery import Delivery
-from sentinel.sources import wandb_online, wandb_server
+from sentinel.sources import patience, wandb_online, wandb_server
 from sentinel.sources.base import Outcome
 from sentinel.sources.discovery import discover, place
 from sentinel.sources.places import Url
@@ -206,7 +206,7 @@ def test_one_run_of_a_project(backend, clock):
     [
         (429, {"Retry-After": "1"}, "fewer requests"),
         (500, {}, "answered 500"),
-        ("close", {}, "does not answer"),
+        ("close", {}, "no answer"),
         (403, {}, "does not let this key"),
     ],
 )
@@ -214,7 +214,7 @@ def test_an_outage_is_said_once_and_waited_for(backend, live, failure, headers, 
     backend.failure, backend.headers = failure, headers
     backend.runs["r1"].rows += history(10, 12)
     (complaint,) = live.poll().batch.complaints
-    assert str(complaint).startswith("wandb://team/project/r1: cannot be read (the server ")
+    assert str(complaint).startswith("wandb://team/project/r1: cannot be read (")
     assert reason in str(complaint)
     assert KEY not in str(complaint)
     backend.asked.clear()
@@ -232,7 +232,7 @@ def test_an_outage_is_said_once_and_waited_for(backend, live, failure, headers, 
 
 
 def test_a_server_that_bids_to_wait_for_long_holds_nothing_up(backend, live, monkeypatch):
-    monkeypatch.setattr(wandb_server, "_ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(patience, "_ANSWER_SECONDS", 0.2)
     backend.failure, backend.headers = 429, {"Retry-After": "3600"}
     assert len(live.poll().batch.complaints) == 1
     backend.asked.clear()
@@ -255,7 +255,7 @@ def test_a_client_whose_process_died_begins_anew(backend, live):
     process = wandb.setup()._connection._proc._process
     process.kill()
     process.wait()
-    assert "does not answer" in str(live.poll().batch.complaints[0])
+    assert "no answer" in str(live.poll().batch.complaints[0])
     backend.runs["r1"].rows += history(10, 12)
     assert live.poll().points == losses(0, 12)
 

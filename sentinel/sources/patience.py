@@ -1,0 +1,74 @@
+"""Asking over a network without haste: each wait is bounded, and after a failure there is a pause."""
+
+import math
+import threading
+from collections.abc import Callable
+from functools import partial
+from queue import SimpleQueue
+from typing import NoReturn, TypeVar
+
+FIRST_PAUSE_SECONDS = 15.0
+_LONGEST_PAUSE_SECONDS = 900.0
+_ANSWER_SECONDS = 60.0
+
+NO_ANSWER = "no answer, or none that makes sense"
+
+_T = TypeVar("_T")
+
+
+class Unavailable(OSError):
+    """Nothing can be learned now; the text says why, and holds nothing that the other side sent."""
+
+
+class Patience:
+    """Asks one party. ``now`` is a clock that never goes back; ``reason`` puts an error into words.
+
+    A question is asked in a thread of its own, because libraries may wait as long as a server bids them;
+    while it still waits, no other is asked.
+    """
+
+    def __init__(self, now: Callable[[], float], reason: Callable[[Exception], str]) -> None:
+        self._now = now
+        self._reason = reason
+        self._failures = 0
+        self._until = -math.inf
+        self._trouble = NO_ANSWER
+        self._waiting: threading.Thread | None = None
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a question was given up on and is not answered yet."""
+        return self._waiting is not None and self._waiting.is_alive()
+
+    def ask(self, question: Callable[[], _T]) -> _T:
+        """The answer. Raises Unavailable, and during a pause does so without asking."""
+        if self._now() < self._until or self.waiting:
+            raise Unavailable(self._trouble)
+        outcomes: SimpleQueue[Callable[[], _T]] = SimpleQueue()
+        self._waiting = threading.Thread(target=_answer, args=(question, outcomes), daemon=True)
+        self._waiting.start()
+        try:
+            outcome = outcomes.get(timeout=_ANSWER_SECONDS)
+            self._waiting = None
+            answer = outcome()
+        except Exception as error:  # noqa: BLE001  clients raise their own errors and those of many libraries
+            pause = min(FIRST_PAUSE_SECONDS * 2**self._failures, _LONGEST_PAUSE_SECONDS)
+            self._failures, self._until = self._failures + 1, self._now() + pause
+            self._trouble = str(error) if isinstance(error, Unavailable) else self._reason(error)
+            raise Unavailable(self._trouble) from None
+        self._failures = 0
+        return answer
+
+
+def _answer(question: Callable[[], _T], outcomes: "SimpleQueue[Callable[[], _T]]") -> None:
+    """Put a function that gives the answer, or raises what the question raised."""
+    try:
+        answer = question()
+    except Exception as error:  # noqa: BLE001  as above
+        outcomes.put(partial(_raise, error))
+    else:
+        outcomes.put(lambda: answer)
+
+
+def _raise(error: Exception) -> NoReturn:
+    raise error
