@@ -1,7 +1,8 @@
 """One million values in a CSV file and in a JSON lines file: our readers beside pandas and polars.
 
-Run with ``python -m tests.benchmarks.text``. The others give a frame with a row a step,
-"unpivoted" one with a row a value; ours gives points with tag, step and time, in pieces of bounded size. Each runs in a process of its own, alternately.
+Run with ``python -m tests.benchmarks.text``. The others give a frame with a row a step, "unpivoted" one
+with a row a value; ours gives points with tag, step and time, in pieces of bounded size. Each runs in a
+process of its own, alternately.
 """
 
 import json
