@@ -19,6 +19,8 @@ lint: .venv/dev  ## style and types
 
 bench: .venv/dev  ## speed and memory beside other readers
 	.venv/bin/python -m tests.benchmarks.tensorboard
+	.venv/bin/python -m tests.benchmarks.wandb
+	.venv/bin/python -m tests.benchmarks.text
 	.venv/bin/python -m tests.benchmarks.live
 
 docs: .venv/dev  ## rewrite the generated parts of the README
