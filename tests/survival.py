@@ -19,7 +19,7 @@ from sentinel.alerts.wire import incident_body
 from tests.sinks.receiver import Receiver, hang, status
 from tests.sources.writers import WRITERS
 
-STEPS_PER_LIFE = 40
+STEPS = 240  # spread over the lives, so that kills fall before, between and after the incidents
 ANSWERS = (status(200), status(500), status(429, Retry_After="1"), hang)
 
 Row = Mapping[str, float]
@@ -86,7 +86,7 @@ def survive(directory: Path, kills: int, seed: int) -> Outcome:
             end = threading.Event()
             timer = threading.Timer(dice.uniform(0.2, 2.5), end.set)
             timer.start()
-            for _ in range(STEPS_PER_LIFE):
+            for _ in range(-(-STEPS // kills)):
                 for writer, log in writers:
                     writer.log(step, next(log))
                 step += 1
