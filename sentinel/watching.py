@@ -130,7 +130,7 @@ class Watcher:
         self._delivery.wake()
 
     def _discover(self, now: float) -> None:
-        found = discover(self._config.paths)
+        found = discover(self._config.paths, self._config.state_dir / "copies")
         self._complain(found.complaints)
         for run in found.runs:
             if run.id in self._watched:

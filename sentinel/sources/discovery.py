@@ -9,6 +9,7 @@ has one name wherever the search began.
 import importlib
 import os
 import pkgutil
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -41,11 +42,11 @@ class Remote:
     """What knows the addresses of some schemes.
 
     ``check`` raises ValueError, with the mend, for an address that cannot be one. ``search`` gives the
-    runs that are there now and raises OSError if that cannot be learned.
+    runs that are there now, may keep copies in a directory, and raises OSError if they cannot be learned.
     """
 
     check: Callable[[Url], None]
-    search: Callable[[Url], Iterable[Run]]
+    search: Callable[[Url, Path], Iterable[Run]]
 
 
 @cache
@@ -91,12 +92,15 @@ def place(text: str) -> Place:
     return url
 
 
-def discover(places: Iterable[Place]) -> Discovery:
-    """All runs under the places; of a path that is a file, the run that it is. Never raises."""
+def discover(places: Iterable[Place], copies: Path | None = None) -> Discovery:
+    """All runs under the places; of a path that is a file, the run that it is. Never raises.
+
+    ``copies`` is a directory for what is copied from addresses, so that a later process goes on with it.
+    """
     search = _Search()
     for place in places:
         if isinstance(place, Url):
-            search.ask(place)
+            search.ask(place, copies or Path(_scratch().name))
         else:
             search.start(place)
     runs = sorted(search.runs.values(), key=lambda run: (run.path.parts, run.format))
@@ -136,9 +140,9 @@ class _Search:
         else:
             self.missing.append(path)
 
-    def ask(self, url: Url) -> None:
+    def ask(self, url: Url, copies: Path) -> None:
         try:
-            self.runs.update((run.id, run) for run in remotes()[url.scheme].search(url))
+            self.runs.update((run.id, run) for run in remotes()[url.scheme].search(url, copies))
         except OSError as error:
             self._complain(url, f"cannot be read ({error.strerror or error})")
 
@@ -190,6 +194,12 @@ class _Search:
 
     def _complain(self, path: Place, problem: str) -> None:
         self.complaints.append(Complaint(path, "", problem))
+
+
+@cache
+def _scratch() -> "tempfile.TemporaryDirectory[str]":
+    """Gone when the process ends."""
+    return tempfile.TemporaryDirectory(prefix="sentinel-")
 
 
 def _mode(path: Path) -> int:

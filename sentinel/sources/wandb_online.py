@@ -7,6 +7,7 @@ has become shorter, somebody rewound the run, and it begins again.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from sentinel.sources.base import Batch, Cursor, Ending, Outcome, Run
@@ -40,7 +41,7 @@ def check(url: Url) -> None:
         )
 
 
-def search(url: Url) -> Iterator[Run]:
+def search(url: Url, _copies: Path) -> Iterator[Run]:
     """The runs there are now. Raises OSError if the server cannot be asked."""
     project = _project(url)
     for name in project.runs():
