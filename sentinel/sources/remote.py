@@ -30,7 +30,7 @@ def check(url: Url) -> None:
     if ":" in url.parts[0].rpartition("@")[0]:
         raise ValueError(f"{url.scheme}:// address holds a password; use the keys of your account instead")
     if find_spec(package) is None:
-        raise ValueError(f"{url.scheme}:// needs {package}; install it beside sentinel: pip install {package}")
+        raise ValueError(f"{url.scheme}:// needs {package} beside sentinel: pip install {package}")
 
 
 def search(url: Url, copies: Path) -> Iterator[Run]:
