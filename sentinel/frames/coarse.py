@@ -32,30 +32,40 @@ def next_checkpoint(rows: int) -> int:
 
 @dataclass
 class Coarse:
-    """Smallest value, mean, largest value and first step of each bucket, of ``width`` rows but the last."""
+    """Smallest, mean and largest value of each bucket, and the step and row it begins with.
 
+    Buckets have ``width`` rows, the last one fewer. ``columns`` counts a row's: the judged value comes
+    first, its context behind it.
+    """
+
+    columns: int
     rows: int = 0
     width: int = 1
     low: Floats = field(default_factory=lambda: np.full(MAX_BUCKETS, np.inf))
     high: Floats = field(default_factory=lambda: np.full(MAX_BUCKETS, -np.inf))
     total: Floats = field(default_factory=lambda: np.zeros(MAX_BUCKETS))
     step: Steps = field(default_factory=lambda: np.zeros(MAX_BUCKETS, np.int64))
+    first: Floats = field(init=False)
 
-    def push(self, values: Floats, steps: Steps) -> None:
-        """Add rows at the end of the series."""
-        while len(values):
+    def __post_init__(self) -> None:
+        self.first = np.full((MAX_BUCKETS, self.columns), np.nan)
+
+    def push(self, rows: Floats, steps: Steps) -> None:
+        """Add rows (rows x columns) at the end of the series."""
+        while len(rows):
             room = MAX_BUCKETS * self.width - self.rows
             if room == 0:
                 self._widen()
                 continue
-            part, values = values[:room], values[room:]
-            first, steps = steps[:room], steps[room:]
-            bucket = (self.rows + np.arange(len(part))) // self.width
-            np.minimum.at(self.low, bucket, part)
-            np.maximum.at(self.high, bucket, part)
-            begins = (self.rows + np.arange(len(part))) % self.width == 0
-            self.step[bucket[begins]] = first[begins]
-            np.add.at(self.total, bucket, part)  # one by one: the order of additions is the log's
+            part, rows = rows[:room], rows[room:]
+            step, steps = steps[:room], steps[room:]
+            index = self.rows + np.arange(len(part))
+            bucket, begins = index // self.width, index % self.width == 0
+            np.minimum.at(self.low, bucket, part[:, 0])
+            np.maximum.at(self.high, bucket, part[:, 0])
+            np.add.at(self.total, bucket, part[:, 0])  # one by one: the order of additions is the log's
+            self.step[bucket[begins]] = step[begins]
+            self.first[bucket[begins]] = part[begins]
             self.rows += len(part)
 
     def _widen(self) -> None:
@@ -65,6 +75,7 @@ class Coarse:
             old = getattr(self, name)
             setattr(self, name, np.concatenate([merge(old[::2], old[1::2]), np.full(half, blank)]))
         self.step = np.concatenate([self.step[::2], np.zeros(half, np.int64)])
+        self.first = np.concatenate([self.first[::2], np.full((half, self.columns), np.nan)])
         self.width *= 2
 
     @property
@@ -86,9 +97,11 @@ class Coarse:
 
     def dump(self) -> list[Any]:
         """Everything `load` needs."""
-        return [self.rows, self.width, self.low, self.high, self.total, self.step]
+        return [self.columns, self.rows, self.width, self.low, self.high, self.total, self.step, self.first]
 
     @classmethod
     def load(cls, state: list[Any]) -> Self:
         """Undo `dump`."""
-        return cls(*state)
+        coarse = cls(*state[:-1])
+        coarse.first = state[-1]
+        return coarse

@@ -59,12 +59,14 @@ class SeriesHistory:
     count: int = 0
     head: Kept = field(init=False)
     recent: Kept = field(init=False)
-    coarse: Coarse = field(default_factory=Coarse)
-    checkpoint: dict[str, Floats] = field(default_factory=lambda: Coarse().view())
+    coarse: Coarse = field(init=False)
+    checkpoint: dict[str, Floats] = field(init=False)
 
     def __post_init__(self) -> None:
         blank = Kept(0, np.empty(0, np.int64), np.empty((0, self.width)))
         self.head = self.recent = blank
+        self.coarse = Coarse(self.width)
+        self.checkpoint = self.coarse.view()
 
     def slices(self, rows: Rows) -> Iterator[Rows]:
         """``rows`` cut where the coarse view changes, so that a window never spans two of them."""
@@ -88,7 +90,7 @@ class SeriesHistory:
         columns = np.concatenate([self.recent.columns, rows.columns])
         drop = max(0, len(step) - self.recent_rows)
         self.recent = Kept(self.recent.start + drop, step[drop:].copy(), columns[drop:].copy())
-        self.coarse.push(rows.columns[:, 0], rows.step)
+        self.coarse.push(rows.columns, rows.step)
         before, self.count = self.count, self.count + len(rows)
         if self.count == next_checkpoint(before):
             self.checkpoint = self.coarse.view()

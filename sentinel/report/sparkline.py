@@ -10,14 +10,15 @@ _LOG_RATIO = 1000.0  # above this, a positive series is drawn by its logarithm
 
 
 def sparkline(values: Sequence[float]) -> str:
-    """One bar a value, lowest to highest; by logarithm where a positive series spans decades."""
-    if not values:
+    """One bar a value, lowest to highest, and a gap for NaN; by logarithm where it spans decades."""
+    known = [value for value in values if not math.isnan(value)]
+    if not known:
         return ""
-    low, high = min(values), max(values)
+    low, high = min(known), max(known)
     if low > 0 and high / low > _LOG_RATIO:
         return sparkline([math.log(value) for value in values])
     scale = (len(_BARS) - 1) / (high - low) if high > low else 0.0
-    return "".join(_BARS[round((value - low) * scale)] for value in values)
+    return "".join(" " if math.isnan(v) else _BARS[round((v - low) * scale)] for v in values)
 
 
 def marks(coarse: Coarse, steps: Sequence[tuple[int, str]]) -> str:

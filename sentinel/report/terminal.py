@@ -1,8 +1,9 @@
 """A replay for a person: what went wrong, since when, how one knows, what to try, what it cost."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
+import numpy as np
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -13,6 +14,7 @@ from sentinel import catalogue
 from sentinel.alerts.grouping import cost
 from sentinel.alerts.incident import Incident, State
 from sentinel.frames.coarse import Coarse
+from sentinel.frames.views import View
 from sentinel.replay import Replay, ReplayedRun
 from sentinel.report.sparkline import marks, sparkline
 from sentinel.sinks.message import evidence_rows
@@ -60,8 +62,8 @@ def _incident(run: ReplayedRun, incident: Incident) -> Iterator[RenderableType]:
         yield Text(f"  not sent: explained by {cause.detector if cause else incident.inhibited_by}", "dim")
         return
     yield Text(clean_text(incident.summary, 1000))
-    if (coarse := _series(run, incident)) is not None:
-        yield from _picture(incident, coarse)
+    if (series := _series(run, incident)) is not None:
+        yield from _picture(incident, *series)
     if spent := cost(incident):
         yield Text(f"cost so far: {spent} since onset")
     yield _table("evidence", [(name, value) for name, value in evidence_rows(incident)])
@@ -77,23 +79,34 @@ def _life(incident: Incident) -> str:
     return f"{told}, still there at {incident.last_step}"
 
 
-def _picture(incident: Incident, coarse: Coarse) -> Iterator[Text]:
-    """The signal over the attempt, and below it where the incident began, fired and ended."""
+def _picture(incident: Incident, view: View, coarse: Coarse) -> Iterator[Text]:
+    """The signals concerned over the attempt, and below them where the incident began, fired and ended."""
     steps, legend = [(incident.onset_step, "o"), (incident.fired_step, "!")], "o onset, ! fired"
     if incident.resolved_step is not None:
         steps.append((incident.resolved_step, "x"))
         legend += ", x resolved"
-    view = coarse.view()
-    low, high = view["coarse_low"].min(), view["coarse_high"].max()
-    first = int(coarse.step[0])
+    buckets = coarse.view()
+    low, high = buckets["coarse_low"].min(), buckets["coarse_high"].max()
     yield Text.assemble(
-        (sparkline(view["coarse_mean"].tolist()), _STYLES[incident.severity]),
-        f"  {clean_text(incident.tag, 60)}, {low:.4g} to {high:.4g}, from step {first}",
+        (sparkline(buckets["coarse_mean"].tolist()), _STYLES[incident.severity]),
+        f"  {clean_text(incident.tag, 60)}, {low:.4g} to {high:.4g}",
     )
-    yield Text(f"{marks(coarse, steps):{coarse.buckets}}  {legend}", "dim")
+    for column, signal in enumerate(view.columns, 1):
+        beside = coarse.first[: coarse.buckets, column]
+        known = beside[np.isfinite(beside)]
+        if signal in _used(incident.detector, view) and len(known) > 1:
+            yield Text(
+                f"{sparkline(beside.tolist())}  {signal}, {known.min():.4g} to {known.max():.4g}", "dim"
+            )
+    first = f"from step {coarse.step[0]}: {legend}"
+    yield Text(f"{marks(coarse, steps):{coarse.buckets}}  {first}", "dim")
 
 
-def _series(run: ReplayedRun, incident: Incident) -> Coarse | None:
+def _used(detector: str, view: View) -> Collection[str]:
+    return {s for d in view.detectors if d.name == detector for s in (*d.needs, *d.uses) if s != view.judged}
+
+
+def _series(run: ReplayedRun, incident: Incident) -> tuple[View, Coarse] | None:
     """The incident's series, if its attempt is the one that is remembered."""
     stream = run.tracker.streams.get(incident.stream)
     if stream is None or stream.attempt.number != incident.attempt:
@@ -101,7 +114,7 @@ def _series(run: ReplayedRun, incident: Incident) -> Coarse | None:
     for view in stream.views:
         history = stream.attempt.series.get(view.key, {}).get(incident.tag)
         if history is not None and any(d.name == incident.detector for d in view.detectors):
-            return history.coarse
+            return view, history.coarse
     return None
 
 
