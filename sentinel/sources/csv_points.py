@@ -99,7 +99,7 @@ def points(header: Header, rows: Rows, steps: NDArray[np.int64], stream: str, re
         times[list(rows.times)] = [_seconds(text) for text in rows.times.values()]
         logged, full = logged.copy(), False
         logged[:, header.time] &= np.isnan(times)
-    used: NDArray[np.bool_] = np.ones(len(header.names), bool) if full else logged.any(axis=0)
+    used = np.ones(len(header.names), bool) if full else np.any(logged, axis=0, keepdims=True)[0]
     used[[i for i, name in enumerate(header.names) if i == header.step or name in _INDEX_NAMES]] = False
     columns = np.flatnonzero(used)
     names = [header.names[i] for i in columns]
