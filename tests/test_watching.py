@@ -1,0 +1,106 @@
+"""A watch over hours of a clock that stands still until it is moved."""
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+from detectors.discovery import all_detectors
+from sentinel.alerts.store import Store
+from sentinel.clock import ManualClock
+from sentinel.config import Config
+from sentinel.sinks.delivery import Delivery
+from sentinel.sources.jsonl import JsonLines
+from sentinel.telemetry import ServiceManager
+from sentinel.watching import Watcher
+
+NOW = 1_767_230_000.0
+GOING = threading.Event()
+
+
+class House:
+    """A directory of runs, a state directory, and watches that follow one another on one clock."""
+
+    def __init__(self, place: Path) -> None:
+        self.runs, self.state, self.clock = place / "runs", place / "state", ManualClock(NOW)
+        self.runs.mkdir()
+
+    def log(self, name: str, steps: range, kl: float, at: float = NOW) -> None:
+        with (self.runs / f"{name}.jsonl").open("a") as file:
+            for step in steps:
+                row = {"step": step, "time": at + step, "reward": 0.5, "kl": kl, "reward_std": 0.1}
+                file.write(json.dumps({**row, "completions/clipped_ratio": 0.0, "entropy": 0.4}) + "\n")
+
+    def watch(self, **settings) -> Watcher:
+        config = Config(
+            paths=[str(self.runs)], sinks=[{"type": "terminal"}], signals={"kl": "kl"}, **settings
+        )
+        store = Store(self.state)
+        return Watcher(config, store, Delivery(self.state, [], self.clock), self.clock, ServiceManager())
+
+    def look(self, watcher: Watcher, hours: float = 0.0) -> list[str]:
+        """Move the clock, look at everything; what was decided since."""
+        with Store(self.state) as store:
+            before = len(store.decisions(1000))
+            self.clock.advance(3600 * hours)
+            watcher._round(None, GOING)
+            made = store.decisions(1000)
+            return [f"{d.event}: {d.reason}" for d in reversed(made[: len(made) - before])]
+
+
+@pytest.fixture
+def house(tmp_path):
+    return House(tmp_path)
+
+
+def test_a_log_of_long_ago_wakes_nobody_but_is_told_when_asked_for(house):
+    house.log("old", range(60), kl=9.0, at=NOW - 30 * 86400)
+    assert house.look(house.watch()) == ["firing: found in a log of long ago"]
+    house.watch().once(GOING)
+    with Store(house.state) as store:
+        assert [str(d.reason) for d in store.decisions() if d.sent] == ["first notification"]
+
+
+def test_a_run_that_falls_silent_is_lost_and_one_that_goes_on_is_repeated(house):
+    watcher = house.watch()
+    house.log("run", range(60), kl=9.0)
+    assert house.look(watcher) == ["firing: first notification"]
+    assert house.look(watcher, hours=1) == ["lost: log went silent"]
+    house.log("run", range(60, 70), kl=9.0, at=NOW + 3600)
+    assert house.look(watcher) == []
+    with Store(house.state) as store:
+        for entry in iter(lambda: store.due("terminal", house.clock.now()), None):
+            store.sent(entry.key, "terminal", house.clock.now())
+    house.log("run", range(70, 80), kl=9.0, at=NOW + 18000)
+    assert house.look(watcher, hours=5) == ["repeat: still there, repeat interval over"]
+
+
+def test_another_configuration_reads_again_and_tells_nothing_twice(house):
+    house.log("run", range(60), kl=9.0)
+    house.watch().once(GOING)
+    with Store(house.state) as store:
+        first = {i.id for i in store.incidents()}
+    assert first
+    watcher = house.watch(detectors={"entropy-collapse": {"enabled": False}})
+    assert house.look(watcher) == ["firing: already sent"]
+    with Store(house.state) as store:
+        assert {i.id for i in store.incidents()} == first
+
+
+def test_a_detector_that_fails_and_a_source_that_fails_stop_nobody(house, monkeypatch, caplog):
+    def fail(*_: object, **__: object):
+        raise RuntimeError("a defect")
+
+    poll = JsonLines.poll
+    monkeypatch.setattr(
+        JsonLines, "poll", lambda self, *rest: fail() if self.path.stem == "bad" else poll(self, *rest)
+    )
+    monkeypatch.setitem(all_detectors()["entropy-collapse"].__dict__, "rule", fail)
+    house.log("bad", range(60), kl=9.0)
+    house.log("good", range(60), kl=9.0)
+    assert house.look(house.watch()) == ["firing: first notification"]
+    house.look(house.watch(), hours=1)
+    with Store(house.state) as store:
+        assert store.health()["detector entropy-collapse"] == "RuntimeError: a defect"
+    assert "the jsonl reader failed: RuntimeError" in caplog.text
