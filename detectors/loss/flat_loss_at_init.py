@@ -22,7 +22,8 @@ the weights; a healthy one, that the step does not or is too small.
 ## When it is wrong
 Tasks with a long plateau before they are learned (copying, parity, contrastive losses) look the same
 until they fall; then the finding ends. Nothing is said before a tenth of the planned steps (500 where
-no plan is logged), or before three tenths (4,000) where the loss does not stand at a level of guessing, while the learning rate still rises or is below half its peak, in a resumed run, and
+no plan is logged), or three tenths (4,000) where the loss does not stand at a level of guessing; nor
+while the learning rate still rises or is below half its peak, in a resumed run, and
 beside rewards, value losses or preference margins: those losses need not fall. Falls of 10 % and more
 over the run are told from none; one of 5 % may drown in the noise of its first points, and so may
 fine-tuning of a model that knows its data already, or of a diffusion model. Once the loss has clearly
