@@ -6,13 +6,14 @@ if told so, and are null until there are enough rows (``at_least``, all ``n`` un
 ``n`` on, since before that they see rows yet to come.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from detectors.schema import INDEX, NEW, SERIES
+from detectors.schema import INDEX, NEW, SERIES, VALUE
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -20,6 +21,24 @@ Ints = NDArray[np.int64]
 ROUNDING = 1e-9
 """Slack in comparisons of running means: how a mean is summed up differs in the last bits between one
 pass and many pieces, and a share such as 16 of 20 must not fall on either side of 0.8 for that."""
+
+PRECISION = 1e-5
+"""Share of a logged number: no change of it is known better."""
+
+EARLY = 5, 20
+"""First points whose mean may show a fall that is over long before the first third of a series is."""
+
+
+def first_true(cases: Mapping[Any, pl.Expr], *, otherwise: Any = None) -> pl.Expr:
+    """The key of the first case that holds, such as a variant or a severity. Null does not hold."""
+    return pl.coalesce(*(pl.when(case).then(pl.lit(key)) for key, case in cases.items()), pl.lit(otherwise))
+
+
+def nearest(value: pl.Expr, levels: Sequence[float]) -> pl.Expr:
+    """The level that a value is nearest to, in proportion."""
+    off = {level: (value / level - 1).abs() for level in levels}
+    least = pl.min_horizontal(off.values())
+    return first_true({level: away == least for level, away in off.items()})
 
 
 def recent_median(column: str, n: int, *, skip: int = 0, at_least: int | None = None) -> pl.Expr:
@@ -36,6 +55,45 @@ def recent_quantile(q: float, column: str, n: int, *, skip: int = 0, at_least: i
 def recent_mean(column: str, n: int, *, skip: int = 0, at_least: int | None = None) -> pl.Expr:
     """Mean of the last ``n`` rows; only for bounded columns, see ``ROUNDING``."""
     return pl.col(column).shift(skip).rolling_mean(n, min_samples=at_least).over(SERIES)
+
+
+def recent_max(values: pl.Expr, n: int, *, at_least: int | None = None) -> pl.Expr:
+    """Largest value of the last ``n`` rows."""
+    return values.rolling_max(n, min_samples=at_least).over(SERIES)
+
+
+def resting(values: pl.Expr, n: int) -> pl.Expr:
+    """For how many rows a value has rested, the present one included; at most ``n``."""
+    index, changed = pl.col(INDEX), values != values.shift(1)
+    last_change = recent_max(pl.when(changed).then(index), n, at_least=1)
+    return (index - last_change).fill_null(pl.min_horizontal(index, n - 1)) + 1
+
+
+def seen_min(column: str, first: int, last: int) -> pl.Expr:
+    """Smallest value so far among the attempt's ``first`` rows and the ``last`` ones."""
+    return -_seen_max(-pl.col(column), first, last)
+
+
+def seen_max(column: str, first: int, last: int) -> pl.Expr:
+    """Largest value so far among the attempt's ``first`` rows and the ``last`` ones."""
+    return _seen_max(pl.col(column), first, last)
+
+
+def _seen_max(values: pl.Expr, first: int, last: int) -> pl.Expr:
+    at_start = pl.when(pl.col(INDEX) < first).then(values).cum_max().forward_fill()
+    return pl.max_horizontal(at_start, values.rolling_max(last, min_samples=1)).over(SERIES)
+
+
+def last_third_begin(column: str, most: int) -> pl.Expr:
+    """Value at the first row of the last third of the attempt so far, at most ``most`` rows long."""
+    third = ((pl.col(INDEX) + 1) // 3).clip(1, most)
+    begin = pl.int_range(1, pl.len() + 1, dtype=pl.Int64) - third
+    return pl.col(column).gather(begin.clip(0)).over(SERIES)
+
+
+def start_value(column: str) -> pl.Expr:
+    """The attempt's first value."""
+    return pl.col(column).filter(pl.col(INDEX) == 0).first().over(SERIES)
 
 
 def start_median(column: str, n: int) -> pl.Expr:
@@ -58,17 +116,30 @@ def wilson_lower(share: pl.Expr, trials: pl.Expr, z: float) -> pl.Expr:
     return (share + squared / 2 - z * spread) / (1 + squared)
 
 
-def due_rows(frame: pl.DataFrame, every: int, at_least: int) -> pl.DataFrame:
-    """The new rows of a WINDOW frame that are judged and have ``at_least`` rows up to them.
+Columns = Callable[[pl.DataFrame, pl.DataFrame], Mapping[str, Floats]]
 
-    Adds ``row``, their place in the frame, and ``begin``, that of their series' first row. For statistics
-    that no expression can say: they are computed from arrays with a row for each of these.
+
+def with_arrays(
+    points: pl.LazyFrame, names: Sequence[str], columns: Columns, *, every: int, at_least: int
+) -> pl.LazyFrame:
+    """The rows of a WINDOW frame that are due and have ``at_least`` rows up to them, with more columns.
+
+    For statistics that no expression can say. ``columns`` takes the frame and its due rows, and returns
+    an array with a value for each of those by name. It finds in the due rows ``row``, their place in the
+    frame, and ``begin``, that of their series' first row. Divisions by zero need not trouble it.
     """
-    placed = frame.with_columns(row=pl.int_range(pl.len(), dtype=pl.Int64))
-    index = pl.col(INDEX) + 1
-    return placed.with_columns(begin=pl.col("row").first().over(SERIES)).filter(
-        pl.col(NEW), index % every == 0, index >= at_least
-    )
+
+    def due_rows(frame: pl.DataFrame) -> pl.DataFrame:
+        placed = frame.with_columns(row=pl.int_range(pl.len(), dtype=pl.Int64))
+        placed = placed.with_columns(begin=pl.col("row").first().over(SERIES))
+        count = pl.col(INDEX) + 1
+        due = placed.filter(pl.col(NEW), count % every == 0, count >= at_least)
+        with np.errstate(all="ignore"):
+            found = columns(frame, due)
+        return due.select(*frame.columns, *(pl.Series(n, found[n], pl.Float64) for n in names))
+
+    schema = {**points.collect_schema(), **dict.fromkeys(names, pl.Float64())}
+    return points.map_batches(due_rows, schema=schema)
 
 
 def last_values(column: Floats, rows: Ints, n: int) -> Floats:
@@ -85,21 +156,20 @@ class Level(NamedTuple):
     spread: Floats
 
 
-def level(values: Floats, sizes: Ints) -> Level:
+def mean_level(values: Floats, sizes: Ints) -> Level:
     """The level of the first ``sizes[i]`` values of row i; at least 4 of them.
 
     The lag-1 autocorrelation is corrected for its bias in short series (Kendall 1954) and held below
     0.95, above which so few points do not tell how sure their mean is.
     """
     inside = np.arange(values.shape[1]) < sizes[:, None]
-    with np.errstate(all="ignore"):
-        mean = np.where(inside, values, 0).sum(axis=1) / sizes
-        off = np.where(inside, values - mean[:, None], 0)
-        squares = (off * off).sum(axis=1)
-        neighbours = np.nan_to_num((off[:, 1:] * off[:, :-1]).sum(axis=1) / squares)
-        correlation = ((neighbours * sizes + 1) / (sizes - 3)).clip(0, 0.95)
-        spread = np.sqrt(squares / (sizes - 1))
-        error = spread * np.sqrt((1 + correlation) / (1 - correlation) / sizes)
+    mean = np.where(inside, values, 0).sum(axis=1) / sizes
+    off = np.where(inside, values - mean[:, None], 0)
+    squares = (off * off).sum(axis=1)
+    neighbours = np.nan_to_num((off[:, 1:] * off[:, :-1]).sum(axis=1) / squares)
+    correlation = ((neighbours * sizes + 1) / (sizes - 3)).clip(0, 0.95)
+    spread = np.sqrt(squares / (sizes - 1))
+    error = spread * np.sqrt((1 + correlation) / (1 - correlation) / sizes)
     return Level(mean, error, spread)
 
 
@@ -109,3 +179,36 @@ def spearman(one: Floats, other: Floats) -> Floats:
     a, b = (r - r.mean(axis=1, keepdims=True) for r in ranks)
     found: Floats = (a * b).sum(axis=1) / np.sqrt((a * a).sum(axis=1) * (b * b).sum(axis=1))
     return found
+
+
+def with_fall(points: pl.LazyFrame, *, most: int, every: int, at_least: int) -> pl.LazyFrame:
+    """The due rows of ``with_arrays``, with the first and the last third of their series so far compared.
+
+    A third has ``most`` points at most. ``start`` and ``now`` are their means; ``fall``, its standard
+    ``error`` and the ``spread`` of single points are shares of the start. ``early_fall`` is the larger
+    one of the falls from the ``EARLY`` points, in standard errors.
+    """
+
+    def compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
+        values, begin = frame[VALUE].to_numpy(), due["begin"].to_numpy()
+        third = np.minimum((due[INDEX].to_numpy() + 1) // 3, most)
+        ends = begin + third - 1, due["row"].to_numpy()
+        head, tail = (mean_level(last_values(values, end, most), third) for end in ends)
+        early = [(last_values(values, begin + n - 1, n).mean(axis=1), third / n) for n in EARLY]
+        return {
+            "start": head.mean,
+            "now": tail.mean,
+            "fall": 1 - tail.mean / head.mean,
+            "error": np.maximum(np.hypot(head.error, tail.error) / head.mean, PRECISION),
+            "spread": np.hypot(head.spread, tail.spread) / np.sqrt(2) / head.mean,
+            "early_fall": np.max([_early_fall(*mean, tail) for mean in early], axis=0),
+        }
+
+    names = ("start", "now", "fall", "error", "spread", "early_fall")
+    return with_arrays(points, names, compare, every=every, at_least=max(at_least, *EARLY))
+
+
+def _early_fall(early: Floats, times: Floats, tail: Level) -> Floats:
+    """Standard errors from an early mean, of that many times fewer points, to the tail's; 0 below 1 %."""
+    error = np.maximum(tail.error * np.sqrt(1 + times), PRECISION * early)
+    return np.where(early - tail.mean > 0.01 * early, (early - tail.mean) / error, 0)

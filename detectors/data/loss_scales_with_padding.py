@@ -32,11 +32,12 @@ import polars as pl
 from detectors.api import History, Maturity, Severity, Variant, detector
 from detectors.schema import INDEX, SERIES, SEVERITY, STEP, VALUE, VARIANT
 from detectors.signals import Signal
-from detectors.stats import Floats, due_rows, last_values, spearman
+from detectors.stats import Floats, first_true, last_values, spearman, with_arrays
 
 EVERY = 10
 POINTS = 100
 DETREND = 50
+LINE = ("slope", "slope_error", "order", "padding", "variation")
 
 
 @detector(
@@ -68,64 +69,40 @@ def loss_scales_with_padding(
     least_variation: Annotated[float, "standard deviation of the padding share that tells anything"] = 0.03,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    slope, error = pl.col("slope"), pl.col("slope_error")
-    varies = (pl.col("variation") >= least_variation) & slope.is_finite()
+    slope, error, ordered = pl.col("slope"), pl.col("slope_error"), pl.col("order") >= 0.5
     whole = slope.is_between(lowest_slope, highest_slope) & (slope - 2.33 * error > surely_above)
     part = slope.is_between(partial_slope, lowest_slope) & (slope - 2.33 * error > partial_slope / 2)
-    ordered = pl.col("order") >= 0.5
-    found = points.map_batches(_slopes, schema={**points.collect_schema(), **_SLOPES})
+    severity = first_true(
+        {Severity.WARNING: ordered & whole, Severity.INFO: ordered & part}, otherwise=Severity.CLEAN
+    )
+    variant = first_true({"padding-counts": whole}, otherwise="padding-counts-in-part")
     return (
-        found.filter(varies)
-        .with_columns(
-            pl.when(ordered & whole)
-            .then(pl.lit("padding-counts"))
-            .when(ordered & part)
-            .then(pl.lit("padding-counts-in-part"))
-            .alias(VARIANT)
-        )
-        .select(
-            SERIES,
-            INDEX,
-            STEP,
-            VARIANT,
-            *_SLOPES,
-            pl.when(pl.col(VARIANT).is_null())
-            .then(Severity.CLEAN)
-            .when(pl.col(VARIANT) == "padding-counts")
-            .then(Severity.WARNING)
-            .otherwise(Severity.INFO)
-            .alias(SEVERITY),
-        )
+        with_arrays(points, LINE, _line, every=EVERY, at_least=POINTS + DETREND)
+        .filter(pl.col("variation") >= least_variation, slope.is_finite())
+        .select(SERIES, INDEX, STEP, severity.alias(SEVERITY), variant.alias(VARIANT), *LINE)
     )
 
 
-_SLOPES = dict.fromkeys(("slope", "slope_error", "order", "padding", "variation"), pl.Float64())
-
-
-def _slopes(frame: pl.DataFrame) -> pl.DataFrame:
-    """The due rows with the line through the last points: log loss over log share of real tokens."""
-    due = due_rows(frame, EVERY, at_least=POINTS + DETREND)
-    row = due["row"].to_numpy()
-    loss, padding = (
-        last_values(frame[n].to_numpy(), row, POINTS + DETREND) for n in (VALUE, Signal.PAD_FRACTION)
-    )
-    with np.errstate(all="ignore"):
-        y, x = _detrended(np.log(loss)), _detrended(np.log1p(-padding))
-        x, y = x - x.mean(axis=1, keepdims=True), y - y.mean(axis=1, keepdims=True)
-        squares = (x * x).sum(axis=1)
-        slope = (x * y).sum(axis=1) / squares
-        off = y - slope[:, None] * x
-        columns = {
-            "slope": slope,
-            "slope_error": np.sqrt((off * off).sum(axis=1) / (POINTS - 2) / squares),
-            "order": spearman(x, y),
-            "padding": padding[:, :POINTS].mean(axis=1),
-            "variation": padding[:, :POINTS].std(axis=1),
-        }
-    return due.select(frame.columns).with_columns(**{n: pl.Series(c) for n, c in columns.items()})
+def _line(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
+    """The line through the last points: log loss over log share of real tokens."""
+    columns = (frame[n].to_numpy() for n in (VALUE, Signal.PAD_FRACTION))
+    loss, padding = (last_values(c, due["row"].to_numpy(), POINTS + DETREND) for c in columns)
+    y, x = (_detrended(values) for values in (np.log(loss), np.log1p(-padding)))
+    squares = (x * x).sum(axis=1)
+    slope = (x * y).sum(axis=1) / squares
+    off = y - slope[:, None] * x
+    return {
+        "slope": slope,
+        "slope_error": np.sqrt((off * off).sum(axis=1) / (POINTS - 2) / squares),
+        "order": spearman(x, y),
+        "padding": padding[:, :POINTS].mean(axis=1),
+        "variation": padding[:, :POINTS].std(axis=1),
+    }
 
 
 def _detrended(values: Floats) -> Floats:
-    """Values, newest first, less the mean of the `DETREND` up to each of them."""
+    """The last points, newest first, less the mean of the `DETREND` up to each of them, and centred."""
     sums = np.cumsum(values, axis=1)
-    return values[:, :POINTS] - (sums[:, DETREND : DETREND + POINTS] - sums[:, :POINTS]) / DETREND
+    off = values[:, :POINTS] - (sums[:, DETREND : DETREND + POINTS] - sums[:, :POINTS]) / DETREND
+    centred: Floats = off - off.mean(axis=1, keepdims=True)
+    return centred
