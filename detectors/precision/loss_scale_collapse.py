@@ -33,6 +33,7 @@ import polars as pl
 from detectors.api import History, Maturity, Severity, Variant, detector
 from detectors.schema import INDEX, SERIES, SEVERITY, STEP, VALUE, VARIANT
 from detectors.signals import Signal
+from detectors.stats import first_true, recent_max, start_value
 
 REACH = 500  # rows
 SPAN = 1000  # steps
@@ -68,29 +69,27 @@ def loss_scale_collapse(
     scale, step, start = pl.col(VALUE), pl.col(STEP), pl.col("start")
     settled = pl.col("trained") >= calibration
     levels = points.with_columns(
-        start=scale.filter(pl.col(INDEX) == 0).first().over(SERIES),
-        trained=step - step.filter(pl.col(INDEX) == 0).first().over(SERIES),
+        start=start_value(VALUE),
+        trained=step - start_value(STEP),
         level=scale.clip(lower_bound=2.0**-149).log(2),
     ).with_columns(
         highest=-_lowest(-pl.when(settled).then(pl.col("level"))),
         skipped=pl.col(Signal.SKIPPED_STEPS) - _lowest(pl.when(settled).then(pl.col(Signal.SKIPPED_STEPS))),
         span=step - _lowest(pl.when(settled).then(step)),
-        lately=scale.rolling_max(10).over(SERIES),
+        lately=recent_max(scale, 10),
     )
     judged = levels.with_columns(
         halvings=pl.col("highest") - pl.col("level"), skipped=pl.col("skipped") / pl.col("span")
     )
-    variant = (
-        pl.when((start >= 256) & ((scale < 1) | (pl.col("lately") <= 1)))
-        .then(pl.lit("exhausted"))
-        .when((pl.col("span") >= 200) & (pl.col("skipped") >= most_skipped))
-        .then(pl.lit("skipping"))
-        .when(pl.col("halvings") >= most_halvings)
-        .then(pl.lit("falling"))
-    )
-    found = judged.with_columns(variant.alias(VARIANT)).filter(pl.col(VARIANT).is_not_null() | settled)
-    severity = pl.when(pl.col(VARIANT) == "falling").then(Severity.WARNING).otherwise(Severity.CRITICAL)
-    severity = pl.when(pl.col(VARIANT).is_null()).then(Severity.CLEAN).otherwise(severity)
+    variants = {
+        "exhausted": (start >= 256) & ((scale < 1) | (pl.col("lately") <= 1)),
+        "skipping": (pl.col("span") >= 200) & (pl.col("skipped") >= most_skipped),
+        "falling": pl.col("halvings") >= most_halvings,
+    }
+    variant = pl.col(VARIANT)
+    severities = {Severity.CLEAN: variant.is_null(), Severity.WARNING: variant == "falling"}
+    severity = first_true(severities, otherwise=Severity.CRITICAL)
+    found = judged.with_columns(first_true(variants).alias(VARIANT)).filter(variant.is_not_null() | settled)
     evidence = ("start", "halvings", "skipped", "span")
     return found.select(SERIES, INDEX, STEP, VARIANT, VALUE, severity.alias(SEVERITY), *evidence)
 
