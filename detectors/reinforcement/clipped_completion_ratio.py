@@ -32,7 +32,7 @@ import polars as pl
 from detectors.api import History, Maturity, Severity, Variant, detector
 from detectors.schema import INDEX, SERIES, SEVERITY, STEP, VALUE, VARIANT
 from detectors.signals import Signal
-from detectors.stats import ROUNDING, recent_mean, recent_median, recent_quantile, start_median
+from detectors.stats import ROUNDING, first_true, recent_mean, recent_median, recent_quantile, start_median
 
 NOW, LEAST = 20, 10  # points of the present level, and how few of them will do; also of the start
 SURE = 3.5  # standard errors by which the level must exceed a threshold
@@ -74,6 +74,11 @@ def clipped_completion_ratio(
     never_stops = (start >= critical_ratio) & (level >= start - STEADY)
     may_settle = (pl.col(STEP) < settle_steps) & (level < start + RISEN) & ~never_stops
     rewarded = (pl.col("reward_level") > pl.col("reward_before")).fill_null(False)
+    severities = {
+        Severity.CLEAN: surely <= warning_ratio + ROUNDING,
+        Severity.INFO: may_settle,
+        Severity.CRITICAL: surely > critical_ratio + ROUNDING,
+    }
     return (
         points.with_columns(share=pl.when(pl.col(STEP) >= skip_steps).then(pl.col(VALUE).clip(0, 1)))
         .with_columns(counted=pl.col("share").is_not_null().cast(pl.Float64))
@@ -86,20 +91,8 @@ def clipped_completion_ratio(
             reward_before=recent_quantile(0.75, Signal.REWARD, NOW, skip=LEAST, at_least=LEAST // 2),
         )
         .with_columns(
-            pl.when(surely <= warning_ratio + ROUNDING)
-            .then(Severity.CLEAN)
-            .when(may_settle)
-            .then(Severity.INFO)
-            .when(surely > critical_ratio + ROUNDING)
-            .then(Severity.CRITICAL)
-            .otherwise(Severity.WARNING)
-            .alias(SEVERITY),
-            pl.when(never_stops)
-            .then(pl.lit("never_stops"))
-            .when(rewarded)
-            .then(pl.lit("rewarded"))
-            .otherwise(pl.lit("capped"))
-            .alias(VARIANT),
+            first_true(severities, otherwise=Severity.WARNING).alias(SEVERITY),
+            first_true({"never_stops": never_stops, "rewarded": rewarded}, otherwise="capped").alias(VARIANT),
         )
         .filter(level.is_not_null() & (pl.col(INDEX) >= LEAST - 1))
     )
