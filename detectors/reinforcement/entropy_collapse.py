@@ -33,7 +33,7 @@ import polars as pl
 from detectors.api import History, Maturity, Severity, Variant, detector
 from detectors.schema import INDEX, SEVERITY, SIGNAL, VALUE, VARIANT
 from detectors.signals import Signal
-from detectors.stats import recent_median, recent_quantile, start_median, start_quantile
+from detectors.stats import first_true, recent_median, recent_quantile, start_median, start_quantile
 
 NOW = 10  # points of the present level, and of the start
 REWARDS = 20  # points of the reward's present level and of its start, which scatter more
@@ -72,16 +72,15 @@ def entropy_collapse(
     level, start = pl.col("level"), pl.col("start")
     per_token = (pl.col(SIGNAL) == Signal.ENTROPY) & (2 * level < start)
     alike = (2 * pl.col("reward_std_level") < pl.col("reward_std_start")).fill_null(False)
-    low = level < warning_share * start
-    gone = level < critical_share * start
+    judged_by_share = start >= LEAST_START
+    gone = judged_by_share & (level < critical_share * start) | per_token & (level < critical_per_token)
+    low = judged_by_share & (level < warning_share * start) | per_token & (level < warning_per_token) & alike
     improved = pl.col("reward_level") > pl.col("reward_start_high")
-    severity = (
-        pl.when((start >= LEAST_START) & gone | per_token & (level < critical_per_token))
-        .then(Severity.CRITICAL)
-        .when((start >= LEAST_START) & low | per_token & (level < warning_per_token) & alike)
-        .then(Severity.WARNING)
-        .otherwise(Severity.CLEAN)
-    )
+    severities = {
+        Severity.CRITICAL: gone & ~improved,
+        Severity.INFO: gone,
+        Severity.WARNING: low & ~improved,
+    }
     long_ago = {"n": REWARDS, "skip": BACK, "at_least": 1}
     return (
         points.with_columns(
@@ -97,15 +96,9 @@ def entropy_collapse(
             reward_std_level=recent_median(Signal.REWARD_STD, NOW, at_least=1),
             reward_std_start=start_median(Signal.REWARD_STD, NOW),
         )
-        .with_columns(severity.alias(SEVERITY))
         .with_columns(
-            pl.when(improved).then(pl.lit("spent")).otherwise(pl.lit("collapsed")).alias(VARIANT),
-            pl.when(~improved)
-            .then(SEVERITY)
-            .when(pl.col(SEVERITY) == Severity.CRITICAL)
-            .then(Severity.INFO)
-            .otherwise(Severity.CLEAN)
-            .alias(SEVERITY),
+            first_true(severities, otherwise=Severity.CLEAN).alias(SEVERITY),
+            first_true({"spent": improved}, otherwise="collapsed").alias(VARIANT),
         )
         .filter((level > ZERO) & (pl.col(INDEX) >= NOW + REWARDS - 1) & improved.is_not_null())
     )
