@@ -35,7 +35,7 @@ import polars as pl
 from detectors.api import History, Maturity, Severity, Variant, detector
 from detectors.schema import INDEX, SEVERITY, SIGNAL, VALUE, VARIANT
 from detectors.signals import Signal
-from detectors.stats import recent_median, recent_quantile, start_median
+from detectors.stats import first_true, recent_median, recent_quantile, start_median
 
 NOW = 10  # points whose median is the present level: one huge point is no level
 BEFORE = 50  # points before those; all of them, for any even growth from zero is fivefold at first
@@ -83,28 +83,14 @@ def kl_blowup(
     length = recent_median(Signal.COMPLETION_LENGTH, NOW, at_least=1).fill_null(0)
     grown = (level > growth * pl.col("before").clip(0)).fill_null(False)
     rewarded = (pl.col("reward_level") > pl.col("reward_before")).fill_null(False)
-    severity = (
-        pl.when((signal == Signal.KL) & (level > critical_per_token))
-        .then(Severity.CRITICAL)
-        .when(level <= limit)
-        .then(Severity.CLEAN)
-        .when(grown)
-        .then(pl.when(per_sequence).then(Severity.CRITICAL).otherwise(Severity.WARNING))
-        .when(per_sequence)
-        .then(Severity.WARNING)
-        .when(signal == Signal.KL)
-        .then(Severity.INFO)
-        .otherwise(Severity.CLEAN)
-    )
-    variant = (
-        pl.when(update)
-        .then(pl.lit("update"))
-        .when(rewarded)
-        .then(pl.lit("rewarded"))
-        .when(grown)
-        .then(pl.lit("growing"))
-        .otherwise(pl.lit("far"))
-    )
+    away = (signal == Signal.KL) & (level > critical_per_token)
+    over = level > limit
+    severities = {
+        Severity.CRITICAL: away | (over & grown & per_sequence),
+        Severity.WARNING: over & (grown | per_sequence),
+        Severity.INFO: over & (signal == Signal.KL),
+    }
+    variants = {"update": update, "rewarded": rewarded, "growing": grown}
     return (
         points.with_columns(
             level=recent_median(VALUE, NOW),
@@ -120,11 +106,9 @@ def kl_blowup(
             reward_before=recent_quantile(0.75, Signal.REWARD, BEFORE, skip=NOW, at_least=NOW),
         )
         .with_columns(
-            severity.alias(SEVERITY),
-            variant.alias(VARIANT),
-            limit=pl.when((signal == Signal.KL) & (level > critical_per_token))
-            .then(critical_per_token)
-            .otherwise(limit),
+            first_true(severities, otherwise=Severity.CLEAN).alias(SEVERITY),
+            first_true(variants, otherwise="far").alias(VARIANT),
+            limit=pl.when(away).then(critical_per_token).otherwise(limit),
         )
         .filter(level.is_not_null() & (~update | (pl.col(INDEX) >= 2 * NOW - 1)))
     )
