@@ -33,14 +33,7 @@ import polars as pl
 from detectors.api import History, Maturity, Severity, Variant, detector
 from detectors.schema import INDEX, SERIES, SEVERITY, SIGNAL, VALUE, VARIANT
 from detectors.signals import Signal
-from detectors.stats import (
-    ROUNDING,
-    recent_mean,
-    recent_median,
-    recent_quantile,
-    start_quantile,
-    wilson_lower,
-)
+from detectors.stats import ROUNDING, first_true, recent_mean, recent_median, seen_max, seen_min, wilson_lower
 
 START = 20  # first points, whose scatter tells how many groups a point covers
 WINDOWS = (20, 50, 100)  # points looked at: few will do where each covers many groups
@@ -96,44 +89,25 @@ def reward_zero_std(
     near = NEAR * (highest - lowest)
     stuck = (reward <= lowest + near).fill_null(False)
     solved = (reward >= highest - near).fill_null(False) & ~stuck
+    severities = {
+        Severity.CLEAN: pl.col("share").is_null(),
+        Severity.WARNING: solved | (pl.col("silent") < 0.9 - ROUNDING),
+    }
+    value, no_std = pl.col(VALUE).clip(0, 1), (pl.col(VALUE) <= SAME_STD).cast(pl.Float64)
     return (
-        points.with_columns(
-            share=pl.when(groups_logged)
-            .then(pl.col(VALUE).clip(0, 1))
-            .otherwise((pl.col(VALUE) <= SAME_STD).cast(pl.Float64)),
-        )
+        points.with_columns(share=pl.when(groups_logged).then(value).otherwise(no_std))
         .with_columns(silent=(pl.col("share") >= silent_point).cast(pl.Float64))
         .with_columns(
             share=pl.coalesce(pl.when(little_learnt(n)).then(mean("share", n)) for n in WINDOWS),
-            points=pl.min_horizontal(
-                pl.coalesce(pl.when(little_learnt(n)).then(n) for n in WINDOWS), pl.col(INDEX) + 1
-            ),
+            points=pl.min_horizontal(first_true({n: little_learnt(n) for n in WINDOWS}), pl.col(INDEX) + 1),
             silent=mean("silent", START),
             reward_level=recent_median(Signal.REWARD, START, at_least=1),
-            lowest=pl.min_horizontal(_reward_seen(0.0)),
-            highest=pl.max_horizontal(_reward_seen(1.0)),
+            lowest=seen_min(Signal.REWARD, START, WINDOWS[-1]),
+            highest=seen_max(Signal.REWARD, START, WINDOWS[-1]),
         )
         .with_columns(
-            pl.when(pl.col("share").is_null())
-            .then(Severity.CLEAN)
-            .when(solved | (pl.col("silent") < 0.9 - ROUNDING))
-            .then(Severity.WARNING)
-            .otherwise(Severity.CRITICAL)
-            .alias(SEVERITY),
-            pl.when(stuck)
-            .then(pl.lit("stuck"))
-            .when(solved)
-            .then(pl.lit("solved"))
-            .otherwise(pl.lit("alike"))
-            .alias(VARIANT),
+            first_true(severities, otherwise=Severity.CRITICAL).alias(SEVERITY),
+            first_true({"stuck": stuck, "solved": solved}, otherwise="alike").alias(VARIANT),
         )
         .filter(pl.col(INDEX) >= START - 1, groups_logged | pl.col(Signal.FRAC_REWARD_ZERO_STD).is_null())
     )
-
-
-def _reward_seen(quantile: float) -> list[pl.Expr]:
-    """An end of the reward's range, among the first points and among the last ones."""
-    return [
-        start_quantile(quantile, Signal.REWARD, START),
-        recent_quantile(quantile, Signal.REWARD, WINDOWS[-1], at_least=1),
-    ]
