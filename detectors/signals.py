@@ -62,6 +62,9 @@ class Signal(StrEnum):
     UPDATE_RATIO = "update_ratio"  # norm of an optimizer step over norm of its weights; a series a group
     WEIGHT_NORM = "weight_norm"  # L2 of all parameters
     DEAD_FRACTION = "dead_fraction"  # share of a layer's outputs that are zero or saturated, 0..1
+    HISTOGRAM_STD = "histogram_std"  # of weights, gradients, returns, whatever its tag says; a series each
+    HISTOGRAM_ZERO_SHARE = "histogram_zero_share"  # share of values in buckets that contain or touch 0, 0..1
+    HISTOGRAM_KURTOSIS = "histogram_kurtosis"  # 3 for a normal distribution
     STEP_TIME = "step_time"  # seconds per optimizer step, not averaged since the start
     TOKENS_PER_SECOND = "tokens_per_second"  # per device or in all; only its changes mean something
     THROUGHPUT = "throughput"  # samples, frames or batches per second; only its changes mean something

@@ -14,7 +14,8 @@ A profile is one file ``profiles/<name>.toml``:
 Tags may contain ``*`` (see ``Patterns``). Among the profiles with a mark in the log the one that names
 most of its tags wins, the more special one on a tie; a profile without marks only serves to be extended.
 
-A tag that its profile does not name is the user's own: the fallback reads it word by word.
+The statistics of a histogram, such as ``train/loss#std``, mean what their ending says, whatever stands
+before it. Any other tag that its profile does not name is the user's own: the fallback reads it word by word.
 """
 
 import difflib
@@ -29,9 +30,17 @@ from detectors.signals import Signal
 from sentinel.frames.fallback import fallback
 from sentinel.frames.patterns import Meaning, Patterns, bare, is_logged
 
-__all__ = ["Meaning", "Naming", "Profile", "fallback", "profiles", "recognise"]
+__all__ = ["Meaning", "Naming", "Profile", "fallback", "is_of_histogram", "profiles", "recognise"]
 
 _IGNORE = ("", "ignore")
+
+_OF_HISTOGRAMS = {
+    "mean": None,
+    "std": Meaning(Signal.HISTOGRAM_STD),
+    "zero_share": Meaning(Signal.HISTOGRAM_ZERO_SHARE),
+    "kurtosis": Meaning(Signal.HISTOGRAM_KURTOSIS),
+}
+"""Statistics that stand for a histogram, which follow its tag behind a ``#``."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +125,12 @@ def _recognise(tags: frozenset[str], format_: str) -> Profile | None:
     return max(filter(marked, profiles().values()), key=fit, default=None)
 
 
+def is_of_histogram(tag: str) -> bool:
+    """Whether a tag ends as those do that stand for a histogram, whose own tag says nothing about them."""
+    _, mark, statistic = tag.rpartition("#")
+    return bool(mark) and statistic in _OF_HISTOGRAMS
+
+
 class Naming:
     """Tags to meanings for one configuration.
 
@@ -128,6 +143,8 @@ class Naming:
 
     def meaning(self, profile: Profile | None, tag: str) -> Meaning | None:
         """What ``tag`` means in a run of ``profile``; None where it is no signal."""
+        if is_of_histogram(tag) and tag not in self._overrides.rows:
+            return _OF_HISTOGRAMS[tag.rpartition("#")[2]]
         for names in (self._overrides, profile.names if profile else None):
             if names and (pattern := names.find(tag)) is not None:
                 return names.rows[pattern]

@@ -14,14 +14,15 @@ from detectors.signals import Signal
 from sentinel.frames.attempt import Attempt, Points
 from sentinel.frames.attempts import Attempts
 from sentinel.frames.history import Rows
-from sentinel.frames.naming import Meaning, Naming, Profile, profiles, recognise
+from sentinel.frames.naming import Meaning, Naming, Profile, is_of_histogram, profiles, recognise
 from sentinel.frames.plan import Plans
 from sentinel.frames.views import View
 from sentinel.sources.base import Chunk
 
 _PROLOGUE_BLOCKS = 3  # a framework is recognised by the tags of this many steps,
 _PROLOGUE_POINTS = 16  # of at least this many points
-_PROLOGUE_MOST = 500  # and of no more than these
+_PROLOGUE_MOST = 500  # and of no more than these; of histograms, which say nothing of it, come thousands
+_PROLOGUE_LONGEST = 20_000  # points with those of histograms
 
 _POINT_FIELDS = ("tag", "step", "time", "value")
 
@@ -102,7 +103,7 @@ class Stream:
         return profile, {t: self._meaning(profile, t) for t in self.prologue.tags}
 
     def _recognised(self, tags: Iterable[str]) -> Profile | None:
-        return recognise({self._full(tag) for tag in tags}, self.format)
+        return recognise({self._full(tag) for tag in tags if not is_of_histogram(tag)}, self.format)
 
     def _meaning(self, profile: Profile | None, tag: str) -> Meaning | None:
         return self.naming.meaning(profile, self._full(tag))
@@ -166,8 +167,12 @@ def _joined(earlier: Chunk | None, later: Chunk) -> Chunk:
 
 def _prologue_end(chunk: Chunk) -> int | None:
     """How many points make up the prologue; None while there are too few."""
-    block = np.cumsum(np.diff(chunk.step, prepend=chunk.step[:1]) != 0)
-    enough = (block >= _PROLOGUE_BLOCKS) & (np.arange(len(block)) >= _PROLOGUE_POINTS)
-    if enough.any():
-        return min(int(np.argmax(enough)), _PROLOGUE_MOST)
-    return _PROLOGUE_MOST if len(block) > _PROLOGUE_MOST else None
+    telling = np.array([not is_of_histogram(tag) for tag in chunk.tags], dtype=bool)
+    places = np.flatnonzero(telling[chunk.tag])
+    step = chunk.step[places]
+    block = np.cumsum(np.diff(step, prepend=step[:1]) != 0)
+    enough = np.flatnonzero((block >= _PROLOGUE_BLOCKS) & (np.arange(len(block)) >= _PROLOGUE_POINTS))
+    ends = [*places[enough[:1]], *places[_PROLOGUE_MOST : _PROLOGUE_MOST + 1]]
+    if len(chunk.step) > _PROLOGUE_LONGEST:
+        ends.append(_PROLOGUE_LONGEST)
+    return min(map(int, ends), default=None)

@@ -1,4 +1,4 @@
-"""What the records of a TensorBoard event file mean: the scalars of its ``Event`` messages.
+"""What the records of a TensorBoard event file mean: scalars, and the numbers that stand for histograms.
 
 Protobuf reads any event, one at a time. Of many records of one length nearly all differ only in their
 *holes*: wall time, step and value. Such records are sorted by the bytes outside the holes, exactly,
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sentinel.sources.tensorboard_histograms import statistics
 from sentinel.sources.tensorboard_settings import settings_in
 from sentinel.sources.tfrecord import LONGEST_ROW, Frames, Problem, summed
 
@@ -192,14 +193,18 @@ def _read_singly(
 
 
 def _points(record: bytes) -> list[_Point] | None:
-    """The scalars of one event; None if the record is no event."""
+    """The scalars of one event and the statistics of its histograms; None if the record is no event."""
     event_type, decode_error = _protobuf()
     try:
         event = event_type.FromString(record)
     except decode_error:
         return None
-    numbers = ((value.tag, _number(value)) for value in event.summary.value)
-    return [(tag, event.step, event.wall_time, n) for tag, n in numbers if n is not None]
+    points: list[_Point] = []
+    for value in event.summary.value:
+        number = _number(value)
+        found = statistics(value) if number is None else [(value.tag, number)]
+        points += [(tag, event.step, event.wall_time, n) for tag, n in found]
+    return points
 
 
 def _number(value: Any) -> float | None:

@@ -5,6 +5,7 @@ how unknown ones are read (words.toml).
 import subprocess
 import sys
 import tomllib
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -141,6 +142,20 @@ def test_what_is_not_sure_stays_unmapped(tag: str):
 def test_any_text_can_be_a_tag(tag: str):
     fallback(tag)
     recognise([tag], tag)
+
+
+@pytest.mark.parametrize("name", [None, *TABLES])
+@pytest.mark.parametrize("tag", ["loss", "train/loss", "eval/loss", "losses/each", "rewards/a", "w", ""])
+def test_what_stands_for_a_histogram_means_what_its_ending_says(name, tag):
+    meaning = partial(Naming({"losses/*": "loss"}).meaning, profile(name) if name else None)
+    assert meaning(f"{tag}#mean") is None
+    assert meaning(f"{tag}#std") == Meaning(Signal.HISTOGRAM_STD)
+    assert meaning(f"{tag}#zero_share") == Meaning(Signal.HISTOGRAM_ZERO_SHARE)
+    assert meaning(f"{tag}#kurtosis") == Meaning(Signal.HISTOGRAM_KURTOSIS)
+
+
+def test_the_user_may_say_what_a_histogram_means():
+    assert Naming({"kl#mean": "kl"}).meaning(None, "kl#mean") == Meaning(Signal.KL)
 
 
 def test_the_user_has_the_last_word():

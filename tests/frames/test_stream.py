@@ -15,7 +15,7 @@ from detectors.api import Detector, History, Variant, detector
 from detectors.schema import SERIES
 from detectors.signals import Signal
 from sentinel.detection import Arrived, Detection
-from sentinel.frames.naming import Naming
+from sentinel.frames.naming import Meaning, Naming
 from sentinel.frames.stream import Stream
 from sentinel.frames.views import views
 from sentinel.sources.base import Chunk
@@ -130,6 +130,27 @@ def test_any_cut_gives_the_same_verdicts(
 def test_long_series_have_the_same_coarse_view_however_they_arrive(size: int) -> None:
     points = log(900, seed=1)
     assert verdicts(cut(points, range(0, len(points), size))) == verdicts([chunk_of(points)])
+
+
+@pytest.mark.parametrize("size", [1, 300, 700, 5000])
+def test_many_histograms_do_not_hide_the_framework(size: int) -> None:
+    histograms = [(f"layer{i}#std", 0, 1.0) for i in range(1200)]
+    steps = range(20)
+    scalars = [(tag, s, 1.0) for s in steps for tag in ("train/loss", "train/reward", "train/reward_std")]
+    stream = Stream("s", "tensorboard", "", Naming({}), views(DETECTORS))
+    for chunk in cut([*histograms, *scalars], range(0, 1260, size)):
+        list(stream.extend(chunk))
+    profile, meanings = stream.explained()
+    assert stream.named
+    assert profile is not None
+    assert profile.name == "trl-grpo"
+    assert meanings["layer0#std"] == Meaning(Signal.HISTOGRAM_STD)
+
+
+def test_a_log_of_nothing_but_histograms_does_not_wait_for_ever() -> None:
+    stream = Stream("s", "tensorboard", "", Naming({}), views(DETECTORS))
+    list(stream.extend(chunk_of([("w#std", step, 1.0) for step in range(20_001)])))
+    assert stream.named
 
 
 def test_tags_written_one_after_the_other_are_joined_by_step() -> None:

@@ -52,6 +52,11 @@ def by_protobuf(log, monkeypatch):
         return Reader(log.parent).poll(limit=50_000)
 
 
+def scalars(reader):
+    """Without what stands for histograms."""
+    return [point for point in reader.points if "#" not in point[0]]
+
+
 def by_tbparse(log):
     """Tag, step and value of each scalar in no particular order."""
     reader = SummaryReader(str(log), event_types={"scalars", "tensors"})
@@ -105,7 +110,6 @@ def test_forms_of_a_whole_number(log, fields, number):
 @pytest.mark.parametrize(
     "value",
     [
-        HISTOGRAM,
         IMAGE,
         WORDS,
         Summary.Value(tag="only named", metadata=SCALARS),
@@ -126,7 +130,7 @@ def test_what_is_no_scalar_is_left_out(log, value):
 
 def test_several_values_in_one_event_keep_their_order(log):
     values = [Summary.Value(tag=tag, simple_value=i) for i, tag in enumerate("cab")]
-    assert read(log, event(values[0], HISTOGRAM, *values[1:], step=1)).points == [
+    assert read(log, event(values[0], IMAGE, *values[1:], step=1)).points == [
         ("c", 1, "0.0"),
         ("a", 1, "1.0"),
         ("b", 1, "2.0"),
@@ -143,9 +147,9 @@ def test_what_tensorboardx_writes(tmp_path, monkeypatch):
                 writer.add_histogram("weights", np.arange(10.0), step)
                 writer.add_text("note", "some words", step)
     reader = Reader(tmp_path).poll()
-    assert len(reader.points) == 1000
+    assert len(scalars(reader)) == 1000
     [log] = tmp_path.iterdir()
-    assert sorted(reader.points) == by_tbparse(log)
+    assert sorted(scalars(reader)) == by_tbparse(log)
     assert reader.points == by_protobuf(log, monkeypatch).points
 
 
@@ -191,7 +195,7 @@ def test_all_readers_agree(records, tmp_path_factory):
         slow = by_protobuf(log, patch)
     assert reader.points == slow.points
     np.testing.assert_array_equal(reader.times, slow.times)
-    assert sorted(reader.points) == by_tbparse(log)
+    assert sorted(scalars(reader)) == by_tbparse(log)
 
 
 def test_tags_that_hash_alike_stay_apart(log, monkeypatch):
