@@ -2,7 +2,8 @@
 
 A training that is resumed writes steps it has written before. Per tag, a step below the last one
 begins a new attempt, for all tags; a step that repeats does not. Tags may count differently
-(optimizer steps, epochs), so steps are only ever compared within a tag.
+(optimizer steps, epochs), so steps are only ever compared within a tag. Tags that mean nothing, and
+histograms, tell nothing: people give them the number of a batch.
 """
 
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sentinel.sources.base import Chunk
 
@@ -31,15 +33,18 @@ class Attempts:
         """Whether steps went back so often that nothing more can be judged."""
         return self.number > MAX_ATTEMPTS
 
-    def split(self, chunk: Chunk) -> Iterator[tuple[int, slice]]:
-        """The attempts within a chunk: number and slice of points. Ends early once disordered."""
+    def split(self, chunk: Chunk, telling: NDArray[np.bool_]) -> Iterator[tuple[int, slice]]:
+        """The attempts within a chunk: number and slice of points. Ends early once disordered.
+
+        ``telling`` says of each of the chunk's tags whether its steps count.
+        """
         if chunk.restarted and self.last_step:
             self._begin()
         begin, look = 0, _FIRST_LOOK
         total = len(chunk.step)
         while begin < total and not self.disordered:
             end = min(begin + look, total)
-            back = self._first_step_back(chunk, slice(begin, end))
+            back = self._first_step_back(chunk, telling, slice(begin, end))
             if back is None:
                 yield self.number, slice(begin, end)
                 begin, look = end, 2 * look
@@ -53,9 +58,12 @@ class Attempts:
         self.number += 1
         self.last_step = {}
 
-    def _first_step_back(self, chunk: Chunk, part: slice) -> int | None:
+    def _first_step_back(self, chunk: Chunk, telling: NDArray[np.bool_], part: slice) -> int | None:
         """Index of the first point in ``part`` whose step goes back; remembers the steps before it."""
-        tag, step = chunk.tag[part], chunk.step[part]
+        own = np.flatnonzero(telling[chunk.tag[part]])
+        if not len(own):
+            return None
+        tag, step = chunk.tag[part][own], chunk.step[part][own]
         order = np.argsort(tag, kind="stable")
         tag, step = tag[order], step[order]
         first = np.flatnonzero(np.diff(tag, prepend=-1))  # where each tag's points begin
@@ -67,9 +75,9 @@ class Attempts:
         ]
         back = np.flatnonzero(step < before)
         if len(back):
-            at = int(order[back].min())
+            at = int(own[order[back]].min())
             if at > 0:
-                self._first_step_back(chunk, slice(part.start, part.start + at))
+                self._first_step_back(chunk, telling, slice(part.start, part.start + at))
             return int(part.start) + at
         last = np.append(first[1:], len(step)) - 1
         self.last_step.update(zip(names, step[last].tolist(), strict=True))

@@ -88,7 +88,8 @@ class Stream:
         for tag in chunk.tags:
             if tag not in self.meanings:
                 self.meanings[tag] = self._meaning(self.profile, tag)
-        for number, part in self.attempts.split(chunk):
+        known = [self.meanings[t] is not None and not is_of_histogram(t) for t in chunk.tags]
+        for number, part in self.attempts.split(chunk, np.array(known, dtype=bool)):
             if number != self.attempt.number:
                 self.attempt = Attempt(number)
             for view, points, rows in self.attempt.rows(self._points(chunk, part), self.views, self.plans):

@@ -163,3 +163,10 @@ def test_a_step_that_goes_back_begins_an_attempt() -> None:
     points = [("a", s, 1.0) for s in [*range(30), *range(20, 40)]]
     found = [v for v in verdicts([chunk_of(points)]) if v.key.detector == "everything-seen"]
     assert [(v.key.attempt, v.index, v.step) for v in found][29:31] == [(1, 29, 29), (2, 0, 20)]
+
+
+def test_steps_of_what_means_nothing_begin_no_attempt() -> None:
+    points = [
+        point for s in range(60) for point in (("a", s, 1.0), ("x", s % 10, 1.0), ("a#std", s % 7, 1.0))
+    ]
+    assert {v.key.attempt for v in verdicts([chunk_of(points)])} == {1}
