@@ -113,7 +113,7 @@ class Attempt:
         """The history of one series, begun if it is new."""
         series = self.series.setdefault(view.key, {})
         if tag not in series:
-            series[tag] = SeriesHistory(view.head_rows, view.recent_rows, 1 + len(view.columns))
+            series[tag] = SeriesHistory(view.head_rows, view.recent_rows, 1 + len(view.columns), view.coarse)
         return series[tag]
 
     def _admit(self, points: Points) -> bool:

@@ -56,6 +56,7 @@ class SeriesHistory:
     head_rows: int
     recent_rows: int
     width: int  # number of columns
+    sliced: bool  # whether one of its detectors looks at the coarse view
     count: int = 0
     head: Kept = field(init=False)
     recent: Kept = field(init=False)
@@ -71,10 +72,12 @@ class SeriesHistory:
     def slices(self, rows: Rows) -> Iterator[Rows]:
         """``rows`` cut where the coarse view changes, so that a window never spans two of them."""
         index = self.count
-        while len(rows):
+        while len(rows) and self.sliced:
             cut = next_checkpoint(index) - index
             yield rows[:cut]
             index, rows = index + cut, rows[cut:]
+        if len(rows):
+            yield rows
 
     def push(self, rows: Rows) -> Window:
         """Remember one of `slices`, and give the window in which its rows are judged."""
@@ -99,15 +102,15 @@ class SeriesHistory:
     def dump(self) -> list[Any]:
         """Everything `load` needs."""
         return [
-            self.head_rows, self.recent_rows, self.width, self.count,
+            self.head_rows, self.recent_rows, self.width, self.sliced, self.count,
             list(self.head), list(self.recent), self.coarse.dump(), self.checkpoint,
         ]  # fmt: skip
 
     @classmethod
     def load(cls, state: list[Any]) -> Self:
         """Undo `dump`."""
-        head_rows, recent_rows, width, count, head, recent, coarse, checkpoint = state
-        series = cls(head_rows, recent_rows, width, count)
+        *shape, head, recent, coarse, checkpoint = state
+        series = cls(*shape)
         series.head, series.recent = Kept(*head), Kept(*recent)
         series.coarse, series.checkpoint = Coarse.load(coarse), checkpoint
         return series

@@ -40,6 +40,11 @@ class View:
         """The longest recent history that one of the detectors declares."""
         return max(d.history.recent for d in self.detectors)
 
+    @property
+    def coarse(self) -> bool:
+        """Whether one of the detectors declares coarse history."""
+        return any(d.history.coarse for d in self.detectors)
+
 
 def views(detectors: Iterable[Detector]) -> tuple[View, ...]:
     """The views that these detectors look through."""
