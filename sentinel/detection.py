@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from detectors.api import Detector
-from detectors.schema import FINDINGS, INDEX, ONSET, SERIES, SEVERITY, STEP, VARIANT
+from detectors.schema import FINDINGS, SERIES, SEVERITY
 from sentinel.alerts.lifecycle import Key, Verdict
 from sentinel.frames.history import Window
 from sentinel.frames.stream import SeriesRows
@@ -66,9 +66,11 @@ class Detection:
         keys = [one.key(detector) for one, _ in series]
         awake.update(keys[i] for i in found.filter(pl.col(SEVERITY) > 0)[SERIES].unique())
         heard = pl.Series([key in awake for key in keys], dtype=pl.Boolean)
-        for row in found.filter(heard.gather(found[SERIES])).iter_rows(named=True):
-            arrived, window = series[row[SERIES]]
-            yield _verdict(keys[row[SERIES]], arrived, window, row)
+        kept = found.filter(heard.gather(found[SERIES]))
+        findings = kept.select(list(FINDINGS)).iter_rows()
+        for finding, evidence in zip(findings, kept.drop(list(FINDINGS)).iter_rows(named=True), strict=True):
+            arrived, window = series[finding[0]]
+            yield _verdict(keys[finding[0]], arrived, window, finding, evidence)
 
 
 def _rounds(arrived: Sequence[Arrived]) -> Iterator[list[Seen]]:
@@ -85,18 +87,20 @@ def _rounds(arrived: Sequence[Arrived]) -> Iterator[list[Seen]]:
         yield windows
 
 
-def _verdict(key: Key, arrived: Arrived, window: Window, row: Mapping[str, Any]) -> Verdict:
-    at = row[INDEX] - window.first
-    time = float(window.rows.time[at])
+def _verdict(
+    key: Key, arrived: Arrived, window: Window, finding: tuple[Any, ...], evidence: Mapping[str, Any]
+) -> Verdict:
+    _, index, step, severity, variant, onset_step = finding  # FINDINGS in its order
+    time = float(window.rows.time[index - window.first])
     return Verdict(
         key=key,
         signal=arrived.rows.view.judged,
-        index=row[INDEX],
-        step=row[STEP],
+        index=index,
+        step=step,
         time=time if math.isfinite(time) else None,
-        position=int(window.rows.position[at]),
-        severity=row[SEVERITY],
-        variant=row[VARIANT],
-        onset_step=row[ONSET],
-        evidence={name: value for name, value in row.items() if name not in FINDINGS},
+        position=int(window.rows.position[index - window.first]),
+        severity=severity,
+        variant=variant,
+        onset_step=onset_step,
+        evidence=evidence,
     )
