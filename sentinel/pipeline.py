@@ -60,7 +60,7 @@ class Pipeline:
 
     def advance(self, trackers: Sequence[Tracker]) -> list[Step]:
         """Read on in some runs and judge what is new; one step a run, in their order."""
-        limit = POINTS_AT_ONCE // max(len(trackers), 2)
+        limit = POINTS_AT_ONCE // max(len(trackers), 1)
         batches = [_poll(tracker, limit) for tracker in trackers]
         arrived = [rows for t, batch in zip(trackers, batches, strict=True) for rows in t.absorb(batch)]
         awake = {key for tracker in trackers for key in tracker.book.awake()}
