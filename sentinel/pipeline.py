@@ -70,7 +70,7 @@ class Pipeline:
         return [
             Step(
                 tracker,
-                sum(len(chunk.step) for chunk in batch.chunks),
+                sum(chunk.value.size for chunk in batch.chunks),
                 batch.more,
                 [*batch.complaints, *tracker.complaints],
                 tracker.book.advance(verdicts.get(tracker.run.id, ())),

@@ -74,7 +74,7 @@ class Tracker:
         self.facts.note(flat(batch.config), self.run.format)
         self.facts.plan |= planned(batch.config)
         before, arrived = self.facts.points, []
-        for chunk in batch.chunks:
+        for chunk in (chunk.flat for chunk in batch.chunks):
             stream = self._stream(chunk.stream)
             if len(chunk.step):
                 if not stream.begun:

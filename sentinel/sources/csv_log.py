@@ -12,7 +12,7 @@ began anew. A file that became shorter without differing is still being written.
 import hashlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -123,12 +123,12 @@ class _Reader:
         """What another reader needs to read on; JSON-able."""
         return {
             "mark": self._mark,
-            "header": asdict(self._header) if self._header else None,
+            "header": self._header and self._header.memory(),
             "top": self._top.hex(),
             "top_bytes": self._top_bytes,
             "tail": self._tail.hex(),
-            "axis": asdict(self._axis),
-            "seen": asdict(self.seen),
+            "axis": dict(vars(self._axis)),
+            "seen": {**vars(self.seen), "after": dict(self.seen.after)},
             "lines": self._lines,
             "broken": self._broken,
             "restarted": self._restarted,
@@ -186,7 +186,7 @@ class _Reader:
         consumed = start
         if end > start:
             most = min(most_rows, max(1, limit // len(self._header.names)))
-            rows = read_rows(data[start:end], most, self._header)
+            rows = read_rows(data[start:], most, self._header)
             consumed = end if rows.size is None else start + rows.size
             self._add(rows, self._header)
         elif read.more and len(data) - start >= LONGEST_LINE:

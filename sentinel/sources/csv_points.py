@@ -6,6 +6,7 @@ in many pieces gives the same points as reading in one.
 
 import hashlib
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,15 +106,13 @@ def points(header: Header, rows: Rows, steps: NDArray[np.int64], stream: str, re
     names = [header.names[i] for i in columns]
     tags = {name: i for i, name in enumerate(dict.fromkeys(names))}
     ids = np.array([tags[name] for name in names], dtype=np.uint32)
-    table = rows.values[:, columns]
-    if full:
-        tag, value = np.tile(ids, len(steps)), table.ravel()
-    else:
-        logged = logged[:, columns]
-        tag, value = np.broadcast_to(ids, logged.shape)[logged], table[logged]
-    per_row = len(columns) if full else np.count_nonzero(logged, axis=1)
+    values, logged = rows.values[:, columns], logged[:, columns]
+    if full and len(tags) == len(names):
+        return Chunk.of_rows(stream, names, steps, times, values, restarted)
+    tag = np.broadcast_to(ids, logged.shape)[logged]
+    per_row = np.count_nonzero(logged, axis=1)
     step, time = np.repeat(steps, per_row), np.repeat(times, per_row)
-    return Chunk(stream, list(tags), tag, step, time, value, restarted)
+    return Chunk(stream, list(tags), tag, step, time, values[logged], restarted)
 
 
 def _times(header: Header, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -129,5 +128,6 @@ def _seconds(value: float | str) -> float:
     return np.nan if found is None else found
 
 
+@lru_cache(maxsize=1 << 14)
 def _weight(name: str) -> int:
     return int.from_bytes(hashlib.blake2b(name.encode(errors="replace"), digest_size=8).digest()) | 1

@@ -21,6 +21,8 @@ from sentinel.sources.records import EPOCH_KEYS, NUMBER, STEP_KEYS, TIME_KEYS, n
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _BLANKS = " \t"
 _LONGEST_SETTINGS = 4096  # bytes
+_FEW_CELLS = 500  # which are read as fast one by one
+_BYTES_A_CELL = 8
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,10 @@ class Header:
     separator: str
     size: int  # bytes up to the first row
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def memory(self) -> dict[str, Any]:
+        """All of it, JSON-able."""
+        return {name: getattr(self, name) for name in ("names", "separator", "size", "settings")}
 
     @cached_property
     def step(self) -> int | None:
@@ -86,12 +92,12 @@ def read_header(data: bytes) -> Header | None:
 
 
 def read_rows(data: bytes, most: int, header: Header) -> Rows:
-    """The rows of whole lines that follow the header, of which it reads at most so many."""
-    rows = _read_at_once(data, most, header) or _read_each(data, most, header)
+    """The rows of the whole lines that follow the header, of which it reads at most so many."""
+    few = min(most * len(header.names), len(data) // _BYTES_A_CELL) < _FEW_CELLS
+    rows = (None if few else _read_at_once(data, most, header)) or _read_each(data, most, header)
     if rows.lines < most and rows.next_header is None:
         return rows
-    ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
-    return replace(rows, size=int(ends[rows.lines - 1]) + 1)
+    return replace(rows, size=size_of(rows.lines, data))
 
 
 def _read_at_once(data: bytes, most: int, header: Header) -> Rows | None:
@@ -117,22 +123,35 @@ def _plain_cells(data: bytes, most: int, header: Header) -> pl.DataFrame | None:
     if header.time is not None:
         kinds[header.time] = pl.String()
     try:
-        frame = pl.read_csv(
+        frame = pl.scan_csv(
             data,
             has_header=False,
             schema=dict(zip(map(str, range(width)), kinds, strict=True)),
             separator=header.separator,
             quote_char=None,
             ignore_errors=True,  # text becomes null
-            n_rows=most,
-        )
+            n_rows=most + 1,
+        ).collect(engine="streaming")
     except pl.exceptions.PolarsError:
         return None
+    frame = whole_rows(frame, data, most)
     if frame[:, -1].null_count():  # a cell that is empty or not there
-        lines = data.split(b"\n", most)[:most] if frame.height == most else [data]
+        lines = data.split(b"\n", frame.height)[:-1]
         separators = sum(line.count(header.separator.encode()) for line in lines)
         return frame if separators == frame.height * (width - 1) else None
     return frame
+
+
+def whole_rows(frame: pl.DataFrame, data: bytes, most: int) -> pl.DataFrame:
+    """At most so many rows, of a frame that holds one more if there is one, without a torn last one."""
+    if frame.height > most:
+        return frame.head(most)
+    return frame if data.endswith(b"\n") else frame.head(-1)
+
+
+def size_of(lines: int, data: bytes) -> int:
+    """In bytes."""
+    return int(np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))[lines - 1]) + 1
 
 
 def _read_each(data: bytes, most: int, header: Header) -> Rows:
@@ -160,10 +179,14 @@ def _read_each(data: bytes, most: int, header: Header) -> Rows:
             broken[count - 1] = "has a step that is no number"
         else:
             kept.append(cells)
-    frame = pl.DataFrame(
-        kept, schema=dict.fromkeys(map(str, range(len(header.names))), pl.String()), orient="row"
-    )
-    return replace(_rows(frame, header), broken=broken, next_header=next_header, lines=count)
+    numbers = [[float(cell) if NUMBER.fullmatch(cell) else None for cell in cells] for cells in kept]
+    values = np.array(numbers, np.float64).reshape(-1, len(header.names))
+    logged = np.array([[number is not None for number in row] for row in numbers], np.bool_)
+    texts: Mapping[int, str] = {}
+    if (time := header.time) is not None:
+        texts = {i: row[time] for i, row in enumerate(kept) if row[time] and numbers[i][time] is None}
+    logged = logged.reshape(values.shape)
+    return Rows(values, logged, not logged.all(), texts, broken, next_header, count)
 
 
 def _rows(frame: pl.DataFrame, header: Header) -> Rows:

@@ -19,6 +19,7 @@ import orjson
 
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run
 from sentinel.sources.growing import Read, read_new, unreadable
+from sentinel.sources.json_rows import read_rows
 from sentinel.sources.records import Records, is_metrics
 
 FORMAT = "jsonl"
@@ -35,6 +36,13 @@ _MMENGINE_COPY = re.compile(r"\d{8}_\d{6}\.json")  # of what scalars.json holds
 
 _BLANK = re.compile("[\ufeff\x00 \t\r]+")  # also byte order marks, and the zeros that a power cut leaves
 _UTF16 = (b"\xff\xfe", b"\xfe\xff", b"{\0", b"\0{\0")  # beginnings, with a byte order mark and without
+_BARE_NUMBER = re.compile(
+    r"(?<=[:,\[\s])[+-]?(?:nan|inf(?:inity)?|\d++(?:\.\d*+)?(?:e[+-]?\d++)?|\.\d++(?:e[+-]?\d++)?)"
+    r"(?=\s*[,\]}])",
+    re.IGNORECASE | re.ASCII,
+)
+"""As C and others write them: ``nan``, ``-inf``, ``.5``, ``1.``, ``+1``."""
+
 _DECODER = json.JSONDecoder(strict=False, parse_int=float)
 
 
@@ -65,7 +73,7 @@ class JsonLines:
             return Batch(cursor)
         lines = _Lines(self.path, {"restarted": True} if read.restarted else cursor)
         consumed = lines.take(read, limit)
-        limited = len(lines.records) >= limit and consumed < len(read.data)
+        limited = (lines.at_once or len(lines.records) >= limit) and consumed < len(read.data)
         more = not lines.refused and (read.more or limited)
         cursor = lines.memory(read.mark(consumed, waiting=not more))
         return Batch(cursor, lines.chunks(), lines.complaints, more)
@@ -79,6 +87,7 @@ class _Lines:
         self.refused: bool = cursor.get("refused", False)  # the file is no JSON lines at all
         self.records = Records(cursor.get("records", {}))
         self.complaints: list[Complaint] = []
+        self.at_once: Chunk | None = None  # all that was read
         self._finished: int = cursor.get("finished", 0)  # lines
         self._broken: int = cursor.get("broken", 0)  # lines
         self._overlong: bool = cursor.get("overlong", False)  # amid a line that is being skipped
@@ -93,11 +102,13 @@ class _Lines:
             "finished": self._finished,
             "broken": self._broken,
             "overlong": self._overlong,
-            "restarted": self._restarted and not self.records,
+            "restarted": self._restarted and not self.records and not self.at_once,
         }
 
     def chunks(self) -> list[Chunk]:
         """The points read, if there are any."""
+        if self.at_once:
+            return [self.at_once]
         return [self.records.chunk(self.path.name, self._restarted)] if self.records else []
 
     def take(self, read: Read, limit: int) -> int:
@@ -108,6 +119,8 @@ class _Lines:
             self._complain("", "is UTF-16, not UTF-8, and is not read; have it written with encoding='utf-8'")
         if self.refused:
             return len(data)
+        if not self._overlong and (start := self._take_at_once(data, limit)):
+            return start
         while start < len(data) and len(self.records) < limit:
             end = data.find(b"\n", start)
             taken = (
@@ -119,6 +132,16 @@ class _Lines:
                 break
             start += taken
         return start
+
+    def _take_at_once(self, data: bytes, limit: int) -> int:
+        """How many bytes were read; none, if line by line is the way."""
+        if found := read_rows(data, limit):
+            frame, size = found
+            self.at_once = self.records.rows(frame, self.path.name, self._restarted)
+            if self.at_once:
+                self._finished += frame.height
+                return size
+        return 0
 
     def _take_line(self, line: bytes) -> int:
         objects, taken = ([], len(line)) if self._overlong else _objects(line)
@@ -193,7 +216,18 @@ def _objects(line: bytes) -> tuple[list[dict[str, Any]], int]:
             break
         objects.append(record)
         end = _skip_blank(text, after)
+    if not objects and end < len(text):
+        record = _loosely(text)
+        return ([record], len(line)) if type(record) is dict else ([], 0)
     return objects, len(line) - len(text[end:].encode(errors="surrogateescape"))
+
+
+def _loosely(text: str) -> Any:
+    """What the text says where numbers may be written as no JSON has them; None if it still is none."""
+    try:
+        return _DECODER.decode(_BARE_NUMBER.sub(lambda found: json.dumps(float(found[0])), text))
+    except (ValueError, RecursionError):
+        return None
 
 
 def _skip_blank(text: str, start: int) -> int:

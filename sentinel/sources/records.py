@@ -15,6 +15,7 @@ from itertools import compress
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from sentinel.sources.axis import Axis, count_of
 from sentinel.sources.base import Chunk
@@ -52,6 +53,7 @@ NUMBER = re.compile(
 
 _PLANNED = "max_steps"  # tag of the 500 in a step logged as "12/500"
 _LEARNING_RATES = ("lr", "learning_rate")
+_MOST_STEPS = 2.0**53  # that a float counts without a gap
 _MOST_SERIES = 1000  # whose nulls are told apart; in any further one a null means "not logged"
 _DEEPEST = 16  # levels of nesting; what lies deeper is no metric
 _MOST_CHARACTERS = 1 << 22  # in all names of a nested record: joined names can be far longer than the record
@@ -155,6 +157,24 @@ class Records:
             self._steps.append(step)
             self._times.append(time)
             self._counts.append(count)
+
+    def rows(self, frame: pl.DataFrame, stream: str, restarted: bool) -> Chunk | None:
+        """The points of records that are given as rows of numbers; None where they must be taken singly."""
+        shape = self._learn(frame.columns, _NUMERIC * frame.width)
+        if shape.step is None or shape.counts_iterations or not shape.names:
+            return None
+        step = frame[:, shape.step].to_numpy()
+        times = np.full(len(step), math.nan)
+        if shape.time:
+            times = np.array([*map(seconds, frame[:, shape.time[0]])], dtype=np.float64)
+        if (shape.time and np.isnan(times).any()) or not (np.abs(step) < _MOST_STEPS).all():
+            return None
+        steps = step.astype(np.int64)
+        if (steps != step).any():
+            return None
+        self._presence.numbers(shape.names)
+        self._axis.step(int(steps[-1]), None, 0)
+        return Chunk.of_rows(stream, shape.names, steps, times, frame[shape.names].to_numpy(), restarted)
 
     def _learn(self, names: list[str], kinds: str) -> _Shape:
         at = {n: i for i, (n, kind) in enumerate(zip(names, kinds, strict=True)) if kind in (_NUMERIC, _TEXT)}

@@ -121,7 +121,7 @@ def _read_in_pieces(path: Path, data: bytes, chance: random.Random) -> int:
         for _ in range(len(data) + 2):
             batch = source.poll(cursor, chance.choice([1, 50, 10_000]))
             cursor = json.loads(json.dumps(batch.cursor, allow_nan=False))
-            points += sum(len(chunk.step) for chunk in batch.chunks)
+            points += sum(chunk.value.size for chunk in batch.chunks)
             for complaint in batch.complaints:
                 assert complaint.path == path
                 assert re.fullmatch(r"line \d+", complaint.place) or "UTF-16" in complaint.problem

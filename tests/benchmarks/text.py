@@ -45,7 +45,7 @@ def points(source: Source) -> int:
     while more:
         batch = source.poll(cursor, LIMIT)
         assert not batch.complaints
-        count += sum(len(chunk.value) for chunk in batch.chunks)
+        count += sum(chunk.value.size for chunk in batch.chunks)
         cursor, more = batch.cursor, batch.more
     return count
 

@@ -28,7 +28,7 @@ class Reader:
                 batch = run.source.poll(json.loads(self.cursors.get(run.id, "{}")), limit)
                 self.cursors[run.id] = json.dumps(batch.cursor, allow_nan=False)
                 self.complaints += map(str, batch.complaints)
-                for chunk in batch.chunks:
+                for chunk in (chunk.flat for chunk in batch.chunks):
                     self.restarts += chunk.restarted
                     assert len(chunk.tag) == len(chunk.step) == len(chunk.time) == len(chunk.value)
                     tags = [chunk.tags[i] for i in chunk.tag]

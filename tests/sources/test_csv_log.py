@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sentinel.sources import csv_rows
 from sentinel.sources.csv_log import CsvLog
 from sentinel.sources.csv_rows import _read_each, read_header, read_rows
 from sentinel.sources.discovery import discover
@@ -203,11 +204,17 @@ def test_logs_that_libraries_wrote(path, tag, step, count):
     assert not reader.complaints
 
 
-@given(st.lists(st.lists(CELLS, min_size=3, max_size=3), min_size=1, max_size=12), st.integers(1, 15))
-def test_reading_at_once_is_reading_line_by_line(table, most):
+@given(
+    st.lists(st.lists(CELLS, min_size=3, max_size=3), min_size=1, max_size=12),
+    st.integers(1, 15),
+    st.sampled_from(["", "1,2", "1,2,3,4", '"']),
+)
+def test_reading_at_once_is_reading_line_by_line(table, most, torn):
     header = read_header(b"step,loss,time\n")
-    data = "".join(",".join(row) + "\n" for row in table).encode()
-    one, other = read_rows(data, most, header), _read_each(data, most, header)
+    data = ("".join(",".join(row) + "\n" for row in table) + torn).encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv_rows, "_FEW_CELLS", 0)
+        one, other = read_rows(data, most, header), _read_each(data, most, header)
     assert np.array_equal(one.logged, other.logged)
     assert np.array_equal(one.values, other.values, equal_nan=True)
     assert (one.lines, one.broken, one.times) == (other.lines, other.broken, other.times)
@@ -259,4 +266,4 @@ def test_a_poll_reads_about_as_much_as_it_may(tmp_path):
     path.write_text("step,a,b\n" + "".join(f"{i},1,2\n" for i in range(1000)))
     batch = CsvLog(path).poll({}, 30)
     assert batch.more
-    assert sum(len(chunk.value) for chunk in batch.chunks) == 20
+    assert sum(chunk.value.size for chunk in batch.chunks) == 20

@@ -62,6 +62,16 @@ def test_literals_that_are_no_json(log):
     assert not reader.complaints
 
 
+@pytest.mark.parametrize(
+    ("number", "value"),
+    [("nan", "nan"), ("-Inf", "-inf"), ("+1", "1.0"), (".5", "0.5"), ("1.", "1.0"), ("1.e3", "1000.0")],
+)
+def test_numbers_as_other_languages_print_them(log, number, value):
+    reader = read(log, f'{{"step": 1, "loss": {number}, "note": "not .5 , nan"}}\n')
+    assert reader.points == [("loss", 1, value)]
+    assert not reader.complaints
+
+
 def test_a_name_that_comes_twice_has_its_last_value(log):
     assert read(log, '{"step": 1, "loss": 1, "loss": 2}\n').points == [("loss", 1, "2.0")]
 
@@ -152,7 +162,7 @@ def test_a_poll_reads_about_as_much_as_it_may(log):
     log.write_text("".join(json.dumps({"step": i, "a": 1.0, "b": 2.0}) + "\n" for i in range(100_000)))
     batch = JsonLines(log).poll({}, 1000)
     assert batch.more
-    assert sum(len(c.step) for c in batch.chunks) == 1000
+    assert sum(c.value.size for c in batch.chunks) == 1000
     assert batch.cursor["mark"]["offset"] < 100_000
 
 
