@@ -1,42 +1,83 @@
-"""One training, logged in every format: the same incidents at the same steps."""
+"""One training, logged in every format: the same incidents at the same steps, watched or replayed."""
 
 import random
+import threading
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
+import pytest
+import wandb
 
+from sentinel.alerts.incident import Incident
+from sentinel.alerts.store import Store
+from sentinel.clock import ManualClock
 from sentinel.config import Config
 from sentinel.replay import replay
-from tests.sources.writers import WRITERS
+from sentinel.sinks.delivery import Delivery
+from sentinel.sources import wandb_online, wandb_server
+from sentinel.sources.discovery import place
+from sentinel.telemetry import ServiceManager
+from sentinel.watching import Watcher
+from tests.sources.wandb_backend import Backend
+from tests.sources.writers import WRITERS, WandbOnlineWriter
 from tests.survival import rows
 
 STEPS = 220
 
 
-def test_the_same_training_gives_the_same_incidents_from_every_format(tmp_path: Path) -> None:
-    logged = [
-        {tag: float(np.float32(value)) for tag, value in row.items()}  # all that TensorBoard keeps
-        for row in islice(rows(random.Random(3)), STEPS)
-    ]
-    told = {}
-    for format_, writer in WRITERS.items():
-        directory = tmp_path / format_
-        directory.mkdir()
-        log = writer()
+@pytest.fixture
+def backend(tmp_path, monkeypatch):
+    with Backend() as backend:
+        for name, value in backend.environment(tmp_path).items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(wandb_server, "_REFRESH_SECONDS", 0.0)
+        yield backend
+        wandb.teardown()
+        backend.shutdown()
+    wandb_server._connect.cache_clear()
+    wandb_online._project.cache_clear()
+
+
+def told(incidents: list[Incident]) -> list[tuple]:
+    return [(i.detector, i.severity, i.onset_step, i.fired_step, i.state, i.summary) for i in incidents]
+
+
+def test_the_same_training_gives_the_same_incidents_from_every_format(tmp_path: Path, backend) -> None:
+    dice = random.Random(3)
+    runs, clock = tmp_path / "runs", ManualClock(1.7e9)
+    logs = [WandbOnlineWriter(backend), *(writer() for writer in WRITERS.values())]
+    for log in logs:
+        directory = runs / type(log).__name__
+        directory.mkdir(parents=True)
         log.start(directory)
-        for step, row in enumerate(logged):
-            log.log(step, row)
-        log.close()
-        (run,) = replay([directory], Config(), lambda *_: None).runs
-        told[format_] = [
-            (i.detector, i.severity, i.onset_step, i.fired_step, i.state, i.summary)
-            for i in run.incidents.values()
-        ]
-    expected = told["jsonl"]
+    config = Config(paths=[str(runs), "wandb://team/project"])
+
+    def watch() -> Watcher:
+        return Watcher(config, store, Delivery(tmp_path, [], clock), clock, ServiceManager())
+
+    with Store(tmp_path / "state") as store:
+        watcher = watch()
+        for step, row in enumerate(islice(rows(random.Random(3)), STEPS)):
+            values = {tag: float(np.float32(value)) for tag, value in row.items()}  # all TensorBoard keeps
+            for log in logs:
+                log.log(step, values)
+            if dice.random() < 0.1:
+                clock.advance(1)
+                watcher = watch() if dice.random() < 0.5 else watcher  # as after a kill
+                watcher._round(None, threading.Event())
+        for log in logs:
+            log.close()
+        watcher.once(threading.Event())
+        watched = {incident.id: incident for incident in store.incidents()}
+    found = replay([runs, place("wandb://team/project")], Config(), lambda *_: None).runs
+    assert len(found) == len(logs)
+    assert watched == {i: incident for run in found for i, incident in run.incidents.items()}
+    by_run = {run.tracker.run.id: told([*run.incidents.values()]) for run in found}
+    expected = by_run[f"jsonl:{runs / 'JsonlWriter' / 'metrics.jsonl'}"]
     assert {detector for detector, *_ in expected} == {
         "clipped-completion-ratio",
         "kl-blowup",
         "reward-zero-std",
     }
-    assert told == dict.fromkeys(WRITERS, expected)
+    assert by_run == dict.fromkeys(by_run, expected)

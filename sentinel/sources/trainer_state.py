@@ -48,7 +48,7 @@ class TrainerState:
             newest = stamp(paths[0]) if paths else None
         except OSError as error:
             return unreadable(self.directory, cursor, error)
-        if newest is None or newest == cursor.get("newest"):
+        if newest is None or newest == cursor.get("newest") or _was_outlived(newest, cursor.get("newest")):
             return Batch(cursor)
         complaints: list[Complaint] = []
         for path in paths[:1] if cursor.get("entries") else paths:  # an older one has nothing new
@@ -75,6 +75,14 @@ class TrainerState:
         paths = [folder / _NAME for folder in (self.directory, *folders)]
         times = {path: path.stat().st_mtime_ns for path in paths if path.is_file()}
         return sorted(times, key=lambda path: (times[path], path), reverse=True)
+
+
+def _was_outlived(newest: Sequence[Any], read: Sequence[Any] | None) -> bool:
+    """Whether what is the newest now, by its stamp, was not before: the state that was read is gone.
+
+    At the end of a training, Trainer may delete its last checkpoint and keep the best.
+    """
+    return read is not None and newest[0] != read[0] and newest[-1] < read[-1]
 
 
 def _longest(state: Any, path: Path, paths: Sequence[Path]) -> Any:

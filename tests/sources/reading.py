@@ -1,31 +1,39 @@
 """Reads runs as the pipeline does, poll by poll."""
 
 import json
-from pathlib import Path
 
-from sentinel.sources.base import Run
+from sentinel.clock import ManualClock
+from sentinel.sources.base import Batch, Run
 from sentinel.sources.discovery import discover
+from sentinel.sources.places import Place
 
 
 class Reader:
-    """Keeps what was read so far. Cursors are turned to JSON and back between polls, as a restart does."""
+    """Keeps what was read so far. Cursors are turned to JSON and back between polls, as a restart does.
 
-    def __init__(self, path: Path):
+    A server is asked a quarter of a minute after the other, on ``clock``.
+    """
+
+    def __init__(self, path: Place, clock: ManualClock | None = None):
         self.path = path
+        self.clock = clock
         self.points: list[tuple[str, int, str]] = []
         """Tag, step and value; the value as text, so that NaN equals NaN."""
         self.times: list[float] = []
         self.complaints: list[str] = []
         self.restarts = 0
+        self.batch = Batch({})
         self.runs: dict[str, Run] = {}
         self.cursors: dict[str, str] = {}
 
     def poll(self, limit: int = 1000, polls: int = 10_000) -> "Reader":
         """Read what is new in all runs, with at most so many polls of each."""
+        if self.clock is not None:
+            self.clock.advance(15)
         self.runs.update((run.id, run) for run in discover([self.path]).runs)
         for run in self.runs.values():
             for _ in range(polls):
-                batch = run.source.poll(json.loads(self.cursors.get(run.id, "{}")), limit)
+                self.batch = batch = run.source.poll(json.loads(self.cursors.get(run.id, "{}")), limit)
                 self.cursors[run.id] = json.dumps(batch.cursor, allow_nan=False)
                 self.complaints += map(str, batch.complaints)
                 for chunk in (chunk.flat for chunk in batch.chunks):

@@ -59,6 +59,17 @@ def test_old_checkpoints_are_removed(tmp_path):
     assert steps(reader.poll()) == [5, 10, 15, 20]
 
 
+def test_the_last_checkpoint_is_removed_and_the_best_stays(tmp_path):
+    save(tmp_path / "checkpoint-10", [5, 10], time=1000)
+    save(tmp_path / "checkpoint-20", [5, 10, 15, 20], time=2000)
+    reader = Reader(tmp_path).poll()
+    (tmp_path / "checkpoint-20" / "trainer_state.json").unlink()
+    assert steps(reader.poll()) == [5, 10, 15, 20]
+    save(tmp_path, [5, 10, 15, 20, 25], time=3000)
+    assert steps(reader.poll()) == [5, 10, 15, 20, 25]
+    assert not reader.restarts
+
+
 def test_copies_that_lost_their_times(tmp_path):
     save(tmp_path / "checkpoint-10", [5, 10], time=2000)
     save(tmp_path / "checkpoint-20", [5, 10, 15, 20], time=1000)

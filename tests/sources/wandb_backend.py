@@ -63,6 +63,17 @@ class Backend(ThreadingHTTPServer):
         }
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
+    def environment(self, home):
+        """Variables for a client of this server, with its home in that directory and no other key."""
+        places = ("WANDB_CACHE_DIR", "WANDB_CONFIG_DIR", "WANDB_DIR", "HOME")
+        return {
+            **dict.fromkeys(places, str(home)),
+            "NETRC": str(home / "netrc"),
+            "WANDB_ERROR_REPORTING": "false",
+            "WANDB_BASE_URL": self.url,
+            "WANDB_API_KEY": KEY,
+        }
+
     def names(self):
         return [name for name, _ in self.asked]
 

@@ -3,8 +3,13 @@
 import csv
 import json
 import math
+import re
+import shutil
 import sqlite3
+import sys
 from collections.abc import Mapping
+from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import Protocol
 
@@ -12,7 +17,13 @@ from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
+from tests.sources.wandb_backend import Backend, StoredRun
 from tests.sources.wandb_log import WandbLog
+
+MLFLOW_SCHEMA = Path(__file__).parent / "fixtures" / "mlflow" / "mlflow.sql"
+
+CLOCK = count(1_700_000_000)
+"""Seconds since the epoch, of which none comes twice: two trainings never log at the same time."""
 
 
 class Writer(Protocol):
@@ -97,20 +108,19 @@ class DocumentWriter:
     """Writes a list of entries anew at each step."""
 
     name = "metrics.json"
+    text = "[\n{entries}\n]"
 
     def start(self, directory):
         self.path = directory / self.name
-        self.entries = self.entries_of(json.loads(self.path.read_text())) if self.path.exists() else []
+        entries = self.entries_of(json.loads(self.path.read_text())) if self.path.exists() else []
+        self.entries = [json.dumps(entry) for entry in entries]
 
     def log(self, step, values):
-        self.entries.append({"step": step, **values})
-        self.path.write_text(json.dumps(self.document(), indent=2))
+        self.entries.append(json.dumps({"step": step, **values}))
+        self.path.write_text(self.text.format(step=step, entries=",\n".join(self.entries)))
 
     def close(self):
         pass
-
-    def document(self):
-        return self.entries
 
     def entries_of(self, document):
         return document
@@ -118,12 +128,29 @@ class DocumentWriter:
 
 class TrainerStateWriter(DocumentWriter):
     name = "trainer_state.json"
-
-    def document(self):
-        return {"global_step": self.entries[-1]["step"], "log_history": self.entries, "max_steps": 0}
+    text = '{{\n"global_step": {step},\n"log_history": [\n{entries}\n],\n"max_steps": 0\n}}'
 
     def entries_of(self, document):
         return document["log_history"]
+
+
+class CheckpointWriter(TrainerStateWriter):
+    """As HF's Trainer does, saves the state with each checkpoint and keeps the last two of these."""
+
+    def start(self, directory):
+        self.directory = directory
+        self.saved = sorted(directory.glob("checkpoint-*"), key=lambda folder: folder.stat().st_mtime_ns)
+        super().start(self.saved[-1] if self.saved else directory)
+
+    def log(self, step, values):
+        folder = self.directory / f"checkpoint-{step}"
+        folder.mkdir(exist_ok=True)
+        self.path = folder / self.name
+        super().log(step, values)
+        self.saved = [*(other for other in self.saved if other != folder), folder]
+        for other in self.saved[:-2]:
+            shutil.rmtree(other)
+        self.saved = self.saved[-2:]
 
 
 class ConsoleWriter:
@@ -151,19 +178,61 @@ class MlflowWriter:
     def start(self, directory):
         self.run = directory / "mlruns" / "0" / "0123456789abcdef"
         (self.run / "metrics").mkdir(parents=True, exist_ok=True)
-        (self.run / "meta.yaml").write_text("run_id: 0123456789abcdef\nstatus: 1\n")
-        self.time = 1_700_000_000_000 + sum(path.is_file() for path in self.run.rglob("*")) * 1000
+        self.status(1)
 
     def log(self, step, values):
+        time = next(CLOCK) * 1000
         for name, value in values.items():
-            self.time += 1
             path = self.run / "metrics" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("a", encoding="utf-8") as file:
-                file.write(f"{self.time} {value} {step}\n")
+                file.write(f"{(time := time + 1)} {value} {step}\n")
 
     def close(self):
-        (self.run / "meta.yaml").write_text("run_id: 0123456789abcdef\nstatus: 3\n")
+        self.status(3)
+
+    def status(self, number):
+        (self.run / "meta.yaml").write_text(f"run_id: 0123456789abcdef\nstatus: {number}\n")
+
+
+class MlflowDatabaseWriter:
+    """As MLflow's SQLite store does on `log_metric`."""
+
+    run = "0123456789abcdef"
+
+    def start(self, directory):
+        path = directory / "mlflow.db"
+        is_new = not path.exists()
+        self.database = sqlite3.connect(path)
+        if is_new:
+            for table in re.findall(r"CREATE TABLE .*?\);", MLFLOW_SCHEMA.read_text(), re.DOTALL):
+                self.database.execute(table)
+            insert = "INSERT INTO runs (run_uuid, status, lifecycle_stage) VALUES (?, 'RUNNING', 'active')"
+            with self.database:
+                self.database.execute(insert, (self.run,))
+
+    def log(self, step, values):
+        time = next(CLOCK) * 1000
+        rows = [
+            (name, *self.number(value), time + i, self.run, step)
+            for i, (name, value) in enumerate(values.items())
+        ]
+        insert = (
+            "INSERT INTO metrics (key, value, is_nan, timestamp, run_uuid, step) VALUES (?, ?, ?, ?, ?, ?)"
+        )
+        with self.database:
+            self.database.executemany(insert, rows)
+
+    def number(self, value):
+        """Value and whether it is NaN, as the columns have them."""
+        if math.isnan(value):
+            return 0.0, True
+        return (math.copysign(sys.float_info.max, value) if math.isinf(value) else value), False
+
+    def close(self):
+        with self.database:
+            self.database.execute("UPDATE runs SET status = 'FINISHED'")
+        self.database.close()
 
 
 class TrackioWriter:
@@ -176,11 +245,8 @@ class TrackioWriter:
         )
 
     def log(self, step, values):
-        spelled = {math.inf: "Infinity", -math.inf: "-Infinity"}
-        safe = {
-            name: "NaN" if value != value else spelled.get(value, value) for name, value in values.items()
-        }
-        row = ("0123456789abcdef", f"2026-01-01T00:00:{step:02}+00:00", "one", step, json.dumps(safe))
+        time = datetime.fromtimestamp(next(CLOCK), UTC).isoformat()
+        row = ("0123456789abcdef", time, "one", step, json.dumps(spelled(values)))
         with self.database:
             self.database.execute(
                 "INSERT INTO metrics (run_id, timestamp, run_name, step, metrics) VALUES (?, ?, ?, ?, ?)", row
@@ -190,29 +256,43 @@ class TrackioWriter:
         self.database.close()
 
 
+class WandbOnlineWriter:
+    """Logs to a server; each start is a run of its own."""
+
+    def __init__(self, backend: Backend):
+        self.backend = backend
+
+    def start(self, _):
+        self.run = self.backend.runs[f"run{len(self.backend.runs)}"] = StoredRun()
+
+    def log(self, step, values):
+        own = {"trainer/global_step": step, "_step": len(self.run.rows), "_timestamp": 1.7e9 + step}
+        self.run.rows.append({**spelled(values), **own})
+
+    def close(self):
+        self.run.state = "finished"
+
+
+def spelled(values):
+    """The values with text for what JSON has no numbers for."""
+    names = {math.inf: "Infinity", -math.inf: "-Infinity"}
+    return {name: "NaN" if value != value else names.get(value, value) for name, value in values.items()}
+
+
 WRITERS: dict[str, type[Writer]] = {
     "console": ConsoleWriter,
     "csv": CsvWriter,
     "json": DocumentWriter,
     "jsonl": JsonlWriter,
     "mlflow": MlflowWriter,
+    "mlflow_database": MlflowDatabaseWriter,
     "tensorboard": TensorboardWriter,
     "trackio": TrackioWriter,
     "trainer_state": TrainerStateWriter,
+    "trainer_state_checkpoints": CheckpointWriter,
     "wandb": WandbWriter,
 }
+"""What writes files, by the name of the format, or of one of its two ways."""
 
-DOCUMENTS = {"json", "trainer_state"}
-"""Formats whose files are one JSON document: what is broken is lost with all the rest."""
-
-REWRITTEN = {"csv", *DOCUMENTS}
-"""Formats whose files are written anew at times: what was read before and comes again is not new."""
-
-TEXTS = {"console"}
-"""Formats that are found by what they hold, at the second record, and in which all else is plain text."""
-
-WHOLES = {"mlflow", "trackio"}
-"""Formats whose bytes cannot be played back: directories of many files, and databases."""
-
-PLAIN_NAMES = {"mlflow"}
-"""Formats that allow only names of which a file can be made."""
+ONLINE = "wandb_online"
+"""The name of `WandbOnlineWriter` beside these."""

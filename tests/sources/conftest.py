@@ -1,0 +1,97 @@
+"""Runs of every source; among them those of a W&B server on loopback, and the clock by which it is asked."""
+
+from functools import partial
+
+import pytest
+import wandb
+
+from sentinel.clock import ManualClock
+from sentinel.sources import wandb_online, wandb_server
+from sentinel.sources.discovery import place
+from tests.sources.reading import Reader
+from tests.sources.runs import STEPS, held, largest, write
+from tests.sources.wandb_backend import KEY, Backend
+from tests.sources.writers import ONLINE, WRITERS, WandbOnlineWriter
+
+BROKEN = b'"}{"}{"}{"'
+
+
+def pytest_generate_tests(metafunc):
+    if "source" in metafunc.fixturenames:
+        metafunc.parametrize("source", held(*metafunc.fixturenames))
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory):
+    """A server that the client of this process talks to, and a home without any key."""
+    with pytest.MonkeyPatch.context() as patch, Backend() as backend:
+        for name, value in backend.environment(tmp_path_factory.mktemp("home")).items():
+            patch.setenv(name, value)
+        yield backend
+        wandb.teardown()
+        backend.shutdown()
+    wandb_server._connect.cache_clear()
+
+
+@pytest.fixture
+def backend(machine):
+    machine.runs, machine.failure, machine.key, machine.headers = {}, None, KEY, {}
+    machine.asked.clear()
+    machine.told.clear()
+    return machine
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = ManualClock(1e6)
+    monkeypatch.setattr(wandb_online, "Project", partial(wandb_server.Project, now=clock.now))
+    wandb_online._project.cache_clear()
+    yield clock
+    wandb_online._project.cache_clear()
+
+
+@pytest.fixture
+def writer(source, request):
+    return WandbOnlineWriter(request.getfixturevalue("backend")) if source == ONLINE else WRITERS[source]()
+
+
+@pytest.fixture
+def reader(source, request, tmp_path):
+    if source == ONLINE:
+        return Reader(place("wandb://team/project"), request.getfixturevalue("clock"))
+    return Reader(tmp_path)
+
+
+@pytest.fixture
+def logged(writer, tmp_path):
+    """The directory of a run that logged STEPS."""
+    return write(writer, tmp_path / "logged", STEPS)
+
+
+@pytest.fixture
+def torn(logged):
+    """A run whose bytes may be cut anywhere."""
+    return logged
+
+
+@pytest.fixture
+def broken(logged):
+    """The largest file of a run, with some bytes broken."""
+    path = largest(logged)
+    data = path.read_bytes()
+    middle = len(data) // 2
+    path.write_bytes(data[:middle] + BROKEN + data[middle + len(BROKEN) :])
+    return path
+
+
+@pytest.fixture
+def unreadable(logged):
+    """The largest file of a run; call it to have it unreadable."""
+    path = largest(logged)
+
+    def spoil():
+        path.unlink()
+        path.symlink_to("/proc/self/mem")
+        return path
+
+    return spoil

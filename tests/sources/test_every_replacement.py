@@ -1,0 +1,75 @@
+"""Whatever its format, a training that began anew in the place of another is read from its start."""
+
+import shutil
+
+import pytest
+
+from tests.sources.reading import Reader
+from tests.sources.runs import OTHER_STEPS, REWRITTEN, STEPS, contents, files, play, points, write
+
+
+def replace(directory, other):
+    """Put another run in a run's place: a file under the name of one, else the whole directory."""
+    old, new = files(directory), files(other)
+    if len(old) == len(new) == 1:
+        new[0].replace(old[0])
+    else:
+        shutil.rmtree(directory)
+        other.rename(directory)
+
+
+def write_anew(directory, other):
+    """Have the files hold what another run's files hold; those of a single name keep theirs."""
+    old, new = files(directory), contents(other)
+    if len(old) == len(new) == 1:
+        new = {old[0].relative_to(directory): content for content in new.values()}
+    for path in old:
+        if path.relative_to(directory) not in new:
+            path.unlink()
+    for name, content in new.items():
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_bytes(content)
+
+
+@pytest.mark.parametrize("first_half_read", [True, False])
+def test_a_replaced_run_is_read_again(writer, logged, tmp_path, first_half_read):
+    reader = Reader(logged)
+    if first_half_read:
+        reader.poll(limit=4, polls=2)
+    else:
+        reader.poll()
+    before = len(reader.points)
+    replace(logged, write(writer, tmp_path / "other", OTHER_STEPS))
+    assert reader.poll().points[before:] == points(OTHER_STEPS)
+    assert reader.restarts == 1
+
+
+@pytest.mark.parametrize("seen", [True, False], ids=["seen", "unseen"])
+def test_a_run_that_was_removed_and_begun_anew_is_read(writer, logged, seen):
+    reader = Reader(logged).poll()
+    shutil.rmtree(logged)
+    if seen:
+        reader.poll()
+    write(writer, logged, OTHER_STEPS)
+    assert reader.poll().points == points(STEPS) + points(OTHER_STEPS)
+    assert len(reader.complaints) <= seen
+
+
+@pytest.mark.parametrize("steps", [OTHER_STEPS, OTHER_STEPS * 9], ids=["shorter", "longer"])
+def test_a_file_that_was_written_anew_is_read_again(writer, logged, tmp_path, steps):
+    reader = Reader(logged).poll()
+    write_anew(logged, write(writer, tmp_path / "other", steps))
+    assert reader.poll().points == points(STEPS) + points(steps)
+    assert reader.restarts == 1
+
+
+def test_a_file_that_was_emptied_is_read_again(source, logged):
+    data = contents(logged)
+    reader = Reader(logged).poll()
+    for path in files(logged):
+        path.write_bytes(b"")
+    assert reader.poll().points == points(STEPS)
+    play(logged, data, 0, sum(map(len, data.values())))
+    times = 1 if source in REWRITTEN else 2
+    assert reader.poll().points == times * points(STEPS)
+    assert reader.restarts == times - 1
