@@ -12,7 +12,7 @@ from tests.sources.reading import Reader
 
 LINES = "".join(json.dumps({"step": i, "loss": i / 7, "kl/mean": -1e-9 * i}) + "\n" for i in range(5000))
 NUMBERS = ["0.5", "-1e-3", "7", "NaN", "nan", "-inf", "Infinity", "+1", "01", ".5", "1.", "1e400", "9" * 30]
-ODDITIES = [*'null true "2" - 1_0 0x1 [1] {} 1}'.split(), "", " 2", "2 ", '1, "loss": 2']
+ODDITIES = ["null", "true", '"2"', "", "-", "1_0", "0x1", " 2", "2 ", "[1]", "{}", "1}", '1, "loss": 2']
 FORMS = [
     '{{"step": {0}, "loss": {1}}}',
     '{{"step":{0},"loss":{1}}}',

@@ -84,7 +84,7 @@ class Reader:
                 batch = run.source.poll(json.loads(self.cursors.get(run.id, "{}")), limit)
                 self.cursors[run.id], more = json.dumps(batch.cursor), batch.more
                 self.complaints += map(str, batch.complaints)
-                for chunk in batch.chunks:
+                for chunk in (chunk.flat for chunk in batch.chunks):
                     self.restarts += chunk.restarted
                     tags = [chunk.tags[i] for i in chunk.tag]
                     self.points += zip(tags, chunk.step.tolist(), map(str, chunk.value.tolist()), strict=True)
