@@ -84,7 +84,7 @@ class Watcher:
         self._watched: dict[str, Watched] = {}
         self._by_path: dict[Path, list[Watched]] = {}
         self._remote: list[Watched] = []  # of which nobody tells that they changed
-        self._seen: set[Path] = set()  # changed paths that a discovery has looked at
+        self._seen: dict[Path, int] = {}  # changed paths that a discovery has looked at; bytes at the time
         self._said: set[str] = set()
         self._swept_at = self._reviewed_at = float("-inf")
         self._changes: Changes | None = None
@@ -118,9 +118,8 @@ class Watcher:
         now = self._clock.now()
         if changed is None or now - self._swept_at >= _SWEEP_SECONDS:
             changed, self._swept_at = None, now
-        if changed is None or not self._seen.issuperset(changed):
+        if changed is None or self._may_be_new(changed):
             self._discover(now)
-            self._seen.update(changed or ())
         self._service.alive(f"{len(self._watched)} runs")
         reading = list(self._watched.values()) if changed is None else self._touched(changed)
         while reading and not stop.is_set():
@@ -128,6 +127,13 @@ class Watcher:
             reading = [watched for group in groups if not stop.is_set() for watched in self._read(group)]
         self._review(self._clock.now())
         self._delivery.wake()
+
+    def _may_be_new(self, changed: Iterable[Path]) -> bool:
+        """Whether a path is new or twice as large as it was: some logs are only known by what they hold."""
+        sizes = {path: _size(path) for path in changed if path not in self._by_path}
+        news = {p: s for p, s in sizes.items() if p not in self._seen or s >= 2 * max(1, self._seen[p])}
+        self._seen.update(news)
+        return bool(news)
 
     def _discover(self, now: float) -> None:
         found = discover(self._config.paths, self._config.state_dir / "copies")
@@ -240,3 +246,10 @@ class Watcher:
         if self._health.get(f"detector {detector}") != what:
             _log.error("detector %s failed on %s: %s", detector, clean_text(run), what)
         self._health[f"detector {detector}"] = what
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.lstat().st_size
+    except OSError:
+        return 0

@@ -104,3 +104,13 @@ def test_a_detector_that_fails_and_a_source_that_fails_stop_nobody(house, monkey
     with Store(house.state) as store:
         assert store.health()["detector entropy-collapse"] == "RuntimeError: a defect"
     assert "the jsonl reader failed: RuntimeError" in caplog.text
+
+
+def test_a_log_that_is_known_by_what_it_holds_is_found_when_it_holds_it(house):
+    watcher, path = house.watch(), house.runs / "progress.json"
+    house.look(watcher)
+    for step in range(2):  # a single object might be any document
+        with path.open("a") as file:
+            file.write(json.dumps({"step": step, "loss": 2.5}) + "\n")
+        watcher._round({path}, GOING)
+    assert [watched.tracker.run.path for watched in watcher._watched.values()] == [path]
