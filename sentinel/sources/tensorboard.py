@@ -22,7 +22,7 @@ FORMAT = "tensorboard"
 LONGEST_RECORD = 8 << 20
 """Bytes; a longer record, which only images and the like make, is skipped. It bounds the memory of a poll."""
 
-_LEAST_READ = 1 << 16
+_LEAST_READ = 1 << 14
 _BYTES_A_RECORD = 64  # how far to read for a number of records; a wrong guess only costs time
 
 _TOO_LONG = " and was skipped, as will be others as long, without a word; scalars come in shorter ones"
@@ -55,7 +55,7 @@ class _Poll:
         self._directory = directory
         self._marks: dict[str, Mark] = dict(cursor.get("files", {}))
         self._unreadable: dict[str, str] = dict(cursor.get("unreadable", {}))  # why, by name
-        self._left = limit  # records
+        self._left = limit  # points
         self._chunks: list[Chunk] = []
         self._complaints: list[Complaint] = []
 
@@ -95,9 +95,12 @@ class _Poll:
         if cut is None:
             return False
         read, frames = cut
-        points = decode(frames)
+        points = decode(frames, self._left)
         problems = [*frames.problems, *points.problems]
-        consumed, wanted = frames.consumed, frames.wanted
+        consumed, wanted, lost = frames.consumed, frames.wanted, frames.lost
+        if points.records < len(frames.starts):
+            consumed, wanted, lost = int(frames.starts[points.records]), 0, False
+            problems = [problem for problem in problems if problem.offset < consumed]
         rest = read.size - read.offset - consumed
         overlong = mark.get("overlong", False) and not read.restarted
         if LONGEST_RECORD < wanted <= rest:
@@ -112,9 +115,9 @@ class _Poll:
             first = restarted and part.stop > part.start
             self._chunks.append(Chunk(stream, points.tags, *columns, first, settings))
             restarted = restarted and not first
-        flags = {"lost": frames.lost, "restarted": restarted, "overlong": overlong}
+        flags = {"lost": lost, "restarted": restarted, "overlong": overlong}
         self._marks[name] = read.mark(consumed, waiting=not more) | {k: v for k, v in flags.items() if v}
-        self._left -= len(frames.starts)
+        self._left -= max(len(points.value), 1)
         for problem in sorted(problems, key=lambda problem: problem.offset):
             self._complaints.append(Complaint(path, f"byte {read.offset + problem.offset}", problem.text))
         return more

@@ -26,7 +26,9 @@ _HEADER = Struct("<QI")
 HEADER_BYTES = _HEADER.size
 _FRAME_BYTES = HEADER_BYTES + 4
 _WORTH_A_MATRIX = 64  # rows; below this, checksums are cheaper one by one
-LONGEST_ROW = 512
+LONGEST_ROW = 2048
+"""Bytes; some fifty scalars in one event. Checksums of longer records are computed one by one."""
+
 _STRETCH = 256  # records walked one by one before a repetition is looked for
 _SIGNATURE = 32  # last lengths that must have occurred before, in this order, to call it a repetition
 _LEAP = 1024  # records guessed at once at first; doubled while every guess is right
@@ -191,30 +193,34 @@ def _checked(
     """The records at ``starts``, sorted into Alike and single ones, and the numbers of broken ones."""
     lengths = _every(data, "<u4")[starts].astype(np.int64)
     payloads = starts + HEADER_BYTES
-    stored = _every(data, "<u4")[payloads + lengths]
+    ends = payloads + lengths
+    stored = _every(data, "<u4")[ends]
     alike: list[Alike] = []
     single: list[tuple[int, bytes]] = []
     broken: list[int] = []
-    order = np.argsort(np.minimum(lengths, 0xFFFF).astype(np.uint16), kind="stable")
-    for numbers in np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1):
-        length = int(lengths[numbers[0]]) if len(numbers) else 0
-        if len(numbers) >= _WORTH_A_MATRIX and 0 < length <= LONGEST_ROW:
-            rows = _every(data, f"V{length}")[payloads[numbers]].view(np.uint8).reshape(-1, length)
-            varying = (rows != rows[0]).any(axis=0)
-            sound = _checksums(rows, varying) == stored[numbers]
-            if not sound.all():
-                broken += numbers[~sound].tolist()
-                numbers, rows = numbers[sound], rows[sound]
-            alike.append(Alike(numbers, rows, varying))
-            continue
-        for number, start, checksum in zip(
-            numbers.tolist(), payloads[numbers].tolist(), stored[numbers].tolist(), strict=True
-        ):
-            payload = data[start : start + length]
-            if _masked(google_crc32c.value(payload)) == checksum:
-                single.append((number, payload))
-            else:
-                broken.append(number)
+    short = np.where(lengths <= LONGEST_ROW, lengths, 0)
+    worth = np.bincount(short, minlength=1) >= _WORTH_A_MATRIX
+    worth[0] = False
+    many = np.flatnonzero(worth[short])
+    many = many[np.argsort(short[many].astype(np.uint16), kind="stable")]
+    for numbers in np.split(many, np.flatnonzero(np.diff(short[many])) + 1) if len(many) else ():
+        length = int(short[numbers[0]])
+        rows = _every(data, f"V{length}")[payloads[numbers]].view(np.uint8).reshape(-1, length)
+        varying = (rows != rows[0]).any(axis=0)
+        sound = _checksums(rows, varying) == stored[numbers]
+        if not sound.all():
+            broken += numbers[~sound].tolist()
+            numbers, rows = numbers[sound], rows[sound]
+        alike.append(Alike(numbers, rows, varying))
+    rest = np.flatnonzero(~worth[short])
+    for number, start, end, checksum in zip(
+        *(column.tolist() for column in (rest, payloads[rest], ends[rest], stored[rest])), strict=True
+    ):
+        payload = data[start:end]
+        if _masked(google_crc32c.value(payload)) == checksum:
+            single.append((number, payload))
+        else:
+            broken.append(number)
     return alike, single, sorted(broken)
 
 

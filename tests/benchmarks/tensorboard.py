@@ -68,10 +68,10 @@ def event_accumulator(path: Path) -> int:
     return sum(len(accumulator.Scalars(tag)) for tag in accumulator.Tags()[SCALARS])
 
 
-def data_server_seconds(path: Path) -> float:
+def data_server_seconds(directory: Path) -> float:
     """What the server's own log says that loading took."""
     options = "--port 0 --reload once --checksum --samples-per-plugin scalars=all --verbose --verbose"
-    command = [tensorboard_data_server.server_binary(), "--logdir", str(path.parent), *options.split()]
+    command = [tensorboard_data_server.server_binary(), "--logdir", str(directory), *options.split()]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as server:
         for line in server.stderr:
             if found := re.search(r"Finished load cycle \(([\d.]+)(ms|s)\)", line):
@@ -95,7 +95,7 @@ def main(events: int = EVENTS) -> None:
         ours = min(seconds(sentinel, path, events) for _ in range(3))
         judged = min(seconds(whole_replay, path, events) for _ in range(3))
         others = {
-            "tensorboard-data-server": min(data_server_seconds(path) for _ in range(3)),
+            "tensorboard-data-server": min(data_server_seconds(path.parent) for _ in range(3)),
             "EventAccumulator": seconds(event_accumulator, path, events),
             "tbparse": seconds(tbparse, path, events),
         }
