@@ -84,8 +84,9 @@ class Tracker:
             arrived += [Arrived(self.run.id, chunk.stream, one) for one in stream.extend(chunk)]
         if batch.ending or self.facts.points > before:
             self.facts.told_ending = batch.ending
-        self.console.extend(batch.lines)
-        self.console.extend(self._output_files.new_lines())
+        if self.views:  # what nobody judges needs no words beside it
+            self.console.extend(batch.lines)
+            self.console.extend(self._output_files.new_lines())
         return arrived
 
     def _plan_at(self, begin: float) -> dict[str, float]:

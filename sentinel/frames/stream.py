@@ -113,9 +113,10 @@ class Stream:
         return f"{self.part}/{tag}" if self.part else tag
 
     def _points(self, chunk: Chunk, part: slice) -> list[Points]:
-        """The finite points of tags that mean something, by tag, in the signal's unit and sign."""
+        """The finite points of tags that a view or the plan asks for, in the signal's unit and sign."""
+        asked = {Signal.TOTAL_STEPS, *(s for v in self.views for s in (v.judged, *v.needs, *v.uses))}
         meanings = [self.meanings[t] for t in chunk.tags]
-        judged = np.array([m is not None for m in meanings], dtype=bool)
+        judged = np.array([m is not None and m.signal in asked for m in meanings], dtype=bool)
         at = np.arange(part.start, part.stop)
         at = at[judged[chunk.tag[at]] & np.isfinite(chunk.value[at])]
         at = at[np.argsort(chunk.tag[at], kind="stable")]
