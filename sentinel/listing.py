@@ -6,14 +6,18 @@ So that the answer comes at once, few runs are read whole and of many only the b
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from detectors.api import Detector
 from sentinel.alerts.lifecycle import Book
 from sentinel.config import Config
 from sentinel.errors import SentinelError
+from sentinel.facts import Facts
 from sentinel.frames.naming import Naming
 from sentinel.run_state import Standing, silent_seconds, standing
 from sentinel.sources.base import Complaint
-from sentinel.sources.discovery import discover, run_name
+from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.places import Place
 from sentinel.tracking import Tracker, Understanding
 
@@ -55,9 +59,9 @@ def list_runs(paths: Sequence[Place], config: Config, now: float) -> Listing:
     # Many short looks cost more for each point than a few long ones.
     limit = max(_FEWEST_POINTS, int(_MOST_POINTS / len(found.runs) ** 1.5))
     naming, complaints = Naming(config.signals), list(found.complaints)
-    looks = []
+    base, looks = common_path(paths), []
     for run in found.runs:
-        tracker = Tracker(run, run_name(run, paths), "", naming, (), Book(run.id, {}))
+        tracker = Tracker(run, run_name(run, base), "", naming, (), Book(run.id, {}))
         looks.append(_Look(tracker, _read(tracker, limit, complaints), tracker.understanding()))
     goes_on_in = _successors(looks)
     detectors = config.enabled_detectors
@@ -74,16 +78,6 @@ class _Look:
     def name(self) -> str:
         return self.tracker.name
 
-    def precedes(self, other: "_Look") -> bool:
-        """Whether the other run went on from where this one stopped: later, and at about that step."""
-        mine, theirs = self.tracker.facts, other.tracker.facts
-        if not self.whole or mine.last_time is None or theirs.first_time is None:
-            return False
-        first, last = mine.first_step or 0, mine.last_step or 0
-        begin, end = theirs.first_step or 0, theirs.last_step or 0
-        pace = max(1, first)  # from one record to the next: a first record after n steps is one of each n
-        return first < begin <= last + pace and end > last and mine.last_time <= theirs.first_time
-
 
 def _read(tracker: Tracker, limit: int, complaints: list[Complaint]) -> bool:
     """Read about ``limit`` points; whether that is all."""
@@ -91,7 +85,7 @@ def _read(tracker: Tracker, limit: int, complaints: list[Complaint]) -> bool:
         batch = tracker.run.source.poll(tracker.cursor, limit)
         tracker.absorb(batch)
         complaints += [*batch.complaints, *tracker.complaints]
-        if not batch.more or tracker.facts.points >= limit:
+        if not batch.more or tracker.facts.points > limit // 2:  # a poll may well give a little less
             return not batch.more
 
 
@@ -117,8 +111,19 @@ def _successors(looks: Iterable[_Look]) -> dict[str, str]:
         families.setdefault((run.path.parts[:-1], run.format, look.understanding.framework), []).append(look)
     found: dict[str, str] = {}
     for family in families.values():
-        resumed = [look for look in family if (look.tracker.facts.first_step or 0) > 1]
-        for look in family:
-            if later := [other for other in resumed if look.precedes(other)]:
-                found[look.name] = min(later, key=lambda other: other.tracker.facts.first_time or 0.0).name
+        facts = [look.tracker.facts for look in family]
+        begin, end = (np.array([getattr(f, n) or 0 for f in facts]) for n in ("first_step", "last_step"))
+        since = np.array([np.nan if f.first_time is None else f.first_time for f in facts])
+        for look, mine in zip(family, facts, strict=True):
+            if look.whole and mine.last_time is not None:
+                later = _goes_on(mine, begin, end) & (since >= mine.last_time)
+                if later.any():
+                    found[look.name] = family[int(np.argmin(np.where(later, since, np.inf)))].name
     return found
+
+
+def _goes_on(run: Facts, begin: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which of the runs with these first and last steps go on at about the step where this one stopped."""
+    first, last = run.first_step or 0, run.last_step or 0
+    pace = max(1, first)  # from one record to the next: a first record after n steps is one of each n
+    return (begin > max(first, 1)) & (begin <= last + pace) & (end > last)

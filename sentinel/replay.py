@@ -9,7 +9,7 @@ from sentinel.config import Config
 from sentinel.errors import SentinelError
 from sentinel.pipeline import Pipeline
 from sentinel.sources.base import Complaint
-from sentinel.sources.discovery import discover, run_name
+from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.places import Place
 from sentinel.tracking import Tracker
 
@@ -46,7 +46,8 @@ def replay(paths: Sequence[Place], config: Config, progress: Callable[[int, int]
     if found.missing:
         raise SentinelError(f"{found.missing[0]}: no such file or directory")
     pipeline = Pipeline(config, _failed)
-    runs = [ReplayedRun(pipeline.track(run, run_name(run, paths))) for run in found.runs]
+    base = common_path(paths)
+    runs = [ReplayedRun(pipeline.track(run, run_name(run, base))) for run in found.runs]
     for begin in range(0, len(runs), _RUNS_AT_ONCE):
         progress(begin, len(runs))
         _read(pipeline, runs[begin : begin + _RUNS_AT_ONCE])

@@ -1,8 +1,10 @@
 """How a run stands, and how one knows."""
 
+import os
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
+from stat import S_ISDIR
 
 from sentinel.sources.base import Ending
 from sentinel.sources.places import Place, Url
@@ -71,8 +73,12 @@ def silent_seconds(place: Place, last_time: float | None, now: float) -> float |
         return max(0.0, now - last_time) if last_time is not None else 0.0
     path = place.parent if place.parent.is_file() else place  # a database holds many runs
     try:
-        files = islice(path.iterdir(), _MOST_FILES) if path.is_dir() else ()
-        written = max(file.lstat().st_mtime for file in (path, *files))
+        status = path.lstat()
+        times = [status.st_mtime]
+        if S_ISDIR(status.st_mode):
+            with os.scandir(path) as files:
+                times += [file.stat(follow_symlinks=False).st_mtime for file in islice(files, _MOST_FILES)]
+        written = max(times)
     except OSError:
         return None
     copied = last_time is not None and written - last_time > _SURE_SECONDS

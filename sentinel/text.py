@@ -24,6 +24,8 @@ def clean_text(text: str, limit: int = 300) -> str:
     Escape sequences vanish, every other character that has no shape of its own becomes a space, and
     runs of white space become one space.
     """
+    if len(text) <= limit and text.isprintable():
+        return " ".join(text.split())
     # Invisible characters may outnumber the visible ones; beyond this share nobody needs the rest.
     visible = _ESCAPE_SEQUENCE.sub("", text[: 8 * limit])
     shaped = "".join(" " if unicodedata.category(c) in _UNSEEN else c for c in visible)

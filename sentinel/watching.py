@@ -23,7 +23,7 @@ from sentinel.config import Config
 from sentinel.pipeline import Pipeline
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.base import Complaint
-from sentinel.sources.discovery import discover, run_name
+from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.places import Url
 from sentinel.sources.watching import Changes
 from sentinel.telemetry import ServiceManager
@@ -141,7 +141,7 @@ class Watcher:
         for run in found.runs:
             if run.id in self._watched:
                 continue
-            tracker = self._pipeline.track(run, run_name(run, self._config.paths))
+            tracker = self._pipeline.track(run, run_name(run, common_path(self._config.paths)))
             if (state := self._store.run_state(run.id)) is not None:
                 tracker.restore(state)  # else from the start of the log, which derives the same again
             self._watched[run.id] = Watched(tracker, arrived_at=now, committed_at=now)

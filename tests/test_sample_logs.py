@@ -56,7 +56,7 @@ def test_a_log_that_grows_gives_the_same(name, tmp_path):
             log.write(content[path.stat().st_size : size])
         if tracker is None:
             (run,) = discover([tmp_path]).runs
-            tracker = pipeline.track(run, run_name(run, [tmp_path]))
+            tracker = pipeline.track(run, run_name(run, tmp_path))
         (step,) = pipeline.advance([tracker])
         assert not step.complaints
         incidents |= {change.incident.id: change.incident for change in step.changes}

@@ -33,6 +33,7 @@ from sentinel.frames.patterns import Meaning, Patterns, bare, is_logged
 __all__ = ["Meaning", "Naming", "Profile", "fallback", "is_of_histogram", "profiles", "recognise"]
 
 _IGNORE = ("", "ignore")
+_MOST_KNOWN = 1 << 14  # meanings kept by a Naming, since runs of one project log the same tags
 
 _OF_HISTOGRAMS = {
     "mean": None,
@@ -140,9 +141,18 @@ class Naming:
 
     def __init__(self, overrides: Mapping[str, str]) -> None:
         self._overrides = Patterns({tag: _override(tag, name) for tag, name in overrides.items()})
+        self._known: dict[tuple[str, str], Meaning | None] = {}  # by profile and tag
 
     def meaning(self, profile: Profile | None, tag: str) -> Meaning | None:
         """What ``tag`` means in a run of ``profile``; None where it is no signal."""
+        key = profile.name if profile else "", tag
+        if key not in self._known:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[key] = self._meaning(profile, tag)
+        return self._known[key]
+
+    def _meaning(self, profile: Profile | None, tag: str) -> Meaning | None:
         if is_of_histogram(tag) and tag not in self._overrides.rows:
             return _OF_HISTOGRAMS[tag.rpartition("#")[2]]
         for names in (self._overrides, profile.names if profile else None):

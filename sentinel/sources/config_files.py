@@ -69,8 +69,11 @@ class ConfigFiles:
         for place, names in _places(own):
             folder = os.fspath(place)
             for name in names:
+                path = f"{folder}/{name}"
+                if not os.access(path, os.F_OK):  # as nearly always, and the least that a look can cost
+                    continue
                 if name != "config.json" or trained or (place / "trainer_state.json").exists():
-                    yield f"{folder}/{name}"
+                    yield path
 
     def _read(self, path: str, own: Path, complaints: list[Complaint]) -> ConfigFile | None:
         known, file = self._known.get(path, (None, None))

@@ -107,17 +107,21 @@ def discover(places: Iterable[Place], copies: Path | None = None) -> Discovery:
     return Discovery(runs, search.complaints, search.missing)
 
 
-def run_name(run: Run, roots: Iterable[Place]) -> str:
+def common_path(roots: Iterable[Place]) -> Path:
+    """The root, or what all roots that are paths have in common."""
+    real = [os.path.realpath(root) for root in roots if isinstance(root, Path)]
+    return Path(os.path.commonpath(real)) if real else Path("/")
+
+
+def run_name(run: Run, base: Path) -> str:
     """A short name, unique among the runs under the roots unless several formats share a directory.
 
-    The path relative to the root, or to what all roots have in common; a run that is itself the only
-    root has its own name, and one that a link reached outside the roots its whole path. What lies behind
-    an address is called by all of it but the scheme.
+    The path relative to ``base``, what the roots have in common; a run that is itself the only root has its
+    own name, and one that a link reached outside the roots its whole path. What lies behind an address is
+    called by all of it but the scheme.
     """
     if isinstance(run.path, Url):
         return "/".join(run.path.parts)
-    real = [os.path.realpath(root) for root in roots if isinstance(root, Path)]
-    base = Path(os.path.commonpath(real)) if real else Path("/")
     if not run.path.is_relative_to(base):
         return str(run.path)
     return run.path.name if run.path == base else str(run.path.relative_to(base))

@@ -27,8 +27,10 @@ _LISTS = re.compile(r"\s*\{\s*" + _NUMBERS.pattern)
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
     """The JSON documents among the names of one directory that are logs."""
     for name in names:
+        if not name.endswith(".json"):
+            continue
         path = directory / name
-        if path.suffix == ".json" and is_log_name(path.stem) and _is_log(path):
+        if is_log_name(path.stem) and _is_log(path):
             yield Run(path, FORMAT, JsonLog(path))
 
 

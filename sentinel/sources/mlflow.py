@@ -31,8 +31,7 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
     if metrics.is_dir() and (META in names or _holds_metrics(metrics)):
         yield Run(directory, FORMAT, Files(directory))
     for name in names:
-        path = directory / name
-        if name.endswith(sqlite.ENDINGS) and sqlite.is_database(path):
+        if name.endswith(sqlite.ENDINGS) and sqlite.is_database(path := directory / name):
             yield from (Run(path / run, FORMAT, Database(path, run)) for run in _runs(path))
 
 

@@ -35,8 +35,7 @@ _MOST_COMPLAINTS = 5  # about broken rows of one run
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
     """The runs in the directory's databases."""
     for name in names:
-        path = directory / name
-        if name.endswith(sqlite.ENDINGS) and sqlite.is_database(path):
+        if name.endswith(sqlite.ENDINGS) and sqlite.is_database(path := directory / name):
             yield from _runs(path)
 
 

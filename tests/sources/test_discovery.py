@@ -5,7 +5,7 @@ import pytest
 
 from sentinel.sources import discovery
 from sentinel.sources.base import Run
-from sentinel.sources.discovery import discover, formats, run_name
+from sentinel.sources.discovery import common_path, discover, formats, run_name
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def found(*paths):
 
 def test_a_tree_of_runs_in_order(tree):
     root = tree("b/log.jsonl", "a/2/log.jsonl", "a/1/log.jsonl", "a/1/notes.txt", "log.jsonl")
-    names = [run_name(run, [root]) for run in discover([root]).runs]
+    names = [run_name(run, common_path([root])) for run in discover([root]).runs]
     assert names == ["a/1/log.jsonl", "a/2/log.jsonl", "b/log.jsonl", "log.jsonl"]
 
 
@@ -78,7 +78,7 @@ def test_a_link_out_of_the_tree_is_followed(tree, tmp_path_factory):
     (root / "runs/big").symlink_to(outside)
     (run,) = discover([root]).runs
     assert run.path == outside / "log.jsonl"
-    assert run_name(run, [root]) == str(outside / "log.jsonl")
+    assert run_name(run, common_path([root])) == str(outside / "log.jsonl")
 
 
 def test_a_pipe_is_not_opened(tree):
@@ -138,4 +138,4 @@ def test_formats_are_found_by_themselves():
     ],
 )
 def test_names(path, roots, name):
-    assert run_name(Run(Path(path), "jsonl", None), map(Path, roots)) == name
+    assert run_name(Run(Path(path), "jsonl", None), common_path(map(Path, roots))) == name
