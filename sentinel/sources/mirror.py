@@ -12,7 +12,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sentinel.sources.patience import FIRST_PAUSE_SECONDS, NO_ANSWER, Patience
+from sentinel.sources.clients import connect, reason
+from sentinel.sources.patience import FIRST_PAUSE_SECONDS, Patience
 from sentinel.sources.places import Url
 
 _REFRESH_SECONDS = FIRST_PAUSE_SECONDS
@@ -21,8 +22,8 @@ _CHUNK_BYTES = 1 << 20  # of each file, if there are many
 _OVERLAP_BYTES = 1 << 10  # of what was copied before, read again to see whether the file only grew
 _LARGEST_DOCUMENT = 64 << 20
 
-_TIMES = ("mtime", "LastModified", "updated", "last_modified")  # what the file systems call it
-_STAMPS = (*_TIMES, "ETag", "etag", "md5Hash", "blob_id")
+_TIMES = ("mtime", "LastModified", "updated", "last_modified", "uploaded_at")  # what the file systems call it
+_STAMPS = (*_TIMES, "ETag", "etag", "md5Hash", "blob_id", "xet_hash")
 
 _LOG = re.compile(r"\.(jsonl|ndjson|log|out|err|csv|wandb)$|tfevents|(^|/)(metrics|params|tags)/[^.]+$")
 _DOCUMENT = re.compile(r"\.(json|yaml|yml|txt|tsv)$")  # of which some are no logs, and some are huge
@@ -44,7 +45,7 @@ class Mirror:
         self.root = root
         self._url = url
         self._now = now
-        self._patience = Patience(now, _reason)
+        self._patience = Patience(now, reason)
         self._parts = url.parts  # of the address of the root
         self._connection: tuple[Any, str] | None = None
         self._refresh_at = -math.inf
@@ -72,7 +73,7 @@ class Mirror:
         return Url(self._url.scheme, (*self._parts, *below))
 
     def _advance(self) -> None:
-        connection, self._connection = self._connection or _connect(self._url), None
+        connection, self._connection = self._connection or connect(self._url), None
         system, top = connection
         if not self._pending:
             system.invalidate_cache()
@@ -155,14 +156,6 @@ class Mirror:
             self._pending.append(file)
 
 
-def _connect(url: Url) -> tuple[Any, str]:
-    """The file system, and the path there."""
-    import fsspec
-
-    system, path = fsspec.url_to_fs(str(url), skip_instance_cache=True)
-    return system, path
-
-
 def _size(copy: Path) -> int:
     try:
         return copy.stat().st_size
@@ -186,12 +179,3 @@ def _modified_ns(info: Mapping[str, Any]) -> int | None:
     if isinstance(when, datetime):
         when = when.timestamp()
     return int(when * 1e9) if isinstance(when, (int, float)) else None
-
-
-def _reason(error: Exception) -> str:
-    """In words of our own: those of a client may hold what the other side sent, or a signed address."""
-    if isinstance(error, FileNotFoundError):
-        return "no log lies there"
-    if isinstance(error, PermissionError) or "Credentials" in type(error).__name__:
-        return "access is denied; see whether the usual tools of this machine may read it"
-    return f"{NO_ANSWER} ({type(error).__name__})"

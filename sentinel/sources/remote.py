@@ -12,19 +12,18 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from sentinel.sources.base import Batch, Cursor, Run, Source
+from sentinel.sources.clients import PACKAGES
 from sentinel.sources.growing import unreadable
 from sentinel.sources.mirror import Mirror
 from sentinel.sources.patience import Unavailable
 from sentinel.sources.places import Url
 
-_PACKAGES = {"s3": "s3fs", "gs": "gcsfs", "hf": "huggingface_hub", "ssh": "sshfs"}
-
-SCHEMES = tuple(_PACKAGES)
+SCHEMES = tuple(PACKAGES)
 
 
 def check(url: Url) -> None:
     """Raises ValueError if this cannot be an address, or what speaks to it is not installed."""
-    package = _PACKAGES[url.scheme]
+    package = PACKAGES[url.scheme]
     if not url.parts:
         raise ValueError(f"{url} names no place; write {url.scheme}://PLACE/DIRECTORY")
     if ":" in url.parts[0].rpartition("@")[0]:

@@ -1,94 +1,54 @@
-"""Logs in a bucket, of an S3 server on loopback."""
+"""Logs behind addresses: one suite for all schemes, each with its real client and a server on loopback."""
 
+import itertools
 import json
-import logging
+import random
+import subprocess
+import sys
+from types import SimpleNamespace
 
-import fsspec
 import pytest
-from moto.server import ThreadedMotoServer
 
+from sentinel.alerts.store import Store
 from sentinel.cli.app import main
 from sentinel.clock import ManualClock
-from sentinel.sources import mirror, patience, remote
+from sentinel.sources import clients, discovery, mirror, patience, remote
 from sentinel.sources.discovery import discover, place
 from sentinel.sources.mirror import Mirror
-from tests.sources.test_every_source import STEPS, points
+from tests.sinks.receiver import Receiver
+from tests.sources.reading import Reader
+from tests.sources.remote_servers import SECRET, SshServer
+from tests.sources.remote_servers_http import GsServer, HfServer, S3Server
+from tests.sources.runs import STEPS, points
 from tests.sources.writers import WRITERS
+from tests.survival import rows
 
-RUNS = place("s3://bucket/runs")
+SERVERS = {"s3": S3Server, "gs": GsServer, "hf": HfServer, "ssh": SshServer}
 
 
-@pytest.fixture(scope="module")
-def server():
-    """A server, and a client to write with that has nothing in common with the reader's."""
-    logging.getLogger("werkzeug").setLevel(logging.CRITICAL)
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-        patch.setenv("AWS_ACCESS_KEY_ID", "somebody")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", "s3cr3t")
-        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-        yield fsspec.filesystem("s3", skip_instance_cache=True)
+@pytest.fixture(params=SERVERS)
+def server(request, tmp_path_factory, monkeypatch):
+    """One for each scheme in turn, that the clients of this process and its children find."""
+    server = SERVERS[request.param](tmp_path_factory.mktemp(request.param))
+    server.lead_here(monkeypatch)
+    yield server
     server.stop()
 
 
 @pytest.fixture
-def bucket(server):
-    """Call with a name and bytes."""
-    server.mkdir("bucket")
-    yield lambda name, data: server.pipe_file(f"bucket/{name}", data)
-    server.invalidate_cache()
-    server.rm("bucket", recursive=True)
-
-
-@pytest.fixture
-def clock(monkeypatch):
+def clock(monkeypatch, tmp_path):
+    """Of the mirrors, whose copies lie in ``tmp_path / "copies"``."""
     clock = ManualClock(1e6)
     monkeypatch.setattr(remote, "Mirror", lambda url, root: Mirror(url, root, clock.now))
+    monkeypatch.setattr(discovery, "_scratch", lambda: SimpleNamespace(name=tmp_path / "copies"))
     remote._mirror.cache_clear()
     yield clock
     remote._mirror.cache_clear()
 
 
 @pytest.fixture
-def fetched(monkeypatch):
-    """Name and range of whatever is fetched."""
-    fetched = []
-    fetch = fsspec.get_filesystem_class("s3")._cat_file
-
-    async def noted(self, path, version_id=None, start=None, end=None):
-        fetched.append((path, start, end))
-        return await fetch(self, path, version_id=version_id, start=start, end=end)
-
-    monkeypatch.setattr(fsspec.get_filesystem_class("s3"), "_cat_file", noted)
-    return fetched
-
-
-class Reader:
-    """Polls all runs of a bucket a quarter of a minute after the other."""
-
-    def __init__(self, clock, copies, url=RUNS):
-        self.clock, self.copies, self.url = clock, copies, url
-        self.cursors, self.points, self.complaints, self.restarts = {}, [], [], 0
-
-    def poll(self, limit=1000):
-        self.clock.advance(15)
-        found = discover([self.url], self.copies)
-        self.complaints += map(str, found.complaints)
-        for run in found.runs:
-            more = True
-            while more:
-                batch = run.source.poll(json.loads(self.cursors.get(run.id, "{}")), limit)
-                self.cursors[run.id], more = json.dumps(batch.cursor), batch.more
-                self.complaints += map(str, batch.complaints)
-                for chunk in (chunk.flat for chunk in batch.chunks):
-                    self.restarts += chunk.restarted
-                    tags = [chunk.tags[i] for i in chunk.tag]
-                    self.points += zip(tags, chunk.step.tolist(), map(str, chunk.value.tolist()), strict=True)
-        return self
+def reader(server, clock):
+    return Reader(place(server.address), clock)
 
 
 def lines(begin, end):
@@ -100,143 +60,219 @@ def losses(begin, end):
 
 
 @pytest.mark.parametrize("name", ["jsonl", "tensorboard", "csv", "wandb"])
-def test_a_log_in_a_bucket_is_read_as_it_grows(bucket, clock, tmp_path, name):
+def test_a_log_is_read_as_it_grows(server, reader, tmp_path, name):
     writer = WRITERS[name]()
     (tmp_path / "written").mkdir()
     writer.start(tmp_path / "written")
     for step, values in STEPS:
         writer.log(step, values)
     writer.close()
-    reader = Reader(clock, tmp_path / "copies")
     (file,) = (file for file in (tmp_path / "written").rglob("*") if file.is_file())
     data = file.read_bytes()
     for end in (len(data) // 3, len(data) * 2 // 3, len(data)):
-        bucket(f"runs/a/{file.name}", data[:end])
+        server.write(f"a/{file.name}", data[:end])
         reader.poll()
     assert reader.points == points(STEPS)
     assert reader.restarts == 0
     assert not reader.complaints
 
 
-def test_only_what_is_new_is_fetched(bucket, clock, tmp_path, fetched):
-    reader = Reader(clock, tmp_path)
-    bucket("runs/a/metrics.jsonl", lines(0, 1000))
-    bucket("runs/a/model.safetensors", bytes(1000))
+def test_only_what_is_new_is_fetched(server, reader):
+    name, size = "a/metrics.jsonl", len(lines(0, 1000))
+    server.write(name, lines(0, 1000))
+    server.write("a/empty.jsonl", b"")
+    server.write("a/model.safetensors", bytes(1000))
     reader.poll()
-    size = len(lines(0, 1000))
-    assert fetched == [("bucket/runs/a/metrics.jsonl", 0, size)]
-    reader.poll()
-    assert len(fetched) == 1
-    bucket("runs/a/metrics.jsonl", lines(0, 1001))
+    assert {name for name, begin, end in server.fetched if end > begin} == {name}
+    assert server.extent() == (0, size)
+    assert reader.poll().points == losses(0, 1000)
+    assert server.extent() is None
+    server.write(name, lines(0, 1001))
     assert reader.poll().points == losses(0, 1001)
-    assert fetched[1:] == [("bucket/runs/a/metrics.jsonl", size - 1024, len(lines(0, 1001)))]
+    assert server.extent() == (size - 1024, len(lines(0, 1001)))
 
 
-def test_large_files_come_in_pieces(bucket, clock, tmp_path, monkeypatch, fetched):
+def test_large_files_come_in_pieces(server, reader, monkeypatch):
     monkeypatch.setattr(mirror, "_BATCH_BYTES", 4096)
     monkeypatch.setattr(mirror, "_CHUNK_BYTES", 2048)
-    bucket("runs/a/metrics.jsonl", lines(0, 500))
-    bucket("runs/b/metrics.jsonl", lines(0, 400))
-    bucket("runs/c/metrics.jsonl", lines(0, 1))
-    assert sorted(Reader(clock, tmp_path).poll().points) == sorted(
-        losses(0, 500) + losses(0, 400) + losses(0, 1)
-    )
-    assert max(end - start for _, start, end in fetched) <= 4096 + 1024
+    sizes = {"a": 500, "b": 400, "c": 1}
+    for name, size in sizes.items():
+        server.write(f"{name}/metrics.jsonl", lines(0, size))
+    expected = [point for size in sizes.values() for point in losses(0, size)]
+    assert sorted(reader.poll().points) == sorted(expected)
+    assert max(end - begin for _, begin, end in server.fetched) <= 4096 + 1024 + 1
 
 
-def test_a_restart_goes_on_with_the_copy(bucket, clock, tmp_path, fetched):
-    bucket("runs/a/metrics.jsonl", lines(0, 100))
-    reader = Reader(clock, tmp_path).poll()
-    remote._mirror.cache_clear()
-    fetched.clear()
+def test_a_restart_goes_on_with_the_copy(server, reader):
+    server.write("a/metrics.jsonl", lines(0, 100))
     reader.poll()
-    assert not fetched
-    bucket("runs/a/metrics.jsonl", lines(0, 200))
+    remote._mirror.cache_clear()
+    server.fetched.clear()
+    reader.poll()
+    assert not server.fetched or not server.tells_times
+    server.write("a/metrics.jsonl", lines(0, 200))
     remote._mirror.cache_clear()
     assert reader.poll().points == losses(0, 200)
     assert reader.restarts == 0
 
 
 @pytest.mark.parametrize("count", [5, 200, 300])
-def test_a_file_that_was_replaced_is_read_again(bucket, clock, tmp_path, count):
-    bucket("runs/a/metrics.jsonl", lines(0, 200))
-    reader = Reader(clock, tmp_path).poll()
-    other = lines(0, count).replace(b".5", b".7")
-    bucket("runs/a/metrics.jsonl", other)
+def test_a_file_that_was_replaced_is_read_again(server, reader, count):
+    server.write("a/metrics.jsonl", lines(0, 200))
+    reader.poll()
+    server.write("a/metrics.jsonl", lines(0, count).replace(b".5", b".7"))
     reader.poll()
     assert reader.points[200:] == [("loss", step, f"{step}.7") for step in range(count)]
     assert reader.restarts == 1
 
 
-def test_runs_that_come_and_go(server, bucket, clock, tmp_path):
-    reader = Reader(clock, tmp_path).poll()
-    assert reader.complaints == ["s3://bucket/runs: cannot be read (no log lies there)"]
+def test_runs_that_come_and_go(server, clock):
+    url = place(server.address)
+    (complaint,) = map(str, discover([url]).complaints)
+    assert complaint == f"{url}: cannot be read (no log lies there, or none that may be seen)"
     clock.advance(1000)
-    bucket("runs/a/metrics.jsonl", lines(0, 3))
-    (run,) = discover([RUNS], tmp_path).runs
-    assert (run.id, run.path.name) == ("jsonl:s3://bucket/runs/a/metrics.jsonl", "metrics.jsonl")
-    server.rm("bucket/runs/a/metrics.jsonl")
-    bucket("runs/b/metrics.jsonl", lines(0, 3))
+    server.write("a/metrics.jsonl", lines(0, 3))
+    (run,) = discover([url]).runs
+    assert (run.id, run.path.name) == (f"jsonl:{url}/a/metrics.jsonl", "metrics.jsonl")
+    server.remove("a/metrics.jsonl")
+    server.write("b/metrics.jsonl", lines(0, 3))
     clock.advance(15)
-    (run,) = discover([RUNS], tmp_path).runs
-    assert str(run.path) == "s3://bucket/runs/b/metrics.jsonl"
+    (run,) = discover([url]).runs
+    assert str(run.path) == f"{url}/b/metrics.jsonl"
 
 
-def test_one_file(bucket, clock, tmp_path):
-    bucket("runs/a/metrics.jsonl", lines(0, 3))
-    bucket("runs/a/other.jsonl", lines(0, 3))
-    url = place("s3://bucket/runs/a/metrics.jsonl")
-    assert Reader(clock, tmp_path, url).poll().points == losses(0, 3)
-    (run,) = discover([url], tmp_path).runs
-    assert run.path == url
+def test_one_file(server, clock):
+    server.write("a/metrics.jsonl", lines(0, 3))
+    server.write("a/other.jsonl", lines(0, 3))
+    reader = Reader(place(f"{server.address}/a/metrics.jsonl"), clock).poll()
+    server.write("a/metrics.jsonl", lines(0, 5))
+    assert reader.poll().points == losses(0, 5)
+    (run,) = reader.runs.values()
+    assert run.path == reader.path
 
 
-def test_names_that_lead_elsewhere(bucket, clock, tmp_path):
-    bucket("runs/a/metrics.jsonl", lines(0, 3))
-    bucket("runs/a/../../../up.jsonl", lines(0, 3))
-    bucket("runs/" + "long" * 100 + ".jsonl", lines(0, 3))
-    bucket("runs/a/metrics.jsonl/below.jsonl", lines(0, 3))
-    reader = Reader(clock, tmp_path / "copies").poll().poll()
-    assert reader.points == losses(0, 3)
+@pytest.mark.parametrize("server", ["s3"], indirect=True)
+def test_names_that_lead_elsewhere(server, reader, tmp_path):
+    server.write("a/metrics.jsonl", lines(0, 3))
+    server.write("a/../../../up.jsonl", lines(0, 3))
+    server.write("long" * 100 + ".jsonl", lines(0, 3))
+    server.write("a/metrics.jsonl/below.jsonl", lines(0, 3))
+    assert reader.poll().poll().points == losses(0, 3)
     assert [file.name for file in tmp_path.rglob("*.jsonl")] == ["metrics.jsonl"]
 
 
-def test_complaints_name_the_address(bucket, clock, tmp_path):
-    bucket("runs/a/metrics.jsonl", lines(0, 3) + b"broken\n" + lines(3, 6))
-    (complaint,) = Reader(clock, tmp_path).poll().complaints
-    assert complaint.startswith("s3://bucket/runs/a/metrics.jsonl at line 4: ")
+def test_odd_names(server, reader):
+    server.write("with space/Größe %20#?&+.jsonl", lines(0, 3))
+    assert reader.poll().points == losses(0, 3)
+    (run,) = reader.runs.values()
+    assert str(run.path) == f"{server.address}/with space/Größe %20#?&+.jsonl"
 
 
-def test_settings_beside_a_log_in_a_bucket(bucket, tmp_path, monkeypatch, capsys, clock):
+def test_complaints_name_the_address(server, reader):
+    server.write("a/metrics.jsonl", lines(0, 3) + b"broken\n" + lines(3, 6))
+    (complaint,) = reader.poll().complaints
+    assert complaint.startswith(f"{server.address}/a/metrics.jsonl at line 4: ")
+
+
+def test_an_outage_is_said_once_and_waited_for(server, reader):
+    server.write("a/metrics.jsonl", lines(0, 3))
+    (run,) = discover([reader.path]).runs
+    cursor = run.source.poll({}, 1000).cursor
+    server.stop()
+    reader.clock.advance(mirror._REFRESH_SECONDS)
+    batch = run.source.poll(cursor, 1000)
+    (complaint,) = map(str, batch.complaints)
+    assert complaint.startswith(f"{server.address}/a/metrics.jsonl: cannot be read (no answer")
+    assert SECRET not in complaint
+    assert not run.source.poll(batch.cursor, 1000).complaints
+    server.start()
+    server.write("a/metrics.jsonl", lines(0, 5))
+    assert not run.source.poll(batch.cursor, 1000).chunks
+    reader.clock.advance(patience.FIRST_PAUSE_SECONDS)
+    (chunk,) = run.source.poll(batch.cursor, 1000).chunks
+    assert chunk.flat.step.tolist() == [3, 4]
+
+
+@pytest.mark.parametrize("welcome", [True, False])
+def test_what_cannot_be_read_is_one_line(server, clock, capfd, caplog, welcome):
+    server.write("a/metrics.jsonl", lines(0, 3))
+    server.welcome = welcome
+    address = server.elsewhere if welcome else server.address
+    with pytest.raises(SystemExit) as ended:
+        main(["replay", address])
+    assert ended.value.code == 2
+    reason = "no log lies there" if welcome else "access is denied"
+    said = capfd.readouterr().err
+    assert said.startswith(f"sentinel: {address}: cannot be read ({reason}")
+    assert said.count("\n") == 1
+    assert SECRET not in said
+    assert not caplog.text
+    assert not server.fetched
+
+
+def test_settings_beside_a_log(server, clock, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    bucket("runs/a/metrics.jsonl", lines(0, 3))
-    bucket("runs/a/config.yaml", b"learning_rate: 0.1\n")
+    server.write("a/metrics.jsonl", lines(0, 3))
+    server.write("a/config.yaml", b"learning_rate: 0.1\n")
     with pytest.raises(SystemExit):
-        main(["replay", str(RUNS), "--format", "json"])
+        main(["replay", server.address, "--format", "json"])
     (run,) = json.loads(capsys.readouterr().out)["runs"]
-    assert run["path"] == "s3://bucket/runs/a/metrics.jsonl"
-    assert run["run"] == "bucket/runs/a/metrics.jsonl"
+    assert run["path"] == f"{server.address}/a/metrics.jsonl"
+    assert run["run"] == run["path"].partition("//")[2]
     assert "learning_rate" in json.dumps(run)
 
 
-def test_an_outage_is_said_once_and_waited_for(bucket, clock, tmp_path, monkeypatch):
-    bucket("runs/a/metrics.jsonl", lines(0, 3))
-    (run,) = discover([RUNS], tmp_path).runs
-    cursor = run.source.poll({}, 1000).cursor
-    system = fsspec.get_filesystem_class("s3")
-    with monkeypatch.context() as patch:
-        patch.setattr(system, "find", lambda *_, **__: (_ for _ in ()).throw(TimeoutError("s3cr3t")))
-        clock.advance(15)
-        batch = run.source.poll(cursor, 1000)
-        (complaint,) = map(str, batch.complaints)
-        assert complaint.startswith("s3://bucket/runs/a/metrics.jsonl: cannot be read (no answer")
-        assert "s3cr3t" not in complaint
-        assert not run.source.poll(batch.cursor, 1000).complaints
-    bucket("runs/a/metrics.jsonl", lines(0, 5))
-    assert not run.source.poll(batch.cursor, 1000).chunks
-    clock.advance(patience.FIRST_PAUSE_SECONDS)
-    (chunk,) = run.source.poll(batch.cursor, 1000).chunks
-    assert chunk.step.tolist() == [3, 4]
+def test_a_watch_that_is_killed_says_nothing_twice(server, tmp_path):
+    def log(count):
+        steps = itertools.islice(rows(random.Random(7)), count)
+        return b"".join(json.dumps({"step": i, **row}).encode() + b"\n" for i, row in enumerate(steps))
+
+    sentinel = (sys.executable, "-m", "sentinel")
+    config = tmp_path / "sentinel.toml"
+    watch = (*sentinel, "watch", "--config", config)
+    with Receiver() as receiver:
+        sink = f'[[sinks]]\ntype = "webhook"\nurl = "{receiver.url}"\n'
+        config.write_text(f'paths = ["{server.address}"]\nstate_dir = "state"\n{sink}')
+        server.write("a/metrics.jsonl", log(120))
+        life = subprocess.Popen(watch, stderr=subprocess.DEVNULL)
+        try:
+            receiver.wait_for(lambda: receiver.received)
+        finally:
+            life.kill()
+            life.wait()
+        server.write("a/metrics.jsonl", log(240))
+        subprocess.run([*watch, "--once"], check=True, capture_output=True)
+        bodies = [json.loads(request.body) for request in receiver.received]
+    replay = subprocess.run([*sentinel, "replay", server.address, "--format", "json"], capture_output=True)
+    assert (replay.returncode, replay.stderr) == (0, b"")
+    (run,) = json.loads(replay.stdout)["runs"]
+    with Store(tmp_path / "state") as store:
+        recorded = {incident.id for incident in store.incidents()}
+    assert recorded == {incident["id"] for incident in run["incidents"]}
+    told = {(b["incident"]["id"], b["idempotency_key"]) for b in bodies if b["event"] == "firing"}
+    assert sorted(id_ for id_, _ in told) == sorted(
+        i["id"] for i in run["incidents"] if i["severity"] != "info" and not i["inhibited_by"]
+    )
+    assert len(told) > 1
+
+
+@pytest.mark.parametrize("server", ["ssh"], indirect=True)
+def test_a_host_that_is_not_known_is_not_asked(server, clock):
+    server.write("a/metrics.jsonl", lines(0, 3))
+    server.known_hosts.write_text("")
+    (complaint,) = map(str, discover([place(server.address)]).complaints)
+    assert "the host's key is not known" in complaint
+    assert not server.users
+
+
+@pytest.mark.parametrize("server", ["ssh"], indirect=True)
+def test_directories_that_cannot_be_looked_into(server, reader):
+    server.write("a/metrics.jsonl", lines(0, 3))
+    server.write("private/metrics.jsonl", lines(0, 3))
+    (server.files / "runs/link.jsonl").symlink_to("a/metrics.jsonl")
+    (server.files / "runs/loop").symlink_to(".")
+    assert reader.poll().points == losses(0, 3)
+    assert not reader.complaints
 
 
 @pytest.mark.parametrize(
@@ -244,13 +280,11 @@ def test_an_outage_is_said_once_and_waited_for(bucket, clock, tmp_path, monkeypa
     [
         ("s3://", "names no place"),
         ("ssh://me:word@host/runs", "holds a password"),
-        ("gs://bucket/runs", "pip install gcsfs"),
+        ("gs://bucket/runs", "pip install not_there"),
     ],
 )
 def test_addresses_that_cannot_be_used(text, problem, monkeypatch):
-    monkeypatch.setitem(remote._PACKAGES, "gs", "gcsfs_that_is_not_there")
-    if text.startswith("gs"):
-        problem = problem.replace("gcsfs", "gcsfs_that_is_not_there")
+    monkeypatch.setitem(clients.PACKAGES, "gs", "not_there")
     with pytest.raises(ValueError, match=problem) as raised:
         place(text)
     assert "word@" not in str(raised.value)
