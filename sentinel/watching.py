@@ -32,6 +32,8 @@ from sentinel.tracking import Tracker
 
 _RUNS_AT_ONCE = 64
 _SWEEP_SECONDS = 60.0  # everything is looked at this often, whatever the file system tells
+_SEARCH_SECONDS = 5.0  # runs are searched this often where known files changed that may yet become one ...
+_SEARCH_SHARE = 0.05  # ... and for at most this share of the time
 _COMMIT_SECONDS = 30.0  # a run that is read but has no news is committed this often ...
 _COMMIT_POINTS = 200_000  # ... or after so many points
 _REVIEW_SECONDS = 10.0
@@ -84,9 +86,10 @@ class Watcher:
         self._watched: dict[str, Watched] = {}
         self._by_path: dict[Path, list[Watched]] = {}
         self._remote: list[Watched] = []  # of which nobody tells that they changed
-        self._seen: dict[Path, int] = {}  # changed paths that a discovery has looked at; bytes at the time
+        self._seen: set[Path] = set()  # changed paths that a discovery has looked at
         self._said: set[str] = set()
-        self._swept_at = self._reviewed_at = float("-inf")
+        self._swept_at = self._reviewed_at = self._search_at = float("-inf")
+        self._promising = False  # some file changed that may yet become a run, or hold another one
         self._changes: Changes | None = None
 
     def once(self, stop: threading.Event) -> None:
@@ -118,24 +121,24 @@ class Watcher:
         now = self._clock.now()
         if changed is None or now - self._swept_at >= _SWEEP_SECONDS:
             changed, self._swept_at = None, now
-        if changed is None or self._may_be_new(changed):
-            self._discover(now)
+        new = self._discover(now) if changed is None or self._is_search_due(changed, now) else []
+        self._seen.update(changed or ())
         self._service.alive(f"{len(self._watched)} runs")
-        reading = list(self._watched.values()) if changed is None else self._touched(changed)
+        reading = [*self._watched.values()] if changed is None else self._touched(changed, new)
         while reading and not stop.is_set():
             groups = (reading[i : i + _RUNS_AT_ONCE] for i in range(0, len(reading), _RUNS_AT_ONCE))
             reading = [watched for group in groups if not stop.is_set() for watched in self._read(group)]
         self._review(self._clock.now())
         self._delivery.wake()
 
-    def _may_be_new(self, changed: Iterable[Path]) -> bool:
-        """Whether a path is new or twice as large as it was: some logs are only known by what they hold."""
-        sizes = {path: _size(path) for path in changed if path not in self._by_path}
-        news = {p: s for p, s in sizes.items() if p not in self._seen or s >= 2 * max(1, self._seen[p])}
-        self._seen.update(news)
-        return bool(news)
+    def _is_search_due(self, changed: Collection[Path], now: float) -> bool:
+        """Whether there may be a new run: at a path that is new, or, some seconds later, at another."""
+        self._promising = self._promising or any(map(self._may_become_a_run, changed))
+        return not self._seen.issuperset(changed) or (self._promising and now >= self._search_at)
 
-    def _discover(self, now: float) -> None:
+    def _discover(self, now: float) -> list[Watched]:
+        """Search runs everywhere; gives those that were not known."""
+        before = len(self._watched)
         found = discover(self._config.paths, self._config.state_dir / "copies")
         self._complain(found.complaints)
         for run in found.runs:
@@ -150,19 +153,25 @@ class Watcher:
             else:
                 place = run.path if run.path.exists() else run.path.parent  # a database holds many runs
                 self._by_path.setdefault(place, []).append(self._watched[run.id])
+        ended = self._clock.now()
+        self._search_at = ended + max(_SEARCH_SECONDS, (ended - now) / _SEARCH_SHARE)
+        self._promising = False
+        return [*self._watched.values()][before:]
 
-    def _touched(self, changed: Iterable[Path]) -> list[Watched]:
-        """The runs that changed files belong to, at the path or anywhere above it; and all remote ones.
+    def _touched(self, changed: Iterable[Path], new: Iterable[Watched]) -> list[Watched]:
+        """The runs that changed files belong to, those that are new, and all remote ones."""
+        found = [watched for path in changed for watched in self._at(path)]
+        return [*{watched.tracker.run.id: watched for watched in (*found, *new, *self._remote)}.values()]
 
-        A database may change by what is beside it, in its write-ahead log.
-        """
-        found = {
-            watched.tracker.run.id: watched
-            for path in changed
-            for place in (Path(str(path).removesuffix("-wal")), *path.parents)
-            for watched in self._by_path.get(place, ())
-        }
-        return [*found.values(), *self._remote]
+    def _may_become_a_run(self, path: Path) -> bool:
+        """Whether the file belongs to no run, as some are known by what they hold, or holds many."""
+        runs = [watched.tracker.run.path for watched in self._at(path)]
+        return not runs or any(run.parent == _database(path) for run in runs if isinstance(run, Path))
+
+    def _at(self, path: Path) -> list[Watched]:
+        """The runs at a path or anywhere above it."""
+        places = (_database(path), *path.parents)
+        return [watched for place in places for watched in self._by_path.get(place, ())]
 
     def _read(self, group: Sequence[Watched]) -> list[Watched]:
         """Advance some runs by one poll; gives those whose logs go on."""
@@ -248,8 +257,6 @@ class Watcher:
         self._health[f"detector {detector}"] = what
 
 
-def _size(path: Path) -> int:
-    try:
-        return path.lstat().st_size
-    except OSError:
-        return 0
+def _database(path: Path) -> Path:
+    """A database may change by what is beside it, in its write-ahead log."""
+    return Path(str(path).removesuffix("-wal"))

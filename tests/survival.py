@@ -1,34 +1,53 @@
 """A watch that is killed again and again while its runs go wrong and its receiver misbehaves.
 
-`python -m tests.survival 50` kills it fifty times; the test suite does it a few times.
+Every source has a run. Each that lies in files has another, in whose place a new training begins half-way,
+before the eyes of the watch. `python -m tests.survival 50` kills it fifty times; the test suite does it a
+few times.
 """
 
 import json
+import os
 import random
-import signal
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from sentinel.alerts.store import Store
 from sentinel.alerts.wire import incident_body
+from sentinel.clock import SystemClock
+from sentinel.config import Config
+from sentinel.sinks.delivery import Delivery
+from sentinel.telemetry import ServiceManager
+from sentinel.watching import Watcher
 from tests.sinks.receiver import Receiver, hang, status
-from tests.sources.writers import WRITERS
+from tests.sources.wandb_backend import Backend
+from tests.sources.writers import WRITERS, WandbOnlineWriter, Writer
 
 STEPS = 240  # spread over the lives, so that kills fall before, between and after the incidents
+LONGEST_STEP_SECONDS = 0.06
 ANSWERS = (status(200), status(500), status(429, Retry_After="1"), hang)
+LATER = ("state", "resolved_step")
+"""What another training may change of an incident that was there before."""
 
 Row = Mapping[str, float]
+Incidents = Mapping[str, dict]
+"""By id, as a replay tells them."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    replayed: list[dict]
-    recorded: list[dict]
+    recorded: Incidents
+    by_the_killed: int  # so many of them, and not at the very end
+    replayed: Incidents  # of the runs that were never replaced
+    calm: Incidents  # of the others, as a watch recorded them that was never killed,
+    calm_before: Incidents  # which is what it had before they were replaced,
+    replayed_after: Incidents  # and this is what their new trainings tell
     delivered: list[dict]  # bodies the receiver took
     refused: int
     repeats: int  # bodies that came more than once
@@ -52,84 +71,188 @@ def rows(dice: random.Random) -> Iterator[Row]:
         step += 1
 
 
-def sentinel(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "sentinel", *arguments]
+class Training:
+    """One run that is being written."""
+
+    def __init__(self, writer: Writer, directory: Path, seed: int) -> None:
+        self.writer, self.directory, self.seed = writer, directory, seed
+        self.begin()
+
+    def begin(self) -> None:
+        self.directory.mkdir(parents=True)
+        self.writer.start(self.directory)
+        self.rows = enumerate(rows(random.Random(self.seed)))
+
+    def log(self) -> None:
+        self.writer.log(*next(self.rows))
+
+    def replace(self) -> None:
+        """Another training begins in the same place."""
+        self.writer.close()
+        shutil.rmtree(self.directory)
+        self.seed += 1
+        self.begin()
 
 
 def survive(directory: Path, kills: int, seed: int) -> Outcome:
     dice = random.Random(seed)
-    runs, state = directory / "runs", directory / "state"
-    writers = []
-    for format_ in WRITERS:
-        (runs / format_).mkdir(parents=True)
-        writer = WRITERS[format_]()
-        writer.start(runs / format_)
-        writers.append((writer, rows(random.Random(seed))))
-    step = 0
-    with Receiver() as receiver:
-        refused = 0
+    kept, replaced = directory / "runs" / "kept", directory / "runs" / "replaced"
+    refused = 0
 
-        def answer(handler, released):
-            nonlocal refused
-            chosen = dice.choice(ANSWERS)
-            refused += chosen is not ANSWERS[0]
-            chosen(handler, released)
+    def misbehave(handler, released):
+        nonlocal refused
+        chosen = dice.choice(ANSWERS)
+        refused += chosen is not ANSWERS[0]
+        chosen(handler, released)
 
-        receiver.default = answer
-        config = directory / "sentinel.toml"
-        config.write_text(
-            f'paths = ["runs"]\nstate_dir = "state"\npoll_seconds = 0.1\n'
-            f'[[sinks]]\ntype = "webhook"\nurl = "{receiver.url}"\ntimeout_seconds = 0.5\n'
-        )
-        for _ in range(kills):
-            life = subprocess.Popen(sentinel("watch", "--config", str(config)), stderr=subprocess.DEVNULL)
-            end = threading.Event()
-            timer = threading.Timer(dice.uniform(0.2, 2.5), end.set)
-            timer.start()
-            for _ in range(-(-STEPS // kills)):
-                for writer, log in writers:
-                    writer.log(step, next(log))
-                step += 1
-                end.wait(0.02)
-            end.wait()
-            life.send_signal(signal.SIGKILL)
-            life.wait()
+    with Receiver() as receiver, Backend() as backend:
+        steady = [Training(writer(), kept / name, seed) for name, writer in WRITERS.items()]
+        steady.append(Training(WandbOnlineWriter(backend), kept / "online", seed))
+        passing = [Training(writer(), replaced / name, seed) for name, writer in WRITERS.items()]
+        sentinel = Sentinel(directory, receiver.url, backend.environment(directory))
+        calm = Calm(directory / "calm", replaced)
+        for life in range(kills):
+            if life == kills // 2:
+                receiver.default = status(200)
+                sentinel.read_all()
+                before = calm.look()
+            receiver.default = misbehave
+            backend.listed.clear()
+            process = sentinel.start()
+            if life == kills // 2 or dice.random() < 0.8:  # the others die while they start
+                backend.listed.wait(60)
+            if life == kills // 2:
+                for training in passing:
+                    training.replace()
+            share = -(-STEPS // kills)
+            last = dice.randrange(share)
+            for step in range(share):
+                for training in [*steady, *passing]:
+                    training.log()
+                if step < last:
+                    threading.Event().wait(dice.uniform(0, LONGEST_STEP_SECONDS))
+                elif step == last:
+                    process.kill()
+                    process.wait()
         receiver.default = status(200)
-        for writer, _ in writers:
-            writer.close()
-        once = sentinel("watch", "--config", str(config), "--once")
-        last = subprocess.run(once, stderr=subprocess.PIPE, text=True, check=False)
-        assert last.returncode == 0, last.stderr
-        received = list(receiver.received)
-    again = sentinel("replay", str(runs), "--format", "json")
-    replay = json.loads(subprocess.run(again, capture_output=True, check=True).stdout)
-    replayed = [incident for run in replay["runs"] for incident in run["incidents"]]
-    with Store(state) as store:
-        recorded = [dict(incident_body(incident)) for incident in store.incidents()]
-    bodies = [json.loads(request.body) for request in received]
-    keys = [request.headers["Idempotency-Key"] for request in received]
+        for training in [*steady, *passing]:
+            training.writer.close()
+        by_the_killed = len(sentinel.recorded())
+        sentinel.read_all()
+        keys = [request.headers["Idempotency-Key"] for request in receiver.received]
+        bodies = [json.loads(request.body) for request in receiver.received]
+        replayed = sentinel.replay()
+        backend.shutdown()
     assert keys == [body["idempotency_key"] for body in bodies]
-    return Outcome(replayed, recorded, bodies, refused, len(keys) - len(set(keys)))
+    return Outcome(
+        recorded=sentinel.recorded(),
+        by_the_killed=by_the_killed,
+        replayed={key: i for path, key, i in replayed if not Path(path).is_relative_to(replaced)},
+        calm=calm.look(),
+        calm_before=before,
+        replayed_after={key: i for path, key, i in replayed if Path(path).is_relative_to(replaced)},
+        delivered=bodies,
+        refused=refused,
+        repeats=len(keys) - len(set(keys)),
+    )
+
+
+class Sentinel:
+    """The watch to be killed, in a process of its own."""
+
+    def __init__(self, directory: Path, receiver: str, environment: Mapping[str, str]) -> None:
+        self.state = directory / "state"
+        self._environment = {**os.environ, **environment}
+        self._config = directory / "sentinel.toml"
+        self._config.write_text(
+            f'paths = ["runs", "wandb://team/project"]\nstate_dir = "state"\npoll_seconds = 0.1\n'
+            f'[[sinks]]\ntype = "webhook"\nurl = "{receiver}"\ntimeout_seconds = 0.5\n'
+        )
+
+    def start(self) -> subprocess.Popen:
+        return subprocess.Popen(
+            self._command("watch", "--config", str(self._config)),
+            env=self._environment,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def read_all(self) -> None:
+        self._run("watch", "--config", str(self._config), "--once")
+
+    def replay(self) -> list[tuple[str, str, dict]]:
+        """The path of the run, the id and the body of every incident."""
+        places = [str(self.state.parent / "runs"), "wandb://team/project"]
+        runs = json.loads(self._run("replay", *places, "--format", "json"))["runs"]
+        return [(run["path"], incident["id"], incident) for run in runs for incident in run["incidents"]]
+
+    def recorded(self) -> Incidents:
+        with Store(self.state) as store:
+            return told(store.incidents())
+
+    def _run(self, *arguments: str) -> str:
+        ended = subprocess.run(
+            self._command(*arguments), env=self._environment, capture_output=True, text=True, check=False
+        )
+        assert ended.returncode == 0, ended.stderr
+        return ended.stdout
+
+    def _command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "sentinel", *arguments]
+
+
+class Calm:
+    """A watch that is never killed, but seldom looks."""
+
+    def __init__(self, state: Path, runs: Path) -> None:
+        self._store, clock = Store(state), SystemClock()
+        config = Config(paths=[str(runs)])
+        self._watcher = Watcher(config, self._store, Delivery(state, [], clock), clock, ServiceManager())
+
+    def look(self) -> Incidents:
+        self._watcher.once(threading.Event())
+        return told(self._store.incidents())
+
+
+def told(incidents: Iterable) -> Incidents:
+    return {incident.id: dict(incident_body(incident)) for incident in incidents}
 
 
 def check(outcome: Outcome) -> None:
-    by_id = {incident["id"]: incident for incident in outcome.recorded}
-    assert by_id == {incident["id"]: incident for incident in outcome.replayed}
-    to_send = {i["id"] for i in outcome.replayed if i["severity"] != "info" and not i["inhibited_by"]}
-    told: dict[str, set[str]] = {}
+    recorded, wanted = outcome.recorded, outcome.replayed | outcome.calm
+    wrong = {key for key in recorded | wanted if recorded.get(key) != wanted.get(key)}
+    assert not wrong, [(recorded.get(key), wanted.get(key)) for key in sorted(wrong)]
+    for key, before in outcome.calm_before.items():
+        after = outcome.calm[key]
+        assert {**after, **{name: before[name] for name in LATER}} == before, "what was found stays"
+    new = {key: incident for key, incident in outcome.calm.items() if key not in outcome.calm_before}
+    assert nameless(new) == nameless(outcome.replayed_after), "a new training is judged like any other"
+    to_send = {
+        i["id"] for i in outcome.recorded.values() if i["severity"] != "info" and not i["inhibited_by"]
+    }
+    firing: dict[str, set[str]] = {}
     for body in outcome.delivered:
         if body["event"] == "firing":
-            told.setdefault(body["incident"]["id"], set()).add(body["idempotency_key"])
-    assert told.keys() == to_send, "every incident that is to be sent arrives"
-    assert all(len(keys) == 1 for keys in told.values()), "a repeat carries the same key"
+            firing.setdefault(body["incident"]["id"], set()).add(body["idempotency_key"])
+    assert firing.keys() == to_send, "every incident that is to be sent arrives"
+    assert all(len(keys) == 1 for keys in firing.values()), "a repeat carries the same key"
+
+
+def nameless(incidents: Incidents) -> list[str]:
+    """All of them but for their ids, which say how often a training began in the same place."""
+    causes = {key: incident["detector"] for key, incident in incidents.items()}
+    plain = [{**i, "id": "", "inhibited_by": causes.get(i["inhibited_by"])} for i in incidents.values()]
+    return sorted(json.dumps(incident, sort_keys=True) for incident in plain)
 
 
 def main(kills: int) -> None:
     with tempfile.TemporaryDirectory() as directory:
         outcome = survive(Path(directory), kills, seed=kills)
     check(outcome)
-    fired = [f"{i['detector']}@{i['fired_step']}" for i in outcome.replayed]
-    print(f"{kills} kills: {len(fired)} incidents, equal to the replay's: {', '.join(fired)}")
+    fired = Counter(f"{i['detector']}@{i['fired_step']}" for i in outcome.recorded.values())
+    print(f"{kills} kills: {fired.total()} incidents, equal to the replay's: {dict(fired)}")
+    print(f"{outcome.by_the_killed} recorded by watches that were killed")
+    before, after = len(outcome.calm_before), len(outcome.replayed_after)
+    print(f"{before} in trainings that were replaced, {after} in those that replaced them")
     print(f"{len(outcome.delivered)} requests, {outcome.refused} refused or hung, {outcome.repeats} repeats")
 
 

@@ -16,10 +16,9 @@ from sentinel.config import Config
 from sentinel.replay import replay
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources import wandb_online, wandb_server
-from sentinel.sources.discovery import place
 from sentinel.telemetry import ServiceManager
 from sentinel.watching import Watcher
-from tests.sources.wandb_backend import Backend
+from tests.sources.wandb_backend import PROJECT, Backend
 from tests.sources.writers import WRITERS, WandbOnlineWriter
 from tests.survival import rows
 
@@ -51,7 +50,7 @@ def test_the_same_training_gives_the_same_incidents_from_every_format(tmp_path: 
         directory = runs / type(log).__name__
         directory.mkdir(parents=True)
         log.start(directory)
-    config = Config(paths=[str(runs), "wandb://team/project"])
+    config = Config(paths=[str(runs), str(PROJECT)])
 
     def watch() -> Watcher:
         return Watcher(config, store, Delivery(tmp_path, [], clock), clock, ServiceManager())
@@ -70,7 +69,7 @@ def test_the_same_training_gives_the_same_incidents_from_every_format(tmp_path: 
             log.close()
         watcher.once(threading.Event())
         watched = {incident.id: incident for incident in store.incidents()}
-    found = replay([runs, place("wandb://team/project")], Config(), lambda *_: None).runs
+    found = replay([runs, PROJECT], Config(), lambda *_: None).runs
     assert len(found) == len(logs)
     assert watched == {i: incident for run in found for i, incident in run.incidents.items()}
     by_run = {run.tracker.run.id: told([*run.incidents.values()]) for run in found}

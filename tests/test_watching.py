@@ -14,6 +14,7 @@ from sentinel.sinks.delivery import Delivery
 from sentinel.sources.jsonl import JsonLines
 from sentinel.telemetry import ServiceManager
 from sentinel.watching import Watcher
+from tests.sources.writers import TrackioWriter
 
 NOW = 1_767_230_000.0
 GOING = threading.Event()
@@ -106,11 +107,43 @@ def test_a_detector_that_fails_and_a_source_that_fails_stop_nobody(house, monkey
     assert "the jsonl reader failed: RuntimeError" in caplog.text
 
 
-def test_a_log_that_is_known_by_what_it_holds_is_found_when_it_holds_it(house):
-    watcher, path = house.watch(), house.runs / "progress.json"
-    house.look(watcher)
-    for step in range(2):  # a single object might be any document
-        with path.open("a") as file:
-            file.write(json.dumps({"step": step, "loss": 2.5}) + "\n")
-        watcher._round({path}, GOING)
-    assert [watched.tracker.run.path for watched in watcher._watched.values()] == [path]
+def test_a_file_that_becomes_a_log_late_is_soon_found(house):
+    watcher, log = house.watch(), house.runs / "train.log"
+    watcher._round(None, GOING)
+    for line in ("loading", "step 1: loss 2.0", "step 2: loss 1.5"):
+        with log.open("a") as file:
+            print(line, file=file)
+        watcher._round({log}, GOING)
+        assert not watcher._watched
+    house.clock.advance(5)
+    watcher._round(set(), GOING)
+    (watched,) = watcher._watched.values()
+    assert watched.tracker.facts.points == 2
+
+
+@pytest.mark.parametrize("changed", ["demo.db", "demo.db-wal"])
+def test_a_run_that_begins_in_a_known_database_is_soon_found(house, changed):
+    watcher, writer = house.watch(), TrackioWriter()
+    writer.start(house.runs)
+    writer.log(1, {"loss": 1.0})
+    watcher._round(None, GOING)
+    watcher._round({house.runs / changed}, GOING)
+    writer.run = "another"
+    writer.log(1, {"loss": 1.0})
+    house.clock.advance(5)
+    watcher._round({house.runs / changed}, GOING)
+    assert [watched.tracker.facts.points for watched in watcher._watched.values()] == [1, 1]
+    writer.close()
+
+
+def test_changes_of_a_known_run_search_nothing(house, monkeypatch):
+    watcher, path = house.watch(), house.runs / "run.jsonl"
+    house.log("run", range(3), kl=0.1)
+    watcher._round(None, GOING)
+    watcher._round({path}, GOING)
+    monkeypatch.setattr("sentinel.watching.discover", None)
+    house.clock.advance(30)
+    house.log("run", range(3, 6), kl=0.1)
+    watcher._round({path}, GOING)
+    (watched,) = watcher._watched.values()
+    assert watched.tracker.facts.last_step == 5

@@ -2,15 +2,17 @@
 still the same file.
 
 A mark is the JSON-able part of a cursor that belongs to one file: its inode, the offset up to which
-it was consumed, its first bytes and, where only more bytes can help, its size. A file that shrank, has
-another inode or begins differently was replaced and is read from its start.
+it was consumed, its first bytes, a fingerprint of the last ones before the offset and, where only more
+bytes can help, its size. A file that shrank, has another inode or differs in these bytes was replaced and
+is read from its start. (Many logs begin alike: with a header, a banner, the same first steps.)
 """
 
+import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from sentinel.sources.base import Batch, Complaint, Cursor
 from sentinel.sources.places import Place
@@ -31,15 +33,20 @@ class Read:
     size: int  # of the file
     _inode: int
     _head: bytes
+    _before: bytes  # ``data``
 
     def mark(self, consumed: int, waiting: bool = False) -> dict[str, Any]:
-        """The mark after the first ``consumed`` bytes of ``data`` were understood.
+        """The mark after the first ``consumed`` bytes of ``data``, or some behind it, were understood.
 
         ``waiting`` says that the rest of the file is torn: it is not read again until the file grows.
         """
         offset = self.offset + consumed
         size = self.size if waiting else offset
-        return {"inode": self._inode, "offset": offset, "size": size, "head": self._head.hex()}
+        mark = {"inode": self._inode, "offset": offset, "size": size, "head": self._head.hex()}
+        if consumed <= len(self.data):
+            last = self.data[max(0, consumed - _FINGERPRINT_BYTES) : consumed]
+            mark["tail"] = _fingerprint(self._before + last)
+        return mark
 
 
 def read_new(path: Path, mark: Mark, limit: int) -> Read | None:
@@ -55,17 +62,29 @@ def read_new(path: Path, mark: Mark, limit: int) -> Read | None:
         status = os.fstat(file.fileno())
         seen = bytes.fromhex(mark.get("head", ""))
         head = file.read(_FINGERPRINT_BYTES)
+        before = _at(file, max(0, offset - _FINGERPRINT_BYTES), min(offset, _FINGERPRINT_BYTES))
         restarted = bool(mark) and (
-            status.st_ino != mark["inode"] or status.st_size < offset or not head.startswith(seen)
+            status.st_ino != mark["inode"]
+            or status.st_size < offset
+            or not head.startswith(seen)
+            or _fingerprint(before) != mark.get("tail", _fingerprint(before))
         )
         if restarted:
-            offset = 0
-        file.seek(offset)
-        data = file.read(limit)
+            offset, before = 0, b""
+        data = _at(file, offset, limit)
     if not data and not restarted:
         return None
     more = offset + len(data) < status.st_size
-    return Read(data, offset, restarted, more, status.st_size, status.st_ino, head)
+    return Read(data, offset, restarted, more, status.st_size, status.st_ino, head, before)
+
+
+def _at(file: BinaryIO, offset: int, size: int) -> bytes:
+    file.seek(offset)
+    return file.read(size)
+
+
+def _fingerprint(data: bytes) -> str:
+    return hashlib.blake2b(data[-_FINGERPRINT_BYTES:], digest_size=8).hexdigest()
 
 
 def unreadable(path: Place, cursor: Cursor, error: OSError) -> Batch:

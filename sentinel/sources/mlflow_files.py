@@ -72,6 +72,7 @@ class _Poll:
         self._marks: dict[str, Any] = dict(cursor.get("files", {}))
         self._unreadable: dict[str, str] = dict(cursor.get("unreadable_files", {}))  # why, by name
         self._restarted: bool = cursor.get("restarted", False)  # and no point was read since
+        self._begun: int = cursor.get("begun", 0)  # how often it began anew, as each file's mark has it
         self._broken: int = cursor.get("broken", 0)  # lines
         self._settings: int = cursor.get("settings", 0)
         self._status: str = cursor.get("status", "")
@@ -87,6 +88,7 @@ class _Poll:
             "files": self._marks,
             "unreadable_files": self._unreadable,
             "restarted": self._restarted,
+            "begun": self._begun,
             "broken": self._broken,
             "settings": self._settings,
             "status": self._status,
@@ -129,13 +131,15 @@ class _Poll:
         order = np.lexsort((np.concatenate([p.rank for p in pieces]), time))
         chosen = order[time[order] <= horizon][:limit]
         counts = np.bincount(piece[chosen], minlength=len(pieces)).tolist()
+        self._begin_anew([p.name for p in pieces if p.read.restarted])
         more = False
         for lines, count in zip(pieces, counts, strict=True):
             complete = count == len(lines.time)
             consumed = lines.whole if complete else int(lines.ends[count - 1]) if count else 0
             more = more or not complete or (lines.read.more and consumed > 0)
-            self._marks[lines.name] = lines.read.mark(consumed, waiting=complete and not lines.read.more)
-            self._restarted = self._restarted or lines.read.restarted
+            mark = lines.read.mark(consumed, waiting=complete and not lines.read.more)
+            begun = self._marks.get(lines.name, {}).get("begun", self._begun)
+            self._marks[lines.name] = mark | {"begun": begun}
         if not len(chosen):
             return [], more
         tags, tag = np.unique(piece[chosen], return_inverse=True)
@@ -150,6 +154,15 @@ class _Poll:
         )
         self._restarted = False
         return [chunk], more
+
+    def _begin_anew(self, replaced: Sequence[str]) -> None:
+        """Take note of replaced files. A run that is replaced file by file begins anew with the first."""
+        before = self._begun
+        for name in replaced:
+            begun = self._marks[name].get("begun", 0) + 1
+            self._marks[name] = {"begun": begun}
+            self._begun = max(self._begun, begun)
+        self._restarted = self._restarted or self._begun > before
 
     def _config(self, names: Sequence[str]) -> dict[str, Any]:
         if len(names) == self._settings:

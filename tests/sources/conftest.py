@@ -7,10 +7,9 @@ import wandb
 
 from sentinel.clock import ManualClock
 from sentinel.sources import wandb_online, wandb_server
-from sentinel.sources.discovery import place
 from tests.sources.reading import Reader
 from tests.sources.runs import STEPS, held, largest, write
-from tests.sources.wandb_backend import KEY, Backend
+from tests.sources.wandb_backend import KEY, PROJECT, Backend, StoredRun, history
 from tests.sources.writers import ONLINE, WRITERS, WandbOnlineWriter
 
 BROKEN = b'"}{"}{"}{"'
@@ -51,6 +50,13 @@ def clock(monkeypatch):
 
 
 @pytest.fixture
+def live(backend, clock):
+    """A run of ten steps on the server, which are read."""
+    backend.runs["r1"] = StoredRun(rows=history(0, 10), config={"optimizer": {"lr": 0.1}, "name": "x"})
+    return Reader(PROJECT, clock).poll()
+
+
+@pytest.fixture
 def writer(source, request):
     return WandbOnlineWriter(request.getfixturevalue("backend")) if source == ONLINE else WRITERS[source]()
 
@@ -58,7 +64,7 @@ def writer(source, request):
 @pytest.fixture
 def reader(source, request, tmp_path):
     if source == ONLINE:
-        return Reader(place("wandb://team/project"), request.getfixturevalue("clock"))
+        return Reader(PROJECT, request.getfixturevalue("clock"))
     return Reader(tmp_path)
 
 

@@ -7,6 +7,9 @@ import pytest
 from tests.sources.reading import Reader
 from tests.sources.runs import OTHER_STEPS, REWRITTEN, STEPS, contents, files, play, points, write
 
+ALIKE = STEPS[:6] + [(step, {"train/loss": 8.0, "lr": 1.0}) for step in range(6, 20)]
+"""A training that begins as the other did, and is already further when it is looked at."""
+
 
 def replace(directory, other):
     """Put another run in a run's place: a file under the name of one, else the whole directory."""
@@ -55,7 +58,22 @@ def test_a_run_that_was_removed_and_begun_anew_is_read(writer, logged, seen):
     assert len(reader.complaints) <= seen
 
 
-@pytest.mark.parametrize("steps", [OTHER_STEPS, OTHER_STEPS * 9], ids=["shorter", "longer"])
+def test_a_run_that_is_replaced_file_by_file_begins_anew_once(writer, logged, tmp_path):
+    steps = [(step, {"train/loss": 8.0, "lr": 1.0}) for step in range(4)]
+    other = contents(write(writer, tmp_path / "other", steps))
+    reader = Reader(logged).poll()
+    for path in reversed(files(logged)):
+        path.unlink()
+        reader.poll()
+    for name, content in other.items():
+        (logged / name).parent.mkdir(exist_ok=True)
+        (logged / name).write_bytes(content)
+        reader.poll()
+    assert sorted(reader.points) == sorted(points(STEPS) + points(steps))
+    assert reader.restarts <= 1
+
+
+@pytest.mark.parametrize("steps", [OTHER_STEPS, OTHER_STEPS * 9, ALIKE], ids=["shorter", "longer", "alike"])
 def test_a_file_that_was_written_anew_is_read_again(writer, logged, tmp_path, steps):
     reader = Reader(logged).poll()
     write_anew(logged, write(writer, tmp_path / "other", steps))

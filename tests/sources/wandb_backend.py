@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from sentinel.sources.places import Url
+
 KEY = "k3y0" * 10
+PROJECT = Url("wandb", ("team", "project"))
 
 
 @dataclass
@@ -52,6 +55,7 @@ class Backend(ThreadingHTTPServer):
         self.failure: int | str | None = None
         self.headers: dict[str, str] = {}  # of a failure
         self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.listed = threading.Event()  # somebody asked which runs there are
         self.told = threading.Event()  # an answer held new history
         self.answers = {
             "Viewer": self._viewer,
@@ -89,6 +93,7 @@ class Backend(ThreadingHTTPServer):
     def _runs(self, _run, _name, variables):
         if variables["project"] != "project":
             return {"project": None}
+        self.listed.set()
         wanted = json.loads(variables["filters"]).get("name")
         names = [name for name in self.runs if wanted in (None, name)]
         begin = int(variables["cursor"] or 0)
@@ -148,3 +153,15 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
+
+
+def history(begin, end):
+    """Rows of a run that logs a loss."""
+    return [
+        {"_step": i, "_timestamp": 1.7e9 + i, "_runtime": i, "loss": 1 / (i + 1)} for i in range(begin, end)
+    ]
+
+
+def losses(begin, end):
+    """What these rows are read as."""
+    return [("loss", i, str(1 / (i + 1))) for i in range(begin, end)]

@@ -7,6 +7,7 @@ import re
 import shutil
 import sqlite3
 import sys
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from itertools import count
@@ -22,7 +23,7 @@ from tests.sources.wandb_log import WandbLog
 
 MLFLOW_SCHEMA = Path(__file__).parent / "fixtures" / "mlflow" / "mlflow.sql"
 
-CLOCK = count(1_700_000_000)
+CLOCK = count(int(time.time()))
 """Seconds since the epoch, of which none comes twice: two trainings never log at the same time."""
 
 
@@ -56,7 +57,7 @@ class TensorboardWriter:
 
     def log(self, step, values):
         scalars = [Summary.Value(tag=tag, simple_value=value) for tag, value in values.items()]
-        self.writer.add_event(Event(wall_time=1.7e9 + step, step=step, summary=Summary(value=scalars)))
+        self.writer.add_event(Event(wall_time=next(CLOCK), step=step, summary=Summary(value=scalars)))
         self.writer.flush()
 
     def close(self):
@@ -70,7 +71,7 @@ class WandbWriter:
         self.calls = 0
 
     def log(self, step, values):
-        row = {**values, "trainer/global_step": step, "_step": self.calls, "_timestamp": 1.7e9 + step}
+        row = {**values, "trainer/global_step": step, "_step": self.calls, "_timestamp": next(CLOCK)}
         self.log_file.history(row)
         self.calls += 1
 
@@ -181,12 +182,12 @@ class MlflowWriter:
         self.status(1)
 
     def log(self, step, values):
-        time = next(CLOCK) * 1000
+        stamp = next(CLOCK) * 1000
         for name, value in values.items():
             path = self.run / "metrics" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("a", encoding="utf-8") as file:
-                file.write(f"{(time := time + 1)} {value} {step}\n")
+                file.write(f"{(stamp := stamp + 1)} {value} {step}\n")
 
     def close(self):
         self.status(3)
@@ -212,9 +213,9 @@ class MlflowDatabaseWriter:
                 self.database.execute(insert, (self.run,))
 
     def log(self, step, values):
-        time = next(CLOCK) * 1000
+        stamp = next(CLOCK) * 1000
         rows = [
-            (name, *self.number(value), time + i, self.run, step)
+            (name, *self.number(value), stamp + i, self.run, step)
             for i, (name, value) in enumerate(values.items())
         ]
         insert = (
@@ -224,7 +225,6 @@ class MlflowDatabaseWriter:
             self.database.executemany(insert, rows)
 
     def number(self, value):
-        """Value and whether it is NaN, as the columns have them."""
         if math.isnan(value):
             return 0.0, True
         return (math.copysign(sys.float_info.max, value) if math.isinf(value) else value), False
@@ -236,6 +236,8 @@ class MlflowDatabaseWriter:
 
 
 class TrackioWriter:
+    run = "0123456789abcdef"
+
     def start(self, directory):
         self.database = sqlite3.connect(directory / "demo.db")
         self.database.execute("PRAGMA journal_mode = WAL")
@@ -245,8 +247,8 @@ class TrackioWriter:
         )
 
     def log(self, step, values):
-        time = datetime.fromtimestamp(next(CLOCK), UTC).isoformat()
-        row = ("0123456789abcdef", time, "one", step, json.dumps(spelled(values)))
+        stamp = datetime.fromtimestamp(next(CLOCK), UTC).isoformat()
+        row = (self.run, stamp, "one", step, json.dumps(spelled(values)))
         with self.database:
             self.database.execute(
                 "INSERT INTO metrics (run_id, timestamp, run_name, step, metrics) VALUES (?, ?, ?, ?, ?)", row
@@ -266,7 +268,7 @@ class WandbOnlineWriter:
         self.run = self.backend.runs[f"run{len(self.backend.runs)}"] = StoredRun()
 
     def log(self, step, values):
-        own = {"trainer/global_step": step, "_step": len(self.run.rows), "_timestamp": 1.7e9 + step}
+        own = {"trainer/global_step": step, "_step": len(self.run.rows), "_timestamp": next(CLOCK)}
         self.run.rows.append({**spelled(values), **own})
 
     def close(self):
@@ -294,5 +296,4 @@ WRITERS: dict[str, type[Writer]] = {
 }
 """What writes files, by the name of the format, or of one of its two ways."""
 
-ONLINE = "wandb_online"
-"""The name of `WandbOnlineWriter` beside these."""
+ONLINE = "wandb_online"  # the name of `WandbOnlineWriter`

@@ -1,0 +1,161 @@
+"""What one printed line says."""
+
+import math
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sentinel.sources import console_lines
+from sentinel.sources.console import LONGEST_LINE
+from sentinel.sources.console_lines import parse
+
+LINES = {
+    "{'loss': 1.2, 'grad_norm': nan, 'learning_rate': 5e-05, 'epoch': 0.1}": {
+        "loss": 1.2, "grad_norm": math.nan, "learning_rate": 5e-05, "epoch": 0.1,
+    },
+    "{'loss': '2.303', 'learning_rate': '5e-05', 'epoch': '0.1'}": {
+        "loss": 2.303, "learning_rate": 5e-05, "epoch": 0.1,
+    },
+    "{'loss': 1.0, 'global_step/max_steps': '5/100', 'elapsed_time': '1m 2s', 'memory(GiB)': 3.5}": {
+        "loss": 1.0, "global_step/max_steps": "5/100", "memory(GiB)": 3.5,
+    },
+    '2023-01-01 10:00:00 | INFO | train_inner | {"epoch": 1, "loss": "9.1", "num_updates": "100"}': {
+        "epoch": 1.0, "loss": 9.1, "step": 100.0,
+    },
+    "2020-01-01 10:00:00 | INFO | train | epoch 001 | loss 9.1 | ppl 370 | num_updates 100 | lr 5e-07": {
+        "epoch": 1.0, "loss": 9.1, "ppl": 370.0, "step": 100.0, "lr": 5e-07,
+    },
+    "Step 1 | loss:1.5 lr:2e-5 tokens_per_second_per_gpu:1234.5": {
+        "step": 1.0, "loss": 1.5, "lr": 2e-5, "tokens_per_second_per_gpu": 1234.5,
+    },
+    " iteration      100/    1000 | consumed samples:         6400 | elapsed time per iteration (ms): 1.2 | "
+    "learning rate: 1.0E-04 | lm loss: 2.1E+00 | loss scale: 65536.0 | number of skipped iterations:   0 |": {
+        "step": "100/1000", "consumed samples": 6400.0, "elapsed time per iteration (ms)": 1.2,
+        "learning rate": 1e-4, "lm loss": 2.1, "loss scale": 65536.0, "number of skipped iterations": 0.0,
+    },
+    " samples/sec: 2.3 | iteration      100/  320000 | flops per GPU: 1.0TFLOPS | lm_loss: 1.0E+01 |": {
+        "step": "100/320000", "samples/sec": 2.3, "lm_loss": 10.0,
+    },
+    " validation loss at iteration 1000 | lm loss value: 2.5E+00 | lm loss PPL: 1.2E+01 | ": {
+        "step": 1000.0, "lm loss validation": 2.5, "lm loss validation ppl": 12.0,
+    },
+    "iter 100: loss 3.2, time 12.5ms, mfu 3.25%": {"step": 100.0, "loss": 3.2, "time": 12.5, "mfu": 0.0325},
+    "step 250: train loss 2.1111, val loss 2.3": {"step": 250.0, "train loss": 2.1111, "val loss": 2.3},
+    "step 00010/05000 (0.20%) | loss: 8.125 | dt: 123.45ms | tok/sec: 1,234,567 | total time: 1.2m": {
+        "step": "00010/05000", "loss": 8.125, "dt": 123.45, "tok/sec": 1234567.0,
+    },
+    "[2023-05-01 12:00:00,123] [INFO] [logging.py:96:log_dist] [Rank 0] step=10, skipped=2, "
+    "lr=[9.65e-06, 9.65e-06], mom=[(0.9, 0.95)]": {
+        "step": 10.0, "skipped_steps": 2.0, "lr": 9.65e-06, "mom": 0.9,
+    },
+    "[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 65536, reducing to 32768": {
+        "loss_scale": 32768.0,
+    },
+    "[2019-03-10 22:38:48.630]  Step    11 [0.783 sec/step, loss = 0.87162 (mel : 0.3743 + lin : 0.49732)]": {
+        "step": 11.0, "loss": 0.87162, "mel": 0.3743, "lin": 0.49732,
+    },
+    "(epoch: 1, iters: 100, time: 0.327, data: 5.460) G_GAN: 1.198 D_real: 0.903": {
+        "epoch": 1.0, "iter": 100.0, "time": 0.327, "data": 5.46, "G_GAN": 1.198, "D_real": 0.903,
+    },
+    "Epoch: [0][  10/5005]\tTime  0.5 ( 0.6)\tLoss 6.9e+00 (7.0e+00)\tAcc@1   0.00 (  0.1)": {
+        "epoch": 0.0, "iter": 10.0, "Time": 0.5, "Loss": 6.9, "Acc@1": 0.0,
+    },
+    "Train: 0 [  50/1251 (  4%)]  Loss: 6.9 (6.9)  LR: 1.000e-06": {
+        "epoch": 0.0, "iter": 50.0, "Loss": 6.9, "LR": 1e-6,
+    },
+    "[01/01 12:00:00 d2.utils.events]:  eta: 0:10:00  iter: 19  total_loss: 1.5  lr: 0.0002 max_mem: 1234M": {
+        "step": 19.0, "total_loss": 1.5, "lr": 0.0002,
+    },
+    "2023/01/01 10:00:00 - mmengine - INFO - Epoch(train)  [1][  50/7330]  lr: 2.0e-04  eta: 1 day, 2:00:00"
+    "  loss: 1.5": {"epoch": 1.0, "iter": 50.0, "lr": 2e-4, "loss": 1.5},
+    "step:1 - actor/pg_loss:np.float64(0.25) - timing_s/gen:12.5": {
+        "step": 1.0, "actor/pg_loss": 0.25, "timing_s/gen": 12.5,
+    },
+    "Epoch [2/10], Step [100/500], Loss: 0.5": {"epoch": 2.0, "iter": 100.0, "Loss": 0.5},
+    "Epoch: [7/1001] Loss: 7.3048 Acc: 12.50%": {"epoch": 7.0, "Loss": 7.3048, "Acc": 0.125},
+    "2024-01-01 10:00:00,000 - INFO - train.py:96 - Step 10: loss=tensor(0.5, device='cuda:0'), lr=1e-4": {
+        "step": 10.0, "loss": 0.5, "lr": 1e-4,
+    },
+}  # fmt: skip
+
+TEXTS = [
+    "Max steps: 1000, lr: 0.1",
+    "Number of steps: 1000, learning rate: 0.1",
+    "Patched hyperparams: embed_dim=64, epochs=1",
+    "Training complete in 1360s | loss=1.3449, ponder=3.0",
+    "{'learning_rate': 0.1, 'epochs': 10}",
+    "{'loss': 1.2, 'epoch': 0.1",
+    "{'epoch': 0.1}",
+    "  decoder out (5 frames):  400",
+    "Step 1: No new books to download this iteration.",
+    "100%|█████| 40/40 [00:41<00:00,  1.04s/it]",
+    "merged: 'a' -> 'b'",
+]
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_metric_line(line):
+    found = parse(line)
+    assert found is not None
+    assert {name: str(value) for name, value in found[1].items()} == {
+        n: str(v) for n, v in LINES[line].items()
+    }
+
+
+@pytest.mark.parametrize("line", TEXTS)
+def test_other_text(line):
+    assert parse(line) is None
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.text(
+        st.characters(codec="utf-8", exclude_characters="\n\r")
+        | st.sampled_from("'\"{}:=|,[]()\\ \t%-+.01eE"),
+        max_size=300,
+    )
+)
+def test_any_line_is_read(line):
+    for text in (line, f"step 1: {line}", f"{{'step': 1, {line}", f"epoch 1 {line} loss=1"):
+        parse(text)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "a",
+        "a ",
+        "'",
+        '"',
+        "\\'",
+        "{'",
+        "1,",
+        "=1",
+        "a=",
+        "step 1 ",
+        "epoch[",
+        "|",
+        "| ",
+        "\t",
+        " ",
+        "\x1b[",
+        "\x1b]",
+        "1%|",
+        "(",
+        "a.",
+        "-",
+    ],
+)
+def test_the_cost_of_a_line_is_linear(unit):
+    line = (unit * LONGEST_LINE)[: LONGEST_LINE // 2]
+    for text in (line, f"step 1: {line}", f"{{'step': 1, '{line}", f"(epoch: 1, iters: 1, {line}"):
+        parse(text)  # were it quadratic, this would not come to an end
+
+
+def test_names_of_the_shapes_are_their_own():
+    text = Path(console_lines.__file__).read_text()
+    names = re.findall(r'Shape\(\s*"([^"]+)"', text)
+    assert len(names) == len(set(names))
