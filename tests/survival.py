@@ -30,7 +30,7 @@ from tests.sources.wandb_backend import Backend
 from tests.sources.writers import WRITERS, WandbOnlineWriter, Writer
 
 STEPS = 240  # spread over the lives, so that kills fall before, between and after the incidents
-LONGEST_STEP_SECONDS = 0.06
+LONGEST_LIFE_SECONDS = 3.0  # from when the watch begins to read
 ANSWERS = (status(200), status(500), status(429, Retry_After="1"), hang)
 LATER = ("state", "resolved_step")
 """What another training may change of an incident that was there before."""
@@ -126,12 +126,13 @@ def survive(directory: Path, kills: int, seed: int) -> Outcome:
                     training.replace()
             share = -(-STEPS // kills)
             last = dice.randrange(share)
+            pause = dice.uniform(0, LONGEST_LIFE_SECONDS) / (last + 1)
             for step in range(share):
                 for training in [*steady, *passing]:
                     training.log()
-                if step < last:
-                    threading.Event().wait(dice.uniform(0, LONGEST_STEP_SECONDS))
-                elif step == last:
+                if step <= last:
+                    threading.Event().wait(pause)
+                if step == last:
                     process.kill()
                     process.wait()
         receiver.default = status(200)

@@ -2,9 +2,10 @@
 still the same file.
 
 A mark is the JSON-able part of a cursor that belongs to one file: its inode, the offset up to which
-it was consumed, its first bytes, a fingerprint of the last ones before the offset and, where only more
-bytes can help, its size. A file that shrank, has another inode or differs in these bytes was replaced and
-is read from its start. (Many logs begin alike: with a header, a banner, the same first steps.)
+it was consumed, its first bytes, a fingerprint of the last ones before the offset, when it was changed
+and, where only more bytes can help, its size. A file that shrank, has another inode or differs in these
+bytes was replaced and is read from its start. (Many logs begin alike: with a header, a banner, the same
+first steps; and one that is logged again may be just as long, under an inode that was freed.)
 """
 
 import hashlib
@@ -32,6 +33,7 @@ class Read:
     more: bool
     size: int  # of the file
     _inode: int
+    _changed: int  # ns since the epoch
     _head: bytes
     _before: bytes  # ``data``
 
@@ -42,7 +44,13 @@ class Read:
         """
         offset = self.offset + consumed
         size = self.size if waiting else offset
-        mark = {"inode": self._inode, "offset": offset, "size": size, "head": self._head.hex()}
+        mark: dict[str, Any] = {
+            "inode": self._inode,
+            "changed": self._changed,
+            "size": size,
+            "offset": offset,
+            "head": self._head.hex(),
+        }
         if consumed <= len(self.data):
             last = self.data[max(0, consumed - _FINGERPRINT_BYTES) : consumed]
             mark["tail"] = _fingerprint(self._before + last)
@@ -56,7 +64,8 @@ def read_new(path: Path, mark: Mark, limit: int) -> Read | None:
     """
     offset = int(mark.get("offset", 0))
     status = os.stat(path)
-    if mark and status.st_size == mark["size"] and status.st_ino == mark["inode"]:
+    known = tuple(map(mark.get, ("size", "inode", "changed")))
+    if known == (status.st_size, status.st_ino, status.st_mtime_ns):
         return None
     with open(path, "rb") as file:
         status = os.fstat(file.fileno())
@@ -74,8 +83,9 @@ def read_new(path: Path, mark: Mark, limit: int) -> Read | None:
         data = _at(file, offset, limit)
     if not data and not restarted:
         return None
-    more = offset + len(data) < status.st_size
-    return Read(data, offset, restarted, more, status.st_size, status.st_ino, head, before)
+    size = status.st_size
+    more = offset + len(data) < size
+    return Read(data, offset, restarted, more, size, status.st_ino, status.st_mtime_ns, head, before)
 
 
 def _at(file: BinaryIO, offset: int, size: int) -> bytes:

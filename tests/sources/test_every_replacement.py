@@ -1,5 +1,6 @@
 """Whatever its format, a training that began anew in the place of another is read from its start."""
 
+import os
 import shutil
 
 import pytest
@@ -9,6 +10,9 @@ from tests.sources.runs import OTHER_STEPS, REWRITTEN, STEPS, contents, files, p
 
 ALIKE = STEPS[:6] + [(step, {"train/loss": 8.0, "lr": 1.0}) for step in range(6, 20)]
 """A training that begins as the other did, and is already further when it is looked at."""
+
+AS_LONG = [(step, {**values, "train/loss": 4.0 + values["train/loss"]}) for step, values in STEPS]
+"""A training whose log has just as many bytes."""
 
 
 def replace(directory, other):
@@ -32,6 +36,8 @@ def write_anew(directory, other):
     for name, content in new.items():
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         (directory / name).write_bytes(content)
+        time = (directory / name).stat().st_mtime_ns + 1_000_000_000  # clocks of file systems are coarse
+        os.utime(directory / name, ns=(time, time))
 
 
 @pytest.mark.parametrize("first_half_read", [True, False])
@@ -73,7 +79,7 @@ def test_a_run_that_is_replaced_file_by_file_begins_anew_once(writer, logged, tm
     assert reader.restarts <= 1
 
 
-@pytest.mark.parametrize("steps", [OTHER_STEPS, OTHER_STEPS * 9, ALIKE], ids=["shorter", "longer", "alike"])
+@pytest.mark.parametrize("steps", [OTHER_STEPS, OTHER_STEPS * 9, ALIKE, AS_LONG])
 def test_a_file_that_was_written_anew_is_read_again(writer, logged, tmp_path, steps):
     reader = Reader(logged).poll()
     write_anew(logged, write(writer, tmp_path / "other", steps))
