@@ -30,7 +30,7 @@ from tests.sources.wandb_backend import Backend
 from tests.sources.writers import WRITERS, WandbOnlineWriter, Writer
 
 STEPS = 240  # spread over the lives, so that kills fall before, between and after the incidents
-LONGEST_LIFE_SECONDS = 3.0  # from when the watch begins to read
+LONGEST_LIFE_SECONDS = 2.5  # from when the watch begins to read
 ANSWERS = (status(200), status(500), status(429, Retry_After="1"), hang)
 LATER = ("state", "resolved_step")
 """What another training may change of an incident that was there before."""

@@ -4,7 +4,7 @@ from tests.survival import check, survive
 
 
 def test_a_watch_that_is_killed_loses_nothing_and_says_nothing_twice(tmp_path: Path) -> None:
-    outcome = survive(tmp_path, kills=4, seed=7)
+    outcome = survive(tmp_path, kills=3, seed=7)
     check(outcome)
     assert outcome.replayed
     assert outcome.calm_before
