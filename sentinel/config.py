@@ -15,6 +15,7 @@ from pydantic import AfterValidator, Field, PlainValidator, ValidationError, Val
 from detectors.api import Detector
 from detectors.discovery import all_detectors
 from detectors.signals import Signal
+from sentinel import CONFIG_FILE
 from sentinel.defects import describe
 from sentinel.errors import ConfigError
 from sentinel.settings import LocalPath, Table, beside_the_file
@@ -23,8 +24,6 @@ from sentinel.sinks.discovery import named, sink_types
 from sentinel.sinks.terminal import TerminalConfig
 from sentinel.sources.discovery import place
 from sentinel.sources.places import Place
-
-FILE_NAME = "sentinel.toml"
 
 
 def default_state_dir(environment: Mapping[str, str] = os.environ) -> Path:
@@ -134,4 +133,4 @@ def load(path: Path) -> Config:
 
 def json_schema() -> dict[str, Any]:
     """JSON Schema of the file, for editors."""
-    return {**Config.model_json_schema(), "title": FILE_NAME}
+    return {**Config.model_json_schema(), "title": CONFIG_FILE}

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from detectors.api import Detector
 from sentinel.alerts.lifecycle import Book
-from sentinel.config import Config
 from sentinel.errors import SentinelError
 from sentinel.facts import Facts
 from sentinel.frames.naming import Naming
@@ -44,8 +43,10 @@ class Listing:
     complaints: Sequence[Complaint]
 
 
-def list_runs(paths: Sequence[Place], config: Config, now: float) -> Listing:
-    """Look at every run under the paths.
+def list_runs(
+    paths: Sequence[Place], signals: Mapping[str, str], detectors: Sequence[Detector], now: float
+) -> Listing:
+    """Look at every run under the paths; ``signals`` is what the user's own tags mean.
 
     Raises SentinelError for a path that does not exist and where there is no run.
     """
@@ -58,13 +59,12 @@ def list_runs(paths: Sequence[Place], config: Config, now: float) -> Listing:
         raise SentinelError(f"{', '.join(map(str, paths))}: no log that sentinel can read")
     # Many short looks cost more for each point than a few long ones.
     limit = max(_FEWEST_POINTS, int(_MOST_POINTS / len(found.runs) ** 1.5))
-    naming, complaints = Naming(config.signals), list(found.complaints)
+    naming, complaints = Naming(signals), list(found.complaints)
     base, looks = common_path(paths), []
     for run in found.runs:
         tracker = Tracker(run, run_name(run, base), "", naming, (), Book(run.id, {}))
         looks.append(_Look(tracker, _read(tracker, limit, complaints), tracker.understanding()))
     goes_on_in = _successors(looks)
-    detectors = config.enabled_detectors
     return Listing([_listed(look, goes_on_in.get(look.name), detectors, now) for look in looks], complaints)
 
 

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sentinel import CONFIG_FILE
 from sentinel.errors import SentinelError
 
 if TYPE_CHECKING:
     from sentinel.config import Config
+    from sentinel.sources.places import Place
 
 ConfigFile = Annotated[
     Path | None,
@@ -45,6 +47,22 @@ StateDir = Annotated[
 ]
 
 
+def config_file(named: Path | None) -> Path | None:
+    """The configuration that counts: the one that was named, else the one in the current directory."""
+    here = Path(CONFIG_FILE)
+    return named or (here if here.is_file() else None)
+
+
+def places(texts: Sequence[str]) -> list[Place]:
+    """Paths and addresses. Raises SentinelError for an address that cannot be one."""
+    from sentinel.sources.discovery import place
+
+    try:
+        return [place(text) for text in texts]
+    except ValueError as error:
+        raise SentinelError(str(error)) from None
+
+
 def configuration(
     file: Path | None, state_dir: Path | None = None, paths: Sequence[str] = (), polling: bool = False
 ) -> Config:
@@ -52,14 +70,9 @@ def configuration(
 
     Raises ConfigError, and SentinelError for an address that cannot be one.
     """
-    from sentinel.config import FILE_NAME, Config, load
-    from sentinel.sources.discovery import place
+    from sentinel.config import Config, load
 
-    try:
-        places = [place(text) for text in paths]
-    except ValueError as error:
-        raise SentinelError(str(error)) from None
-    here = Path(FILE_NAME)
-    config = load(file or here) if file or here.is_file() else Config()
-    said = {"state_dir": state_dir, "paths": places, "polling": polling}
+    said = {"state_dir": state_dir, "paths": places(paths), "polling": polling}
+    found = config_file(file)
+    config = load(found) if found else Config()
     return config.model_copy(update={name: value for name, value in said.items() if value})

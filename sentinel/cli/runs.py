@@ -1,8 +1,10 @@
 """`sentinel runs`: what is there, and what can be judged."""
 
+from collections.abc import Mapping
+
 import typer
 
-from sentinel.cli.options import ConfigFile, Format, Paths, ReportFormat, configuration
+from sentinel.cli.options import ConfigFile, Format, Paths, ReportFormat, config_file, configuration, places
 from sentinel.clock import SystemClock
 
 
@@ -11,10 +13,15 @@ def runs(paths: Paths, format_: ReportFormat = Format.TERMINAL, config: ConfigFi
 
     Of many runs only the beginnings are read; a number with a plus is the least that there is.
     """
+    from detectors.discovery import all_detectors
     from sentinel.listing import list_runs
 
-    settings = configuration(config, paths=paths)
-    listing = list_runs(settings.paths, settings, SystemClock().now())
+    signals: Mapping[str, str] = {}
+    detectors = list(all_detectors().values())
+    if config_file(config):  # what reads one is slow to import
+        settings = configuration(config)
+        signals, detectors = settings.signals, settings.enabled_detectors
+    listing = list_runs(places(paths), signals, detectors, SystemClock().now())
     if format_ is Format.JSON:
         import orjson
 

@@ -9,6 +9,7 @@ has one name wherever the search began.
 import importlib
 import os
 import pkgutil
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -56,10 +57,9 @@ def formats() -> Mapping[str, Find]:
     Raises ValueError if two modules share a name.
     """
     found: dict[str, Find] = {}
-    for module in _modules():
-        name, find = getattr(module, "FORMAT", None), getattr(module, "find", None)
-        if name and find and found.setdefault(name, find) is not find:
-            raise ValueError(f"two sources read the format {name}")
+    for module in _modules("FORMAT"):
+        if found.setdefault(module.FORMAT, module.find) is not module.find:
+            raise ValueError(f"two sources read the format {module.FORMAT}")
     return dict(sorted(found.items()))
 
 
@@ -68,14 +68,17 @@ def remotes() -> Mapping[str, Remote]:
     """What knows the addresses, by scheme."""
     return {
         scheme: Remote(module.check, module.search)
-        for module in _modules()
-        for scheme in getattr(module, "SCHEMES", ())
+        for module in _modules("SCHEMES")
+        for scheme in module.SCHEMES
     }
 
 
-def _modules() -> Iterator[Any]:
+def _modules(constant: str) -> Iterator[Any]:
+    """The modules that define the constant. Others are not imported for that: it would take its time."""
     for info in pkgutil.iter_modules(sentinel.sources.__path__, "sentinel.sources."):
-        yield importlib.import_module(info.name)
+        text = pkgutil.get_data("sentinel.sources", f"{info.name.rpartition('.')[2]}.py") or b""
+        if re.search(rb"^%s = " % constant.encode(), text, re.MULTILINE):
+            yield importlib.import_module(info.name)
 
 
 def place(text: str) -> Place:

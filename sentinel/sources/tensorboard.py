@@ -22,7 +22,7 @@ FORMAT = "tensorboard"
 LONGEST_RECORD = 8 << 20
 """Bytes; a longer record, which only images and the like make, is skipped. It bounds the memory of a poll."""
 
-_LEAST_READ = 1 << 14
+_LEAST_READ = 1 << 13
 _BYTES_A_RECORD = 64  # how far to read for a number of records; a wrong guess only costs time
 
 _TOO_LONG = " and was skipped, as will be others as long, without a word; scalars come in shorter ones"

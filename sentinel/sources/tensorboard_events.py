@@ -4,6 +4,7 @@ Protobuf reads any event, one at a time. Many records of one length are sorted b
 holes (see `sentinel.sources.tensorboard_layouts`), exactly, and the holes of all of them are read at once.
 """
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -65,10 +66,14 @@ def decode(frames: Frames, most: int) -> Points:
             parts.append(tuple(spread))
             number, rows = number[~known], rows[~known]
         single += zip(number.tolist(), map(bytes, rows), strict=True)
-    part, told, broken = _read_singly(single, tags)
-    columns = [np.concatenate(column) for column in zip(part, *parts, strict=True)]
-    order = np.argsort(columns[0], kind="stable")
-    number, tag, step, time, value = (column[order] for column in columns)
+    single.sort()
+    part, told, broken = _read_singly(single, tags, sys.maxsize if parts else most)
+    columns = part
+    if parts:
+        joined = [np.concatenate(column) for column in zip(part, *parts, strict=True)]
+        order = np.argsort(joined[0], kind="stable")
+        columns = tuple(column[order] for column in joined)
+    number, tag, step, time, value = columns
     records = len(frames.starts)
     if len(number) > most:
         records = max(int(number[most]), 1)
@@ -105,9 +110,12 @@ def _recognise(
 
 
 def _read_singly(
-    records: Sequence[tuple[int, bytes]], tags: dict[str, int]
+    records: Sequence[tuple[int, bytes]], tags: dict[str, int], most: int
 ) -> tuple[tuple[NDArray[Any], ...], dict[int, Mapping[str, Any]], list[int]]:
-    """Number, tag, step, time and value of the scalars; settings by number; numbers of what is no event."""
+    """Number, tag, step, time and value of the scalars; settings by number; numbers of what is no event.
+
+    Ends behind the record that has more than ``most`` scalars with those before it.
+    """
     broken: list[int] = []
     told: dict[int, Mapping[str, Any]] = {}
     numbers: list[int] = []
@@ -126,6 +134,8 @@ def _read_singly(
             steps += [event.step] * each
             times += [event.time] * each
             found += event.values
+            if len(found) > most:
+                break
         elif config := settings_in(record):
             told[number] = config
     columns = zip((numbers, ids, steps, times, found), _KINDS, strict=True)

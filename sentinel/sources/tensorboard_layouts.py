@@ -36,7 +36,8 @@ class Layout:
     step_bytes: int  # 0 where the event has no step, which stands for step 0
     places: tuple[int, ...]  # offsets of the values
     kind: str
-    proved: dict[int, tuple[str, ...]] = field(default_factory=dict, compare=False)  # tags by skeleton
+    proved: dict[int, tuple[str, ...]] = field(default_factory=dict, compare=False)
+    """Tags by skeleton, which is the little-endian integer of the event without what is in its holes."""
 
     @cached_property
     def mask(self) -> NDArray[np.uint8]:
@@ -49,7 +50,8 @@ class Layout:
         return mask
 
     @cached_property
-    def _bits(self) -> int:
+    def bits(self) -> int:
+        """The mask as a little-endian integer."""
         return int.from_bytes(self.mask.tobytes(), "little")
 
     @cached_property
@@ -58,10 +60,6 @@ class Layout:
         ends = [_TIME + 8, *(place + np.dtype(self.kind).itemsize for place in self.places)]
         gaps = [place - end for place, end in zip(self.places, ends, strict=False)]
         return Struct(f"<{_TIME}xd" + "".join(f"{gap}x{_FORMS[self.kind]}" for gap in gaps))
-
-    def skeleton(self, event: int) -> int:
-        """The event without what is in its holes; both are little-endian integers of ``width`` bytes."""
-        return event & self._bits
 
     def read(self, rows: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]:
         """Step and wall time of every row, and its values, a row each."""
@@ -83,7 +81,7 @@ class Layout:
 
     def tags(self, record: bytes) -> tuple[str, ...] | None:
         """The tags of a record; None if these are not its holes."""
-        skeleton = self.skeleton(int.from_bytes(record, "little"))
+        skeleton = int.from_bytes(record, "little") & self.bits
         if skeleton not in self.proved:
             shared = np.frombuffer(record, np.uint8) & self.mask
             rows = shared | _PROBES[:, : self.width] & ~self.mask
@@ -129,15 +127,14 @@ def find_layout(record: bytes) -> Layout | None:
 
 def read_known(record: bytes) -> Values | None:
     """What the record holds, if it is of a kind that was proved before; what comes often will be."""
-    width = len(record)
-    known = _known.get(width)
+    known = _known.get(len(record))
     if known is None:
-        if width > LONGEST_ROW:
+        if len(record) > LONGEST_ROW:
             return None
-        known = _known[width] = _Known()
+        known = _known[len(record)] = _Known()
     event = int.from_bytes(record, "little")
     for layout in known.layouts:
-        tags = layout.proved.get(layout.skeleton(event))
+        tags = layout.proved.get(event & layout.bits)
         if tags is not None:
             return layout.read_one(record, tags)
     known.unknown += 1

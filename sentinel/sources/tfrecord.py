@@ -12,7 +12,7 @@ lengths, so the work is done for all records of one length at once:
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from struct import Struct
 from typing import Any
 
@@ -120,19 +120,16 @@ def _walk(data: bytes, position: int, most: int) -> tuple[NDArray[np.int64], int
     parts: list[NDArray[np.int64]] = []
     recent: list[int] = []
     stretch = _STRETCH
-    checksums: dict[int, int] = {}
     unpack, last = _HEADER.unpack_from, len(data) - HEADER_BYTES
     wanted, wrong = 0, ""
     while position <= last and most > len(recent):
         length, checksum = unpack(data, position)
-        if checksums.get(length) != checksum:
-            if _masked(google_crc32c.value(data[position : position + 8])) != checksum:
-                wrong = "record length does not match its checksum"
-                break
-            if length >= LARGEST_PAYLOAD:
-                wrong = f"record claims to be {length} bytes long"
-                break
-            checksums[length] = checksum
+        if checksum != _checksum_of_length(length):
+            wrong = "record length does not match its checksum"
+            break
+        if length >= LARGEST_PAYLOAD:
+            wrong = f"record claims to be {length} bytes long"
+            break
         if position + length + _FRAME_BYTES > len(data):
             wanted = length + _FRAME_BYTES
             break
@@ -180,7 +177,7 @@ def _find_header(data: bytes, position: int) -> tuple[int, bool]:
         places = np.arange(position, min(position + _SEARCH_BYTES, last + 1))
         places = places[lengths[places] < LARGEST_PAYLOAD]
         headers = lengths[places].view(np.uint8).reshape(-1, 8)
-        sound = places[_checksums(headers, np.ones(8, np.bool_)) == checksums[places + 8]]
+        sound = places[_checksums(headers, np.ones(8, np.bool_)) == _unmasked(checksums[places + 8])]
         if len(sound):
             return int(sound[0]), False
         position = min(position + _SEARCH_BYTES, last + 1)
@@ -194,7 +191,7 @@ def _checked(
     lengths = _every(data, "<u4")[starts].astype(np.int64)
     payloads = starts + HEADER_BYTES
     ends = payloads + lengths
-    stored = _every(data, "<u4")[ends]
+    stored = _unmasked(_every(data, "<u4")[ends])
     alike: list[Alike] = []
     single: list[tuple[int, bytes]] = []
     broken: list[int] = []
@@ -217,7 +214,7 @@ def _checked(
         *(column.tolist() for column in (rest, payloads[rest], ends[rest], stored[rest])), strict=True
     ):
         payload = data[start:end]
-        if _masked(google_crc32c.value(payload)) == checksum:
+        if google_crc32c.value(payload) == checksum:
             single.append((number, payload))
         else:
             broken.append(number)
@@ -231,13 +228,12 @@ def _every(data: bytes, dtype: str) -> NDArray[Any]:
 
 
 def _checksums(rows: NDArray[np.uint8], varying: NDArray[np.bool_]) -> NDArray[np.uint32]:
-    """The masked CRC-32C of each row; columns that do not vary are equal in all of them."""
+    """The CRC-32C of each row; columns that do not vary are equal in all of them."""
     shared = np.where(varying, 0, rows[:1]).astype(np.uint8)
     crc = np.full(len(rows), google_crc32c.value(shared.tobytes()), np.uint32)
     for column in np.flatnonzero(varying):
         crc ^= _effects()[rows.shape[1] - 1 - column].take(rows[:, column])
-    masked: NDArray[np.uint32] = _masked(crc)
-    return masked
+    return crc
 
 
 @cache
@@ -252,6 +248,14 @@ def _effects() -> NDArray[np.uint32]:
     return np.array(effects, np.uint32)
 
 
-def _masked(crc: Any) -> Any:
-    """TFRecord's rotation of an int or array of CRCs, so that checksums of checksums stay useful."""
+@lru_cache(maxsize=1 << 12)
+def _checksum_of_length(length: int) -> int:
+    """The masked CRC-32C of a header. The mask is a rotation that keeps checksums of checksums useful."""
+    crc: int = google_crc32c.value(length.to_bytes(8, "little"))
     return (crc >> 15 | crc << 17) + _MASK_DELTA & 0xFFFFFFFF
+
+
+def _unmasked(checksums: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    turned = checksums - np.uint32(_MASK_DELTA)
+    crc: NDArray[np.uint32] = turned << np.uint32(15) | turned >> np.uint32(17)
+    return crc

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import orjson
 
+from detectors.discovery import all_detectors
 from sentinel.alerts.store import Store
-from sentinel.config import Config
 from sentinel.errors import SentinelError
 from sentinel.listing import list_runs
 from sentinel.report.json import listing_document
@@ -88,7 +88,7 @@ INCIDENTS = {("broken", "flat-loss-at-init")}
 def listed(directory: Path, runs: Path, later: float = 0.0) -> dict[str, dict]:
     """What `sentinel runs` would say some seconds later of the logs under a directory, by path."""
     try:
-        listing = list_runs([directory], Config(), time.time() + later)
+        listing = list_runs([directory], {}, list(all_detectors().values()), time.time() + later)
     except SentinelError:
         return {}  # as long as there is no log
     told = listing_document(listing)["runs"]
