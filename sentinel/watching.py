@@ -195,24 +195,26 @@ class Watcher:
         self._reviewed_at = now
         self._store.set_health({"watch": {"looked_at": now, "runs": len(self._watched)}, **self._health})
         self._store.prune(now)
-        for watched in self._watched.values():
-            book = watched.tracker.book
-            if book.open():
-                silent = book.silent(*watched.silence(now))
-                self._commit([watched], {watched.tracker.run.id: silent}, now, only_news=True)
+        ill = [watched for watched in self._watched.values() if watched.tracker.book.open()]
+        silent = {w.tracker.run.id: w.tracker.book.silent(*w.silence(now)) for w in ill}
+        self._commit(ill, silent, now, only_news=True)
 
     def _commit_all(self) -> None:
         self._commit([w for w in self._watched.values() if w.uncommitted], {}, self._clock.now())
 
     def _commit(
         self,
-        group: Iterable[Watched],
+        group: Sequence[Watched],
         news: Mapping[str, Sequence[Change]],
         now: float,
         only_news: bool = False,
     ) -> None:
         """Record the state of some runs, their incidents and what the sinks shall hear, as one."""
         silences = self._store.silences(now)
+        here = [change.incident for changes in news.values() for change in changes]
+        here += [incident for watched in group for incident in watched.tracker.book.open()]
+        known = {incident.id: incident for incident in [*self._store.incidents(), *here]} if here else {}
+        sent = self._store.sent_before(known)
         updates = []
         for watched in group:
             tracker, changes = watched.tracker, news.get(watched.tracker.run.id, ())
@@ -222,9 +224,10 @@ class Watcher:
                 tracker.described(),
                 changes,
                 still_open,
+                known.values(),
                 self._policies,
                 silences,
-                self._store.sent_before(incidents),
+                sent,
                 catalogue.cited,
                 now,
             )

@@ -4,6 +4,7 @@ import json
 import threading
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from detectors.discovery import all_detectors
@@ -75,6 +76,17 @@ def test_a_run_that_falls_silent_is_lost_and_one_that_goes_on_is_repeated(house)
             store.sent(entry.key, "terminal", house.clock.now())
     house.log("run", range(70, 80), kl=9.0, at=NOW + 18000)
     assert house.look(watcher, hours=5) == ["repeat: still there, repeat interval over"]
+
+
+def test_one_training_in_two_logs_is_told_once(house):
+    house.log("run", range(60), kl=9.0)
+    rows = [json.loads(line) for line in (house.runs / "run.jsonl").read_text().splitlines()]
+    pl.DataFrame(rows).write_csv(house.runs / "metrics.csv")
+    again = "told already, of another log of the same training"
+    watcher = house.watch()
+    assert house.look(watcher) == ["firing: first notification", f"firing: {again}"]
+    assert house.look(watcher, hours=1) == ["lost: log went silent", f"lost: {again}"]
+    assert house.look(house.watch(), hours=5) == []
 
 
 def test_another_configuration_reads_again_and_tells_nothing_twice(house):

@@ -20,6 +20,7 @@ class Reason(StrEnum):
     RESOLVED = "resolved"
     LOST = "log went silent"
     INHIBITED = "explained by another incident"
+    TOLD_OF_ANOTHER_LOG = "told already, of another log of the same training"
     BELOW_SINK_SEVERITY = "below the sink's severity"
     PREVIEW_NOT_WANTED = "detector is a preview"
     SILENCED = "silenced"
@@ -75,14 +76,23 @@ class Decision:
 
 
 def decide(
-    change: Change, policy: SinkPolicy, silenced: bool, sent: Mapping[Event, Sent], now: float
+    change: Change,
+    policy: SinkPolicy,
+    silenced: bool,
+    sent: Mapping[Event, Sent],
+    now: float,
+    told: Severity | None = None,
 ) -> Decision:
     """Whether a sink hears of a change; ``sent`` is what it heard of this incident before.
+
+    ``told`` is how severe the problem was when the sink heard of it from another log of the training.
 
     REPEAT is asked of an incident that is merely still open. The first that a sink hears of an open
     incident is FIRING, even if it has got worse or a silence ended since.
     """
     reason = _reason(change, policy, silenced, sent, now)
+    if reason is Reason.FIRST_NOTIFICATION and told is not None and told >= change.incident.severity:
+        reason = Reason.TOLD_OF_ANOTHER_LOG
     late = reason is Reason.FIRST_NOTIFICATION and change.event is not Event.LOST
     return Decision(Event.FIRING if late else change.event, reason)
 

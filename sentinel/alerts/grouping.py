@@ -1,6 +1,6 @@
 """What the sinks are to hear about one run after one poll: one incident, one message, worst first."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from sentinel.alerts.decision import Decision, Sent, SinkPolicy, decide
+from sentinel.alerts.duplicates import same_finding
 from sentinel.alerts.incident import Change, Event, Incident
 from sentinel.alerts.silences import Silence
 from sentinel.text import duration_text
@@ -15,7 +16,7 @@ from sentinel.text import duration_text
 Catalogue = Callable[[Sequence[str]], Sequence[Mapping[str, str]]]
 """The entries of some ids, in the same order: id, title, fix, check, url."""
 
-SentBefore = Mapping[tuple[str, str], Mapping[Event, Sent]]
+SentBefore = MutableMapping[tuple[str, str], dict[Event, Sent]]
 """By incident id and sink name."""
 
 
@@ -35,6 +36,7 @@ def outcomes(
     run: Mapping[str, Any],
     changes: Iterable[Change],
     still_open: Sequence[Incident],
+    others: Collection[Incident],
     policies: Sequence[SinkPolicy],
     silences: Sequence[Silence],
     sent: SentBefore,
@@ -44,19 +46,20 @@ def outcomes(
     """Every change decided for every sink, and the reminders that are due for what did not change.
 
     ``run`` is the run, its path and its framework as notifications show them; ``still_open`` are all
-    its open incidents after the changes.
+    its open incidents after the changes, ``others`` incidents of any run. ``sent`` is brought up to date.
     """
     changes = list(changes)
     changed = {change.incident.id for change in changes}
     reminders = [Change(Event.REPEAT, incident) for incident in still_open if incident.id not in changed]
-    heard = {key: dict(events) for key, events in sent.items()}
     found = []
     for change in _worst_first([*changes, *reminders]):
         incident = change.incident
         silenced = any(s.matches(run["run"], run["path"], incident.detector, now) for s in silences)
+        same = [other.id for other in others if same_finding(incident, other)]
         for policy in policies:
-            before = heard.setdefault((incident.id, policy.name), {})
-            decision = decide(change, policy, silenced, before, now)
+            before = sent.setdefault((incident.id, policy.name), {})
+            told = [s.severity for other in same for s in sent.get((other, policy.name), {}).values()]
+            decision = decide(change, policy, silenced, before, now, max(told, default=None))
             if decision.reason.sends:
                 before[decision.event] = Sent(now, incident.severity, incident.findings, waiting=True)
                 body = _body(decision.event, run, incident, still_open, catalogue)

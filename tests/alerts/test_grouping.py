@@ -21,10 +21,11 @@ def catalogue(ids):
     return [{"id": i, "title": f"title of {i}", "fix": "", "check": "", "url": ""} for i in ids]
 
 
-def decided(verdicts, policies=(SLACK,), silences=(), sent=None, ours=None):
+def decided(verdicts, policies=(SLACK,), silences=(), sent=None, ours=None, others=()):
     ours = ours or book()
     changes = ours.advance(verdicts)
-    return outcomes(RUN, changes, ours.open(), policies, silences, sent or {}, catalogue, NOW)
+    sent = {} if sent is None else sent
+    return outcomes(RUN, changes, ours.open(), others, policies, silences, sent, catalogue, NOW)
 
 
 def heard(found):

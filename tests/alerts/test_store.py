@@ -33,7 +33,7 @@ def store(tmp_path):
 def update(line="wwcc", state=b"state", run=RUN, sent=None, sinks=(SINK,), ours=None):
     ours = ours or book()
     changes = ours.advance(rows(line))
-    decided = outcomes(NAMES, changes, ours.open(), sinks, [], sent or {}, lambda _: [], NOW)
+    decided = outcomes(NAMES, changes, ours.open(), [], sinks, [], sent or {}, lambda _: [], NOW)
     return Update(run, "/runs/a", "jsonl", state, [c.incident for c in changes] + ours.open(), decided)
 
 

@@ -1,0 +1,43 @@
+"""Incidents of one training that keeps several logs.
+
+Hugging Face's Trainer writes its state beside what it reports to TensorBoard and W&B, Lightning's loggers
+come in pairs. Each log is a run of its own, and each has the incident; a person is to hear of it once.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from sentinel.alerts.incident import Incident
+
+_SAME_MOMENT_SECONDS = 600.0  # loggers buffer, and not all for equally long
+_SAME_NUMBER = 0.01  # relative; TensorBoard rounds to float32, a console to few digits
+
+
+def same_finding(one: Incident, other: Incident) -> bool:
+    """Whether two logs, of different formats, tell of the same problem of the same training.
+
+    They agree in the steps, in the time where both know it, and in the numbers of the evidence unless one
+    got worse since, which brings new ones. Two trainings that differ in no more than their seed do not.
+    """
+    return (
+        _format(one) != _format(other)
+        and (one.detector, one.signal, one.onset_step) == (other.detector, other.signal, other.onset_step)
+        and one.fired_step == other.fired_step
+        and _same_moment(one.fired_time, other.fired_time)
+        and (one.severity != other.severity or _same_numbers(one.evidence, other.evidence))
+    )
+
+
+def _format(incident: Incident) -> str:
+    return incident.run.partition(":")[0]
+
+
+def _same_moment(one: float | None, other: float | None) -> bool:
+    return one is None or other is None or abs(one - other) <= _SAME_MOMENT_SECONDS
+
+
+def _same_numbers(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    pairs = [(one[name], other[name]) for name in one.keys() & other.keys()]
+    numbers = [pair for pair in pairs if all(isinstance(value, int | float) for value in pair)]
+    return bool(numbers) and all(math.isclose(*pair, rel_tol=_SAME_NUMBER) for pair in numbers)
