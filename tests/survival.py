@@ -16,6 +16,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from sentinel.alerts.store import Store
@@ -53,10 +54,12 @@ class Outcome:
     repeats: int  # bodies that came more than once
 
 
-def rows(dice: random.Random) -> Iterator[Row]:
-    """A GRPO run whose KL takes off, whose answers grow into the cap and whose rewards become equal."""
-    step = 0
-    while True:
+def rows(dice: random.Random, late: int = 0) -> Iterator[Row]:
+    """A GRPO run whose KL takes off, whose answers grow into the cap and whose rewards become equal.
+
+    All that so many steps ``late``.
+    """
+    for step in count(-late):
         kl = 0.02 + 0.01 * dice.random() if step < 100 else 3.0 + dice.random()
         yield {
             "train/loss": dice.gauss(0, 0.01),
@@ -68,7 +71,6 @@ def rows(dice: random.Random) -> Iterator[Row]:
             "train/completions/mean_length": 200.0,
             "train/completions/clipped_ratio": 0.05 if step < 60 else 0.95,
         }
-        step += 1
 
 
 class Training:
@@ -76,12 +78,14 @@ class Training:
 
     def __init__(self, writer: Writer, directory: Path, seed: int) -> None:
         self.writer, self.directory, self.seed = writer, directory, seed
+        # Else all formats would tell of one training, of which a person hears once.
+        self.late = [WandbOnlineWriter, *WRITERS.values()].index(type(writer))
         self.begin()
 
     def begin(self) -> None:
         self.directory.mkdir(parents=True)
         self.writer.start(self.directory)
-        self.rows = enumerate(rows(random.Random(self.seed)))
+        self.rows = enumerate(rows(random.Random(self.seed), self.late))
 
     def log(self) -> None:
         self.writer.log(*next(self.rows))
@@ -249,7 +253,7 @@ def main(kills: int) -> None:
     with tempfile.TemporaryDirectory() as directory:
         outcome = survive(Path(directory), kills, seed=kills)
     check(outcome)
-    fired = Counter(f"{i['detector']}@{i['fired_step']}" for i in outcome.recorded.values())
+    fired = Counter(incident["detector"] for incident in outcome.recorded.values())
     print(f"{kills} kills: {fired.total()} incidents, equal to the replay's: {dict(fired)}")
     print(f"{outcome.by_the_killed} recorded by watches that were killed")
     before, after = len(outcome.calm_before), len(outcome.replayed_after)
