@@ -134,7 +134,7 @@ class SshServer(Server):
 
     async def _hang_up(self):
         self._listener.close()
-        await self._listener.wait_closed()
         for connection in self._connections:
             connection.abort()
         self._connections.clear()
+        await self._listener.wait_closed()  # from Python 3.12 on, for the connections, too
