@@ -74,6 +74,7 @@ def test_one_run_that_cannot_be_read_does_not_stop_the_others(backend, clock, mo
     assert reader.points == losses(0, 3)
 
 
+@pytest.mark.filterwarnings("ignore:Exception in thread wandb-ServiceFinalizer")  # it has nobody to tell
 def test_a_client_whose_process_died_begins_anew(backend, live):
     process = wandb.setup()._connection._proc._process
     process.kill()
