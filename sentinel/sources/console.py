@@ -9,6 +9,7 @@ The last line counts when its line break is there: "loss: 2.1" may yet become "l
 
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +17,10 @@ from typing import Any
 
 from sentinel.sources import discovery
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Line, Run
-from sentinel.sources.console_lines import seconds
+from sentinel.sources.console_lines import WORDS, seconds
 from sentinel.sources.console_writer import Writer
 from sentinel.sources.growing import Mark, Read, read_new, unreadable
+from sentinel.sources.sniffing import remembered
 
 FORMAT = "console"
 
@@ -30,7 +32,6 @@ _BYTES_A_POINT = 32  # how far to read for a number of points; a guess that only
 _SNIFFED = 1 << 16  # bytes at the beginning and at the end of a file
 _LONGEST_TEXT = 2000  # characters of a line that is passed on
 _MOST_WRITERS = 16  # what a further one prints is not looked at
-_LINES_AT_ONCE = 50  # when a file is looked at
 
 _NAME = re.compile(
     r".*\.(?:log|out|err|stdout|stderr)|.*(?:log|out|output|console|err|stdout|stderr)[\w-]*\.txt",
@@ -40,6 +41,7 @@ _WRITER = re.compile(
     r"\[(?:rank|default)?\d{1,5}\]:? ?|\s{0,4}\d{1,5}: (?=\S)"  # torchrun, srun
     r"|\([\w:.]{1,80} pid=\d{1,9}(?:, ip=[\w.:]{1,40})?\) ?"  # Ray
 )
+_SIGNS = (*(word.encode() for word in WORDS), b"{", b"|", b"---", b"===", b"\xe2\x94")  # ... or lines drawn
 _CONTROL = re.compile(r"\x1b(?:\[[0-9;?]*+[ -/]*+[@-~]?|\][^\x07\x1b]*+\x07?|.)|[\x00\x08\ufeff]", re.DOTALL)
 _BAR = re.compile(
     r"(?P<title>[^|]{0,200}?)\s*\d{1,3}%\|[^|]*+\|\s*(?P<count>\d{1,15})/(?P<total>\d{1,15}) \[[^,\]]*+,?"
@@ -48,9 +50,10 @@ _BAR = re.compile(
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
     """The console logs among the names of one directory that hold metrics which no other log there has."""
-    for name in filter(_NAME.fullmatch, names):
-        if _holds_metrics(directory / name) and not _is_told_elsewhere(directory, names):
-            yield Run(directory / name, FORMAT, Console(directory / name))
+    paths = [directory / name for name in filter(_NAME.fullmatch, names)]
+    logs = [path for path in paths if _holds_metrics(path)]
+    if logs and not _is_told_elsewhere(directory, names):
+        yield from (Run(path, FORMAT, Console(path)) for path in logs)
 
 
 @dataclass(frozen=True)
@@ -184,6 +187,7 @@ def _read(path: Path, mark: Mark, limit: int) -> Read | None:
     return read
 
 
+@remembered
 def _holds_metrics(path: Path) -> bool:
     """Whether two lines of one shape stand near the beginning or near the end of the file."""
     try:
@@ -195,16 +199,18 @@ def _holds_metrics(path: Path) -> bool:
     except OSError:
         return False
     for piece in pieces:
-        text, start, limit = _Text(path, {}, False), 0, 0
-        while not text.plain:
-            limit = text.taken + _LINES_AT_ONCE
-            consumed = text.take(piece[start:], start, limit)
-            if consumed == 0 or text.taken < limit:
-                break
-            start += consumed
-        if text.plain:
-            return True
+        text = _Text(path, {}, False)
+        for line in filter(_may_count, piece.split(b"\n")[:-1]):
+            text.take(line + b"\n", 0, sys.maxsize)
+            if text.plain:
+                return True
     return False
+
+
+def _may_count(line: bytes) -> bool:
+    """Whether the line may be metrics or part of a table, at a fraction of the cost of reading it."""
+    lowered = line.lower()
+    return any(sign in lowered for sign in _SIGNS)
 
 
 def _is_told_elsewhere(directory: Path, names: Sequence[str]) -> bool:

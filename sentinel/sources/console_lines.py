@@ -100,7 +100,9 @@ _SHAPES = (
     ),
 )
 
-_WORDS = ("step", "iter", "epoch", "update", "train", "loss scale")  # one of which is in every shape
+WORDS = ("step", "iter", "epoch", "update", "train", "loss scale")
+"""One of these, in any case, is in every line of the shapes above."""
+
 _COUNTS = (*STEP_KEYS, *EPOCH_KEYS)
 
 _METRIC = re.compile(
@@ -168,7 +170,7 @@ def parse(line: str) -> tuple[str, Record] | None:
         record = with_step(_entries(line, opening.end()))
         return ("dictionary", record) if is_metrics(record) and len(record) > 1 else None
     lowered = line.lower()
-    if not any(word in lowered for word in _WORDS):
+    if not any(word in lowered for word in WORDS):
         return None
     for shape in _SHAPES:
         for found in shape.line.finditer(line):

@@ -27,6 +27,8 @@ Find = Callable[[Path, Sequence[str]], Iterable[Run]]
 
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})  # beside what is hidden ...
 _HIDDEN_LOGS = frozenset({".guild"})  # ... but for where Guild AI puts a run's event files
+_WANDB_RUN = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-.+")
+_WANDBS_OWN = ("logs", "tmp")  # directories of such a run that are about W&B itself
 
 
 @dataclass(frozen=True)
@@ -165,7 +167,8 @@ class _Search:
                 if entry.is_symlink():
                     self._follow(entry, pending)
                 elif entry.is_dir(follow_symlinks=False):
-                    pending.append(directory / entry.name)
+                    if not _is_wandbs_own(below := directory / entry.name):
+                        pending.append(below)
                 elif entry.is_file(follow_symlinks=False):  # a pipe would block its reader
                     names.append(entry.name)
             self._look(directory, names)
@@ -188,7 +191,8 @@ class _Search:
         real = Path(os.path.realpath(link.path))
         mode = _mode(real)
         if S_ISREG(mode):
-            self._look(real.parent, [real.name])
+            if not _is_wandbs_own(real.parent):
+                self._look(real.parent, [real.name])
         elif S_ISDIR(mode) and not Path(link.path).is_relative_to(real):  # else it leads up the tree
             pending.append(real)
 
@@ -214,6 +218,10 @@ def _mode(path: Path) -> int:
         return os.stat(path).st_mode
     except OSError:
         return 0
+
+
+def _is_wandbs_own(directory: Path) -> bool:
+    return directory.name in _WANDBS_OWN and bool(_WANDB_RUN.fullmatch(directory.parent.name))
 
 
 def _is_text(name: str) -> bool:

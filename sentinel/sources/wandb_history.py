@@ -7,8 +7,11 @@ wandb orders the items anew in each record, so the records are walked side by si
 of them at once, then the second. A record of which some item has another form is left to protobuf.
 """
 
+import importlib
+import importlib.util
 import json
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -213,10 +216,18 @@ def _ids_of(text: bytes, begin: _Array, end: _Array, ids: dict[str, int]) -> _Ar
 
 @cache
 def wandb_messages() -> Any:
-    """The module of wandb's own message types; slow to import."""
-    from wandb.proto import wandb_internal_pb2
+    """The module of wandb's own message types.
 
-    return wandb_internal_pb2
+    The package around it is left out where nobody has imported it: that takes longer than to list many runs.
+    """
+    spec = importlib.util.find_spec("wandb")
+    if spec is None or "wandb" in sys.modules:
+        return importlib.import_module("wandb.proto.wandb_internal_pb2")
+    sys.modules["wandb"] = importlib.util.module_from_spec(spec)
+    try:
+        return importlib.import_module("wandb.proto.wandb_internal_pb2")
+    finally:
+        del sys.modules["wandb"]
 
 
 def item_name(item: Any) -> str:

@@ -62,6 +62,12 @@ def test_a_run_that_is_reached_twice_counts_once(tree):
     )
 
 
+def test_what_wandb_logs_of_itself_is_no_log(tree):
+    root = tree("wandb/run-20260101_120000-x1/logs/a.jsonl", "wandb/run-1/logs/a.jsonl")
+    (root / "wandb/debug.jsonl").symlink_to("run-20260101_120000-x1/logs/a.jsonl")
+    assert found(root) == [root / "wandb/run-1/logs/a.jsonl"]
+
+
 def test_links_in_a_circle(tree):
     root = tree("a/b/log.jsonl")
     (root / "a/b/up").symlink_to(root / "a")
