@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sentinel.sources import console
 from sentinel.sources.base import Run
 from sentinel.sources.console import LONGEST_LINE, Console, find
 from sentinel.sources.discovery import discover
@@ -219,3 +220,20 @@ def test_any_file_is_read_alike_in_pieces(tmp_path_factory, pieces, limit):
     path = tmp_path_factory.mktemp("any") / "train.log"
     path.write_bytes(b"".join(pieces))
     assert read(path).points == read(path, limit).points
+
+
+def test_a_file_is_looked_at_again_when_it_changed(tmp_path, monkeypatch):
+    looks = []
+    real = console._Text.take
+    monkeypatch.setattr(console._Text, "take", lambda *args: looks.append(args) or real(*args))
+    path = tmp_path / "train.log"
+    path.write_text("step: 1, nothing yet\n")
+    assert not list(find(tmp_path, ["train.log"]))
+    looks.clear()
+    assert not list(find(tmp_path, ["train.log"]))
+    assert not looks
+    with path.open("a") as file:
+        file.write("step: 1, loss: 2.5\nstep: 2, loss: 2.4\n")
+    assert list(find(tmp_path, ["train.log"]))
+    path.write_text("nothing\n")
+    assert not list(find(tmp_path, ["train.log"]))
