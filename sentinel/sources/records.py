@@ -146,6 +146,7 @@ class Records:
             for name in self._presence.not_a_number(shape.nulls, shape.names):
                 self._point(name, math.nan)
         if known is None:
+            self._shapes[*record, kinds] = shape
             self._presence.numbers(shape.names)
         for position, name in shape.texts:
             if NUMBER.fullmatch(row[position]):
@@ -181,7 +182,7 @@ class Records:
         step, epoch, time = (named(at, keys) for keys in (STEP_KEYS, EPOCH_KEYS, TIME_KEYS))
         numeric = [k == _NUMERIC and n not in (step, time) for n, k in zip(names, kinds, strict=True)]
         points = list(compress(names, numeric))
-        shape = self._shapes[*names, kinds] = _Shape(
+        return _Shape(
             numeric=numeric,
             names=points,
             tags=[self._tag_id(n) for n in points],
@@ -192,7 +193,6 @@ class Records:
             counts_iterations=step == "iter",
             time=(at[time], time) if time else None,
         )
-        return shape
 
     def _step(self, shape: _Shape, row: list[Any], line: int) -> int:
         epoch = None if shape.epoch is None else row[shape.epoch]

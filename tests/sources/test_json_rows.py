@@ -62,6 +62,13 @@ def test_one_other_line_is_enough_to_look_at_each(tmp_path, line):
     assert all(chunk.value.ndim == 1 for batch in polls(log, 10**6) for chunk in batch.chunks)
 
 
+def test_what_is_tried_at_once_in_vain_leaves_nothing_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr(json_rows, "_LEAST", 0)
+    log = tmp_path / "log.jsonl"
+    log.write_text('{"epoch": 0.5, "loss": 0.5}\n{"step": 1, "loss": null}\n')
+    assert ("loss", 1, "nan") in Reader(log).poll(limit=1).points
+
+
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), limit=st.integers(1, 20))
 def test_reading_at_once_is_reading_line_by_line(tmp_path, monkeypatch, data, limit):
