@@ -44,7 +44,8 @@ class Facts(msgspec.Struct):
         time = chunk.time[np.isfinite(chunk.time)]
         if len(time):
             self.first_time = float(time[0]) if self.first_time is None else self.first_time
-            pauses = np.diff(time, prepend=time[0] if self.last_time is None else self.last_time)
+            clock = time if self.last_time is None else np.append(self.last_time, time)
+            pauses = clock[1:] - clock[:-1]
             self.pauses = (self.pauses + pauses[pauses > 0][-_PAUSES_KEPT:].tolist())[-_PAUSES_KEPT:]
             self.last_time = max(self.last_time or 0.0, float(time.max()))
         summaries = [i for i, tag in enumerate(chunk.tags) if tag.endswith(_SUMMARY)]

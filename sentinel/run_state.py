@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
+from pathlib import Path
 from stat import S_ISDIR
 
 from sentinel.sources.base import Ending
@@ -71,15 +72,21 @@ def silent_seconds(place: Place, last_time: float | None, now: float) -> float |
     """
     if isinstance(place, Url):
         return max(0.0, now - last_time) if last_time is not None else 0.0
-    path = place.parent if place.parent.is_file() else place  # a database holds many runs
     try:
-        status = path.lstat()
-        times = [status.st_mtime]
-        if S_ISDIR(status.st_mode):
-            with os.scandir(path) as files:
-                times += [file.stat(follow_symlinks=False).st_mtime for file in islice(files, _MOST_FILES)]
-        written = max(times)
+        written = _written(place)
+    except NotADirectoryError:
+        written = _written(place.parent)  # a database holds many runs
     except OSError:
         return None
     copied = last_time is not None and written - last_time > _SURE_SECONDS
     return max(0.0, now - (last_time if copied and last_time is not None else written))
+
+
+def _written(path: Path) -> float:
+    """When a file, or one right below a directory, was last written."""
+    status = os.lstat(path)
+    times = [status.st_mtime]
+    if S_ISDIR(status.st_mode):
+        with os.scandir(path) as files:
+            times += [file.stat(follow_symlinks=False).st_mtime for file in islice(files, _MOST_FILES)]
+    return max(times)

@@ -1,5 +1,6 @@
 """`sentinel runs`: what is there, and what can be judged."""
 
+import gc
 from collections.abc import Mapping
 
 import typer
@@ -21,7 +22,11 @@ def runs(paths: Paths, format_: ReportFormat = Format.TERMINAL, config: ConfigFi
     if config_file(config):  # what reads one is slow to import
         settings = configuration(config)
         signals, detectors = settings.signals, settings.enabled_detectors
-    listing = list_runs(places(paths), signals, detectors, SystemClock().now())
+    gc.disable()  # next to nothing of what a listing makes is garbage before it is done
+    try:
+        listing = list_runs(places(paths), signals, detectors, SystemClock().now())
+    finally:
+        gc.enable()
     if format_ is Format.JSON:
         import orjson
 

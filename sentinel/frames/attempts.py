@@ -66,7 +66,7 @@ class Attempts:
         tag, step = chunk.tag[part][own], chunk.step[part][own]
         order = np.argsort(tag, kind="stable")
         tag, step = tag[order], step[order]
-        first = np.flatnonzero(np.diff(tag, prepend=-1))  # where each tag's points begin
+        first = np.flatnonzero(np.append(True, tag[1:] != tag[:-1]))  # where each tag's points begin
         before = np.empty_like(step)
         before[1:] = step[:-1]
         names = [chunk.tags[i] for i in tag[first]]

@@ -128,8 +128,7 @@ def _recognise(tags: frozenset[str], format_: str) -> Profile | None:
 
 def is_of_histogram(tag: str) -> bool:
     """Whether a tag ends as those do that stand for a histogram, whose own tag says nothing about them."""
-    _, mark, statistic = tag.rpartition("#")
-    return bool(mark) and statistic in _OF_HISTOGRAMS
+    return "#" in tag and tag.rpartition("#")[2] in _OF_HISTOGRAMS
 
 
 class Naming:

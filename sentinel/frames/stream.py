@@ -117,6 +117,8 @@ class Stream:
         asked = {Signal.TOTAL_STEPS, *(s for v in self.views for s in (v.judged, *v.needs, *v.uses))}
         meanings = [self.meanings[t] for t in chunk.tags]
         judged = np.array([m is not None and m.signal in asked for m in meanings], dtype=bool)
+        if not judged.any():
+            return []
         at = np.arange(part.start, part.stop)
         at = at[judged[chunk.tag[at]] & np.isfinite(chunk.value[at])]
         at = at[np.argsort(chunk.tag[at], kind="stable")]

@@ -127,9 +127,8 @@ def run_name(run: Run, base: Path) -> str:
     """
     if isinstance(run.path, Url):
         return "/".join(run.path.parts)
-    if not run.path.is_relative_to(base):
-        return str(run.path)
-    return run.path.name if run.path == base else str(run.path.relative_to(base))
+    path, above = str(run.path), f"{base}/".replace("//", "/")
+    return run.path.name if run.path == base else path.removeprefix(above)
 
 
 class _Search:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sentinel.sources.tensorboard_layouts import WORTH_A_PROOF, Layout, find_layout, read_known
+from sentinel.sources.tensorboard_layouts import WORTH_A_PROOF, Layout, find_layout, recognise
 from sentinel.sources.tensorboard_settings import settings_in
 from sentinel.sources.tensorboard_values import values
 from sentinel.sources.tfrecord import LONGEST_ROW, Frames, Problem, summed
@@ -124,16 +124,21 @@ def _read_singly(
     times: list[float] = []
     found: list[float] = []
     for number, record in records:
-        event = read_known(record) or values(record)
-        if event is None:
+        if (known := recognise(record)) is not None:
+            layout, names = known
+            step, time, read = layout.read_one(record)
+        elif (event := values(record)) is not None:
+            names, step, time, read = event
+        else:
             broken.append(number)
-        elif event.tags:
-            each = len(event.tags)
+            continue
+        if names:
+            each = len(names)
             numbers += [number] * each
-            ids += [tags.setdefault(tag, len(tags)) for tag in event.tags]
-            steps += [event.step] * each
-            times += [event.time] * each
-            found += event.values
+            ids += [tags.setdefault(tag, len(tags)) for tag in names]
+            steps += [step] * each
+            times += [time] * each
+            found += read
             if len(found) > most:
                 break
         elif config := settings_in(record):

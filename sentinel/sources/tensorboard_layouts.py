@@ -7,6 +7,7 @@ each different skeleton: with other bytes in them, protobuf must read just what 
 What was proved is remembered while the process lives, since runs of one project log the same tags.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from struct import Struct
@@ -69,7 +70,7 @@ class Layout:
         found = [_column(rows, place, self.kind) for place in self.places]
         return step, _column(rows, _TIME, "<f8"), np.stack(found, axis=1)
 
-    def read_one(self, record: bytes, tags: tuple[str, ...]) -> Values:
+    def read_one(self, record: bytes) -> tuple[int, float, Sequence[float]]:
         """What ``read`` gives for one row, at less cost for few."""
         step = 0
         for i in range(self.step_bytes):
@@ -77,7 +78,7 @@ class Layout:
         if self.step_bytes == 10:  # all 64 bits, of which the highest is the sign
             step = (step & (1 << 64) - 1 ^ 1 << 63) - (1 << 63)
         time, *numbers = self._struct.unpack_from(record)
-        return Values(tags, step, time, tuple(numbers))
+        return step, time, numbers
 
     def tags(self, record: bytes) -> tuple[str, ...] | None:
         """The tags of a record; None if these are not its holes."""
@@ -125,8 +126,8 @@ def find_layout(record: bytes) -> Layout | None:
     return None
 
 
-def read_known(record: bytes) -> Values | None:
-    """What the record holds, if it is of a kind that was proved before; what comes often will be."""
+def recognise(record: bytes) -> tuple[Layout, tuple[str, ...]] | None:
+    """Layout and tags of the record, if it is of a kind that was proved before; what comes often will be."""
     known = _known.get(len(record))
     if known is None:
         if len(record) > LONGEST_ROW:
@@ -136,7 +137,7 @@ def read_known(record: bytes) -> Values | None:
     for layout in known.layouts:
         tags = layout.proved.get(event & layout.bits)
         if tags is not None:
-            return layout.read_one(record, tags)
+            return layout, tags
     known.unknown += 1
     if known.unknown >= known.due:
         known.unknown = 0
