@@ -113,33 +113,37 @@ def _read_at_once(data: bytes, most: int, header: Header) -> Rows | None:
 
 def _plain_cells(data: bytes, most: int, header: Header) -> pl.DataFrame | None:
     """The cells of lines that have no quotes and as many cells as the header; None where one may differ."""
+    frame = _split(data, most, header, pl.Float64())
+    if frame is None or (header.time is None and not any(frame.null_count().row(0))):
+        return frame  # nothing but numbers, so nothing was quoted or is missing
     if b'"' in data:
         return None
-    if b"\r" in data:
+    if b" " in data or b"\r" in data or (b"\t" in data and header.separator != "\t"):
         data = data.replace(b"\r\n", b"\n")
-    width = len(header.names)
-    padded = b" " in data or (b"\t" in data and header.separator != "\t")
-    kinds: list[pl.DataType] = [pl.String() if padded else pl.Float64()] * width
-    if header.time is not None:
-        kinds[header.time] = pl.String()
-    try:
-        frame = pl.scan_csv(
-            data,
-            has_header=False,
-            schema=dict(zip(map(str, range(width)), kinds, strict=True)),
-            separator=header.separator,
-            quote_char=None,
-            ignore_errors=True,  # text becomes null
-            n_rows=most + 1,
-        ).collect(engine="streaming")
-    except pl.exceptions.PolarsError:
-        return None
-    frame = whole_rows(frame, data, most)
-    if frame[:, -1].null_count():  # a cell that is empty or not there
+        frame = _split(data, most, header, pl.String())
+    if frame is not None and frame[:, -1].null_count():  # a cell that is empty or not there
         lines = data.split(b"\n", frame.height)[:-1]
         separators = sum(line.count(header.separator.encode()) for line in lines)
-        return frame if separators == frame.height * (width - 1) else None
+        return frame if separators == frame.height * (len(header.names) - 1) else None
     return frame
+
+
+def _split(data: bytes, most: int, header: Header, kind: pl.DataType) -> pl.DataFrame | None:
+    """The cells, of which only times must be text; None if a line has more of them than the header."""
+    kinds = [pl.String() if i == header.time else kind for i in range(len(header.names))]
+    table = pl.scan_csv(
+        data,
+        has_header=False,
+        schema={str(i): kind for i, kind in enumerate(kinds)},
+        separator=header.separator,
+        quote_char=None,
+        ignore_errors=True,  # text becomes null
+        n_rows=most + 1,
+    )
+    try:
+        return whole_rows(table.collect(engine="streaming"), data, most)
+    except pl.exceptions.PolarsError:
+        return None
 
 
 def whole_rows(frame: pl.DataFrame, data: bytes, most: int) -> pl.DataFrame:

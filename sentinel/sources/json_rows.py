@@ -6,6 +6,7 @@ their first one is, and no line needs to be looked at by itself.
 """
 
 import re
+from functools import lru_cache
 
 import orjson
 import polars as pl
@@ -22,37 +23,42 @@ def read_rows(data: bytes, limit: int) -> tuple[pl.DataFrame, int] | None:
 
     None where one of the lines may differ from the first.
     """
-    first = data[: data.find(b"\n")]
-    cells = [cell for cell in map(_CELL.fullmatch, first.split(b",")) if cell]
-    if min(limit, len(data) // _BYTES_A_NUMBER) < _LEAST or len(cells) <= first.count(b","):
+    if min(limit, len(data) // _BYTES_A_NUMBER) < _LEAST:
         return None
+    cells = [_CELL.fullmatch(cell) for cell in data[: data.find(b"\n")].split(b",")]
+    numbers = _numbers(tuple(cell.group("before", "after") for cell in cells if cell))
+    if None in cells or numbers is None:
+        return None
+    most = max(1, limit // len(numbers))
+    schema = dict.fromkeys(numbers, pl.String())
+    table = pl.scan_csv(data, has_header=False, schema=schema, quote_char=None, n_rows=most + 1)
     try:
-        names = list(orjson.loads(first))
-    except orjson.JSONDecodeError:
-        return None
-    if len(names) < len(cells):  # one of them comes twice
-        return None
-    most = max(1, limit // len(names))
-    table = pl.scan_csv(
-        data,
-        has_header=False,
-        schema=dict.fromkeys(names, pl.String()),
-        quote_char=None,
-        n_rows=most + 1,
-    )
-    numbers = [_number(name, cell) for name, cell in zip(names, cells, strict=True)]
-    try:
-        frame = whole_rows(table.select(numbers).collect(engine="streaming"), data, most)
+        frame = table.select(numbers.values()).collect(engine="streaming")
     except pl.exceptions.PolarsError:
         return None
+    frame = whole_rows(frame, data, most)
     if not frame.height or any(frame.null_count().row(0)):
         return None
     return frame, size_of(frame.height, data) if frame.height == most else data.rfind(b"\n") + 1
 
 
-def _number(name: str, cell: re.Match[bytes]) -> pl.Expr:
-    """What a column's cells hold; null for one that is not like ``cell``."""
-    number = pl.col(name).str.strip_prefix(cell["before"].decode())
-    if after := cell["after"].decode():
-        number = pl.when(number.str.ends_with(after)).then(number.str.strip_suffix(after))
-    return number.cast(pl.Float64, strict=False)
+@lru_cache(maxsize=256)
+def _numbers(cells: tuple[tuple[bytes, bytes], ...]) -> dict[str, pl.Expr] | None:
+    """By name, the number in each cell of a line, given what stands before and after it there.
+
+    In a cell that is not like that it is null. None where such cells are no object.
+    """
+    braces = [(before[:1] == b"{", after == b"}") for before, after in cells]
+    if braces != [(i == 0, i == len(cells) - 1) for i in range(len(cells))]:
+        return None
+    try:
+        names = [orjson.loads(before.strip(b"{ :")) for before, _ in cells]
+    except orjson.JSONDecodeError:
+        return None
+    numbers = {}
+    for name, (before, after) in zip(names, cells, strict=True):
+        number = pl.col(name).str.strip_prefix(before.decode())
+        if after:
+            number = pl.when(number.str.ends_with("}")).then(number.str.strip_suffix("}"))
+        numbers[name] = number.cast(pl.Float64, strict=False)
+    return numbers if len(numbers) == len(cells) else None  # else a name comes twice
