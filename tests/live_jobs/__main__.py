@@ -39,7 +39,7 @@ ENVIRONMENT = {
 SILENCES = {0.0: "running", 20 * 60.0: "stalled", 2 * 86400.0: "lost"}  # seconds after the last job
 KILLED_BYTES = 8 << 15  # W&B writes whole blocks of 32 KiB
 LONGEST_SECONDS = 600.0  # of a job
-LATE_SECONDS = 3.0  # at most that much later than it is written the watch has read all
+LATE_SECONDS = 10.0  # at most that much later than it is written the watch has read all, also of new logs
 
 
 class Expected(NamedTuple):
