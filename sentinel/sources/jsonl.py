@@ -21,6 +21,7 @@ from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run
 from sentinel.sources.growing import Read, read_new, unreadable
 from sentinel.sources.json_rows import read_rows
 from sentinel.sources.records import Records, is_metrics
+from sentinel.sources.sniffing import remembered
 
 FORMAT = "jsonl"
 
@@ -235,6 +236,7 @@ def _skip_blank(text: str, start: int) -> int:
     return found.end() if found else start
 
 
+@remembered
 def _holds_metrics(path: Path) -> bool:
     """Whether the file's first lines, of which there are two or more, are objects with a step and numbers."""
     try:

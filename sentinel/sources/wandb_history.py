@@ -4,7 +4,8 @@ A record has a message for every item, with the name in its first fields and the
 last. The keys of nested dictionaries are joined with dots, as W&B shows them.
 
 wandb orders the items anew in each record, so the records are walked side by side: the first item of all
-of them at once, then the second. A record of which some item has another form is left to protobuf.
+of them at once, then the second. Few records, and one of which some item has another form, are left to
+protobuf.
 """
 
 import importlib
@@ -25,11 +26,14 @@ _ITEM = 0x0A  # field of a HistoryRecord
 _KEY, _NESTED_KEY, _VALUE_JSON = 0x0A, 0x12, (0x82, 0x01)  # fields of a HistoryItem
 _SPARE = bytes(8)  # behind the last record, so that a look at what follows stays within the bytes
 _NO_LENGTH = 1 << 40
+_WORTH_A_WALK = 16  # records; side by side, fewer take longer than one by one
 _MOST_NAMES = 64  # of one length that are looked for at once; further ones are looked up one by one
 
-_BEGINS_NUMBER = np.isin(np.arange(256), list(b"-0123456789"))
+_NUMBER_SIGNS = tuple("-0123456789")  # of which one begins a number
+_BEGINS_NUMBER = np.isin(np.arange(256), list(map(ord, _NUMBER_SIGNS)))
 _BEGINS_OTHER = np.isin(np.arange(256), list(b'-NI"{'))  # -Infinity, NaN, Infinity, a text, an object
 _NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_NO_JSON = "a history record holds something that is not JSON"
 _MEDIA = "_type"  # key that marks images, tables and the like, of which no part is a metric
 _DEEPEST = 16  # levels of nesting; what lies deeper is no metric either
 _JSON = json.JSONDecoder(parse_int=float)  # reads NaN and infinities, as wandb writes them
@@ -63,7 +67,11 @@ def read_history(records: Sequence[bytes]) -> Numbers:
     text = b"".join([*records, _SPARE])
     data = np.frombuffer(text, np.uint8)
     bounds = np.cumsum([0, *map(len, records)])
-    row, begin, end, odd = _items(data, bounds)
+    if len(records) < _WORTH_A_WALK:
+        row = begin = end = np.empty(0, np.int64)
+        odd = np.ones(len(records), np.bool_)
+    else:
+        row, begin, end, odd = _items(data, bounds)
     name_end, value = _fields(data, begin, end)
     odd[row[value < 0]] = True
     number = ~odd[row] & _BEGINS_NUMBER[data[value]] & (data[value + 1] != ord("I"))
@@ -76,7 +84,10 @@ def read_history(records: Sequence[bytes]) -> Numbers:
         leaves.add(begin[i], row[i], name, parsed(value_json))
     for i in np.flatnonzero(odd).tolist():
         for item in wandb_messages().HistoryRecord.FromString(records[i]).item:
-            leaves.add(bounds[i], i, item_name(item), _item_value(item))
+            found_value = _item_value(item)
+            if found_value is None and item.value_json.startswith(_NUMBER_SIGNS):
+                raise ValueError(_NO_JSON)
+            leaves.add(bounds[i], i, item_name(item), found_value)
 
     begin, name_end, value, end, row = (a[number] for a in (begin, name_end, value, end, row))
     found = (begin, row, _ids_of(text, begin, name_end, ids), _floats(data, value, end))
@@ -193,7 +204,7 @@ def _floats(data: NDArray[np.uint8], begin: _Array, end: _Array) -> NDArray[np.f
     except orjson.JSONDecodeError:
         numbers = _JSON.decode(text.decode())  # what is too large for a float becomes infinite
     if len(numbers) != len(begin):
-        raise ValueError("a history record holds something that is not JSON")
+        raise ValueError(_NO_JSON)
     return np.array(numbers, np.float64)
 
 
