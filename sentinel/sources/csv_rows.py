@@ -138,7 +138,6 @@ def _split(data: bytes, most: int, header: Header, kind: pl.DataType) -> pl.Data
         separator=header.separator,
         quote_char=None,
         ignore_errors=True,  # text becomes null
-        n_rows=most + 1,
     )
     try:
         return whole_rows(table.collect(engine="streaming"), data, most)
@@ -147,7 +146,7 @@ def _split(data: bytes, most: int, header: Header, kind: pl.DataType) -> pl.Data
 
 
 def whole_rows(frame: pl.DataFrame, data: bytes, most: int) -> pl.DataFrame:
-    """At most so many rows, of a frame that holds one more if there is one, without a torn last one."""
+    """At most so many rows of a frame of ``data``, without a torn last one."""
     if frame.height > most:
         return frame.head(most)
     return frame if data.endswith(b"\n") else frame.head(-1)
