@@ -21,6 +21,7 @@ bench: .venv/dev  ## speed and memory beside other readers
 	.venv/bin/python -m tests.benchmarks.tensorboard
 	.venv/bin/python -m tests.benchmarks.wandb
 	.venv/bin/python -m tests.benchmarks.text
+	.venv/bin/python -m tests.benchmarks.listing
 	.venv/bin/python -m tests.benchmarks.live
 
 docs: .venv/dev  ## rewrite the generated parts of the README

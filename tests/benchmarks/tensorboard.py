@@ -16,11 +16,12 @@ from pathlib import Path
 import tensorboard_data_server
 from tbparse import SummaryReader
 from tensorboard.backend.event_processing.event_accumulator import SCALARS, EventAccumulator
+from tensorboard.compat.proto.summary_pb2 import Summary
 
 from sentinel.config import Config
 from sentinel.replay import replay
 from sentinel.sources.tensorboard import EventFiles
-from tests.sources.event_files import NAME, VERSION, scalar
+from tests.sources.event_files import NAME, VERSION, event
 
 EVENTS = 1_000_000
 TAGS = [
@@ -33,13 +34,15 @@ TAGS = [
 LIMIT = 100_000  # points a poll
 
 
-def write_events(path: Path, events: int) -> None:
-    """What a training loop writes that logs TAGS at each step."""
+def write_events(path: Path, scalars: int, each: int = 1) -> None:
+    """What a training loop writes that logs TAGS at each step, with so many of them in each event."""
     with path.open("wb") as file:
         file.write(VERSION)
-        for i in range(events):
+        for i in range(0, scalars, each):
             step, place = divmod(i, len(TAGS))
-            file.write(scalar(TAGS[place], step, 1 / (1 + i), 1.7e9 + 0.37 * step + 1e-4 * place))
+            tags = TAGS[place : place + each]
+            values = [Summary.Value(tag=tag, simple_value=1 / (1 + i + n)) for n, tag in enumerate(tags)]
+            file.write(event(*values, step=step, time=1.7e9 + 0.37 * step + 1e-4 * place))
 
 
 def sentinel(path: Path) -> int:
@@ -103,6 +106,14 @@ def main(events: int = EVENTS) -> None:
     for name, taken in others.items():
         print(f"{name:<24}{taken:8.3f} s   {taken / ours:6.1f} times as long")
     print(f"{'sentinel replay':<24}{judged:8.3f} s   {judged / others['tbparse']:6.3f} of tbparse's time")
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch, NAME)
+        write_events(path, events, len(TAGS))
+        ours = min(seconds(sentinel, path, events) for _ in range(3))
+        other = min(data_server_seconds(path.parent) for _ in range(3))
+    print(f"{len(TAGS)} scalars an event:")
+    print(f"{'sentinel':<24}{ours:8.3f} s")
+    print(f"{'tensorboard-data-server':<24}{other:8.3f} s   {other / ours:6.1f} times as long")
 
 
 if __name__ == "__main__":
