@@ -21,9 +21,8 @@ def connect(url: Url) -> tuple[Any, str]:
     """The fsspec file system, and the path there. Raises what the library does."""
     import fsspec
 
-    logging.getLogger(PACKAGES[url.scheme]).setLevel(
-        logging.CRITICAL
-    )  # errors are raised, too, and said once
+    # What goes wrong is raised as well, and said once.
+    logging.getLogger(PACKAGES[url.scheme]).setLevel(logging.CRITICAL)
     if url.scheme == "ssh":
         fsspec.register_implementation("ssh", _ssh(), clobber=True)
     system, path = fsspec.url_to_fs(str(url), skip_instance_cache=True, **_OPTIONS.get(url.scheme, {}))
