@@ -20,7 +20,9 @@ from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.places import Place
 from sentinel.tracking import Tracker, Understanding
 
-_MOST_POINTS = 2_000_000  # of a single run
+_MOST_POINTS = 2_000_000  # of all runs, if these are few
+_FEW_RUNS = 32
+_ENOUGH = 0.75  # of the points asked for, since sources give whole rows; another poll would cost more
 _FEWEST_POINTS = 64  # of one of very many; a framework is recognised by fewer
 
 
@@ -57,8 +59,8 @@ def list_runs(
         raise SentinelError("\n".join(map(str, found.complaints)))
     if not found.runs:
         raise SentinelError(f"{', '.join(map(str, paths))}: no log that sentinel can read")
-    # Many short looks cost more for each point than a few long ones.
-    limit = max(_FEWEST_POINTS, int(_MOST_POINTS / len(found.runs) ** 1.5))
+    count = len(found.runs)  # the more there are, the less time is left beside what each run costs
+    limit = max(_FEWEST_POINTS, _MOST_POINTS // max(count, count**2 // _FEW_RUNS))
     naming, complaints = Naming(signals), list(found.complaints)
     base, looks = common_path(paths), []
     for run in found.runs:
@@ -85,7 +87,7 @@ def _read(tracker: Tracker, limit: int, complaints: list[Complaint]) -> bool:
         batch = tracker.run.source.poll(tracker.cursor, limit)
         tracker.absorb(batch)
         complaints += [*batch.complaints, *tracker.complaints]
-        if not batch.more or tracker.facts.points > limit // 2:  # a poll may well give a little less
+        if not batch.more or tracker.facts.points > _ENOUGH * limit:
             return not batch.more
 
 

@@ -91,7 +91,7 @@ class _Poll:
         """Whether there is more to read."""
         path, mark = self._directory / name, self._marks.get(name, {})
         size = min(max(self._left * _BYTES_A_RECORD, _LEAST_READ), LONGEST_RECORD)
-        cut = _cut(path, mark, size, self._left)
+        cut = _cut(path, mark, size, self._left + 1)  # the first record of a file has no point
         if cut is None:
             return False
         read, frames = cut
