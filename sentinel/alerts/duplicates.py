@@ -18,7 +18,8 @@ def same_finding(one: Incident, other: Incident) -> bool:
     """Whether two logs, of different formats, tell of the same problem of the same training.
 
     They agree in the steps, in the time where both know it, and in the numbers of the evidence unless one
-    got worse since, which brings new ones. Two trainings that differ in no more than their seed do not.
+    got worse since, which brings new ones. Two trainings may agree by chance only where the numbers are at
+    a limit, as a share of 1 is, and the steps are the same all the same.
     """
     return (
         _format(one) != _format(other)

@@ -59,7 +59,7 @@ class Chunk:
     ) -> "Chunk":
         """Of rows that each log all ``tags``: a step and a time a row, ``values`` are rows x tags.
 
-        Only ``values`` take memory, which halves the work of reading a large table.
+        Until it is made ``flat``, only ``values`` take memory.
         """
         tag = np.arange(len(tags), dtype=np.uint32)
         tag, steps, times = np.broadcast_arrays(tag, step[:, None], time[:, None])

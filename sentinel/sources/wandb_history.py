@@ -8,11 +8,8 @@ of them at once, then the second. Few records, and one of which some item has an
 protobuf.
 """
 
-import importlib
-import importlib.util
 import json
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -227,18 +224,10 @@ def _ids_of(text: bytes, begin: _Array, end: _Array, ids: dict[str, int]) -> _Ar
 
 @cache
 def wandb_messages() -> Any:
-    """The module of wandb's own message types.
+    """The module of wandb's own message types; slow to import."""
+    from wandb.proto import wandb_internal_pb2
 
-    The package around it is left out where nobody has imported it: that takes longer than to list many runs.
-    """
-    spec = importlib.util.find_spec("wandb")
-    if spec is None or "wandb" in sys.modules:
-        return importlib.import_module("wandb.proto.wandb_internal_pb2")
-    sys.modules["wandb"] = importlib.util.module_from_spec(spec)
-    try:
-        return importlib.import_module("wandb.proto.wandb_internal_pb2")
-    finally:
-        del sys.modules["wandb"]
+    return wandb_internal_pb2
 
 
 def item_name(item: Any) -> str:
