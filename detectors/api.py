@@ -6,15 +6,15 @@ else about it is declared in the decorator; its thresholds are keyword-only argu
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
-import polars as pl
-
-from detectors.schema import COARSE, FINDINGS, INDEX, NEW, SERIES, SEVERITY, SIGNAL, VARIANT
 from detectors.signals import Signal
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 class Severity(IntEnum):
@@ -72,7 +72,7 @@ class Detector:
     """A rule with its declaration. ``name`` is kebab-case; ``page`` is the rule's module docstring."""
 
     name: str
-    rule: Callable[..., pl.LazyFrame]
+    rule: "Callable[..., pl.LazyFrame]"
     page: str
     judges: tuple[Signal, ...]  # a series of any of these is judged
     needs: tuple[Signal, ...]  # logged at the very same step, else the row does not count
@@ -88,13 +88,24 @@ class Detector:
         """All catalogue ids that it cites, in order of likelihood."""
         return tuple(dict.fromkeys(i for v in self.variants.values() for i in v.catalogue))
 
-    def run(self, points: pl.DataFrame, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
+    def missing(self, signals: Collection[str]) -> list[str]:
+        """What a run that logs these signals lacks to be judged; nothing if it can be."""
+        lacking = [s.value for s in self.needs if s not in signals]
+        if not any(s in signals for s in self.judges):
+            lacking.insert(0, self.judges[0].value)
+        return lacking
+
+    def run(self, points: "pl.DataFrame", parameters: Mapping[str, Any] | None = None) -> "pl.DataFrame":
         """Verdicts for the new rows of a WINDOW frame that are due, sorted by series and index.
 
         What the rule leaves in its frame beside FINDINGS is evidence: the judged value, the context
         signals, its own columns. A clean verdict has no variant, whatever the rule put there.
         Raises TypeError for an unknown parameter, polars' errors for a frame that is not a WINDOW.
         """
+        import polars as pl  # slow to import, and who only looks at declarations needs none
+
+        from detectors.schema import COARSE, FINDINGS, INDEX, NEW, SERIES, SEVERITY, SIGNAL, VARIANT
+
         due = pl.col(NEW) & ((pl.col(INDEX) + 1) % self.every == 0)
         judged = points.lazy().filter(due).select(SERIES, INDEX)
         found = self.rule(points.lazy(), **(parameters or {})).drop(NEW, SIGNAL, *COARSE, strict=False)
@@ -119,10 +130,10 @@ def detector(
     uses: tuple[Signal, ...] = (),
     every: int = 1,
     maturity: Maturity = Maturity.PREVIEW,
-) -> Callable[[Callable[..., pl.LazyFrame]], Detector]:
+) -> "Callable[[Callable[..., pl.LazyFrame]], Detector]":
     """Declare a detector; see ``Detector`` for the fields. Its name comes from the function's."""
 
-    def declare(rule: Callable[..., pl.LazyFrame]) -> Detector:
+    def declare(rule: "Callable[..., pl.LazyFrame]") -> Detector:
         return Detector(
             name=rule.__name__.replace("_", "-"),
             rule=rule,

@@ -11,22 +11,8 @@ from detectors.api import Detector
 from detectors.schema import FINDINGS, SERIES, SEVERITY
 from sentinel.alerts.lifecycle import Key, Verdict
 from sentinel.frames.history import Window
-from sentinel.frames.stream import SeriesRows
 from sentinel.frames.windows import frame, is_due
-
-
-@dataclass(frozen=True)
-class Arrived:
-    """New rows of one series of one run."""
-
-    run: str
-    stream: str
-    rows: SeriesRows
-
-    def key(self, detector: Detector) -> Key:
-        """Whose verdicts a detector's are."""
-        return Key(self.run, self.stream, self.rows.attempt.number, self.rows.tag, detector.name)
-
+from sentinel.tracking import Arrived
 
 Seen = tuple[Arrived, Window]
 

@@ -3,8 +3,9 @@
 So that the answer comes at once, few runs are read whole and of many only the beginnings.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +15,12 @@ from sentinel.alerts.lifecycle import Book
 from sentinel.errors import SentinelError
 from sentinel.facts import Facts
 from sentinel.frames.naming import Naming
+from sentinel.processes import begin_with
 from sentinel.run_state import Standing, silent_seconds, standing
-from sentinel.sources.base import Complaint
+from sentinel.sources.base import Complaint, Run
 from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.places import Place
-from sentinel.tracking import Tracker, Understanding
+from sentinel.tracking import Overview, Tracker
 
 _MOST_POINTS = 2_000_000  # of all runs, if these are few
 _FEW_RUNS = 32
@@ -30,8 +32,7 @@ _FEWEST_POINTS = 64  # of one of very many; a framework is recognised by fewer
 class ListedRun:
     """A run that was found. Of one that is not ``whole``, points and attempts are at least so many."""
 
-    tracker: Tracker
-    understanding: Understanding
+    overview: Overview
     standing: Standing
     whole: bool
     lacking: Mapping[str, Sequence[str]]  # signals, by the detector that cannot judge without them
@@ -46,11 +47,15 @@ class Listing:
 
 
 def list_runs(
-    paths: Sequence[Place], signals: Mapping[str, str], detectors: Sequence[Detector], now: float
+    paths: Sequence[Place],
+    signals: Mapping[str, str],
+    detectors: Callable[[], Iterable[Detector]],
+    now: float,
 ) -> Listing:
     """Look at every run under the paths; ``signals`` is what the user's own tags mean.
 
-    Raises SentinelError for a path that does not exist and where there is no run.
+    The ``detectors`` are asked for while the runs are read, since it takes long to import them. Raises
+    SentinelError for a path that does not exist and where there is no run.
     """
     found = discover(paths)
     if found.missing:
@@ -61,66 +66,73 @@ def list_runs(
         raise SentinelError(f"{', '.join(map(str, paths))}: no log that sentinel can read")
     count = len(found.runs)  # the more there are, the less time is left beside what each run costs
     limit = max(_FEWEST_POINTS, _MOST_POINTS // max(count, count**2 // _FEW_RUNS))
-    naming, complaints = Naming(signals), list(found.complaints)
-    base, looks = common_path(paths), []
-    for run in found.runs:
-        tracker = Tracker(run, run_name(run, base), "", naming, (), Book(run.id, {}))
-        looks.append(_Look(tracker, _read(tracker, limit, complaints), tracker.understanding()))
+    naming, base = Naming(signals), common_path(paths)
+    looking = begin_with(lambda run: _look(run, run_name(run, base), naming, limit, now), found.runs)
+    judges = list(detectors())
+    lacking = cache(lambda signals: _lacking(signals, judges))  # the same in all runs of one project
+    looks = looking()
     goes_on_in = _successors(looks)
-    return Listing([_listed(look, goes_on_in.get(look.name), detectors, now) for look in looks], complaints)
+    runs = [
+        ListedRun(
+            look.run,
+            _standing(look, goes_on_in.get(look.run.name)),
+            look.whole,
+            lacking(tuple(look.run.understanding.signals)),
+        )
+        for look in looks
+    ]
+    return Listing(runs, [*found.complaints, *(one for look in looks for one in look.complaints)])
 
 
 @dataclass(frozen=True)
 class _Look:
-    tracker: Tracker
+    run: Overview
     whole: bool
-    understanding: Understanding
-
-    @property
-    def name(self) -> str:
-        return self.tracker.name
+    silent_seconds: float | None
+    complaints: Sequence[Complaint]
 
 
-def _read(tracker: Tracker, limit: int, complaints: list[Complaint]) -> bool:
-    """Read about ``limit`` points; whether that is all."""
+def _look(run: Run, name: str, naming: Naming, limit: int, now: float) -> _Look:
+    """Read about ``limit`` points."""
+    tracker = Tracker(run, name, "", naming, (), Book(run.id, {}))
+    complaints: list[Complaint] = []
     while True:
-        batch = tracker.run.source.poll(tracker.cursor, limit)
+        batch = run.source.poll(tracker.cursor, limit)
         tracker.absorb(batch)
         complaints += [*batch.complaints, *tracker.complaints]
         if not batch.more or tracker.facts.points > _ENOUGH * limit:
-            return not batch.more
+            break
+    silent = silent_seconds(run.path, None if batch.more else tracker.facts.last_time, now)
+    return _Look(tracker.overview(), not batch.more, silent, complaints)
 
 
-def _listed(look: _Look, goes_on_in: str | None, detectors: Iterable[Detector], now: float) -> ListedRun:
-    tracker, facts = look.tracker, look.tracker.facts
-    silent = silent_seconds(tracker.run.path, facts.last_time if look.whole else None, now)
-    ending = tracker.ending if look.whole else None
-    lacking = {detector.name: look.understanding.missing(detector) for detector in detectors}
-    return ListedRun(
-        tracker,
-        look.understanding,
-        standing(ending, silent, facts.lost_after_seconds, goes_on_in),
-        look.whole,
-        {name: signals for name, signals in lacking.items() if signals},
-    )
+def _standing(look: _Look, goes_on_in: str | None) -> Standing:
+    ending = look.run.ending if look.whole else None
+    return standing(ending, look.silent_seconds, look.run.facts.lost_after_seconds, goes_on_in)
+
+
+def _lacking(signals: Collection[str], detectors: Iterable[Detector]) -> dict[str, list[str]]:
+    """What each of the detectors lacks that cannot judge a run with these signals."""
+    lacking = {detector.name: detector.missing(signals) for detector in detectors}
+    return {name: missing for name, missing in lacking.items() if missing}
 
 
 def _successors(looks: Iterable[_Look]) -> dict[str, str]:
     """Names of runs that were resumed as another run beside them, and that run's name."""
-    families: dict[tuple[tuple[str, ...], str, str | None], list[_Look]] = {}
+    families: dict[tuple[str, str, str | None], list[_Look]] = {}
     for look in looks:
-        run = look.tracker.run
-        families.setdefault((run.path.parts[:-1], run.format, look.understanding.framework), []).append(look)
+        kind = look.run.path.rpartition("/")[0], look.run.format, look.run.understanding.framework
+        families.setdefault(kind, []).append(look)
     found: dict[str, str] = {}
     for family in families.values():
-        facts = [look.tracker.facts for look in family]
+        facts = [look.run.facts for look in family]
         begin, end = (np.array([getattr(f, n) or 0 for f in facts]) for n in ("first_step", "last_step"))
         since = np.array([np.nan if f.first_time is None else f.first_time for f in facts])
         for look, mine in zip(family, facts, strict=True):
             if look.whole and mine.last_time is not None:
                 later = _goes_on(mine, begin, end) & (since >= mine.last_time)
                 if later.any():
-                    found[look.name] = family[int(np.argmin(np.where(later, since, np.inf)))].name
+                    found[look.run.name] = family[int(np.argmin(np.where(later, since, np.inf)))].run.name
     return found
 
 

@@ -9,12 +9,11 @@ import msgspec
 import numpy as np
 
 from detectors.api import Detector
-from sentinel.alerts.lifecycle import Book
-from sentinel.detection import Arrived
+from sentinel.alerts.lifecycle import Book, Key
 from sentinel.facts import Facts
 from sentinel.frames.naming import Naming
 from sentinel.frames.plan import planned
-from sentinel.frames.stream import Stream
+from sentinel.frames.stream import SeriesRows, Stream
 from sentinel.frames.views import View
 from sentinel.sources.base import Batch, Complaint, Cursor, Ending, Line, Run
 from sentinel.sources.config_files import ConfigFiles
@@ -36,12 +35,31 @@ class Understanding:
     signals: dict[str, list[str]]
     unmapped: list[str]
 
-    def missing(self, detector: Detector) -> list[str]:
-        """The signals without which the detector cannot judge this run; empty if it can."""
-        lacking = [s.value for s in detector.needs if s not in self.signals]
-        if not any(s in self.signals for s in detector.judges):
-            lacking.insert(0, detector.judges[0].value)
-        return lacking
+
+@dataclass(frozen=True)
+class Overview:
+    """What is known of a run, without what it takes to read on. Can be pickled."""
+
+    name: str
+    path: str
+    format: str
+    facts: Facts
+    ending: Ending | None
+    attempts: int
+    understanding: Understanding
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """New rows of one series of one run."""
+
+    run: str
+    stream: str
+    rows: SeriesRows
+
+    def key(self, detector: Detector) -> Key:
+        """Whose verdicts a detector's are."""
+        return Key(self.run, self.stream, self.rows.attempt.number, self.rows.tag, detector.name)
 
 
 @dataclass
@@ -141,6 +159,18 @@ class Tracker:
         framework = frameworks.most_common(1)[0][0] if frameworks else None
         return Understanding(
             framework, {s: list(tags) for s, tags in sorted(signals.items())}, list(unmapped)
+        )
+
+    def overview(self) -> Overview:
+        """The run as reports show it."""
+        return Overview(
+            name=self.name,
+            path=str(self.run.path),
+            format=self.run.format,
+            facts=self.facts,
+            ending=self.ending,
+            attempts=self.attempts,
+            understanding=self.understanding(),
         )
 
     def described(self) -> dict[str, str | None]:

@@ -98,8 +98,12 @@ class Book:
         self._detectors = detectors
         self._parameters = parameters or {}
         self._policy = policy or Policy()
-        self._rules = rules or builtin_rules()
+        self._own_rules = rules
         self._tracks: dict[Key, _Track] = {}
+
+    @property
+    def _rules(self) -> Rules:
+        return self._own_rules or builtin_rules()  # which a book without verdicts need not read
 
     def awake(self) -> set[Key]:
         """Keys for which a clean verdict matters; for all others it may be left out."""

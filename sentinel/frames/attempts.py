@@ -66,15 +66,18 @@ class Attempts:
         tag, step = chunk.tag[part][own], chunk.step[part][own]
         order = np.argsort(tag, kind="stable")
         tag, step = tag[order], step[order]
-        first = np.flatnonzero(np.append(True, tag[1:] != tag[:-1]))  # where each tag's points begin
+        starts = np.ones(len(tag), bool)
+        np.not_equal(tag[1:], tag[:-1], out=starts[1:])
+        first = starts.nonzero()[0]  # where each tag's points begin
         before = np.empty_like(step)
         before[1:] = step[:-1]
         names = [chunk.tags[i] for i in tag[first]]
         before[first] = [
             min(self.last_step.get(n, s), 2**62) for n, s in zip(names, step[first].tolist(), strict=True)
         ]
-        back = np.flatnonzero(step < before)
-        if len(back):
+        goes_back = step < before
+        if goes_back.any():
+            back = goes_back.nonzero()[0]
             at = int(own[order[back]].min())
             if at > 0:
                 self._first_step_back(chunk, telling, slice(part.start, part.start + at))

@@ -171,12 +171,15 @@ def _joined(earlier: Chunk | None, later: Chunk) -> Chunk:
 
 def _prologue_end(chunk: Chunk) -> int | None:
     """How many points make up the prologue; None while there are too few."""
-    telling = np.array([not is_of_histogram(tag) for tag in chunk.tags], dtype=bool)
-    places = np.flatnonzero(telling[chunk.tag])
-    step = chunk.step[places]
-    block = np.cumsum(np.diff(step, prepend=step[:1]) != 0)
-    enough = np.flatnonzero((block >= _PROLOGUE_BLOCKS) & (np.arange(len(block)) >= _PROLOGUE_POINTS))
-    ends = [*places[enough[:1]], *places[_PROLOGUE_MOST : _PROLOGUE_MOST + 1]]
-    if len(chunk.step) > _PROLOGUE_LONGEST:
-        ends.append(_PROLOGUE_LONGEST)
-    return min(map(int, ends), default=None)
+    telling = [not is_of_histogram(tag) for tag in chunk.tags]
+    points = blocks = 0
+    last = None
+    steps, tags = (column[:_PROLOGUE_LONGEST].tolist() for column in (chunk.step, chunk.tag))
+    for place, (step, tag) in enumerate(zip(steps, tags, strict=True)):
+        if telling[tag]:
+            blocks += last not in (None, step)
+            if points >= _PROLOGUE_MOST or (blocks >= _PROLOGUE_BLOCKS and points >= _PROLOGUE_POINTS):
+                return place
+            points += 1
+            last = step
+    return _PROLOGUE_LONGEST if len(chunk.step) > _PROLOGUE_LONGEST else None

@@ -7,7 +7,7 @@ from sentinel.alerts.wire import incident_body
 from sentinel.listing import ListedRun, Listing
 from sentinel.replay import Replay, ReplayedRun
 from sentinel.run_state import Standing, standing
-from sentinel.tracking import Tracker, Understanding
+from sentinel.tracking import Overview
 
 
 def document(replay: Replay) -> dict[str, Any]:
@@ -25,39 +25,38 @@ def listing_document(listing: Listing) -> dict[str, Any]:
 
 
 def _replayed(run: ReplayedRun, replay: Replay) -> dict[str, Any]:
-    tracker, understood = run.tracker, run.tracker.understanding()
-    stands = standing(tracker.ending, 0.0, tracker.facts.lost_after_seconds)  # by the log's own clock
-    lacking = {name: understood.missing(d) for name, d in replay.pipeline.detectors.items()}
+    overview = run.tracker.overview()
+    stands = standing(overview.ending, 0.0, overview.facts.lost_after_seconds)  # by the log's own clock
+    lacking = {n: d.missing(overview.understanding.signals) for n, d in replay.pipeline.detectors.items()}
     return {
-        **_described(tracker, understood, stands, lacking),
+        **_described(overview, stands, lacking),
         "complaints": [str(complaint) for complaint in run.complaints],
         "incidents": [incident_body(incident) for incident in run.incidents.values()],
     }
 
 
 def _listed(run: ListedRun) -> dict[str, Any]:
-    config = run.tracker.facts.config
+    config = run.overview.facts.config
     return {
-        **_described(run.tracker, run.understanding, run.standing, run.lacking),
+        **_described(run.overview, run.standing, run.lacking),
         "whole": run.whole,
         "config": {name: setting._asdict() for name, setting in config.items()},
     }
 
 
-def _described(
-    tracker: Tracker, understood: Understanding, stands: Standing, lacking: Mapping[str, Sequence[str]]
-) -> dict[str, Any]:
+def _described(run: Overview, stands: Standing, lacking: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    understood = run.understanding
     return {
-        "run": tracker.name,
-        "path": str(tracker.run.path),
-        "source": tracker.run.format,
+        "run": run.name,
+        "path": run.path,
+        "source": run.format,
         "framework": understood.framework,
         "state": stands.state,
         "state_evidence": stands.evidence,
-        "points": tracker.facts.points,
-        "first_step": tracker.facts.first_step,
-        "last_step": tracker.facts.last_step,
-        "attempts": tracker.attempts,
+        "points": run.facts.points,
+        "first_step": run.facts.first_step,
+        "last_step": run.facts.last_step,
+        "attempts": run.attempts,
         "signals": understood.signals,
         "unmapped": understood.unmapped,
         "not_judged": [

@@ -21,13 +21,13 @@ def lines(listing: Listing) -> Iterator[str]:
 
 
 def _run(run: ListedRun) -> Iterator[str]:
-    tracker, understood = run.tracker, run.understanding
-    framework = f", {understood.framework}" if understood.framework else ""
+    told = run.overview
+    framework = f", {told.understanding.framework}" if told.understanding.framework else ""
     more = "" if run.whole else "+"
-    attempts = f", {tracker.attempts}{more} attempts" if tracker.attempts > 1 else ""
+    attempts = f", {told.attempts}{more} attempts" if told.attempts > 1 else ""
     yield (
-        f"{clean_text(tracker.name)}  {tracker.run.format}{framework}, {run.standing.state}, "
-        f"{tracker.facts.points}{more} points{attempts}"
+        f"{clean_text(told.name)}  {told.format}{framework}, {run.standing.state}, "
+        f"{told.facts.points}{more} points{attempts}"
     )
     yield f"    state: {clean_text(run.standing.evidence)}"
     yield f"    signals: {', '.join(_signals(run)) or 'none'}"
@@ -36,6 +36,6 @@ def _run(run: ListedRun) -> Iterator[str]:
 
 
 def _signals(run: ListedRun) -> Iterator[str]:
-    for signal, tags in run.understanding.signals.items():
+    for signal, tags in run.overview.understanding.signals.items():
         further = f" and {len(tags) - _MOST_TAGS} more" if len(tags) > _MOST_TAGS else ""
         yield f"{signal} ({' '.join(clean_text(tag) for tag in tags[:_MOST_TAGS])}{further})"

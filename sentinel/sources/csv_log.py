@@ -27,10 +27,11 @@ from sentinel.sources.sniffing import HEAD_BYTES, is_log, is_log_name
 FORMAT = "csv"
 
 LONGEST_LINE = 4 << 20
-"""Bytes; a file with a longer one is no log, which bounds the memory of a poll."""
+"""Bytes; a file with a longer one is no log."""
 
 _BYTES_A_POINT = 16  # how far to read for a number of points; a guess that only costs time where it is wrong
 _LEAST_READ = 1 << 16
+_MOST_READ = 16 << 20  # which bounds the memory of a poll
 _TAIL_BYTES = 64
 _MOST_COMPLAINTS = 5  # about broken lines of one file
 
@@ -141,7 +142,8 @@ class _Reader:
 
     def read(self, limit: int) -> Read | None:
         """What is new, up to about ``limit`` points but at least one line, if that is not overlong."""
-        read = read_new(self._path, self._mark, min(LONGEST_LINE, max(_LEAST_READ, limit * _BYTES_A_POINT)))
+        wanted = limit * _BYTES_A_POINT if self._header else 0  # what is read with a header is copied
+        read = read_new(self._path, self._mark, min(_MOST_READ, max(_LEAST_READ, wanted)))
         if read is None or not read.more:
             return read
         whole = b"\n" in read.data if self._header else read_header(read.data) is not None

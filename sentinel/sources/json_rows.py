@@ -11,10 +11,9 @@ from functools import lru_cache
 import orjson
 import polars as pl
 
-from sentinel.sources.csv_rows import size_of, whole_rows
+from sentinel.sources.csv_rows import size_of
+from sentinel.sources.csv_table import whole_rows
 
-_LEAST = 4096  # numbers; to read fewer line by line is as fast
-_BYTES_A_NUMBER = 16
 _CELL = re.compile(rb'(?P<before>\{? ?"[^"\\]*": ?)[^ }]+(?P<after>\}?)\r?')
 
 
@@ -23,8 +22,6 @@ def read_rows(data: bytes, limit: int) -> tuple[pl.DataFrame, int] | None:
 
     None where one of the lines may differ from the first.
     """
-    if min(limit, len(data) // _BYTES_A_NUMBER) < _LEAST:
-        return None
     cells = [_CELL.fullmatch(cell) for cell in data[: data.find(b"\n")].split(b",")]
     numbers = _numbers(tuple(cell.group("before", "after") for cell in cells if cell))
     if None in cells or numbers is None:

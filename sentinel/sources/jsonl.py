@@ -19,17 +19,19 @@ import orjson
 
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run
 from sentinel.sources.growing import Read, read_new, unreadable
-from sentinel.sources.json_rows import read_rows
 from sentinel.sources.records import Records, is_metrics
 from sentinel.sources.sniffing import remembered
 
 FORMAT = "jsonl"
 
 LONGEST_LINE = 4 << 20
-"""Bytes; a longer line is skipped, which bounds the memory of a poll."""
+"""Bytes; a longer line is skipped."""
 
 _BYTES_A_POINT = 32  # how far to read for a number of points; a guess that only costs time where it is wrong
 _LEAST_READ = 1 << 16
+_MOST_READ = 16 << 20  # which bounds the memory of a poll
+_LEAST_BYTES = 1 << 16  # to read fewer line by line is as fast
+_LEAST_POINTS = 4096  # and fewer points
 _MOST_AT_ONCE = 10_000  # objects of a line, so that a file without line breaks is read piece by piece, too
 _MOST_COMPLAINTS = 5  # about broken lines of one file
 _SNIFFED_LINES = 8
@@ -136,6 +138,10 @@ class _Lines:
 
     def _take_at_once(self, data: bytes, limit: int) -> int:
         """How many bytes were read; none, if line by line is the way."""
+        if len(data) < _LEAST_BYTES or limit < _LEAST_POINTS:
+            return 0
+        from sentinel.sources.json_rows import read_rows  # with polars, which is slow to import
+
         if found := read_rows(data, limit):
             frame, size = found
             self.at_once = self.records.rows(frame, self.path.name, self._restarted)
@@ -190,7 +196,7 @@ class _Lines:
 
 def _read(path: Path, mark: Mapping[str, Any], limit: int) -> Read | None:
     """What is new, up to about ``limit`` points but at least one line, if that is not overlong."""
-    read = read_new(path, mark, min(LONGEST_LINE, max(_LEAST_READ, limit * _BYTES_A_POINT)))
+    read = read_new(path, mark, min(_MOST_READ, max(_LEAST_READ, limit * _BYTES_A_POINT)))
     if read and read.more and b"\n" not in read.data:
         return read_new(path, mark, LONGEST_LINE)
     return read

@@ -12,13 +12,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import compress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 
 from sentinel.sources.axis import Axis, count_of
 from sentinel.sources.base import Chunk
+
+if TYPE_CHECKING:
+    import polars as pl
 
 STEP_KEYS = (
     "step",
@@ -159,7 +161,7 @@ class Records:
             self._times.append(time)
             self._counts.append(count)
 
-    def rows(self, frame: pl.DataFrame, stream: str, restarted: bool) -> Chunk | None:
+    def rows(self, frame: "pl.DataFrame", stream: str, restarted: bool) -> Chunk | None:
         """The points of records that are given as rows of numbers; None where they must be taken singly."""
         shape = self._learn(frame.columns, _NUMERIC * frame.width)
         if shape.step is None or shape.counts_iterations or not shape.names:

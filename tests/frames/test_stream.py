@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from detectors.api import Detector, History, Variant, detector
 from detectors.schema import SERIES
 from detectors.signals import Signal
-from sentinel.detection import Arrived, Detection
+from sentinel.detection import Detection
 from sentinel.frames.naming import Meaning, Naming
 from sentinel.frames.stream import Stream
 from sentinel.frames.views import views
 from sentinel.sources.base import Chunk
+from sentinel.tracking import Arrived
 
 VARIANTS = {"seen": Variant("", ())}
 TAGS = {"a": "loss", "b": "learning_rate", "c": "pad_fraction", "d": "loss"}
