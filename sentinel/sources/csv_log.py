@@ -39,15 +39,14 @@ _MOST_COMPLAINTS = 5  # about broken lines of one file
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
     """The logs among the names of one directory."""
     for name in names:
-        path = directory / name
-        if _is_log_file(path):
-            yield Run(path, FORMAT, CsvLog(path))
+        if name.endswith((".csv", ".tsv")) or name == "progress.txt":
+            path = directory / name
+            if _is_log_file(path):
+                yield Run(path, FORMAT, CsvLog(path))
 
 
 def _is_log_file(path: Path) -> bool:
     """Whether name and columns are those of a log, and the first row is there and begins with no name."""
-    if path.suffix not in (".csv", ".tsv") and path.name != "progress.txt":
-        return False
     stem = path.stem.lower()
     if not is_log_name(stem):
         return False

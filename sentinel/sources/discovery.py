@@ -11,7 +11,7 @@ import os
 import pkgutil
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -162,9 +162,12 @@ class _Search:
                 continue
             self._visited.add(directory)
             names = []
-            for entry in self._entries(directory):
+            entries = self._entries(directory)
+            here = {entry.name for entry in entries}
+            for entry in entries:
                 if entry.is_symlink():
-                    self._follow(entry, pending)
+                    if not _leads_below(entry, here):
+                        self._follow(entry, pending)
                 elif entry.is_dir(follow_symlinks=False):
                     if not _is_wandbs_own(below := directory / entry.name):
                         pending.append(below)
@@ -217,6 +220,15 @@ def _mode(path: Path) -> int:
         return os.stat(path).st_mode
     except OSError:
         return 0
+
+
+def _leads_below(link: os.DirEntry[str], here: Collection[str]) -> bool:
+    """Whether it leads to what is found anyway, in what lies here, such as W&B's ``latest-run``."""
+    try:
+        parts = str(Path(link.path).readlink()).split("/")
+    except OSError:
+        return False
+    return parts[0] in here and parts[0] != link.name and not any(map(_skipped, parts[1:]))
 
 
 def _is_wandbs_own(directory: Path) -> bool:

@@ -27,12 +27,15 @@ _HEAD_BYTES = 1 << 10
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
     """The run that the directory is in a file store, and the runs in its databases."""
-    metrics = directory / METRICS
-    if metrics.is_dir() and (META in names or _holds_metrics(metrics)):
+    if os.access(f"{directory}/{METRICS}", os.F_OK) and _is_run(directory / METRICS, names):
         yield Run(directory, FORMAT, Files(directory))
     for name in names:
         if name.endswith(sqlite.ENDINGS) and sqlite.is_database(path := directory / name):
             yield from (Run(path / run, FORMAT, Database(path, run)) for run in _runs(path))
+
+
+def _is_run(metrics: Path, names: Sequence[str]) -> bool:
+    return metrics.is_dir() and (META in names or _holds_metrics(metrics))
 
 
 def _holds_metrics(directory: Path) -> bool:

@@ -12,12 +12,14 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
+
+from sentinel.sources.wandb_messages import message_type
 
 _ITEM = 0x0A  # field of a HistoryRecord
 _KEY, _NESTED_KEY, _VALUE_JSON = 0x0A, 0x12, (0x82, 0x01)  # fields of a HistoryItem
@@ -80,7 +82,7 @@ def read_history(records: Sequence[bytes]) -> Numbers:
         name, value_json = _name(text[begin[i] : name_end[i]]), text[value[i] : end[i]]
         leaves.add(begin[i], row[i], name, parsed(value_json))
     for i in np.flatnonzero(odd).tolist():
-        for item in wandb_messages().HistoryRecord.FromString(records[i]).item:
+        for item in message_type("HistoryRecord").FromString(records[i]).item:
             found_value = _item_value(item)
             if found_value is None and item.value_json.startswith(_NUMBER_SIGNS):
                 raise ValueError(_NO_JSON)
@@ -222,14 +224,6 @@ def _ids_of(text: bytes, begin: _Array, end: _Array, ids: dict[str, int]) -> _Ar
     return found
 
 
-@cache
-def wandb_messages() -> Any:
-    """The module of wandb's own message types; slow to import."""
-    from wandb.proto import wandb_internal_pb2
-
-    return wandb_internal_pb2
-
-
 def item_name(item: Any) -> str:
     """The name of a ``HistoryItem`` or ``ConfigItem``."""
     return ".".join(item.nested_key) or str(item.key)
@@ -238,7 +232,7 @@ def item_name(item: Any) -> str:
 @lru_cache(maxsize=1 << 14)
 def _name(fields: bytes) -> str:
     """The name in an item of which only the name's fields are given."""
-    return item_name(wandb_messages().HistoryItem.FromString(fields))
+    return item_name(message_type("HistoryItem").FromString(fields))
 
 
 def _item_value(item: Any) -> Any:
@@ -249,7 +243,11 @@ def _item_value(item: Any) -> Any:
 
 
 def parsed(value_json: bytes) -> Any:
-    """A JSON value as wandb writes it, with integers as float; None for what is no JSON."""
+    """A JSON value as wandb writes it; None for what is no JSON."""
+    try:
+        return orjson.loads(value_json)
+    except orjson.JSONDecodeError:
+        pass  # NaN, infinities, halves of surrogate pairs, numbers too large for a float
     try:
         return _JSON.decode(value_json.decode())
     except (ValueError, RecursionError):

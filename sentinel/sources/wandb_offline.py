@@ -21,7 +21,8 @@ from sentinel.sources.flattening import Plain, flat
 from sentinel.sources.growing import Mark, Read, read_new, unreadable
 from sentinel.sources.leveldb_log import BLOCK_BYTES, LONGEST_RECORD, Log, split
 from sentinel.sources.tfrecord import summed
-from sentinel.sources.wandb_history import item_name, read_history, wandb_messages
+from sentinel.sources.wandb_history import item_name, read_history
+from sentinel.sources.wandb_messages import message_type
 from sentinel.sources.wandb_steps import Steps, points
 
 FORMAT = "wandb"
@@ -148,7 +149,7 @@ class _Messages:
             self._history.append((place, record[begin : begin + length]))
             return length
         if record[at] not in _UNREAD:
-            message = wandb_messages().Record.FromString(record)
+            message = message_type("Record").FromString(record)
             match message.WhichOneof("record_type"):
                 case "run":
                     self._configure(message.run.config)

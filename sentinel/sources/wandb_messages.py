@@ -1,0 +1,48 @@
+"""wandb's own message types without the rest of wandb, which takes half a second to import.
+
+protoc writes the description of the types into a module, as a literal that is read here and not run.
+"""
+
+import ast
+import re
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from google.protobuf import empty_pb2, struct_pb2, timestamp_pb2
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message_factory import GetMessageClass
+
+_MODULES = ("wandb_base", "wandb_telemetry", "wandb_internal")  # each after what it needs
+_DESCRIPTION = re.compile(r"\.AddSerializedFile\((b.+)\)$", re.MULTILINE)
+
+
+@cache
+def message_type(name: str) -> Any:
+    """The class of the messages that wandb calls so, such as ``Record``.
+
+    Raises KeyError for a name that no message has, ImportError where wandb is none that is known.
+    """
+    return GetMessageClass(_pool().FindMessageTypeByName(f"wandb_internal.{name}"))
+
+
+@cache
+def _pool() -> DescriptorPool:
+    pool = DescriptorPool()
+    for module in (empty_pb2, struct_pb2, timestamp_pb2):
+        pool.AddSerializedFile(module.DESCRIPTOR.serialized_pb)
+    spec = find_spec("wandb")
+    folder = Path(((spec and spec.submodule_search_locations) or [""])[0], "proto")
+    versions = sorted(folder.glob("v*/"))  # a folder for each version of protobuf, with the same types
+    for name in _MODULES:
+        pool.AddSerializedFile(_description(versions[-1] / f"{name}_pb2.py"))
+    return pool
+
+
+def _description(path: Path) -> bytes:
+    found = _DESCRIPTION.search(path.read_text(encoding="utf-8"))
+    if found is None:
+        raise ImportError(f"{path}: has no types of messages as protoc writes them")
+    description: bytes = ast.literal_eval(found[1])
+    return description
