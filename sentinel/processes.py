@@ -2,7 +2,7 @@
 
 import multiprocessing
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TypeVar
@@ -11,6 +11,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _FEWEST = 32  # things a process; a copy of this one costs some milliseconds
+_SHARES = 64  # of the work; who is done with one takes the next
 _THREADS = Path("/proc/self/task")
 
 
@@ -25,35 +26,47 @@ def begin_with(work: Callable[[T], R], things: Sequence[T]) -> Callable[[], list
     count = min(cores, len(things) // _FEWEST)
     if count < 2:
         return lambda: [work(thing) for thing in things]
-    shares = [things[i::count] for i in range(count)]
-    copies = [_copy(work, share) for share in shares]
+    shares = [things[i::_SHARES] for i in range(_SHARES)]
+    tickets, counter = os.pipe()
+    os.write(counter, bytes(range(_SHARES)))
+    os.close(counter)
+    copies = [_copy(work, shares, tickets) for _ in range(count)]
 
     def results() -> list[R]:
-        found = [_received(copy, work, share) for copy, share in zip(copies, shares, strict=True)]
-        return [found[i % count][i // count] for i in range(len(things))]
+        found: dict[int, list[R]] = {}
+        for copy in copies:
+            found.update(_received(copy))
+        for number in set(range(_SHARES)) - found.keys():  # of a copy that ended; here its trouble shows
+            found[number] = [work(thing) for thing in shares[number]]
+        os.close(tickets)
+        return [found[i % _SHARES][i // _SHARES] for i in range(len(things))]
 
     return results
 
 
-def _copy(work: Callable[[T], R], share: Sequence[T]) -> Connection:
+def _copy(work: Callable[[T], R], shares: Sequence[Sequence[T]], tickets: int) -> Connection:
     receiver, sender = multiprocessing.Pipe(duplex=False)
     fork = multiprocessing.get_context("fork")
-    fork.Process(target=_send, args=(sender, work, share), daemon=True).start()
+    fork.Process(target=_send, args=(sender, work, shares, tickets), daemon=True).start()
     sender.close()
     return receiver
 
 
-def _send(sender: Connection, work: Callable[[T], R], share: Sequence[T]) -> None:
-    sender.send([work(thing) for thing in share])
+def _send(sender: Connection, work: Callable[[T], R], shares: Sequence[Sequence[T]], tickets: int) -> None:
+    """Work through shares whose numbers nobody else took."""
+    done = []
+    while ticket := os.read(tickets, 1):
+        done.append((ticket[0], [work(thing) for thing in shares[ticket[0]]]))
+    sender.send(done)
 
 
-def _received(copy: Connection, work: Callable[[T], R], share: Sequence[T]) -> list[R]:
-    """What the copy sent; without a word from it, the work is done here, where its trouble shows."""
+def _received(copy: Connection) -> Iterable[tuple[int, list[R]]]:
+    """The numbers of the shares that a copy took, with their results; nothing if it ended too early."""
     try:
-        results: list[R] = copy.recv()
+        shares: list[tuple[int, list[R]]] = copy.recv()
     except EOFError:
-        return [work(thing) for thing in share]
-    return results
+        return []
+    return shares
 
 
 def _has_one_thread() -> bool:

@@ -83,7 +83,7 @@ class Stream:
             end = _prologue_end(chunk)
             if end is None:
                 return
-            self.profile = self._recognised(chunk.tags[i] for i in np.unique(chunk.tag[:end]))
+            self.profile = self._recognised(chunk.tags[i] for i in set(chunk.tag[:end].tolist()))
             self.named, self.prologue = True, None
         for tag in chunk.tags:
             if tag not in self.meanings:

@@ -1,14 +1,16 @@
 """The settings that a training left in files beside its log, pickles such as ``training_args.bin`` excepted.
 
 They lie in the run's own directory or, where a framework nests its log, in the one above. A file is known
-by its name, so a run costs a fixed number of looks.
+by its name.
 """
 
 import json
 import os
 import re
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any
@@ -17,6 +19,7 @@ from sentinel.sources.base import Complaint, Run
 from sentinel.sources.flattening import Plain, flat
 
 _LARGEST = 1 << 20  # bytes
+_SOON = 1_000_000_000  # ns; what changed so lately may change again without a sign of it
 _UNREADABLE = (0, 0, 0)  # stamp of what could not even be opened
 _WANDBS_OWN = ("_wandb", "wandb_version")
 _ARGUMENTS = ("args", "training_args", "train_args", "hparams", "hyperparameters", "hyperparams")
@@ -35,6 +38,7 @@ _NAMES = (
 _ABOVE = (".hydra/config.yaml", "configuration.yaml")
 """What concerns the runs in all directories below: Hydra's and ML-Agents'."""
 
+_FIRST_PARTS = frozenset(name.partition("/")[0] for name in (*_NAMES, *_ABOVE))
 _INNER = re.compile(r"checkpoint-\d+|vis_data|tensorboard|tb|tb_logs")  # part of the run in the one above
 _HUGGING_FACE = re.compile(r"[A-Z][a-z]{2}\d\d_\d\d-\d\d-\d\d_.+")  # below runs/, in the output directory
 
@@ -67,13 +71,12 @@ class ConfigFiles:
     def _candidates(self, own: Path) -> Iterator[str]:
         trained = self.run.format in ("tensorboard", "trainer_state")
         for place, names in _places(own):
-            folder = os.fspath(place)
-            for name in names:
-                path = f"{folder}/{name}"
-                if not os.access(path, os.F_OK):  # as nearly always, and the least that a look can cost
-                    continue
-                if name != "config.json" or trained or (place / "trainer_state.json").exists():
-                    yield path
+            there = _known_in(place)
+            for name in names if there else ():  # there seldom are any
+                if name.partition("/")[0] in there and (
+                    name != "config.json" or trained or (place / "trainer_state.json").exists()
+                ):
+                    yield f"{place}/{name}"
 
     def _read(self, path: str, own: Path, complaints: list[Complaint]) -> ConfigFile | None:
         known, file = self._known.get(path, (None, None))
@@ -96,6 +99,22 @@ class ConfigFiles:
             complaints.append(Complaint(Path(path), "", f"{error}; its settings are not known"))
         self._known[path] = stamp, file
         return file
+
+
+def _known_in(directory: Path) -> frozenset[str]:
+    """Which of the names that matter are there."""
+    try:
+        changed = os.stat(directory).st_mtime_ns
+        if time.time_ns() - changed < _SOON:
+            return _FIRST_PARTS.intersection(os.listdir(directory))
+        return _listed(directory, changed)
+    except OSError:
+        return frozenset()
+
+
+@lru_cache(maxsize=256)  # many runs may share a directory
+def _listed(directory: Path, _changed: int) -> frozenset[str]:
+    return _FIRST_PARTS.intersection(os.listdir(directory))
 
 
 def _places(own: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:

@@ -10,10 +10,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from google.protobuf import empty_pb2, struct_pb2, timestamp_pb2
-from google.protobuf.descriptor_pool import DescriptorPool
-from google.protobuf.message_factory import GetMessageClass
-
 _MODULES = ("wandb_base", "wandb_telemetry", "wandb_internal")  # each after what it needs
 _DESCRIPTION = re.compile(r"\.AddSerializedFile\((b.+)\)$", re.MULTILINE)
 
@@ -24,11 +20,16 @@ def message_type(name: str) -> Any:
 
     Raises KeyError for a name that no message has, ImportError where wandb is none that is known.
     """
+    from google.protobuf.message_factory import GetMessageClass
+
     return GetMessageClass(_pool().FindMessageTypeByName(f"wandb_internal.{name}"))
 
 
 @cache
-def _pool() -> DescriptorPool:
+def _pool() -> Any:
+    from google.protobuf import empty_pb2, struct_pb2, timestamp_pb2
+    from google.protobuf.descriptor_pool import DescriptorPool
+
     pool = DescriptorPool()
     for module in (empty_pb2, struct_pb2, timestamp_pb2):
         pool.AddSerializedFile(module.DESCRIPTOR.serialized_pb)
