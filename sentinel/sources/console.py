@@ -19,7 +19,7 @@ from sentinel.sources import discovery
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Line, Run
 from sentinel.sources.console_lines import WORDS, seconds
 from sentinel.sources.console_writer import Writer
-from sentinel.sources.growing import Mark, Read, read_new, unreadable
+from sentinel.sources.growing import Mark, Read, read_lines, unreadable
 from sentinel.sources.sniffing import remembered
 
 FORMAT = "console"
@@ -181,10 +181,7 @@ def _split_writer(line: str) -> tuple[str, str]:
 
 def _read(path: Path, mark: Mark, limit: int) -> Read | None:
     """What is new, up to about ``limit`` points but at least one line, if that is not overlong."""
-    read = read_new(path, mark, min(LONGEST_LINE, max(_LEAST_READ, limit * _BYTES_A_POINT)))
-    if read and read.more and b"\n" not in read.data:
-        return read_new(path, mark, LONGEST_LINE)
-    return read
+    return read_lines(path, mark, min(LONGEST_LINE, max(_LEAST_READ, limit * _BYTES_A_POINT)), LONGEST_LINE)
 
 
 @remembered

@@ -20,7 +20,7 @@ from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run
 from sentinel.sources.csv_points import Axis, Seen, points
 from sentinel.sources.csv_rows import Header, Rows, read_header, read_rows
 from sentinel.sources.documents import stamp
-from sentinel.sources.growing import Read, read_new, unreadable
+from sentinel.sources.growing import Read, read_lines, read_new, unreadable
 from sentinel.sources.records import NUMBER
 from sentinel.sources.sniffing import HEAD_BYTES, is_log, is_log_name
 
@@ -31,7 +31,7 @@ LONGEST_LINE = 4 << 20
 
 _BYTES_A_POINT = 16  # how far to read for a number of points; a guess that only costs time where it is wrong
 _LEAST_READ = 1 << 16
-_MOST_READ = 16 << 20  # which bounds the memory of a poll
+_MOST_READ = 24 << 20  # which bounds the memory of a poll
 _TAIL_BYTES = 64
 _MOST_COMPLAINTS = 5  # about broken lines of one file
 
@@ -142,11 +142,11 @@ class _Reader:
     def read(self, limit: int) -> Read | None:
         """What is new, up to about ``limit`` points but at least one line, if that is not overlong."""
         wanted = limit * _BYTES_A_POINT if self._header else 0  # what is read with a header is copied
-        read = read_new(self._path, self._mark, min(_MOST_READ, max(_LEAST_READ, wanted)))
-        if read is None or not read.more:
-            return read
-        whole = b"\n" in read.data if self._header else read_header(read.data) is not None
-        return read if whole else read_new(self._path, self._mark, LONGEST_LINE)
+        size = min(_MOST_READ, max(_LEAST_READ, wanted))
+        read = read_lines(self._path, self._mark, size, LONGEST_LINE)
+        if read and read.more and self._header is None and read_header(read.data) is None:
+            return read_new(self._path, self._mark, LONGEST_LINE)
+        return read
 
     def goes_on(self) -> bool:
         """Whether the file still has the header and, up to the mark, the bytes that it had."""

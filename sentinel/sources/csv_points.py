@@ -106,13 +106,20 @@ def points(header: Header, rows: Rows, steps: NDArray[np.int64], stream: str, re
     names = [header.names[i] for i in columns]
     tags = {name: i for i, name in enumerate(dict.fromkeys(names))}
     ids = np.array([tags[name] for name in names], dtype=np.uint32)
-    values, logged = rows.values[:, columns], logged[:, columns]
     if full and len(tags) == len(names):
+        values = rows.values[:, _consecutive(columns)]
         return Chunk.of_rows(stream, names, steps, times, values, restarted)
+    values, logged = rows.values[:, columns], logged[:, columns]
     tag = np.broadcast_to(ids, logged.shape)[logged]
     per_row = np.count_nonzero(logged, axis=1)
     step, time = np.repeat(steps, per_row), np.repeat(times, per_row)
     return Chunk(stream, list(tags), tag, step, time, values[logged], restarted)
+
+
+def _consecutive(columns: NDArray[np.int64]) -> NDArray[np.int64] | slice:
+    """The columns as a slice, which takes no copy, if there is none between them."""
+    span = slice(columns[0], columns[-1] + 1) if len(columns) else slice(0)
+    return span if span.stop - span.start == len(columns) else columns
 
 
 def _times(header: Header, values: NDArray[np.float64]) -> NDArray[np.float64]:

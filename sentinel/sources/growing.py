@@ -88,6 +88,23 @@ def read_new(path: Path, mark: Mark, limit: int) -> Read | None:
     return Read(data, offset, restarted, more, size, status.st_ino, status.st_mtime_ns, head, before)
 
 
+def read_lines(path: Path, mark: Mark, size: int, longest: int) -> Read | None:
+    """What is new, up to about ``size`` bytes but at least one line, and nothing behind an overlong one.
+
+    A line of more than ``longest`` bytes comes alone, without its end. Raises OSError as `read_new`.
+    """
+    read = read_new(path, mark, size)
+    if read and read.more and b"\n" not in read.data:
+        return read_new(path, mark, longest)
+    begin = 0
+    while read and len(read.data) - begin > longest:
+        end = read.data.rfind(b"\n", begin, begin + longest) + 1
+        if not end:
+            return read_new(path, mark, begin or longest)
+        begin = end
+    return read
+
+
 def _at(file: BinaryIO, offset: int, size: int) -> bytes:
     file.seek(offset)
     return file.read(size)

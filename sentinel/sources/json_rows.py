@@ -14,6 +14,8 @@ import polars as pl
 from sentinel.sources.csv_rows import size_of
 from sentinel.sources.csv_table import whole_rows
 
+_LINE = {"line": pl.String()}
+_IN_NO_LINE = "\x01"  # JSON writes it another way
 _CELL = re.compile(rb'(?P<before>\{? ?"[^"\\]*": ?)[^ }]+(?P<after>\}?)\r?')
 
 
@@ -27,11 +29,11 @@ def read_rows(data: bytes, limit: int) -> tuple[pl.DataFrame, int] | None:
     if None in cells or numbers is None:
         return None
     most = max(1, limit // len(numbers))
-    schema = dict.fromkeys(numbers, pl.String())
     # To ask for so many rows would cost a quarter more than to leave out the rest.
-    table = pl.scan_csv(data, has_header=False, schema=schema, quote_char=None)
+    lines = pl.scan_csv(data, has_header=False, schema=_LINE, separator=_IN_NO_LINE, quote_char=None)
+    table = lines.select(pl.col(*_LINE).str.split_exact(",", len(numbers) - 1)).unnest(*_LINE)
     try:
-        frame = table.select(numbers.values()).collect(engine="streaming")
+        frame = table.select(numbers).collect(engine="streaming")
     except pl.exceptions.PolarsError:
         return None
     frame = whole_rows(frame, data, most)
@@ -41,8 +43,8 @@ def read_rows(data: bytes, limit: int) -> tuple[pl.DataFrame, int] | None:
 
 
 @lru_cache(maxsize=256)
-def _numbers(cells: tuple[tuple[bytes, bytes], ...]) -> dict[str, pl.Expr] | None:
-    """By name, the number in each cell of a line, given what stands before and after it there.
+def _numbers(cells: tuple[tuple[bytes, bytes], ...]) -> list[pl.Expr] | None:
+    """The number in each cell of a line, under its name, given what stands before and after it there.
 
     In a cell that is not like that it is null. None where such cells are no object.
     """
@@ -53,10 +55,10 @@ def _numbers(cells: tuple[tuple[bytes, bytes], ...]) -> dict[str, pl.Expr] | Non
         names = [orjson.loads(before.strip(b"{ :")) for before, _ in cells]
     except orjson.JSONDecodeError:
         return None
-    numbers = {}
-    for name, (before, after) in zip(names, cells, strict=True):
-        number = pl.col(name).str.strip_prefix(before.decode())
+    numbers = []
+    for i, (name, (before, after)) in enumerate(zip(names, cells, strict=True)):
+        number = pl.col(f"field_{i}").str.strip_prefix(before.decode())
         if after:
             number = pl.when(number.str.ends_with("}")).then(number.str.strip_suffix("}"))
-        numbers[name] = number.cast(pl.Float64, strict=False)
-    return numbers if len(numbers) == len(cells) else None  # else a name comes twice
+        numbers.append(number.cast(pl.Float64, strict=False).alias(name))
+    return numbers if len({*names}) == len(names) else None

@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run
-from sentinel.sources.growing import Read, read_new, unreadable
+from sentinel.sources.growing import Read, read_lines, unreadable
 from sentinel.sources.records import Records, is_metrics
 from sentinel.sources.sniffing import remembered
 
@@ -29,7 +29,7 @@ LONGEST_LINE = 4 << 20
 
 _BYTES_A_POINT = 32  # how far to read for a number of points; a guess that only costs time where it is wrong
 _LEAST_READ = 1 << 16
-_MOST_READ = 16 << 20  # which bounds the memory of a poll
+_MOST_READ = 24 << 20  # which bounds the memory of a poll
 _LEAST_BYTES = 1 << 16  # to read fewer line by line is as fast
 _LEAST_POINTS = 4096  # and fewer points
 _MOST_AT_ONCE = 10_000  # objects of a line, so that a file without line breaks is read piece by piece, too
@@ -196,10 +196,7 @@ class _Lines:
 
 def _read(path: Path, mark: Mapping[str, Any], limit: int) -> Read | None:
     """What is new, up to about ``limit`` points but at least one line, if that is not overlong."""
-    read = read_new(path, mark, min(_MOST_READ, max(_LEAST_READ, limit * _BYTES_A_POINT)))
-    if read and read.more and b"\n" not in read.data:
-        return read_new(path, mark, LONGEST_LINE)
-    return read
+    return read_lines(path, mark, min(_MOST_READ, max(_LEAST_READ, limit * _BYTES_A_POINT)), LONGEST_LINE)
 
 
 def _objects(line: bytes) -> tuple[list[dict[str, Any]], int]:

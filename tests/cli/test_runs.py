@@ -2,6 +2,9 @@
 
 import json
 import os
+import re
+import subprocess
+import sys
 
 import pytest
 
@@ -99,3 +102,16 @@ def test_nothing_to_list_gets_one_line(sentinel, tmp_path, path, line):
     ran = sentinel("runs", path)
     assert ran.status == 2
     assert ran.err.startswith(f"sentinel: {line}")
+
+
+def test_many_runs_are_read_by_several_processes_with_the_same_outcome(sentinel, run, tmp_path):
+    for number in range(150):
+        run(f"run{number}", LOSS[: 20 + number])
+    (tmp_path / "runs" / "broken").mkdir()
+    (tmp_path / "runs" / "broken" / "log.jsonl").write_text("no JSON\n")
+    here = sentinel("runs", "runs", "--format", "json")
+    command = [sys.executable, "-m", "sentinel", "runs", "runs", "--format", "json"]
+    there = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    silent = re.compile(r"last written .+? ago")
+    assert silent.sub("", there.stdout) == silent.sub("", here.out)
+    assert len(json.loads(here.out)["complaints"]) == 1

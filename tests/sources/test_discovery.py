@@ -87,6 +87,16 @@ def test_a_link_out_of_the_tree_is_followed(tree, tmp_path_factory):
     assert run_name(run, common_path([root])) == str(outside / "log.jsonl")
 
 
+def test_a_link_to_where_nobody_looks_is_followed(tree):
+    root = tree("runs/.hidden/a.jsonl", "runs/seen/.hidden/b.jsonl", "runs/seen/c.jsonl")
+    (root / "runs/a.jsonl").symlink_to(".hidden/a.jsonl")
+    (root / "runs/b.jsonl").symlink_to("seen/.hidden/b.jsonl")
+    (root / "runs/c.jsonl").symlink_to("seen/c.jsonl")
+    (root / "runs/d.jsonl").symlink_to("seen/../.hidden/a.jsonl")
+    hidden = [root / "runs/.hidden/a.jsonl", root / "runs/seen/.hidden/b.jsonl"]
+    assert found(root) == [*hidden, root / "runs/seen/c.jsonl"]
+
+
 def test_a_pipe_is_not_opened(tree):
     root = tree("log.jsonl")
     os.mkfifo(root / "pipe.jsonl")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sentinel.sources import json_rows, jsonl
+from sentinel.sources import jsonl
 from sentinel.sources.jsonl import JsonLines
 from tests.sources.reading import Reader
 
@@ -23,6 +23,11 @@ FORMS = [
     '{{"step": {0}, "time": {1}, "loss": 2}}',
     '{{"step": {0}}}',
 ]
+
+
+def read_at_once_whatever_there_is(patch):
+    patch.setattr(jsonl, "_LEAST_BYTES", 0)
+    patch.setattr(jsonl, "_LEAST_POINTS", 0)
 
 
 def polls(log, limit=10_000):
@@ -63,7 +68,7 @@ def test_one_other_line_is_enough_to_look_at_each(tmp_path, line):
 
 
 def test_what_is_tried_at_once_in_vain_leaves_nothing_behind(tmp_path, monkeypatch):
-    monkeypatch.setattr(json_rows, "_LEAST", 0)
+    read_at_once_whatever_there_is(monkeypatch)
     log = tmp_path / "log.jsonl"
     log.write_text('{"epoch": 0.5, "loss": 0.5}\n{"step": 1, "loss": null}\n')
     assert ("loss", 1, "nan") in Reader(log).poll(limit=1).points
@@ -80,11 +85,9 @@ def test_reading_at_once_is_reading_line_by_line(tmp_path, monkeypatch, data, li
     lines = data.draw(st.lists(st.builds(str.format, form, steps, number), min_size=1, max_size=12))
     log = tmp_path / "log.jsonl"
     log.write_text("\n".join([*lines, data.draw(st.sampled_from(["", '{"step": 3, "lo']))]), newline="")
+    expected = Reader(log).poll(limit)
     with monkeypatch.context() as patch:
-        patch.setattr(jsonl, "read_rows", lambda *_: None)
-        expected = Reader(log).poll(limit)
-    with monkeypatch.context() as patch:
-        patch.setattr(json_rows, "_LEAST", 0)
+        read_at_once_whatever_there_is(patch)
         reader = Reader(log).poll(limit)
     assert (reader.points, reader.complaints) == (expected.points, expected.complaints)
     assert reader.times == pytest.approx(expected.times, nan_ok=True)

@@ -1,0 +1,29 @@
+"""The message types that are read from wandb's modules are those that wandb has."""
+
+import pytest
+from wandb.proto import wandb_internal_pb2
+
+from sentinel.sources import wandb_messages
+from sentinel.sources.wandb_messages import message_type
+
+
+@pytest.mark.parametrize("name", ["Record", "HistoryRecord", "HistoryItem"])
+def test_they_are_described_as_wandb_describes_them(name):
+    ours, theirs = message_type(name).DESCRIPTOR, getattr(wandb_internal_pb2, name).DESCRIPTOR
+    assert ours.file.serialized_pb == theirs.file.serialized_pb
+    assert ours.full_name == theirs.full_name
+
+
+def test_what_wandb_writes_is_read():
+    record = wandb_internal_pb2.Record(num=7)
+    record.history.item.add(nested_key=["a", "b"], value_json="0.5")
+    read = message_type("Record").FromString(record.SerializeToString())
+    assert read.num == 7
+    assert list(read.history.item[0].nested_key) == ["a", "b"]
+
+
+def test_a_module_of_another_make_is_named(tmp_path):
+    module = tmp_path / "wandb_base_pb2.py"
+    module.write_text("DESCRIPTOR = None\n")
+    with pytest.raises(ImportError, match="wandb_base_pb2.*has no types of messages"):
+        wandb_messages._description(module)
