@@ -7,10 +7,9 @@ by its name.
 import json
 import os
 import re
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any
@@ -19,7 +18,7 @@ from sentinel.sources.base import Complaint, Run
 from sentinel.sources.flattening import Plain, flat
 
 _LARGEST = 1 << 20  # bytes
-_SOON = 1_000_000_000  # ns; what changed so lately may change again without a sign of it
+_SMALL = 1 << 12  # bytes, of a directory itself; of so few entries all are listed at once
 _UNREADABLE = (0, 0, 0)  # stamp of what could not even be opened
 _WANDBS_OWN = ("_wandb", "wandb_version")
 _ARGUMENTS = ("args", "training_args", "train_args", "hparams", "hyperparameters", "hyperparams")
@@ -38,7 +37,6 @@ _NAMES = (
 _ABOVE = (".hydra/config.yaml", "configuration.yaml")
 """What concerns the runs in all directories below: Hydra's and ML-Agents'."""
 
-_FIRST_PARTS = frozenset(name.partition("/")[0] for name in (*_NAMES, *_ABOVE))
 _INNER = re.compile(r"checkpoint-\d+|vis_data|tensorboard|tb|tb_logs")  # part of the run in the one above
 _HUGGING_FACE = re.compile(r"[A-Z][a-z]{2}\d\d_\d\d-\d\d-\d\d_.+")  # below runs/, in the output directory
 
@@ -71,11 +69,8 @@ class ConfigFiles:
     def _candidates(self, own: Path) -> Iterator[str]:
         trained = self.run.format in ("tensorboard", "trainer_state")
         for place, names in _places(own):
-            there = _known_in(place)
-            for name in names if there else ():  # there seldom are any
-                if name.partition("/")[0] in there and (
-                    name != "config.json" or trained or (place / "trainer_state.json").exists()
-                ):
+            for name in _there(os.fspath(place), names):
+                if name != "config.json" or trained or (place / "trainer_state.json").exists():
                     yield f"{place}/{name}"
 
     def _read(self, path: str, own: Path, complaints: list[Complaint]) -> ConfigFile | None:
@@ -101,20 +96,13 @@ class ConfigFiles:
         return file
 
 
-def _known_in(directory: Path) -> frozenset[str]:
-    """Which of the names that matter are there."""
-    try:
-        changed = os.stat(directory).st_mtime_ns
-        if time.time_ns() - changed < _SOON:
-            return _FIRST_PARTS.intersection(os.listdir(directory))
-        return _listed(directory, changed)
-    except OSError:
-        return frozenset()
-
-
-@lru_cache(maxsize=256)  # many runs may share a directory
-def _listed(directory: Path, _changed: int) -> frozenset[str]:
-    return _FIRST_PARTS.intersection(os.listdir(directory))
+def _there(directory: str, names: Sequence[str]) -> Iterator[str]:
+    """Which of the names are there. Many runs may share a directory, so only a small one is listed."""
+    with suppress(OSError):
+        if os.stat(directory).st_size <= _SMALL:
+            found = {*os.listdir(directory)}
+            names = [name for name in names if name.partition("/")[0] in found]
+    return (name for name in names if os.access(f"{directory}/{name}", os.F_OK))
 
 
 def _places(own: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
