@@ -68,6 +68,21 @@ class Parameter:
 
 
 @dataclass(frozen=True)
+class Demand:
+    """Signals that a run must log: any of the judged ones, and all of those that are needed."""
+
+    judges: tuple[Signal, ...]
+    needs: tuple[Signal, ...]
+
+    def missing(self, signals: Collection[str]) -> list[str]:
+        """What a run that logs these signals lacks; nothing if it can be judged."""
+        lacking = [s.value for s in self.needs if s not in signals]
+        if not any(s in signals for s in self.judges):
+            lacking.insert(0, self.judges[0].value)
+        return lacking
+
+
+@dataclass(frozen=True)
 class Detector:
     """A rule with its declaration. ``name`` is kebab-case; ``page`` is the rule's module docstring."""
 
@@ -88,12 +103,10 @@ class Detector:
         """All catalogue ids that it cites, in order of likelihood."""
         return tuple(dict.fromkeys(i for v in self.variants.values() for i in v.catalogue))
 
-    def missing(self, signals: Collection[str]) -> list[str]:
-        """What a run that logs these signals lacks to be judged; nothing if it can be."""
-        lacking = [s.value for s in self.needs if s not in signals]
-        if not any(s in signals for s in self.judges):
-            lacking.insert(0, self.judges[0].value)
-        return lacking
+    @property
+    def demand(self) -> Demand:
+        """What a run must log for the detector to judge it."""
+        return Demand(self.judges, self.needs)
 
     def run(self, points: "pl.DataFrame", parameters: Mapping[str, Any] | None = None) -> "pl.DataFrame":
         """Verdicts for the new rows of a WINDOW frame that are due, sorted by series and index.

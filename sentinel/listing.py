@@ -10,12 +10,12 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from detectors.api import Detector
+from detectors.api import Demand
 from sentinel.alerts.lifecycle import Book
 from sentinel.errors import SentinelError
 from sentinel.facts import Facts
 from sentinel.frames.naming import Naming
-from sentinel.processes import begin_with
+from sentinel.processes import in_copies
 from sentinel.run_state import Standing, silent_seconds, standing
 from sentinel.sources.base import Complaint, Run
 from sentinel.sources.discovery import common_path, discover, run_name
@@ -48,14 +48,15 @@ class Listing:
 
 def list_runs(
     paths: Sequence[Place],
-    signals: Mapping[str, str],
-    detectors: Callable[[], Iterable[Detector]],
+    signals: Callable[[], Mapping[str, str]],
+    demands: Callable[[], Mapping[str, Demand]],
     now: float,
 ) -> Listing:
-    """Look at every run under the paths; ``signals`` is what the user's own tags mean.
+    """Look at every run under the paths.
 
-    The ``detectors`` are asked for while the runs are read, since it takes long to import them. Raises
-    SentinelError for a path that does not exist and where there is no run.
+    What the user's own tags mean is asked for when the runs are found, what the detectors demand when they
+    are read: to know it takes as long.
+    Raises SentinelError for a path that does not exist and where there is no run.
     """
     found = discover(paths)
     if found.missing:
@@ -66,11 +67,10 @@ def list_runs(
         raise SentinelError(f"{', '.join(map(str, paths))}: no log that sentinel can read")
     count = len(found.runs)  # the more there are, the less time is left beside what each run costs
     limit = max(_FEWEST_POINTS, _MOST_POINTS // max(count, count**2 // _FEW_RUNS))
-    naming, base = Naming(signals), common_path(paths)
-    looking = begin_with(lambda run: _look(run, run_name(run, base), naming, limit, now), found.runs)
-    judges = list(detectors())
-    lacking = cache(lambda signals: _lacking(signals, judges))  # the same in all runs of one project
-    looks = looking()
+    naming, base = Naming(signals()), common_path(paths)
+    looks = in_copies(lambda run: _look(run, run_name(run, base), naming, limit, now), found.runs)
+    asked = demands()
+    lacking = cache(lambda found: _lacking(found, asked))  # the same in all runs of one project
     goes_on_in = _successors(looks)
     runs = [
         ListedRun(
@@ -111,9 +111,9 @@ def _standing(look: _Look, goes_on_in: str | None) -> Standing:
     return standing(ending, look.silent_seconds, look.run.facts.lost_after_seconds, goes_on_in)
 
 
-def _lacking(signals: Collection[str], detectors: Iterable[Detector]) -> dict[str, list[str]]:
+def _lacking(signals: Collection[str], demands: Mapping[str, Demand]) -> dict[str, list[str]]:
     """What each of the detectors lacks that cannot judge a run with these signals."""
-    lacking = {detector.name: detector.missing(signals) for detector in detectors}
+    lacking = {detector: demand.missing(signals) for detector, demand in demands.items()}
     return {name: missing for name, missing in lacking.items() if missing}
 
 

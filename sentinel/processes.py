@@ -1,8 +1,11 @@
-"""The same work on many things, on all cores."""
+"""Work in copies of this process, so that all cores share it."""
 
 import multiprocessing
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cache
+from itertools import chain
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TypeVar
@@ -15,58 +18,60 @@ _SHARES = 64  # of the work; who is done with one takes the next
 _THREADS = Path("/proc/self/task")
 
 
-def begin_with(work: Callable[[T], R], things: Sequence[T]) -> Callable[[], list[R]]:
-    """Begin with the work on all things; what is returned gives the results, in their order.
+def begin(work: Callable[[], R]) -> Callable[[], R]:
+    """Begin with the work in a copy of this process; what is returned waits for the result.
 
-    Copies of this process do it, one for each core, and send the results, which must be picklable. A copy
-    has none of the other threads and may wait for them for ever, so a process that has some does it all by
-    itself, as soon as it is asked for the results; so does one that has little to do.
+    The copy sends the result, which must be picklable. A copy has none of the other threads and may wait
+    for them for ever, so a process that has some does the work itself, as soon as it is asked for the result.
+    So it does where the copy ended without a word: here its trouble shows.
     """
-    cores = len(os.sched_getaffinity(0)) if _has_one_thread() else 1
-    count = min(cores, len(things) // _FEWEST)
+    if not _has_one_thread():
+        return cache(work)
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+    fork = multiprocessing.get_context("fork")
+    fork.Process(target=_send, args=(sender, work), daemon=True).start()
+    sender.close()
+
+    @cache
+    def result() -> R:
+        try:
+            found: R = receiver.recv()
+        except EOFError:
+            return work()
+        return found
+
+    return result
+
+
+def _send(sender: Connection, work: Callable[[], object]) -> None:
+    with suppress(Exception, KeyboardInterrupt):
+        sender.send(work())
+
+
+def in_copies(work: Callable[[T], R], things: Sequence[T]) -> list[R]:
+    """The results of the work on all things, done in a copy for each core where `begin` makes one.
+
+    A process that has little to do does it itself.
+    """
+    count = min(len(os.sched_getaffinity(0)), len(things) // _FEWEST) if _has_one_thread() else 1
     if count < 2:
-        return lambda: [work(thing) for thing in things]
+        return [work(thing) for thing in things]
     shares = [things[i::_SHARES] for i in range(_SHARES)]
     tickets, counter = os.pipe()
     os.write(counter, bytes(range(_SHARES)))
     os.close(counter)
-    copies = [_copy(work, shares, tickets) for _ in range(count)]
 
-    def results() -> list[R]:
-        found: dict[int, list[R]] = {}
-        for copy in copies:
-            found.update(_received(copy))
-        for number in set(range(_SHARES)) - found.keys():  # of a copy that ended; here its trouble shows
-            found[number] = [work(thing) for thing in shares[number]]
-        os.close(tickets)
-        return [found[i % _SHARES][i // _SHARES] for i in range(len(things))]
+    def free_shares() -> list[tuple[int, list[R]]]:
+        """Numbers of shares that nobody else took, with their results."""
+        numbers = (ticket[0] for ticket in iter(lambda: os.read(tickets, 1), b""))
+        return [(number, [work(thing) for thing in shares[number]]) for number in numbers]
 
-    return results
-
-
-def _copy(work: Callable[[T], R], shares: Sequence[Sequence[T]], tickets: int) -> Connection:
-    receiver, sender = multiprocessing.Pipe(duplex=False)
-    fork = multiprocessing.get_context("fork")
-    fork.Process(target=_send, args=(sender, work, shares, tickets), daemon=True).start()
-    sender.close()
-    return receiver
-
-
-def _send(sender: Connection, work: Callable[[T], R], shares: Sequence[Sequence[T]], tickets: int) -> None:
-    """Work through shares whose numbers nobody else took."""
-    done = []
-    while ticket := os.read(tickets, 1):
-        done.append((ticket[0], [work(thing) for thing in shares[ticket[0]]]))
-    sender.send(done)
-
-
-def _received(copy: Connection) -> Iterable[tuple[int, list[R]]]:
-    """The numbers of the shares that a copy took, with their results; nothing if it ended too early."""
-    try:
-        shares: list[tuple[int, list[R]]] = copy.recv()
-    except EOFError:
-        return []
-    return shares
+    copies = [begin(free_shares) for _ in range(count)]
+    found = dict(chain.from_iterable(copy() for copy in copies))
+    os.close(tickets)
+    for number in set(range(_SHARES)) - found.keys():  # which a copy took that ended without a word
+        found[number] = [work(thing) for thing in shares[number]]
+    return [found[i % _SHARES][i // _SHARES] for i in range(len(things))]
 
 
 def _has_one_thread() -> bool:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from sentinel.cli.options import ConfigFile, Format, Paths, ReportFormat, config_file, configuration, places
 from sentinel.clock import SystemClock
+from sentinel.processes import begin
 
 if TYPE_CHECKING:
-    from detectors.api import Detector
+    from detectors.api import Demand, Detector
 
 
 def runs(paths: Paths, format_: ReportFormat = Format.TERMINAL, config: ConfigFile = None) -> None:
@@ -21,15 +23,12 @@ def runs(paths: Paths, format_: ReportFormat = Format.TERMINAL, config: ConfigFi
 
     Of many runs only the beginnings are read; a number with a plus is the least that there is.
     """
-    from sentinel.listing import list_runs
-
-    signals: Mapping[str, str] = {}
-    detectors: Callable[[], Iterable[Detector]] = _all_detectors
-    if config_file(config):  # what reads one is slow to import
-        settings = configuration(config)
-        signals, detectors = settings.signals, lambda: settings.enabled_detectors
+    settings = begin(lambda: _settings(config))  # elsewhere, since what reads them is slow to import
+    signals = (lambda: settings()[0]) if config_file(config) else dict[str, str]
     with _no_garbage():
-        listing = list_runs(places(paths), signals, detectors, SystemClock().now())
+        from sentinel.listing import list_runs
+
+        listing = list_runs(places(paths), signals, lambda: settings()[1], SystemClock().now())
     if format_ is Format.JSON:
         import orjson
 
@@ -53,7 +52,13 @@ def _no_garbage() -> Iterator[None]:
         gc.enable()
 
 
-def _all_detectors() -> Iterable[Detector]:
+def _settings(config: Path | None) -> tuple[Mapping[str, str], Mapping[str, Demand]]:
+    """What the user's own tags mean, and what the detectors demand, by their names."""
     from detectors.discovery import all_detectors
 
-    return all_detectors().values()
+    signals: Mapping[str, str] = {}
+    detectors: Iterable[Detector] = all_detectors().values()
+    if config_file(config):
+        configured = configuration(config)
+        signals, detectors = configured.signals, configured.enabled_detectors
+    return signals, {detector.name: detector.demand for detector in detectors}

@@ -27,7 +27,8 @@ def listing_document(listing: Listing) -> dict[str, Any]:
 def _replayed(run: ReplayedRun, replay: Replay) -> dict[str, Any]:
     overview = run.tracker.overview()
     stands = standing(overview.ending, 0.0, overview.facts.lost_after_seconds)  # by the log's own clock
-    lacking = {n: d.missing(overview.understanding.signals) for n, d in replay.pipeline.detectors.items()}
+    signals, detectors = overview.understanding.signals, replay.pipeline.detectors
+    lacking = {name: detector.demand.missing(signals) for name, detector in detectors.items()}
     return {
         **_described(overview, stands, lacking),
         "complaints": [str(complaint) for complaint in run.complaints],

@@ -139,7 +139,7 @@ def _not_judged(replay: Replay) -> Iterator[str]:
     for run in replay.runs:
         understood = run.tracker.understanding()
         for name, detector in replay.pipeline.detectors.items():
-            if missing := detector.missing(understood.signals):
+            if missing := detector.demand.missing(understood.signals):
                 lacking[name, ", ".join(missing)] += 1
     for (name, signals), count in sorted(lacking.items()):
         where = "" if count == len(replay.runs) == 1 else f" in {count} of {len(replay.runs)} runs"

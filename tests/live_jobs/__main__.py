@@ -82,13 +82,14 @@ EXPECTED = {
     "broken": Expected("tensorboard", None, PLAIN, False),
 }
 JOBS = list(dict.fromkeys(pattern.split("/")[0] for pattern in EXPECTED))
+DEMANDS = {name: detector.demand for name, detector in all_detectors().items()}
 INCIDENTS = {("broken", "flat-loss-at-init")}
 
 
 def listed(directory: Path, runs: Path, later: float = 0.0) -> dict[str, dict]:
     """What `sentinel runs` would say some seconds later of the logs under a directory, by path."""
     try:
-        listing = list_runs([directory], {}, all_detectors().values, time.time() + later)
+        listing = list_runs([directory], dict, lambda: DEMANDS, time.time() + later)
     except SentinelError:
         return {}  # as long as there is no log
     told = listing_document(listing)["runs"]
