@@ -58,7 +58,7 @@ def list_runs(
     are read: to know it takes as long.
     Raises SentinelError for a path that does not exist and where there is no run.
     """
-    found = discover(paths)
+    found = discover(paths, looks=in_copies)
     if found.missing:
         raise SentinelError(f"{found.missing[0]}: no such file or directory")
     if not found.runs and found.complaints:

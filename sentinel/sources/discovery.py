@@ -13,7 +13,7 @@ import re
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import Any
@@ -24,6 +24,10 @@ from sentinel.sources.base import Complaint, Run
 from sentinel.sources.places import Place, Url
 
 Find = Callable[[Path, Sequence[str]], Iterable[Run]]
+
+_Files = tuple[Path, Sequence[str]]  # a directory and names there
+_Found = tuple[Sequence[Run], Sequence[Complaint]]
+Looks = Callable[[Callable[[_Files], _Found], Sequence[_Files]], Iterable[_Found]]
 
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})  # beside what is hidden ...
 _HIDDEN_LOGS = frozenset({".guild"})  # ... but for where Guild AI puts a run's event files
@@ -97,10 +101,11 @@ def place(text: str) -> Place:
     return url
 
 
-def discover(places: Iterable[Place], copies: Path | None = None) -> Discovery:
+def discover(places: Iterable[Place], copies: Path | None = None, looks: Looks = map) -> Discovery:
     """All runs under the places; of a path that is a file, the run that it is. Never raises.
 
     ``copies`` is a directory for what is copied from addresses, so that a later process goes on with it.
+    ``looks`` looks into all directories as ``map`` would; what is remembered of files stays where it does.
     """
     search = _Search()
     for place in places:
@@ -108,6 +113,9 @@ def discover(places: Iterable[Place], copies: Path | None = None) -> Discovery:
             search.ask(place, copies or Path(_scratch().name))
         else:
             search.start(place)
+    finds = formats().values()
+    for found in looks(lambda files: _look(finds, *files), search.files):
+        search.take(found)
     runs = sorted(search.runs.values(), key=lambda run: (run.path.parts, run.format))
     return Discovery(runs, search.complaints, search.missing)
 
@@ -136,23 +144,26 @@ class _Search:
         self.runs: dict[str, Run] = {}
         self.complaints: list[Complaint] = []
         self.missing: list[Place] = []
+        self.files: list[_Files] = []  # to look into
         self._visited: set[Path] = set()
 
     def start(self, path: Path) -> None:
         real = Path(os.path.realpath(path))
         mode = _mode(real)
         if S_ISREG(mode):
-            self._look(real.parent, [real.name])
+            self.files.append((real.parent, [real.name]))
         elif S_ISDIR(mode):
             self._walk(real)
         else:
             self.missing.append(path)
 
     def ask(self, url: Url, copies: Path) -> None:
-        try:
-            self.runs.update((run.id, run) for run in remotes()[url.scheme].search(url, copies))
-        except OSError as error:
-            self._complain(url, f"cannot be read ({error.strerror or error})")
+        self.take(_found(url, lambda: remotes()[url.scheme].search(url, copies)))
+
+    def take(self, found: _Found) -> None:
+        runs, complaints = found
+        self.runs.update((run.id, run) for run in runs)
+        self.complaints += complaints
 
     def _walk(self, top: Path) -> None:
         pending = [top]
@@ -173,7 +184,7 @@ class _Search:
                         pending.append(below)
                 elif entry.is_file(follow_symlinks=False):  # a pipe would block its reader
                     names.append(entry.name)
-            self._look(directory, names)
+            self.files.append((directory, names))
 
     def _entries(self, directory: Path) -> list[os.DirEntry[str]]:
         try:
@@ -194,19 +205,25 @@ class _Search:
         mode = _mode(real)
         if S_ISREG(mode):
             if not _is_wandbs_own(real.parent):
-                self._look(real.parent, [real.name])
+                self.files.append((real.parent, [real.name]))
         elif S_ISDIR(mode) and not Path(link.path).is_relative_to(real):  # else it leads up the tree
             pending.append(real)
 
-    def _look(self, directory: Path, names: Sequence[str]) -> None:
-        for find in formats().values():
-            try:
-                self.runs.update((run.id, run) for run in find(directory, names))
-            except OSError as error:
-                self._complain(directory, f"cannot be read ({error.strerror})")
-
     def _complain(self, path: Place, problem: str) -> None:
         self.complaints.append(Complaint(path, "", problem))
+
+
+def _look(finds: Iterable[Find], directory: Path, names: Sequence[str]) -> _Found:
+    """The runs of all formats among some files of one directory."""
+    found = [_found(directory, partial(find, directory, names)) for find in finds]
+    return [run for runs, _ in found for run in runs], [one for _, complaints in found for one in complaints]
+
+
+def _found(place: Place, runs: Callable[[], Iterable[Run]]) -> _Found:
+    try:
+        return list(runs()), []
+    except OSError as error:
+        return [], [Complaint(place, "", f"cannot be read ({error.strerror or error})")]
 
 
 @cache
