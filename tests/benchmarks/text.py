@@ -24,8 +24,8 @@ from tests.benchmarks.tensorboard import TAGS
 
 VALUES = 1_000_000
 LIMIT = VALUES  # points a poll; what is read at once is bounded all the same
-PROCESSES = 3
-READS = 4
+PROCESSES = 5
+READS = 6
 
 
 def write(path: Path) -> None:

@@ -1,6 +1,7 @@
 """What every source keeps to, whatever its format."""
 
 import math
+import pickle
 import random
 import tempfile
 from pathlib import Path
@@ -181,3 +182,10 @@ def test_nothing_is_written(logged):
     before = seen()
     Reader(logged).poll(limit=3)
     assert seen() == before
+
+
+def test_a_run_can_be_sent_to_another_process(logged):
+    runs = discover([logged]).runs
+    sent = pickle.loads(pickle.dumps(runs))
+    assert sent == runs != []
+    assert [run.source.poll({}, 1000) for run in sent]
