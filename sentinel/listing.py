@@ -6,6 +6,7 @@ So that the answer comes at once, few runs are read whole and of many only the b
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +59,8 @@ def list_runs(
     are read: to know it takes as long.
     Raises SentinelError for a path that does not exist and where there is no run.
     """
-    found = discover(paths, looks=in_copies)
+    local = all(isinstance(path, Path) for path in paths)  # else copies would share a connection
+    found = discover(paths, looks=in_copies if local else map)
     if found.missing:
         raise SentinelError(f"{found.missing[0]}: no such file or directory")
     if not found.runs and found.complaints:
@@ -68,7 +70,11 @@ def list_runs(
     count = len(found.runs)  # the more there are, the less time is left beside what each run costs
     limit = max(_FEWEST_POINTS, _MOST_POINTS // max(count, count**2 // _FEW_RUNS))
     naming, base = Naming(signals()), common_path(paths)
-    looks = in_copies(lambda run: _look(run, run_name(run, base), naming, limit, now), found.runs)
+
+    def look(run: Run) -> _Look:
+        return _look(run, run_name(run, base), naming, limit, now)
+
+    looks = in_copies(look, found.runs) if local else [*map(look, found.runs)]
     asked = demands()
     lacking = cache(lambda found: _lacking(found, asked))  # the same in all runs of one project
     goes_on_in = _successors(looks)

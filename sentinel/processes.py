@@ -13,7 +13,8 @@ from typing import TypeVar
 T = TypeVar("T")
 R = TypeVar("R")
 
-_FEWEST = 32  # things a process; a copy of this one costs some milliseconds
+_FEWEST = 32  # things a copy; to make one costs some milliseconds
+_MOST = 8  # copies, since each needs some memory
 _SHARES = 64  # of the work; who is done with one takes the next
 _THREADS = Path("/proc/self/task")
 
@@ -49,11 +50,12 @@ def _send(sender: Connection, work: Callable[[], object]) -> None:
 
 
 def in_copies(work: Callable[[T], R], things: Sequence[T]) -> list[R]:
-    """The results of the work on all things, done in a copy for each core where `begin` makes one.
+    """The results of the work on all things, done in a copy for each of some cores where `begin` makes one.
 
     A process that has little to do does it itself.
     """
-    count = min(len(os.sched_getaffinity(0)), len(things) // _FEWEST) if _has_one_thread() else 1
+    cores = len(os.sched_getaffinity(0)) if _has_one_thread() else 1
+    count = min(cores, len(things) // _FEWEST, _MOST)
     if count < 2:
         return [work(thing) for thing in things]
     shares = [things[i::_SHARES] for i in range(_SHARES)]

@@ -18,11 +18,16 @@ _DESCRIPTION = re.compile(r"\.AddSerializedFile\((b.+)\)$", re.MULTILINE)
 def message_type(name: str) -> Any:
     """The class of the messages that wandb calls so, such as ``Record``.
 
-    Raises KeyError for a name that no message has, ImportError where wandb is none that is known.
+    Of a wandb whose modules look otherwise, all is imported.
     """
     from google.protobuf.message_factory import GetMessageClass
 
-    return GetMessageClass(_pool().FindMessageTypeByName(f"wandb_internal.{name}"))
+    try:
+        return GetMessageClass(_pool().FindMessageTypeByName(f"wandb_internal.{name}"))
+    except (LookupError, OSError, SyntaxError, TypeError, ValueError):
+        from wandb.proto import wandb_internal_pb2
+
+        return getattr(wandb_internal_pb2, name)
 
 
 @cache
@@ -33,17 +38,20 @@ def _pool() -> Any:
     pool = DescriptorPool()
     for module in (empty_pb2, struct_pb2, timestamp_pb2):
         pool.AddSerializedFile(module.DESCRIPTOR.serialized_pb)
-    spec = find_spec("wandb")
-    folder = Path(((spec and spec.submodule_search_locations) or [""])[0], "proto")
-    versions = sorted(folder.glob("v*/"))  # a folder for each version of protobuf, with the same types
+    versions = sorted(_proto().glob("v*/"))  # a folder for each version of protobuf, with the same types
     for name in _MODULES:
         pool.AddSerializedFile(_description(versions[-1] / f"{name}_pb2.py"))
     return pool
 
 
+def _proto() -> Path:
+    spec = find_spec("wandb")
+    return Path(((spec and spec.submodule_search_locations) or [""])[0], "proto")
+
+
 def _description(path: Path) -> bytes:
     found = _DESCRIPTION.search(path.read_text(encoding="utf-8"))
     if found is None:
-        raise ImportError(f"{path}: has no types of messages as protoc writes them")
+        raise ValueError(f"{path}: has no types of messages as protoc writes them")
     description: bytes = ast.literal_eval(found[1])
     return description

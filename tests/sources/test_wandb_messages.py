@@ -22,8 +22,11 @@ def test_what_wandb_writes_is_read():
     assert list(read.history.item[0].nested_key) == ["a", "b"]
 
 
-def test_a_module_of_another_make_is_named(tmp_path):
-    module = tmp_path / "wandb_base_pb2.py"
-    module.write_text("DESCRIPTOR = None\n")
-    with pytest.raises(ImportError, match="has no types of messages"):
-        wandb_messages._description(module)
+def test_of_a_wandb_with_other_modules_all_is_imported(tmp_path, monkeypatch):
+    (tmp_path / "v9").mkdir()
+    (tmp_path / "v9" / "wandb_base_pb2.py").write_text("DESCRIPTOR = None\n")
+    for other in (tmp_path, tmp_path / "gone"):
+        monkeypatch.setattr(wandb_messages, "_proto", lambda other=other: other)
+        wandb_messages._pool.cache_clear()
+        assert message_type.__wrapped__("Record") is wandb_internal_pb2.Record
+    wandb_messages._pool.cache_clear()
