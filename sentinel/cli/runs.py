@@ -12,7 +12,6 @@ import typer
 
 from sentinel.cli.options import ConfigFile, Format, Paths, ReportFormat, config_file, configuration, places
 from sentinel.clock import SystemClock
-from sentinel.processes import begin
 
 if TYPE_CHECKING:
     from detectors.api import Demand, Detector
@@ -23,6 +22,8 @@ def runs(paths: Paths, format_: ReportFormat = Format.TERMINAL, config: ConfigFi
 
     Of many runs only the beginnings are read; a number with a plus is the least that there is.
     """
+    from sentinel.processes import begin
+
     settings = begin(lambda: _settings(config))  # elsewhere, since what reads them is slow to import
     signals = (lambda: settings()[0]) if config_file(config) else dict[str, str]
     with _no_garbage():
