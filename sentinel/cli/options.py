@@ -25,7 +25,7 @@ ConfigFile = Annotated[
     ),
 ]
 Paths = Annotated[
-    list[str], typer.Argument(metavar="PATH", help="Logs, run directories, trees or addresses.")
+    list[str], typer.Argument(metavar="PATH...", help="Logs, run directories, trees or addresses.")
 ]
 
 

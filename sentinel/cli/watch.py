@@ -17,7 +17,7 @@ _DELIVER_SECONDS = 60.0
 
 _Paths = Annotated[
     list[str] | None,
-    typer.Argument(metavar="PATH", help="Run directories, trees, logs or addresses; by default `paths`."),
+    typer.Argument(metavar="PATH...", help="Run directories, trees, logs or addresses; by default `paths`."),
 ]
 _Once = Annotated[bool, typer.Option("--once", help="Read what is there, deliver and exit.")]
 _Poll = Annotated[bool, typer.Option("--poll", help="Expect no file system events: for NFS and FUSE.")]

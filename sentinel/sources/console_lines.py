@@ -36,7 +36,11 @@ class Shape:
     names: Mapping[str, str] | None = None  # what a metric is called elsewhere, where it is printed otherwise
 
 
+KERAS = "keras"
+"""Shape of the line of a whole epoch; its number stands in the `heading` before it."""
+
 _SHAPES = (
+    Shape(KERAS, re.compile(r"^\s{0,9}(\d{1,15})/\1 (?:\[=+\] |━+ )?(?:- )?\d{1,9}m?s(?!\w)")),
     Shape(
         "megatron",  # also GPT-NeoX
         re.compile(r"(?<!\w)iteration +(?P<step>\d{1,15})/ *(?P<planned>\d{1,15}) +\|"),
@@ -141,6 +145,8 @@ _OPENING = re.compile(r"\{(?=\s{0,9}['\"])")
 _ROW = re.compile(r"[|│┃](?P<name>[^|│┃]++)[|│┃](?P<value>[^|│┃]*+)[|│┃]\s*+")
 _RULE = re.compile(r"[|+]?[-=─━]{3}[-=─━+|┼]*+\s*+")
 
+_HEADING = re.compile(r"Epoch (?P<epoch>\d{1,9})/\d{1,9}")
+
 _STAMP = re.compile(r"\d{4}([-/])\d\d\1\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?")
 _STAMP_WITHIN = 80  # characters
 _LEVEL = re.compile(r"\b(?:INFO|DEBUG|WARNING)\b")
@@ -162,6 +168,12 @@ def row(line: str) -> tuple[str, str] | None:
     """Name and value of a row of a two-column table; the name keeps its indentation."""
     found = _ROW.fullmatch(line)
     return (found["name"].rstrip(), found["value"].strip()) if found else None
+
+
+def heading(line: str) -> float | None:
+    """The number of the epoch that the line says begins, where that is all it says."""
+    found = _HEADING.fullmatch(line)
+    return float(found["epoch"]) if found else None
 
 
 def parse(line: str) -> tuple[str, Record] | None:

@@ -5,7 +5,17 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from sentinel.sources.console_lines import Record, is_rule, number, parse, row, seconds, with_step
+from sentinel.sources.console_lines import (
+    KERAS,
+    Record,
+    heading,
+    is_rule,
+    number,
+    parse,
+    row,
+    seconds,
+    with_step,
+)
 from sentinel.sources.records import STEP_KEYS, Records, is_metrics, named
 
 _MOST_ROWS = 500  # of a table
@@ -22,6 +32,7 @@ class Writer:
         self._count: int = memory.get("count", 0)  # records
         self._table: Record | None = _restored(memory["table"]) if memory.get("table") is not None else None
         self._heading: str = memory.get("heading", "")
+        self._epoch: float | None = memory.get("epoch")  # that began, by Keras' word
         self._shown: str = memory.get("shown", "")  # by the last progress bar without a title, "12/500"
         self._waiting: Record = _restored(memory.get("waiting", {}))  # for its step
 
@@ -33,6 +44,7 @@ class Writer:
             "count": self._count,
             "table": None if self._table is None else _kept(self._table),
             "heading": self._heading,
+            "epoch": self._epoch,
             "shown": self._shown,
             "waiting": _kept(self._waiting),
         }
@@ -48,9 +60,16 @@ class Writer:
         if self._table is not None and (cells := row(stripped)) is not None:
             self._take_row(*cells)
             return True
+        if (epoch := heading(stripped)) is not None:
+            self._epoch = epoch
+            return True
         if (found := parse(text)) is None:
             return False
         shape, record = found
+        if shape == KERAS:
+            if self._epoch is None:  # an evaluation, which looks the same
+                return False
+            record["epoch"], self._epoch = self._epoch, None
         if math.isfinite(when := seconds(text)):
             record.setdefault("wall_time", when)
         self.shapes[shape] += 1

@@ -196,6 +196,8 @@ def test_each_shape_is_found_in_what_a_library_printed():
     expected = {
         "hf_trainer.log": ({"loss", "grad_norm", "learning_rate", "eval_loss", "max_steps"}, 10),
         "hf_trainer_no_bar.log": ({"loss", "grad_norm", "learning_rate"}, 6),
+        "keras.log": ({"loss", "accuracy", "val_loss", "val_accuracy"}, 6),
+        "keras_bar.log": ({"loss", "accuracy", "val_loss", "val_accuracy"}, 6),
         "sb3_ppo.log": ({"rollout/ep_rew_mean", "train/approx_kl", "train/loss"}, 256),
     }
     for name, (tags, last) in expected.items():
@@ -205,6 +207,13 @@ def test_each_shape_is_found_in_what_a_library_printed():
         assert run.format == "console"
         assert tags <= set(chunk.tags)
         assert chunk.step.max() == last
+
+
+def test_the_lines_of_keras_follow_a_heading(tmp_path):
+    line = "16/16 - 0s - 7ms/step - loss: %s"
+    path = log(tmp_path, "Epoch 1/9", line % 0.5, line % 0.1, "Epoch 2/9", "saved", line % 0.25, line % 0.1)
+    expected = [("loss", 1, "0.5"), ("epoch", 1, "1.0"), ("loss", 2, "0.25"), ("epoch", 2, "2.0")]
+    assert read(path).points == read(path, 1).points == expected
 
 
 @settings(max_examples=50, deadline=None)

@@ -71,6 +71,9 @@ LINES = {
     },
     "2023/01/01 10:00:00 - mmengine - INFO - Epoch(train)  [1][  50/7330]  lr: 2.0e-04  eta: 1 day, 2:00:00"
     "  loss: 1.5": {"epoch": 1.0, "iter": 50.0, "lr": 2e-4, "loss": 1.5},
+    "16/16 - 0s - 7ms/step - accuracy: 0.5039 - loss: 0.8104": {"accuracy": 0.5039, "loss": 0.8104},
+    "16/16 ━━━━━━━━━━ 1s 7ms/step - loss: 0.8104 - val_loss: 0.81": {"loss": 0.8104, "val_loss": 0.81},
+    "1875/1875 [==============================] - 5s 2ms/step - loss: 0.29": {"loss": 0.29},
     "step:1 - actor/pg_loss:np.float64(0.25) - timing_s/gen:12.5": {
         "step": 1.0, "actor/pg_loss": 0.25, "timing_s/gen": 12.5,
     },
@@ -93,6 +96,8 @@ TEXTS = [
     "Step 1: No new books to download this iteration.",
     "100%|█████| 40/40 [00:41<00:00,  1.04s/it]",
     "merged: 'a' -> 'b'",
+    "Epoch 1/6",
+    " 1/16 ━━━━━━━━━━━━━━━━━━━━ 1s 72ms/step - accuracy: 0.5312 - loss: 0.8190",
 ]
 
 
