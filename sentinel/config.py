@@ -8,7 +8,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Union
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
 from pydantic import AfterValidator, Field, PlainValidator, ValidationError, ValidationInfo, create_model
 
@@ -18,6 +18,7 @@ from detectors.signals import Signal
 from sentinel import CONFIG_FILE
 from sentinel.defects import describe
 from sentinel.errors import ConfigError
+from sentinel.frames.naming import IGNORE
 from sentinel.settings import LocalPath, Table, beside_the_file
 from sentinel.sinks.base import SinkConfig
 from sentinel.sinks.discovery import named, sink_types
@@ -54,6 +55,7 @@ def _all_settings() -> Any:
 if TYPE_CHECKING:
     DetectorTables = dict[str, dict[str, Any]]
     SinkTables = list[SinkConfig]
+    TagMeaning = str
 else:
     DetectorTables = Annotated[
         _all_settings(), AfterValidator(lambda tables: tables.model_dump(by_alias=True, exclude_unset=True))
@@ -62,6 +64,7 @@ else:
         list[Annotated[Union[tuple(sink_types().values())], Field(discriminator="type")]],  # noqa: UP007
         AfterValidator(named),
     ]
+    TagMeaning = Literal[(*map(str, Signal), IGNORE)]
 
 
 def _named_place(text: Any, info: ValidationInfo) -> Place:
@@ -97,8 +100,8 @@ class Config(Table):
     detectors: DetectorTables = Field(
         default_factory=dict, description="settings of single detectors, by name"
     )
-    signals: dict[str, Signal] = Field(
-        default={}, description="what your own tags mean; goes before every built-in name"
+    signals: dict[str, TagMeaning] = Field(
+        default={}, description="what your own tags mean, or `ignore`; goes before every built-in name"
     )
 
     @property

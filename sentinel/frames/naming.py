@@ -30,9 +30,11 @@ from detectors.signals import Signal
 from sentinel.frames.fallback import fallback
 from sentinel.frames.patterns import Meaning, Patterns, bare, is_logged
 
-__all__ = ["Meaning", "Naming", "Profile", "fallback", "is_of_histogram", "profiles", "recognise"]
+__all__ = ["IGNORE", "Meaning", "Naming", "Profile", "fallback", "is_of_histogram", "profiles", "recognise"]
 
-_IGNORE = ("", "ignore")
+IGNORE = "ignore"
+"""What a user calls a tag that is no signal."""
+
 _MOST_KNOWN = 1 << 14  # meanings kept by a Naming, since runs of one project log the same tags
 
 _OF_HISTOGRAMS = {
@@ -134,7 +136,7 @@ def is_of_histogram(tag: str) -> bool:
 class Naming:
     """Tags to meanings for one configuration.
 
-    ``overrides`` maps the user's tags (or patterns) to names of signals, to "ignore" or to "".
+    ``overrides`` maps the user's tags (or patterns) to names of signals or to "ignore".
     Raises ValueError for a name that is no signal, with the nearest one.
     """
 
@@ -161,10 +163,10 @@ class Naming:
 
 
 def _override(tag: str, name: str) -> Meaning | None:
-    if name in _IGNORE:
+    if name == IGNORE:
         return None
     if name not in set(Signal):
-        near = difflib.get_close_matches(name, [*map(str, Signal), "ignore"], n=1)
+        near = difflib.get_close_matches(name, [*map(str, Signal), IGNORE], n=1)
         hint = f"; did you mean {near[0]!r}?" if near else "; use a signal's name or 'ignore'"
         raise ValueError(f"[signals] {tag!r}: there is no signal {name!r}{hint}")
     return Meaning(Signal(name))

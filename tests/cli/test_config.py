@@ -50,14 +50,14 @@ def test_settings_reach_detectors_and_signals(tmp_path):
         "paths = ['runs', '/data']\n"
         "[detectors.kl-blowup]\ncritical_per_token = 3\n"
         "[detectors.entropy-collapse]\nenabled = false\n"
-        "[signals]\n'my/odd/kl' = 'kl'\n"
+        "[signals]\n'my/odd/kl' = 'kl'\n'aux/loss' = 'ignore'\n"
     )
     config = load(file)
     assert config.paths == [tmp_path / "runs", Path("/data")]
     assert config.parameters("kl-blowup") == {"critical_per_token": 3.0}
     assert config.parameters("entropy-collapse") == {}
     assert {d.name for d in config.enabled_detectors} == set(all_detectors()) - {"entropy-collapse"}
-    assert config.signals == {"my/odd/kl": Signal.KL}
+    assert config.signals == {"my/odd/kl": Signal.KL, "aux/loss": "ignore"}
 
 
 def test_without_sinks_the_terminal_is_told():

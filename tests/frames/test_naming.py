@@ -159,7 +159,7 @@ def test_the_user_may_say_what_a_histogram_means():
 
 
 def test_the_user_has_the_last_word():
-    naming = Naming({"my/odd/kl": "kl", "train/loss": "ignore", "rewards/*": "reward", "grad_norm": ""})
+    naming = Naming({"my/odd/kl": "kl", "train/loss": "ignore", "rewards/*": "reward", "grad_norm": "ignore"})
     assert naming.meaning(None, "my/odd/kl") == Meaning(Signal.KL)
     assert naming.meaning(profile("hf-trainer"), "train/loss") is None
     assert naming.meaning(profile("trl-grpo"), "rewards/format") == Meaning(Signal.REWARD)
