@@ -55,8 +55,9 @@ def list_runs(
 ) -> Listing:
     """Look at every run under the paths.
 
-    What the user's own tags mean is asked for when the runs are found, what the detectors demand when they
-    are read: to know it takes as long.
+    ``signals`` tells what the user's own tags mean, ``demands`` what each detector must be given. They are
+    called as late as can be, since the answers may still be on their way.
+
     Raises SentinelError for a path that does not exist and where there is no run.
     """
     local = all(isinstance(path, Path) for path in paths)  # else copies would share a connection
