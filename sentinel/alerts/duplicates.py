@@ -5,13 +5,29 @@ come in pairs. Each log is a run of its own, and each has the incident; a person
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from sentinel.alerts.incident import Incident
 
 _SAME_MOMENT_SECONDS = 600.0  # loggers buffer, and not all for equally long
 _SAME_NUMBER = 0.01  # relative; TensorBoard rounds to float32, a console to few digits
+
+
+class Findings:
+    """Incidents of all runs, in which those are found that tell of the same as a given one."""
+
+    def __init__(self, incidents: Iterable[Incident]) -> None:
+        self._by_place: dict[tuple[Any, ...], dict[str, list[Incident]]] = {}
+        for incident in incidents:
+            by_format = self._by_place.setdefault(_place(incident), {})
+            by_format.setdefault(_format(incident), []).append(incident)
+
+    def same_as(self, incident: Incident) -> Iterator[Incident]:
+        """Those for which `same_finding` holds; a thousand runs of one format cost nothing."""
+        for format_, others in self._by_place.get(_place(incident), {}).items():
+            if format_ != _format(incident):
+                yield from (other for other in others if same_finding(incident, other))
 
 
 def same_finding(one: Incident, other: Incident) -> bool:
@@ -23,11 +39,14 @@ def same_finding(one: Incident, other: Incident) -> bool:
     """
     return (
         _format(one) != _format(other)
-        and (one.detector, one.signal, one.onset_step) == (other.detector, other.signal, other.onset_step)
-        and one.fired_step == other.fired_step
+        and _place(one) == _place(other)
         and _same_moment(one.fired_time, other.fired_time)
         and (one.severity != other.severity or _same_numbers(one.evidence, other.evidence))
     )
+
+
+def _place(incident: Incident) -> tuple[Any, ...]:
+    return incident.detector, incident.signal, incident.onset_step, incident.fired_step
 
 
 def _format(incident: Incident) -> str:
