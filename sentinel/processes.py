@@ -24,20 +24,24 @@ def begin(work: Callable[[], R]) -> Callable[[], R]:
 
     The copy sends the result, which must be picklable. A copy has none of the other threads and may wait
     for them for ever, so a process that has some does the work itself, as soon as it is asked for the result.
-    So it does where the copy ended without a word: here its trouble shows.
+    So it does where no copy can be made, or one ended without a word: here its trouble shows.
     """
     if not _has_one_thread():
         return cache(work)
     receiver, sender = multiprocessing.Pipe(duplex=False)
     fork = multiprocessing.get_context("fork")
-    fork.Process(target=_send, args=(sender, work), daemon=True).start()
-    sender.close()
+    try:
+        fork.Process(target=_send, args=(sender, work), daemon=True).start()
+    except OSError:  # there may be too many processes, or too little memory
+        return cache(work)
+    finally:
+        sender.close()
 
     @cache
     def result() -> R:
         try:
             found: R = receiver.recv()
-        except EOFError:
+        except (EOFError, OSError):  # also amid its answer
             return work()
         return found
 

@@ -53,6 +53,10 @@ def test_what_a_copy_left_undone_is_done_here(done):
     assert False in done(CORES + die_at)
 
 
+def test_where_there_can_be_no_copies_all_is_done_here(done):
+    assert done(WORK + "\ndef refused(): raise BlockingIOError(11, 'no more')\nos.fork = refused") == {False}
+
+
 def test_trouble_is_raised_here():
     program = PROGRAM.format(before=CORES + "def work(n): return 1 / (n - 77)")
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
