@@ -77,7 +77,7 @@ def list_runs(
 
     looks = in_copies(look, found.runs) if local else [*map(look, found.runs)]
     asked = demands()
-    lacking = cache(lambda found: _lacking(found, asked))  # the same in all runs of one project
+    lacking = cache(lambda logged: _lacking(logged, asked))  # the same in all runs of one project
     goes_on_in = _successors(looks)
     runs = [
         ListedRun(

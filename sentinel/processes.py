@@ -10,8 +10,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TypeVar
 
-T = TypeVar("T")
-R = TypeVar("R")
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 
 _FEWEST = 32  # things a copy; to make one costs some milliseconds
 _MOST = 8  # copies, since each needs some memory
@@ -19,7 +19,7 @@ _SHARES = 64  # of the work; who is done with one takes the next
 _THREADS = Path("/proc/self/task")
 
 
-def begin(work: Callable[[], R]) -> Callable[[], R]:
+def begin(work: Callable[[], _R]) -> Callable[[], _R]:
     """Begin with the work in a copy of this process; what is returned waits for the result.
 
     The copy sends the result, which must be picklable. A copy has none of the other threads and may wait
@@ -38,9 +38,9 @@ def begin(work: Callable[[], R]) -> Callable[[], R]:
         sender.close()
 
     @cache
-    def result() -> R:
+    def result() -> _R:
         try:
-            found: R = receiver.recv()
+            found: _R = receiver.recv()
         except (EOFError, OSError):  # also amid its answer
             return work()
         return found
@@ -53,7 +53,7 @@ def _send(sender: Connection, work: Callable[[], object]) -> None:
         sender.send(work())
 
 
-def in_copies(work: Callable[[T], R], things: Sequence[T]) -> list[R]:
+def in_copies(work: Callable[[_T], _R], things: Sequence[_T]) -> list[_R]:
     """The results of the work on all things, done in a copy for each of some cores where `begin` makes one.
 
     A process that has little to do does it itself.
@@ -67,7 +67,7 @@ def in_copies(work: Callable[[T], R], things: Sequence[T]) -> list[R]:
     os.write(counter, bytes(range(_SHARES)))
     os.close(counter)
 
-    def free_shares() -> list[tuple[int, list[R]]]:
+    def free_shares() -> list[tuple[int, list[_R]]]:
         """Numbers of shares that nobody else took, with their results."""
         numbers = (ticket[0] for ticket in iter(lambda: os.read(tickets, 1), b""))
         return [(number, [work(thing) for thing in shares[number]]) for number in numbers]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sentinel import catalogue
-from sentinel.alerts.duplicates import Findings
+from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.grouping import outcomes
 from sentinel.alerts.incident import Change
 from sentinel.alerts.lifecycle import lost_after_seconds
@@ -215,7 +215,7 @@ class Watcher:
         here = [change.incident for changes in news.values() for change in changes]
         here += [incident for watched in group for incident in watched.tracker.book.open()]
         known = {incident.id: incident for incident in [*self._store.incidents(), *here]} if here else {}
-        others = Findings(known.values())
+        others = KnownIncidents(known.values())
         sent = self._store.sent_before(known)
         updates = []
         for watched in group:

@@ -14,8 +14,8 @@ _SAME_MOMENT_SECONDS = 600.0  # loggers buffer, and not all for equally long
 _SAME_NUMBER = 0.01  # relative; TensorBoard rounds to float32, a console to few digits
 
 
-class Findings:
-    """Incidents of all runs, in which those are found that tell of the same as a given one."""
+class KnownIncidents:
+    """Incidents of all runs, among which the duplicates of one are found without looking at all."""
 
     def __init__(self, incidents: Iterable[Incident]) -> None:
         self._by_place: dict[tuple[Any, ...], dict[str, list[Incident]]] = {}
@@ -23,7 +23,7 @@ class Findings:
             by_format = self._by_place.setdefault(_place(incident), {})
             by_format.setdefault(_format(incident), []).append(incident)
 
-    def same_as(self, incident: Incident) -> Iterator[Incident]:
+    def duplicates_of(self, incident: Incident) -> Iterator[Incident]:
         """Those for which `same_finding` holds; a thousand runs of one format cost nothing."""
         for format_, others in self._by_place.get(_place(incident), {}).items():
             if format_ != _format(incident):

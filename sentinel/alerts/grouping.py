@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from sentinel.alerts.decision import Decision, Sent, SinkPolicy, decide
-from sentinel.alerts.duplicates import Findings
+from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.incident import Change, Event, Incident
 from sentinel.alerts.silences import Silence
 from sentinel.text import duration_text
@@ -36,7 +36,7 @@ def outcomes(
     run: Mapping[str, Any],
     changes: Iterable[Change],
     still_open: Sequence[Incident],
-    others: Findings,
+    others: KnownIncidents,
     policies: Sequence[SinkPolicy],
     silences: Sequence[Silence],
     sent: SentBefore,
@@ -55,7 +55,7 @@ def outcomes(
     for change in _worst_first([*changes, *reminders]):
         incident = change.incident
         silenced = any(s.matches(run["run"], run["path"], incident.detector, now) for s in silences)
-        same = [other.id for other in others.same_as(incident)]
+        same = [other.id for other in others.duplicates_of(incident)]
         for policy in policies:
             before = sent.setdefault((incident.id, policy.name), {})
             told = [s.severity for other in same for s in sent.get((other, policy.name), {}).values()]

@@ -25,6 +25,7 @@ def runs(paths: Paths, format_: ReportFormat = Format.TERMINAL, config: ConfigFi
     from sentinel.processes import begin
 
     settings = begin(lambda: _settings(config))  # elsewhere, since what reads them is slow to import
+    # Without a configuration no tags are the user's, and reading need not wait for the answer.
     signals = (lambda: settings()[0]) if config_file(config) else dict[str, str]
     with _no_garbage():
         from sentinel.listing import list_runs

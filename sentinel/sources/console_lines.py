@@ -37,7 +37,7 @@ class Shape:
 
 
 KERAS = "keras"
-"""Shape of the line of a whole epoch; its number stands in the `heading` before it."""
+"""Shape of the line of a whole epoch, whose number stands in a line before it (`begun_epoch`)."""
 
 _SHAPES = (
     Shape(KERAS, re.compile(r"^\s{0,9}(\d{1,15})/\1 (?:\[=+\] |━+ )?(?:- )?\d{1,9}m?s(?!\w)")),
@@ -145,7 +145,7 @@ _OPENING = re.compile(r"\{(?=\s{0,9}['\"])")
 _ROW = re.compile(r"[|│┃](?P<name>[^|│┃]++)[|│┃](?P<value>[^|│┃]*+)[|│┃]\s*+")
 _RULE = re.compile(r"[|+]?[-=─━]{3}[-=─━+|┼]*+\s*+")
 
-_HEADING = re.compile(r"Epoch (?P<epoch>\d{1,9})/\d{1,9}")
+_BEGUN_EPOCH = re.compile(r"Epoch (?P<epoch>\d{1,9})/\d{1,9}")
 
 _STAMP = re.compile(r"\d{4}([-/])\d\d\1\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?")
 _STAMP_WITHIN = 80  # characters
@@ -170,9 +170,9 @@ def row(line: str) -> tuple[str, str] | None:
     return (found["name"].rstrip(), found["value"].strip()) if found else None
 
 
-def heading(line: str) -> float | None:
+def begun_epoch(line: str) -> float | None:
     """The number of the epoch that the line says begins, where that is all it says."""
-    found = _HEADING.fullmatch(line)
+    found = _BEGUN_EPOCH.fullmatch(line)
     return float(found["epoch"]) if found else None
 
 

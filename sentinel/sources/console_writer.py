@@ -8,7 +8,7 @@ from typing import Any
 from sentinel.sources.console_lines import (
     KERAS,
     Record,
-    heading,
+    begun_epoch,
     is_rule,
     number,
     parse,
@@ -60,7 +60,7 @@ class Writer:
         if self._table is not None and (cells := row(stripped)) is not None:
             self._take_row(*cells)
             return True
-        if (epoch := heading(stripped)) is not None:
+        if (epoch := begun_epoch(stripped)) is not None:
             self._epoch = epoch
             return True
         if (found := parse(text)) is None:

@@ -105,7 +105,8 @@ def discover(places: Iterable[Place], copies: Path | None = None, looks: Looks =
     """All runs under the places; of a path that is a file, the run that it is. Never raises.
 
     ``copies`` is a directory for what is copied from addresses, so that a later process goes on with it.
-    ``looks`` looks into all directories as ``map`` would; what is remembered of files stays where it does.
+    ``looks`` applies a look to all directories, as ``map`` does; in another process, what it learned of files
+    is not remembered here.
     """
     search = _Search()
     for place in places:

@@ -5,7 +5,7 @@ import pytest
 from detectors.api import Severity
 from sentinel.alerts import duplicates
 from sentinel.alerts.decision import Reason
-from sentinel.alerts.duplicates import Findings, same_finding
+from sentinel.alerts.duplicates import KnownIncidents, same_finding
 from sentinel.alerts.grouping import outcomes
 from sentinel.alerts.incident import Change
 from tests.alerts.test_grouping import NOW, PAGER, RUN, SLACK, catalogue, decided, heard
@@ -40,7 +40,7 @@ def logged(format_, **fields):
 def test_when_two_logs_tell_of_the_same(fields, same):
     other = logged("tensorboard", **fields)
     assert same_finding(INCIDENT, other) is same
-    assert list(Findings([INCIDENT, other]).same_as(INCIDENT)) == [other] * same
+    assert list(KnownIncidents([INCIDENT, other]).duplicates_of(INCIDENT)) == [other] * same
 
 
 def test_two_logs_of_one_format_are_two_trainings():
@@ -50,8 +50,8 @@ def test_two_logs_of_one_format_are_two_trainings():
 def test_many_runs_of_one_format_are_not_compared_with_each_other(monkeypatch):
     monkeypatch.setattr(duplicates, "same_finding", lambda *_: pytest.fail("they were"))
     runs = [logged("jsonl", run=f"jsonl:/runs/{i}", id=str(i)) for i in range(1000)]
-    found = Findings(runs)
-    assert not [same for run in runs for same in found.same_as(run)]
+    found = KnownIncidents(runs)
+    assert not [same for run in runs for same in found.duplicates_of(run)]
 
 
 def both(verdicts, policies=(SLACK,), later=None):
@@ -62,7 +62,7 @@ def both(verdicts, policies=(SLACK,), later=None):
     changes = [Change(c.event, _moved(c.incident)) for c in theirs.advance(later or verdicts)]
     still_open = [_moved(incident) for incident in theirs.open()]
     others = [outcome.incident for outcome in first]
-    second = outcomes(RUN, changes, still_open, Findings(others), policies, [], sent, catalogue, NOW)
+    second = outcomes(RUN, changes, still_open, KnownIncidents(others), policies, [], sent, catalogue, NOW)
     return first, second
 
 

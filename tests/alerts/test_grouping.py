@@ -6,7 +6,7 @@ import msgspec
 
 from detectors.api import Severity
 from sentinel.alerts.decision import Reason, Sent, SinkPolicy
-from sentinel.alerts.duplicates import Findings
+from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.grouping import cost, outcomes
 from sentinel.alerts.silences import silence
 from sentinel.sinks.base import Notification
@@ -26,7 +26,9 @@ def decided(verdicts, policies=(SLACK,), silences=(), sent=None, ours=None, othe
     ours = ours or book()
     changes = ours.advance(verdicts)
     sent = {} if sent is None else sent
-    return outcomes(RUN, changes, ours.open(), Findings(others), policies, silences, sent, catalogue, NOW)
+    return outcomes(
+        RUN, changes, ours.open(), KnownIncidents(others), policies, silences, sent, catalogue, NOW
+    )
 
 
 def heard(found):

@@ -12,7 +12,7 @@ import pytest
 
 from sentinel.alerts.database import SCHEMA, sole_watcher
 from sentinel.alerts.decision import Sent, SinkPolicy
-from sentinel.alerts.duplicates import Findings
+from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.grouping import outcomes
 from sentinel.alerts.silences import silence
 from sentinel.alerts.store import Store, Update
@@ -34,7 +34,9 @@ def store(tmp_path):
 def update(line="wwcc", state=b"state", run=RUN, sent=None, sinks=(SINK,), ours=None):
     ours = ours or book()
     changes = ours.advance(rows(line))
-    decided = outcomes(NAMES, changes, ours.open(), Findings([]), sinks, [], sent or {}, lambda _: [], NOW)
+    decided = outcomes(
+        NAMES, changes, ours.open(), KnownIncidents([]), sinks, [], sent or {}, lambda _: [], NOW
+    )
     return Update(run, "/runs/a", "jsonl", state, [c.incident for c in changes] + ours.open(), decided)
 
 
