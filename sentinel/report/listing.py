@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 
 from sentinel.listing import ListedRun, Listing
 from sentinel.text import clean_text
@@ -37,5 +38,10 @@ def _run(run: ListedRun) -> Iterator[str]:
 
 def _signals(run: ListedRun) -> Iterator[str]:
     for signal, tags in run.overview.understanding.signals.items():
-        further = f" and {len(tags) - _MOST_TAGS} more" if len(tags) > _MOST_TAGS else ""
-        yield f"{signal} ({' '.join(clean_text(tag) for tag in tags[:_MOST_TAGS])}{further})"
+        yield _signal(signal, tuple(tags))
+
+
+@lru_cache(maxsize=1 << 10)  # the runs of one project have the same
+def _signal(signal: str, tags: tuple[str, ...]) -> str:
+    further = f" and {len(tags) - _MOST_TAGS} more" if len(tags) > _MOST_TAGS else ""
+    return f"{signal} ({' '.join(clean_text(tag) for tag in tags[:_MOST_TAGS])}{further})"

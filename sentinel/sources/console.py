@@ -167,7 +167,8 @@ class _Text:
 
 def _segments(line: bytes) -> list[str]:
     """What was shown on one line of the terminal, one after the other."""
-    return [_CONTROL.sub("", text) for text in line.decode(errors="replace").split("\r")]
+    texts = line.decode(errors="replace").split("\r")
+    return [text if text.isprintable() else _CONTROL.sub("", text) for text in texts]
 
 
 def _bar(text: str) -> re.Match[str] | None:
@@ -189,18 +190,21 @@ def _holds_metrics(path: Path) -> bool:
     """Whether two lines of one shape stand near the beginning or near the end of the file."""
     try:
         with open(path, "rb") as file:
-            pieces = [file.read(_SNIFFED)]
+            if _is_plain(path, file.read(_SNIFFED)):
+                return True
             size = file.seek(0, os.SEEK_END)
             file.seek(max(_SNIFFED, size - _SNIFFED))
-            pieces.append(file.read(_SNIFFED))
+            return _is_plain(path, file.read(_SNIFFED))
     except OSError:
         return False
-    for piece in pieces:
-        text = _Text(path, {}, False)
-        for line in filter(_may_count, piece.split(b"\n")[:-1]):
-            text.take(line + b"\n", 0, sys.maxsize)
-            if text.plain:
-                return True
+
+
+def _is_plain(path: Path, piece: bytes) -> bool:
+    text = _Text(path, {}, False)
+    for line in filter(_may_count, piece.split(b"\n")[:-1]):
+        text.take(line + b"\n", 0, sys.maxsize)
+        if text.plain:
+            return True
     return False
 
 

@@ -9,8 +9,10 @@ text. Every pattern takes time linear in the line.
 import ast
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+
+import orjson
 
 from sentinel.sources import records
 from sentinel.sources.records import EPOCH_KEYS, STEP_KEYS, is_metrics, named
@@ -227,17 +229,37 @@ def _pairs(text: str, names: Mapping[str, str]) -> Iterator[tuple[str, float]]:
 def _entries(line: str, start: int) -> Record:
     """The entries of a printed dictionary whose values are numbers, or text that may tell a step."""
     record: Record = {}
+    for name, value in _as_json(line[start - 1 : line.rfind("}") + 1]) or _one_by_one(line, start):
+        if not isinstance(value, str):
+            record[name] = float(value)
+        elif (found := number(value)) is not None:
+            record[name] = found
+        elif name in STEP_KEYS:
+            record[name] = value
+    return record
+
+
+def _as_json(text: str) -> Collection[tuple[str, float | str]]:
+    """The entries, if the text is JSON but for the kind of its quotes and of numbers and texts only."""
+    if "\\" in text or ("'" in text and '"' in text):
+        return ()
+    try:
+        found = orjson.loads(text.replace("'", '"'))
+    except orjson.JSONDecodeError:
+        return ()
+    return found.items() if {float, int, str}.issuperset(map(type, found.values())) else ()
+
+
+def _one_by_one(line: str, start: int) -> list[tuple[str, str]]:
+    """The entries whose values are numbers or texts; none where it is no whole dictionary."""
+    entries = []
     end = ","
     while end == "," and (entry := _ENTRY.match(line, start)) is not None:
         start, end = entry.end(), entry["end"]
         name, value = _unquoted(entry["name"]), entry["value"]
         if value is not None and name is not None:
-            text = value.strip("'\"")
-            if (found := number(text)) is not None:
-                record[name] = found
-            elif name in STEP_KEYS:
-                record[name] = text
-    return record if end == "}" else {}
+            entries.append((name, value.strip("'\"")))
+    return entries if end == "}" else []
 
 
 def _unquoted(text: str) -> str | None:

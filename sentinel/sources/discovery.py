@@ -146,13 +146,14 @@ class _Search:
         self.complaints: list[Complaint] = []
         self.missing: list[Place] = []
         self.files: list[_Files] = []  # to look into
-        self._visited: set[Path] = set()
+        self._visited: set[str] = set()
 
     def start(self, path: Path) -> None:
-        real = Path(os.path.realpath(path))
+        real = os.path.realpath(path)
         mode = _mode(real)
         if S_ISREG(mode):
-            self.files.append((real.parent, [real.name]))
+            directory, name = os.path.split(real)
+            self.files.append((Path(directory), [name]))
         elif S_ISDIR(mode):
             self._walk(real)
         else:
@@ -166,7 +167,7 @@ class _Search:
         self.runs.update((run.id, run) for run in runs)
         self.complaints += complaints
 
-    def _walk(self, top: Path) -> None:
+    def _walk(self, top: str) -> None:
         pending = [top]
         while pending:
             directory = pending.pop()
@@ -181,13 +182,13 @@ class _Search:
                     if not _leads_below(entry, here):
                         self._follow(entry, pending)
                 elif entry.is_dir(follow_symlinks=False):
-                    if not _is_wandbs_own(below := directory / entry.name):
-                        pending.append(below)
+                    if not _is_wandbs_own(entry.path):
+                        pending.append(entry.path)
                 elif entry.is_file(follow_symlinks=False):  # a pipe would block its reader
                     names.append(entry.name)
-            self.files.append((directory, names))
+            self.files.append((Path(directory), names))
 
-    def _entries(self, directory: Path) -> list[os.DirEntry[str]]:
+    def _entries(self, directory: str) -> list[os.DirEntry[str]]:
         try:
             with os.scandir(directory) as entries:
                 visible = [entry for entry in entries if not _skipped(entry.name)]
@@ -201,17 +202,18 @@ class _Search:
                 )
         return sorted((e for e in visible if _is_text(e.name)), key=lambda e: e.name)
 
-    def _follow(self, link: os.DirEntry[str], pending: list[Path]) -> None:
-        real = Path(os.path.realpath(link.path))
+    def _follow(self, link: os.DirEntry[str], pending: list[str]) -> None:
+        real = os.path.realpath(link.path)
         mode = _mode(real)
         if S_ISREG(mode):
-            if not _is_wandbs_own(real.parent):
-                self.files.append((real.parent, [real.name]))
+            directory, name = os.path.split(real)
+            if not _is_wandbs_own(directory):
+                self.files.append((Path(directory), [name]))
         elif S_ISDIR(mode) and not Path(link.path).is_relative_to(real):  # else it leads up the tree
             pending.append(real)
 
-    def _complain(self, path: Place, problem: str) -> None:
-        self.complaints.append(Complaint(path, "", problem))
+    def _complain(self, directory: str, problem: str) -> None:
+        self.complaints.append(Complaint(Path(directory), "", problem))
 
 
 def _look(finds: Iterable[Find], directory: Path, names: Sequence[str]) -> _Found:
@@ -233,7 +235,7 @@ def _scratch() -> "tempfile.TemporaryDirectory[str]":
     return tempfile.TemporaryDirectory(prefix="sentinel-")
 
 
-def _mode(path: Path) -> int:
+def _mode(path: str) -> int:
     try:
         return os.stat(path).st_mode
     except OSError:
@@ -243,14 +245,15 @@ def _mode(path: Path) -> int:
 def _leads_below(link: os.DirEntry[str], here: Collection[str]) -> bool:
     """Whether it leads to what is found anyway, in what lies here, such as W&B's ``latest-run``."""
     try:
-        parts = str(Path(link.path).readlink()).split("/")
+        parts = os.readlink(link.path).split("/")  # noqa: PTH115  W&B leaves three links a run
     except OSError:
         return False
     return parts[0] in here and parts[0] != link.name and not any(map(_skipped, parts[1:]))
 
 
-def _is_wandbs_own(directory: Path) -> bool:
-    return directory.name in _WANDBS_OWN and bool(_WANDB_RUN.fullmatch(directory.parent.name))
+def _is_wandbs_own(directory: str) -> bool:
+    above, _, name = directory.rpartition("/")
+    return name in _WANDBS_OWN and bool(_WANDB_RUN.fullmatch(above.rpartition("/")[2]))
 
 
 def _is_text(name: str) -> bool:

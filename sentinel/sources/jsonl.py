@@ -38,6 +38,7 @@ _SNIFFED_LINES = 8
 _MMENGINE_COPY = re.compile(r"\d{8}_\d{6}\.json")  # of what scalars.json holds
 
 _BLANK = re.compile("[\ufeff\x00 \t\r]+")  # also byte order marks, and the zeros that a power cut leaves
+_OBJECT = re.compile(r'\{\s*(?:["}]|$)')
 _UTF16 = (b"\xff\xfe", b"\xfe\xff", b"{\0", b"\0{\0")  # beginnings, with a byte order mark and without
 _BARE_NUMBER = re.compile(
     r"(?<=[:,\[\s])[+-]?(?:nan|inf(?:inity)?|\d++(?:\.\d*+)?(?:e[+-]?\d++)?|\.\d++(?:e[+-]?\d++)?)"
@@ -211,6 +212,8 @@ def _objects(line: bytes) -> tuple[list[dict[str, Any]], int]:
     objects: list[dict[str, Any]] = []
     text = line.decode(errors="surrogateescape")
     end = _skip_blank(text, 0)
+    if end < len(text) and not _OBJECT.match(text, end):
+        return [], 0
     while end < len(text) and len(objects) < _MOST_AT_ONCE:
         try:
             record, after = _DECODER.raw_decode(text, end)

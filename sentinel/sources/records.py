@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from itertools import compress
 from typing import TYPE_CHECKING, Any
 
@@ -81,7 +82,12 @@ def is_metrics(record: Mapping[str, Any]) -> bool:
 
 def named(names: Iterable[str], keys: Iterable[str]) -> str | None:
     """Which of the names is the first of the keys that is there, in whatever case; None if none is."""
-    by_key = {name.lower(): name for name in reversed([*names])}
+    return _named(tuple(names), tuple(keys))
+
+
+@lru_cache(maxsize=1 << 10)  # as there are few kinds of records, and many of each
+def _named(names: tuple[str, ...], keys: tuple[str, ...]) -> str | None:
+    by_key = {name.lower(): name for name in reversed(names)}
     return next((by_key[key] for key in keys if key in by_key), None)
 
 

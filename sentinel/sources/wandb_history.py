@@ -63,14 +63,15 @@ def read_history(records: Sequence[bytes]) -> Numbers:
 
     Raises ValueError or google.protobuf.message.DecodeError where an item is no item.
     """
+    if len(records) < _WORTH_A_WALK:
+        leaves = _Leaves({})
+        for i, record in enumerate(records):
+            leaves.add_record(i, i, record)
+        return leaves.numbers()
     text = b"".join([*records, _SPARE])
     data = np.frombuffer(text, np.uint8)
     bounds = np.cumsum([0, *map(len, records)])
-    if len(records) < _WORTH_A_WALK:
-        row = begin = end = np.empty(0, np.int64)
-        odd = np.ones(len(records), np.bool_)
-    else:
-        row, begin, end, odd = _items(data, bounds)
+    row, begin, end, odd = _items(data, bounds)
     name_end, value = _fields(data, begin, end)
     odd[row[value < 0]] = True
     number = ~odd[row] & _BEGINS_NUMBER[data[value]] & (data[value + 1] != ord("I"))
@@ -82,11 +83,7 @@ def read_history(records: Sequence[bytes]) -> Numbers:
         name, value_json = _name(text[begin[i] : name_end[i]]), text[value[i] : end[i]]
         leaves.add(begin[i], row[i], name, parsed(value_json))
     for i in np.flatnonzero(odd).tolist():
-        for item in message_type("HistoryRecord").FromString(records[i]).item:
-            found_value = _item_value(item)
-            if found_value is None and item.value_json.startswith(_NUMBER_SIGNS):
-                raise ValueError(_NO_JSON)
-            leaves.add(bounds[i], i, item_name(item), found_value)
+        leaves.add_record(bounds[i], i, records[i])
 
     begin, name_end, value, end, row = (a[number] for a in (begin, name_end, value, end, row))
     found = (begin, row, _ids_of(text, begin, name_end, ids), _floats(data, value, end))
@@ -99,14 +96,11 @@ def read_history(records: Sequence[bytes]) -> Numbers:
 
 def numbers_in(rows: Sequence[Mapping[str, Any]]) -> Numbers:
     """Every number in some rows of history as W&B's server gives them, in which names have no order."""
-    ids: dict[str, int] = {}
-    leaves = _Leaves(ids)
+    leaves = _Leaves({})
     for i, items in enumerate(rows):
         for key in sorted(items):
             leaves.add(0, i, key, items[key])
-    _, row, name, value = leaves.columns()
-    metric = leaves.no_media(name, row)
-    return Numbers(list(ids), name[metric], row[metric], value[metric])
+    return leaves.numbers()
 
 
 class _Leaves:
@@ -129,6 +123,20 @@ class _Leaves:
             for key, part in value.items():
                 shown = key.encode(errors="replace").decode()  # JSON may escape half a surrogate pair
                 self.add(place, row, f"{name}.{shown}", part, level + 1)
+
+    def add_record(self, place: int, row: int, record: bytes) -> None:
+        """Take in a serialised ``HistoryRecord``; raises as `read_history`."""
+        items = message_type("HistoryRecord").FromString(record).item
+        for item, value in zip(items, _item_values(items), strict=True):
+            if value is None and item.value_json.startswith(_NUMBER_SIGNS):
+                raise ValueError(_NO_JSON)
+            self.add(place, row, item_name(item), value)
+
+    def numbers(self) -> Numbers:
+        """All of them, in the order in which they were found."""
+        _, row, name, value = self.columns()
+        metric = self.no_media(name, row)
+        return Numbers(list(self._ids), name[metric], row[metric], value[metric])
 
     def columns(self) -> tuple[NDArray[Any], ...]:
         """Places in the log, rows, names and values."""
@@ -233,6 +241,15 @@ def item_name(item: Any) -> str:
 def _name(fields: bytes) -> str:
     """The name in an item of which only the name's fields are given."""
     return item_name(message_type("HistoryItem").FromString(fields))
+
+
+def _item_values(items: Sequence[Any]) -> list[Any]:
+    """Their values; a thing that is no JSON has None."""
+    try:
+        values = orjson.loads(f"[{','.join([item.value_json for item in items])}]")
+    except orjson.JSONDecodeError:  # see `parsed`
+        values = []
+    return values if len(values) == len(items) else [*map(_item_value, items)]
 
 
 def _item_value(item: Any) -> Any:

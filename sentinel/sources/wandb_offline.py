@@ -32,8 +32,8 @@ _NAME = re.compile(r"run-(?P<id>.+)\.wandb", re.DOTALL)
 _HEADER = b":W&B\xe1\xbe\0"
 _VERSION = len(_HEADER) - 1  # offset
 _MOST_READ = 8 << 20
-_LEAST_READ = BLOCK_BYTES // 2
-_BYTES_A_POINT = 48  # how far to read for a number of points; a wrong guess only costs time
+_LEAST_READ = BLOCK_BYTES // 4
+_BYTES_A_POINT = 32  # how far to read for a number of points; a wrong guess only costs time
 
 _NUMBER, _HISTORY = 0x08, 0x12  # fields of a Record
 _UNREAD = frozenset(b"\x1a\x32\x3a")  # those of summaries, files and system metrics, of which there are many

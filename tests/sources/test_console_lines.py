@@ -1,5 +1,6 @@
 """What one printed line says."""
 
+import json
 import math
 import re
 from pathlib import Path
@@ -126,6 +127,18 @@ def test_other_text(line):
 def test_any_line_is_read(line):
     for text in (line, f"step 1: {line}", f"{{'step': 1, {line}", f"epoch 1 {line} loss=1"):
         parse(text)
+
+
+@given(
+    st.dictionaries(
+        st.from_regex(r"[a-z_/ \'\"\\\\é]{1,12}", fullmatch=True), st.floats() | st.integers(), min_size=1
+    ),
+    st.sampled_from([repr, json.dumps]),
+    st.sampled_from(["", " }", " and 'more'"]),
+)
+def test_any_printed_dictionary(metrics, printed, rest):
+    _, found = parse(f"{printed({'step': 1, **metrics})}{rest}")
+    assert list(map(str, found.values())) == list(map(str, map(float, [1, *metrics.values()])))
 
 
 @pytest.mark.parametrize(

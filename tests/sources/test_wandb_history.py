@@ -53,6 +53,10 @@ def test_every_number_of_any_records(records):
             if isinstance(value, float):
                 expected.append((row, item.key or ".".join(item.nested_key), str(value)))
     assert read(*records) == expected
+    many = 16  # are walked side by side
+    assert read(*records * many) == [
+        (n * len(records) + row, name, value) for n in range(many) for row, name, value in expected
+    ]
 
 
 def test_more_names_of_one_length_than_are_looked_for_at_once():
