@@ -29,7 +29,7 @@ FORMAT = "csv"
 LONGEST_LINE = 4 << 20
 """Bytes; a file with a longer one is no log."""
 
-_BYTES_A_POINT = 16  # how far to read for a number of points; a guess that only costs time where it is wrong
+_BYTES_A_POINT = 20  # of full precision; how far to read for some: a wrong guess only costs time
 _LEAST_READ = 1 << 16
 _MOST_READ = 24 << 20  # which bounds the memory of a poll
 _TAIL_BYTES = 64
@@ -175,6 +175,7 @@ class _Reader:
     def take(self, read: Read, limit: int, most_rows: int = sys.maxsize) -> bool:
         """Take in about ``limit`` points of what was read; gives whether there is more to read."""
         data, start = read.data, 0
+        end = data.rfind(b"\n") + 1
         if self._header is None:
             self._header = read_header(data)
             if self._header is None:
@@ -183,10 +184,12 @@ class _Reader:
             self._top = _fingerprint(data[:start])
             self._lines = data.count(b"\n", 0, start)
             self.config = self._header.settings
-        end = data.rfind(b"\n") + 1
+            if read.more and limit * _BYTES_A_POINT > len(data):
+                end = start  # the next read brings the rows, and many more of them
         consumed = start
         if end > start:
-            most = min(most_rows, max(1, limit // len(self._header.names)))
+            points_a_row = max(1, len(self._header.names) - (self._header.step is not None))
+            most = min(most_rows, max(1, limit // points_a_row))
             rows = read_rows(data[start:], most, self._header)
             consumed = end if rows.size is None else start + rows.size
             self._add(rows, self._header)

@@ -70,7 +70,8 @@ class Rows:
     broken: Mapping[int, str] = field(default_factory=dict)  # what is wrong, by line, from 0
     next_header: Header | None = None  # in the line after those that were read
     lines: int = 0  # read, with such a header
-    size: int | None = None  # of these lines in bytes, if there were more
+    cut: bool = False  # whether there may be more
+    size: int | None = None  # of these lines in bytes, if there may be more
 
 
 def read_header(data: bytes) -> Header | None:
@@ -96,9 +97,7 @@ def read_rows(data: bytes, most: int, header: Header) -> Rows:
     """The rows of the whole lines that follow the header, of which it reads at most so many."""
     few = min(most * len(header.names), len(data) // _BYTES_A_CELL) < _FEW_CELLS
     rows = (None if few else _read_at_once(data, most, header)) or _read_each(data, most, header)
-    if rows.lines < most and rows.next_header is None:
-        return rows
-    return replace(rows, size=size_of(rows.lines, data))
+    return replace(rows, size=size_of(rows.lines, data)) if rows.cut else rows
 
 
 def _read_at_once(data: bytes, most: int, header: Header) -> Rows | None:
@@ -109,8 +108,11 @@ def _read_at_once(data: bytes, most: int, header: Header) -> Rows | None:
 
 
 def size_of(lines: int, data: bytes) -> int:
-    """In bytes."""
-    return int(np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))[lines - 1]) + 1
+    """In bytes, of the first of the lines; seen from the end, since mostly few lines follow."""
+    end = len(data)
+    for _ in range(data.count(b"\n") - lines + 1):
+        end = data.rfind(b"\n", 0, end)
+    return end + 1
 
 
 def _read_each(data: bytes, most: int, header: Header) -> Rows:
@@ -145,7 +147,8 @@ def _read_each(data: bytes, most: int, header: Header) -> Rows:
     if (time := header.time) is not None:
         texts = {i: row[time] for i, row in enumerate(kept) if row[time] and numbers[i][time] is None}
     logged = logged.reshape(values.shape)
-    return Rows(values, logged, not logged.all(), texts, broken, next_header, count)
+    cut = count == most or next_header is not None
+    return Rows(values, logged, not logged.all(), texts, broken, next_header, count, cut)
 
 
 def _cells(text: str, separator: str) -> list[str]:

@@ -1,5 +1,7 @@
 """Many lines of a CSV file at once, by polars' own reader."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 
@@ -8,9 +10,9 @@ from sentinel.sources.csv_rows import BLANKS, Header, Rows
 
 def read_table(data: bytes, most: int, header: Header) -> Rows | None:
     """Lines that are rows beyond doubt; None where some may not be."""
-    frame = _plain_cells(data, most, header)
+    frame = _plain_cells(data, most + 1, header)  # which tells whether there are more
     if frame is not None:
-        rows = _rows(frame, header)
+        rows = replace(_rows(frame.head(most), header), cut=frame.height > most)
         counted = header.step is None or rows.logged[:, header.step].all()
         if not rows.gaps or (counted and rows.logged.any(axis=1).all()):
             return rows

@@ -36,10 +36,11 @@ def read_rows(data: bytes, limit: int) -> tuple[pl.DataFrame, int] | None:
         frame = table.select(numbers).collect(engine="streaming")
     except pl.exceptions.PolarsError:
         return None
-    frame = whole_rows(frame, data, most)
+    frame = whole_rows(frame, data, most + 1)
     if not frame.height or any(frame.null_count().row(0)):
         return None
-    return frame, size_of(frame.height, data) if frame.height == most else data.rfind(b"\n") + 1
+    size = size_of(most, data) if frame.height > most else data.rfind(b"\n") + 1
+    return frame.head(most), size
 
 
 @lru_cache(maxsize=256)
