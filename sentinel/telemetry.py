@@ -21,10 +21,13 @@ def log_to_stderr(level: int = logging.INFO) -> None:
 
 
 class ServiceManager:
-    """systemd, where sentinel is a ``Type=notify`` service; elsewhere every method does nothing."""
+    """systemd, where sentinel is a ``Type=notify`` service; elsewhere every method does nothing.
 
-    def __init__(self) -> None:
-        self._notifier = SystemdNotifier() if os.environ.get("NOTIFY_SOCKET") else None
+    Nor does one that does not speak, for a part on which the service does not depend.
+    """
+
+    def __init__(self, *, speaks: bool = True) -> None:
+        self._notifier = SystemdNotifier() if speaks and os.environ.get("NOTIFY_SOCKET") else None
 
     def ready(self) -> None:
         """The logs are being watched."""

@@ -40,6 +40,8 @@ _COMMIT_POINTS = 200_000  # ... or after so many points
 _REVIEW_SECONDS = 10.0
 _INTERVALS = 100
 
+_DECIDING = threading.Lock()  # so that what is told of one training by logs of two watches is told once
+
 _log = logging.getLogger(__name__)
 
 
@@ -81,6 +83,7 @@ class Watcher:
         self._delivery = delivery
         self._clock = clock
         self._service = service
+        self._name = " ".join(["watch", *(str(path) for path in config.paths if isinstance(path, Url))])
         self._health: dict[str, str] = {}
         self._pipeline = Pipeline(config, self._detector_failed)
         self._policies = [sink.policy() for sink in config.sinks]
@@ -194,7 +197,7 @@ class Watcher:
         if now - self._reviewed_at < _REVIEW_SECONDS:
             return
         self._reviewed_at = now
-        self._store.set_health({"watch": {"looked_at": now, "runs": len(self._watched)}, **self._health})
+        self._store.set_health({self._name: {"looked_at": now, "runs": len(self._watched)}, **self._health})
         self._store.prune(now)
         ill = [watched for watched in self._watched.values() if watched.tracker.book.open()]
         silent = {w.tracker.run.id: w.tracker.book.silent(*w.silence(now)) for w in ill}
@@ -211,6 +214,16 @@ class Watcher:
         only_news: bool = False,
     ) -> None:
         """Record the state of some runs, their incidents and what the sinks shall hear, as one."""
+        with _DECIDING:
+            self._decide_and_commit(group, news, now, only_news)
+
+    def _decide_and_commit(
+        self,
+        group: Sequence[Watched],
+        news: Mapping[str, Sequence[Change]],
+        now: float,
+        only_news: bool,
+    ) -> None:
         silences = self._store.silences(now)
         here = [change.incident for changes in news.values() for change in changes]
         here += [incident for watched in group for incident in watched.tracker.book.open()]

@@ -2,7 +2,6 @@
 
 import logging
 import signal
-import threading
 from typing import Annotated
 
 import typer
@@ -39,29 +38,24 @@ def watch(
     from sentinel.clock import SystemClock
     from sentinel.sinks.delivery import Delivery
     from sentinel.telemetry import ServiceManager, log_to_stderr
-    from sentinel.watching import Watcher
+    from sentinel.watchers import Watchers
 
     log_to_stderr()
     settings = configuration(config, state_dir, paths or (), poll)
     if not settings.paths:
         raise SentinelError("nothing to watch: name a PATH, or set `paths` in the configuration")
-    sinks, clock, stop = [sink.open() for sink in settings.sinks], SystemClock(), threading.Event()
+    sinks, clock = [sink.open() for sink in settings.sinks], SystemClock()
     with (
         sole_watcher(settings.state_dir),
         Store(settings.state_dir) as store,
         Delivery(settings.state_dir, sinks, clock) as delivery,
     ):
-        watcher = Watcher(settings, store, delivery, clock, ServiceManager())
+        watchers = Watchers(settings, store, delivery, clock, ServiceManager())
         if once:
-            watcher.once(stop)
+            watchers.once()
             delivery.drain(clock.now() + _DELIVER_SECONDS)
             return
-
-        def end(*_: object) -> None:
-            stop.set()
-            watcher.wake()
-
-        signal.signal(signal.SIGINT, end)
-        signal.signal(signal.SIGTERM, end)
+        signal.signal(signal.SIGINT, lambda *_: watchers.end())
+        signal.signal(signal.SIGTERM, lambda *_: watchers.end())
         _log.info("watching %s; state in %s", ", ".join(map(str, settings.paths)), settings.state_dir)
-        watcher.run(stop)
+        watchers.run()

@@ -11,9 +11,9 @@ import pytest
 
 
 @contextlib.contextmanager
-def watching(*words, **environment):
+def watching(*words, cwd=None, **environment):
     command = [sys.executable, "-m", "sentinel", "watch", *map(str, words)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=cwd, env=environment) as process:
         limit = threading.Timer(60, process.kill)
         limit.start()
         try:
@@ -59,3 +59,19 @@ def test_the_service_manager_hears_of_it(sick_run, tmp_path):
                 assert heard.startswith(b"WATCHDOG=1")
             process.communicate(timeout=10)
             assert process.returncode == 0
+
+
+def test_a_silent_server_holds_up_nobody(sick_run, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        words = ("runs", "wandb://team/project", "--config", "sentinel.toml", "--state-dir", "state")
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        places = dict.fromkeys(("HOME", "WANDB_DIR", "WANDB_CACHE_DIR", "WANDB_CONFIG_DIR"), str(tmp_path))
+        account = {"WANDB_BASE_URL": url, "WANDB_API_KEY": "k3y0" * 10, "WANDB_ERROR_REPORTING": "false"}
+        with watching(*words, cwd=tmp_path, **places, **account) as process:
+            question, _ = silent.accept()
+            with question:
+                wait_for(process, "kl-blowup")
+                process.terminate()
+                rest = process.communicate(timeout=30)[1]
+        assert process.returncode == 0
+        assert "Traceback" not in rest

@@ -1,0 +1,75 @@
+"""One watch for what lies on this machine and one for each address, so that no server holds up the others."""
+
+import threading
+from pathlib import Path
+
+from sentinel.alerts.store import Store
+from sentinel.clock import Clock
+from sentinel.config import Config
+from sentinel.sinks.delivery import Delivery
+from sentinel.telemetry import ServiceManager
+from sentinel.watching import Watcher
+
+_END_SECONDS = 3.0  # how long an end waits for those amid a question; what they did not commit is read again
+
+
+class Watchers:
+    """Watches ``config.paths``: the first part in the thread that calls `run`, each other in its own.
+
+    ``store`` belongs to that thread.
+    """
+
+    def __init__(
+        self, config: Config, store: Store, delivery: Delivery, clock: Clock, service: ServiceManager
+    ) -> None:
+        here = [path for path in config.paths if isinstance(path, Path)]
+        elsewhere = [[path] for path in dict.fromkeys(config.paths) if not isinstance(path, Path)]
+        parts = [here, *elsewhere] if here else elsewhere
+        self._parts = [config.model_copy(update={"paths": part}) for part in parts]
+        self._store = store
+        self._delivery = delivery
+        self._clock = clock
+        self._service = service
+        self._stop = threading.Event()
+        self._running: list[Watcher] = []
+        self._failures: list[Exception] = []
+
+    def once(self) -> None:
+        """Read all there is and commit it."""
+        for part in self._parts:
+            self._watcher(part, self._store, self._service).once(self._stop)
+
+    def run(self) -> None:
+        """Watch until `end` is called or one part fails, whose error is raised."""
+        self._store.set_health(dict.fromkeys(self._store.health()))  # an earlier process's
+        first, *others = self._parts
+        unheard = ServiceManager(speaks=False)  # a server's slowness is no business of this machine's
+        threads = [threading.Thread(target=self._watch, args=(part, unheard), daemon=True) for part in others]
+        for thread in threads:
+            thread.start()
+        self._watch(first, self._service)
+        for thread in threads:
+            thread.join(_END_SECONDS)
+        if self._failures:
+            raise self._failures[0]
+
+    def end(self) -> None:
+        """Let `run` end soon; may be called from a signal handler."""
+        self._stop.set()
+        for watcher in tuple(self._running):
+            watcher.wake()
+
+    def _watch(self, part: Config, service: ServiceManager) -> None:
+        """Watch one part until the end, which is also the other parts'."""
+        try:
+            with Store(part.state_dir) as store:
+                watcher = self._watcher(part, store, service)
+                self._running.append(watcher)
+                watcher.run(self._stop)
+        except Exception as error:  # noqa: BLE001  raised again where the process can end by it
+            self._failures.append(error)
+        finally:
+            self.end()
+
+    def _watcher(self, part: Config, store: Store, service: ServiceManager) -> Watcher:
+        return Watcher(part, store, self._delivery, self._clock, service)

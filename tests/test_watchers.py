@@ -1,0 +1,51 @@
+"""Several watches in one process."""
+
+import pytest
+
+from sentinel.alerts.store import Store
+from sentinel.clock import SystemClock
+from sentinel.config import Config
+from sentinel.sinks.delivery import Delivery
+from sentinel.telemetry import ServiceManager
+from sentinel.watchers import Watchers
+from sentinel.watching import Watcher
+
+PLACES = ["runs", "wandb://team/one", "wandb://team/two"]
+
+
+@pytest.fixture
+def watchers(tmp_path):
+    config = Config.model_validate({"paths": PLACES, "state_dir": str(tmp_path)})
+    clock = SystemClock()
+    with Store(tmp_path) as store:
+        store.set_health({"detector kl-blowup": "failed last week"})
+        yield Watchers(config, store, Delivery(tmp_path, [], clock), clock, ServiceManager())
+
+
+@pytest.fixture
+def watched(monkeypatch):
+    """The places of each watch that began; that of the first address fails."""
+    begun = []
+
+    def run(self, stop):
+        places = [str(path) for path in self._config.paths]
+        begun.append(places)
+        if places == PLACES[1:2]:
+            raise RuntimeError("a defect")
+        stop.wait()
+
+    monkeypatch.setattr(Watcher, "run", run)
+    return begun
+
+
+def test_one_that_fails_ends_all_and_is_heard_of(watchers, watched):
+    with pytest.raises(RuntimeError, match="a defect"):
+        watchers.run()
+    assert sorted(watched) == [[place] for place in PLACES]
+
+
+def test_an_earlier_process_health_is_forgotten(watchers, watched):
+    watchers.end()
+    with pytest.raises(RuntimeError):
+        watchers.run()
+    assert watchers._store.health() == {}
