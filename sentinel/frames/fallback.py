@@ -20,7 +20,7 @@ _TRAIN = frozenset({"train", "training"})
 _FILLERS = (
     {"metric", "metrics", "stat", "stats", "scalar", "scalars", "log", "chart", "charts"}
     | {"optim", "optimizer", "model", "data", "global", "rollout", "mean", "avg", "average"}
-    | {"current", "running", "batch", "minibatch", "step", "epoch", "iter", "iteration"}
+    | {"current", "running", "batch", "minibatch", "step", "epoch", "iter", "iteration", "ray", "tune"}
 )
 
 _SPELLINGS = {

@@ -27,7 +27,7 @@ _BYTES_A_RECORD = 64  # how far to read for a number of records; a wrong guess o
 
 _TOO_LONG = " and was skipped, as will be others as long, without a word; scalars come in shorter ones"
 
-_NAME = re.compile(r"(?!\.)(?:.*\.)?tfevents\.(?P<time>\d+)(?P<rest>.*)", re.DOTALL | re.ASCII)
+_NAME = re.compile(r"(?!\.)(?:.*\.)?tfevents(?:\.(?P<time>\d+)(?P<rest>.*))?", re.DOTALL | re.ASCII)
 _WRITER = re.compile(r"\.(?P<process>.+\.\d+)\.(?P<count>\d+)(?P<suffix>\D.*)?", re.DOTALL | re.ASCII)
 _BESIDE = (".meta", ".lock", ".tmp", ".part", ".bak", ".json", ".txt", ".csv", ".gz", ".tar", ".zip")
 """Endings of what other programs put beside event files; ``.meta`` is Unity's."""
@@ -170,12 +170,12 @@ def _is_event_file(name: str) -> bool:
 
 def _order(name: str) -> tuple[int, int, str]:
     found: Any = _NAME.fullmatch(name)
-    writer = _WRITER.fullmatch(found["rest"])
-    return int(found["time"]), int(writer["count"]) if writer else 0, name
+    writer = _WRITER.fullmatch(found["rest"] or "")
+    return int(found["time"] or 0), int(writer["count"]) if writer else 0, name
 
 
 def _stream(name: str) -> str:
     """Host, process and suffix where the name has them; a suffix tells apart the writers of a process."""
     found: Any = _NAME.fullmatch(name)
-    writer = _WRITER.fullmatch(found["rest"])
+    writer = _WRITER.fullmatch(found["rest"] or "")
     return writer["process"] + (writer["suffix"] or "") if writer else name

@@ -150,6 +150,7 @@ def test_the_files_of_a_process_are_one_stream(tmp_path, limit):
         "events.out.tfevents.1700000000.host.1.0_my-suffix",
         "events.out.tfevents.1700000000.host.profile-empty",
         "model.out.tfevents.1700000000.10.0.0.1",
+        "events.out.tfevents",
     ],
 )
 def test_names_of_event_files(tmp_path, name):
