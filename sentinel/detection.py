@@ -10,7 +10,7 @@ import polars as pl
 from detectors.api import Detector
 from detectors.schema import FINDINGS, SERIES, SEVERITY
 from sentinel.alerts.lifecycle import Key, Verdict
-from sentinel.frames.history import Window
+from sentinel.frames.history import SeriesHistory, Window
 from sentinel.frames.windows import frame, is_due
 from sentinel.tracking import Arrived
 
@@ -61,16 +61,19 @@ class Detection:
 
 def _rounds(arrived: Sequence[Arrived]) -> Iterator[list[Seen]]:
     """Windows to judge; a series has at most one in a round, and its rounds follow its rows."""
-    histories = [one.rows.attempt.history(one.rows.view, one.rows.tag) for one in arrived]
-    slices = [history.slices(one.rows.rows) for one, history in zip(arrived, histories, strict=True)]
-    while True:
-        windows = []
-        for one, history, left in zip(arrived, histories, slices, strict=True):
-            if (rows := next(left, None)) is not None:
-                windows.append((one, history.push(rows)))
-        if not windows:
-            return
-        yield windows
+    parts: dict[int, list[tuple[Arrived, SeriesHistory]]] = {}  # in which a series arrived, by its history
+    for one in arrived:
+        history = one.rows.attempt.history(one.rows.view, one.rows.tag)
+        parts.setdefault(id(history), []).append((one, history))
+    series = [_windows(one) for one in parts.values()]
+    while seen := [window for windows in series if (window := next(windows, None))]:
+        yield seen
+
+
+def _windows(parts: Sequence[tuple[Arrived, SeriesHistory]]) -> Iterator[Seen]:
+    for one, history in parts:
+        for rows in history.slices(one.rows.rows):
+            yield one, history.push(rows)
 
 
 def _verdict(

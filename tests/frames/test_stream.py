@@ -72,15 +72,17 @@ def chunk_of(points: Sequence[tuple[str, int, float]]) -> Chunk:
     )
 
 
-def verdicts(chunks: Iterable[Chunk], reload: bool = False) -> list[Any]:
+def verdicts(chunks: Iterable[Chunk], reload: bool = False, at_once: bool = False) -> list[Any]:
+    """What is said of the chunks, each of which comes with a poll of its own unless all come ``at_once``."""
+
     def fail(name: str, run: str, error: Exception) -> None:
         raise error
 
     naming = Naming(TAGS)
     stream = Stream("s", "jsonl", "", naming, views(DETECTORS))
     found: list[Any] = []
-    for chunk in chunks:
-        arrived = [Arrived("run", "s", rows) for rows in stream.extend(chunk)]
+    for poll in [[*chunks]] if at_once else [[chunk] for chunk in chunks]:
+        arrived = [Arrived("run", "s", rows) for chunk in poll for rows in stream.extend(chunk)]
         found += Detection({}, fail).verdicts(arrived, set())
         if reload:
             state, stream = stream.dump(), Stream("s", "jsonl", "", naming, views(DETECTORS))
@@ -118,19 +120,29 @@ def log(rows: int, seed: int, restarts: Sequence[int] = ()) -> list[tuple[str, i
     cuts=st.lists(st.integers(0, 500), max_size=12),
     plans=st.dictionaries(st.integers(0, 200), st.integers(1, 150), max_size=3),
     reload=st.booleans(),
+    at_once=st.booleans(),
 )
 def test_any_cut_gives_the_same_verdicts(
-    rows: int, seed: int, restarts: list[int], cuts: list[int], plans: dict[int, int], reload: bool
+    rows: int,
+    seed: int,
+    restarts: list[int],
+    cuts: list[int],
+    plans: dict[int, int],
+    reload: bool,
+    at_once: bool,
 ) -> None:
     points = log(rows, seed, restarts)
     expected = verdicts(cut(points, plans, plans))
-    assert verdicts(cut(points, [*cuts, *plans], plans), reload) == expected
+    assert verdicts(cut(points, [*cuts, *plans], plans), reload, at_once) == expected
 
 
-@pytest.mark.parametrize("size", [1, 17, 256])
+@pytest.mark.parametrize("size", [17, 256])
 def test_long_series_have_the_same_coarse_view_however_they_arrive(size: int) -> None:
-    points = log(900, seed=1)
-    assert verdicts(cut(points, range(0, len(points), size))) == verdicts([chunk_of(points)])
+    points = log(1500, seed=1)
+    chunks = cut(points, range(0, len(points), size))
+    expected = verdicts(chunks)
+    assert verdicts([chunk_of(points)]) == expected
+    assert verdicts(chunks, at_once=True) == expected
 
 
 @pytest.mark.parametrize("size", [1, 300, 700, 5000])
