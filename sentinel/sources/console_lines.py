@@ -6,19 +6,14 @@ number (nearly everybody else). A line counts only if its count *and* its names 
 text. Every pattern takes time linear in the line.
 """
 
-import ast
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-import orjson
-
 from sentinel.sources import records
+from sentinel.sources.printed import NUMBER, OPENING, Record, entries, number
 from sentinel.sources.records import EPOCH_KEYS, STEP_KEYS, is_metrics, named
-
-Record = dict[str, float | str]
-"""Names and numbers of a line, with the keys by which `sentinel.sources.records` knows step and time."""
 
 _STEPS = ("num_updates", "timestepssofar")  # further names of the step: fairseq's, Baselines' older ones
 
@@ -104,9 +99,18 @@ _SHAPES = (
         ),
         plain=False,
     ),
+    Shape(
+        "episode",  # the examples of reinforcement learning, PyTorch's among them
+        re.compile(
+            r"(?<![\w.])(?P<other>(?:total|max|num|of|per|every|last)[ _-])?"
+            r"episode[\s:=\[(#]{1,6}(?P<step>\d{1,15})(?:/\d{1,15})?(?![\d.]|%)",
+            re.IGNORECASE,
+        ),
+        plain=False,
+    ),
 )
 
-WORDS = ("step", "iter", "epoch", "update", "train", "loss scale")
+WORDS = ("step", "iter", "epoch", "update", "train", "loss scale", "episode")
 """One of these, in any case, is in every line of the shapes above."""
 
 _COUNTS = (*STEP_KEYS, *EPOCH_KEYS)
@@ -117,11 +121,8 @@ _METRIC = re.compile(
     re.IGNORECASE,
 )
 
-_NUMBER = (
-    r"[+-]?(?:\d{1,3}(?:,\d{3})++(?:\.\d+)?|(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d{1,4}+)?|nan|inf(?:inity)?)"
-)
 _VALUE = (
-    rf"(?:tensor\(|np\.float\d\d\()?[\[(]{{0,2}}(?P<value>{_NUMBER})"
+    rf"(?:tensor\(|np\.float\d\d\()?[\[(]{{0,2}}(?P<value>{NUMBER})"
     r"(?P<unit> ?%| ?(?:ms|s|sec|secs|seconds|it/s|GiB|GB|MiB|MB)(?!\w))?+(?![\w/]|[.:]\w)"
 )
 _WORD = r"[A-Za-z_][\w./@-]*+"
@@ -135,14 +136,6 @@ _SPACE = re.compile(
     re.IGNORECASE,
 )
 """Pairs written as "name: 1.0" or "name=1.0", and, where a line has none, as "name 1.0, other 2.0"."""
-
-_QUOTED = r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\""
-_ENTRY = re.compile(
-    rf"\s*+(?P<name>{_QUOTED})\s*+:\s*+(?:(?P<value>{_QUOTED}|{_NUMBER}(?!\w))"
-    r"|[\w.]++(?:\([^()]*+\))?|\[[^\[\]]*+\])\s*+(?P<end>[,}])",
-    re.IGNORECASE,
-)
-_OPENING = re.compile(r"\{(?=\s{0,9}['\"])")
 
 _ROW = re.compile(r"[|│┃](?P<name>[^|│┃]++)[|│┃](?P<value>[^|│┃]*+)[|│┃]\s*+")
 _RULE = re.compile(r"[|+]?[-=─━]{3}[-=─━+|┼]*+\s*+")
@@ -180,20 +173,32 @@ def begun_epoch(line: str) -> float | None:
 
 def parse(line: str) -> tuple[str, Record] | None:
     """The shape and the content of a line that is a metric line all by itself."""
-    if (opening := _OPENING.search(line)) is not None:
-        record = with_step(_entries(line, opening.end()))
+    if (opening := OPENING.search(line)) is not None:
+        record = with_step(entries(line, opening.end()))
+        if not is_metrics(record) and any(map(_METRIC.search, record)):
+            record |= _count_before(line[: opening.start()])
         return ("dictionary", record) if is_metrics(record) and len(record) > 1 else None
     lowered = line.lower()
     if not any(word in lowered for word in WORDS):
         return None
-    for shape in _SHAPES:
-        for found in shape.line.finditer(line):
-            if "other" not in shape.line.groupindex or not found["other"]:
-                record = _counted(shape, found)
-                if record:
-                    return shape.name, record
-                break
+    for shape, found in _counts(line):
+        if record := _counted(shape, found):
+            return shape.name, record
     return None
+
+
+def _counts(text: str) -> Iterator[tuple[Shape, re.Match[str]]]:
+    """Where the text counts something that is not the number of something else, by shape."""
+    for shape in _SHAPES:
+        matches = shape.line.finditer(text)
+        if found := next((m for m in matches if not m.groupdict().get("other")), None):
+            yield shape, found
+
+
+def _count_before(text: str) -> Record:
+    """What the text counts, if it ends with that, as in "step 100: "."""
+    ends = (found for _, found in _counts(text) if not any(map(str.isalpha, text[found.end() :])))
+    return next(map(_count, ends), {})
 
 
 def with_step(record: Record) -> Record:
@@ -204,17 +209,21 @@ def with_step(record: Record) -> Record:
 
 
 def _counted(shape: Shape, found: re.Match[str]) -> Record:
-    groups = {name: text for name, text in found.groupdict().items() if text is not None}
     before, after = found.string[: found.start()], found.string[found.end() :]
     text = f"{_LEVEL.sub('|', _STAMP.sub('|', before, 1), 1)}|{after}"
     pairs = dict(_pairs(text, shape.names or {}))
     metrics = {name: value for name, value in pairs.items() if name.lower() not in _COUNTS}
     if not shape.plain and not any(map(_METRIC.search, metrics)):
         return {}
-    record: Record = {**metrics, **{name: float(groups[name]) for name in groups if name != "planned"}}
+    return with_step({**metrics, **_count(found)})
+
+
+def _count(found: re.Match[str]) -> Record:
+    groups = {name: text for name, text in found.groupdict().items() if text is not None}
+    record: Record = {name: float(groups[name]) for name in groups if name != "planned"}
     if "planned" in groups:
         record["step"] = f"{groups['step']}/{groups['planned']}"
-    return with_step(record)
+    return record
 
 
 def _pairs(text: str, names: Mapping[str, str]) -> Iterator[tuple[str, float]]:
@@ -224,56 +233,3 @@ def _pairs(text: str, names: Mapping[str, str]) -> Iterator[tuple[str, float]]:
         if value is not None and pair["name"] != "eta":
             share = pair["unit"] is not None and pair["unit"].endswith("%")
             yield names.get(pair["name"], pair["name"]), value / 100 if share else value
-
-
-def _entries(line: str, start: int) -> Record:
-    """The entries of a printed dictionary whose values are numbers, or text that may tell a step."""
-    record: Record = {}
-    for name, value in _as_json(line[start - 1 : line.rfind("}") + 1]) or _one_by_one(line, start):
-        if not isinstance(value, str):
-            record[name] = float(value)
-        elif (found := number(value)) is not None:
-            record[name] = found
-        elif name in STEP_KEYS:
-            record[name] = value
-    return record
-
-
-def _as_json(text: str) -> Collection[tuple[str, float | str]]:
-    """The entries, if the text is JSON but for the kind of its quotes and of numbers and texts only."""
-    if "\\" in text or ("'" in text and '"' in text):
-        return ()
-    try:
-        found = orjson.loads(text.replace("'", '"'))
-    except orjson.JSONDecodeError:
-        return ()
-    return found.items() if {float, int, str}.issuperset(map(type, found.values())) else ()
-
-
-def _one_by_one(line: str, start: int) -> list[tuple[str, str]]:
-    """The entries whose values are numbers or texts; none where it is no whole dictionary."""
-    entries = []
-    end = ","
-    while end == "," and (entry := _ENTRY.match(line, start)) is not None:
-        start, end = entry.end(), entry["end"]
-        name, value = _unquoted(entry["name"]), entry["value"]
-        if value is not None and name is not None:
-            entries.append((name, value.strip("'\"")))
-    return entries if end == "}" else []
-
-
-def _unquoted(text: str) -> str | None:
-    if "\\" not in text:
-        return text[1:-1]
-    try:
-        return str(ast.literal_eval(text))  # a string literal: there is nothing to run or to nest
-    except (SyntaxError, ValueError):
-        return None
-
-
-def number(text: str) -> float | None:
-    """The number that the text is, thousands separated or not; None if it is none."""
-    try:
-        return float(text.replace(",", ""))
-    except ValueError:
-        return None

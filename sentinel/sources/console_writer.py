@@ -7,15 +7,14 @@ from typing import Any
 
 from sentinel.sources.console_lines import (
     KERAS,
-    Record,
     begun_epoch,
     is_rule,
-    number,
     parse,
     row,
     seconds,
     with_step,
 )
+from sentinel.sources.printed import Record, number
 from sentinel.sources.records import STEP_KEYS, Records, is_metrics, named
 
 _MOST_ROWS = 500  # of a table

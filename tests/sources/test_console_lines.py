@@ -26,6 +26,10 @@ LINES = {
     '2023-01-01 10:00:00 | INFO | train_inner | {"epoch": 1, "loss": "9.1", "num_updates": "100"}': {
         "epoch": 1.0, "loss": 9.1, "step": 100.0,
     },
+    "INFO Step 100/500: {'loss': 2.345, 'lr': 0.0001}": {"loss": 2.345, "lr": 0.0001, "step": "100/500"},
+    "Episode 12\tLast reward: 23.00\tAverage reward: 12.34": {
+        "Last reward": 23.0, "Average reward": 12.34, "step": 12.0,
+    },
     "2020-01-01 10:00:00 | INFO | train | epoch 001 | loss 9.1 | ppl 370 | num_updates 100 | lr 5e-07": {
         "epoch": 1.0, "loss": 9.1, "ppl": 370.0, "step": 100.0, "lr": 5e-07,
     },
@@ -86,6 +90,9 @@ LINES = {
 }  # fmt: skip
 
 TEXTS = [
+    "Mean reward per episode 23, loss: 3.0",
+    "saved at step 5: {'path': 'x', 'size': 5}",
+    "Resuming from step 1000 with {'lr': 0.1, 'batch_size': 32}",
     "Max steps: 1000, lr: 0.1",
     "Number of steps: 1000, learning rate: 0.1",
     "Patched hyperparams: embed_dim=64, epochs=1",
