@@ -40,19 +40,20 @@ class Attempts:
         """
         if chunk.restarted and self.last_step:
             self._begin()
-        begin, look = 0, _FIRST_LOOK
+        begin, seen, look = 0, 0, _FIRST_LOOK
         total = len(chunk.step)
-        while begin < total and not self.disordered:
-            end = min(begin + look, total)
-            back = self._first_step_back(chunk, telling, slice(begin, end))
+        while seen < total and not self.disordered:
+            end = min(seen + look, total)
+            back = self._first_step_back(chunk, telling, slice(seen, end))
             if back is None:
-                yield self.number, slice(begin, end)
-                begin, look = end, 2 * look
+                seen, look = end, 2 * look
                 continue
             if back > begin:
                 yield self.number, slice(begin, back)
-            begin, look = back, _FIRST_LOOK
+            begin, seen, look = back, back, _FIRST_LOOK
             self._begin()
+        if seen > begin:
+            yield self.number, slice(begin, seen)
 
     def _begin(self) -> None:
         self.number += 1
