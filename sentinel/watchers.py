@@ -48,8 +48,9 @@ class Watchers:
         for thread in threads:
             thread.start()
         self._watch(first, self._service)
+        deadline = self._clock.now() + _END_SECONDS
         for thread in threads:
-            thread.join(_END_SECONDS)
+            thread.join(max(0.0, deadline - self._clock.now()))
         if self._failures:
             raise self._failures[0]
 

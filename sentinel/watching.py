@@ -215,15 +215,16 @@ class Watcher:
     ) -> None:
         """Record the state of some runs, their incidents and what the sinks shall hear, as one."""
         with _DECIDING:
-            self._decide_and_commit(group, news, now, only_news)
+            if updates := self._decided(group, news, now, only_news):
+                self._store.commit(updates, now)
 
-    def _decide_and_commit(
+    def _decided(
         self,
         group: Sequence[Watched],
         news: Mapping[str, Sequence[Change]],
         now: float,
         only_news: bool,
-    ) -> None:
+    ) -> list[Update]:
         silences = self._store.silences(now)
         here = [change.incident for changes in news.values() for change in changes]
         here += [incident for watched in group for incident in watched.tracker.book.open()]
@@ -258,8 +259,7 @@ class Watcher:
                     )
                 )
                 watched.uncommitted, watched.committed_at = 0, now
-        if updates:
-            self._store.commit(updates, now)
+        return updates
 
     def _complain(self, complaints: Iterable[Complaint]) -> None:
         """Log what could not be read, each thing once."""

@@ -18,7 +18,7 @@ from typing import Any
 
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run
 from sentinel.sources.csv_points import Axis, Seen, points
-from sentinel.sources.csv_rows import Header, Rows, read_header, read_rows
+from sentinel.sources.csv_rows import Header, Rows, read_header, read_rows, size_of
 from sentinel.sources.documents import stamp
 from sentinel.sources.growing import Read, read_lines, read_new, unreadable
 from sentinel.sources.records import NUMBER
@@ -190,8 +190,9 @@ class _Reader:
         if end > start:
             points_a_row = max(1, len(self._header.names) - (self._header.step is not None))
             most = min(most_rows, max(1, limit // points_a_row))
-            rows = read_rows(data[start:], most, self._header)
-            consumed = end if rows.size is None else start + rows.size
+            lines = data[start:]
+            rows = read_rows(lines, most, self._header)
+            consumed = start + size_of(rows.lines, lines) if rows.cut else end
             self._add(rows, self._header)
         elif read.more and len(data) - start >= LONGEST_LINE:
             return self._wait(read)

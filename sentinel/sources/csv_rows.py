@@ -7,7 +7,7 @@ a step that is none, is broken and left out; a header that comes again, as when 
 import csv
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
 
@@ -71,7 +71,6 @@ class Rows:
     next_header: Header | None = None  # in the line after those that were read
     lines: int = 0  # read, with such a header
     cut: bool = False  # whether there may be more
-    size: int | None = None  # of these lines in bytes, if there may be more
 
 
 def read_header(data: bytes) -> Header | None:
@@ -96,8 +95,7 @@ def read_header(data: bytes) -> Header | None:
 def read_rows(data: bytes, most: int, header: Header) -> Rows:
     """The rows of the whole lines that follow the header, of which it reads at most so many."""
     few = min(most * len(header.names), len(data) // _BYTES_A_CELL) < _FEW_CELLS
-    rows = (None if few else _read_at_once(data, most, header)) or _read_each(data, most, header)
-    return replace(rows, size=size_of(rows.lines, data)) if rows.cut else rows
+    return (None if few else _read_at_once(data, most, header)) or _read_each(data, most, header)
 
 
 def _read_at_once(data: bytes, most: int, header: Header) -> Rows | None:

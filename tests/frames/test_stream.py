@@ -136,10 +136,15 @@ def test_any_cut_gives_the_same_verdicts(
     assert verdicts(cut(points, [*cuts, *plans], plans), reload, at_once) == expected
 
 
-@pytest.mark.parametrize("size", [17, 256])
+@pytest.mark.parametrize("size", [1, 17, 256])
 def test_long_series_have_the_same_coarse_view_however_they_arrive(size: int) -> None:
-    points = log(1500, seed=1)
-    chunks = cut(points, range(0, len(points), size))
+    points = log(900, seed=1)
+    assert verdicts(cut(points, range(0, len(points), size))) == verdicts([chunk_of(points)])
+
+
+def test_parts_of_a_long_series_that_arrive_together_are_judged_in_their_order() -> None:
+    points = log(1500, seed=1)  # more than are searched for an attempt's end at once
+    chunks = cut(points, range(0, len(points), 256))
     expected = verdicts(chunks)
     assert verdicts([chunk_of(points)]) == expected
     assert verdicts(chunks, at_once=True) == expected
