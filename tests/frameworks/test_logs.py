@@ -1,0 +1,30 @@
+"""Logs that frameworks wrote: each is recognised, its tags mean what they mean there, and nobody is woken."""
+
+import shutil
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from sentinel.config import Config
+from sentinel.replay import replay
+
+HERE = Path(__file__).parent
+EXPECTED = {file.parent.name: tomllib.loads(file.read_text()) for file in HERE.glob("*/expected.toml")}
+
+
+def understood(run):
+    found = run.tracker.understanding()
+    framework = {"framework": found.framework} if found.framework else {}
+    return {"format": run.tracker.run.format, **framework, "signals": found.signals}
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_a_framework_is_understood_by_its_own_log(name, tmp_path):
+    shutil.copytree(HERE / name / "log", tmp_path / "log")
+    found = replay([tmp_path / "log"], Config(), lambda *_: None)
+    assert not found.complaints
+    assert {run.tracker.name: understood(run) for run in found.runs} == EXPECTED[name]
+    for run in found.runs:
+        assert not run.complaints
+        assert not run.incidents
