@@ -4,6 +4,7 @@ A part stands between `<!-- begin NAME -->` and `<!-- end NAME -->`.
 """
 
 import json
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,12 @@ from typer.testing import CliRunner
 from detectors.discovery import all_detectors
 from sentinel.cli.app import app
 from sentinel.config import json_schema
+from sentinel.frames.naming import profiles
 from sentinel.sinks.discovery import sink_types
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
+FRAMEWORKS = ROOT / "tests" / "frameworks"
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -37,6 +40,20 @@ def detectors() -> str:
         signals = ", ".join(f"`{signal}`" for signal in (*detector.judges, *detector.needs))
         rows.append([f"`{name}`", flags, signals, detector.maturity.value, ", ".join(detector.catalogue)])
     return table(["Detector", "What it flags", "Reads", "Maturity", "Catalogue"], rows)
+
+
+def frameworks() -> str:
+    known = {name: profile for name, profile in profiles().items() if not name.startswith("custom-")}
+    expected = [tomllib.loads(file.read_text()) for file in FRAMEWORKS.glob("*/expected.toml")]
+    wrote = {run.get("framework") for log in expected for run in log["run"]}
+    logs, sources = (
+        sorted((profile.title for name, profile in known.items() if (name in wrote) == by_log), key=str.lower)
+        for by_log in (True, False)
+    )
+    return (
+        f"Checked against logs that they wrote, which are in `tests/frameworks/`: {'; '.join(logs)}.\n\n"
+        f"Checked against their source: {'; '.join(sources)}."
+    )
 
 
 def config() -> str:
@@ -90,7 +107,7 @@ def shown(words: list[str]) -> str:
 
 
 def rewritten(text: str) -> str:
-    for part in (report, detectors, config, sinks, commands):
+    for part in (report, detectors, frameworks, config, sinks, commands):
         begin, end = f"<!-- begin {part.__name__} -->", f"<!-- end {part.__name__} -->"
         assert begin in text, f"README.md lacks {begin}"
         assert end in text, f"README.md lacks {end}"
