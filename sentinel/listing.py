@@ -16,7 +16,7 @@ from sentinel.alerts.lifecycle import Book
 from sentinel.errors import SentinelError
 from sentinel.facts import Facts
 from sentinel.frames.naming import Naming
-from sentinel.processes import in_copies
+from sentinel.processes import in_copies, in_turn
 from sentinel.run_state import Standing, silent_seconds, standing
 from sentinel.sources.base import Complaint, Run
 from sentinel.sources.discovery import common_path, discover, run_name
@@ -61,7 +61,8 @@ def list_runs(
     Raises SentinelError for a path that does not exist and where there is no run.
     """
     local = all(isinstance(path, Path) for path in paths)  # else copies would share a connection
-    found = discover(paths, looks=in_copies if local else map)
+    spread = in_copies if local else in_turn
+    found = discover(paths, looks=spread)
     if found.missing:
         raise SentinelError(f"{found.missing[0]}: no such file or directory")
     if not found.runs and found.complaints:
@@ -75,7 +76,7 @@ def list_runs(
     def look(run: Run) -> _Look:
         return _look(run, run_name(run, base), naming, limit, now)
 
-    looks = in_copies(look, found.runs) if local else [*map(look, found.runs)]
+    looks = spread(look, found.runs)
     asked = demands()
     lacking = cache(lambda logged: _lacking(logged, asked))  # the same in all runs of one project
     goes_on_in = _successors(looks)

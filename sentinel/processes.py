@@ -53,15 +53,20 @@ def _send(sender: Connection, work: Callable[[], object]) -> None:
         sender.send(work())
 
 
+def in_turn(work: Callable[[_T], _R], things: Sequence[_T]) -> list[_R]:
+    """The results of the work on all things."""
+    return [work(thing) for thing in things]
+
+
 def in_copies(work: Callable[[_T], _R], things: Sequence[_T]) -> list[_R]:
-    """The results of the work on all things, done in a copy for each of some cores where `begin` makes one.
+    """As `in_turn`, done in a copy for each of some cores where `begin` makes one.
 
     A process that has little to do does it itself.
     """
     cores = len(os.sched_getaffinity(0)) if _has_one_thread() else 1
     count = min(cores, len(things) // _FEWEST, _MOST)
     if count < 2:
-        return [work(thing) for thing in things]
+        return in_turn(work, things)
     shares = [things[i::_SHARES] for i in range(_SHARES)]
     tickets, counter = os.pipe()
     os.write(counter, bytes(range(_SHARES)))
@@ -70,13 +75,13 @@ def in_copies(work: Callable[[_T], _R], things: Sequence[_T]) -> list[_R]:
     def free_shares() -> list[tuple[int, list[_R]]]:
         """Numbers of shares that nobody else took, with their results."""
         numbers = (ticket[0] for ticket in iter(lambda: os.read(tickets, 1), b""))
-        return [(number, [work(thing) for thing in shares[number]]) for number in numbers]
+        return [(number, in_turn(work, shares[number])) for number in numbers]
 
     copies = [begin(free_shares) for _ in range(count)]
     found = dict(chain.from_iterable(copy() for copy in copies))
     os.close(tickets)
     for number in set(range(_SHARES)) - found.keys():  # which a copy took that ended without a word
-        found[number] = [work(thing) for thing in shares[number]]
+        found[number] = in_turn(work, shares[number])
     return [found[i % _SHARES][i // _SHARES] for i in range(len(things))]
 
 
