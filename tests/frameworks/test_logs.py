@@ -28,3 +28,4 @@ def test_a_framework_is_understood_by_its_own_log(name, tmp_path):
     for run in found.runs:
         assert not run.complaints
         assert not run.incidents
+        assert run.tracker.attempts == 1
