@@ -30,7 +30,7 @@ _Found = tuple[Sequence[Run], Sequence[Complaint]]
 Looks = Callable[[Callable[[_Files], _Found], Sequence[_Files]], Iterable[_Found]]
 
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})  # beside what is hidden ...
-_HIDDEN_LOGS = frozenset({".guild"})  # ... but for where Guild AI puts a run's event files
+_HIDDEN_LOGS = frozenset({".guild", ".summary"})  # ... but for Guild AI's event files and Sample Factory's
 _WANDB_RUN = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-.+")
 _WANDBS_OWN = ("logs", "tmp")  # directories of such a run that are about W&B itself
 

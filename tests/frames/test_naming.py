@@ -114,7 +114,7 @@ def test_losses_of_reinforcement_learning_are_not_taken_for_objectives_that_fall
 def test_entropy_has_the_sign_of_an_entropy():
     signs = {
         ("sb3", "train/entropy_loss"): -1,
-        ("skrl", "Loss / Entropy loss"): -1,
+        ("skrl-on-policy", "Loss / Entropy loss"): -1,
         ("verl", "actor/entropy_loss"): 1,
         ("openrlhf", "train/entropy_loss"): 1,
         ("slime", "train/entropy_loss"): 1,

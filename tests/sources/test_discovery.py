@@ -53,6 +53,11 @@ def test_what_is_hidden_or_installed_is_skipped(tree):
     assert found(root / ".git") == [root / ".git/a.jsonl"]
 
 
+def test_hidden_places_where_frameworks_log_are_searched(tree):
+    root = tree("guild/.guild/a.jsonl", "sample-factory/.summary/0/a.jsonl")
+    assert found(root) == [root / "guild/.guild/a.jsonl", root / "sample-factory/.summary/0/a.jsonl"]
+
+
 def test_a_run_that_is_reached_twice_counts_once(tree):
     root = tree("run-1/log.jsonl", "elsewhere/")
     (root / "latest-run").symlink_to("run-1")
