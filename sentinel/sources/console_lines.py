@@ -142,6 +142,9 @@ _RULE = re.compile(r"[|+]?[-=─━]{3}[-=─━+|┼]*+\s*+")
 
 _BEGUN_EPOCH = re.compile(r"Epoch (?P<epoch>\d{1,9})/\d{1,9}")
 
+_EVALUATES = re.compile(r"\((?:val|test)\)")
+"""Stands in counts of a validation's own batches, as MMEngine prints them."""
+
 _STAMP = re.compile(r"\d{4}([-/])\d\d\1\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?")
 _STAMP_WITHIN = 80  # characters
 _LEVEL = re.compile(r"\b(?:INFO|DEBUG|WARNING)\b")
@@ -220,6 +223,8 @@ def _counted(shape: Shape, found: re.Match[str]) -> Record:
 
 def _count(found: re.Match[str]) -> Record:
     groups = {name: text for name, text in found.groupdict().items() if text is not None}
+    if _EVALUATES.search(found[0]):
+        groups = {name: text for name, text in groups.items() if name == "epoch"}
     record: Record = {name: float(groups[name]) for name in groups if name != "planned"}
     if "planned" in groups:
         record["step"] = f"{groups['step']}/{groups['planned']}"
