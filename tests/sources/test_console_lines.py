@@ -79,7 +79,9 @@ LINES = {
     "2023/01/01 10:00:00 - mmengine - INFO - Epoch(val)  [1][10/10]    accuracy/top1: 90.6  time: 0.1": {
         "epoch": 1.0, "accuracy/top1": 90.6, "time": 0.1,
     },
-    "2023/01/01 10:00:00 - mmengine - INFO - Iter(val) [10/10]    accuracy/top1: 90.6": {"accuracy/top1": 90.6},
+    "2023/01/01 10:00:00 - mmengine - INFO - Iter(val) [10/10]    accuracy/top1: 90.6": {
+        "accuracy/top1": 90.6,
+    },
     "16/16 - 0s - 7ms/step - accuracy: 0.5039 - loss: 0.8104": {"accuracy": 0.5039, "loss": 0.8104},
     "16/16 ━━━━━━━━━━ 1s 7ms/step - loss: 0.8104 - val_loss: 0.81": {"loss": 0.8104, "val_loss": 0.81},
     "1875/1875 [==============================] - 5s 2ms/step - loss: 0.29": {"loss": 0.29},

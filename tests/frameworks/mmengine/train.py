@@ -1,6 +1,6 @@
 """A small classifier of points in a plane under MMEngine's Runner, once in epochs and once in iterations.
 
-mmengine 0.10.7, torch 2.13.0. Each training writes a console log, scalars as JSON and TensorBoard event files.
+mmengine 0.10.7, torch 2.13.0. Each writes a console log, scalars as JSON and TensorBoard event files.
 """
 
 import functools
@@ -31,7 +31,7 @@ class Classifier(BaseModel):
 
 
 class Accuracy(BaseMetric):
-    def process(self, data_batch, data_samples):
+    def process(self, data_batch, data_samples):  # noqa: ARG002
         scores, kinds = data_samples
         self.results.append(((scores.argmax(1) == kinds).sum().item(), len(kinds)))
 
