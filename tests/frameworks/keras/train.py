@@ -1,7 +1,9 @@
 """A small classifier under Keras's fit, with validation.
 
-keras 3.15.1 on tensorflow-cpu 2.21.0. Writes TensorBoard event files of train/ and validation/ (by epoch and by
-batch), CSVLogger's file, and what fit prints: `... train LOG > LOG/train.log 2>&1`.
+keras 3.15.1 on tensorflow-cpu 2.21.0. Writes TensorBoard event files of train/ and validation/, by epoch and
+by batch, and CSVLogger's file. What fit prints goes to LOG/train.log:
+`python -m tests.frameworks.keras.train LOG > LOG/train.log 2>&1`. TensorFlow puts the host's name into the
+names of files; `unshare --uts` gives another one.
 """
 
 import os
