@@ -50,6 +50,11 @@ _SHAPES = (
         names={"lm loss value": "lm loss validation", "lm loss PPL": "lm loss validation ppl"},
     ),
     Shape(
+        "fairseq validation",
+        re.compile(r"(?<!\w)epoch (?P<epoch>\d{1,9}) \| valid on '[^'|]{1,100}' subset \|"),
+        names={n: f"valid_{n}" for n in ("loss", "nll_loss", "ppl", "wps", "wpb", "bsz", "best_loss")},
+    ),
+    Shape(
         "cyclegan",  # also pix2pix, "loss_log.txt"
         re.compile(r"\(epoch: (?P<epoch>\d{1,9}), iters: (?P<iter>\d{1,15})"),
     ),
@@ -136,6 +141,9 @@ _SPACE = re.compile(
     re.IGNORECASE,
 )
 """Pairs written as "name: 1.0" or "name=1.0", and, where a line has none, as "name 1.0, other 2.0"."""
+
+_DASHED = re.compile(rf" - (?P<name>{_WORD}) (?P<value>{NUMBER})(?P<unit>)(?= - |$)", re.IGNORECASE)
+"""Pairs between dashes, as flair prints its loss among others with a colon."""
 
 _ROW = re.compile(r"[|│┃](?P<name>[^|│┃]++)[|│┃](?P<value>[^|│┃]*+)[|│┃]\s*+")
 _RULE = re.compile(r"[|+]?[-=─━]{3}[-=─━+|┼]*+\s*+")
@@ -232,7 +240,7 @@ def _count(found: re.Match[str]) -> Record:
 
 
 def _pairs(text: str, names: Mapping[str, str]) -> Iterator[tuple[str, float]]:
-    pairs = list(_COLON.finditer(text)) or list(_SPACE.finditer(text))
+    pairs = [*_DASHED.finditer(text), *_COLON.finditer(text)] or list(_SPACE.finditer(text))
     for pair in pairs:
         value = number(pair["value"])
         if value is not None and pair["name"] != "eta":
