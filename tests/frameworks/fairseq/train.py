@@ -52,7 +52,7 @@ def main(log):
         make_data(Path(folder))
         for form in ("simple", "json"):
             place = log / form
-            place.mkdir(parents=True)
+            place.mkdir(parents=True, exist_ok=True)
             sys.argv = ["fairseq-train", f"{folder}/data", "--task", "language_modeling", "--seed", "1"]
             sys.argv += [*MODEL, *TRAINING, "--log-format", form, "--log-file", str(place / "train.log")]
             sys.argv += ["--tensorboard-logdir", str(place / "tensorboard")]

@@ -31,6 +31,7 @@ def make_corpus(folder):
 
 
 def main(log):
+    log.mkdir(parents=True, exist_ok=True)
     flair.set_seed(0)
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:

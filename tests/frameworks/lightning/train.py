@@ -72,7 +72,7 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     log = Path(sys.argv[1])
     train(log, [TensorBoardLogger(log / "both", name=None), CSVLogger(log / "both", name="csv")])
-    (log / "printed").mkdir()
+    (log / "printed").mkdir(parents=True, exist_ok=True)
     printed = open(log / "printed" / "train.log", "w")  # noqa: SIM115
     with printed, contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
         train(log, loggers=False)

@@ -57,7 +57,7 @@ def make_texts(path, count):
 
 def main(log):
     random.seed(0)
-    log.mkdir(exist_ok=True)
+    log.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         make_texts(f"{folder}/train.spacy", 200)
         make_texts(f"{folder}/dev.spacy", 40)

@@ -38,6 +38,7 @@ class Classifier(Brain):
 
 
 def main(log):
+    log.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(0)
     torch.set_num_threads(1)
     points = torch.rand(800, 2)

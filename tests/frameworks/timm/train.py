@@ -47,6 +47,7 @@ def run_epoch(model, batches, optimizer=None):
 
 
 def main(log):
+    log.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(0)
     torch.set_num_threads(1)
     model = create_model("test_resnet", num_classes=CLASSES)
