@@ -127,7 +127,9 @@ _TRAINING: Mapping[str, Signal] = {
     "iter time": Signal.STEP_TIME,
     "iteration time": Signal.STEP_TIME,
     "tokens per second": Signal.TOKENS_PER_SECOND,
+    "tokens second": Signal.TOKENS_PER_SECOND,
     "samples per second": Signal.THROUGHPUT,
+    "samples second": Signal.THROUGHPUT,
 }
 
 _EVALUATION: Mapping[str, Signal] = {

@@ -24,6 +24,11 @@ _PROLOGUE_POINTS = 16  # of at least this many points
 _PROLOGUE_MOST = 500  # and of no more than these; of histograms, which say nothing of it, come thousands
 _PROLOGUE_LONGEST = 20_000  # points with those of histograms
 
+_OF_THE_MACHINE = frozenset(
+    {Signal.STEP_TIME, Signal.TOKENS_PER_SECOND, Signal.THROUGHPUT, Signal.MFU, Signal.GPU_MEMORY}
+)
+"""What a validation has, too, under the same tags; MMEngine gives it the number of the epoch."""
+
 _POINT_FIELDS = ("tag", "step", "time", "value")
 
 
@@ -88,8 +93,8 @@ class Stream:
         for tag in chunk.tags:
             if tag not in self.meanings:
                 self.meanings[tag] = self._meaning(self.profile, tag)
-        known = [self.meanings[t] is not None and not is_of_histogram(t) for t in chunk.tags]
-        for number, part in self.attempts.split(chunk, np.array(known, dtype=bool)):
+        telling = np.array([self._tells_attempts(tag) for tag in chunk.tags], dtype=bool)
+        for number, part in self.attempts.split(chunk, telling):
             if number != self.attempt.number:
                 self.attempt = Attempt(number)
             for view, points, rows in self.attempt.rows(self._points(chunk, part), self.views, self.plans):
@@ -111,6 +116,10 @@ class Stream:
 
     def _full(self, tag: str) -> str:
         return f"{self.part}/{tag}" if self.part else tag
+
+    def _tells_attempts(self, tag: str) -> bool:
+        meaning = self.meanings[tag]
+        return meaning is not None and meaning.signal not in _OF_THE_MACHINE and not is_of_histogram(tag)
 
     def _points(self, chunk: Chunk, part: slice) -> list[Points]:
         """The finite points of tags that a view or the plan asks for, in the signal's unit and sign."""

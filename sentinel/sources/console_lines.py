@@ -50,6 +50,11 @@ _SHAPES = (
         names={"lm loss value": "lm loss validation", "lm loss PPL": "lm loss validation ppl"},
     ),
     Shape(
+        "fairseq validation",
+        re.compile(r"(?<!\w)epoch (?P<epoch>\d{1,9}) \| valid on '[^'|]{1,100}' subset \|"),
+        names={n: f"valid_{n}" for n in ("loss", "nll_loss", "ppl", "wps", "wpb", "bsz", "best_loss")},
+    ),
+    Shape(
         "cyclegan",  # also pix2pix, "loss_log.txt"
         re.compile(r"\(epoch: (?P<epoch>\d{1,9}), iters: (?P<iter>\d{1,15})"),
     ),
@@ -137,10 +142,16 @@ _SPACE = re.compile(
 )
 """Pairs written as "name: 1.0" or "name=1.0", and, where a line has none, as "name 1.0, other 2.0"."""
 
+_DASHED = re.compile(rf" - (?P<name>{_WORD}) (?P<value>{NUMBER})(?P<unit>)(?= - |$)", re.IGNORECASE)
+"""Pairs between dashes, as flair prints its loss among others with a colon."""
+
 _ROW = re.compile(r"[|│┃](?P<name>[^|│┃]++)[|│┃](?P<value>[^|│┃]*+)[|│┃]\s*+")
 _RULE = re.compile(r"[|+]?[-=─━]{3}[-=─━+|┼]*+\s*+")
 
 _BEGUN_EPOCH = re.compile(r"Epoch (?P<epoch>\d{1,9})/\d{1,9}")
+
+_EVALUATES = re.compile(r"\((?:val|test)\)")
+"""Stands in counts of a validation's own batches, as MMEngine prints them."""
 
 _STAMP = re.compile(r"\d{4}([-/])\d\d\1\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?")
 _STAMP_WITHIN = 80  # characters
@@ -220,6 +231,8 @@ def _counted(shape: Shape, found: re.Match[str]) -> Record:
 
 def _count(found: re.Match[str]) -> Record:
     groups = {name: text for name, text in found.groupdict().items() if text is not None}
+    if _EVALUATES.search(found[0]):
+        groups = {name: text for name, text in groups.items() if name == "epoch"}
     record: Record = {name: float(groups[name]) for name in groups if name != "planned"}
     if "planned" in groups:
         record["step"] = f"{groups['step']}/{groups['planned']}"
@@ -227,7 +240,7 @@ def _count(found: re.Match[str]) -> Record:
 
 
 def _pairs(text: str, names: Mapping[str, str]) -> Iterator[tuple[str, float]]:
-    pairs = list(_COLON.finditer(text)) or list(_SPACE.finditer(text))
+    pairs = [*_DASHED.finditer(text), *_COLON.finditer(text)] or list(_SPACE.finditer(text))
     for pair in pairs:
         value = number(pair["value"])
         if value is not None and pair["name"] != "eta":

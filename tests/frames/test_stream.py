@@ -22,7 +22,7 @@ from sentinel.sources.base import Chunk
 from sentinel.tracking import Arrived
 
 VARIANTS = {"seen": Variant("", ())}
-TAGS = {"a": "loss", "b": "learning_rate", "c": "pad_fraction", "d": "loss"}
+TAGS = {"a": "loss", "b": "learning_rate", "c": "pad_fraction", "d": "loss", "t": "step_time"}
 
 
 def _sum_of(rows: pl.Expr, name: str) -> pl.Expr:
@@ -187,4 +187,10 @@ def test_steps_of_what_means_nothing_begin_no_attempt() -> None:
     points = [
         point for s in range(60) for point in (("a", s, 1.0), ("x", s % 10, 1.0), ("a#std", s % 7, 1.0))
     ]
+    assert {v.key.attempt for v in verdicts([chunk_of(points)])} == {1}
+
+
+def test_steps_of_what_is_measured_of_the_machine_begin_no_attempt() -> None:
+    trained = [point for s in range(60) for point in (("a", s, 1.0), ("t", s, 1.0))]
+    points = [*trained[:60], ("t", 1, 1.0), *trained[60:], ("t", 2, 1.0)]  # a validation's, by the epoch
     assert {v.key.attempt for v in verdicts([chunk_of(points)])} == {1}

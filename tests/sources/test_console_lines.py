@@ -76,6 +76,17 @@ LINES = {
     },
     "2023/01/01 10:00:00 - mmengine - INFO - Epoch(train)  [1][  50/7330]  lr: 2.0e-04  eta: 1 day, 2:00:00"
     "  loss: 1.5": {"epoch": 1.0, "iter": 50.0, "lr": 2e-4, "loss": 1.5},
+    "2023/01/01 10:00:00 - mmengine - INFO - Epoch(val)  [1][10/10]    accuracy/top1: 90.6  time: 0.1": {
+        "epoch": 1.0, "accuracy/top1": 90.6, "time": 0.1,
+    },
+    "2023/01/01 10:00:00 - mmengine - INFO - Iter(val) [10/10]    accuracy/top1: 90.6": {
+        "accuracy/top1": 90.6,
+    },
+    "2020-01-01 10:00:00 | INFO | valid | epoch 002 | valid on 'valid' subset | loss 0.778 | ppl 1.71"
+    " | num_updates 104": {"valid_loss": 0.778, "valid_ppl": 1.71, "step": 104.0, "epoch": 2.0},
+    "2020-01-01 10:00:00,123 epoch 1 - iter 6/18 - loss 1.34385651 - time (sec): 0.36 - lr: 0.200000": {
+        "loss": 1.34385651, "time (sec)": 0.36, "lr": 0.2, "epoch": 1.0, "iter": 6.0,
+    },
     "16/16 - 0s - 7ms/step - accuracy: 0.5039 - loss: 0.8104": {"accuracy": 0.5039, "loss": 0.8104},
     "16/16 ━━━━━━━━━━ 1s 7ms/step - loss: 0.8104 - val_loss: 0.81": {"loss": 0.8104, "val_loss": 0.81},
     "1875/1875 [==============================] - 5s 2ms/step - loss: 0.29": {"loss": 0.29},
