@@ -137,6 +137,8 @@ _SPACE = re.compile(
 )
 """Pairs written as "name: 1.0" or "name=1.0", and, where a line has none, as "name 1.0, other 2.0"."""
 
+_PARTS = {"%": 100, "ms": 1000}  # of what metrics are in: shares and seconds
+
 _ROW = re.compile(r"[|│┃](?P<name>[^|│┃]++)[|│┃](?P<value>[^|│┃]*+)[|│┃]\s*+")
 _RULE = re.compile(r"[|+]?[-=─━]{3}[-=─━+|┼]*+\s*+")
 
@@ -231,5 +233,5 @@ def _pairs(text: str, names: Mapping[str, str]) -> Iterator[tuple[str, float]]:
     for pair in pairs:
         value = number(pair["value"])
         if value is not None and pair["name"] != "eta":
-            share = pair["unit"] is not None and pair["unit"].endswith("%")
-            yield names.get(pair["name"], pair["name"]), value / 100 if share else value
+            unit = (pair["unit"] or "").strip().lower()
+            yield names.get(pair["name"], pair["name"]), value / _PARTS.get(unit, 1)

@@ -47,10 +47,10 @@ LINES = {
     " validation loss at iteration 1000 | lm loss value: 2.5E+00 | lm loss PPL: 1.2E+01 | ": {
         "step": 1000.0, "lm loss validation": 2.5, "lm loss validation ppl": 12.0,
     },
-    "iter 100: loss 3.2, time 12.5ms, mfu 3.25%": {"step": 100.0, "loss": 3.2, "time": 12.5, "mfu": 0.0325},
+    "iter 100: loss 3.2, time 12.5ms, mfu 3.25%": {"step": 100.0, "loss": 3.2, "time": 0.0125, "mfu": 0.0325},
     "step 250: train loss 2.1111, val loss 2.3": {"step": 250.0, "train loss": 2.1111, "val loss": 2.3},
     "step 00010/05000 (0.20%) | loss: 8.125 | dt: 123.45ms | tok/sec: 1,234,567 | total time: 1.2m": {
-        "step": "00010/05000", "loss": 8.125, "dt": 123.45, "tok/sec": 1234567.0,
+        "step": "00010/05000", "loss": 8.125, "dt": 0.12345, "tok/sec": 1234567.0,
     },
     "[2023-05-01 12:00:00,123] [INFO] [logging.py:96:log_dist] [Rank 0] step=10, skipped=2, "
     "lr=[9.65e-06, 9.65e-06], mom=[(0.9, 0.95)]": {
