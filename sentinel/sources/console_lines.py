@@ -1,9 +1,9 @@
 """What a line says that a training printed: the table of known shapes, and how to read one line.
 
 Frameworks print the same few shapes: a dictionary (HF Trainer, ms-swift, fairseq's JSON), a two-column
-table (Spinning Up, Baselines, Stable-Baselines3), or a count of steps followed by pairs of name and
-number (nearly everybody else). A line counts only if its count *and* its names are plain; all else is
-text. Every pattern takes time linear in the line.
+table (Spinning Up, Baselines, Stable-Baselines3), a count of steps with indented pairs of name and number
+below it (Composer), or followed by such pairs (nearly everybody else). A line counts only if its count
+*and* its names are plain; all else is text. Every pattern takes time linear in the line.
 """
 
 import math
@@ -49,6 +49,7 @@ _SHAPES = (
         ),
         names={"lm loss value": "lm loss validation", "lm loss PPL": "lm loss validation ppl"},
     ),
+    Shape("composer", re.compile(r"^\[metric\]\[batch=(?P<step>\d{1,15})\](?=:)")),  # FileLogger
     Shape(
         "cyclegan",  # also pix2pix, "loss_log.txt"
         re.compile(r"\(epoch: (?P<epoch>\d{1,9}), iters: (?P<iter>\d{1,15})"),
@@ -110,7 +111,7 @@ _SHAPES = (
     ),
 )
 
-WORDS = ("step", "iter", "epoch", "update", "train", "loss scale", "episode")
+WORDS = ("step", "iter", "epoch", "update", "train", "loss scale", "episode", "batch=")
 """One of these, in any case, is in every line of the shapes above."""
 
 _COUNTS = (*STEP_KEYS, *EPOCH_KEYS)
@@ -142,6 +143,12 @@ _PARTS = {"%": 100, "ms": 1000}  # of what metrics are in: shares and seconds
 _ROW = re.compile(r"[|│┃](?P<name>[^|│┃]++)[|│┃](?P<value>[^|│┃]*+)[|│┃]\s*+")
 _RULE = re.compile(r"[|+]?[-=─━]{3}[-=─━+|┼]*+\s*+")
 
+_BEGUN_BLOCK = re.compile(
+    r"\[epoch=(?P<epoch>\d{1,9})\]\[batch=(?P<iter>\d{1,15})(?:/\d{1,15})?\]:"
+    r"|\[(?:batch|iteration|sample|token)=(?P<step>\d{1,15})/(?P<planned>\d{1,15})\]:"
+)
+_ENTRY = re.compile(rf"\s+(?P<name>[A-Za-z][^:]*+): (?P<value>{NUMBER})", re.IGNORECASE)
+
 _BEGUN_EPOCH = re.compile(r"Epoch (?P<epoch>\d{1,9})/\d{1,9}")
 
 _STAMP = re.compile(r"\d{4}([-/])\d\d\1\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?")
@@ -165,6 +172,24 @@ def row(line: str) -> tuple[str, str] | None:
     """Name and value of a row of a two-column table; the name keeps its indentation."""
     found = _ROW.fullmatch(line)
     return (found["name"].rstrip(), found["value"].strip()) if found else None
+
+
+def begun_block(line: str) -> Record | None:
+    """What the line counts, where that is all it says and its metrics stand below it."""
+    found = _BEGUN_BLOCK.fullmatch(line)
+    return _count(found) if found else None
+
+
+def entry(line: str) -> tuple[str, float] | None:
+    """Name and value of an indented line that is a metric of a block."""
+    found = _ENTRY.fullmatch(line)
+    value = number(found["value"]) if found else None
+    return (found["name"], value) if found and value is not None else None
+
+
+def is_metric(name: str) -> bool:
+    """Whether the name is a known metric's."""
+    return bool(_METRIC.search(name))
 
 
 def begun_epoch(line: str) -> float | None:

@@ -91,6 +91,40 @@ def test_steps_come_from_the_bar_that_follows(tmp_path):
     assert ("max_steps", 10, "40.0") in read(path).points
 
 
+def test_a_block_of_metrics_below_their_step(tmp_path):
+    path = log(
+        tmp_path,
+        "\t Train loss: 9.0",
+        "[batch=2/60]:",
+        "\t Train loss/train/total: 1.5",
+        "\t Train lr-Adam/group0: 0.0006",
+        '\t Train note: "none"',
+        "[Eval batch=1/1] Eval on eval data:",
+        "\t Eval metrics/eval/CrossEntropy: nan",
+        "[batch=4/60]:",
+        "\t Train loss/train/total: 1.25",
+        "Saved.",
+        "\t size: 5",
+    )
+    expected = [
+        ("Train loss/train/total", 2, "1.5"),
+        ("max_steps", 2, "60.0"),
+        ("Train lr-Adam/group0", 2, "0.0006"),
+        ("Eval metrics/eval/CrossEntropy", 2, "nan"),
+        ("Train loss/train/total", 4, "1.25"),
+        ("max_steps", 4, "60.0"),
+    ]
+    assert read(path).points == expected
+    assert read(path, limit=1).points == expected
+    assert len(discover([tmp_path]).runs) == 1
+
+
+def test_a_block_that_counts_batches_of_an_epoch(tmp_path):
+    blocks = [f"[epoch={e}][batch={b}/2]:\n\t Train loss: {e}.{b}" for e in (1, 2) for b in (1, 2)]
+    found = [(step, value) for tag, step, value in read(log(tmp_path, *blocks)).points if tag == "Train loss"]
+    assert found == [(1, "1.1"), (2, "1.2"), (3, "2.1"), (4, "2.2")]
+
+
 def test_a_record_that_waits_for_its_step_survives(tmp_path):
     bar = "\r 50%|█ | {}/40 [00:01<00:03]\r"
     path = log(tmp_path, bar.format(10), "{'loss': nan, 'grad_norm': inf, 'epoch': 0.5}")

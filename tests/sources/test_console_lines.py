@@ -62,6 +62,7 @@ LINES = {
     "[2019-03-10 22:38:48.630]  Step    11 [0.783 sec/step, loss = 0.87162 (mel : 0.3743 + lin : 0.49732)]": {
         "step": 11.0, "loss": 0.87162, "mel": 0.3743, "lin": 0.49732,
     },
+    "[metric][batch=12]: loss/train/total: 1.3672 ": {"step": 12.0, "loss/train/total": 1.3672},
     "(epoch: 1, iters: 100, time: 0.327, data: 5.460) G_GAN: 1.198 D_real: 0.903": {
         "epoch": 1.0, "iter": 100.0, "time": 0.327, "data": 5.46, "G_GAN": 1.198, "D_real": 0.903,
     },
@@ -90,6 +91,8 @@ LINES = {
 }  # fmt: skip
 
 TEXTS = [
+    "[hyperparameter]: batch=12: 3 ",
+    "[stdout]: [batch=1/60]: loss/train/total: 1.3672",
     "Mean reward per episode 23, loss: 3.0",
     "saved at step 5: {'path': 'x', 'size': 5}",
     "Resuming from step 1000 with {'lr': 0.1, 'batch_size': 32}",
