@@ -64,6 +64,10 @@ _SHAPES = (
         names={"skipped": "skipped_steps"},
     ),
     Shape(
+        "deepspeed speed",
+        re.compile(r"(?<!\w)micro_step=\d{1,15}/global_step=(?P<step>\d{1,15}), (?=RunningAvg)"),
+    ),
+    Shape(
         "epoch and iteration",  # timm, mmengine, the examples of PyTorch
         re.compile(
             r"(?<!\w)(?:epoch(?:\(\w{1,9}\))?|train)[\s:=\[]{1,6}(?P<epoch>\d{1,9})(?:/\d{1,9})?\]?,?\s{0,3}"

@@ -56,6 +56,11 @@ LINES = {
     "lr=[9.65e-06, 9.65e-06], mom=[(0.9, 0.95)]": {
         "step": 10.0, "skipped_steps": 2.0, "lr": 9.65e-06, "mom": 0.9,
     },
+    "[timer.py:264:stop] epoch=0/micro_step=200/global_step=100, RunningAvgSamplesPerSec=5713.18, "
+    "CurrSamplesPerSec=6123.04, MemAllocated=0.39GB, MaxMemAllocated=0.4GB": {
+        "step": 100.0, "RunningAvgSamplesPerSec": 5713.18, "CurrSamplesPerSec": 6123.04,
+        "MemAllocated": 0.39, "MaxMemAllocated": 0.4,
+    },
     "[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 65536, reducing to 32768": {
         "loss_scale": 32768.0,
     },
