@@ -2,7 +2,7 @@
 
 Frameworks print the same few shapes: a dictionary (HF Trainer, ms-swift, fairseq's JSON), a two-column
 table (Spinning Up, Baselines, Stable-Baselines3), a count of steps with indented pairs of name and number
-below it (Composer), or followed by such pairs (nearly everybody else). A line counts only if its count
+below it (Composer, OLMo), or followed by such pairs (nearly everybody else). A line counts only if its count
 *and* its names are plain; all else is text. Every pattern takes time linear in the line.
 """
 
@@ -147,11 +147,17 @@ _PARTS = {"%": 100, "ms": 1000}  # of what metrics are in: shares and seconds
 _ROW = re.compile(r"[|│┃](?P<name>[^|│┃]++)[|│┃](?P<value>[^|│┃]*+)[|│┃]\s*+")
 _RULE = re.compile(r"[|+]?[-=─━]{3}[-=─━+|┼]*+\s*+")
 
-_BEGUN_BLOCK = re.compile(
-    r"\[epoch=(?P<epoch>\d{1,9})\]\[batch=(?P<iter>\d{1,15})(?:/\d{1,15})?\]:"
-    r"|\[(?:batch|iteration|sample|token)=(?P<step>\d{1,15})/(?P<planned>\d{1,15})\]:"
+_BEGUN_BLOCK = (
+    re.compile(r"\[epoch=(?P<epoch>\d{1,9})\]\[batch=(?P<iter>\d{1,15})(?:/\d{1,15})?\]:"),
+    re.compile(r"\[(?:batch|iteration|sample|token)=(?P<step>\d{1,15})/(?P<planned>\d{1,15})\]:"),
+    re.compile(
+        r"(?:.*\s)?\[step=(?P<step>\d{1,15})/(?:(?P<planned>\d{1,15})|\?{3})"
+        r"(?:,epoch=(?P<epoch>\d{1,9}))?(?:,eta=[^\],]{1,40})?\]"
+    ),
 )
-_ENTRY = re.compile(rf"\s+(?P<name>[A-Za-z][^:]*+): (?P<value>{NUMBER})", re.IGNORECASE)
+"""Composer's, which have a line of their own, and OLMo's."""
+
+_ENTRY = re.compile(rf"\s+(?P<name>[A-Za-z][^:=]*+)(?:: |=)(?P<value>{NUMBER})", re.IGNORECASE)
 
 _BEGUN_EPOCH = re.compile(r"Epoch (?P<epoch>\d{1,9})/\d{1,9}")
 
@@ -180,7 +186,9 @@ def row(line: str) -> tuple[str, str] | None:
 
 def begun_block(line: str) -> Record | None:
     """What the line counts, where that is all it says and its metrics stand below it."""
-    found = _BEGUN_BLOCK.fullmatch(line)
+    if not line.endswith(("]", "]:")):
+        return None
+    found = next(filter(None, (pattern.fullmatch(line) for pattern in _BEGUN_BLOCK)), None)
     return _count(found) if found else None
 
 

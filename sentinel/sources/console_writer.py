@@ -34,7 +34,7 @@ class Writer:
         self._count: int = memory.get("count", 0)  # records
         self._table: Record | None = _restored(memory["table"]) if memory.get("table") is not None else None
         self._heading: str = memory.get("heading", "")
-        self._block: Record | None = memory.get("block")  # its count, until the first of its metrics
+        self._block: Record | None = memory.get("block")  # its time and, for its first metric, its count
         self._epoch: float | None = memory.get("epoch")  # that began, by Keras' word
         self._shown: str = memory.get("shown", "")  # by the last progress bar without a title, "12/500"
         self._waiting: Record = _restored(memory.get("waiting", {}))  # for its step
@@ -65,7 +65,7 @@ class Writer:
             self._take_row(*cells)
             return True
         if (count := begun_block(stripped)) is not None:
-            self._block = count
+            self._block = count | self._time(text)
             return True
         if self._block is not None and (found := entry(text)) is not None:
             self._take_entry(*found)
@@ -82,8 +82,7 @@ class Writer:
             if self._epoch is None:  # an evaluation, which looks the same
                 return False
             record["epoch"], self._epoch = self._epoch, None
-        if math.isfinite(when := seconds(text)):
-            record.setdefault("wall_time", when)
+        record = self._time(text) | record
         self.shapes[shape] += 1
         if self._shown and shape == "dictionary" and named(record, STEP_KEYS) is None:
             self._waiting = record
@@ -116,10 +115,14 @@ class Writer:
             indented = name.startswith("   ")
             self._table[f"{self._heading}{name.strip()}" if indented else name.strip()] = found
 
+    @staticmethod
+    def _time(text: str) -> Record:
+        return {"wall_time": when} if math.isfinite(when := seconds(text)) else {}
+
     def _take_entry(self, name: str, value: float) -> None:
         self.shapes["block"] += is_metric(name)
         self._add({**(self._block or {}), name: value})
-        self._block = {}  # the others belong to the same step
+        self._block = {k: v for k, v in (self._block or {}).items() if k == "wall_time"}  # and the same step
 
     def _end_table(self) -> None:
         if self._table and is_metrics(record := with_step(self._table)):

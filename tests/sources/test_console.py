@@ -119,6 +119,21 @@ def test_a_block_of_metrics_below_their_step(tmp_path):
     assert len(discover([tmp_path]).runs) == 1
 
 
+def test_a_block_below_a_line_with_its_time(tmp_path):
+    path = log(
+        tmp_path,
+        "2026-01-01 00:00:05.500\tlocalhost:0\tconsole_logger:71\tINFO\t[step=8/100,epoch=1,eta=1m]",
+        "    train/CE loss=1.802",
+        "    train/PPL=6.06",
+        "    throughput/device/flopsPS=7.564B",
+        "2026-01-01 00:00:06.500\tlocalhost:0\tconsole_logger:64\tINFO\t[step=9/???,epoch=1]",
+    )
+    (chunk,) = Console(path).poll({}, 100).chunks
+    assert [chunk.tags[tag] for tag in chunk.tag] == ["epoch", "train/CE loss", "max_steps", "train/PPL"]
+    assert set(chunk.step) == {8}
+    assert set(chunk.time) == {1767225605.5}
+
+
 def test_a_block_that_counts_batches_of_an_epoch(tmp_path):
     blocks = [f"[epoch={e}][batch={b}/2]:\n\t Train loss: {e}.{b}" for e in (1, 2) for b in (1, 2)]
     found = [(step, value) for tag, step, value in read(log(tmp_path, *blocks)).points if tag == "Train loss"]

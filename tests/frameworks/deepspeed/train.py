@@ -1,4 +1,4 @@
-"""A small regression trained by DeepSpeed 0.19.8 (torch 2.13.0) in one process: its monitors and its console."""
+"""A small regression trained by DeepSpeed 0.19.8 (torch 2.13.0) in one process: monitors and console."""
 
 import os
 import socket
