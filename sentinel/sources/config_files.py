@@ -1,7 +1,7 @@
 """The settings that a training left in files beside its log, pickles such as ``training_args.bin`` excepted.
 
-They lie in the run's own directory or, where a framework nests its log, in the one above. A file is known
-by its name.
+They lie in the run's own directory or, where a framework nests its log, in those above. A file is known by
+its name.
 """
 
 import json
@@ -34,10 +34,12 @@ _NAMES = (
 )
 """The most telling first, since of two files that name the same setting the first counts."""
 
-_ABOVE = (".hydra/config.yaml", "configuration.yaml")
-"""What concerns the runs in all directories below: Hydra's and ML-Agents'."""
+_ABOVE = (".hydra/config.yaml", "configuration.yaml", "torchtune_config.yaml")
+"""What concerns the runs in all directories below: Hydra's, ML-Agents' and torchtune's."""
 
-_INNER = re.compile(r"checkpoint-\d+|vis_data|tensorboard|tb|tb_logs")  # part of the run in the one above
+_INNER = re.compile(r"checkpoint-\d+|vis_data|tensorboard|tb|tb_logs|run_\d+_\d+\.\d+")
+"""Part of the run in the directory above."""
+
 _HUGGING_FACE = re.compile(r"[A-Z][a-z]{2}\d\d_\d\d-\d\d-\d\d_.+")  # below runs/, in the output directory
 
 
@@ -109,8 +111,11 @@ def _places(own: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
     yield own, _NAMES
     if own.parent.name == "runs" and _HUGGING_FACE.fullmatch(own.name):
         yield own.parent.parent, _NAMES
-    else:
-        yield own.parent, _NAMES if _INNER.fullmatch(own.name) else _ABOVE
+        return
+    if _INNER.fullmatch(own.name):
+        own = own.parent
+        yield own, _NAMES
+    yield own.parent, _ABOVE
 
 
 def _settings(path: Path) -> Mapping[Any, Any]:

@@ -1,9 +1,9 @@
 """What a line says that a training printed: the table of known shapes, and how to read one line.
 
 Frameworks print the same few shapes: a dictionary (HF Trainer, ms-swift, fairseq's JSON), a two-column
-table (Spinning Up, Baselines, Stable-Baselines3), or a count of steps followed by pairs of name and
-number (nearly everybody else). A line counts only if its count *and* its names are plain; all else is
-text. Every pattern takes time linear in the line.
+table (Spinning Up, Baselines, Stable-Baselines3), a count of steps with indented pairs of name and number
+below it (Composer, OLMo), or followed by such pairs (nearly everybody else). A line counts only if its count
+*and* its names are plain; all else is text. Every pattern takes time linear in the line.
 """
 
 import math
@@ -49,6 +49,7 @@ _SHAPES = (
         ),
         names={"lm loss value": "lm loss validation", "lm loss PPL": "lm loss validation ppl"},
     ),
+    Shape("composer", re.compile(r"^\[metric\]\[batch=(?P<step>\d{1,15})\](?=:)")),  # FileLogger
     Shape(
         "fairseq validation",
         re.compile(r"(?<!\w)epoch (?P<epoch>\d{1,9}) \| valid on '[^'|]{1,100}' subset \|"),
@@ -66,6 +67,10 @@ _SHAPES = (
         "deepspeed",
         re.compile(r"(?<!\w)step=(?P<step>\d{1,15}), (?=skipped=)"),
         names={"skipped": "skipped_steps"},
+    ),
+    Shape(
+        "deepspeed speed",
+        re.compile(r"(?<!\w)micro_step=\d{1,15}/global_step=(?P<step>\d{1,15}), (?=RunningAvg)"),
     ),
     Shape(
         "epoch and iteration",  # timm, mmengine, the examples of PyTorch
@@ -115,7 +120,7 @@ _SHAPES = (
     ),
 )
 
-WORDS = ("step", "iter", "epoch", "update", "train", "loss scale", "episode")
+WORDS = ("step", "iter", "epoch", "update", "train", "loss scale", "episode", "batch=")
 """One of these, in any case, is in every line of the shapes above."""
 
 _COUNTS = (*STEP_KEYS, *EPOCH_KEYS)
@@ -145,8 +150,22 @@ _SPACE = re.compile(
 _DASHED = re.compile(rf" - (?P<name>{_WORD}) (?P<value>{NUMBER})(?P<unit>)(?= - |$)", re.IGNORECASE)
 """Pairs between dashes, as flair prints its loss among others with a colon."""
 
+_PARTS = {"%": 100, "ms": 1000}  # of what metrics are in: shares and seconds
+
 _ROW = re.compile(r"[|│┃](?P<name>[^|│┃]++)[|│┃](?P<value>[^|│┃]*+)[|│┃]\s*+")
 _RULE = re.compile(r"[|+]?[-=─━]{3}[-=─━+|┼]*+\s*+")
+
+_BEGUN_BLOCK = (
+    re.compile(r"\[epoch=(?P<epoch>\d{1,9})\]\[batch=(?P<iter>\d{1,15})(?:/\d{1,15})?\]:"),
+    re.compile(r"\[(?:batch|iteration|sample|token)=(?P<step>\d{1,15})/(?P<planned>\d{1,15})\]:"),
+    re.compile(
+        r"(?:.*\s)?\[step=(?P<step>\d{1,15})/(?:(?P<planned>\d{1,15})|\?{3})"
+        r"(?:,epoch=(?P<epoch>\d{1,9}))?(?:,eta=[^\],]{1,40})?\]"
+    ),
+)
+"""Composer's, which have a line of their own, and OLMo's."""
+
+_ENTRY = re.compile(rf"\s+(?P<name>[A-Za-z][^:=]*+)(?:: |=)(?P<value>{NUMBER})", re.IGNORECASE)
 
 _BEGUN_EPOCH = re.compile(r"Epoch (?P<epoch>\d{1,9})/\d{1,9}")
 
@@ -174,6 +193,26 @@ def row(line: str) -> tuple[str, str] | None:
     """Name and value of a row of a two-column table; the name keeps its indentation."""
     found = _ROW.fullmatch(line)
     return (found["name"].rstrip(), found["value"].strip()) if found else None
+
+
+def begun_block(line: str) -> Record | None:
+    """What the line counts, where that is all it says and its metrics stand below it."""
+    if not line.endswith(("]", "]:")):
+        return None
+    found = next(filter(None, (pattern.fullmatch(line) for pattern in _BEGUN_BLOCK)), None)
+    return _count(found) if found else None
+
+
+def entry(line: str) -> tuple[str, float] | None:
+    """Name and value of an indented line that is a metric of a block."""
+    found = _ENTRY.fullmatch(line)
+    value = number(found["value"]) if found else None
+    return (found["name"], value) if found and value is not None else None
+
+
+def is_metric(name: str) -> bool:
+    """Whether the name is a known metric's."""
+    return bool(_METRIC.search(name))
 
 
 def begun_epoch(line: str) -> float | None:
@@ -244,5 +283,5 @@ def _pairs(text: str, names: Mapping[str, str]) -> Iterator[tuple[str, float]]:
     for pair in pairs:
         value = number(pair["value"])
         if value is not None and pair["name"] != "eta":
-            share = pair["unit"] is not None and pair["unit"].endswith("%")
-            yield names.get(pair["name"], pair["name"]), value / 100 if share else value
+            unit = (pair["unit"] or "").strip().lower()
+            yield names.get(pair["name"], pair["name"]), value / _PARTS.get(unit, 1)

@@ -1,4 +1,4 @@
-"""The metrics that one process prints, line after line: records of one line, tables, and progress bars."""
+"""The metrics that one process prints, line after line: records, tables, blocks, progress bars."""
 
 import math
 from collections import Counter
@@ -7,7 +7,10 @@ from typing import Any
 
 from sentinel.sources.console_lines import (
     KERAS,
+    begun_block,
     begun_epoch,
+    entry,
+    is_metric,
     is_rule,
     parse,
     row,
@@ -31,6 +34,7 @@ class Writer:
         self._count: int = memory.get("count", 0)  # records
         self._table: Record | None = _restored(memory["table"]) if memory.get("table") is not None else None
         self._heading: str = memory.get("heading", "")
+        self._block: Record | None = memory.get("block")  # its time and, for its first metric, its count
         self._epoch: float | None = memory.get("epoch")  # that began, by Keras' word
         self._shown: str = memory.get("shown", "")  # by the last progress bar without a title, "12/500"
         self._waiting: Record = _restored(memory.get("waiting", {}))  # for its step
@@ -43,6 +47,7 @@ class Writer:
             "count": self._count,
             "table": None if self._table is None else _kept(self._table),
             "heading": self._heading,
+            "block": self._block,
             "epoch": self._epoch,
             "shown": self._shown,
             "waiting": _kept(self._waiting),
@@ -59,18 +64,25 @@ class Writer:
         if self._table is not None and (cells := row(stripped)) is not None:
             self._take_row(*cells)
             return True
+        if (count := begun_block(stripped)) is not None:
+            self._block = count | self._time(text)
+            return True
+        if self._block is not None and (found := entry(text)) is not None:
+            self._take_entry(*found)
+            return True
+        if not text.startswith((" ", "\t", "[")):  # Composer's evaluation tells its progress in brackets
+            self._block = None
         if (epoch := begun_epoch(stripped)) is not None:
             self._epoch = epoch
             return True
-        if (found := parse(text)) is None:
+        if (parsed := parse(text)) is None:
             return False
-        shape, record = found
+        shape, record = parsed
         if shape == KERAS:
             if self._epoch is None:  # an evaluation, which looks the same
                 return False
             record["epoch"], self._epoch = self._epoch, None
-        if math.isfinite(when := seconds(text)):
-            record.setdefault("wall_time", when)
+        record = self._time(text) | record
         self.shapes[shape] += 1
         if self._shown and shape == "dictionary" and named(record, STEP_KEYS) is None:
             self._waiting = record
@@ -102,6 +114,15 @@ class Writer:
         ):
             indented = name.startswith("   ")
             self._table[f"{self._heading}{name.strip()}" if indented else name.strip()] = found
+
+    @staticmethod
+    def _time(text: str) -> Record:
+        return {"wall_time": when} if math.isfinite(when := seconds(text)) else {}
+
+    def _take_entry(self, name: str, value: float) -> None:
+        self.shapes["block"] += is_metric(name)
+        self._add({**(self._block or {}), name: value})
+        self._block = {k: v for k, v in (self._block or {}).items() if k == "wall_time"}  # and the same step
 
     def _end_table(self) -> None:
         if self._table and is_metrics(record := with_step(self._table)):

@@ -44,6 +44,8 @@ def write(path, text):
          {"scheduler.params.warmup_num_steps": 10}),
         (".hydra/config.yaml", "trainer:\n  max_steps: 10\n", {"trainer.max_steps": 10}),
         ("../.hydra/config.yaml", "trainer:\n  max_steps: 10\n", {"trainer.max_steps": 10}),
+        ("../torchtune_config.yaml", "lr_scheduler: {num_warmup_steps: 5}\n",
+         {"lr_scheduler.num_warmup_steps": 5}),
         ("../configuration.yaml", "behaviors: {Ball: {max_steps: 5}}\n", {"behaviors.Ball.max_steps": 5}),
         ("hparams.yaml", "lr: 0.1\nobject: !!python/object:some.where.Thing\n  depth: 2\n",
          {"lr": 0.1, "object.depth": 2}),
@@ -71,6 +73,13 @@ def test_a_nested_log_belongs_to_the_directory_above(run):
         assert found == {"a": 1}
     write(run / "runs" / "lr-0.1" / "x", "")
     assert read(run / "runs" / "lr-0.1")[0] == {}
+
+
+def test_what_concerns_all_directories_below_concerns_a_nested_log(run):
+    write(run / "torchtune_config.yaml", "epochs: 2\n")
+    write(run / "logs" / "run_0_1795327709.7704208" / "x", "")
+    (found,) = read(run / "logs" / "run_0_1795327709.7704208")[0].values()
+    assert found == {"epochs": 2}
 
 
 def test_a_models_configuration_counts_only_beside_a_trainer(run):

@@ -91,6 +91,55 @@ def test_steps_come_from_the_bar_that_follows(tmp_path):
     assert ("max_steps", 10, "40.0") in read(path).points
 
 
+def test_a_block_of_metrics_below_their_step(tmp_path):
+    path = log(
+        tmp_path,
+        "\t Train loss: 9.0",
+        "[batch=2/60]:",
+        "\t Train loss/train/total: 1.5",
+        "\t Train lr-Adam/group0: 0.0006",
+        '\t Train note: "none"',
+        "[Eval batch=1/1] Eval on eval data:",
+        "\t Eval metrics/eval/CrossEntropy: nan",
+        "[batch=4/60]:",
+        "\t Train loss/train/total: 1.25",
+        "Saved.",
+        "\t size: 5",
+    )
+    expected = [
+        ("Train loss/train/total", 2, "1.5"),
+        ("max_steps", 2, "60.0"),
+        ("Train lr-Adam/group0", 2, "0.0006"),
+        ("Eval metrics/eval/CrossEntropy", 2, "nan"),
+        ("Train loss/train/total", 4, "1.25"),
+        ("max_steps", 4, "60.0"),
+    ]
+    assert read(path).points == expected
+    assert read(path, limit=1).points == expected
+    assert len(discover([tmp_path]).runs) == 1
+
+
+def test_a_block_below_a_line_with_its_time(tmp_path):
+    path = log(
+        tmp_path,
+        "2026-01-01 00:00:05.500\tlocalhost:0\tconsole_logger:71\tINFO\t[step=8/100,epoch=1,eta=1m]",
+        "    train/CE loss=1.802",
+        "    train/PPL=6.06",
+        "    throughput/device/flopsPS=7.564B",
+        "2026-01-01 00:00:06.500\tlocalhost:0\tconsole_logger:64\tINFO\t[step=9/???,epoch=1]",
+    )
+    (chunk,) = Console(path).poll({}, 100).chunks
+    assert [chunk.tags[tag] for tag in chunk.tag] == ["epoch", "train/CE loss", "max_steps", "train/PPL"]
+    assert set(chunk.step) == {8}
+    assert set(chunk.time) == {1767225605.5}
+
+
+def test_a_block_that_counts_batches_of_an_epoch(tmp_path):
+    blocks = [f"[epoch={e}][batch={b}/2]:\n\t Train loss: {e}.{b}" for e in (1, 2) for b in (1, 2)]
+    found = [(step, value) for tag, step, value in read(log(tmp_path, *blocks)).points if tag == "Train loss"]
+    assert found == [(1, "1.1"), (2, "1.2"), (3, "2.1"), (4, "2.2")]
+
+
 def test_a_record_that_waits_for_its_step_survives(tmp_path):
     bar = "\r 50%|█ | {}/40 [00:01<00:03]\r"
     path = log(tmp_path, bar.format(10), "{'loss': nan, 'grad_norm': inf, 'epoch': 0.5}")

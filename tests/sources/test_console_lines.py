@@ -47,14 +47,19 @@ LINES = {
     " validation loss at iteration 1000 | lm loss value: 2.5E+00 | lm loss PPL: 1.2E+01 | ": {
         "step": 1000.0, "lm loss validation": 2.5, "lm loss validation ppl": 12.0,
     },
-    "iter 100: loss 3.2, time 12.5ms, mfu 3.25%": {"step": 100.0, "loss": 3.2, "time": 12.5, "mfu": 0.0325},
+    "iter 100: loss 3.2, time 12.5ms, mfu 3.25%": {"step": 100.0, "loss": 3.2, "time": 0.0125, "mfu": 0.0325},
     "step 250: train loss 2.1111, val loss 2.3": {"step": 250.0, "train loss": 2.1111, "val loss": 2.3},
     "step 00010/05000 (0.20%) | loss: 8.125 | dt: 123.45ms | tok/sec: 1,234,567 | total time: 1.2m": {
-        "step": "00010/05000", "loss": 8.125, "dt": 123.45, "tok/sec": 1234567.0,
+        "step": "00010/05000", "loss": 8.125, "dt": 0.12345, "tok/sec": 1234567.0,
     },
     "[2023-05-01 12:00:00,123] [INFO] [logging.py:96:log_dist] [Rank 0] step=10, skipped=2, "
     "lr=[9.65e-06, 9.65e-06], mom=[(0.9, 0.95)]": {
         "step": 10.0, "skipped_steps": 2.0, "lr": 9.65e-06, "mom": 0.9,
+    },
+    "[timer.py:264:stop] epoch=0/micro_step=200/global_step=100, RunningAvgSamplesPerSec=5713.18, "
+    "CurrSamplesPerSec=6123.04, MemAllocated=0.39GB, MaxMemAllocated=0.4GB": {
+        "step": 100.0, "RunningAvgSamplesPerSec": 5713.18, "CurrSamplesPerSec": 6123.04,
+        "MemAllocated": 0.39, "MaxMemAllocated": 0.4,
     },
     "[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 65536, reducing to 32768": {
         "loss_scale": 32768.0,
@@ -62,6 +67,7 @@ LINES = {
     "[2019-03-10 22:38:48.630]  Step    11 [0.783 sec/step, loss = 0.87162 (mel : 0.3743 + lin : 0.49732)]": {
         "step": 11.0, "loss": 0.87162, "mel": 0.3743, "lin": 0.49732,
     },
+    "[metric][batch=12]: loss/train/total: 1.3672 ": {"step": 12.0, "loss/train/total": 1.3672},
     "(epoch: 1, iters: 100, time: 0.327, data: 5.460) G_GAN: 1.198 D_real: 0.903": {
         "epoch": 1.0, "iter": 100.0, "time": 0.327, "data": 5.46, "G_GAN": 1.198, "D_real": 0.903,
     },
@@ -101,6 +107,8 @@ LINES = {
 }  # fmt: skip
 
 TEXTS = [
+    "[hyperparameter]: batch=12: 3 ",
+    "[stdout]: [batch=1/60]: loss/train/total: 1.3672",
     "Mean reward per episode 23, loss: 3.0",
     "saved at step 5: {'path': 'x', 'size': 5}",
     "Resuming from step 1000 with {'lr': 0.1, 'batch_size': 32}",
