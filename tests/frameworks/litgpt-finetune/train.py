@@ -51,6 +51,7 @@ def write_sums(path: Path) -> None:
 
 def main(directory: Path, steps: int) -> None:
     """Train for ``steps`` optimizer steps of two micro-batches each."""
+    del sys.argv[2:]  # LitGPT would read them as its own
     torch.set_num_threads(1)
     torch.manual_seed(0)
     random.seed(0)

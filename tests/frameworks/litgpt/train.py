@@ -46,6 +46,7 @@ class NoisyCycle(DataModule):
 
 def main(directory: Path, steps: int) -> None:
     """Train for ``steps`` optimizer steps of two micro-batches each."""
+    del sys.argv[2:]  # LitGPT would read them as its own
     torch.set_num_threads(1)
     size = {"n_layer": 2, "n_embd": 64, "n_head": 4, "block_size": LENGTH, "padded_vocab_size": VOCABULARY}
     setup(
