@@ -144,13 +144,15 @@ class Run:
     """A run that was found: ``path`` is its directory, file or address, unique together with ``format``.
 
     The path of one of many runs in a database is the database's, followed by the run's name there.
-    ``copy`` is the path of a copy on this machine, if there is one.
+    ``copy`` is the path of a copy on this machine, if there is one. ``part_of`` is the path of the run that
+    this one is only a part of, if that is a run.
     """
 
     path: Place
     format: str
     source: Source
     copy: Path | None = None
+    part_of: Path | None = None
 
     @property
     def local(self) -> Path | None:

@@ -117,7 +117,8 @@ def discover(places: Iterable[Place], copies: Path | None = None, looks: Looks =
     finds = formats().values()
     for found in looks(lambda files: _look(finds, *files), search.files):
         search.take(found)
-    runs = sorted(search.runs.values(), key=lambda run: (run.path.parts, run.format))
+    whole = (run for run in search.runs.values() if f"{run.format}:{run.part_of}" not in search.runs)
+    runs = sorted(whole, key=lambda run: (run.path.parts, run.format))
     return Discovery(runs, search.complaints, search.missing)
 
 

@@ -1,4 +1,5 @@
-"""TensorBoard event files. A directory that holds some is one run; those below it are runs of their own.
+"""TensorBoard event files. A directory that holds some is one run; those below it are runs of their own,
+but for those in which ``add_hparams`` of torch and tensorboardX leaves the run's settings.
 
 A process may write several files one after the other: they are one stream, in the order of the time
 and the count in their names. What other processes wrote into the same directory are other streams.
@@ -29,14 +30,20 @@ _TOO_LONG = " and was skipped, as will be others as long, without a word; scalar
 
 _NAME = re.compile(r"(?!\.)(?:.*\.)?tfevents(?:\.(?P<time>\d+)(?P<rest>.*))?", re.DOTALL | re.ASCII)
 _WRITER = re.compile(r"\.(?P<process>.+\.\d+)\.(?P<count>\d+)(?P<suffix>\D.*)?", re.DOTALL | re.ASCII)
+_UNIX_TIME = re.compile(r"\d{10}\.\d+")
+_LONGEST_SETTINGS = 1 << 16  # bytes; a log that begins with settings grows longer
 _BESIDE = (".meta", ".lock", ".tmp", ".part", ".bak", ".json", ".txt", ".csv", ".gz", ".tar", ".zip")
 """Endings of what other programs put beside event files; ``.meta`` is Unity's."""
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
     """The run whose event files lie in this directory, if any do."""
-    if any(map(_is_event_file, names)):
-        yield Run(directory, FORMAT, EventFiles(directory))
+    files = [directory / name for name in names if _is_event_file(name)]
+    if files:
+        above = directory.parent
+        nested = _UNIX_TIME.fullmatch(directory.name) or directory.name == above.name
+        part_of = above if nested and all(map(_holds_settings, files)) else None
+        yield Run(directory, FORMAT, EventFiles(directory), part_of=part_of)
 
 
 @dataclass(frozen=True)
@@ -162,6 +169,12 @@ def _cut(path: Path, mark: Mark, size: int, most: int) -> tuple[Read, Frames] | 
     if frames.consumed == 0 and len(read.data) < frames.wanted <= longest:
         return _cut(path, mark, frames.wanted, most)
     return read, frames
+
+
+def _holds_settings(path: Path) -> bool:
+    """Whether it is a short file with the settings of a run."""
+    data = path.read_bytes() if path.stat().st_size < _LONGEST_SETTINGS else b""
+    return b"_hparams_/experiment" in data
 
 
 def _is_event_file(name: str) -> bool:

@@ -2,8 +2,10 @@
 
 import pytest
 from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboardX import SummaryWriter
 
 from sentinel.sources import tensorboard
+from sentinel.sources.discovery import discover
 from sentinel.sources.tensorboard import EventFiles, find
 from tests.benchmarks.fuzz_tensorboard import fuzz_tensorboard
 from tests.sources.event_files import (
@@ -196,3 +198,16 @@ def test_a_run_whose_files_are_gone_is_quiet(tmp_path):
 
 def test_damaged_files():
     assert fuzz_tensorboard(300, seed=0)
+
+
+def test_settings_that_stand_alone_below_a_run_are_no_run(tmp_path):
+    with SummaryWriter(str(tmp_path / "run")) as writer:
+        writer.add_scalar("loss", 1.0, 1)
+        writer.add_hparams({"lr": 0.1}, {"best": 1.0})
+    (settings,) = (path for path in (tmp_path / "run").iterdir() if path.is_dir())
+    assert [run.path for run in discover([tmp_path]).runs] == [tmp_path / "run"]
+    assert [run.path for run in discover([settings]).runs] == [settings]
+
+    with SummaryWriter(str(settings)) as writer:
+        writer.add_scalar("loss", 1.0, 1)
+    assert [run.path for run in discover([tmp_path]).runs] == [tmp_path / "run", settings]
