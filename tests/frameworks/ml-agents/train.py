@@ -1,4 +1,4 @@
-"""PPO that learns to hold points at the origin, with ML-Agents' trainer; the points move in Python, without Unity.
+"""PPO that learns to hold points at the origin, with ML-Agents' trainer; Python moves them instead of Unity.
 
 mlagents 1.1.0, torch 2.14.1 on a CPU, Python 3.10, setuptools 79.
 """
@@ -34,7 +34,7 @@ class Points(base_env.BaseEnv):
         self.force = np.zeros(POINTS)
         self.ended = base_env.TerminalSteps.empty(SPEC)
 
-    def set_actions(self, behavior_name, action):
+    def set_actions(self, _name, action):
         self.force = action.continuous[:, 0]
 
     def set_action_for_agent(self, behavior_name, agent_id, action):
@@ -55,7 +55,7 @@ class Points(base_env.BaseEnv):
     def rewards(self):
         return -(self.state[:, 0] ** 2)
 
-    def get_steps(self, behavior_name):
+    def get_steps(self, _name):
         agents, group = np.arange(POINTS), np.zeros(POINTS)
         rewards = np.where(self.age > 0, self.rewards(), 0).astype(np.float32)
         return base_env.DecisionSteps([self.state.copy()], rewards, agents, None, group, group), self.ended

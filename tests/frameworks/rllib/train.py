@@ -3,10 +3,10 @@
 Ray 2.60.0, gymnasium 1.2.2, tensorboardX 2.6.5, torch 2.13.0 on a CPU.
 """
 
-import os
 import platform
 import socket
 import sys
+from pathlib import Path
 
 import ray
 import ray.util
@@ -43,7 +43,7 @@ def main(directory: str, iterations: int = 4) -> None:
         param_space=algorithm,
         run_config=tune.RunConfig(
             name="ppo",
-            storage_path=os.path.abspath(directory),
+            storage_path=str(Path(directory).resolve()),
             stop={"training_iteration": iterations},
             checkpoint_config=tune.CheckpointConfig(checkpoint_at_end=False),
             verbose=0,
