@@ -90,6 +90,7 @@ LINES = {
 }  # fmt: skip
 
 TEXTS = [
+    "validate step: 40  loss:  0.9926  memory:  0.00GiB(0.00%)  tps: 782",
     "Mean reward per episode 23, loss: 3.0",
     "saved at step 5: {'path': 'x', 'size': 5}",
     "Resuming from step 1000 with {'lr': 0.1, 'batch_size': 32}",
