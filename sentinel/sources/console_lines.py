@@ -93,7 +93,7 @@ _SHAPES = (
     Shape(
         "step",  # torchtune, nanoGPT, nanochat, verl, Detectron2, Tacotron and many others
         re.compile(
-            r"(?<![\w.])(?P<other>(?:total|max|num|of|per|every|warmup|eval|logging|save)[ _-])?"
+            r"(?<![\w.])(?P<other>(?:total|max|num|of|per|every|warmup|eval|validate|logging|save)[ _-])?"
             r"(?:global[ _]?)?(?:step|iter|iteration|update)s?(?:\(\w{1,9}\))?[\s:=\[(#]{1,12}"
             r"(?P<step>\d{1,15})(?:\s?/\s{0,5}(?P<planned>\d{1,15}))?(?![\d.]|%)",
             re.IGNORECASE,

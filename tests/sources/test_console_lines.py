@@ -109,6 +109,7 @@ LINES = {
 TEXTS = [
     "[hyperparameter]: batch=12: 3 ",
     "[stdout]: [batch=1/60]: loss/train/total: 1.3672",
+    "validate step: 40  loss:  0.9926  memory:  0.00GiB(0.00%)  tps: 782",
     "Mean reward per episode 23, loss: 3.0",
     "saved at step 5: {'path': 'x', 'size': 5}",
     "Resuming from step 1000 with {'lr': 0.1, 'batch_size': 32}",
