@@ -3,7 +3,6 @@
 mmengine 0.10.7, torch 2.13.0. Each writes a console log, scalars as JSON and TensorBoard event files.
 """
 
-import functools
 import socket
 import sys
 from pathlib import Path
@@ -15,9 +14,6 @@ from mmengine.evaluator import BaseMetric, Evaluator  # noqa: E402
 from mmengine.model import BaseModel  # noqa: E402
 from mmengine.runner import Runner  # noqa: E402
 from torch.nn.functional import cross_entropy  # noqa: E402
-
-# Checkpoints hold more than weights, which torch does not load on its own any more.
-torch.load = functools.partial(torch.load, weights_only=False)
 
 
 class Classifier(BaseModel):
