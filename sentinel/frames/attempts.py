@@ -2,9 +2,9 @@
 
 A training that is resumed writes steps it has written before. Per tag, a step below the last one
 begins a new attempt, for all tags; a step that repeats does not. Tags may count differently
-(optimizer steps, epochs), so steps are only ever compared within a tag. Tags that mean nothing,
-and histograms, tell nothing: people give them the number of a batch. Nor does what is said of the machine:
-a validation has it as well.
+(optimizer steps, epochs), so steps are only ever compared within a tag. Tags that mean nothing, and
+histograms, tell nothing: people give them the number of a batch. Nor do those of the machine, such as
+its speed: a validation has them as well.
 """
 
 from collections.abc import Iterator

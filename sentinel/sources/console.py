@@ -42,7 +42,7 @@ _WRITER = re.compile(
     r"|\([\w:.]{1,80} pid=\d{1,9}(?:, ip=[\w.:]{1,40})?\) ?"  # Ray
 )
 _DRAWN = (b"{", b"|", b"---", b"===", b"\xe2\x94")  # by dictionaries, tables and rules
-_SIGNS = (*(word.encode() for word in WORDS), b"]:", *_DRAWN)
+_SIGNS = (*(word.encode() for word in WORDS), b"]:", *_DRAWN)  # "[sample=8/64]:" begins a block
 _CONTROL = re.compile(r"\x1b(?:\[[0-9;?]*+[ -/]*+[@-~]?|\][^\x07\x1b]*+\x07?|.)|[\x00\x08\ufeff]", re.DOTALL)
 _BAR = re.compile(
     r"(?P<title>[^|]{0,200}?)\s*\d{1,3}%\|[^|]*+\|\s*(?P<count>\d{1,15})/(?P<total>\d{1,15}) \[[^,\]]*+,?"

@@ -68,7 +68,7 @@ class Writer:
             self._block = count | self._time(text)
             return True
         if self._block is not None and (found := entry(text)) is not None:
-            self._take_entry(*found)
+            self._take_entry(self._block, *found)
             return True
         if not text.startswith((" ", "\t", "[")):  # Composer's evaluation tells its progress in brackets
             self._block = None
@@ -119,10 +119,10 @@ class Writer:
     def _time(text: str) -> Record:
         return {"wall_time": when} if math.isfinite(when := seconds(text)) else {}
 
-    def _take_entry(self, name: str, value: float) -> None:
+    def _take_entry(self, block: Record, name: str, value: float) -> None:
         self.shapes["block"] += is_metric(name)
-        self._add({**(self._block or {}), name: value})
-        self._block = {k: v for k, v in (self._block or {}).items() if k == "wall_time"}  # and the same step
+        self._add({**block, name: value})
+        self._block = {k: v for k, v in block.items() if k == "wall_time"}  # and the same step
 
     def _end_table(self) -> None:
         if self._table and is_metrics(record := with_step(self._table)):
