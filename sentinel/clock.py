@@ -1,4 +1,9 @@
-"""Where the time comes from. Only the command line asks; everything below it is told."""
+"""Where the time comes from. Only the command line asks; everything below it is told.
+
+There are two times. The time of day names moments: it stands in reports, and logs are compared with it.
+A person or a time server may set it, so no pause and no age is measured with it. Those count on the
+time awake, which only ever goes on.
+"""
 
 import time
 from dataclasses import dataclass
@@ -6,10 +11,14 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Seconds since the epoch."""
+    """Tells both times."""
 
     def now(self) -> float:
-        """The time at this moment."""
+        """The time of day in seconds since the epoch. It may jump both ways."""
+        ...
+
+    def awake(self) -> float:
+        """Seconds since some fixed moment. It never goes back, and it stands still during a suspend."""
         ...
 
 
@@ -17,8 +26,12 @@ class SystemClock:
     """The machine's clock."""
 
     def now(self) -> float:
-        """The time at this moment."""
+        """The time of day in seconds since the epoch."""
         return time.time()
+
+    def awake(self) -> float:
+        """Seconds that the machine was awake since it was started."""
+        return time.monotonic()
 
 
 @dataclass
@@ -26,11 +39,21 @@ class ManualClock:
     """Stands still until it is moved, for tests and for reading a log at the log's own pace."""
 
     seconds: float = 0.0
+    awake_seconds: float = 0.0
 
     def now(self) -> float:
-        """The time it was set to."""
+        """The time of day that it was set to."""
         return self.seconds
 
+    def awake(self) -> float:
+        """The seconds by which it was advanced."""
+        return self.awake_seconds
+
     def advance(self, seconds: float) -> None:
-        """Move it on."""
+        """Let time pass: both times move on."""
+        self.seconds += seconds
+        self.awake_seconds += seconds
+
+    def jump(self, seconds: float) -> None:
+        """Set the time of day forward or back, as a time server does. A suspend looks the same."""
         self.seconds += seconds
