@@ -2,15 +2,20 @@
 PYTHON ?= python3
 PIP := .venv/bin/python -m pip --quiet --quiet --disable-pip-version-check --no-input
 LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 \
-	--generate-hashes --no-header --no-annotate --no-emit-index-url --quiet
+	--generate-hashes --no-header --no-emit-index-url --quiet
 
-.PHONY: demo test bench lint lock docs clean
+PYTEST := .venv/bin/python -m pytest --numprocesses auto --dist worksteal
+
+.PHONY: demo test check bench lint lock docs clean
 
 demo: .venv/runtime  ## replay a shipped log and show the report
 	.venv/bin/sentinel replay sample_logs/kl-blowup
 
-test: lint  ## everything that has to pass
-	.venv/bin/python -m pytest
+test: lint .venv/remote  ## everything that has to pass
+	$(PYTEST)
+
+check: lint  ## style, types and the fast tests: what to run after each change
+	$(PYTEST) -m "not slow"
 
 lint: .venv/dev  ## style and types
 	.venv/bin/ruff check .
@@ -30,6 +35,7 @@ docs: .venv/dev  ## rewrite the generated parts of the README
 lock:  ## pin the newest versions that fit pyproject.toml (needs uv)
 	$(LOCK) --upgrade --group build --output-file requirements.txt
 	$(LOCK) --upgrade --group dev --constraint requirements.txt --output-file requirements-dev.txt
+	$(LOCK) --upgrade --group remote --constraint requirements-dev.txt --output-file requirements-remote.txt
 
 clean:  ## remove everything that make made
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
@@ -42,4 +48,8 @@ clean:  ## remove everything that make made
 
 .venv/dev: requirements-dev.txt .venv/runtime
 	$(PIP) install --require-hashes --requirement requirements-dev.txt
+	touch $@
+
+.venv/remote: requirements-remote.txt .venv/dev
+	$(PIP) install --require-hashes --requirement requirements-remote.txt
 	touch $@

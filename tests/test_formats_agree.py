@@ -22,6 +22,8 @@ from tests.sources.wandb_backend import PROJECT, Backend
 from tests.sources.writers import WRITERS, WandbOnlineWriter
 from tests.survival import rows
 
+pytestmark = pytest.mark.slow
+
 STEPS = 220
 
 

@@ -1,6 +1,10 @@
 from pathlib import Path
 
+import pytest
+
 from tests.survival import check, survive
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_watch_that_is_killed_loses_nothing_and_says_nothing_twice(tmp_path: Path) -> None:

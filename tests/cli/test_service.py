@@ -9,6 +9,8 @@ import threading
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 
 @contextlib.contextmanager
 def watching(*words, cwd=None, **environment):

@@ -98,11 +98,13 @@ def test_verdicts_keep_to_the_schema(scenario):
     assert_valid(scenario.detector, found)
 
 
+@pytest.mark.slow
 @each_scenario
 def test_one_pass_equals_point_by_point(scenario):
     same(verdicts(scenario), cut(scenario, range(1, points_in(scenario))))
 
 
+@pytest.mark.slow
 @each_scenario
 @settings(max_examples=5, deadline=None)
 @given(data=st.data())

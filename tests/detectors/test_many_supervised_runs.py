@@ -17,6 +17,8 @@ from sentinel.frames.views import views
 from sentinel.frames.windows import frame
 from tests.detectors.golden import Stream, windows
 
+pytestmark = pytest.mark.slow
+
 RUNS = 60
 
 

@@ -112,6 +112,7 @@ def log(rows: int, seed: int, restarts: Sequence[int] = ()) -> list[tuple[str, i
     return points
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     rows=st.integers(1, 120),
@@ -136,6 +137,7 @@ def test_any_cut_gives_the_same_verdicts(
     assert verdicts(cut(points, [*cuts, *plans], plans), reload, at_once) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 17, 256])
 def test_long_series_have_the_same_coarse_view_however_they_arrive(size: int) -> None:
     points = log(900, seed=1)

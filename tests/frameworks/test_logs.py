@@ -9,6 +9,8 @@ import pytest
 from sentinel.config import Config
 from sentinel.replay import replay
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 EXPECTED = {file.parent.name: tomllib.loads(file.read_text()) for file in HERE.glob("*/expected.toml")}
 

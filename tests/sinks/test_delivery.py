@@ -255,6 +255,7 @@ def test_pauses_grow_to_five_minutes_and_are_the_same_each_time(key, attempts):
     assert pause == pause_seconds(key, attempts)
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_everything_arrives(tmp_path, store, receiver):
     chance = random.Random(7)
     accepted, fine = [], rx.status(200)

@@ -165,6 +165,7 @@ trees = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(trees)
 def test_every_setting_is_plain_and_can_be_kept(tree):
     found = flat(tree)

@@ -168,6 +168,7 @@ def test_any_printed_dictionary(metrics, printed, rest):
     assert list(map(str, found.values())) == list(map(str, map(float, [1, *metrics.values()])))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     [

@@ -245,6 +245,7 @@ def test_chunking_changes_nothing_however_odd_the_content(data):
         assert (reader.points, reader.complaints) == (expected.points, expected.complaints)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_mutated_files(data):

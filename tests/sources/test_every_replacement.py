@@ -79,6 +79,7 @@ def test_a_run_that_is_replaced_file_by_file_begins_anew_once(writer, logged, tm
     assert reader.restarts <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [OTHER_STEPS, OTHER_STEPS * 9, ALIKE, AS_LONG])
 def test_a_file_that_was_written_anew_is_read_again(writer, logged, tmp_path, steps):
     reader = Reader(logged).poll()

@@ -77,6 +77,7 @@ def test_pieces_give_the_same(source, writer, reader, tmp_path, seed):
     assert not reader.restarts
 
 
+@pytest.mark.slow
 def test_a_torn_tail_waits(source, torn, tmp_path):
     data, expected = contents(torn), ordered(source, points(STEPS))
     size = sum(map(len, data.values()))
@@ -102,6 +103,7 @@ def test_a_restarted_training_goes_on(source, writer, reader, tmp_path):
     assert not reader.complaints
 
 
+@pytest.mark.slow
 def test_ten_thousand_tags(source, writer, reader, tmp_path):
     steps = [(step, {f"layer{i:04}/grad_norm": float(i) for i in range(10_000)}) for step in range(2)]
     write(writer, tmp_path, steps)
@@ -156,6 +158,7 @@ def test_a_broken_record_is_skipped(source, logged, broken):
     assert all(c.startswith(f"{broken} at ") for c in reader.complaints)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 @pytest.mark.parametrize("name", held("logged", "torn"))

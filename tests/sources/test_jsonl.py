@@ -242,5 +242,6 @@ def test_which_files_count(tmp_path):
     assert found == {name.partition("/")[2] for name in contents if name.startswith("yes/")}
 
 
+@pytest.mark.slow
 def test_mutated_files():
     assert fuzz_jsonl(300, seed=0)

@@ -23,6 +23,8 @@ from tests.sources.runs import STEPS, points
 from tests.sources.writers import WRITERS
 from tests.survival import rows
 
+pytestmark = pytest.mark.slow
+
 SERVERS = {"s3": S3Server, "gs": GsServer, "hf": HfServer, "ssh": SshServer}
 
 

@@ -196,6 +196,7 @@ def test_a_run_whose_files_are_gone_is_quiet(tmp_path):
     assert nothing_new(tmp_path / "gone", cursor)
 
 
+@pytest.mark.slow
 def test_damaged_files():
     assert fuzz_tensorboard(300, seed=0)
 

@@ -11,6 +11,8 @@ from sentinel.sources.discovery import discover
 from tests.sources.reading import Reader
 from tests.sources.writers import TrackioWriter
 
+pytestmark = pytest.mark.slow
+
 FIXTURES = Path(__file__).parent / "fixtures" / "trackio"
 
 WRITER = """

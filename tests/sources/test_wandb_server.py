@@ -15,6 +15,8 @@ from sentinel.sources.discovery import discover, place
 from tests.sources.reading import Reader
 from tests.sources.wandb_backend import KEY, PROJECT, StoredRun, history, losses
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_server_is_not_asked_twice_in_a_quarter_of_a_minute(backend, live):
     backend.asked.clear()
