@@ -2,6 +2,8 @@
 
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Annotated
 
 import typer
 
@@ -20,11 +22,28 @@ UNUSABLE = 2
 
 app = typer.Typer(
     name="sentinel",
-    help="Watch training runs and say what goes wrong while it can still be mended.",
     rich_markup_mode=None,
-    add_completion=False,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"sentinel {version('training-sentinel')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    _: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
+    ] = False,
+) -> None:
+    """Watch training runs and say what goes wrong while it can still be mended."""
+
+
 app.command()(watch)
 app.command()(replay)
 app.command()(runs)

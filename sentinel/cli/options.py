@@ -42,7 +42,7 @@ StateDir = Annotated[
     typer.Option(
         "--state-dir",
         metavar="DIR",
-        help="Where incidents and cursors live; goes before the configuration.",
+        help="Where incidents and cursors live; overrides `state_dir` in the configuration.",
     ),
 ]
 

@@ -21,7 +21,7 @@ def send_test(config: ConfigFile = None, sink: _Sink = None) -> int:
 
     Each is tried once. The status is 1 if one did not take it.
     """
-    from sentinel.sinks.base import SinkError
+    from sentinel.sinks.delivery import attempt
 
     sinks = configuration(config).sinks
     chosen = [one for one in sinks if sink in (None, one.name)]
@@ -29,13 +29,16 @@ def send_test(config: ConfigFile = None, sink: _Sink = None) -> int:
         raise UnknownName("sink", sink, [one.name for one in sinks])
     now, undelivered = SystemClock().now(), 0
     for one in chosen:
+        error: Exception | None
         try:
-            one.open().send(_notification(now), now)
-        except (SinkError, ConfigError) as error:
+            error = attempt(one.open(), _notification(now), now)
+        except ConfigError as unusable:
+            error = unusable
+        if error is None:
+            typer.echo(f"{one.name}: delivered")
+        else:
             undelivered += 1
             typer.echo(f"{one.name}: not delivered: {error}", err=True)
-        else:
-            typer.echo(f"{one.name}: delivered")
     return int(undelivered > 0)
 
 

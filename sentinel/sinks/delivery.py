@@ -87,7 +87,8 @@ class Delivery:
             try:
                 with Store(self._state_dir) as store:
                     while (entry := self._next(store, sink)) is not None:
-                        self._settle(store, entry, self._try(sink, entry))
+                        told = msgspec.convert(entry.body, Notification)
+                        self._settle(store, entry, attempt(sink, told, self._clock.now()))
             except StateError as error:
                 _log.error("sink %s: %s", sink.name, error)
                 with self._changed:
@@ -108,15 +109,6 @@ class Delivery:
         due = store.next_due(sink.name)
         return math.inf if due is None else max(due, self._rests.get(sink.name, 0.0))
 
-    def _try(self, sink: Sink, entry: OutboxEntry) -> SinkError | None:
-        try:
-            sink.send(msgspec.convert(entry.body, Notification), self._clock.now())
-        except SinkError as error:
-            return error
-        except Exception as error:  # noqa: BLE001 - a defect of one sink stops neither it nor the others
-            return Transient(f"the sink failed with {type(error).__name__}")  # its text may hold the address
-        return None
-
     def _settle(self, store: Store, entry: OutboxEntry, error: SinkError | None) -> None:
         now = self._clock.now()
         give_up = entry.created_at + GIVE_UP_SECONDS
@@ -134,6 +126,17 @@ class Delivery:
             # What a receiver asks for holds for everything that it is sent.
             self._rests[entry.sink] = now + min(asked, GIVE_UP_SECONDS)
         self.wake()
+
+
+def attempt(sink: Sink, notification: Notification, now: float) -> SinkError | None:
+    """Send it once; None where the sink took it, else why not. Never raises."""
+    try:
+        sink.send(notification, now)
+    except SinkError as error:
+        return error
+    except Exception as error:  # noqa: BLE001 - a defect of one sink stops neither it nor the others
+        return Transient(f"the sink failed with {type(error).__name__}")  # its text may hold the address
+    return None
 
 
 def pause_seconds(key: str, attempts: int) -> float:

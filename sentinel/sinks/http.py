@@ -3,12 +3,18 @@
 Delivered is a 2xx status. 408, 425, 429 and 5xx may pass, as may everything that goes wrong before
 there is a status: names, connections, TLS, timeouts. Every other status will be the same next time,
 a redirect included: following it would carry the address's token and the body somewhere else.
+
+The environment's proxies and certificates count (``HTTPS_PROXY``, ``NO_PROXY``, ``SSL_CERT_FILE``), except
+that a loopback address is never asked for through a proxy. Settings that cannot be used are transient:
+whoever mends them and starts sentinel again gets what waited.
 """
 
 import asyncio
 import contextlib
+import ipaddress
 import logging
 import math
+import os
 import socket
 import ssl
 from collections.abc import Mapping
@@ -26,6 +32,7 @@ if TYPE_CHECKING:
 
 _TEXT_BYTES = 4096
 _PASSING = frozenset({408, 425, 429})
+_PROXY_SETTINGS = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 # At its usual level this logger writes the address of every request.
 logging.getLogger("httpx").setLevel(logging.WARNING)
@@ -72,8 +79,11 @@ async def _attempt(
 
     # httpx's own timeouts are for each read; a receiver that drips would never exceed them.
     deadline = asyncio.get_running_loop().time() + timeout_seconds
+    opened = _client(url, timeout_seconds)
+    if isinstance(opened, str):
+        return opened
     try:
-        async with httpx.AsyncClient(verify=_trust(), timeout=timeout_seconds) as client:
+        async with opened as client:
             request = client.build_request(
                 "POST",
                 url.get_secret_value(),
@@ -103,6 +113,32 @@ async def _beginning(response: "httpx.Response", deadline: float) -> bytes:
                 if len(text) >= _TEXT_BYTES:
                     break
     return text[:_TEXT_BYTES]
+
+
+def _client(url: SecretStr, timeout_seconds: float) -> "httpx.AsyncClient | str":
+    """A client as the environment wants it, or why the environment's settings cannot be used."""
+    import httpx
+
+    try:
+        trust = _trust()
+    except OSError as error:
+        reason = error.reason if isinstance(error, ssl.SSLError) else error.strerror
+        return f"the certificates that SSL_CERT_FILE or SSL_CERT_DIR names cannot be used ({reason})"
+    proxied = not _is_loopback(httpx.URL(url.get_secret_value()).host)
+    try:
+        return httpx.AsyncClient(verify=trust, timeout=timeout_seconds, trust_env=proxied)
+    except ImportError:
+        why = "a SOCKS proxy needs the package `socksio`"
+    except (ValueError, httpx.InvalidURL):  # whose texts may hold the proxy's password
+        why = "not the address of an HTTP or SOCKS proxy, or not a list of hosts"
+    given = [name for name in _PROXY_SETTINGS if os.environ.get(name) or os.environ.get(name.lower())]
+    return f"the proxy settings of the environment ({', '.join(given)}) cannot be used: {why}"
+
+
+def _is_loopback(host: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return host.rstrip(".") == "localhost" or host.rstrip(".").endswith(".localhost")
 
 
 @cache

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
 
@@ -138,6 +139,36 @@ def test_a_test_alert_reaches_each_sink_and_failures_are_said(sentinel, tmp_path
     assert "webhook: not delivered: the receiver answered 404" in ran.err
     assert "slack: not delivered: environment variable NOT_SET_ANYWHERE is empty or not set" in ran.err
     assert "hunter2" not in ran.out + ran.err
+
+
+def test_settings_of_the_environment_that_cannot_be_used_fail_one_sink_alone(sentinel, tmp_path, monkeypatch):
+    monkeypatch.setenv("ALL_PROXY", "socks5://user:hunter2@proxy:1080")
+    with Receiver() as receiver:
+        (tmp_path / "sentinel.toml").write_text(
+            '[[sinks]]\ntype = "slack"\nurl = "https://receiver.invalid/hook"\n'
+            f'[[sinks]]\ntype = "webhook"\nurl = "{receiver.url}"\n'
+        )
+        ran = sentinel("test-alert")
+    assert (ran.status, ran.out) == (1, "webhook: delivered\n")
+    assert ran.err.startswith("slack: not delivered: the proxy settings of the environment (ALL_PROXY")
+    assert len(ran.err.splitlines()) == 1
+    assert "hunter2" not in ran.err
+
+
+def test_the_version_is_told(sentinel):
+    assert sentinel("--version").out == f"sentinel {version('training-sentinel')}\n"
+
+
+@pytest.mark.parametrize("words", [[], ["watch"], ["silence", "add"]])
+def test_help_has_a_short_name(sentinel, words):
+    assert sentinel(*words, "-h").out == sentinel(*words, "--help").out
+
+
+def test_a_shell_completes_commands(sentinel, monkeypatch):
+    monkeypatch.setenv("_SENTINEL_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "sentinel che")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    assert sentinel("che").out == "check-config\n"
 
 
 def test_every_page_can_be_explained(sentinel):

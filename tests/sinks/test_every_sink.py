@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from detectors.api import Severity
 from sentinel.alerts.decision import SinkPolicy
 from sentinel.errors import ConfigError
+from sentinel.sinks import http
 from sentinel.sinks.base import Permanent, SinkError, Transient
 from sentinel.sinks.discovery import named, sink_types
 from sentinel.sinks.secrets import HttpSinkConfig
@@ -125,7 +126,59 @@ def test_every_try_carries_the_same_key(kind, receiver):
     assert {r.headers["Content-Type"] for r in receiver.received} == {"application/json"}
 
 
+@every_http_sink
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", "localhost.", "receiver.localhost", "[::1]", "127.9.9.9"]
+)
+def test_a_loopback_address_is_never_asked_for_through_a_proxy(kind, host, receiver, monkeypatch):
+    monkeypatch.setenv("HTTP_PROXY", receiver.url)
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        outcome(opened(kind, f"http://{host}:{unused.getsockname()[1]}/"))
+    assert receiver.received == []
+
+
+@every_http_sink
+def test_any_other_address_is_asked_for_through_the_proxy(kind, receiver, monkeypatch):
+    monkeypatch.setenv("HTTP_PROXY", receiver.url)
+    assert outcome(opened(kind, "http://receiver.invalid/hook")) is None
+    assert [r.path for r in receiver.received] == ["http://receiver.invalid/hook"]
+
+
 SECRET = "xoxS3CRET"
+
+
+@every_http_sink
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("ALL_PROXY", f"socks5://user:{SECRET}@proxy:1080", "a SOCKS proxy needs the package `socksio`"),
+        ("all_proxy", f"gopher://user:{SECRET}@proxy:70", "not the address of an HTTP or SOCKS proxy"),
+        ("HTTPS_PROXY", f"http://user:{SECRET}@proxy:port", "not the address of an HTTP or SOCKS proxy"),
+        ("NO_PROXY", f"[::1,{SECRET}", "not a list of hosts"),
+    ],
+)
+def test_proxy_settings_that_cannot_be_used_are_said_without_repeating_them(
+    kind, name, value, why, monkeypatch
+):
+    monkeypatch.setenv(name, value)
+    error = outcome(opened(kind, "https://receiver.invalid/hook"))
+    assert type(error) is Transient
+    assert str(error).startswith(f"the proxy settings of the environment ({name.upper()}) cannot be used: ")
+    assert why in str(error)
+    assert SECRET not in _told(error)
+
+
+@every_http_sink
+@pytest.mark.parametrize("holds", [None, "no certificate"])
+def test_certificates_that_cannot_be_used_are_said(kind, holds, tmp_path, monkeypatch):
+    if holds:
+        (tmp_path / "certificates").write_text(holds)
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificates"))
+    http._trust.cache_clear()
+    error = outcome(opened(kind, "https://receiver.invalid/hook"))
+    assert type(error) is Transient
+    assert "the certificates that SSL_CERT_FILE or SSL_CERT_DIR names cannot be used" in str(error)
 
 
 def _told(error):
