@@ -109,9 +109,12 @@ class Config(Table):
         """The detectors that judge, in alphabetical order."""
         return [d for n, d in all_detectors().items() if self.detectors.get(n, {}).get("enabled", True)]
 
-    def parameters(self, detector: str) -> dict[str, Any]:
-        """The thresholds that the file sets for a detector; the others keep their defaults."""
-        return {k: v for k, v in self.detectors.get(detector, {}).items() if k != "enabled"}
+    @property
+    def parameters(self) -> dict[str, dict[str, Any]]:
+        """The thresholds that the file sets, by detector; the others keep their defaults."""
+        return {
+            name: {k: v for k, v in table.items() if k != "enabled"} for name, table in self.detectors.items()
+        }
 
 
 def load(path: Path) -> Config:

@@ -12,7 +12,7 @@ from detectors.schema import FINDINGS, SERIES, SEVERITY
 from sentinel.alerts.lifecycle import Key, Verdict
 from sentinel.frames.history import SeriesHistory, Window
 from sentinel.frames.windows import frame, is_due
-from sentinel.tracking import Arrived
+from sentinel.runs.log import Arrived
 
 Seen = tuple[Arrived, Window]
 
@@ -49,7 +49,7 @@ class Detection:
             for one in series:
                 yield from self._judge(detector, [one], awake)
             return
-        keys = [one.key(detector) for one, _ in series]
+        keys = [_key(one, detector) for one, _ in series]
         awake.update(keys[i] for i in found.filter(pl.col(SEVERITY) > 0)[SERIES].unique())
         heard = pl.Series([key in awake for key in keys], dtype=pl.Boolean)
         kept = found.filter(heard.gather(found[SERIES]))
@@ -74,6 +74,11 @@ def _windows(parts: Sequence[tuple[Arrived, SeriesHistory]]) -> Iterator[Seen]:
     for one, history in parts:
         for rows in history.slices(one.rows.rows):
             yield one, history.push(rows)
+
+
+def _key(one: Arrived, detector: Detector) -> Key:
+    """Whose verdicts the detector's are on these rows."""
+    return Key(one.run, one.stream, one.rows.attempt.number, one.rows.tag, detector.name)
 
 
 def _verdict(

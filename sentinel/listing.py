@@ -12,16 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detectors.api import Demand
-from sentinel.alerts.lifecycle import Book
 from sentinel.errors import SentinelError
-from sentinel.facts import Facts
-from sentinel.frames.naming import Naming
+from sentinel.pipeline import Pipeline
 from sentinel.processes import in_copies, in_turn
-from sentinel.run_state import Standing, silent_seconds, standing
+from sentinel.runs.facts import Facts
+from sentinel.runs.log import Overview
+from sentinel.runs.state import Standing, silent_seconds, standing
 from sentinel.sources.base import Complaint, Run
 from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.places import Place
-from sentinel.tracking import Overview, Tracker
 
 _MOST_POINTS = 2_000_000  # of all runs, if these are few
 _FEW_RUNS = 32
@@ -71,10 +70,10 @@ def list_runs(
         raise SentinelError(f"{', '.join(map(str, paths))}: no log that sentinel can read")
     count = len(found.runs)  # the more there are, the less time is left beside what each run costs
     limit = max(_FEWEST_POINTS, _MOST_POINTS // max(count, count**2 // _FEW_RUNS))
-    naming, base = Naming(signals()), common_path(paths)
+    pipeline, base = Pipeline((), {}, signals(), _failed), common_path(paths)
 
     def look(run: Run) -> _Look:
-        return _look(run, run_name(run, base), naming, limit, now)
+        return _look(pipeline, run, run_name(run, base), limit, now)
 
     looks = spread(look, found.runs)
     asked = demands()
@@ -97,21 +96,25 @@ class _Look:
     run: Overview
     whole: bool
     silent_seconds: float | None
+    failure: str | None
     complaints: Sequence[Complaint]
 
 
-def _look(run: Run, name: str, naming: Naming, limit: int, now: float) -> _Look:
+def _look(pipeline: Pipeline, run: Run, name: str, limit: int, now: float) -> _Look:
     """Read about ``limit`` points."""
-    tracker = Tracker(run, name, "", naming, (), Book(run.id, {}))
-    complaints: list[Complaint] = []
+    tracker = pipeline.track(run, name)
+    log, complaints = tracker.log, list[Complaint]()
     while True:
-        batch = run.source.poll(tracker.cursor, limit)
-        tracker.absorb(batch)
-        complaints += [*batch.complaints, *tracker.complaints]
-        if not batch.more or tracker.facts.points > _ENOUGH * limit:
+        (step,) = pipeline.advance([tracker], limit)
+        complaints += step.complaints
+        if not step.more or log.facts.points > _ENOUGH * limit:
             break
-    silent = silent_seconds(run.path, None if batch.more else tracker.facts.last_time, now)
-    return _Look(tracker.overview(), not batch.more, silent, complaints)
+    silent = silent_seconds(run.path, None if step.more else log.facts.last_time, now)
+    return _Look(log.overview(), not step.more, silent, step.failure, complaints)
+
+
+def _failed(detector: str, run: str, error: Exception) -> None:
+    """Nothing is judged, so no detector fails."""
 
 
 def _standing(look: _Look, goes_on_in: str | None) -> Standing:

@@ -1,24 +1,25 @@
 """The whole flow on one screen: what lies in logs becomes changes of incidents, many runs at once.
 
     sources  ->  points  ->  signals  ->  findings  ->  incidents
-    poll         absorb                   verdicts      advance
+    poll         absorb                   judge         advance
 
 `watch` commits and delivers what comes out, `replay` reports it; there is no other difference.
 This page knows no format, no rule and no sink.
 """
 
-import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
+from typing import Any
 
 from detectors.api import Detector
 from sentinel.alerts.incident import Change
 from sentinel.alerts.lifecycle import Book, Verdict
-from sentinel.config import Config
-from sentinel.detection import Detection
 from sentinel.frames.naming import Naming
 from sentinel.frames.views import views
+from sentinel.guard import Guard
+from sentinel.runs.log import Arrived, RunLog
 from sentinel.sources.base import Batch, Complaint, Run
 from sentinel.tracking import Tracker
 
@@ -26,63 +27,96 @@ POINTS_AT_ONCE = 200_000
 """About how many points are taken in at once, over all runs; bounds memory, decides nothing."""
 
 DetectorFailed = Callable[[str, str, Exception], None]
-
-_log = logging.getLogger(__name__)
+"""Hears of a detector that raised on a run: the detector's name, the run's id and the error."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """What one poll of one run brought."""
+    """What one poll of one run brought. After a failure its tracker is of no more use."""
 
     tracker: Tracker
     points: int
     more: bool  # the log goes on
     complaints: Sequence[Complaint]
     changes: Sequence[Change]
+    failure: str | None
 
 
 class Pipeline:
-    """Detectors and names as configured. ``failed`` hears of a detector that raised on a run."""
+    """Reads and judges runs.
 
-    def __init__(self, config: Config, failed: DetectorFailed) -> None:
-        self.detectors: dict[str, Detector] = {d.name: d for d in config.enabled_detectors}
-        self._parameters = {name: config.parameters(name) for name in self.detectors}
-        self._naming = Naming(config.signals)
+    ``parameters`` are thresholds by detector where they are not the defaults, ``signals`` says what the
+    user's own tags mean, ``failed`` hears of a detector that raised.
+    """
+
+    def __init__(
+        self,
+        detectors: Iterable[Detector],
+        parameters: Mapping[str, Mapping[str, Any]],
+        signals: Mapping[str, str],
+        failed: DetectorFailed,
+    ) -> None:
+        self.detectors = {detector.name: detector for detector in detectors}
+        self._parameters = parameters
+        self._naming = Naming(signals)
         self._views = views(self.detectors.values())
+        self._failed = failed
         shapes = [(v.key, v.columns, v.head_rows, v.recent_rows) for v in self._views]
-        self._layout = repr((version("training-sentinel"), shapes, sorted(config.signals.items())))
-        self._detection = Detection(self._parameters, failed)
+        release = version("training-sentinel") if shapes else ""
+        self._layout = repr((release, shapes, sorted(signals.items())))
 
     def track(self, run: Run, name: str) -> Tracker:
         """A run to advance, from its log's start."""
         book = Book(run.id, self.detectors, self._parameters)
-        return Tracker(run, name, self._layout, self._naming, self._views, book)
+        return Tracker(RunLog(run, name, self._naming, self._views), book, self._layout)
 
-    def advance(self, trackers: Sequence[Tracker]) -> list[Step]:
-        """Read on in some runs and judge what is new; one step a run, in their order."""
-        limit = POINTS_AT_ONCE // max(len(trackers), 1)
-        batches = [_poll(tracker, limit) for tracker in trackers]
-        arrived = [rows for t, batch in zip(trackers, batches, strict=True) for rows in t.absorb(batch)]
-        awake = {key for tracker in trackers for key in tracker.book.awake()}
-        verdicts: dict[str, list[Verdict]] = {}
-        for verdict in self._detection.verdicts(arrived, awake):
-            verdicts.setdefault(verdict.key.run, []).append(verdict)
+    def advance(self, trackers: Sequence[Tracker], points_at_once: int = POINTS_AT_ONCE) -> list[Step]:
+        """Read on in some runs and judge what is new; one step a run, in their order.
+
+        Nothing that a run holds makes it raise or changes what comes of another run.
+        """
+        limit, guard = points_at_once // max(len(trackers), 1), Guard()
+        logs = [tracker.log for tracker in trackers]
+        batches = [
+            guard(log.run, f"the {log.run.format} reader", partial(log.poll, limit)) or Batch(log.cursor)
+            for log in logs
+        ]
+        arrived = [
+            guard(log.run, "understanding the log", partial(log.absorb, batch)) or ()
+            for log, batch in zip(logs, batches, strict=True)
+        ]
+        verdicts = self._judge(trackers, arrived, guard) if any(arrived) else {}
+        changes = [
+            guard(t.log.run, "advancing incidents", partial(t.book.advance, verdicts.get(t.id, ()))) or ()
+            for t in trackers
+        ]
         return [
             Step(
-                tracker,
-                sum(chunk.value.size for chunk in batch.chunks),
-                batch.more,
-                [*batch.complaints, *tracker.complaints],
-                tracker.book.advance(verdicts.get(tracker.run.id, ())),
+                tracker=tracker,
+                points=sum(chunk.value.size for chunk in batch.chunks),
+                more=batch.more and tracker.id not in guard.failures,
+                complaints=[*batch.complaints, *tracker.log.complaints],
+                changes=news,
+                failure=guard.failures.get(tracker.id),
             )
-            for tracker, batch in zip(trackers, batches, strict=True)
+            for tracker, batch, news in zip(trackers, batches, changes, strict=True)
         ]
 
+    def _judge(
+        self, trackers: Sequence[Tracker], arrived: Sequence[Sequence[Arrived]], guard: Guard
+    ) -> dict[str, list[Verdict]]:
+        """Verdicts by run."""
+        from sentinel.detection import Detection  # polars is slow to import, and a listing judges nothing
 
-def _poll(tracker: Tracker, limit: int) -> Batch:
-    try:
-        return tracker.run.source.poll(tracker.cursor, limit)
-    except Exception as error:  # noqa: BLE001  a broken source must not stop the other runs
-        _log.exception("cannot read %s", tracker.run.path)
-        problem = f"the {tracker.run.format} reader failed: {type(error).__name__}"
-        return Batch(tracker.cursor, complaints=[Complaint(tracker.run.path, "", problem)])
+        detection = Detection(self._parameters, self._failed)
+
+        def verdicts(some: Sequence[tuple[Tracker, Sequence[Arrived]]]) -> list[Verdict]:
+            awake = {key for tracker, _ in some for key in tracker.book.awake()}
+            return [*detection.verdicts([one for _, rows in some for one in rows], awake)]
+
+        runs = [tracker.log.run for tracker in trackers]
+        pairs = [*zip(trackers, arrived, strict=True)]
+        found: dict[str, list[Verdict]] = {}
+        for verdict in guard.at_once(runs, "judging", verdicts, pairs):
+            found.setdefault(verdict.key.run, []).append(verdict)
+        return found

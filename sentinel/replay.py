@@ -45,14 +45,14 @@ def replay(paths: Sequence[Place], config: Config, progress: Callable[[int, int]
     found = discover(paths)
     if found.missing:
         raise SentinelError(f"{found.missing[0]}: no such file or directory")
-    pipeline = Pipeline(config, _failed)
+    pipeline = Pipeline(config.enabled_detectors, config.parameters, config.signals, _failed)
     base = common_path(paths)
     runs = [ReplayedRun(pipeline.track(run, run_name(run, base))) for run in found.runs]
     for begin in range(0, len(runs), _RUNS_AT_ONCE):
         progress(begin, len(runs))
         _read(pipeline, runs[begin : begin + _RUNS_AT_ONCE])
     progress(len(runs), len(runs))
-    read = [run for run in runs if run.tracker.facts.points or run.complaints]
+    read = [run for run in runs if run.tracker.log.facts.points or run.complaints]
     if not read and found.complaints:
         raise SentinelError("\n".join(map(str, found.complaints)))
     if not read:
@@ -65,7 +65,8 @@ def _read(pipeline: Pipeline, runs: Iterable[ReplayedRun]) -> None:
     while left:
         steps = pipeline.advance([run.tracker for run in left])
         for run, step in zip(left, steps, strict=True):
-            run.complaints += step.complaints
+            failed = [Complaint(run.tracker.log.run.path, "", step.failure)] if step.failure else []
+            run.complaints += [*step.complaints, *failed]
             run.incidents |= {change.incident.id: change.incident for change in step.changes}
         left = [run for run, step in zip(left, steps, strict=True) if step.more]
     for run in runs:

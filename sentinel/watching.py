@@ -17,11 +17,11 @@ from sentinel import catalogue
 from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.grouping import outcomes
 from sentinel.alerts.incident import Change
-from sentinel.alerts.lifecycle import lost_after_seconds
 from sentinel.alerts.store import Store, Update
 from sentinel.clock import Clock
 from sentinel.config import Config
 from sentinel.pipeline import Pipeline
+from sentinel.runs.facts import lost_after_seconds
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.base import Complaint
 from sentinel.sources.discovery import common_path, discover, run_name
@@ -62,8 +62,8 @@ class Watched:
 
     def silence(self, now: float) -> tuple[float, float]:
         """For how many seconds nothing arrived, and how many make it lost; a log that ended owes nothing."""
-        usual = max(lost_after_seconds(self.intervals), self.tracker.facts.lost_after_seconds)
-        return 0.0 if self.tracker.ending else now - self.arrived_at, usual
+        usual = max(lost_after_seconds(self.intervals), self.tracker.log.facts.lost_after_seconds)
+        return 0.0 if self.tracker.log.ending else now - self.arrived_at, usual
 
     def heard(self, points: int, now: float) -> None:
         """Points arrived."""
@@ -85,7 +85,9 @@ class Watcher:
         self._service = service
         self._name = " ".join(["watch", *(str(path) for path in config.paths if isinstance(path, Url))])
         self._health: dict[str, str] = {}
-        self._pipeline = Pipeline(config, self._detector_failed)
+        self._pipeline = Pipeline(
+            config.enabled_detectors, config.parameters, config.signals, self._detector_failed
+        )
         self._policies = [sink.policy() for sink in config.sinks]
         self._watched: dict[str, Watched] = {}
         self._by_path: dict[Path, list[Watched]] = {}
@@ -165,11 +167,11 @@ class Watcher:
     def _touched(self, changed: Iterable[Path], new: Iterable[Watched]) -> list[Watched]:
         """The runs that changed files belong to, those that are new, and all remote ones."""
         found = [watched for path in changed for watched in self._at(path)]
-        return [*{watched.tracker.run.id: watched for watched in (*found, *new, *self._remote)}.values()]
+        return [*{watched.tracker.id: watched for watched in (*found, *new, *self._remote)}.values()]
 
     def _may_become_a_run(self, path: Path) -> bool:
         """Whether the file belongs to no run, as some are known by what they hold, or holds many."""
-        runs = [watched.tracker.run.path for watched in self._at(path)]
+        runs = [watched.tracker.log.run.path for watched in self._at(path)]
         return not runs or any(run.parent == _database(path) for run in runs if isinstance(run, Path))
 
     def _at(self, path: Path) -> list[Watched]:
@@ -183,13 +185,14 @@ class Watcher:
         steps = self._pipeline.advance([watched.tracker for watched in group])
         news: dict[str, Sequence[Change]] = {}
         for watched, step in zip(group, steps, strict=True):
-            self._complain(step.complaints)
+            failed = [Complaint(watched.tracker.log.run.path, "", step.failure)] if step.failure else []
+            self._complain([*step.complaints, *failed])
             if step.points:
                 watched.heard(step.points, now)
             if step.changes:
-                news[watched.tracker.run.id] = step.changes
+                news[watched.tracker.id] = step.changes
         self._service.alive(f"{len(self._watched)} runs")
-        self._commit([w for w in group if w.tracker.run.id in news or w.overdue(now)], news, now)
+        self._commit([w for w in group if w.tracker.id in news or w.overdue(now)], news, now)
         return [watched for watched, step in zip(group, steps, strict=True) if step.more]
 
     def _review(self, now: float) -> None:
@@ -200,7 +203,7 @@ class Watcher:
         self._store.set_health({self._name: {"looked_at": now, "runs": len(self._watched)}, **self._health})
         self._store.prune(now)
         ill = [watched for watched in self._watched.values() if watched.tracker.book.open()]
-        silent = {w.tracker.run.id: w.tracker.book.silent(*w.silence(now)) for w in ill}
+        silent = {w.tracker.id: w.tracker.book.silent(*w.silence(now)) for w in ill}
         self._commit(ill, silent, now, only_news=True)
 
     def _commit_all(self) -> None:
@@ -233,11 +236,11 @@ class Watcher:
         sent = self._store.sent_before(known)
         updates = []
         for watched in group:
-            tracker, changes = watched.tracker, news.get(watched.tracker.run.id, ())
+            tracker, changes = watched.tracker, news.get(watched.tracker.id, ())
             still_open = tracker.book.open()
             incidents = {i.id: i for i in [*(change.incident for change in changes), *still_open]}
             decided = outcomes(
-                tracker.described(),
+                tracker.log.described(),
                 changes,
                 still_open,
                 others,
@@ -250,9 +253,9 @@ class Watcher:
             if changes or decided or not only_news:
                 updates.append(
                     Update(
-                        tracker.run.id,
-                        str(tracker.run.path),
-                        tracker.run.format,
+                        tracker.id,
+                        str(tracker.log.run.path),
+                        tracker.log.run.format,
                         tracker.dump(),
                         list(incidents.values()),
                         decided,

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from sentinel.sources.discovery import formats
+
 ROOT = Path(__file__).parents[1]
 FILES = sorted([*(ROOT / "sentinel").rglob("*.py"), *(ROOT / "detectors").rglob("*.py")])
 TREES = {file: ast.parse(file.read_text(encoding="utf-8")) for file in FILES}
 
-ROOMS = {"frames", "sources", "alerts", "sinks", "catalogue"}
+ROOMS = {"frames", "sources", "runs", "alerts", "sinks", "catalogue"}
 FLOW = ["cli", "report", "flow", "rooms", "ground", "detectors"]
 """Each may import what stands to its right. The flow is the modules directly in sentinel/ that join
 rooms; the ground is the modules there that know no room."""
@@ -54,6 +56,27 @@ def test_imports_point_one_way(file):
     mine = place(module(file))
     wrong = [n for n in imports(file) if n.split(".")[0] in ("sentinel", "detectors") and place(n) < mine]
     assert not wrong
+
+
+@pytest.mark.parametrize("room", ["sources", "runs"])
+def test_reading_knows_nothing_of_incidents(room):
+    files = [file for file in FILES if file.is_relative_to(ROOT / "sentinel" / room)]
+    assert files
+    assert not [n for file in files for n in imports(file) if n.startswith("sentinel.alerts")]
+
+
+def test_only_sources_test_for_a_format_by_its_name():
+    for file in FILES:
+        if not file.is_relative_to(ROOT / "sentinel" / "sources"):
+            tested = [
+                part
+                for node in ast.walk(TREES[file])
+                if isinstance(node, ast.Compare)
+                for part in ast.walk(node)
+            ]
+            assert not formats().keys() & {part.value for part in tested if isinstance(part, ast.Constant)}, (
+                file
+            )
 
 
 def test_detectors_are_a_library_of_their_own():

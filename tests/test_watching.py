@@ -130,7 +130,7 @@ def test_a_file_that_becomes_a_log_late_is_soon_found(house):
     house.clock.advance(5)
     watcher._round(set(), GOING)
     (watched,) = watcher._watched.values()
-    assert watched.tracker.facts.points == 2
+    assert watched.tracker.log.facts.points == 2
 
 
 @pytest.mark.parametrize("changed", ["demo.db", "demo.db-wal"])
@@ -144,7 +144,7 @@ def test_a_run_that_begins_in_a_known_database_is_soon_found(house, changed):
     writer.log(1, {"loss": 1.0})
     house.clock.advance(5)
     watcher._round({house.runs / changed}, GOING)
-    assert [watched.tracker.facts.points for watched in watcher._watched.values()] == [1, 1]
+    assert [watched.tracker.log.facts.points for watched in watcher._watched.values()] == [1, 1]
     writer.close()
 
 
@@ -158,4 +158,4 @@ def test_changes_of_a_known_run_search_nothing(house, monkeypatch):
     house.log("run", range(3, 6), kl=0.1)
     watcher._round({path}, GOING)
     (watched,) = watcher._watched.values()
-    assert watched.tracker.facts.last_step == 5
+    assert watched.tracker.log.facts.last_step == 5

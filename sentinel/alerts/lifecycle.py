@@ -7,8 +7,7 @@ A finding belongs to one detector on one tag of one stream and outlives a restar
 attempt confirms it without a second page, or resolves it. Counts start afresh with an attempt.
 """
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,9 +16,6 @@ import msgspec
 from detectors.api import Detector, Severity
 from sentinel.alerts.incident import Change, Event, Incident, State, format_message, incident_id
 from sentinel.alerts.inhibition import Rules, builtin_rules
-
-_SHORTEST_LOSS_SECONDS = 600.0  # an evaluation or a checkpoint may well keep a log silent for minutes
-_LONG_INTERVALS = 10  # silences of this many long intervals are out of the ordinary
 
 
 @dataclass(frozen=True)
@@ -261,11 +257,3 @@ class Book:
 def _rounded(value: Any) -> Any:
     """Nine digits: what lies beyond depends on where a sum over a window happened to begin."""
     return float(f"{value:.9g}") if isinstance(value, float) else value
-
-
-def lost_after_seconds(intervals: Sequence[float]) -> float:
-    """How long a log may be silent, from the seconds between its last arrivals (any order, may be empty)."""
-    if not intervals:
-        return _SHORTEST_LOSS_SECONDS
-    long_interval = sorted(intervals)[math.ceil(0.95 * len(intervals)) - 1]
-    return max(_LONG_INTERVALS * long_interval, _SHORTEST_LOSS_SECONDS)

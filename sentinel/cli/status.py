@@ -91,13 +91,13 @@ def _sections(store: Store, now: float) -> Iterable[_Section]:
 
 def _stands(store: Store, run: RunRow, now: float) -> tuple[str, str]:
     """The state of a run, and how one knows."""
-    from sentinel.run_state import silent_seconds, standing
+    from sentinel.runs.log import Remembered
+    from sentinel.runs.state import silent_seconds, standing
     from sentinel.sources.places import Url
-    from sentinel.tracking import remembered
 
-    facts, ending = remembered(store.run_state(run.id) or b"\x80")
-    silent = silent_seconds(Url.parse(run.path) or Path(run.path), facts.last_time, now)
-    stands = standing(ending, silent, facts.lost_after_seconds)
+    kept = Remembered.of(store.run_state(run.id) or b"\x80")
+    silent = silent_seconds(Url.parse(run.path) or Path(run.path), kept.facts.last_time, now)
+    stands = standing(kept.ending, silent, kept.facts.lost_after_seconds)
     return stands.state.value, stands.evidence
 
 

@@ -6,8 +6,8 @@ from typing import Any
 from sentinel.alerts.wire import incident_body
 from sentinel.listing import ListedRun, Listing
 from sentinel.replay import Replay, ReplayedRun
-from sentinel.run_state import Standing, standing
-from sentinel.tracking import Overview
+from sentinel.runs.log import Overview
+from sentinel.runs.state import Standing, standing
 
 
 def document(replay: Replay) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def listing_document(listing: Listing) -> dict[str, Any]:
 
 
 def _replayed(run: ReplayedRun, replay: Replay) -> dict[str, Any]:
-    overview = run.tracker.overview()
+    overview = run.tracker.log.overview()
     stands = standing(overview.ending, 0.0, overview.facts.lost_after_seconds)  # by the log's own clock
     signals, detectors = overview.understanding.signals, replay.pipeline.detectors
     lacking = {name: detector.demand.missing(signals) for name, detector in detectors.items()}

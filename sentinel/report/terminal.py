@@ -108,7 +108,7 @@ def _used(detector: str, view: View) -> Collection[str]:
 
 def _series(run: ReplayedRun, incident: Incident) -> tuple[View, Coarse] | None:
     """The incident's series, if its attempt is the one that is remembered."""
-    stream = run.tracker.streams.get(incident.stream)
+    stream = run.tracker.log.streams.get(incident.stream)
     if stream is None or stream.attempt.number != incident.attempt:
         return None
     for view in stream.views:
@@ -126,18 +126,18 @@ def _table(title: str, rows: Sequence[tuple[str, str]]) -> RenderableType:
 
 
 def _headline(run: ReplayedRun) -> str:
-    tracker, facts = run.tracker, run.tracker.facts
-    framework = tracker.understanding().framework or tracker.run.format
-    attempts = f", {tracker.attempts} attempts" if tracker.attempts > 1 else ""
+    log, facts = run.tracker.log, run.tracker.log.facts
+    framework = log.understanding().framework or log.run.format
+    attempts = f", {log.attempts} attempts" if log.attempts > 1 else ""
     steps = f"steps {facts.first_step} to {facts.last_step}" if facts.points else "no points"
-    return f"{clean_text(tracker.name)}  {framework}, {steps}, {facts.points} points{attempts}"
+    return f"{clean_text(log.name)}  {framework}, {steps}, {facts.points} points{attempts}"
 
 
 def _not_judged(replay: Replay) -> Iterator[str]:
     """Which detectors had nothing to judge, with the number of runs where it is not all of them."""
     lacking: Counter[tuple[str, str]] = Counter()
     for run in replay.runs:
-        understood = run.tracker.understanding()
+        understood = run.tracker.log.understanding()
         for name, detector in replay.pipeline.detectors.items():
             if missing := detector.demand.missing(understood.signals):
                 lacking[name, ", ".join(missing)] += 1
@@ -152,14 +152,14 @@ def _overview(troubled: Sequence[ReplayedRun]) -> RenderableType:
     table = Table.grid(padding=(0, 2))
     for incident, run in sorted(sent, key=lambda one: -one[0].severity):
         severity = Text(incident.severity.name.lower(), _STYLES[incident.severity])
-        name = Text(clean_text(run.tracker.name))
+        name = Text(clean_text(run.tracker.log.name))
         table.add_row(severity, Text(incident.detector, "bold"), name, f"step {incident.fired_step}")
     return table
 
 
 def _verdict(replay: Replay, troubled: int) -> Text:
     incidents = [i for run in replay.runs for i in run.incidents.values() if i.inhibited_by is None]
-    points = sum(run.tracker.facts.points for run in replay.runs)
+    points = sum(run.tracker.log.facts.points for run in replay.runs)
     counted = f"{_count(len(replay.runs), 'run')}, {_count(points, 'point')}: "
     if not incidents:
         return Text(f"{counted}nothing found", "green")

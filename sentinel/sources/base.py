@@ -145,7 +145,8 @@ class Run:
 
     The path of one of many runs in a database is the database's, followed by the run's name there.
     ``copy`` is the path of a copy on this machine, if there is one. ``part_of`` is the path of the run that
-    this one is only a part of, if that is a run.
+    this one is only a part of, if that is a run. ``part`` names the part of the training that it logs, such
+    as `validation`, where its place says so and its tags do not.
     """
 
     path: Place
@@ -153,6 +154,7 @@ class Run:
     source: Source
     copy: Path | None = None
     part_of: Path | None = None
+    part: str = ""
 
     @property
     def local(self) -> Path | None:

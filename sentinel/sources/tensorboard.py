@@ -30,6 +30,7 @@ _TOO_LONG = " and was skipped, as will be others as long, without a word; scalar
 
 _NAME = re.compile(r"(?!\.)(?:.*\.)?tfevents(?:\.(?P<time>\d+)(?P<rest>.*))?", re.DOTALL | re.ASCII)
 _WRITER = re.compile(r"\.(?P<process>.+\.\d+)\.(?P<count>\d+)(?P<suffix>\D.*)?", re.DOTALL | re.ASCII)
+_PARTS = frozenset({"train", "train_inner", "training", "val", "valid", "validation", "eval", "test"})
 _UNIX_TIME = re.compile(r"\d{10}\.\d+")
 _LONGEST_SETTINGS = 1 << 16  # bytes; a log that begins with settings grows longer
 _BESIDE = (".meta", ".lock", ".tmp", ".part", ".bak", ".json", ".txt", ".csv", ".gz", ".tar", ".zip")
@@ -43,7 +44,8 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
         above = directory.parent
         nested = _UNIX_TIME.fullmatch(directory.name) or directory.name == above.name
         part_of = above if nested and all(map(_holds_settings, files)) else None
-        yield Run(directory, FORMAT, EventFiles(directory), part_of=part_of)
+        part = directory.name if directory.name in _PARTS else ""
+        yield Run(directory, FORMAT, EventFiles(directory), part_of=part_of, part=part)
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ def sentinel(path: Path) -> int:
 def whole_replay(path: Path) -> int:
     """Read and judged by every detector."""
     done = replay([path.parent], Config(), lambda *_: None)
-    return sum(run.tracker.facts.points for run in done.runs)
+    return sum(run.tracker.log.facts.points for run in done.runs)
 
 
 def tbparse(path: Path) -> int:

@@ -18,8 +18,8 @@ from sentinel.detection import Detection
 from sentinel.frames.naming import Meaning, Naming
 from sentinel.frames.stream import Stream
 from sentinel.frames.views import views
+from sentinel.runs.log import Arrived
 from sentinel.sources.base import Chunk
-from sentinel.tracking import Arrived
 
 VARIANTS = {"seen": Variant("", ())}
 TAGS = {"a": "loss", "b": "learning_rate", "c": "pad_fraction", "d": "loss", "t": "step_time"}

@@ -16,9 +16,15 @@ EXPECTED = {file.parent.name: tomllib.loads(file.read_text()) for file in HERE.g
 
 
 def understood(run):
-    found = run.tracker.understanding()
+    log = run.tracker.log
+    found = log.understanding()
     framework = {"framework": found.framework} if found.framework else {}
-    return {"name": run.tracker.name, "format": run.tracker.run.format, **framework, "signals": found.signals}
+    return {
+        "name": log.name,
+        "format": log.run.format,
+        **framework,
+        "signals": found.signals,
+    }
 
 
 @pytest.mark.parametrize("name", sorted(EXPECTED))
@@ -30,4 +36,4 @@ def test_a_framework_is_understood_by_its_own_log(name, tmp_path):
     for run in found.runs:
         assert not run.complaints
         assert not run.incidents
-        assert run.tracker.attempts == 1
+        assert run.tracker.log.attempts == 1

@@ -1,16 +1,18 @@
 """What a run's log tells beside its series: how much there is of it, its settings, and whether it ended."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
-from sentinel.alerts.lifecycle import lost_after_seconds
 from sentinel.sources.base import Chunk, Ending, Outcome
 from sentinel.sources.flattening import MOST_KEYS, Plain
 
 _PAUSES_KEPT = 100
+_SHORTEST_LOSS_SECONDS = 600.0  # an evaluation or a checkpoint may well keep a log silent for minutes
+_LONG_INTERVALS = 10  # silences of this many long intervals are out of the ordinary
 _SUMMARY = "train_runtime"  # Hugging Face's Trainer logs it when it is done, and never before
 
 
@@ -74,3 +76,11 @@ class Facts(msgspec.Struct):
     def lost_after_seconds(self) -> float:
         """How long the log may be silent, by its own clock."""
         return lost_after_seconds(self.pauses)
+
+
+def lost_after_seconds(intervals: Sequence[float]) -> float:
+    """How long a log may be silent, from the seconds between its last arrivals (any order, may be empty)."""
+    if not intervals:
+        return _SHORTEST_LOSS_SECONDS
+    long_interval = sorted(intervals)[math.ceil(0.95 * len(intervals)) - 1]
+    return max(_LONG_INTERVALS * long_interval, _SHORTEST_LOSS_SECONDS)

@@ -5,8 +5,8 @@ import os
 import numpy as np
 import pytest
 
-from sentinel.facts import Facts
-from sentinel.run_state import RunState, silent_seconds, standing
+from sentinel.runs.facts import Facts, lost_after_seconds
+from sentinel.runs.state import RunState, silent_seconds, standing
 from sentinel.sources.base import Chunk, Ending, Outcome
 from sentinel.sources.places import Url
 
@@ -90,3 +90,10 @@ def test_pauses_are_the_logs_own():
     timeless = facts(("loss", 1, np.nan), ("loss", 2, np.nan))
     assert timeless.pauses == []
     assert timeless.last_time is None
+
+
+@pytest.mark.parametrize(
+    ("intervals", "expected"), [([], 600), ([2.0] * 50, 600), ([100.0] * 99 + [5000.0], 1000)]
+)
+def test_how_long_is_too_long(intervals, expected):
+    assert lost_after_seconds(intervals) == expected

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sentinel.config import Config
-from sentinel.facts import Setting
+from detectors.discovery import all_detectors
 from sentinel.pipeline import Pipeline
+from sentinel.runs.facts import Setting
+from sentinel.runs.log import LINES_KEPT, Remembered, packed, unpacked
 from sentinel.sources.base import Batch, Chunk, Ending, Line, Outcome, Run
 from sentinel.sources.discovery import discover
 from sentinel.sources.jsonl import JsonLines
-from sentinel.tracking import LINES_KEPT, remembered
 from sentinel.watching import Watched
 
 START = 1.7e9
@@ -24,11 +24,15 @@ def pipeline():
     def fail(detector, run, error):
         raise error
 
-    return Pipeline(Config(), fail)
+    return Pipeline(all_detectors().values(), {}, {}, fail)
 
 
 def tracker(pipeline, directory, name="metrics.jsonl"):
     return pipeline.track(Run(directory / name, "jsonl", JsonLines(directory / name)), name)
+
+
+def log_of(pipeline, directory):
+    return tracker(pipeline, directory).log
 
 
 def chunk(steps, tag="loss", stream="s", **fields):
@@ -45,7 +49,7 @@ def arguments(directory, steps, modified):
 @pytest.mark.parametrize(("modified", "counts"), [(START - 1, True), (START + 1, False)])
 def test_a_file_counts_if_it_was_there_before_the_first_point(pipeline, tmp_path, modified, counts):
     arguments(tmp_path, 500, modified)
-    run = tracker(pipeline, tmp_path)
+    run = log_of(pipeline, tmp_path)
     run.absorb(Batch({}, [chunk([0, 1])]))
     assert run.streams["s"].planned_steps == (500 if counts else None)
     assert run.facts.config == {"max_steps": Setting(500, "args.json"), "seed": Setting(7, "args.json")}
@@ -53,7 +57,7 @@ def test_a_file_counts_if_it_was_there_before_the_first_point(pipeline, tmp_path
 
 def test_a_log_without_times_believes_no_file(pipeline, tmp_path):
     arguments(tmp_path, 500, START - 1)
-    run = tracker(pipeline, tmp_path)
+    run = log_of(pipeline, tmp_path)
     run.absorb(Batch({}, [replace(chunk([0]), time=np.array([np.nan]))]))
     assert run.streams["s"].planned_steps is None
     assert "seed" in run.facts.config
@@ -61,7 +65,7 @@ def test_a_log_without_times_believes_no_file(pipeline, tmp_path):
 
 def test_what_the_log_says_goes_before_files(pipeline, tmp_path):
     arguments(tmp_path, 500, START - 1)
-    run = tracker(pipeline, tmp_path)
+    run = log_of(pipeline, tmp_path)
     run.absorb(Batch({}, config={"max_steps": 900}))
     run.absorb(Batch({}, [chunk([0])]))
     assert run.streams["s"].planned_steps == 900
@@ -74,7 +78,7 @@ def test_what_the_log_says_goes_before_files(pipeline, tmp_path):
 
 def test_broken_settings_are_complained_about_once(pipeline, tmp_path):
     (tmp_path / "args.json").write_text("{")
-    run = tracker(pipeline, tmp_path)
+    run = log_of(pipeline, tmp_path)
     said = []
     for steps in ([0], [1]):
         run.absorb(Batch({}, [chunk(steps), chunk(steps, stream=f"other {steps}")]))
@@ -84,30 +88,31 @@ def test_broken_settings_are_complained_about_once(pipeline, tmp_path):
 
 def test_an_ending_holds_until_the_log_goes_on_and_survives_a_restart(pipeline, tmp_path):
     crashed = Ending(Outcome.CRASHED, "exit code 1")
-    run = tracker(pipeline, tmp_path)
+    run = log_of(pipeline, tmp_path)
     run.absorb(Batch({}, [chunk([0, 1])], ending=crashed))
     run.absorb(Batch({}))
-    again = tracker(pipeline, tmp_path)
-    assert again.restore(run.dump())
+    again = log_of(pipeline, tmp_path)
+    state = packed(run.dump())
+    again.restore(unpacked(state))
     assert again.facts == run.facts
     assert again.ending == run.ending == crashed
-    assert remembered(run.dump()) == (run.facts, crashed)
+    assert Remembered.of(state) == Remembered(run.facts, crashed)
     again.absorb(Batch({}, [chunk([2])]))
     assert again.ending is None
 
 
 def test_silence_after_the_end_is_no_loss(pipeline, tmp_path):
     watched = Watched(tracker(pipeline, tmp_path), arrived_at=0.0, committed_at=0.0)
-    watched.tracker.absorb(Batch({}, [chunk([0, 1])]))
+    watched.tracker.log.absorb(Batch({}, [chunk([0, 1])]))
     silent, lost_after = watched.silence(1e6)
     assert silent > lost_after
-    watched.tracker.absorb(Batch({}, ending=Ending(Outcome.FINISHED, "exit code 0")))
+    watched.tracker.log.absorb(Batch({}, ending=Ending(Outcome.FINISHED, "exit code 0")))
     silent, lost_after = watched.silence(1e6)
     assert silent < lost_after
 
 
 def test_console_output_is_bounded_and_comes_from_log_and_files(pipeline, tmp_path):
-    run = tracker(pipeline, tmp_path)
+    run = log_of(pipeline, tmp_path)
     run.absorb(Batch({}, lines=[Line(START, "from the log")]))
     (tmp_path / "train.log").write_text("from a file\n")
     run.absorb(Batch({}))

@@ -1,0 +1,236 @@
+"""The log of one run: where it was read up to, what was understood, and how the run ended."""
+
+from collections import Counter, deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import msgspec
+import numpy as np
+
+from sentinel.frames.naming import Naming
+from sentinel.frames.plan import planned
+from sentinel.frames.stream import SeriesRows, Stream
+from sentinel.frames.views import View
+from sentinel.runs.facts import Facts
+from sentinel.sources.base import Batch, Complaint, Cursor, Ending, Line, Run
+from sentinel.sources.config_files import ConfigFiles
+from sentinel.sources.flattening import flat
+from sentinel.sources.output_files import OutputFiles
+
+LINES_KEPT = 500
+"""Of console output, for each run; with their length bounded, too, a thousand runs stay below 300 MB."""
+
+_UNMAPPED_SHOWN = 200
+
+
+@dataclass(frozen=True)
+class Understanding:
+    """What a run's log is taken to say: framework, tags by signal, tags that mean nothing."""
+
+    framework: str | None
+    signals: dict[str, list[str]]
+    unmapped: list[str]
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What is known of a run, without what it takes to read on. Can be pickled."""
+
+    name: str
+    path: str
+    format: str
+    facts: Facts
+    ending: Ending | None
+    attempts: int
+    understanding: Understanding
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """New rows of one series of one run."""
+
+    run: str
+    stream: str
+    rows: SeriesRows
+
+
+@dataclass
+class RunLog:
+    """What was read of one run. It survives a restart through `dump`, except console output."""
+
+    run: Run
+    name: str
+    naming: Naming
+    views: Sequence[View]
+    cursor: Cursor = field(default_factory=dict)
+    streams: dict[str, Stream] = field(default_factory=dict)
+    facts: Facts = field(default_factory=Facts)
+    console: deque[Line] = field(default_factory=lambda: deque(maxlen=LINES_KEPT))
+    complaints: Sequence[Complaint] = ()  # of the last `absorb`, about what lies beside the log
+
+    def __post_init__(self) -> None:
+        self._config_files = ConfigFiles(self.run)
+        self._output_files = OutputFiles(self.run)
+
+    def poll(self, limit: int) -> Batch:
+        """What is new, in about ``limit`` points at most; `absorb` takes it in."""
+        return self.run.source.poll(self.cursor, limit)
+
+    def absorb(self, batch: Batch) -> list[Arrived]:
+        """Take in what a poll yielded; gives the new rows to judge."""
+        self.cursor = batch.cursor
+        self.complaints = ()
+        self.facts.note(flat(batch.config), self.run.format)
+        self.facts.plan |= planned(batch.config)
+        before, arrived = self.facts.points, []
+        for chunk in (chunk.flat for chunk in batch.chunks):
+            stream = self._stream(chunk.stream)
+            if len(chunk.step):
+                if not stream.begun:
+                    stream.plans.first = self._plan_at(float(chunk.time[0]))
+                self.facts.count(chunk)
+            self.facts.note(flat(chunk.config), self.run.format)
+            arrived += [Arrived(self.run.id, chunk.stream, one) for one in stream.extend(chunk)]
+        if batch.ending or self.facts.points > before:
+            self.facts.told_ending = batch.ending
+        if self.views:  # what nobody judges needs no words beside it
+            self.console.extend(batch.lines)
+            self.console.extend(self._output_files.new_lines())
+        return arrived
+
+    def _plan_at(self, begin: float) -> dict[str, float]:
+        """The plan of a stream whose first point has this time.
+
+        A file counts only if it was there before and did not change since, because only then it tells the
+        same whenever the log is read; the time of a log without times is NaN, and nothing was before that.
+        """
+        files, complaints = self._config_files.read()
+        self.complaints = [*self.complaints, *complaints]
+        plan: dict[str, float] = {}
+        for file in reversed(files):
+            told = {k for k, setting in self.facts.config.items() if setting.origin == self.run.format}
+            self.facts.note({k: v for k, v in file.settings.items() if k not in told}, file.name)
+            if file.modified < begin:
+                plan |= planned(file.settings)
+        return plan | self.facts.plan
+
+    @property
+    def ending(self) -> Ending | None:
+        """That the run ended, as far as its log tells."""
+        plans = {stream.planned_steps for stream in self.streams.values()}
+        return self.facts.ending(plans.pop() if len(plans) == 1 else None)
+
+    def _stream(self, name: str) -> Stream:
+        """The stream of that name, begun if it is new."""
+        if name not in self.streams:
+            self.streams[name] = Stream(name, self.run.format, self.run.part, self.naming, self.views)
+        return self.streams[name]
+
+    @property
+    def attempts(self) -> int:
+        """How often training began or was resumed, as far as the log tells."""
+        return sum(s.attempts.number for s in self.streams.values() if s.begun)
+
+    def understanding(self) -> Understanding:
+        """What the log is taken to say, over all streams."""
+        frameworks: Counter[str] = Counter()
+        signals: dict[str, dict[str, None]] = {}
+        unmapped: dict[str, None] = {}
+        for stream in self.streams.values():
+            profile, meanings = stream.explained()
+            if profile is not None:
+                frameworks[profile.name] += 1
+            for tag, meaning in meanings.items():
+                if meaning is not None:
+                    signals.setdefault(meaning.signal.value, {})[tag] = None
+                elif len(unmapped) < _UNMAPPED_SHOWN:
+                    unmapped[tag] = None
+        framework = frameworks.most_common(1)[0][0] if frameworks else None
+        return Understanding(
+            framework, {s: list(tags) for s, tags in sorted(signals.items())}, list(unmapped)
+        )
+
+    def overview(self) -> Overview:
+        """The run as reports show it."""
+        return Overview(
+            name=self.name,
+            path=str(self.run.path),
+            format=self.run.format,
+            facts=self.facts,
+            ending=self.ending,
+            attempts=self.attempts,
+            understanding=self.understanding(),
+        )
+
+    def described(self) -> dict[str, str | None]:
+        """The run as notifications name it."""
+        return {
+            "run": self.name,
+            "path": str(self.run.path),
+            "framework": self.understanding().framework,
+        }
+
+    def dump(self) -> dict[str, Any]:
+        """Everything that `restore` and `remembered` need, for `packed`."""
+        return {
+            "cursor": self.cursor,
+            "streams": {name: stream.dump() for name, stream in self.streams.items()},
+            "ending": self.ending,
+            "facts": self.facts,
+        }
+
+    def restore(self, kept: dict[str, Any]) -> None:
+        """Go on where `dump` was called."""
+        self.cursor = kept["cursor"]
+        for name, stream in kept["streams"].items():
+            self._stream(name).restore(stream)
+        self.facts = msgspec.convert(kept["facts"], Facts)
+
+
+class Remembered(msgspec.Struct):
+    """What is kept of a run that a reader of the state directory may want to know."""
+
+    facts: Facts = msgspec.field(default_factory=Facts)
+    ending: Ending | None = None
+
+    @classmethod
+    def of(cls, state: bytes) -> Self:
+        """Out of packed state. Raises msgspec.DecodeError; of what another version kept, it knows nothing."""
+        try:
+            return msgspec.convert(unpacked(state), cls)
+        except msgspec.ValidationError:
+            return cls()
+
+
+def packed(state: dict[str, Any]) -> bytes:
+    """State with arrays in it as bytes. Raises TypeError for what is no part of a run's state."""
+    return _ENCODER.encode(state)
+
+
+def unpacked(state: bytes) -> dict[str, Any]:
+    """Undo `packed`. Raises msgspec.DecodeError for bytes that it did not make."""
+    found = msgspec.msgpack.decode(state, ext_hook=_array)
+    if not isinstance(found, dict):
+        raise msgspec.DecodeError("no state of a run")
+    return found
+
+
+_ARRAY = 1  # msgpack extension code
+
+
+def _extension(thing: Any) -> Any:
+    if isinstance(thing, np.ndarray):
+        parts = [thing.dtype.str, thing.shape, thing.tobytes()]
+        return msgspec.msgpack.Ext(_ARRAY, msgspec.msgpack.encode(parts))
+    raise TypeError(f"{type(thing).__name__} is no part of a run's state")
+
+
+def _array(code: int, data: memoryview) -> Any:
+    if code != _ARRAY:
+        raise msgspec.DecodeError(f"unknown extension {code}")
+    kind, shape, content = msgspec.msgpack.decode(data)
+    return np.frombuffer(content, dtype=kind).reshape(shape).copy()
+
+
+_ENCODER = msgspec.msgpack.Encoder(enc_hook=_extension)
