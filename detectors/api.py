@@ -33,6 +33,25 @@ class Maturity(StrEnum):
     STABLE = "stable"
 
 
+class Cause(StrEnum):
+    """A class of trouble. What a detector finds belongs to one class and may explain others."""
+
+    NUMERICS = "numerics"  # values that are not finite
+    NO_GRADIENT = "no-gradient"  # weights that no gradient reaches
+    SCHEDULE = "schedule"  # a learning rate that does not fit the run
+    SCALER = "scaler"  # a loss scaler that skips steps
+    RESUME = "resume"  # state that a resume lost
+    CRASH = "crash"
+    STALL = "stall"  # a log that does not go on
+    GRADIENT_SIZE = "gradient-size"  # norms and updates out of their band
+    DIVERGENCE = "divergence"  # a loss that leaves its level for good
+    LOSS_SHAPE = "loss-shape"  # spikes, plateaus, levels
+    EVALUATION = "evaluation"
+    POLICY = "policy"  # KL, entropy, ratios, lengths
+    REWARD = "reward"
+    SPEED = "speed"
+
+
 @dataclass(frozen=True)
 class History:
     """How far a verdict looks back, in rows of the judged series. Nothing else may decide it.
@@ -97,6 +116,11 @@ class Detector:
     maturity: Maturity
     variants: Mapping[str, Variant]
     parameters: Mapping[str, Parameter]
+    hold: int  # judged rows in a row that must be found before a finding counts
+    clear: int  # clean rows in a row after which it is over
+    enabled: bool  # whether it judges where the configuration does not say
+    cause: Cause | None  # the class of trouble that it finds
+    silences: tuple[Cause, ...]  # classes that its findings explain
 
     @property
     def catalogue(self) -> tuple[str, ...]:
@@ -117,11 +141,11 @@ class Detector:
         """
         import polars as pl  # slow to import, and who only looks at declarations needs none
 
-        from detectors.schema import COARSE, FINDINGS, INDEX, NEW, SERIES, SEVERITY, SIGNAL, VARIANT
+        from detectors.schema import COARSE, FINDINGS, INDEX, NEW, SERIES, SEVERITY, SIGNAL, TIME, VARIANT
 
         due = pl.col(NEW) & ((pl.col(INDEX) + 1) % self.every == 0)
         judged = points.lazy().filter(due).select(SERIES, INDEX)
-        found = self.rule(points.lazy(), **(parameters or {})).drop(NEW, SIGNAL, *COARSE, strict=False)
+        found = self.rule(points.lazy(), **(parameters or {})).drop(NEW, SIGNAL, TIME, *COARSE, strict=False)
         missing = [n for n in FINDINGS if n not in found.collect_schema()]
         blanks = [pl.lit(None, dtype=FINDINGS[n]).alias(n) for n in missing]
         return (
@@ -143,6 +167,11 @@ def detector(
     uses: tuple[Signal, ...] = (),
     every: int = 1,
     maturity: Maturity = Maturity.PREVIEW,
+    hold: int = 2,
+    clear: int = 10,
+    enabled: bool = True,
+    cause: Cause | None = None,
+    silences: tuple[Cause, ...] = (),
 ) -> "Callable[[Callable[..., pl.LazyFrame]], Detector]":
     """Declare a detector; see ``Detector`` for the fields. Its name comes from the function's."""
 
@@ -159,6 +188,11 @@ def detector(
             maturity=maturity,
             variants=variants,
             parameters=_parameters(rule),
+            hold=hold,
+            clear=clear,
+            enabled=enabled,
+            cause=cause,
+            silences=silences,
         )
 
     return declare

@@ -14,6 +14,7 @@ import polars as pl
 SERIES = "series"
 INDEX = "index"
 STEP = "step"
+TIME = "time"
 NEW = "new"
 VALUE = "value"
 SIGNAL = "signal"
@@ -26,6 +27,7 @@ WINDOW: dict[str, pl.DataType] = {
     SIGNAL: pl.String(),  # which of the judged signals this series carries
     INDEX: pl.Int64(),  # position in the series, from 0
     STEP: pl.Int64(),  # as the framework counts
+    TIME: pl.Float64(),  # seconds since the epoch; null where the log has no times
     NEW: pl.Boolean(),  # rows to be judged now; the others are history
     VALUE: pl.Float64(),  # finite
 }

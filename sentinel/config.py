@@ -40,7 +40,7 @@ def _settings(detector: Detector) -> Any:
         name: (parameter.type, Field(parameter.default, description=parameter.meaning))
         for name, parameter in detector.parameters.items()
     }
-    enabled = (bool, Field(True, description="whether it judges at all"))
+    enabled = (bool, Field(detector.enabled, description="whether it judges at all"))
     return create_model(detector.name, __base__=Table, enabled=enabled, **parameters)
 
 
@@ -107,7 +107,7 @@ class Config(Table):
     @property
     def enabled_detectors(self) -> list[Detector]:
         """The detectors that judge, in alphabetical order."""
-        return [d for n, d in all_detectors().items() if self.detectors.get(n, {}).get("enabled", True)]
+        return [d for n, d in all_detectors().items() if self.detectors.get(n, {}).get("enabled", d.enabled)]
 
     @property
     def parameters(self) -> dict[str, dict[str, Any]]:

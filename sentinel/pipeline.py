@@ -17,7 +17,7 @@ from detectors.api import Detector
 from sentinel.alerts.incident import Change
 from sentinel.alerts.lifecycle import Book, Verdict
 from sentinel.frames.naming import Naming
-from sentinel.frames.views import views
+from sentinel.frames.views import layout, views
 from sentinel.guard import Guard
 from sentinel.runs.log import Arrived, RunLog
 from sentinel.sources.base import Batch, Complaint, Run
@@ -61,9 +61,8 @@ class Pipeline:
         self._naming = Naming(signals)
         self._views = views(self.detectors.values())
         self._failed = failed
-        shapes = [(v.key, v.columns, v.head_rows, v.recent_rows) for v in self._views]
-        release = version("training-sentinel") if shapes else ""
-        self._layout = repr((release, shapes, sorted(signals.items())))
+        release = version("training-sentinel") if self._views else ""
+        self._layout = repr((release, layout(self._views), sorted(signals.items())))
 
     def track(self, run: Run, name: str) -> Tracker:
         """A run to advance, from its log's start."""

@@ -31,9 +31,10 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import History, Maturity, Severity, Variant, detector
-from detectors.schema import INDEX, SERIES, SEVERITY, SIGNAL, VALUE, VARIANT
+from detectors.schema import INDEX, SERIES, SIGNAL, VALUE
 from detectors.signals import Signal
 from detectors.stats import ROUNDING, first_true, recent_mean, recent_median, seen_max, seen_min, wilson_lower
+from detectors.verdict import verdicts
 
 START = 20  # first points, whose scatter tells how many groups a point covers
 WINDOWS = (20, 50, 100)  # points looked at: few will do where each covers many groups
@@ -73,41 +74,44 @@ def reward_zero_std(
     silent_point: Annotated[float, "share of groups from which on a point carries no signal"] = 0.99,
 ) -> pl.LazyFrame:
     """Trials are points times the groups in each, estimated from the variance of a binomial share."""
-    groups_logged = pl.col(SIGNAL) == Signal.FRAC_REWARD_ZERO_STD
-    first = pl.col("share").filter(pl.col(INDEX) < START)
-    groups = (first.mean() * (1 - first.mean()) / first.var()).over(SERIES).fill_nan(1).clip(1, MOST_GROUPS)
+    logs_groups = pl.col(SIGNAL) == Signal.FRAC_REWARD_ZERO_STD
+    without_std = (pl.col(VALUE) <= SAME_STD).cast(pl.Float64)
+    first = pl.col("at_point").filter(pl.col(INDEX) < START)
+    a_point = (first.mean() * (1 - first.mean()) / first.var()).over(SERIES).fill_nan(1)
 
-    def mean(column: str, rows: int) -> pl.Expr:
-        return recent_mean(column, rows, at_least=START)
+    def share(rows: int) -> pl.Expr:
+        return recent_mean("at_point", rows, at_least=START)
 
     def little_learnt(rows: int) -> pl.Expr:
-        share, trials = mean("share", rows), groups * pl.min_horizontal(rows, pl.col(INDEX) + 1)
-        sure = wilson_lower(share, trials, SURE) > healthy_share + ROUNDING
-        return sure & (share > warning_share + ROUNDING)
+        trials = pl.col("groups") * pl.min_horizontal(rows, pl.col(INDEX) + 1)
+        sure = wilson_lower(share(rows), trials, SURE) > healthy_share + ROUNDING
+        return sure & (share(rows) > warning_share + ROUNDING)
 
-    reward, lowest, highest = pl.col("reward_level"), pl.col("lowest"), pl.col("highest")
-    near = NEAR * (highest - lowest)
-    stuck = (reward <= lowest + near).fill_null(False)
-    solved = (reward >= highest - near).fill_null(False) & ~stuck
-    severities = {
-        Severity.CLEAN: pl.col("share").is_null(),
-        Severity.WARNING: solved | (pl.col("silent") < 0.9 - ROUNDING),
-    }
-    value, no_std = pl.col(VALUE).clip(0, 1), (pl.col(VALUE) <= SAME_STD).cast(pl.Float64)
-    return (
-        points.with_columns(share=pl.when(groups_logged).then(value).otherwise(no_std))
-        .with_columns(silent=(pl.col("share") >= silent_point).cast(pl.Float64))
+    measured = (
+        points.with_columns(
+            at_point=pl.when(logs_groups).then(pl.col(VALUE).clip(0, 1)).otherwise(without_std)
+        )
         .with_columns(
-            share=pl.coalesce(pl.when(little_learnt(n)).then(mean("share", n)) for n in WINDOWS),
+            groups=a_point.clip(1, MOST_GROUPS),
+            is_silent=(pl.col("at_point") >= silent_point).cast(pl.Float64),
+        )
+        .with_columns(
+            share=pl.coalesce(pl.when(little_learnt(n)).then(share(n)) for n in WINDOWS),
             points=pl.min_horizontal(first_true({n: little_learnt(n) for n in WINDOWS}), pl.col(INDEX) + 1),
-            silent=mean("silent", START),
+            silent=recent_mean("is_silent", START, at_least=START),
             reward_level=recent_median(Signal.REWARD, START, at_least=1),
             lowest=seen_min(Signal.REWARD, START, WINDOWS[-1]),
             highest=seen_max(Signal.REWARD, START, WINDOWS[-1]),
         )
-        .with_columns(
-            first_true(severities, otherwise=Severity.CRITICAL).alias(SEVERITY),
-            first_true({"stuck": stuck, "solved": solved}, otherwise="alike").alias(VARIANT),
-        )
-        .filter(pl.col(INDEX) >= START - 1, groups_logged | pl.col(Signal.FRAC_REWARD_ZERO_STD).is_null())
+    )
+    alike, silent = pl.col("share").is_not_null(), pl.col("silent") >= 0.9 - ROUNDING
+    reward, near = pl.col("reward_level"), NEAR * (pl.col("highest") - pl.col("lowest"))
+    at_lowest, at_highest = reward <= pl.col("lowest") + near, reward >= pl.col("highest") - near
+    return verdicts(
+        measured,
+        judged=(pl.col(INDEX) >= START - 1) & (logs_groups | pl.col(Signal.FRAC_REWARD_ZERO_STD).is_null()),
+        found={"stuck": alike & at_lowest, "solved": alike & at_highest, "alike": alike},
+        severities={Severity.WARNING: (at_highest & ~at_lowest) | ~silent},
+        otherwise=Severity.CRITICAL,
+        evidence=("share", "points", "silent", "reward_level", "lowest", "highest"),
     )

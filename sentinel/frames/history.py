@@ -35,7 +35,30 @@ class Kept(NamedTuple):
 
     start: int
     step: Steps
+    time: Floats
     columns: Floats
+
+    def then(self, rows: Rows) -> "Kept":
+        """These rows with others behind them."""
+        return Kept(
+            self.start,
+            np.concatenate([self.step, rows.step]),
+            np.concatenate([self.time, rows.time]),
+            np.concatenate([self.columns, rows.columns]),
+        )
+
+    def first(self, count: int) -> "Kept":
+        """No more than the first ``count`` of them."""
+        return Kept(self.start, self.step[:count], self.time[:count], self.columns[:count])
+
+    def last(self, count: int) -> "Kept":
+        """No more than the last ``count`` of them."""
+        drop = max(0, len(self.step) - count)
+        return Kept(self.start + drop, self.step[drop:], self.time[drop:], self.columns[drop:])
+
+    def copy(self) -> "Kept":
+        """The same rows without the larger arrays that they are parts of."""
+        return Kept(self.start, self.step.copy(), self.time.copy(), self.columns.copy())
 
 
 @dataclass(frozen=True)
@@ -64,7 +87,7 @@ class SeriesHistory:
     checkpoint: dict[str, Floats] = field(init=False)
 
     def __post_init__(self) -> None:
-        blank = Kept(0, np.empty(0, np.int64), np.empty((0, self.width)))
+        blank = Kept(0, np.empty(0, np.int64), np.empty(0), np.empty((0, self.width)))
         self.head = self.recent = blank
         self.coarse = Coarse(self.width)
         self.checkpoint = self.coarse.view()
@@ -82,17 +105,9 @@ class SeriesHistory:
     def push(self, rows: Rows) -> Window:
         """Remember one of `slices`, and give the window in which its rows are judged."""
         window = Window(self.count, rows, self.head, self.recent, self.checkpoint)
-        room = self.head_rows - len(self.head.step)
-        if room > 0:
-            self.head = Kept(
-                0,
-                np.concatenate([self.head.step, rows.step[:room]]),
-                np.concatenate([self.head.columns, rows.columns[:room]]),
-            )
-        step = np.concatenate([self.recent.step, rows.step])
-        columns = np.concatenate([self.recent.columns, rows.columns])
-        drop = max(0, len(step) - self.recent_rows)
-        self.recent = Kept(self.recent.start + drop, step[drop:].copy(), columns[drop:].copy())
+        if (room := self.head_rows - len(self.head.step)) > 0:
+            self.head = self.head.then(rows[:room])
+        self.recent = self.recent.then(rows).last(self.recent_rows).copy()
         self.coarse.push(rows.columns, rows.step)
         before, self.count = self.count, self.count + len(rows)
         if self.count == next_checkpoint(before):

@@ -4,11 +4,15 @@ Detectors that judge the same signal and need the same others at the same step s
 one history.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from detectors.api import Detector
 from detectors.signals import Signal
+
+_STATE = 2
+"""Raised whenever what is remembered of a stream changes its form."""
 
 
 @dataclass(frozen=True)
@@ -61,3 +65,8 @@ def views(detectors: Iterable[Detector]) -> tuple[View, ...]:
         )
         for (judged, needs), them in shared.items()
     )
+
+
+def layout(views: Sequence[View]) -> list[Any]:
+    """What the state of streams depends on; a state that was kept under another layout cannot be restored."""
+    return [_STATE, *((v.key, v.columns, v.head_rows, v.recent_rows) for v in views)]

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from detectors.api import Detector
-from detectors.schema import COARSE, INDEX, NEW, SERIES, SIGNAL, STEP, VALUE, WINDOW
+from detectors.schema import COARSE, INDEX, NEW, SERIES, SIGNAL, STEP, TIME, VALUE, WINDOW
 from sentinel.frames.coarse import Floats, Steps
 from sentinel.frames.history import Kept, Window
 from sentinel.frames.views import View
@@ -26,10 +26,8 @@ def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
     A series' number in the frame is its place in ``series``.
     """
     parts = [_rows(detector, view, window) for view, window in series]
-    lengths = [len(step) for _, step, _ in parts]
-    number = np.repeat(np.arange(len(series), dtype=np.uint32), lengths)
-    index = np.concatenate([i for i, _, _ in parts])
-    columns = np.concatenate([c for _, _, c in parts])
+    number = np.repeat(np.arange(len(series), dtype=np.uint32), [len(step) for _, step, _, _ in parts])
+    index, step, time, columns = (np.concatenate(pieces) for pieces in zip(*parts, strict=True))
     first = np.array([window.first for _, window in series])
     judged = pl.Series([view.judged.value for view, _ in series], dtype=pl.String)
     context = {s.value: columns[:, 1 + i] for i, s in enumerate((*detector.needs, *detector.uses))}
@@ -38,7 +36,8 @@ def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
             SERIES: number,
             SIGNAL: judged.gather(number),
             INDEX: index,
-            STEP: np.concatenate([s for _, s, _ in parts]),
+            STEP: step,
+            TIME: time,
             NEW: index >= first[number],
             VALUE: columns[:, 0],
             **context,
@@ -52,22 +51,15 @@ def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
     return found
 
 
-def _rows(detector: Detector, view: View, window: Window) -> tuple[Steps, Steps, Floats]:
-    """Index, step and columns of head, recent and new rows, each row once."""
-    recent = _last(window.recent, window.first, detector.history.recent)
+def _rows(detector: Detector, view: View, window: Window) -> tuple[Steps, Steps, Floats, Floats]:
+    """Index, step, time and columns of head, recent and new rows, each row once."""
+    rows, recent = window.rows, window.recent.last(detector.history.recent)
     ahead = min(detector.history.head, recent.start)  # head rows that are not among the recent ones
-    head = Kept(0, window.head.step[:ahead], window.head.columns[:ahead])
+    kept = (window.head.first(ahead), recent, Kept(window.first, rows.step, rows.time, rows.columns))
     wanted = [0, *(1 + view.columns.index(s) for s in (*detector.needs, *detector.uses))]
-    kept = (head, recent, Kept(window.first, window.rows.step, window.rows.columns))
-    index = [np.arange(k.start, k.start + len(k.step)) for k in kept]
     return (
-        np.concatenate(index),
+        np.concatenate([np.arange(k.start, k.start + len(k.step)) for k in kept]),
         np.concatenate([k.step for k in kept]),
+        np.concatenate([k.time for k in kept]),
         np.concatenate([k.columns for k in kept])[:, wanted],
     )
-
-
-def _last(kept: Kept, end: int, count: int) -> Kept:
-    """The last ``count`` of the kept rows, which end before row ``end``."""
-    drop = max(0, len(kept.step) - count)
-    return Kept(end - len(kept.step) + drop, kept.step[drop:], kept.columns[drop:])

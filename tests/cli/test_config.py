@@ -1,9 +1,11 @@
 """sentinel.toml: each bad one, named for its defect, begins with the line it has to give."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import sentinel.config
 from detectors.discovery import all_detectors
 from detectors.signals import Signal
 from sentinel.config import Config, default_state_dir, json_schema, load
@@ -60,6 +62,14 @@ def test_settings_reach_detectors_and_signals(tmp_path):
     assert config.signals == {"my/odd/kl": Signal.KL, "aux/loss": "ignore"}
 
 
+def test_what_a_detector_declares_holds_until_the_file_says_otherwise(monkeypatch):
+    off = {name: replace(d, enabled=name != "kl-blowup") for name, d in all_detectors().items()}
+    monkeypatch.setattr(sentinel.config, "all_detectors", lambda: off)
+    assert "kl-blowup" not in {d.name for d in Config().enabled_detectors}
+    on = Config.model_validate({"detectors": {"kl-blowup": {"enabled": True}}})
+    assert "kl-blowup" in {d.name for d in on.enabled_detectors}
+
+
 def test_without_sinks_the_terminal_is_told():
     assert [sink.name for sink in Config().sinks] == ["terminal"]
 
@@ -69,6 +79,7 @@ def test_the_schema_holds_every_threshold():
     for name, detector in all_detectors().items():
         properties = definitions[name]["properties"]
         assert set(properties) == {"enabled", *detector.parameters}
+        assert properties["enabled"]["default"] == detector.enabled
         for parameter, declared in detector.parameters.items():
             assert properties[parameter]["default"] == declared.default
             assert properties[parameter]["description"] == declared.meaning

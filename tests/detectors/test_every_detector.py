@@ -12,7 +12,7 @@ from polars.testing import assert_frame_equal
 
 from detectors.api import Detector, Severity
 from detectors.discovery import all_detectors
-from detectors.schema import COARSE, FINDINGS, INDEX, SEVERITY, SIGNAL, VARIANT, WINDOW
+from detectors.schema import COARSE, FINDINGS, INDEX, NEW, SEVERITY, SIGNAL, TIME, VARIANT, WINDOW
 from sentinel import catalogue
 from sentinel.frames.windows import frame
 from tests.detectors import golden
@@ -79,6 +79,12 @@ def test_thresholds_have_defaults_and_meanings(detector):
 
 
 @each_detector
+def test_a_finding_holds_and_clears_in_at_least_one_row(detector):
+    assert min(detector.hold, detector.clear) >= 1
+    assert detector.cause not in detector.silences, "findings of one class do not explain each other"
+
+
+@each_detector
 def test_messages_read_only_what_there_is(detector):
     row = judge(detector, windows(detector, golden.scenarios(detector)[0].streams))
     known = set(row.columns) | set(detector.parameters)
@@ -94,6 +100,7 @@ def test_messages_read_only_what_there_is(detector):
 def test_verdicts_keep_to_the_schema(scenario):
     found = verdicts(scenario)
     assert {n: found.schema.get(n, t) for n, t in FINDINGS.items()} == FINDINGS
+    assert not {NEW, TIME, *COARSE} & set(found.columns), "these are no evidence"
     assert found.select(SIGNAL, INDEX).is_unique().all()
     assert_valid(scenario.detector, found)
 

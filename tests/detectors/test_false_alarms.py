@@ -10,18 +10,18 @@ import pytest
 
 from detectors.api import Severity
 from detectors.discovery import all_detectors
-from detectors.schema import INDEX, NEW, SERIES, SEVERITY, SIGNAL, STEP, VALUE, WINDOW
+from detectors.schema import INDEX, NEW, SERIES, SEVERITY, SIGNAL, STEP, TIME, VALUE, WINDOW
 from detectors.signals import Signal
 
 RUNS, POINTS = 300, 300
-TIME = np.arange(POINTS)
+POINT = np.arange(POINTS)
 
 
 def alarms(detector, signal, value, reward=None):
     """Share of the runs (rows of ``value``) in which the detector warns, ever."""
     detector = all_detectors()[detector]
     runs, points = value.shape
-    context = {s: np.full(value.shape, np.nan) for s in (*detector.needs, *detector.uses)}
+    context = {s.value: np.full(value.shape, np.nan) for s in (*detector.needs, *detector.uses)}
     if reward is not None:
         context[Signal.REWARD][:, 1:] = np.broadcast_to(reward, value.shape)[:, :-1]
     columns = {
@@ -29,11 +29,12 @@ def alarms(detector, signal, value, reward=None):
         SIGNAL: [signal.value] * value.size,
         INDEX: np.tile(np.arange(points), runs),
         STEP: np.tile(np.arange(1, points + 1), runs),
+        TIME: np.full(value.size, np.nan),
         NEW: np.ones(value.size, bool),
         VALUE: value.ravel(),
-        **{s.value: c.ravel() for s, c in context.items()},
+        **{name: column.ravel() for name, column in context.items()},
     }
-    schema = {**WINDOW, **dict.fromkeys((s.value for s in context), pl.Float64)}
+    schema = {**WINDOW, **dict.fromkeys(context, pl.Float64)}
     found = detector.run(pl.DataFrame(columns, schema=schema, nan_to_null=True))
     return found.filter(pl.col(SEVERITY) >= Severity.WARNING)[SERIES].n_unique() / runs
 
@@ -55,41 +56,41 @@ def heavy_tailed(random, level):
 
 
 def improving(random, start, end, noise):
-    return end + (start - end) * np.exp(-TIME / 100) + noise * random.standard_normal((RUNS, POINTS))
+    return end + (start - end) * np.exp(-POINT / 100) + noise * random.standard_normal((RUNS, POINTS))
 
 
 def shares(random, share, of):
     return random.binomial(of, np.broadcast_to(share, (RUNS, POINTS))) / of
 
 
-@pytest.mark.parametrize("level", [7e-6 + 0.1 * TIME / POINTS, 0.2 * (1 - np.exp(-TIME / 60)), 0.02])
+@pytest.mark.parametrize("level", [7e-6 + 0.1 * POINT / POINTS, 0.2 * (1 - np.exp(-POINT / 60)), 0.02])
 def test_a_kl_that_grows_evenly_or_settles_is_healthy(random, level):
     assert alarms("kl-blowup", Signal.KL, heavy_tailed(random, level)) == 0
 
 
 @pytest.mark.parametrize("level", [0.005, 0.01, 0.03])
 def test_updates_inside_the_trust_region_are_healthy(random, level):
-    assert alarms("kl-blowup", Signal.APPROX_KL, noisy(random, level * (1 + TIME / POINTS), 0.4)) == 0
+    assert alarms("kl-blowup", Signal.APPROX_KL, noisy(random, level * (1 + POINT / POINTS), 0.4)) == 0
 
 
 def test_a_kl_that_doubles_every_nine_points_is_found(random):
-    level = 0.05 * 1.08 ** np.clip(TIME - 150, 0, 80)
+    level = 0.05 * 1.08 ** np.clip(POINT - 150, 0, 80)
     assert alarms("kl-blowup", Signal.KL, heavy_tailed(random, level)) == 1
     assert alarms("kl-blowup", Signal.KL_UNKNOWN_UNIT, heavy_tailed(random, level)) == 1
 
 
 @pytest.mark.parametrize(("signal", "end"), [(Signal.ENTROPY, 0.1), (Signal.POLICY_ENTROPY, 0.005)])
 def test_entropy_that_buys_reward_is_healthy(random, signal, end):
-    entropy = noisy(random, end + (0.6 - end) * np.exp(-TIME / 80), 0.15)
+    entropy = noisy(random, end + (0.6 - end) * np.exp(-POINT / 80), 0.15)
     assert alarms("entropy-collapse", signal, entropy, improving(random, 0.2, 0.7, 0.1)) == 0
 
 
 def test_entropy_without_reward_in_the_log_is_not_judged(random):
-    assert alarms("entropy-collapse", Signal.ENTROPY, noisy(random, 1.5 * 0.97**TIME, 0.1)) == 0
+    assert alarms("entropy-collapse", Signal.ENTROPY, noisy(random, 1.5 * 0.97**POINT, 0.1)) == 0
 
 
 def test_entropy_lost_for_nothing_is_found(random):
-    entropy = noisy(random, 0.005 + 0.4 * np.exp(-np.clip(TIME - 100, 0, None) / 30), 0.2)
+    entropy = noisy(random, 0.005 + 0.4 * np.exp(-np.clip(POINT - 100, 0, None) / 30), 0.2)
     assert alarms("entropy-collapse", Signal.ENTROPY, entropy, improving(random, 0.3, 0.3, 0.1)) == 1
 
 
@@ -101,7 +102,7 @@ def test_prompt_groups_without_spread_are_healthy_while_others_have_it(random, s
 
 @pytest.mark.parametrize("groups", [1, 4, 8, 40])
 def test_groups_that_all_lose_their_spread_are_found(random, groups):
-    share = shares(random, np.where(TIME < 150, 0.4, 0.97), groups)
+    share = shares(random, np.where(POINT < 150, 0.4, 0.97), groups)
     assert alarms("reward-zero-std", Signal.FRAC_REWARD_ZERO_STD, share) == 1
 
 
@@ -112,11 +113,11 @@ def test_some_clipped_completions_are_healthy(random, completions):
 
 
 def test_a_base_model_that_learns_to_stop_is_healthy(random):
-    share = shares(random, 0.7 * np.exp(-TIME / 30), 8)
+    share = shares(random, 0.7 * np.exp(-POINT / 30), 8)
     assert alarms("clipped-completion-ratio", Signal.CLIPPED_COMPLETION_RATIO, share) <= 0.01
 
 
 @pytest.mark.parametrize("completions", [8, 64])
 def test_half_of_the_completions_clipped_is_found(random, completions):
-    share = shares(random, np.where(TIME < 100, 0.05, 0.5), completions)
+    share = shares(random, np.where(POINT < 100, 0.05, 0.5), completions)
     assert alarms("clipped-completion-ratio", Signal.CLIPPED_COMPLETION_RATIO, share) == 1

@@ -41,6 +41,7 @@ def everything_seen(points: pl.LazyFrame, *, scale: Annotated[float, "unused"] =
     return points.with_columns(
         severity=pl.lit(1),
         recent=recent.round(9),
+        times=pl.col("time").rolling_sum(7, min_samples=1).over(SERIES),
         head=pl.when(pl.col("index") >= 5).then(_sum_of(pl.col("index") < 5, "value")).round(9),
         lowest=pl.col("coarse_low").list.min(),
         means=pl.col("coarse_mean").list.sum(),
@@ -67,7 +68,7 @@ def chunk_of(points: Sequence[tuple[str, int, float]]) -> Chunk:
         tags,
         np.array([tags.index(tag) for tag, _, _ in points], dtype=np.uint32),
         np.array([step for _, step, _ in points], dtype=np.int64),
-        np.zeros(len(points)),
+        np.array([float(10 * step) for _, step, _ in points]),
         np.array([value for _, _, value in points], dtype=float),
     )
 

@@ -1,0 +1,52 @@
+"""The end that rules share."""
+
+import polars as pl
+
+from detectors.api import Severity
+from detectors.schema import FINDINGS, INDEX, NEW, ONSET, SERIES, SEVERITY, STEP, VALUE, VARIANT
+from detectors.verdict import verdicts
+
+VALUES = [0.0, 1.0, 2.0, 3.0, None]
+ABOVE_1, ABOVE_2 = pl.col(VALUE) > 1, pl.col(VALUE) > 2
+
+
+def measured(values=tuple(VALUES)):
+    rows = range(len(values))
+    frame = {SERIES: [0] * len(values), INDEX: rows, STEP: [10 * r for r in rows], NEW: True, VALUE: values}
+    return pl.LazyFrame(frame, schema_overrides={VALUE: pl.Float64}).with_columns(level=pl.col(VALUE) * 2)
+
+
+def test_the_first_variant_that_holds_counts_and_null_does_not_hold():
+    found = verdicts(measured(), found={"far": ABOVE_2, "near": ABOVE_1}).collect()
+    assert found[VARIANT].to_list() == [None, None, "near", "far", None]
+    assert found[SEVERITY].to_list() == [0, 0, Severity.WARNING, Severity.WARNING, 0]
+
+
+def test_the_first_severity_that_holds_counts_for_a_found_row_alone():
+    anywhere = {Severity.CRITICAL: ABOVE_2, Severity.WARNING: pl.col(VALUE) < 2}
+    found = verdicts(measured(), found={"seen": ABOVE_1}, severities=anywhere, otherwise=Severity.INFO)
+    assert found.collect()[SEVERITY].to_list() == [0, 0, Severity.INFO, Severity.CRITICAL, 0]
+
+
+def test_a_row_that_cannot_be_judged_gets_no_verdict():
+    found = verdicts(measured(), found={"seen": ABOVE_2}, judged=pl.col(VALUE) != 1).collect()
+    assert found[VALUE].to_list() == [0, 2, 3]
+
+
+def test_a_row_between_the_thresholds_is_neither_found_nor_clean():
+    found = verdicts(measured(), found={"seen": ABOVE_2}, lasts=ABOVE_1).collect()
+    assert found.select(VALUE, VARIANT).rows() == [(0, None), (1, None), (3, "seen"), (None, None)]
+
+
+def test_only_a_found_row_has_an_onset():
+    found = verdicts(measured(), found={"seen": ABOVE_2}, onset=pl.col(STEP) - 5).collect()
+    assert found[ONSET].to_list() == [None, None, None, 25, None]
+
+
+def test_a_reader_sees_the_judged_value_and_the_evidence():
+    found = verdicts(measured(), found={"seen": ABOVE_2}, evidence=("level",)).collect()
+    assert found.columns == [*FINDINGS, VALUE, "level"]
+
+
+def test_a_frame_without_rows_has_no_verdicts():
+    assert verdicts(measured(()), found={"seen": ABOVE_2}, lasts=ABOVE_1).collect().is_empty()
