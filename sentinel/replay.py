@@ -1,10 +1,14 @@
 """A log judged from end to end: what `watch` would have said while it grew."""
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from sentinel.alerts.incident import Incident
+from sentinel.alerts.decision import SinkPolicy
+from sentinel.alerts.duplicates import KnownIncidents
+from sentinel.alerts.grouping import Outcome
+from sentinel.alerts.incident import Change, Incident
+from sentinel.alerts.tell import Audience, News, tell
 from sentinel.config import Config
 from sentinel.errors import SentinelError
 from sentinel.pipeline import Pipeline
@@ -24,6 +28,8 @@ class ReplayedRun:
 
     tracker: Tracker
     incidents: dict[str, Incident] = field(default_factory=dict)  # by id, in the order of firing
+    changes: list[Change] = field(default_factory=list)
+    told: dict[str, list[Outcome]] = field(default_factory=dict)  # by incident id; without reminders
     complaints: list[Complaint] = field(default_factory=list)
 
 
@@ -52,6 +58,7 @@ def replay(paths: Sequence[Place], config: Config, progress: Callable[[int, int]
         progress(begin, len(runs))
         _read(pipeline, runs[begin : begin + _RUNS_AT_ONCE])
     progress(len(runs), len(runs))
+    _tell(runs, [sink.policy() for sink in config.sinks])
     read = [run for run in runs if run.tracker.log.facts.points or run.complaints]
     if not read and found.complaints:
         raise SentinelError("\n".join(map(str, found.complaints)))
@@ -67,12 +74,31 @@ def _read(pipeline: Pipeline, runs: Iterable[ReplayedRun]) -> None:
         for run, step in zip(left, steps, strict=True):
             failed = [Complaint(run.tracker.log.run.path, "", step.failure)] if step.failure else []
             run.complaints += [*step.complaints, *failed]
+            run.changes += step.changes
             run.incidents |= {change.incident.id: change.incident for change in step.changes}
         left = [run for run, step in zip(left, steps, strict=True) if step.more]
     for run in runs:
         run.incidents |= {incident.id: incident for incident in run.tracker.book.open()}
         # Streams of one run were read one after the other; by the log's clock they fired like this.
         run.incidents = dict(sorted(run.incidents.items(), key=lambda item: item[1].fired_time or 0.0))
+
+
+def _tell(runs: Sequence[ReplayedRun], policies: Sequence[SinkPolicy]) -> None:
+    """Decide what the sinks would have heard, in the order in which it happened by the logs' own clocks."""
+    known = KnownIncidents(incident for run in runs for incident in run.incidents.values())
+    audience = Audience(policies, (), {}, known)
+    happened = [(at, change, run) for run in runs for at, change in _dated(run.changes)]
+    for at, change, run in sorted(happened, key=lambda one: one[0]):
+        for outcome in tell(News(run.tracker.log.described(), [change]), audience, at):
+            run.told.setdefault(outcome.incident.id, []).append(outcome)
+
+
+def _dated(changes: Iterable[Change]) -> Iterator[tuple[float, Change]]:
+    """The changes with their times, which never go back; without times, with the beginning of time."""
+    at = 0.0
+    for change in changes:
+        at = max(at, change.incident.last_time or 0.0)
+        yield at, change
 
 
 def _failed(detector: str, run: str, error: Exception) -> None:

@@ -13,11 +13,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from sentinel import catalogue
 from sentinel.alerts.duplicates import KnownIncidents
-from sentinel.alerts.grouping import outcomes
 from sentinel.alerts.incident import Change
 from sentinel.alerts.store import Store, Update
+from sentinel.alerts.tell import Audience, News, tell
 from sentinel.clock import Clock
 from sentinel.config import Config
 from sentinel.pipeline import Pipeline
@@ -232,24 +231,15 @@ class Watcher:
         here = [change.incident for changes in news.values() for change in changes]
         here += [incident for watched in group for incident in watched.tracker.book.open()]
         known = {incident.id: incident for incident in [*self._store.incidents(), *here]} if here else {}
-        others = KnownIncidents(known.values())
-        sent = self._store.sent_before(known)
+        audience = Audience(
+            self._policies, silences, self._store.sent_before(known), KnownIncidents(known.values())
+        )
         updates = []
         for watched in group:
             tracker, changes = watched.tracker, news.get(watched.tracker.id, ())
             still_open = tracker.book.open()
             incidents = {i.id: i for i in [*(change.incident for change in changes), *still_open]}
-            decided = outcomes(
-                tracker.log.described(),
-                changes,
-                still_open,
-                others,
-                self._policies,
-                silences,
-                sent,
-                catalogue.cited,
-                now,
-            )
+            decided = tell(News(tracker.log.described(), changes, still_open), audience, now)
             if changes or decided or not only_news:
                 updates.append(
                     Update(

@@ -11,6 +11,7 @@ from detectors.discovery import all_detectors
 from sentinel.alerts.store import Store
 from sentinel.clock import ManualClock
 from sentinel.config import Config
+from sentinel.replay import replay
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.jsonl import JsonLines
 from sentinel.telemetry import ServiceManager
@@ -83,6 +84,10 @@ def test_one_training_in_two_logs_is_told_once(house):
     rows = [json.loads(line) for line in (house.runs / "run.jsonl").read_text().splitlines()]
     pl.DataFrame(rows).write_csv(house.runs / "metrics.csv")
     again = "told already, of another log of the same training"
+    done = replay([house.runs], Config(sinks=[{"type": "terminal"}], signals={"kl": "kl"}), lambda *_: None)
+    decided = [outcome.decision for run in done.runs for told in run.told.values() for outcome in told]
+    told = [f"{one.event}: {one.reason}" for one in decided]
+    assert sorted(told) == ["firing: first notification", f"firing: {again}"]
     watcher = house.watch()
     assert house.look(watcher) == ["firing: first notification", f"firing: {again}"]
     assert house.look(watcher, hours=1) == ["lost: log went silent", f"lost: {again}"]

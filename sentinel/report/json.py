@@ -1,8 +1,9 @@
 """The machine-readable reports: one JSON object, in the form that the README describes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from sentinel.alerts.grouping import Outcome
 from sentinel.alerts.wire import incident_body
 from sentinel.listing import ListedRun, Listing
 from sentinel.replay import Replay, ReplayedRun
@@ -32,8 +33,18 @@ def _replayed(run: ReplayedRun, replay: Replay) -> dict[str, Any]:
     return {
         **_described(overview, stands, lacking),
         "complaints": [str(complaint) for complaint in run.complaints],
-        "incidents": [incident_body(incident) for incident in run.incidents.values()],
+        "incidents": [
+            {**incident_body(incident), "told": _told(run.told.get(incident.id, ()))}
+            for incident in run.incidents.values()
+        ],
     }
+
+
+def _told(outcomes: Iterable[Outcome]) -> list[dict[str, str]]:
+    """Who would have heard of an incident, or why not, in the order in which it was decided."""
+    return [
+        {"sink": one.sink, "event": one.decision.event, "reason": one.decision.reason} for one in outcomes
+    ]
 
 
 def _listed(run: ListedRun) -> dict[str, Any]:

@@ -59,9 +59,11 @@ def _incident(run: ReplayedRun, incident: Incident) -> Iterator[RenderableType]:
     )
     if incident.inhibited_by is not None:
         cause = run.incidents.get(incident.inhibited_by)
-        yield Text(f"  not sent: explained by {cause.detector if cause else incident.inhibited_by}", "dim")
+        yield Text(f"  not told: explained by {cause.detector if cause else incident.inhibited_by}", "dim")
         return
     yield Text(clean_text(incident.summary, 1000))
+    for line in _told(run, incident):
+        yield Text(line, "dim")
     if (series := _series(run, incident)) is not None:
         yield from _picture(incident, *series)
     if spent := cost(incident):
@@ -70,6 +72,17 @@ def _incident(run: ReplayedRun, incident: Incident) -> Iterator[RenderableType]:
     cited = catalogue.cited(incident.catalogue[:_MOST_CAUSES])
     tries = [(entry["id"], f"{entry['title']}. {entry['fix']} To tell: {entry['check']}") for entry in cited]
     yield _table("what to try", tries)
+
+
+def _told(run: ReplayedRun, incident: Incident) -> Iterator[str]:
+    """Which sinks would have been told of an incident, and why others would not."""
+    decided = [(one.sink, one.decision.reason) for one in run.told.get(incident.id, ())]
+    told = {sink: None for sink, reason in decided if reason.sends}
+    if told:
+        yield f"told: {', '.join(told)}"
+    for sink, reason in dict(reversed(decided)).items():  # the first decision of each sink
+        if sink not in told:
+            yield f"not told: {sink}, {reason}"
 
 
 def _life(incident: Incident) -> str:

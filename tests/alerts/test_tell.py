@@ -1,0 +1,54 @@
+"""What a replay says would have been told, and why the rest would not."""
+
+import json
+
+from sentinel.config import Config
+from sentinel.replay import replay
+from sentinel.report.json import document
+
+STEPS = range(60)
+
+
+def log(path, kl, at=1.7e9):
+    rows = [
+        {"step": i, "time": at + i, "kl": kl, "reward": 0.5, "reward_std": 0.1, "entropy": 0.4} for i in STEPS
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def told(place, **sink):
+    config = Config(sinks=[{"type": "terminal", **sink}], signals={"kl": "kl"})
+    runs = document(replay([place], config, lambda *_: None))["runs"]
+    return [one for run in runs for incident in run["incidents"] for one in incident["told"]]
+
+
+def test_a_sink_that_wants_it_is_told(tmp_path):
+    log(tmp_path / "a.jsonl", kl=9.0)
+    assert told(tmp_path) == [{"sink": "terminal", "event": "firing", "reason": "first notification"}]
+
+
+def test_what_is_not_told_has_its_reason(tmp_path):
+    log(tmp_path / "a.jsonl", kl=1.0)
+    (one,) = told(tmp_path, min_severity="critical")
+    assert one["reason"] == "below the sink's severity"
+
+
+def test_an_old_log_is_told_as_it_would_have_been_then(tmp_path):
+    log(tmp_path / "a.jsonl", kl=9.0, at=1e9)
+    assert [one["reason"] for one in told(tmp_path)] == ["first notification"]
+
+
+def test_the_earlier_log_of_one_training_tells(tmp_path):
+    """Whichever comes first by name: a replay decides in the order in which it happened."""
+    log(tmp_path / "z.jsonl", kl=9.0)
+    lines = (tmp_path / "z.jsonl").read_text().splitlines()
+    rows = [json.loads(line) | {"time": 1.7e9 + 5 + i} for i, line in enumerate(lines)]
+    names = list(rows[0])
+    lines = [",".join(names), *(",".join(str(row[name]) for name in names) for row in rows)]
+    (tmp_path / "metrics.csv").write_text("\n".join(lines) + "\n")
+    runs = document(replay([tmp_path], Config(signals={"kl": "kl"}), lambda *_: None))["runs"]
+    decided = {run["source"]: run["incidents"][0]["told"][0]["reason"] for run in runs}
+    assert decided == {
+        "jsonl": "first notification",
+        "csv": "told already, of another log of the same training",
+    }
