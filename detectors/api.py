@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
+from detectors.settings import Setting
 from detectors.signals import Signal
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ class Detector:
     judges: tuple[Signal, ...]  # a series of any of these is judged
     needs: tuple[Signal, ...]  # logged at the very same step, else the row does not count
     uses: tuple[Signal, ...]  # the last value of an earlier step, null until there is one
+    settings: tuple[Setting, ...]  # what the run's settings say as of the row, null where they say nothing
     history: History
     every: int  # judges each n-th row of a series
     maturity: Maturity
@@ -165,6 +167,7 @@ def detector(
     variants: Mapping[str, Variant],
     needs: tuple[Signal, ...] = (),
     uses: tuple[Signal, ...] = (),
+    settings: tuple[Setting, ...] = (),
     every: int = 1,
     maturity: Maturity = Maturity.PREVIEW,
     hold: int = 2,
@@ -183,6 +186,7 @@ def detector(
             judges=judges,
             needs=needs,
             uses=uses,
+            settings=settings,
             history=history,
             every=every,
             maturity=maturity,

@@ -3,7 +3,9 @@
 WINDOW is what a detector reads. Rows belong to one *series* (one tag of one attempt of one run),
 are sorted by ``index`` inside it, and hold the judged signal in ``value``. Beside it stand one
 column for every signal that the detector declared in ``needs`` (never null) and ``uses`` (null where
-the run has not logged it yet). A detector with coarse history also finds the three list columns.
+the run has not logged it yet), and one for each of its ``settings`` (null where the run's settings do
+not say; text for those in ``detectors.settings.CHOICES``). A detector with coarse history also finds the
+three list columns.
 
 FINDINGS is what it returns: one row for every row it judged, clean ones included, because a clean
 verdict is what resolves an incident. All further columns are evidence.

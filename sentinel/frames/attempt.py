@@ -99,9 +99,11 @@ class Attempt:
                 judged, needed = self._complete(view, tag, fresh)
                 if judged is None or not len(judged):
                     continue
-                planned = (plans.column(s, judged.position, judged.step) for s in view.uses)
-                used = [_as_of(judged, context.get(s), p) for s, p in zip(view.uses, planned, strict=True)]
-                columns = np.column_stack([judged.value, *needed, *used])
+                planned = [
+                    plans.column(s, judged.position, judged.step) for s in (*view.uses, *view.settings)
+                ]
+                used = [_as_of(judged, context.get(s), p) for s, p in zip(view.uses, planned, strict=False)]
+                columns = np.column_stack([judged.value, *needed, *used, *planned[len(view.uses) :]])
                 yield view, judged, Rows(judged.step, judged.time, judged.position, columns)
         self.context = {s: p.take(slice(-2, None)) for s, p in context.items()}
         for signal in {s for view in views for s in view.needs}:
@@ -188,14 +190,11 @@ class Attempt:
         )
 
 
-def _as_of(rows: Points, context: Points | None, planned: Floats | None) -> Floats:
-    """For each row the last context value before it that belongs to an earlier step, else the planned one,
-    else NaN.
-    """
-    unknown = np.full(len(rows), np.nan) if planned is None else planned
+def _as_of(rows: Points, context: Points | None, planned: Floats) -> Floats:
+    """For each row the last context value before it that belongs to an earlier step, else the planned one."""
     if context is None or not len(context):
-        return unknown
+        return planned
     last = np.searchsorted(context.position, rows.position) - 1
     last = np.where((last >= 0) & (context.step[last] == rows.step), last - 1, last)
     known = (last >= 0) & (context.step[last] < rows.step)
-    return np.where(known, context.value[last], unknown)
+    return np.where(known, context.value[last], planned)

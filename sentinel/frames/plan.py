@@ -1,59 +1,117 @@
-"""The plan of a training, as its settings tell it: counts that a log is compared with but seldom holds."""
+"""What a run's settings say, under the names of `detectors.settings`, and from which point on it holds.
+
+``settings.toml`` beside this file says how frameworks call each setting. A setting is a number here; one
+that is text is the place of its text in ``CHOICES``.
+"""
 
 import math
+import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import accumulate
 from operator import or_
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detectors.signals import Signal
+from detectors.settings import CHOICES, Setting
 from sentinel.frames.coarse import Floats, Steps
 
-_NAMES = {
-    Signal.TOTAL_STEPS: {
-        *("max_steps", "total_steps", "max_train_steps", "num_train_steps", "total_train_steps"),
-        *("num_training_steps", "total_num_steps", "train_iters", "max_iters"),
-    },
-    Signal.WARMUP_STEPS: {
-        *("warmup_steps", "num_warmup_steps", "lr_warmup_steps", "warmup_num_steps"),
-        *("warmup_iters", "lr_warmup_iters"),
-    },
-}
-_TABLES = {
-    *("args", "arguments", "config", "fit_loop", "hparams", "params", "train", "trainer", "training"),
-    *("training_args", "optim", "optimizer", "sched", "scheduler", "lr_scheduler"),
-}
-"""Where they may stand; ``env.max_steps`` is the length of an episode."""
+_FILE = Path(__file__).with_name("settings.toml")
+_LONGEST_NAME = 2  # parts of a dotted key
+_OTHER = "other"
+
+
+@dataclass(frozen=True)
+class _Name:
+    """One way in which a setting is called. Of ways with different ranks the lowest counts."""
+
+    setting: Setting
+    rank: int
+    tables: frozenset[str]  # in which it may stand
+    text: str | None  # that it states by being true; None for a name that has a value
 
 
 def planned(settings: Mapping[str, Any]) -> dict[str, float]:
-    """What flat settings say of the plan, by signal. A count is left out where it is named twice with
-    different values, or as -1, 0 or a word, by which frameworks say that it is not known.
+    """What flat settings say, by `Setting`.
+
+    A setting is left out where it is named twice with different values, or has a value by which
+    frameworks say that it is not known, as -1 or "auto".
     """
-    found: dict[str, set[float]] = {}
-    for key, value in settings.items():
-        *tables, name = key.casefold().replace("/", ".").split(".")
-        for signal, names in _NAMES.items():
-            if name in names and _TABLES.issuperset(tables) and (count := _count(value)) is not None:
-                found.setdefault(signal, set()).add(count)
-    return {signal: counts.pop() for signal, counts in found.items() if len(counts) == 1}
+    found: dict[Setting, dict[int, set[float]]] = {}
+    for key, stated in settings.items():
+        parts = tuple(key.casefold().replace("/", ".").split("."))
+        for name in _named(parts):
+            if (value := _value(name, stated)) is not None:
+                found.setdefault(name.setting, {}).setdefault(name.rank, set()).add(value)
+    best = {setting: ranks[min(ranks)] for setting, ranks in found.items()}
+    return {setting.value: values.pop() for setting, values in best.items() if len(values) == 1}
 
 
-def _count(value: Any) -> float | None:
+def _named(parts: tuple[str, ...]) -> list[_Name]:
+    """The settings that a key may state."""
+    names = _names()
+    lengths = range(1, min(len(parts), _LONGEST_NAME) + 1)
+    found = ((one, parts[:-n]) for n in lengths for one in names.get(parts[-n:], ()))
+    return [one for one, tables in found if one.tables.issuperset(tables)]
+
+
+def _value(name: _Name, stated: Any) -> float | None:
+    choices = CHOICES.get(name.setting)
+    if name.text is not None:
+        true = stated is True or str(stated).casefold() == "true"
+        return float((choices or ()).index(name.text)) if true else None
+    if choices is not None:
+        text = _text(name.setting, stated)
+        return None if text is None else float(choices.index(text))
     try:
-        count = math.nan if isinstance(value, bool) else float(value)
+        number = math.nan if isinstance(stated, bool) else float(stated)
     except (TypeError, ValueError, OverflowError):
         return None
-    return count if 0 < count < math.inf else None
+    row = _rows()[name.setting]
+    enough = number >= row["least"] if "least" in row else number > 0
+    return number if enough and number < row.get("below", math.inf) else None
+
+
+def _text(setting: Setting, stated: Any) -> str | None:
+    """Which of a setting's texts the stated one means."""
+    if isinstance(stated, bool) or not isinstance(stated, (str, int)):
+        return None
+    plain = re.sub("[^a-z0-9]", "", str(stated).rpartition(".")[2].casefold())
+    words = _rows()[setting]["words"].items()
+    other = _OTHER if _OTHER in CHOICES[setting] and isinstance(stated, str) and plain else None
+    return next((text for text, them in words if any(word in plain for word in them)), other)
+
+
+@cache
+def _rows() -> dict[str, Any]:
+    return tomllib.loads(_FILE.read_text(encoding="utf-8"))
+
+
+@cache
+def _names() -> dict[tuple[str, ...], list[_Name]]:
+    """All names by their parts."""
+    found: dict[tuple[str, ...], list[_Name]] = {}
+    for setting in Setting:
+        row = _rows()[setting]
+        tables = frozenset([*_rows()["tables"], *row.get("tables", ())])
+        ways = [
+            *((name, 0, text) for name, text in row.get("flags", {}).items()),
+            *((name, 1, None) for name in row["names"]),
+            *((name, 2, None) for name in row.get("instead", ())),
+        ]
+        for name, rank, text in ways:
+            found.setdefault(tuple(name.split(".")), []).append(_Name(setting, rank, tables, text))
+    return found
 
 
 @dataclass
 class Plans:
-    """The plans of one stream: ``first`` from its beginning, others from a position in it on."""
+    """The settings of one stream: ``first`` from its beginning, others from a position in it on."""
 
     first: dict[str, float] = field(default_factory=dict)
     later: list[tuple[int, dict[str, float]]] = field(default_factory=list)
@@ -66,24 +124,20 @@ class Plans:
 
     @property
     def now(self) -> dict[str, float]:
-        """The plan that holds at the end."""
+        """The settings that hold at the end."""
         return self._all()[-1]
 
     def _all(self) -> list[dict[str, float]]:
         return list(accumulate((self.first, *(news for _, news in self.later)), or_))
 
-    def column(self, signal: Signal, position: NDArray[np.int64], step: Steps) -> Floats | None:
-        """The count that is planned at each row; None where nothing is.
+    def column(self, setting: str, position: NDArray[np.int64], step: Steps) -> Floats:
+        """A setting's value at each row, NaN where it is not known.
 
-        A plan that the rows have passed is none, or one that counts something else than they do.
+        A planned number of steps that the rows have passed is not known: it counts something else.
         """
-        if signal not in _NAMES or not (self.first or self.later):
-            return None
-        counts = np.array([plan.get(signal, np.nan) for plan in self._all()])
-        count = counts[np.searchsorted([at for at, _ in self.later], position, side="right")]
-        if signal is Signal.TOTAL_STEPS:
-            count = np.where(step > count, np.nan, count)
-        return count
+        values = np.array([plan.get(setting, np.nan) for plan in self._all()])
+        column = values[np.searchsorted([at for at, _ in self.later], position, side="right")]
+        return np.where(step > column, np.nan, column) if setting == Setting.TOTAL_STEPS else column
 
     def dump(self) -> list[Any]:
         """Everything the constructor needs."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from detectors.api import Detector
+from detectors.settings import Setting
 from detectors.signals import Signal
 
 _STATE = 2
@@ -17,11 +18,12 @@ _STATE = 2
 
 @dataclass(frozen=True)
 class View:
-    """``columns`` are the context signals beside the judged one: needed first, then used."""
+    """``columns`` stand beside the judged signal: needed signals, used ones, then settings of the run."""
 
     judged: Signal
     needs: tuple[Signal, ...]
     uses: tuple[Signal, ...]
+    settings: tuple[Setting, ...]
     detectors: tuple[Detector, ...]
 
     @property
@@ -30,9 +32,9 @@ class View:
         return "+".join((self.judged, *self.needs))
 
     @property
-    def columns(self) -> tuple[Signal, ...]:
-        """Context signals in column order; column 0 of the rows is the judged value itself."""
-        return self.needs + self.uses
+    def columns(self) -> tuple[str, ...]:
+        """The context in column order; column 0 of the rows is the judged value itself."""
+        return self.needs + self.uses + self.settings
 
     @property
     def head_rows(self) -> int:
@@ -61,6 +63,7 @@ def views(detectors: Iterable[Detector]) -> tuple[View, ...]:
             judged,
             needs,
             tuple(dict.fromkeys(s for d in them for s in d.uses if s not in needs)),
+            tuple(dict.fromkeys(s for d in them for s in d.settings)),
             tuple(them),
         )
         for (judged, needs), them in shared.items()

@@ -29,6 +29,7 @@ def _detector(detector: Detector) -> Iterator[str]:
         ("judges", detector.judges),
         ("needs at the same step", detector.needs),
         ("also uses", detector.uses),
+        ("settings of the run", detector.settings),
     ):
         if signals:
             yield f"- {role}: {', '.join(f'`{signal}`' for signal in signals)}"

@@ -3,6 +3,8 @@
 Any file called ``*.jsonl`` or ``*.ndjson`` counts; a ``*.json`` or ``*.log`` only where its first
 lines plainly are such objects (Detectron2's ``metrics.json``, OpenMMLab's ``*.log.json``).
 
+A line such as ``{"config": {"lr": 0.001}}``, without a step or a number of its own, states settings.
+
 The last line is taken without its line break as soon as it is a whole object: no beginning of an
 object is itself an object, so it can no longer change. For the same reason, what follows an object on
 its line is read as a line of its own.
@@ -11,15 +13,16 @@ its line is read as a line of its own.
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run
+from sentinel.sources.flattening import Plain, flat
 from sentinel.sources.growing import Read, read_lines, unreadable
-from sentinel.sources.records import Records, is_metrics
+from sentinel.sources.records import EPOCH_KEYS, STEP_KEYS, TIME_KEYS, Records, is_metrics, named
 from sentinel.sources.sniffing import remembered
 
 FORMAT = "jsonl"
@@ -35,6 +38,7 @@ _LEAST_POINTS = 4096  # and fewer points
 _MOST_AT_ONCE = 10_000  # objects of a line, so that a file without line breaks is read piece by piece, too
 _MOST_COMPLAINTS = 5  # about broken lines of one file
 _SNIFFED_LINES = 8
+_SETTINGS = ("config", "configuration", "hparams", "hyperparameters", "args", "settings")
 _MMENGINE_COPY = re.compile(r"\d{8}_\d{6}\.json")  # of what scalars.json holds
 
 _BLANK = re.compile("[\ufeff\x00 \t\r]+")  # also byte order marks, and the zeros that a power cut leaves
@@ -77,7 +81,7 @@ class JsonLines:
             return Batch(cursor)
         lines = _Lines(self.path, {"restarted": True} if read.restarted else cursor)
         consumed = lines.take(read, limit)
-        limited = (lines.at_once or len(lines.records) >= limit) and consumed < len(read.data)
+        limited = (lines.at_once or lines.points >= limit) and consumed < len(read.data)
         more = not lines.refused and (read.more or limited)
         cursor = lines.memory(read.mark(consumed, waiting=not more))
         return Batch(cursor, lines.chunks(), lines.complaints, more)
@@ -91,7 +95,9 @@ class _Lines:
         self.refused: bool = cursor.get("refused", False)  # the file is no JSON lines at all
         self.records = Records(cursor.get("records", {}))
         self.complaints: list[Complaint] = []
-        self.at_once: Chunk | None = None  # all that was read
+        self.at_once = False  # whether the last chunk was, and more can follow
+        self._chunks: list[Chunk] = []
+        self._config: Mapping[str, Plain] = {}  # that precedes the next point
         self._finished: int = cursor.get("finished", 0)  # lines
         self._broken: int = cursor.get("broken", 0)  # lines
         self._overlong: bool = cursor.get("overlong", False)  # amid a line that is being skipped
@@ -106,14 +112,19 @@ class _Lines:
             "finished": self._finished,
             "broken": self._broken,
             "overlong": self._overlong,
-            "restarted": self._restarted and not self.records and not self.at_once,
+            "restarted": self._restarted and not self.records,
         }
 
+    @property
+    def points(self) -> int:
+        """How many were read."""
+        return len(self.records) + sum(chunk.value.size for chunk in self._chunks)
+
     def chunks(self) -> list[Chunk]:
-        """The points read, if there are any."""
-        if self.at_once:
-            return [self.at_once]
-        return [self.records.chunk(self.path.name, self._restarted)] if self.records else []
+        """The points and the settings read, if there are any."""
+        if self.records or self._config:
+            self._end_chunk(self.records.chunk(self.path.name, self._restarted))
+        return self._chunks
 
     def take(self, read: Read, limit: int) -> int:
         """Read lines until there are ``limit`` points; gives the number of bytes consumed."""
@@ -125,7 +136,7 @@ class _Lines:
             return len(data)
         if not self._overlong and (start := self._take_at_once(data, limit)):
             return start
-        while start < len(data) and len(self.records) < limit:
+        while start < len(data) and self.points < limit:
             end = data.find(b"\n", start)
             taken = (
                 self._take_line(data[start:end])
@@ -135,6 +146,8 @@ class _Lines:
             if not taken:
                 break
             start += taken
+            if self._finished == 1 and self._config and (taken := self._take_at_once(data[start:], limit)):
+                return start + taken
         return start
 
     def _take_at_once(self, data: bytes, limit: int) -> int:
@@ -145,8 +158,9 @@ class _Lines:
 
         if found := read_rows(data, limit):
             frame, size = found
-            self.at_once = self.records.rows(frame, self.path.name, self._restarted)
-            if self.at_once:
+            if chunk := self.records.rows(frame, self.path.name, self._restarted):
+                self._end_chunk(chunk)
+                self.at_once = True
                 self._finished += frame.height
                 return size
         return 0
@@ -185,7 +199,18 @@ class _Lines:
 
     def _add(self, objects: list[dict[str, Any]]) -> None:
         for record in objects:
-            self.records.add(record, self._finished + 1)
+            if settings := _settings(record):
+                if self.records:
+                    self._end_chunk(self.records.chunk(self.path.name, self._restarted))
+                    self.records = Records(self.records.memory())
+                self._config = {**self._config, **flat(settings)}
+            else:
+                self.records.add(record, self._finished + 1)
+
+    def _end_chunk(self, chunk: Chunk) -> None:
+        self._chunks.append(replace(chunk, config=self._config))
+        self._config = {}
+        self._restarted = self._restarted and not len(chunk.step)
 
     @property
     def _place(self) -> str:
@@ -198,6 +223,15 @@ class _Lines:
 def _read(path: Path, mark: Mapping[str, Any], limit: int) -> Read | None:
     """What is new, up to about ``limit`` points but at least one line, if that is not overlong."""
     return read_lines(path, mark, min(_MOST_READ, max(_LEAST_READ, limit * _BYTES_A_POINT)), LONGEST_LINE)
+
+
+def _settings(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The settings that a record states, if it does nothing else."""
+    stated = record.get(named(record, _SETTINGS) or "")
+    if not isinstance(stated, dict) or named(record, (*STEP_KEYS, *EPOCH_KEYS)) is not None:
+        return {}
+    numbers = [name for name, value in record.items() if type(value) in (int, float)]
+    return stated if all(name.lower() in TIME_KEYS for name in numbers) else {}
 
 
 def _objects(line: bytes) -> tuple[list[dict[str, Any]], int]:

@@ -25,7 +25,12 @@ told), the next ones ``every`` (1) further. Its values, separated by blanks:
     1~20%x20      the same in proportion to the value
     (0 1 1)x20    60 points: the values in brackets, 20 times; brackets do not nest
 
-Noise is seeded by the stream's own text. Streams of a scenario are one run, logged side by side.
+Noise is seeded by the stream's own text. Streams of a scenario are one run, logged side by side. What the
+run's settings say may stand in a block of its own, as TOML under any of their names:
+
+    ```settings
+    num_classes = 10
+    ```
 
 An ``expect`` line says what changes: the first step of each stretch of equal severity, so the first
 line also shows from where on the detector can judge. With several judged streams a line names the
@@ -35,10 +40,12 @@ the difference before you believe it.
 
 import re
 import sys
+import tomllib
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -48,13 +55,15 @@ from detectors.discovery import all_detectors
 from detectors.schema import INDEX, SERIES, SEVERITY, SIGNAL, STEP, VARIANT
 from detectors.signals import Signal
 from sentinel.frames.attempt import Attempt, Points
-from sentinel.frames.plan import Plans
+from sentinel.frames.plan import Plans, planned
 from sentinel.frames.views import views
 from sentinel.frames.windows import Judged, frame
 
 FOLDER = Path(__file__).parent / "golden"
 
-_FENCE = re.compile(r"^```(?P<kind>stream|expect)\b *(?P<options>.*)\n(?P<body>(?:.*\n)*?)```$", re.MULTILINE)
+_FENCE = re.compile(
+    r"^```(?P<kind>stream|settings|expect)\b *(?P<options>.*)\n(?P<body>(?:.*\n)*?)```$", re.MULTILINE
+)
 _NUMBER = r"[0-9.]+(?:e[+-]?[0-9]+)?"
 _TOKEN = re.compile(
     rf"(?:(?P<missing>_)|(?P<value>nan|-?inf|-?{_NUMBER}))"
@@ -86,6 +95,7 @@ class Scenario:
     detector: Detector
     title: str
     streams: tuple[Stream, ...]
+    settings: Mapping[str, Any]
     expected: str
 
     def __str__(self) -> str:
@@ -113,14 +123,21 @@ def scenarios(detector: Detector) -> list[Scenario]:
             raise ValueError(f"{page.name}, '{title}': {len(expects)} expect blocks; a scenario has one")
         try:
             streams = tuple(_stream(b) for b in blocks if b["kind"] == "stream")
+            settings = tomllib.loads("".join(b["body"] for b in blocks if b["kind"] == "settings"))
         except ValueError as error:
             raise ValueError(f"{page.name}, '{title}': {error}") from None
-        found.append(Scenario(detector, title, streams, expects[0]))
+        found.append(Scenario(detector, title, streams, settings, expects[0]))
     return found
 
 
-def windows(detector: Detector, streams: Sequence[Stream], cuts: Sequence[int] = ()) -> list[Judged]:
+def windows(
+    detector: Detector,
+    streams: Sequence[Stream],
+    cuts: Sequence[int] = (),
+    settings: Mapping[str, Any] | None = None,
+) -> list[Judged]:
     """What the engine would show the detector, were the run read in pieces that end after ``cuts`` points."""
+    plans = Plans(planned(settings or {}))
     step = np.concatenate([s.step for s in streams])
     source = np.repeat(np.arange(len(streams)), [len(s.step) for s in streams])
     value = np.concatenate([s.value for s in streams])
@@ -133,7 +150,7 @@ def windows(detector: Detector, streams: Sequence[Stream], cuts: Sequence[int] =
             for i, s in enumerate(streams)
             if len(own := at[source[order[at]] == i])
         ]
-        for view, judged, rows in attempt.rows(points, seen, Plans()):
+        for view, judged, rows in attempt.rows(points, seen, plans):
             history = attempt.history(view, judged.tag)
             found.extend((view, history.push(slice_)) for slice_ in history.slices(rows))
     return found
@@ -149,7 +166,7 @@ def judge(detector: Detector, shown: Sequence[Judged]) -> pl.DataFrame:
 def rendered(scenario: Scenario) -> str:
     """The body of the scenario's expect block as it ought to be."""
     detector = scenario.detector
-    found = judge(detector, windows(detector, scenario.streams))
+    found = judge(detector, windows(detector, scenario.streams, settings=scenario.settings))
     changes = found.filter((pl.col(SEVERITY) != pl.col(SEVERITY).shift().over(SIGNAL)).fill_null(True))
     several = sum(s.signal in detector.judges for s in scenario.streams) > 1
     lines = []

@@ -13,6 +13,7 @@ from polars.testing import assert_frame_equal
 from detectors.api import Detector, Severity
 from detectors.discovery import all_detectors
 from detectors.schema import COARSE, FINDINGS, INDEX, NEW, SEVERITY, SIGNAL, TIME, VARIANT, WINDOW
+from detectors.settings import CHOICES
 from sentinel import catalogue
 from sentinel.frames.windows import frame
 from tests.detectors import golden
@@ -138,7 +139,8 @@ def test_leaves_its_input_alone(detector):
 
 @each_detector
 def test_an_empty_window_has_no_verdicts(detector):
-    context = dict.fromkeys((*detector.needs, *detector.uses), pl.Float64)
+    context = dict.fromkeys((*detector.needs, *detector.uses, *detector.settings), pl.Float64)
+    context |= dict.fromkeys((s for s in detector.settings if s in CHOICES), pl.String)
     coarse = COARSE if detector.history.coarse else {}
     assert detector.run(pl.DataFrame(schema={**WINDOW, **context, **coarse})).is_empty()
 
@@ -179,7 +181,7 @@ def verdicts(scenario: Scenario) -> pl.DataFrame:
 
 
 def cut(scenario: Scenario, cuts: Sequence[int]) -> pl.DataFrame:
-    return judge(scenario.detector, windows(scenario.detector, scenario.streams, cuts))
+    return judge(scenario.detector, windows(scenario.detector, scenario.streams, cuts, scenario.settings))
 
 
 def points_in(scenario: Scenario) -> int:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from detectors.api import Detector, History, Variant, detector
 from detectors.schema import SERIES
+from detectors.settings import Setting
 from detectors.signals import Signal
 from sentinel.detection import Detection
 from sentinel.frames.naming import Meaning, Naming
@@ -32,6 +33,7 @@ def _sum_of(rows: pl.Expr, name: str) -> pl.Expr:
 @detector(
     judges=(Signal.LOSS,),
     uses=(Signal.LEARNING_RATE, Signal.TOTAL_STEPS),
+    settings=(Setting.SCHEDULER, Setting.EPOCHS),
     history=History(recent=7, head=5, coarse=True),
     variants=VARIANTS,
 )
@@ -96,7 +98,14 @@ def cut(
 ) -> list[Chunk]:
     """``plans`` holds the planned number of steps by the number of points that precede it."""
     edges = [0, *sorted({c for c in cuts if c < len(points)}), len(points)]
-    config = {at: {"max_steps": steps} for at, steps in (plans or {}).items()}
+    config = {
+        at: {
+            "max_steps": steps,
+            "epochs": steps % 7,
+            "lr_scheduler_type": "cosine" if steps % 2 else "linear",
+        }
+        for at, steps in (plans or {}).items()
+    }
     return [replace(chunk_of(points[a:b]), config=config.get(a, {})) for a, b in pairwise(edges) if b > a]
 
 
@@ -178,6 +187,12 @@ def test_tags_written_one_after_the_other_are_joined_by_step() -> None:
     points = [(tag, step, 1.0) for tag in "ac" for step in range(100)]
     found = [v for v in verdicts(cut(points, range(0, 200, 7))) if v.key.detector == "joined"]
     assert [v.step for v in found] == list(range(1, 100, 2))
+
+
+def test_settings_hold_from_their_place_on() -> None:
+    points = [("a", s, 1.0) for s in range(40)]
+    found = [v.evidence for v in verdicts(cut(points, [30], {30: 5})) if v.key.detector == "everything-seen"]
+    assert [(e["scheduler"], e["epochs"]) for e in found[29:31]] == [(None, None), ("cosine", 5)]
 
 
 def test_a_step_that_goes_back_begins_an_attempt() -> None:

@@ -245,3 +245,33 @@ def test_which_files_count(tmp_path):
 @pytest.mark.slow
 def test_mutated_files():
     assert fuzz_jsonl(300, seed=0)
+
+
+SETTINGS = '{"time": 1.7e9, "config": {"lr": 0.001, "optimizer": {"name": "sgd"}}}\n'
+
+
+@pytest.mark.parametrize("lines", [3, 20_000])
+@pytest.mark.parametrize("limit", [7, 100_000])
+def test_a_line_of_settings_holds_from_there_on(log, lines, limit):
+    points = "".join(f'{{"step": {step}, "loss": 0.5}}\n' for step in range(1, lines + 1))
+    log.write_text(SETTINGS + points + '{"hparams": {"lr": 1.0}}\n' + '{"step": 0, "loss": 0.25}\n')
+    cursor, chunks, more = {}, [], True
+    while more:
+        batch = JsonLines(log).poll(cursor, limit)
+        cursor, more = batch.cursor, batch.more
+        chunks += batch.chunks
+    stated = [(chunk.config, sum(c.value.size for c in chunks[:i])) for i, chunk in enumerate(chunks)]
+    assert [told for told in stated if told[0]] == [
+        ({"lr": 0.001, "optimizer.name": "sgd"}, 0),
+        ({"lr": 1.0}, lines),
+    ]
+    assert {tag for chunk in chunks for tag in chunk.tags} == {"loss"}
+    assert sum(chunk.value.size for chunk in chunks) == lines + 1
+
+
+@pytest.mark.parametrize(
+    "line", ['{"step": 3, "config": {"lr": 1}}', '{"config": {"lr": 1}, "loss": 2}', '{"config": "lr=1"}']
+)
+def test_a_line_that_has_more_than_settings_states_none(log, line):
+    log.write_text(line + "\n")
+    assert not any(chunk.config for chunk in JsonLines(log).poll({}, 10).chunks)
