@@ -1,0 +1,1 @@
+"""Rules over what is measured on held-out data."""

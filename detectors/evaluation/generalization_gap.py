@@ -1,0 +1,126 @@
+"""The loss on held-out data rises while the training loss does not.
+
+## What it catches
+An evaluation loss that has left its best level for good. Each of the last three evaluations stands above
+the best by more than `least_rise`, and by several times the noise between neighbouring evaluations. From 40
+evaluations on, medians of ten are compared.
+
+## Why it matters
+From its best evaluation on, the model only memorises its training data. Every further step makes it worse
+on data that it has not seen, and costs as much as the steps before.
+
+## What to do
+Keep the checkpoint of the best evaluation and stop there. Then train for fewer epochs, with more or more
+varied data, or with regularisation: dropout, weight decay, a smaller model or adapter. If the gap opens
+within the first epoch, look for a difference between the two data sets first.
+
+## When it is wrong
+The loss also rises where a classifier becomes too sure of itself while its accuracy holds. Where the log
+has an accuracy within `metric_slack` of its value at the best loss, the finding stays informative until
+`metric_patience` evaluations have passed since the best, or the loss has risen by half. The rule judges
+nothing while the training loss rises too, which is a divergence. Evaluation data that grow harder in the
+middle of a run look the same.
+
+## Source
+Catalogue A-overfit, A-eval-loss. The thresholds are measured on simulated evaluation curves with noise of
+up to 6 %, autocorrelation of up to 0.6 and heavy tails. The noise is the median absolute second difference,
+which a trend does not move.
+"""
+
+from typing import Annotated
+
+import numpy as np
+import polars as pl
+
+from detectors.api import History, Maturity, Severity, Variant, detector
+from detectors.schema import INDEX, SERIES, STEP, VALUE
+from detectors.signals import Signal
+from detectors.stats import Floats, last_values, with_arrays
+from detectors.verdict import verdicts
+
+REACH = 240  # evaluations in which the best one is looked for; older ones are in the coarse view
+SHORT, LONG = 3, 10  # evaluations whose level is compared with the best
+LONG_FROM = 40
+MEASURES = ("best", "level", "since", "best_step", "metric", "metric_then", "train", "train_then")
+RISEN = "eval loss stands at {level:.4g}, {rise:.1%} above its best of {best:.4g}"
+OVERFIT = ("A-overfit", "A-eval-loss", "DP14", "DP1", "O6")
+
+
+@detector(
+    judges=(Signal.EVAL_LOSS,),
+    uses=(Signal.LOSS, Signal.EVAL_ACCURACY),
+    history=History(recent=REACH + LONG, coarse=True),
+    maturity=Maturity.STABLE,
+    variants={
+        "metric-holds": Variant(RISEN + "; accuracy holds at {metric:.4g}", OVERFIT),
+        "metric-falls": Variant(
+            RISEN + "; accuracy fell from {metric_then:.4g} to {metric:.4g} as well", OVERFIT
+        ),
+        "rises": Variant(RISEN, OVERFIT),
+    },
+)
+def generalization_gap(
+    points: pl.LazyFrame,
+    *,
+    least_rise: Annotated[float, "share by which the evaluation loss must stand above its best"] = 0.05,
+    least_noises: Annotated[float, "the same in standard deviations of the noise between evaluations"] = 4.5,
+    least_noises_long: Annotated[float, "the same where medians of ten are compared"] = 12.0,
+    metric_slack: Annotated[float, "fall of the accuracy that counts as none"] = 0.01,
+    metric_patience: Annotated[int, "evaluations since the best during which a held accuracy excuses"] = 8,
+) -> pl.LazyFrame:
+    """See the module's page."""
+    log = pl.when(pl.col(VALUE) > 0).then(pl.col(VALUE).log())
+    short = pl.col(INDEX) < LONG_FROM
+    buckets = pl.col("coarse_mean").list
+    context = points.with_columns(
+        older=buckets.head(buckets.len().clip(1) - 1).list.min().log(),  # the last bucket is not full
+        low=log.rolling_min(SHORT).over(SERIES),
+        mid=log.rolling_median(LONG).over(SERIES),
+        trio=log.rolling_median(SHORT, min_samples=1).over(SERIES),
+        curved=(log.shift(1) - (log.shift(2) + log) / 2).abs().over(SERIES),
+    ).with_columns(noise=pl.col("curved").rolling_median(64, min_samples=2).over(SERIES) * 1.4826 / 1.5**0.5)
+    measured = with_arrays(context, MEASURES, _compare, every=1, at_least=SHORT + 1).with_columns(
+        rise=pl.col("level") / pl.col("best") - 1,
+        noises=(pl.col("level").log() - pl.col("best").log())
+        / pl.max_horizontal("noise", pl.lit(0.002))
+        * pl.when(short).then(1.0).otherwise((LONG / 2) ** 0.5),
+    )
+    rise, metric, metric_then = pl.col("rise"), pl.col("metric"), pl.col("metric_then")
+    risen = (rise > least_rise) & (
+        pl.col("noises") > pl.when(short).then(least_noises).otherwise(least_noises_long)
+    )
+    holds = metric >= metric_then - metric_slack
+    return verdicts(
+        measured.fill_nan(None),
+        found={"metric-holds": risen & holds, "metric-falls": risen & metric.is_not_null(), "rises": risen},
+        lasts=rise > least_rise / 2,
+        severities={Severity.INFO: holds & (pl.col("since") < metric_patience) & (rise < 0.5)},
+        judged=(pl.col("train") <= 1.1 * pl.col("train_then")).fill_null(True),
+        onset=pl.col("best_step").cast(pl.Int64),
+        evidence=("best", "level", "rise", "noises", "since", "metric", "metric_then", "train", "train_then"),
+    )
+
+
+def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
+    """The best level so far and the present one, and what else was logged at both."""
+    row, count, begin = (due[n].to_numpy() for n in ("row", INDEX, "begin"))
+    short = count < LONG_FROM
+    age = np.arange(REACH)
+    past = (age >= np.where(short, SHORT, LONG)[:, None]) & (age < np.minimum(count + 1, REACH)[:, None])
+    trio, mid, low = (frame[n].fill_null(np.nan).to_numpy() for n in ("trio", "mid", "low"))
+    levels = np.where(short[:, None], last_values(trio, row, REACH), last_values(mid, row, REACH))
+    levels = np.where(past & np.isfinite(levels), levels, np.inf)
+    since = levels.argmin(axis=1)
+    older = due["older"].fill_null(np.inf).to_numpy()
+    near = np.maximum(row[:, None] - np.arange(SHORT), begin[:, None])
+    then = np.minimum(near - since[:, None] + 1, near)
+    found = {
+        "best": np.exp(np.minimum(levels.min(axis=1), np.where(short, np.inf, older))),
+        "level": np.exp(np.where(short, low[row], mid[row])),
+        "since": since.astype(float),
+        "best_step": frame[STEP].to_numpy()[row - since].astype(float),
+    }
+    for name, signal in (("metric", Signal.EVAL_ACCURACY), ("train", Signal.LOSS)):
+        column = frame[signal].fill_null(np.nan).to_numpy()
+        found |= {name: np.median(column[near], axis=1), f"{name}_then": np.median(column[then], axis=1)}
+    return found
