@@ -1,7 +1,8 @@
 """Where one attempt of a stream ends and the next begins.
 
 A training that is resumed writes steps it has written before. Per tag, a step below the last one
-begins a new attempt, for all tags; a step that repeats does not. Tags may count differently
+begins a new attempt, for all tags; a step that repeats does not. Where the file began anew, a step that
+repeats does, too: a log that was rotated goes on behind the last step. Tags may count differently
 (optimizer steps, epochs), so steps are only ever compared within a tag. Tags that mean nothing, and
 histograms, tell nothing: people give them the number of a batch. Nor do those of the machine, such as
 its speed: a validation has them as well.
@@ -39,8 +40,8 @@ class Attempts:
 
         ``telling`` says of each of the chunk's tags whether its steps count.
         """
-        if chunk.restarted and self.last_step:
-            self._begin()
+        if chunk.restarted:
+            self.last_step = {tag: step + 1 for tag, step in self.last_step.items()}
         begin, seen, look = 0, 0, _FIRST_LOOK
         total = len(chunk.step)
         while seen < total and not self.disordered:

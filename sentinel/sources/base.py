@@ -9,7 +9,8 @@ Rules every source keeps (the conformance suite holds them):
 - it reads only what is new and at most about ``limit`` points, in the order of the file;
 - a torn last record means *wait*: it is read again when it is whole;
 - a broken record means *complain, skip, go on*;
-- a file that shrank or was replaced means *start this file again* (``Chunk.restarted``);
+- a file that shrank or differs means *start this file again* (``Chunk.restarted``); one that was replaced
+  by a longer copy of itself means *go on*;
 - nothing is written, executed or unpickled.
 """
 
@@ -44,7 +45,7 @@ class Chunk:
     step: NDArray[np.int64]
     time: NDArray[np.float64]  # seconds since the epoch; NaN where the log has no time
     value: NDArray[np.float64]  # NaN and infinities as logged
-    restarted: bool = False  # the file was replaced: what came before belongs to an older attempt
+    restarted: bool = False  # the file began anew: as another training, or as the next part of a rotated log
     config: Mapping[str, Any] = field(default_factory=dict)  # flat run settings that precede these points
 
     @classmethod

@@ -1,11 +1,15 @@
-"""Reading a file that somebody else is still writing: what is new since a mark, and whether it is
-still the same file.
+"""Reads a file that somebody else is still writing: what is new since a mark.
 
-A mark is the JSON-able part of a cursor that belongs to one file: its inode, the offset up to which
-it was consumed, its first bytes, a fingerprint of the last ones before the offset, when it was changed
-and, where only more bytes can help, its size. A file that shrank, has another inode or differs in these
-bytes was replaced and is read from its start. (Many logs begin alike: with a header, a banner, the same
-first steps; and one that is logged again may be just as long, under an inode that was freed.)
+A mark is the JSON-able part of a cursor that belongs to one file. It holds the offset up to which the file
+was consumed, the first bytes of the file and a fingerprint of the last bytes before the offset. These, and
+not the inode, tell whether the file is the same: rsync, editors and `mv` replace a file by a longer copy.
+A file that differs in these bytes was replaced and is read from its start.
+
+A file that became shorter and begins as before may be a copy that is still being written (`cp` and `scp`
+cut the file first). It is given some polls to grow back, as long as each of them finds it changed.
+Otherwise it was replaced, too. An empty file shows neither, so it waits for its first byte.
+
+The inode, the size and the time of the last change tell whether there is anything to look at.
 """
 
 import hashlib
@@ -18,7 +22,9 @@ from typing import Any, BinaryIO
 from sentinel.sources.base import Batch, Complaint, Cursor
 from sentinel.sources.places import Place
 
-_FINGERPRINT_BYTES = 64
+_HEAD_BYTES = 64
+_TAIL_BYTES = 1024
+_MOST_WAITS = 10  # polls that a shorter file is given to grow back
 
 Mark = Mapping[str, Any]
 
@@ -36,23 +42,22 @@ class Read:
     _changed: int  # ns since the epoch
     _head: bytes
     _before: bytes  # ``data``
+    _waiting: Mark | None = None  # the mark of a file that is shorter than what was consumed of it
 
     def mark(self, consumed: int, waiting: bool = False) -> dict[str, Any]:
         """The mark after the first ``consumed`` bytes of ``data``, or some behind it, were understood.
 
         ``waiting`` says that the rest of the file is torn: it is not read again until the file grows.
         """
+        seen = {"inode": self._inode, "changed": self._changed}
+        if self._waiting is not None:
+            waits = self._waiting.get("waits", 0) + 1
+            return {**self._waiting, **seen, "size": self.size, "waits": waits}
         offset = self.offset + consumed
         size = self.size if waiting else offset
-        mark: dict[str, Any] = {
-            "inode": self._inode,
-            "changed": self._changed,
-            "size": size,
-            "offset": offset,
-            "head": self._head.hex(),
-        }
+        mark: dict[str, Any] = {**seen, "size": size, "offset": offset, "head": self._head.hex()}
         if consumed <= len(self.data):
-            last = self.data[max(0, consumed - _FINGERPRINT_BYTES) : consumed]
+            last = self.data[max(0, consumed - _TAIL_BYTES) : consumed]
             mark["tail"] = _fingerprint(self._before + last)
         return mark
 
@@ -65,28 +70,33 @@ def read_new(path: Path, mark: Mark, limit: int) -> Read | None:
     offset = int(mark.get("offset", 0))
     status = os.stat(path)
     known = tuple(map(mark.get, ("size", "inode", "changed")))
-    if known == (status.st_size, status.st_ino, status.st_mtime_ns):
+    unchanged = known == (status.st_size, status.st_ino, status.st_mtime_ns)
+    waits = mark.get("waits", 0)
+    if unchanged and not waits:
         return None
     with open(path, "rb") as file:
         status = os.fstat(file.fileno())
+        size = status.st_size
+        if not size:
+            return None
         seen = bytes.fromhex(mark.get("head", ""))
-        head = file.read(_FINGERPRINT_BYTES)
-        before = _at(file, max(0, offset - _FINGERPRINT_BYTES), min(offset, _FINGERPRINT_BYTES))
+        head = file.read(_HEAD_BYTES)
+        before = _at(file, max(0, offset - _TAIL_BYTES), min(offset, _TAIL_BYTES))
+        about = (size, status.st_ino, status.st_mtime_ns, head)
+        if size < offset and seen.startswith(head) and not unchanged and waits < _MOST_WAITS:
+            return Read(b"", offset, False, False, *about, before, mark)
         restarted = bool(mark) and (
-            status.st_ino != mark["inode"]
-            or status.st_size < offset
+            size < offset
             or not head.startswith(seen)
             or _fingerprint(before) != mark.get("tail", _fingerprint(before))
         )
         if restarted:
             offset, before = 0, b""
         # To ask for more than there is takes thrice as long, since the bytes are then moved.
-        data = _at(file, offset, min(limit, max(0, status.st_size - offset)))
+        data = _at(file, offset, min(limit, max(0, size - offset)))
     if not data and not restarted:
         return None
-    size = status.st_size
-    more = offset + len(data) < size
-    return Read(data, offset, restarted, more, size, status.st_ino, status.st_mtime_ns, head, before)
+    return Read(data, offset, restarted, offset + len(data) < size, *about, before)
 
 
 def read_lines(path: Path, mark: Mark, size: int, longest: int) -> Read | None:
@@ -112,7 +122,7 @@ def _at(file: BinaryIO, offset: int, size: int) -> bytes:
 
 
 def _fingerprint(data: bytes) -> str:
-    return hashlib.blake2b(data[-_FINGERPRINT_BYTES:], digest_size=8).hexdigest()
+    return hashlib.blake2b(data[-_TAIL_BYTES:], digest_size=8).hexdigest()
 
 
 def unreadable(path: Place, cursor: Cursor, error: OSError) -> Batch:

@@ -59,9 +59,13 @@ class Database:
         points = connection.execute(_POINTS, (self.run, last[0], limit + 1)).fetchall()
         if last[0] and points and list(points[0][:4]) == last:
             points = points[1:]
-        elif last[0]:  # another database under the same name, or one whose rows were counted anew
-            last, restarted = [0], True
+        elif last[0]:
+            shorter = not points
             points = connection.execute(_POINTS, (self.run, 0, limit + 1)).fetchall()
+            if shorter and points and list(points[0][:4]) == cursor.get("first"):
+                return Batch(cursor)  # an older copy, or one whose write-ahead log is still on its way
+            # Another database under the same name, or one whose rows were counted anew.
+            cursor, last, restarted = {}, [0], True
         params = connection.execute(
             "SELECT key, value FROM params WHERE run_uuid = ?", (self.run,)
         ).fetchall()
@@ -70,6 +74,7 @@ class Database:
         before = cursor.get("status", "")
         now = before if more or status is None else str(status[0])
         state = {
+            "first": cursor.get("first") or (list(points[0][:4]) if points else None),
             "last": list(points[-1][:4]) if points else last,
             "restarted": restarted and not points,
             "settings": len(params),

@@ -54,11 +54,17 @@ class Trackio:
     def _read(self, connection: sqlite3.Connection, cursor: Cursor, limit: int) -> Batch:
         last: list[Any] = cursor.get("last", [0])  # the newest row's id, time and step
         restarted = cursor.get("restarted", False)
-        query = _ROWS.format(key=self.key)
-        rows = connection.execute(query, (self.value, last[0]))
-        if last[0] and list((rows.fetchone() or ())[:3]) != last:
+
+        def rows_from(row: int) -> sqlite3.Cursor:
+            return connection.execute(_ROWS.format(key=self.key), (self.value, row))
+
+        rows = rows_from(last[0])
+        if last[0] and (found := _place(rows.fetchone())) != last:
+            if not found and _place(rows_from(0).fetchone()) == cursor.get("first"):
+                return Batch(cursor)  # an older copy, or one whose write-ahead log is still on its way
             cursor, last, restarted = {}, [0], True  # another database under the same name
-            rows = connection.execute(query, (self.value, 0))
+            rows = rows_from(0)
+        first: list[Any] | None = cursor.get("first")
         records = Records(cursor.get("records", {}))
         broken = cursor.get("broken", 0)
         complaints: list[Complaint] = []
@@ -67,6 +73,7 @@ class Trackio:
             if more := len(records) >= limit:
                 break
             last = [row, time, step]
+            first = first or last
             if (metrics := _object(text)) is not None:
                 spelled = {n: _NUMBERS[v] for n, v in metrics.items() if isinstance(v, str) and v in _NUMBERS}
                 records.add({**metrics, **spelled, "step": step, "wall_time": time}, row)
@@ -78,6 +85,7 @@ class Trackio:
                 complaints.append(Complaint(self.path, f"row {row} of metrics", problem))
         config = self._config(connection)
         state = {
+            "first": first,
             "last": last,
             "records": records.memory(),
             "restarted": restarted and not records,
@@ -111,6 +119,11 @@ def _runs(path: Path) -> list[Run]:
         shown = str(name) if key == "run_name" else f"{name}-{str(value)[:_ID_CHARACTERS]}"
         runs.append(Run(path / shown.replace("/", "_"), FORMAT, Trackio(path, key, value)))
     return runs
+
+
+def _place(row: Sequence[Any] | None) -> list[Any]:
+    """What tells a row from others; empty for no row."""
+    return list((row or ())[:3])
 
 
 def _object(text: Any) -> dict[str, Any] | None:

@@ -201,6 +201,15 @@ def test_a_step_that_goes_back_begins_an_attempt() -> None:
     assert [(v.key.attempt, v.index, v.step) for v in found][29:31] == [(1, 29, 29), (2, 0, 20)]
 
 
+@pytest.mark.parametrize(("first", "attempts"), [(0, {1, 2}), (39, {1, 2}), (40, {1}), (50, {1})])
+def test_a_file_that_began_anew_begins_an_attempt_unless_it_goes_on(first: int, attempts: set[int]) -> None:
+    before, after = (
+        chunk_of([(tag, s, 1.0) for s in steps for tag in "ab"])
+        for steps in (range(40), range(first, first + 40))
+    )
+    assert {v.key.attempt for v in verdicts([before, replace(after, restarted=True)])} == attempts
+
+
 def test_steps_of_what_means_nothing_begin_no_attempt() -> None:
     points = [
         point for s in range(60) for point in (("a", s, 1.0), ("x", s % 10, 1.0), ("a#std", s % 7, 1.0))

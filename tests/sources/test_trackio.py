@@ -1,4 +1,5 @@
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -9,7 +10,7 @@ import pytest
 
 from sentinel.sources.discovery import discover
 from tests.sources.reading import Reader
-from tests.sources.writers import TrackioWriter
+from tests.sources.writers import MlflowDatabaseWriter, TrackioWriter
 
 pytestmark = pytest.mark.slow
 
@@ -110,3 +111,27 @@ def test_reading_a_database_at_rest_leaves_nothing(tmp_path):
     assert list(before) == ["demo.db"]
     assert len(Reader(tmp_path).poll().points) == 1
     assert seen(tmp_path) == before
+
+
+@pytest.mark.parametrize("writer", [TrackioWriter, MlflowDatabaseWriter])
+def test_an_older_copy_of_a_database_waits_for_the_newer_one(writer, tmp_path):
+    """As a copy does that brings the database before its write-ahead log."""
+    directory, writer = tmp_path / "runs", writer()
+    directory.mkdir()
+    writer.start(directory)
+    writer.log(0, {"loss": 1.0})
+    writer.close()
+    shutil.copytree(directory, tmp_path / "old")
+    writer.start(directory)
+    writer.log(1, {"loss": 2.0})
+    writer.close()
+    shutil.copytree(directory, tmp_path / "new")
+    reader = Reader(directory).poll()
+    for copy in (tmp_path / "old", tmp_path / "new"):
+        shutil.copytree(copy, directory, dirs_exist_ok=True)
+        reader.poll()
+    writer.start(directory)
+    writer.log(2, {"loss": 3.0})
+    writer.close()
+    assert reader.poll().points == [("loss", 0, "1.0"), ("loss", 1, "2.0"), ("loss", 2, "3.0")]
+    assert not reader.restarts
