@@ -77,10 +77,10 @@ def read_new(path: Path, mark: Mark, limit: int) -> Read | None:
     with open(path, "rb") as file:
         status = os.fstat(file.fileno())
         size = status.st_size
-        if not size:
-            return None
         seen = bytes.fromhex(mark.get("head", ""))
         head = file.read(_HEAD_BYTES)
+        if not size:
+            return None
         before = _at(file, max(0, offset - _TAIL_BYTES), min(offset, _TAIL_BYTES))
         about = (size, status.st_ino, status.st_mtime_ns, head)
         if size < offset and seen.startswith(head) and not unchanged and waits < _MOST_WAITS:
