@@ -36,16 +36,22 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import History, Maturity, Severity, Variant, detector
-from detectors.schema import INDEX, ONSET, SERIES, SEVERITY, STEP, VARIANT
+from detectors.schema import INDEX, SERIES, STEP
 from detectors.signals import Signal
-from detectors.stats import first_true, last_third_begin, nearest, seen_max, start_value, with_fall
+from detectors.stats import last_third_begin, nearest, seen_max, start_value, with_fall
+from detectors.verdict import verdicts
 
 EVERY = 5
 MOST = 200  # points of a third
-CHANCE = log(2), log(10), log(100), log(1000)
+GRADIENTS = 20  # points over which the gradient norm counts as zero
+WAIT = 200, 5000  # steps: the bounds of a tenth of the plan
 PATIENCE = 3, 8  # times the wait with and without a plan: slow learning looks flat at first
+CHANCE = log(2), log(10), log(100), log(1000)
+NEAR = 0.015  # of a level of guessing: how far from it a loss may be
+SURELY = 1.645  # standard errors: one-sided 95 %
+CLEARLY = 3  # standard errors of a fall that no run of noise explains
+BACK = 0.05, 4  # a fall that was and is no more: share of the start, and times the spread of points
 NOT_SUPERVISED = (Signal.REWARD, Signal.POLICY_LOSS, Signal.VALUE_LOSS, Signal.PREFERENCE_MARGIN)
-EVIDENCE = ("start", "now", "fall", "most", "spread", "trained", "gradient", "chance")
 FLAT = (
     "loss {now:.4g} after {trained} steps, {start:.4g} at the start: a fall of {fall:.2%}, at most {most:.2%}"
 )
@@ -79,48 +85,53 @@ def flat_loss_at_init(
     least_fall_at_chance: Annotated[float, "the same for a loss at the level of guessing"] = 0.03,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    rate, rate_before, gradient = pl.col(Signal.LEARNING_RATE), pl.col("rate_before"), pl.col("gradient")
-    start, now, fall, error, most = (pl.col(n) for n in ("start", "now", "fall", "error", "most"))
-    chance, first, trained = pl.col("chance"), pl.col("first"), pl.col("trained")
+    rate, rate_before, peak = (pl.col(n) for n in (Signal.LEARNING_RATE, "rate_before", "peak"))
+    tenth = (pl.col(Signal.TOTAL_STEPS) / 10).clip(*WAIT)
     context = points.with_columns(
         first=start_value(STEP),
         interval=pl.col(STEP).filter(pl.col(INDEX) < 2).diff().last().over(SERIES),
-        peak=seen_max(Signal.LEARNING_RATE, MOST, MOST),
+        wait=tenth.fill_null(least_steps),
+        long_wait=(PATIENCE[0] * tenth).fill_null(PATIENCE[1] * least_steps),
+        gradient=pl.col(Signal.GRAD_NORM).rolling_max(GRADIENTS).over(SERIES),
         rate_before=last_third_begin(Signal.LEARNING_RATE, MOST),
-        gradient=pl.col(Signal.GRAD_NORM).rolling_max(20).over(SERIES),
+        peak=seen_max(Signal.LEARNING_RATE, MOST, MOST),
     )
-    compared = with_fall(context, most=MOST, every=EVERY, at_least=least_points).with_columns(
-        trained=pl.col(STEP) - first, most=fall + 1.645 * error, chance=nearest(now, CHANCE)
+    start, now, fall, error = (pl.col(n) for n in ("start", "now", "fall", "error"))
+    measured = with_fall(context, most=MOST, every=EVERY, at_least=least_points).with_columns(
+        trained=pl.col(STEP) - pl.col("first"),
+        least=fall - SURELY * error,
+        most=fall + SURELY * error,
+        best=(1 - pl.col("coarse_mean").list.min() / start).fill_null(0),
+        chance=nearest(now, CHANCE),
     )
-    tenth = (pl.col(Signal.TOTAL_STEPS) / 10).clip(200, 5000)
-    patient = (trained >= (PATIENCE[0] * tenth).fill_null(PATIENCE[1] * least_steps)) | (gradient == 0)
-    best = 1 - pl.col("coarse_mean").list.min() / start
-    came_back = (best > pl.max_horizontal(0.05, 4 * pl.col("spread"))).fill_null(False)
-    fallen = (fall > 3 * error) | (pl.col("early_fall") > 3) | came_back
-    at_chance = pl.max_horizontal((start / chance - 1).abs(), (now / chance - 1).abs()) < 0.015
+    trained, chance, gradient = (pl.col(n) for n in ("trained", "chance", "gradient"))
+    least, most, early_fall = (pl.col(n) for n in ("least", "most", "early_fall"))
+    warming_up = ((rate > 1.01 * rate_before) | (rate_before < 0.5 * peak)).fill_null(False)
+    no_gradient = gradient == 0
+    came_back = pl.col("best") > pl.max_horizontal(BACK[0], BACK[1] * pl.col("spread"))
+    has_fallen = (fall > CLEARLY * error) | (early_fall > CLEARLY) | came_back
+    at_chance = pl.max_horizontal((start / chance - 1).abs(), (now / chance - 1).abs()) < NEAR
     guessing = at_chance & (most < least_fall_at_chance)
-    still = (fall < error) & (most < least_fall) & (1.645 * error - fall < least_fall)
-    flat = (guessing | (still & patient & (pl.col("early_fall") < 1.645))) & ~came_back
-    warm = ((rate <= 1.01 * rate_before) & (rate_before >= 0.5 * pl.col("peak"))).fill_null(True)
-    variants = {
-        "no-gradient": gradient == 0,
-        "at-chance": guessing & gradient.is_null(),
-        "gradient-without-effect": gradient.is_not_null(),
-    }
-    severities = {
-        Severity.CLEAN: ~flat,
-        Severity.CRITICAL: gradient == 0,
-        Severity.WARNING: guessing | (most < least_fall / 2),
-    }
-    return compared.filter(
-        trained >= tenth.fill_null(least_steps),
-        first <= 2 * pl.col("interval"),
-        start > 0,
-        *(pl.col(s).is_null() for s in NOT_SUPERVISED),
-        (flat & warm) | (~flat & fallen),
-    ).select(
-        *(SERIES, INDEX, STEP, *EVIDENCE),
-        first_true(variants, otherwise="unmoved").alias(VARIANT),
-        first_true(severities, otherwise=Severity.INFO).alias(SEVERITY),
-        first.alias(ONSET),
+    unmoved = (fall < error) & (most < least_fall) & (-least < least_fall) & (early_fall < SURELY)
+    flat = (guessing | (unmoved & ((trained >= pl.col("long_wait")) | no_gradient))) & ~came_back
+    return verdicts(
+        measured,
+        judged=pl.all_horizontal(
+            trained >= pl.col("wait"),
+            pl.col("first") <= 2 * pl.col("interval"),  # else the run was resumed
+            start > 0,
+            *(pl.col(s).is_null() for s in NOT_SUPERVISED),
+            ~(flat & warming_up),
+        ),
+        found={
+            "no-gradient": flat & no_gradient,
+            "at-chance": flat & guessing & gradient.is_null(),
+            "gradient-without-effect": flat & gradient.is_not_null(),
+            "unmoved": flat,
+        },
+        lasts=~has_fallen,
+        severities={Severity.CRITICAL: no_gradient, Severity.WARNING: guessing | (most < least_fall / 2)},
+        otherwise=Severity.INFO,
+        onset=pl.col("first"),
+        evidence=("start", "now", "fall", "most", "spread", "trained", "gradient", "chance"),
     )
