@@ -31,16 +31,19 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import History, Maturity, Severity, Variant, detector
-from detectors.schema import INDEX, ONSET, SERIES, SEVERITY, STEP, VALUE, VARIANT
+from detectors.schema import INDEX, SERIES, STEP, VALUE
 from detectors.signals import Signal
-from detectors.stats import first_true, recent_max, recent_median, resting, start_median, start_value
+from detectors.stats import recent_max, recent_median, resting, start_median, start_value
+from detectors.verdict import verdicts
 
 ZERO = 1e-12  # moves no weights; cosines end at 1e-20 rather than at zero
-REACH = 250
-LEAST = 10  # points
+REACH = 250  # points looked back at
+LEAST = 10  # points that a rate must rest, and over which it must rise
+SMOOTH = 8, 0.5  # changes that make a decay smooth, and their share of the points before it rested
+DECAYED = 0.2, 0.1  # of the peak, with a plan and without: a log that rounds jumps to zero from above
+UNTRAINED = 200, 0.98  # steps at zero from the first, and the share of its start that the loss keeps
 TO_GO = "step {since} of {planned:.0f} planned, with {left:.0%} to go"
 TOO_SHORT = ("O8", "G-acc-sched", "A-learning-rate")
-EVIDENCE = ("peak", "of_peak", "still", "since", "zero_share", "trained", "planned", "left", "end")
 
 
 @detector(
@@ -76,52 +79,63 @@ def lr_schedule_mismatch(
     longest_warmup: Annotated[float, "share of the planned steps"] = 0.5,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    rate, index, step, planned = (pl.col(n) for n in (VALUE, INDEX, STEP, Signal.TOTAL_STEPS))
-    peak, still, left, end = (pl.col(n) for n in ("peak", "still", "left", "end"))
-    level = rate.clip(lower_bound=ZERO)
-    changed = level != level.shift(1)
-    highs, above_zero = pl.col("coarse_high").list, pl.element().filter(pl.element() > ZERO)
-    seen = points.with_columns(
-        peak=pl.max_horizontal(recent_max(rate, REACH, at_least=1), highs.max()),
-        still=resting(level, REACH),
-        since=recent_max(pl.when(changed).then(step), REACH, at_least=1),
-        trained=step - start_value(STEP),
-        end=pl.min_horizontal(longest_warmup * planned, 2 * pl.col(Signal.WARMUP_STEPS)),
-        planned=planned,
-    ).with_columns(left=1 - pl.col("since") / planned, of_peak=rate / peak)
-    zero, rests, too_early = rate <= ZERO, still >= LEAST, left > steps_left
-    zero_share = pl.max_horizontal(still / (index + 1), highs.eval(pl.element() <= ZERO).list.mean())
-    recent = pl.when(~zero).then(rate).rolling_min(REACH, min_samples=1).over(SERIES)
-    smallest = pl.min_horizontal(recent, pl.col("coarse_low").list.eval(above_zero).list.min()) / peak
-    floor = ~zero & (pl.col("of_peak") < near_zero)
-    changes = changed.cast(pl.Int64).rolling_sum(REACH, min_samples=1).over(SERIES)
-    smooth = changes >= pl.max_horizontal(8, 0.5 * (pl.min_horizontal(index + 1, REACH) - still))
-    earlier = rate.shift(LEAST).over(SERIES)
-    linear = rate - earlier <= 1.5 * LEAST / (index + 1) * rate  # a range test grows faster
-    highest = (rate > 1.0001 * recent_max(rate.shift(LEAST), REACH, at_least=1)) & (rate >= peak)
-    rising = ~zero & (rate > rate.shift(1).over(SERIES)) & linear & highest
-    first_warm_up = (start_value(VALUE) < 0.5 * rate) & (start_value(STEP) <= 0.1 * end)
-    first_group = pl.col(Signal.LEARNING_RATE).fill_null(0)  # another one may be frozen by design
-    learns = recent_median(Signal.LOSS, LEAST) < 0.98 * start_median(Signal.LOSS, LEAST)
-    untrained = (pl.col("trained") >= 200) & (first_group <= ZERO) & ~learns.fill_null(False)
-    variants = {
-        "never-above-zero": (peak <= ZERO) & untrained,
-        "ended-before-plan": zero & rests & too_early & (smallest < 0.2),
-        "ended": zero & rests & planned.is_null() & (smallest < 0.1) & (zero_share >= zero_share_of_run),
-        "floor-before-plan": floor & rests & too_early & smooth,
-        "warm-up-too-long": rising & first_warm_up & (step > end),
-    }
-    severities = {
-        Severity.CLEAN: pl.col(VARIANT).is_null(),
-        Severity.CRITICAL: (pl.col(VARIANT) == "never-above-zero") | (zero & (left > 0.5)),
-    }
-    forgotten = (floor | (zero & (peak > ZERO) & planned.is_not_null())) & pl.col("since").is_null()
-    return (
-        seen.with_columns(first_true(variants).alias(VARIANT), zero_share=zero_share)
-        .filter(index + 1 >= LEAST, ~forgotten)
+    rate, index, step, level, peak = (pl.col(n) for n in (VALUE, INDEX, STEP, "level", "peak"))
+    planned, still, since, left, end = (pl.col(n) for n in ("planned", "still", "since", "left", "end"))
+    above_zero = pl.element().filter(pl.element() > ZERO)
+    lows, highs = pl.col("coarse_low").list, pl.col("coarse_high").list
+    smallest_lately = pl.when(rate > ZERO).then(rate).rolling_min(REACH, min_samples=1).over(SERIES)
+    measured = (
+        points.with_columns(level=rate.clip(lower_bound=ZERO), planned=pl.col(Signal.TOTAL_STEPS))
         .with_columns(
-            first_true(severities, otherwise=Severity.WARNING).alias(SEVERITY),
-            pl.when(pl.col(VARIANT).is_not_null() & rests).then("since").alias(ONSET),
+            changed=(level != level.shift(1)).over(SERIES),
+            before=rate.shift(1).over(SERIES),
+            long_before=rate.shift(LEAST).over(SERIES),
+            start=start_value(VALUE),
+            start_step=start_value(STEP),
+            peak=pl.max_horizontal(recent_max(rate, REACH, at_least=1), highs.max()),
+            still=resting(level, REACH),
+            end=pl.min_horizontal(longest_warmup * planned, 2 * pl.col(Signal.WARMUP_STEPS)),
         )
-        .select(SERIES, INDEX, STEP, SEVERITY, VARIANT, ONSET, VALUE, *EVIDENCE)
+        .with_columns(
+            trained=step - pl.col("start_step"),
+            since=recent_max(pl.when("changed").then(step), REACH, at_least=1),
+            changes=pl.col("changed").cast(pl.Int64).rolling_sum(REACH, min_samples=1).over(SERIES),
+            of_peak=rate / peak,
+            least_of_peak=pl.min_horizontal(smallest_lately, lows.eval(above_zero).list.min()) / peak,
+            zero_share=pl.max_horizontal(still / (index + 1), highs.eval(pl.element() <= ZERO).list.mean()),
+        )
+        .with_columns(left=1 - since / planned)
+    )
+    zero, rests = rate <= ZERO, still >= LEAST
+    at_floor = ~zero & (pl.col("of_peak") < near_zero)
+    too_early, decayed = left > steps_left, [pl.col("least_of_peak") < share for share in DECAYED]
+
+    first_group = pl.col(Signal.LEARNING_RATE).fill_null(0)  # another one may be frozen by design
+    loss, first_loss = recent_median(Signal.LOSS, LEAST), start_median(Signal.LOSS, LEAST)
+    learns = (loss < UNTRAINED[1] * first_loss).fill_null(False)
+    never = (peak <= ZERO) & (first_group <= ZERO) & (pl.col("trained") >= UNTRAINED[0]) & ~learns
+
+    before_rest = pl.min_horizontal(index + 1, REACH) - still
+    smooth = pl.col("changes") >= pl.max_horizontal(SMOOTH[0], SMOOTH[1] * before_rest)
+
+    linear = rate - pl.col("long_before") <= 1.5 * LEAST / (index + 1) * rate  # a range test grows faster
+    at_peak = (rate >= peak) & (rate > 1.0001 * recent_max(pl.col("long_before"), REACH, at_least=1))
+    rises = ~zero & (rate > pl.col("before")) & linear & at_peak
+    first_warm_up = (pl.col("start") < 0.5 * rate) & (pl.col("start_step") <= 0.1 * end)
+
+    long_at_zero = planned.is_null() & (pl.col("zero_share") >= zero_share_of_run)
+    needs_since = at_floor | (zero & (peak > ZERO) & planned.is_not_null())
+    return verdicts(
+        measured,
+        judged=(index + 1 >= LEAST) & ~(needs_since & since.is_null()),
+        found={
+            "never-above-zero": never,
+            "ended-before-plan": zero & rests & too_early & decayed[0],
+            "ended": zero & rests & decayed[1] & long_at_zero,
+            "floor-before-plan": at_floor & rests & too_early & smooth,
+            "warm-up-too-long": rises & first_warm_up & (step > end),
+        },
+        severities={Severity.CRITICAL: never | (zero & (left > 0.5))},
+        onset=pl.when(rests).then(since),
+        evidence=("peak", "of_peak", "still", "since", "zero_share", "trained", "planned", "left", "end"),
     )
