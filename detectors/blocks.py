@@ -1,0 +1,77 @@
+"""A series in at most 64 equal blocks, whatever its length: the view for what takes a share of a run.
+
+The blocks of a short series are made of its rows, those of a long one are the coarse history. Both
+double their width whenever the series outgrows 64 of them, so a verdict has one form at 20 points and
+at a million.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import polars as pl
+
+from detectors.schema import INDEX, SERIES, VALUE
+from detectors.stats import Floats, Ints, with_arrays
+
+MOST = 64
+ROWS = 255  # recent rows that a detector has to declare, beside its coarse history
+
+
+def with_blocks(
+    points: pl.LazyFrame,
+    names: Sequence[str],
+    measure: Callable[[Floats], Mapping[str, Floats]],
+    *,
+    every: int,
+    at_least: int,
+) -> pl.LazyFrame:
+    """The rows that are due, with what ``measure`` makes of the block means of their series so far.
+
+    ``measure`` takes rows x blocks, all with as many blocks, and returns an array for each name. Rows
+    beyond the 256th see the blocks of the last checkpoint.
+    """
+
+    def columns(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
+        found = {name: np.full(len(due), np.nan) for name in names}
+        for rows, means in _by_count(frame, due):
+            for name, values in measure(means).items():
+                found[name][rows] = values
+        return found
+
+    return with_arrays(points, names, columns, every=every, at_least=at_least)
+
+
+def _by_count(frame: pl.DataFrame, due: pl.DataFrame) -> list[tuple[Ints, Floats]]:
+    """The block means of the due rows, those with as many blocks together."""
+    values, place, count = frame[VALUE].to_numpy(), due["row"].to_numpy(), due[INDEX].to_numpy() + 1
+    parts: list[tuple[Ints, Floats]] = []
+    for n in np.unique(count[count <= ROWS + 1]):
+        rows = np.flatnonzero(count == n)
+        width = _width(int(n))
+        blocks = int(n) // width
+        taken = values[place[rows, None] - n + 1 + np.arange(blocks * width)]
+        parts.append((rows, taken.reshape(len(rows), blocks, width).mean(axis=2)))
+    long = np.flatnonzero(count > ROWS + 1)
+    if len(long):
+        series = due[SERIES].to_numpy()[long]
+        first = np.unique(series, return_index=True)[1]
+        for at in first:  # a window never crosses a checkpoint, so its rows share one list
+            means = due["coarse_mean"][int(long[at])].to_numpy()
+            rows = long[series == series[at]]
+            parts.append((rows, np.broadcast_to(means, (len(rows), len(means)))))
+    return parts
+
+
+def _width(rows: int) -> int:
+    """Rows in a block, so that the series has at most 64 of them."""
+    width = 1
+    while rows > MOST * width:
+        width *= 2
+    return width
+
+
+def rolling(means: Floats, n: int) -> Floats:
+    """Means of each ``n`` neighbouring blocks: rows x (blocks - n + 1)."""
+    sums = np.cumsum(np.pad(means, ((0, 0), (1, 0))), axis=1)
+    found: Floats = (sums[:, n:] - sums[:, :-n]) / n
+    return found

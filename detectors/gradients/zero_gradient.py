@@ -1,0 +1,92 @@
+"""The gradient norm is exactly zero: nothing reaches the weights.
+
+## What it catches
+A gradient norm of exactly 0 in 18 of the last 20 points while the learning rate is above zero, either
+since the run began or in a run whose gradient was alive at its start.
+
+## Why it matters
+Not even a model that has learnt everything has a gradient of exactly zero. Steps cost full price and,
+weight decay aside, change nothing.
+
+## What to do
+Assert right before `backward()` that the loss has a `grad_fn`. Then list the parameters whose `.grad` is
+`None` or all zeros after it. Zero from the start: look for `.detach()`, `.item()`, `no_grad()` or a
+`zero_grad()` between `backward()` and `step()`, and for adapters that are frozen. Zero later on: look for
+units that died or saturated, and for a batch whose labels are all masked.
+
+## When it is wrong
+In group-relative reinforcement learning the gradient is rightly zero while all rewards of a group are
+equal; `reward-zero-std` tells of that. A loss that has fallen to exactly zero has no gradient either. A
+log with two decimals shows small norms as zero: a norm that was never above 0.1 while the loss fell is
+taken for that. A loop that logs each micro-batch may log 0 for all but the last one.
+
+## Source
+Catalogue O3, O4, O2, O21 and O25. No noise makes a norm exactly zero, so the only chance to be wrong
+lies in the cases above.
+"""
+
+from typing import Annotated
+
+import polars as pl
+
+from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.schema import INDEX, SERIES, VALUE
+from detectors.signals import Signal
+from detectors.stats import ROUNDING, recent_mean, recent_median, seen_max, start_median
+from detectors.verdict import verdicts
+
+REACH = 20  # points
+ZERO_RATE = 1e-12  # moves no weights
+ZERO_STD = 1e-6  # of rewards
+SMALL = 0.1  # a norm below this may be logged as 0.0
+
+
+@detector(
+    judges=(Signal.GRAD_NORM,),
+    uses=(Signal.LEARNING_RATE, Signal.LOSS, Signal.FRAC_REWARD_ZERO_STD, Signal.REWARD_STD),
+    history=History(recent=2 * REACH, head=REACH),
+    maturity=Maturity.STABLE,
+    cause=Cause.NO_GRADIENT,
+    silences=(Cause.LOSS_SHAPE,),
+    variants={
+        "never": Variant(
+            "the gradient norm has been exactly 0 since the run began: the loss does not reach the weights",
+            ("O3", "O4", "O21", "O2"),
+        ),
+        "died": Variant(
+            "the gradient norm is exactly 0 in {share:.0%} of the last 20 points; at the start it was "
+            "{start:.3g}",
+            ("O3", "O25", "GV", "O4"),
+        ),
+    },
+)
+def zero_gradient(
+    points: pl.LazyFrame,
+    *,
+    zero_share: Annotated[float, "share of zeros among the last 20 points that is too much"] = 0.9,
+) -> pl.LazyFrame:
+    """See the module's page."""
+    is_zero = (pl.col(VALUE) == 0).cast(pl.Float64)
+    no_spread = (pl.col(Signal.REWARD_STD) <= ZERO_STD).cast(pl.Float64)
+    no_advantage = pl.coalesce(Signal.FRAC_REWARD_ZERO_STD, "no_spread")
+    loss, loss_start = pl.col("loss_level"), pl.col("loss_start")
+    measured = points.with_columns(is_zero=is_zero, no_spread=no_spread).with_columns(
+        share=recent_mean("is_zero", REACH),
+        start=start_median(VALUE, REACH),
+        peak=seen_max(VALUE, REACH, 2 * REACH),
+        no_advantage=no_advantage.rolling_mean(REACH, min_samples=1).over(SERIES),
+        loss_level=recent_median(Signal.LOSS, REACH, at_least=1),
+        loss_start=start_median(Signal.LOSS, REACH),
+    )
+    rate = pl.col(Signal.LEARNING_RATE).fill_null(1)
+    solved = (loss == 0) & (loss_start > 0)
+    rounded = (pl.col("peak") < SMALL) & (loss < 0.9 * loss_start)
+    excused = (pl.col("no_advantage") > 0.5) | solved | rounded
+    gone = pl.col("share") >= zero_share - ROUNDING
+    return verdicts(
+        measured,
+        judged=(pl.col(INDEX) >= REACH - 1) & (rate > ZERO_RATE) & ~excused.fill_null(False),
+        found={"never": gone & (pl.col("peak") == 0), "died": gone & (pl.col("start") > 0)},
+        otherwise=Severity.CRITICAL,
+        evidence=("share", "start", "loss_level", "loss_start", Signal.LEARNING_RATE),
+    )

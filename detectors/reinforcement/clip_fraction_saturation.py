@@ -1,0 +1,67 @@
+"""Most updates of the policy hit the clip: PPO's trust region is the only thing that still holds them.
+
+## What it catches
+A median clip fraction above 0.3 over the last ten points. It is over once the median is below 0.2.
+
+## Why it matters
+A clipped sample has no gradient. Where a third of the samples are clipped, each batch is used long after
+the policy has left it: the passes that follow push on the few samples that remain, the KL of an update
+grows, and the reward often falls some time later.
+
+## What to do
+Lower the learning rate or the number of passes over each batch (`n_epochs`, `num_iterations`), take larger
+batches, and stop an update early by a `target_kl` of 0.01 to 0.05. Look at the approximate KL beside it.
+
+## When it is wrong
+Some runs learn well with a third of the samples clipped, above all with a clip range far below the usual
+0.2. The first updates of a run often clip much; ten points are waited for.
+
+## Source
+Catalogue A-clip-ratio: below 0.1 is healthy, above 0.3 is not. Stable-Baselines3, Spinning Up, CleanRL
+and TRL all log the share of samples whose ratio left the clip range.
+"""
+
+from typing import Annotated
+
+import polars as pl
+
+from detectors.api import Cause, History, Maturity, Variant, detector
+from detectors.schema import VALUE
+from detectors.signals import Signal
+from detectors.stats import recent_median
+from detectors.verdict import verdicts
+
+NOW = 10  # points whose median is the present level
+
+
+@detector(
+    judges=(Signal.CLIP_FRACTION,),
+    uses=(Signal.APPROX_KL,),
+    history=History(recent=NOW),
+    maturity=Maturity.STABLE,
+    cause=Cause.POLICY,
+    variants={
+        "saturated": Variant(
+            "PPO clips {level:.0%} of the samples of an update (median of 10 points), more than "
+            "{most_clipped:.0%}",
+            ("A-clip-ratio", "R2", "R1"),
+        ),
+    },
+)
+def clip_fraction_saturation(
+    points: pl.LazyFrame,
+    *,
+    most_clipped: Annotated[float, "share of clipped samples that is too much"] = 0.3,
+    few_clipped: Annotated[float, "share below which the trouble is over"] = 0.2,
+) -> pl.LazyFrame:
+    """See the module's page."""
+    level = pl.col("level")
+    return verdicts(
+        points.with_columns(
+            level=recent_median(VALUE, NOW), update_kl=recent_median(Signal.APPROX_KL, NOW, at_least=1)
+        ),
+        judged=level.is_not_null(),
+        found={"saturated": level > most_clipped},
+        lasts=level > few_clipped,
+        evidence=("level", "update_kl"),
+    )

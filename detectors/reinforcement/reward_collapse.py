@@ -1,0 +1,114 @@
+"""The reward falls back far below its best and stays there.
+
+## What it catches
+A level of the reward, over the last eighth of the run, that lies far below the best level of any earlier
+eighth: by several times the scatter, by a fifth of its size, for the whole of that eighth, and so far that
+three quarters of what the run had gained are lost. A run that had gained nothing is judged where it falls
+clearly below its own start: at once if it trains a language model, which begins with a policy that can
+do something, and otherwise once it has been there for half of the run. What is no language model is
+judged from the 40th point on, because exploration may ruin the reward at first.
+
+## Why it matters
+A policy collects its own data, so a policy that has become bad collects bad data and seldom comes back.
+The best checkpoint lies before the fall.
+
+## What to do
+Keep the best checkpoint and go back to it. Look at what moved first: a KL or clip fraction that rose
+means too large updates, so lower the learning rate and the number of passes; an entropy that ran out
+means a lack of exploration; completions that all hit the cap or shrink to nothing mean a reward that is
+being gamed, or a model that no longer stops. In off-policy learning a critic loss that grows for ever
+says that the targets diverge.
+
+## When it is wrong
+A curriculum that moves to a harder stage, a change of the reward and self-play against a better opponent
+lower the reward by design. Rewards of single episodes scatter widely, so what counts are means over
+blocks of the run, and a fall is told late in a very long log.
+
+## Source
+Catalogue R1, with the guards of its symptom; a healthy policy-gradient run may lose two thirds of its
+gain for a tenth of the run and recover, and one that explores falls below its start at first.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+import numpy as np
+import polars as pl
+
+from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.blocks import ROWS, rolling, with_blocks
+from detectors.schema import INDEX
+from detectors.signals import Signal
+from detectors.stats import Floats
+from detectors.verdict import verdicts
+
+LEAST = 20  # points
+MEASURES = ("best", "now", "start", "scatter", "error", "held")
+
+
+@detector(
+    judges=(Signal.REWARD, Signal.EVAL_REWARD),
+    uses=(Signal.COMPLETION_LENGTH, Signal.KL, Signal.ENTROPY, Signal.CLIPPED_COMPLETION_RATIO),
+    history=History(recent=ROWS, coarse=True),
+    maturity=Maturity.STABLE,
+    cause=Cause.REWARD,
+    variants={
+        "lost": Variant(
+            "the reward fell from {best:.4g} to {now:.4g}: {lost:.0%} of what the run had gained is gone",
+            ("R1", "R2", "A-entropy-collapse"),
+        ),
+        "worse": Variant(
+            "the reward fell from {best:.4g} to {now:.4g} and is worse than at the start, {start:.4g}",
+            ("R1", "R2", "A-entropy-collapse"),
+        ),
+    },
+)
+def reward_collapse(
+    points: pl.LazyFrame,
+    *,
+    most_lost: Annotated[float, "share of the gain whose loss is a collapse"] = 0.75,
+    scatters: Annotated[float, "times the scatter of a block that a fall must exceed"] = 3.0,
+    sure: Annotated[float, "standard errors by which the fall must be certain"] = 6.0,
+    least_fall: Annotated[float, "share of the best or first level that a fall must exceed"] = 0.2,
+    patience: Annotated[float, "share of the run below the start that is too long"] = 0.5,
+) -> pl.LazyFrame:
+    """See the module's page."""
+    best, now, start = pl.col("best"), pl.col("now"), pl.col("start")
+    scatter, lost = pl.col("scatter"), pl.col("lost")
+    fall, gain = best - now, best - start
+    measured = with_blocks(points, MEASURES, _levels, every=1, at_least=LEAST)
+    language = pl.col(Signal.COMPLETION_LENGTH).is_not_null() | pl.col(Signal.ENTROPY).is_not_null()
+    size = pl.max_horizontal(best.abs(), start.abs())
+    fell = (fall > scatters * scatter) & (fall > sure * pl.col("error")) & (fall > least_fall * size)
+    gained = gain > scatters * scatter
+    worse = now < start - scatters * scatter
+    explored = pl.col(INDEX) >= 2 * LEAST - 1
+    return verdicts(
+        measured.with_columns(lost=fall / gain),
+        found={
+            "lost": fell & gained & (lost > most_lost) & (language | explored),
+            "worse": fell & worse & (language | (explored & (pl.col("held") > patience))),
+        },
+        otherwise=Severity.CRITICAL,
+        evidence=(*MEASURES, "lost", Signal.KL, Signal.ENTROPY, Signal.CLIPPED_COMPLETION_RATIO),
+    )
+
+
+def _levels(means: Floats) -> Mapping[str, Floats]:
+    """Levels over eighths of the run; how the blocks scatter about them; for how long it has been low."""
+    count = means.shape[1]
+    width = max(5, count // 8)
+    levels = rolling(means, width)
+    now, best = levels[:, -1], levels[:, :-width].max(axis=1)
+    scatter = (means[:, width // 2 :][:, : levels.shape[1]] - levels).std(axis=1)
+    low = means < ((best + now) / 2)[:, None]
+    held = np.cumprod(low[:, ::-1], axis=1).sum(axis=1)
+    fell = held >= width
+    return {
+        "best": best,
+        "now": np.where(fell, now, best),
+        "start": np.median(means[:, :width], axis=1),
+        "scatter": scatter,
+        "error": scatter * np.sqrt(2 / width),
+        "held": held / count,
+    }

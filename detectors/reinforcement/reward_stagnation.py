@@ -1,0 +1,132 @@
+"""The reward does not move: nothing is learnt, or there is nothing that could be learnt from.
+
+## What it catches
+A reward that has rested on exactly one value for 20 points (12 if that value has decimals), a third of
+the run at least, and not at the best it ever had. A reward that has changed no more than a few times in
+the whole log and rests: episodes have ceased to end, so the mean over them is an old one. And a mean
+reward that after 1000 points has gained nothing over its first quarter: the upper end of the gain's
+3-sigma interval is below a tenth of the reward's level.
+
+## Why it matters
+A reward that is the same for everything the policy does teaches nothing; one that has not risen by the
+time that others have learnt seldom begins to. Both cost full price.
+
+## What to do
+Run the reward function by hand on a few good and bad samples. See whether episodes end, whether the
+observation changes, and whether actions reach the environment, clipped or scaled as it expects. For
+language models check that the format the reward looks for is one that the model ever writes. Then look
+at exploration: a sparse reward that is never met needs an easier start or a denser signal.
+
+## When it is wrong
+A reward that rests at its best is a solved task, and is only noted. Tasks with a sparse reward may rest
+at their lowest for long before the first success. In self-play the reward stays at zero by design; the
+last rule leaves a reward near zero alone, and a log of single episodes, whose runs are far longer.
+
+## Source
+Catalogue A-reward-never (0 at every point for more than 20 steps) and A-rewards-mean; the lack of a
+trend is judged on means of blocks, whose scatter holds the log's own autocorrelation.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+import numpy as np
+import polars as pl
+
+from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.blocks import ROWS, rolling, with_blocks
+from detectors.schema import INDEX, SERIES, VALUE
+from detectors.signals import Signal
+from detectors.stats import PRECISION, Floats, resting
+from detectors.verdict import verdicts
+
+LEAST = 20  # points
+MEASURES = ("first", "gain", "error", "rise", "lowest", "highest")
+FEW_CHANGES = 3
+
+
+@detector(
+    judges=(Signal.REWARD, Signal.EVAL_REWARD),
+    uses=(Signal.EPISODE_LENGTH,),
+    history=History(recent=ROWS, head=LEAST, coarse=True),
+    maturity=Maturity.STABLE,
+    cause=Cause.REWARD,
+    variants={
+        "constant": Variant(
+            "the reward has been exactly {value:.6g} for {still} points",
+            ("A-reward-never", "A-rewards-mean", "L8"),
+        ),
+        "frozen": Variant(
+            "the reward has been exactly {value:.6g} for {still} points and changed {changes} times before: "
+            "episodes may have ceased to end",
+            ("A-reward-never", "R1"),
+        ),
+        "solved": Variant(
+            "the reward rests at its best, {value:.6g}, for {still} points: solved, or as good as it gets",
+            ("A-reward-never",),
+        ),
+        "no-gain": Variant(
+            "the reward has gained {gain:.3g} over its first quarter, {first:.4g}, in {points} points: "
+            "no more than its noise",
+            ("A-rewards-mean", "A-reward-never", "R3"),
+        ),
+    },
+)
+def reward_stagnation(
+    points: pl.LazyFrame,
+    *,
+    rest: Annotated[int, "points on one value that are too many"] = 20,
+    rest_share: Annotated[float, "share of the run on one value that is too much"] = 0.33,
+    patience: Annotated[int, "points without a gain that are too many"] = 1000,
+    least_gain: Annotated[float, "share of the level that a run ought to gain"] = 0.1,
+) -> pl.LazyFrame:
+    """See the module's page."""
+    value, index, still = pl.col(VALUE), pl.col(INDEX), pl.col("still")
+    previous = value.shift(1).over(SERIES)
+    moved = (value - previous).abs() > PRECISION * pl.max_horizontal(value.abs(), previous.abs())
+    level = pl.when(moved.fill_null(True)).then(index)
+    at_start = pl.when(index < LEAST).then(moved.cast(pl.Int64)).cum_sum().forward_fill()
+    changes = pl.max_horizontal(at_start, moved.cast(pl.Int64).rolling_sum(ROWS, min_samples=1))
+    measured = points.with_columns(mark=level.forward_fill().over(SERIES)).with_columns(
+        still=resting(pl.col("mark"), ROWS),
+        changes=changes.over(SERIES),
+        scatter=value.rolling_std(100).over(SERIES),
+        points=index + 1,
+    )
+    measured = with_blocks(measured, MEASURES, _trend, every=1, at_least=LEAST)
+    enough = pl.when(value == value.round()).then(rest).otherwise(0.6 * rest)
+    rests = (still >= enough) & (still >= pl.min_horizontal(rest_share * (index + 1), ROWS - 1))
+    lowest, highest = pl.col("lowest"), pl.col("highest")
+    slack = 0.02 * (highest - lowest)
+    moved_ever = highest - lowest > PRECISION * pl.max_horizontal(highest.abs(), lowest.abs())
+    at_best = moved_ever & (value >= highest - slack)
+    gain, error, size = pl.col("gain"), pl.col("error"), pl.col("first").abs()
+    is_mean = pl.col("scatter") < 0.25 * size  # of episodes; one episode scatters more
+    flat = (gain.abs() < 3 * error) & (gain + 3 * error < least_gain * size) & (pl.col("rise") < 1)
+    return verdicts(
+        measured,
+        found={
+            "frozen": rests & at_best & (pl.col("changes") <= FEW_CHANGES),
+            "solved": rests & at_best,
+            "constant": rests,
+            "no-gain": (index >= patience - 1) & flat & is_mean,
+        },
+        severities={Severity.INFO: rests & at_best & (pl.col("changes") > FEW_CHANGES)},
+        evidence=("still", "changes", "points", *MEASURES, Signal.EPISODE_LENGTH),
+    )
+
+
+def _trend(means: Floats) -> Mapping[str, Floats]:
+    """The gain from the first to the last quarter, its error, and the highest level in scatters above it."""
+    quarter = max(2, means.shape[1] // 4)
+    first, last = means[:, :quarter], means[:, -quarter:]
+    spread = np.sqrt((first.var(axis=1, ddof=1) + last.var(axis=1, ddof=1)) / 2)
+    level, levels = first.mean(axis=1), rolling(means, max(5, means.shape[1] // 8))
+    return {
+        "first": level,
+        "gain": last.mean(axis=1) - level,
+        "error": 2 * spread * np.sqrt(2 / quarter),
+        "rise": (levels.max(axis=1) - level) / np.maximum(spread, 1e-12),
+        "lowest": means.min(axis=1),
+        "highest": means.max(axis=1),
+    }

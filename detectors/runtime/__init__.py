@@ -1,0 +1,1 @@
+"""Speed, memory and restarts, as far as rows tell."""
