@@ -9,7 +9,7 @@ import polars as pl
 
 from detectors.api import Detector
 from detectors.schema import FINDINGS, SERIES, SEVERITY
-from sentinel.alerts.lifecycle import Key, Verdict
+from sentinel.alerts.turns import Key, Verdict
 from sentinel.frames.history import SeriesHistory, Window
 from sentinel.frames.windows import frame, is_due
 from sentinel.runs.log import Arrived

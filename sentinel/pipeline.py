@@ -15,7 +15,8 @@ from typing import Any
 
 from detectors.api import Detector
 from sentinel.alerts.incident import Change
-from sentinel.alerts.lifecycle import Book, Verdict
+from sentinel.alerts.lifecycle import Book
+from sentinel.alerts.turns import Stretch, Verdict
 from sentinel.frames.naming import Naming
 from sentinel.frames.views import layout, views
 from sentinel.guard import Guard
@@ -103,7 +104,7 @@ class Pipeline:
 
     def _judge(
         self, trackers: Sequence[Tracker], arrived: Sequence[Sequence[Arrived]], guard: Guard
-    ) -> dict[str, list[Verdict]]:
+    ) -> dict[str, list[Stretch]]:
         """Verdicts by run."""
         from sentinel.detection import Detection  # polars is slow to import, and a listing judges nothing
 
@@ -115,7 +116,7 @@ class Pipeline:
 
         runs = [tracker.log.run for tracker in trackers]
         pairs = [*zip(trackers, arrived, strict=True)]
-        found: dict[str, list[Verdict]] = {}
+        found: dict[str, list[Stretch]] = {}
         for verdict in guard.at_once(runs, "judging", verdicts, pairs):
-            found.setdefault(verdict.key.run, []).append(verdict)
+            found.setdefault(verdict.key.run, []).append([verdict])
         return found

@@ -35,7 +35,7 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import History, Maturity, Severity, Variant, detector
+from detectors.api import Cause, History, Maturity, Severity, Variant, detector
 from detectors.schema import INDEX, SERIES, STEP
 from detectors.signals import Signal
 from detectors.stats import last_third_begin, nearest, seen_max, start_value, with_fall
@@ -63,6 +63,7 @@ FLAT = (
     history=History(recent=MOST, head=MOST, coarse=True),
     every=EVERY,
     maturity=Maturity.STABLE,
+    cause=Cause.LOSS_SHAPE,
     variants={
         "no-gradient": Variant(FLAT + "; the gradient norm is zero", ("O3", "O21", "O4", "O2", "O1")),
         "at-chance": Variant(

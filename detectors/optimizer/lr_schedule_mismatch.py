@@ -30,7 +30,7 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import History, Maturity, Severity, Variant, detector
+from detectors.api import Cause, History, Maturity, Severity, Variant, detector
 from detectors.schema import INDEX, SERIES, STEP, VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_max, recent_median, resting, start_median, start_value
@@ -52,6 +52,8 @@ TOO_SHORT = ("O8", "G-acc-sched", "A-learning-rate")
     history=History(recent=REACH + LEAST, head=LEAST, coarse=True),
     every=5,
     maturity=Maturity.STABLE,
+    cause=Cause.SCHEDULE,
+    silences=(Cause.LOSS_SHAPE,),  # a learning rate near zero moves no weights
     variants={
         "never-above-zero": Variant(
             "the learning rate is zero since the run began, {trained} steps ago", ("O8", "A-learning-rate")

@@ -30,7 +30,7 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import History, Maturity, Severity, Variant, detector
+from detectors.api import Cause, History, Maturity, Severity, Variant, detector
 from detectors.schema import INDEX, SERIES, SEVERITY, STEP, VALUE, VARIANT
 from detectors.signals import Signal
 from detectors.stats import first_true, recent_max, start_value
@@ -44,6 +44,8 @@ SPAN = 1000  # steps
     uses=(Signal.SKIPPED_STEPS,),
     history=History(recent=REACH, head=1),
     maturity=Maturity.STABLE,
+    cause=Cause.SCALER,
+    silences=(Cause.SCHEDULE, Cause.LOSS_SHAPE),  # a skipped step moves neither schedule nor weights
     variants={
         "exhausted": Variant(
             "the loss scale is down to {value:g}, from {start:g} at the start", ("O24", "GA-bypass", "GA")

@@ -29,7 +29,7 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import History, Maturity, Severity, Variant, detector
+from detectors.api import Cause, History, Maturity, Severity, Variant, detector
 from detectors.schema import INDEX, SERIES, SEVERITY, STEP, VALUE, VARIANT
 from detectors.signals import Signal
 from detectors.stats import ROUNDING, first_true, recent_mean, recent_median, recent_quantile, start_median
@@ -44,6 +44,8 @@ RISEN, STEADY = 0.15, 0.05  # above, and at most below, the start
     uses=(Signal.REWARD,),
     history=History(recent=NOW + LEAST, head=LEAST),
     maturity=Maturity.STABLE,
+    cause=Cause.POLICY,
+    silences=(Cause.REWARD,),  # answers that are cut off before their end all earn the same
     variants={
         "never_stops": Variant(
             "{level:.0%} of completions are cut off at the length cap, as from the start ({start:.0%})",

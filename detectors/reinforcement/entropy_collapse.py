@@ -30,7 +30,7 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import History, Maturity, Severity, Variant, detector
+from detectors.api import Cause, History, Maturity, Severity, Variant, detector
 from detectors.schema import INDEX, SEVERITY, SIGNAL, VALUE, VARIANT
 from detectors.signals import Signal
 from detectors.stats import first_true, recent_median, recent_quantile, start_median, start_quantile
@@ -47,6 +47,8 @@ ZERO = -0.01  # nats; below it the entropy is a differential one
     uses=(Signal.REWARD, Signal.REWARD_STD),
     history=History(recent=BACK + REWARDS, head=REWARDS),
     maturity=Maturity.STABLE,
+    cause=Cause.POLICY,
+    silences=(Cause.REWARD,),  # a policy that always answers the same is rewarded the same
     variants={
         "collapsed": Variant(
             "the entropy fell from {start:.3g} to {level:.3g} (medians of 10 points) while the reward did "

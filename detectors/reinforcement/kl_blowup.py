@@ -32,7 +32,7 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import History, Maturity, Severity, Variant, detector
+from detectors.api import Cause, History, Maturity, Severity, Variant, detector
 from detectors.schema import INDEX, SEVERITY, SIGNAL, VALUE, VARIANT
 from detectors.signals import Signal
 from detectors.stats import first_true, recent_median, recent_quantile, start_median
@@ -46,6 +46,7 @@ BEFORE = 50  # points before those; all of them, for any even growth from zero i
     uses=(Signal.REWARD, Signal.COMPLETION_LENGTH),
     history=History(recent=NOW + BEFORE, head=NOW),
     maturity=Maturity.STABLE,
+    cause=Cause.POLICY,  # silences nothing: entropy, length and reward may move for reasons of their own
     variants={
         "far": Variant(
             "the KL to the reference is {level:.3g} (median of 10 points), above {limit:.3g}",

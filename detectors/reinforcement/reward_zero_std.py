@@ -30,7 +30,7 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import History, Maturity, Severity, Variant, detector
+from detectors.api import Cause, History, Maturity, Severity, Variant, detector
 from detectors.schema import INDEX, SERIES, SIGNAL, VALUE
 from detectors.signals import Signal
 from detectors.stats import ROUNDING, first_true, recent_mean, recent_median, seen_max, seen_min, wilson_lower
@@ -49,6 +49,7 @@ NEAR = 0.05  # of the run's reward range: how near to its end a reward must be
     uses=(Signal.REWARD, Signal.FRAC_REWARD_ZERO_STD),
     history=History(recent=WINDOWS[-1], head=START),
     maturity=Maturity.STABLE,
+    cause=Cause.REWARD,
     variants={
         "solved": Variant(
             "{share:.0%} of the groups had no spread in reward over the last {points} points, with the "

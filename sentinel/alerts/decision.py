@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from detectors.api import Maturity, Severity
-from sentinel.alerts.incident import Change, Event
+from sentinel.alerts.incident import Change, Event, Incident
 
 REPEAT_SECONDS = 4 * 3600.0
 STALE_SECONDS = 24 * 3600.0
@@ -18,6 +18,8 @@ class Reason(StrEnum):
     ESCALATED = "got worse"
     REPEAT_DUE = "still there, repeat interval over"
     RESOLVED = "resolved"
+    REOPENED = "came back, repeat interval over"
+    FLAPPING = "keeps coming back"
     LOST = "log went silent"
     INHIBITED = "explained by another incident"
     TOLD_OF_ANOTHER_LOG = "told already, of another log of the same training"
@@ -42,6 +44,8 @@ _SENDING = {
     Reason.ESCALATED,
     Reason.REPEAT_DUE,
     Reason.RESOLVED,
+    Reason.REOPENED,
+    Reason.FLAPPING,
     Reason.LOST,
 }
 
@@ -55,6 +59,11 @@ class SinkPolicy:
     include_preview: bool = False
     repeat_seconds: float = REPEAT_SECONDS
     stale_seconds: float = STALE_SECONDS  # nobody wants to be woken for a run that ended before
+
+    def wants(self, incident: Incident) -> bool:
+        """Whether the sink asks for incidents of this severity and maturity."""
+        heard = self.include_preview or incident.maturity is not Maturity.PREVIEW
+        return heard and incident.severity >= self.min_severity
 
 
 @dataclass(frozen=True)
@@ -104,7 +113,7 @@ def _reason(
     if change.event is Event.RESOLVED:  # who heard of the beginning hears of the end, silenced or not
         if not sent:
             return Reason.NOT_SENT_BEFORE
-        return Reason.ALREADY_SENT if Event.RESOLVED in sent else Reason.RESOLVED
+        return Reason.ALREADY_SENT if _knows_the_end(incident, sent) else Reason.RESOLVED
     if incident.inhibited_by is not None:
         return Reason.INHIBITED
     if incident.severity < policy.min_severity:
@@ -121,9 +130,21 @@ def _reason(
             return Reason.ESCALATED
         case Event.LOST if Event.LOST not in sent or incident.findings > sent[Event.LOST].findings:
             return Reason.LOST
+        case Event.FLAPPING if Event.FLAPPING not in sent:
+            return Reason.FLAPPING
+        case Event.REOPENED:
+            due = _repeat_reason(change, policy, sent, now)
+            return Reason.REOPENED if due is Reason.REPEAT_DUE else due
         case Event.REPEAT:
             return _repeat_reason(change, policy, sent, now)
     return Reason.ALREADY_SENT
+
+
+def _knows_the_end(incident: Incident, sent: Mapping[Event, Sent]) -> bool:
+    """Whether the last word was that it is over. Findings only ever grow, so they tell what came later."""
+    if (over := sent.get(Event.RESOLVED)) is None:
+        return False
+    return over.findings >= min(incident.findings, max(one.findings for one in sent.values()))
 
 
 def _repeat_reason(change: Change, policy: SinkPolicy, sent: Mapping[Event, Sent], now: float) -> Reason:

@@ -51,15 +51,19 @@ def outcomes(
     changes = list(changes)
     changed = {change.incident.id for change in changes}
     reminders = [Change(Event.REPEAT, incident) for incident in still_open if incident.id not in changed]
+    standing = {incident.id: incident for incident in still_open}
     found = []
     for change in _worst_first([*changes, *reminders]):
         incident = change.incident
+        explained_by = standing.get(incident.id, incident).inhibited_by  # a cause may have come since
         silenced = any(s.matches(run["run"], run["path"], incident.detector, now) for s in silences)
         same = [other.id for other in others.duplicates_of(incident)]
         for policy in policies:
             before = sent.setdefault((incident.id, policy.name), {})
             told = [s.severity for other in same for s in sent.get((other, policy.name), {}).values()]
-            decision = decide(change, policy, silenced, before, now, max(told, default=None))
+            hears_cause = explained_by not in standing or policy.wants(standing[explained_by])
+            asked = Change(change.event, incident.changed(inhibited_by=explained_by if hears_cause else None))
+            decision = decide(asked, policy, silenced, before, now, max(told, default=None))
             if decision.reason.sends:
                 before[decision.event] = Sent(now, incident.severity, incident.findings, waiting=True)
                 body = _body(decision.event, run, incident, still_open, catalogue)

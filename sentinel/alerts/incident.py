@@ -27,6 +27,8 @@ class Event(StrEnum):
     ESCALATED = "escalated"
     REPEAT = "repeat"
     RESOLVED = "resolved"
+    REOPENED = "reopened"
+    FLAPPING = "flapping"
     LOST = "lost"
     TEST = "test"
 
@@ -46,7 +48,7 @@ class Incident:
     tag: str
     catalogue: tuple[str, ...]
     onset_step: int
-    onset_time: float | None  # of the first row at which it was found
+    onset_time: float | None  # of the onset step
     fired_step: int
     fired_time: float | None
     summary: str
@@ -56,6 +58,7 @@ class Incident:
     last_step: int | None = None  # newest step at which the finding was still there
     last_time: float | None = None
     findings: int = 0  # rows at which it was found; only ever grows, where steps may go back
+    returns: int = 0  # how often it came back after it was resolved
     inhibited_by: str | None = None
 
     @property

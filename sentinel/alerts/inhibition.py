@@ -1,58 +1,40 @@
-"""Which incident explains which: one incident a cause.
+"""Which incident explains which: one message a cause.
 
-The rules are data (``inhibition.toml``). An incident silences only what cannot be the worse news: no
-more severe than itself, and not a stable detector's where its own is a preview.
+A detector declares the class of trouble that it finds (``cause``) and the classes that this explains
+(``silences``). Of two incidents that are related in this way, the one that began first explains the other,
+whichever was noticed first and however severe they are. A detector that fires on several tags of a stream
+explains itself.
 """
 
-import tomllib
-from collections.abc import Mapping, Sequence
-from functools import cache
-from graphlib import CycleError, TopologicalSorter
-from importlib.resources import files
-from typing import Any
+from collections.abc import Mapping
 
-from detectors.api import Maturity
+from detectors.api import Detector, Maturity, Severity
 from sentinel.alerts.incident import Incident
 
-
-class Rules:
-    """For each cause the detectors that it silences."""
-
-    def __init__(self, silenced: Mapping[str, Sequence[str]]) -> None:
-        """Raises ValueError where the rules go in a circle."""
-        self._silenced = silenced
-        causes: dict[str, list[str]] = {}
-        for cause, effects in silenced.items():
-            for effect in effects:
-                causes.setdefault(effect, []).append(cause)
-        try:
-            order = list(TopologicalSorter(causes).static_order())
-        except CycleError as error:
-            raise ValueError(f"inhibition rules go in a circle: {' -> '.join(error.args[1])}") from None
-        self._rank = {detector: rank for rank, detector in enumerate(order)}
-
-    def rank(self, detector: str) -> int:
-        """Causes rank before their effects, so that of two that fire at one point the cause is first."""
-        return self._rank.get(detector, 0)
-
-    def explains(self, cause: Incident, effect: Incident) -> bool:
-        """Whether ``effect`` need not be sent while ``cause`` is open. Never across streams."""
-        related = effect.detector in self._silenced.get(cause.detector, ()) or (
-            effect.detector == cause.detector and effect.tag != cause.tag
-        )
-        heard = cause.maturity is Maturity.STABLE or effect.maturity is Maturity.PREVIEW
-        return related and heard and effect.stream == cause.stream and effect.severity <= cause.severity
+OF_THE_RUN = ""
+"""The stream of what is found about a run as a whole: its settings, its console, its silence."""
 
 
-def parse_rules(document: Mapping[str, Any]) -> Rules:
-    """The rules of a parsed ``inhibition.toml``. Raises KeyError for a missing field."""
-    silenced: dict[str, list[str]] = {}
-    for rule in document["rule"]:
-        silenced.setdefault(rule["cause"], []).extend(rule["silences"])
-    return Rules(silenced)
+def explains(cause: Incident, effect: Incident, detectors: Mapping[str, Detector]) -> bool:
+    """Whether the trouble that ``cause`` reports brings about the one that ``effect`` reports.
+
+    Incidents of different streams are not related, except to those of the run as a whole. What nobody is
+    sent (an info, a preview) explains nothing that somebody would be sent.
+    """
+    if cause.detector == effect.detector:
+        related = cause.stream == effect.stream and cause.tag != effect.tag
+    else:
+        of_one_process = cause.stream == effect.stream or OF_THE_RUN in (cause.stream, effect.stream)
+        related = of_one_process and detectors[effect.detector].cause in detectors[cause.detector].silences
+    stable = cause.maturity is Maturity.STABLE or effect.maturity is Maturity.PREVIEW
+    heard = stable and cause.severity >= min(effect.severity, Severity.WARNING)
+    return related and heard and not _begins_before(effect, cause)
 
 
-@cache
-def builtin_rules() -> Rules:
-    """The rules that ship with sentinel."""
-    return parse_rules(tomllib.loads(files("sentinel.alerts").joinpath("inhibition.toml").read_text("utf-8")))
+def _begins_before(one: Incident, other: Incident) -> bool:
+    """By the step where both count the same steps, else by the clock, if there is one."""
+    if one.stream == other.stream:
+        return (one.attempt, one.onset_step) < (other.attempt, other.onset_step)
+    if one.onset_time is not None and other.onset_time is not None:
+        return one.onset_time < other.onset_time
+    return one.onset_step < other.onset_step

@@ -1,85 +1,28 @@
-"""From verdicts to incidents: hold, escalate, resolve, lose.
-
-Everything is counted in judged rows and nothing in polls or seconds, so an incident's life depends
-only on the sequence of verdicts and not on how it was cut. Only ``Book.silent`` is told of a clock.
+"""From verdicts to incidents: hold, escalate, resolve, return, lose.
 
 A finding belongs to one detector on one tag of one stream and outlives a restart of the run: the next
-attempt confirms it without a second page, or resolves it. Counts start afresh with an attempt.
+attempt confirms it without a second page, or resolves it. What comes back soon after it was resolved is the
+same incident. Each return doubles the clean rows that end it, so a signal that hovers at a threshold is one
+incident that stays open. Only ``Book.silent`` is told of a clock.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from detectors.api import Detector, Severity
 from sentinel.alerts.incident import Change, Event, Incident, State, format_message, incident_id
-from sentinel.alerts.inhibition import Rules, builtin_rules
-
-
-@dataclass(frozen=True)
-class Key:
-    """Whose verdict it is. Keys that differ only in the attempt are equal: see the module's text."""
-
-    run: str
-    stream: str
-    attempt: int = field(compare=False)
-    tag: str
-    detector: str
-
-
-class Verdict(msgspec.Struct, frozen=True):
-    """A detector's word on one row of one series. ``severity`` 0 is a clean row."""
-
-    key: Key
-    signal: str
-    index: int  # position of the row in its series
-    step: int
-    time: float | None
-    position: int  # ordinal, within the stream, of the point that completed the row
-    severity: int
-    variant: str | None = None
-    onset_step: int | None = None
-    evidence: Mapping[str, Any] = {}
-
-
-@dataclass(frozen=True)
-class Policy:
-    """How long a finding must hold before it counts, and be gone before it is over, in judged rows."""
-
-    hold: int = 2
-    clear: int = 10
-
-
-@dataclass(slots=True)
-class _Track:
-    """One key's way: a finding that waits to hold, or an open incident."""
-
-    key: Key
-    index: int  # of the first row of the finding, as are the next two
-    step: int
-    time: float | None
-    recent: list[int] = field(default_factory=list)  # severities of the last ``hold`` rows
-    last_step: int = 0
-    last_time: float | None = None
-    findings: int = 0
-    clean: int = 0  # clean rows since the last finding
-    alone: int | None = None  # findings since the incident that explained this one was resolved
-    before_lost: State | None = None
-    incident: Incident | None = None
-
-    def current(self) -> Incident | None:
-        """The incident with its newest finding."""
-        return self.incident and self.incident.changed(
-            last_step=self.last_step, last_time=self.last_time, findings=self.findings
-        )
+from sentinel.alerts.inhibition import explains
+from sentinel.alerts.track import ENDLESS, FLAPPING_RETURNS, Track
+from sentinel.alerts.turns import Key, Stretch, Turns, Verdict, place
 
 
 class Book:
-    """The open incidents and waiting findings of one run.
+    """The incidents and waiting findings of one run.
 
-    ``parameters`` are the configured thresholds of each detector where they are not the defaults.
+    ``detectors`` are all whose verdicts come. ``parameters`` are the configured thresholds of each detector
+    where they are not the defaults.
     """
 
     def __init__(
@@ -87,19 +30,11 @@ class Book:
         run: str,
         detectors: Mapping[str, Detector],
         parameters: Mapping[str, Mapping[str, Any]] | None = None,
-        policy: Policy | None = None,
-        rules: Rules | None = None,
     ) -> None:
         self._run = run
         self._detectors = detectors
         self._parameters = parameters or {}
-        self._policy = policy or Policy()
-        self._own_rules = rules
-        self._tracks: dict[Key, _Track] = {}
-
-    @property
-    def _rules(self) -> Rules:
-        return self._own_rules or builtin_rules()  # which a book without verdicts need not read
+        self._tracks: dict[Key, Track] = {}
 
     def awake(self) -> set[Key]:
         """Keys for which a clean verdict matters; for all others it may be left out."""
@@ -107,12 +42,15 @@ class Book:
 
     def open(self) -> list[Incident]:
         """The open incidents, oldest first."""
-        return [incident for track in self._tracks.values() if (incident := track.current())]
+        return [track.current(incident) for track, incident in self._open()]
 
-    def advance(self, verdicts: Iterable[Verdict]) -> list[Change]:
-        """What the next verdicts change. All verdicts of one position must come in one call, in any order."""
-        changes = (self._judge(verdict) for verdict in sorted(verdicts, key=self._place))
-        return [change for change in changes if change]
+    def advance(self, stretches: Iterable[Stretch]) -> list[Change]:
+        """What the next verdicts change, in any stretches of equal severity.
+
+        All verdicts of one position must come in one call; stretches may come in any order.
+        """
+        turns = Turns(stretches, self._uneventful, self._count)
+        return [change for verdict in turns for change in self._judge(verdict, turns)]
 
     def silent(self, silent_seconds: float, lost_after_seconds: float) -> list[Change]:
         """Open incidents of a log that got nothing for too long are lost: nobody knows how they stand.
@@ -122,14 +60,12 @@ class Book:
         """
         lost = silent_seconds > lost_after_seconds
         changes = []
-        for track in self._tracks.values():
-            if track.incident is None:
-                continue
+        for track, incident in self._open():
             if lost and track.before_lost is None:
-                track.before_lost = track.incident.state
-                changes.append(self._change(Event.LOST, track, track.incident, state=State.LOST))
+                track.before_lost = incident.state
+                changes.append(_change(Event.LOST, track, incident.changed(state=State.LOST)))
             elif not lost and track.before_lost is not None:
-                track.incident = track.incident.changed(state=track.before_lost)
+                track.incident = incident.changed(state=track.before_lost)
                 track.before_lost = None
         return changes
 
@@ -138,63 +74,112 @@ class Book:
         return msgspec.to_builtins(list(self._tracks.values()))
 
     def restore(self, dumped: Any) -> None:
-        """Go on where ``dump`` was called. Raises msgspec.ValidationError for what it did not make."""
-        self._tracks = {track.key: track for track in msgspec.convert(dumped, list[_Track])}
+        """Go on where ``dump`` was called, without detectors that are no longer there.
 
-    def _place(self, v: Verdict) -> tuple[str, int, int, int, str, str, int]:
-        key = v.key
-        rank = self._rules.rank(key.detector)
-        return key.stream, v.position, key.attempt, rank, key.detector, key.tag, v.index
+        Raises msgspec.ValidationError for what it did not make.
+        """
+        tracks = msgspec.convert(dumped, list[Track])
+        self._tracks = {track.key: track for track in tracks if track.key.detector in self._detectors}
 
-    def _judge(self, v: Verdict) -> Change | None:
-        track = self._tracks.get(v.key)
+    def _open(self) -> list[tuple[Track, Incident]]:
+        return [(t, t.incident) for t in self._tracks.values() if t.incident and t.incident.open]
+
+    def _uneventful(self, v: Verdict) -> int:
+        if track := self._tracks.get(v.key):
+            return track.uneventful(v.severity, self._detectors[v.key.detector])
+        return 0 if v.severity else ENDLESS
+
+    def _count(self, rows: Stretch) -> None:
+        if track := self._tracks.get(rows[0].key):
+            track.count(rows, self._detectors[track.key.detector])
+
+    def _judge(self, v: Verdict, turns: Turns) -> Iterator[Change]:
+        detector, track = self._detectors[v.key.detector], self._tracks.get(v.key)
         if track is not None and track.key.attempt != v.key.attempt:
             track = self._restarted(track, v)
         if track is None:
             if not v.severity:
-                return None
-            track = self._tracks[v.key] = _Track(v.key, v.index, v.step, v.time)
-        track.recent = [*track.recent, v.severity][-self._policy.hold :]
-        return self._found(track, v) if v.severity else self._not_found(track, v)
+                return
+            track = self._tracks[v.key] = Track(v.key, v.index, v.step, v.time)
+        track.count([v], detector)
+        if v.severity:
+            yield from self._found(track, detector, v)
+        elif track.is_over(detector):
+            yield from self._end(track, v, turns)
 
-    def _restarted(self, track: _Track, v: Verdict) -> _Track | None:
+    def _restarted(self, track: Track, v: Verdict) -> Track | None:
         if track.incident is None:
             del self._tracks[track.key]
             return None
-        track.key, track.recent, track.clean = v.key, [], 0
+        track.key, track.streak, track.clean = v.key, [], 0
         return track
 
-    def _not_found(self, track: _Track, v: Verdict) -> Change | None:
-        track.clean += 1
+    def _found(self, track: Track, detector: Detector, v: Verdict) -> Iterator[Change]:
+        held = track.held(detector)
+        if held and track.incident is None:
+            yield self._begin(Event.FIRING, track, self._incident(track, held, v))
+        elif held and track.incident and not track.incident.open:
+            yield self._return(track, track.incident)
         incident = track.incident
-        if incident is not None and track.clean < self._policy.clear:
-            return None
-        del self._tracks[v.key]
-        if incident is None:
-            return None
-        for other in self._tracks.values():
-            if other.incident and other.incident.inhibited_by == incident.id:
-                other.alone = 0
-        return self._change(Event.RESOLVED, track, incident, state=State.RESOLVED, resolved_step=v.step)
-
-    def _found(self, track: _Track, v: Verdict) -> Change | None:
-        track.last_step, track.last_time, track.clean = v.step, v.time, 0
-        track.findings += 1
-        held = Severity(min(track.recent) if len(track.recent) == self._policy.hold else 0)
-        incident = track.incident
-        if incident is None:
-            return self._fire(track, held, v) if held else None
+        if incident is None or not incident.open:
+            return
         if held > incident.severity:
-            return self._escalate(track, incident.changed(severity=held), v)
-        if track.alone is not None:
-            track.alone += 1
-            if track.alone >= self._policy.clear:
-                return self._release(track, incident)
+            worse = incident.changed(severity=held, state=State.ESCALATED, **self._said(v))
+            yield self._begin(Event.ESCALATED, track, worse)
+        elif track.alone is not None and track.alone >= detector.clear:
+            yield self._begin(Event.FIRING, track, incident)  # it outlived its cause, so it is told after all
+
+    def _end(self, track: Track, v: Verdict, turns: Turns) -> Iterator[Change]:
+        """Resolve an open incident; forget a finding that did not hold or an incident that stayed away."""
+        incident = track.incident
+        if incident is None or not incident.open:
+            del self._tracks[v.key]
+            return
+        track.before_lost = track.alone = None
+        yield _change(Event.RESOLVED, track, incident.changed(state=State.RESOLVED, resolved_step=v.step))
+        for other, effect in self._open():
+            if effect.inhibited_by == incident.id:
+                turns.catch_up(other.key, place(v))
+                cause = self._cause(effect)
+                other.alone = None if cause else 0
+                other.incident = effect.changed(inhibited_by=cause or effect.inhibited_by)
+
+    def _return(self, track: Track, incident: Incident) -> Change:
+        returns = incident.returns + 1
+        event = Event.FLAPPING if returns == FLAPPING_RETURNS else Event.REOPENED
+        back = incident.changed(returns=returns, state=State.FIRING, resolved_step=None)
+        return self._begin(event, track, back)
+
+    def _begin(self, event: Event, track: Track, incident: Incident) -> Change:
+        """Record what an incident has become, and which others it now explains or is explained by."""
+        track.before_lost = track.alone = None
+        change = _change(event, track, incident.changed(inhibited_by=self._cause(incident)))
+        root = change.incident.inhibited_by or incident.id
+        explained = {incident.id}
+        for other, effect in self._open():
+            unexplained = effect.inhibited_by is None or other.alone is not None
+            if unexplained and effect.id != root and explains(change.incident, effect, self._detectors):
+                other.incident, other.alone = effect.changed(inhibited_by=root), None
+                explained.add(effect.id)
+        for other, effect in self._open():
+            if effect.inhibited_by in explained - {root}:
+                other.incident = effect.changed(inhibited_by=root)
+        return change
+
+    def _cause(self, effect: Incident) -> str | None:
+        """The open incident that explains another, or what in turn explains that one."""
+        open_ = {incident.id: incident for _, incident in self._open()}
+        for incident in open_.values():
+            root = open_.get(incident.inhibited_by or incident.id)
+            if root is None or effect.id in (incident.id, root.id):
+                continue
+            if explains(incident, effect, self._detectors):
+                return root.id
         return None
 
-    def _fire(self, track: _Track, severity: Severity, v: Verdict) -> Change:
+    def _incident(self, track: Track, severity: Severity, v: Verdict) -> Incident:
         key = v.key
-        incident = Incident(
+        return Incident(
             id=incident_id(self._run, key.stream, key.attempt, key.tag, key.detector, track.index),
             run=self._run,
             stream=key.stream,
@@ -205,34 +190,11 @@ class Book:
             signal=v.signal,
             tag=key.tag,
             onset_step=track.step if v.onset_step is None else v.onset_step,
-            onset_time=track.time,
+            onset_time=track.time if v.onset_step is None else v.onset_time,
             fired_step=v.step,
             fired_time=v.time,
             **self._said(v),
         )
-        return self._change(Event.FIRING, track, incident, inhibited_by=self._cause(incident))
-
-    def _escalate(self, track: _Track, incident: Incident, v: Verdict) -> Change:
-        """Worse news may free an incident from its cause, never bind it: who was told goes on hearing."""
-        track.before_lost = track.alone = None
-        cause = incident.inhibited_by and self._cause(incident)
-        return self._change(
-            Event.ESCALATED, track, incident, state=State.ESCALATED, inhibited_by=cause, **self._said(v)
-        )
-
-    def _release(self, track: _Track, incident: Incident) -> Change | None:
-        """What outlives its cause for as long as a resolve takes has another one, and is sent after all."""
-        cause, track.alone = self._cause(incident), None
-        if cause is None:
-            return self._change(Event.FIRING, track, incident, inhibited_by=None)
-        track.incident = incident.changed(inhibited_by=cause)
-        return None
-
-    def _cause(self, effect: Incident) -> str | None:
-        """The id of the open incident that explains another; an explained one explains nothing itself."""
-        open_ = [track.incident for track in self._tracks.values() if track.incident]
-        causes = [i for i in open_ if i.inhibited_by is None and self._rules.explains(i, effect)]
-        return min(causes, key=lambda i: self._rules.rank(i.detector)).id if causes else None
 
     def _said(self, v: Verdict) -> dict[str, Any]:
         """The words and numbers of a verdict."""
@@ -248,10 +210,11 @@ class Book:
             "evidence": evidence,
         }
 
-    def _change(self, event: Event, track: _Track, incident: Incident, **fields: Any) -> Change:
-        """Record what an incident has become."""
-        track.incident = incident.changed(**fields)
-        return Change(event, track.current() or track.incident)
+
+def _change(event: Event, track: Track, incident: Incident) -> Change:
+    """Record what an incident has become."""
+    track.incident = incident
+    return Change(event, track.current(incident))
 
 
 def _rounded(value: Any) -> Any:

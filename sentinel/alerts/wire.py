@@ -25,6 +25,7 @@ class IncidentBody(TypedDict):
     fired_step: int
     fired_time: str | None
     resolved_step: int | None
+    returns: int
     state: str
     inhibited_by: str | None
     summary: str
@@ -45,6 +46,7 @@ def incident_body(incident: Incident) -> IncidentBody:
         fired_step=incident.fired_step,
         fired_time=utc_text(incident.fired_time),
         resolved_step=incident.resolved_step,
+        returns=incident.returns,
         state=incident.state.value,
         inhibited_by=incident.inhibited_by,
         summary=plain(incident.summary),

@@ -15,6 +15,8 @@ _TITLES = {
     Event.ESCALATED: "{severity}, got worse: {detector}",
     Event.REPEAT: "{severity}, still there: {detector}",
     Event.RESOLVED: "Resolved: {detector}",
+    Event.REOPENED: "{severity}, came back: {detector}",
+    Event.FLAPPING: "{severity}, keeps coming back: {detector}",
     Event.LOST: "Log went silent with {detector} open",
     Event.TEST: "Test of this sink: {detector}",
 }
@@ -67,9 +69,8 @@ def message(notification: Notification) -> Message:
 
 
 def _since(incident: Incident) -> str:
-    over = incident.resolved_step is not None
-    last = incident.resolved_step if over else incident.last_step
-    began = f"since step {incident.onset_step}" if not over else f"from step {incident.onset_step}"
+    began = f"{'since' if incident.open else 'from'} step {incident.onset_step}"
+    last = incident.last_step
     if last is None or last <= incident.onset_step:
         return began
     steps = f"{began} to {last}, {last - incident.onset_step} steps"

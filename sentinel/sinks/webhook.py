@@ -43,7 +43,7 @@ class WebhookBody(TypedDict):
     """What is posted. ``schema`` changes when a field changes its meaning or goes."""
 
     schema: Literal[1]
-    event: Literal["firing", "escalated", "repeat", "resolved", "lost", "test"]
+    event: Literal["firing", "escalated", "repeat", "resolved", "reopened", "flapping", "lost", "test"]
     idempotency_key: str
     sent_at: str
     run: RunBody

@@ -99,11 +99,45 @@ def test_the_end_is_heard_in_spite_of_a_silence():
     assert reason(Event.RESOLVED, heard(Event.FIRING), silenced=True) is Reason.RESOLVED
 
 
+class TestReturn:
+    """What comes back waits for the repeat interval, like everything that is still there."""
+
+    HEARD = heard(Event.FIRING, at=NOW - 5 * HOUR) | heard(Event.RESOLVED, at=NOW - HOUR, findings=9)
+
+    def test_it_is_not_told_before_the_repeat_interval_is_over(self):
+        assert reason(Event.REOPENED, self.HEARD, findings=11, returns=1) is Reason.REPEAT_NOT_DUE
+
+    def test_it_is_told_then(self):
+        sent = heard(Event.FIRING, Event.RESOLVED, at=NOW - 4 * HOUR)
+        decision = decided(Event.REOPENED, sent, findings=11, returns=1)
+        assert (decision.event, decision.reason) == (Event.REOPENED, Reason.REOPENED)
+
+    def test_who_has_heard_nothing_hears_that_it_fires(self):
+        decision = decided(Event.REOPENED, findings=11, returns=1)
+        assert (decision.event, decision.reason) == (Event.FIRING, Reason.FIRST_NOTIFICATION)
+
+    def test_that_it_flaps_is_said_once_and_at_once(self):
+        assert reason(Event.FLAPPING, self.HEARD, findings=11, returns=3) is Reason.FLAPPING
+        again = self.HEARD | heard(Event.FLAPPING, findings=11)
+        assert reason(Event.FLAPPING, again, findings=13, returns=3) is Reason.ALREADY_SENT
+
+    def test_an_end_is_told_once_for_each_time_that_the_beginning_was(self):
+        assert reason(Event.RESOLVED, self.HEARD, findings=11, returns=1) is Reason.ALREADY_SENT
+        flapping = self.HEARD | heard(Event.FLAPPING, findings=11)
+        assert reason(Event.RESOLVED, flapping, findings=12, returns=3) is Reason.RESOLVED
+
+    def test_a_log_that_is_read_again_tells_no_end_again(self):
+        sent = self.HEARD | heard(Event.REPEAT, findings=20)
+        assert reason(Event.RESOLVED, sent, findings=9) is Reason.ALREADY_SENT
+
+
 def test_which_reasons_send():
     assert {r.name for r in Reason if r.sends} == {
         "FIRST_NOTIFICATION",
         "ESCALATED",
         "REPEAT_DUE",
         "RESOLVED",
+        "REOPENED",
+        "FLAPPING",
         "LOST",
     }

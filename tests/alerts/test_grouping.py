@@ -10,7 +10,7 @@ from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.grouping import cost, outcomes
 from sentinel.alerts.silences import silence
 from sentinel.sinks.base import Notification
-from tests.alerts.timeline import book, rows
+from tests.alerts.timeline import book, changed, rows
 
 RUN = {"run": "grpo/seed-1", "path": "/runs/grpo/seed-1", "framework": "trl-grpo"}
 NOW = 1000.0
@@ -69,6 +69,40 @@ def test_an_explained_incident_is_recorded_and_not_sent():
     assert heard(found) == [("slack", "loss-scale-collapse", "firing")]
     assert found[1].decision.reason is Reason.INHIBITED
     assert found[0].body["also_open"] == ["loss is at 4.0"]  # it supports the diagnosis
+
+
+def test_a_cause_that_comes_later_holds_back_what_is_unsent():
+    """It began first, and was noticed last."""
+    cause = changed(rows("....cc", "loss-scale-collapse"), onset_step=0)
+    found = decided(rows("..cccc", "flat-loss-at-init", tag="loss") + cause)
+    assert heard(found) == [("slack", "loss-scale-collapse", "firing")]
+    assert found[0].decision.reason is Reason.INHIBITED
+
+
+def test_a_cause_that_comes_later_ends_the_reminders():
+    ours, sent = book(), {}
+    effect = "flat-loss-at-init"
+    assert heard(decided(rows("cc", effect), ours=ours, sent=sent)) == [("slack", effect, "firing")]
+    for told in sent.values():
+        told["firing"] = Sent(-1e9, Severity.CRITICAL, 2)
+    assert heard(decided(rows("cc", effect, first=2), ours=ours, sent=dict(sent))) == [
+        ("slack", effect, "repeat")
+    ]
+    decided(changed(rows("cc", "loss-scale-collapse", first=2), onset_step=0), ours=ours, sent=sent)
+    for told in sent.values():
+        told["repeat"] = Sent(-1e8, Severity.CRITICAL, 4)
+    assert heard(decided(rows("cc", effect, first=4), ours=ours, sent=sent)) == []
+
+
+def test_who_does_not_hear_of_the_cause_hears_of_what_it_explains():
+    found = decided(
+        rows("wwwwww", "loss-scale-collapse") + rows("..cccc", "flat-loss-at-init", tag="loss"),
+        (SLACK, PAGER),
+    )
+    assert heard(found) == [
+        ("pager", "flat-loss-at-init", "firing"),
+        ("slack", "loss-scale-collapse", "firing"),
+    ]
 
 
 def test_a_reminder_that_is_not_due_is_no_news():

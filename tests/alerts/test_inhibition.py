@@ -1,131 +1,164 @@
-"""One incident a cause."""
-
-import tomllib
-from importlib.resources import files
+"""One message a cause."""
 
 import pytest
 
 from detectors.discovery import all_detectors
-from sentinel.alerts.inhibition import Rules, builtin_rules, parse_rules
-from sentinel.alerts.lifecycle import Policy
-from tests.alerts.timeline import book, rows, told
+from tests.alerts.timeline import book, changed, rows
 
 CAUSE, EFFECT = "loss-scale-collapse", "flat-loss-at-init"
-DOCUMENT = tomllib.loads(files("sentinel.alerts").joinpath("inhibition.toml").read_text("utf-8"))
 
 
-def fired(*lines, **options):
-    """Detector and tag of everything that fired, with whether it is explained."""
-    changes = book(**options).advance([v for line in lines for v in line])
-    return [
-        (c.incident.detector, c.incident.tag, c.incident.inhibited_by is not None)
-        for c in changes
-        if c.event == "firing"
-    ]
+def stands(*lines, preview=()):
+    """Detector, tag and cause (its detector and tag, None if it has none) of what is open in the end."""
+    ours = book(*preview)
+    ours.advance([rows for line in lines for rows in line])
+    names = {incident.id: (incident.detector, incident.tag) for incident in ours.open()}
+    return [(i.detector, i.tag, i.inhibited_by and names[i.inhibited_by]) for i in ours.open()]
 
 
-def test_a_cause_explains_what_fires_while_it_is_open():
-    assert fired(rows("cc", CAUSE), rows("....cc", EFFECT)) == [(CAUSE, "kl", False), (EFFECT, "kl", True)]
-
-
-def test_of_two_at_the_same_point_the_cause_is_first():
-    assert fired(rows("cc", EFFECT), rows("cc", CAUSE)) == [(CAUSE, "kl", False), (EFFECT, "kl", True)]
-
-
-def test_what_fired_before_its_cause_stays():
-    assert fired(rows("cc", EFFECT), rows("...cc", CAUSE)) == [(EFFECT, "kl", False), (CAUSE, "kl", False)]
-
-
-def test_the_same_detector_on_another_tag_is_the_same_trouble():
-    assert fired(rows("ww", tag="a"), rows("..ww", tag="b")) == [
-        ("kl-blowup", "a", False),
-        ("kl-blowup", "b", True),
-    ]
-
-
-def test_never_across_streams():
-    assert (EFFECT, "kl", False) in fired(rows("cc", CAUSE, stream="a"), rows("...cc", EFFECT, stream="b"))
-
-
-def test_unrelated_detectors_do_not_silence_each_other():
-    assert fired(rows("cc", CAUSE), rows("...cc", "kl-blowup"))[1] == ("kl-blowup", "kl", False)
-
-
-def test_worse_news_is_not_silenced():
-    assert fired(rows("ww", CAUSE), rows("...cc", EFFECT))[1] == (EFFECT, "kl", False)
-
-
-def test_a_preview_does_not_silence_what_is_stable():
-    changes = book(CAUSE).advance(rows("cc", CAUSE) + rows("...cc", EFFECT))
-    assert changes[1].incident.inhibited_by is None
-    changes = book(CAUSE, EFFECT).advance(rows("cc", CAUSE) + rows("...cc", EFFECT))
-    assert changes[1].incident.inhibited_by == changes[0].incident.id
-
-
-def test_what_gets_worse_than_its_cause_is_heard():
-    changes = book().advance(rows("wwwwww", CAUSE) + rows("..wwcc", EFFECT))
-    assert told(changes) == ["firing warning @10", "firing warning @30", "escalated critical @50"]
-    assert changes[1].incident.inhibited_by is not None
-    assert changes[2].incident.inhibited_by is None
-
-
-def test_who_was_told_goes_on_hearing():
-    changes = book().advance(rows("wwwwcc", EFFECT) + rows("..cccc", CAUSE))
-    assert [c.incident.inhibited_by for c in changes] == [None, None, None]
+def explained(*lines, **options):
+    """Detectors that are explained by another one, with it."""
+    return {name: by[0] for name, _, by in stands(*lines, **options) if by}
 
 
 @pytest.mark.parametrize(
-    ("effect", "events"),
+    ("cause", "effect"),
     [
-        ("..cccc", ["firing", "firing", "resolved"]),  # found twice since: its end may just be late
-        ("..cc...", ["firing", "firing", "resolved", "resolved"]),
-        ("..ccccc", ["firing", "firing", "resolved", "firing"]),
+        ("non-finite-metric", "loss-spike"),
+        ("non-finite-metric", "flat-loss-at-init"),
+        ("zero-gradient", "flat-loss-at-init"),
+        ("loss-scale-collapse", "flat-loss-at-init"),
+        ("loss-scale-collapse", "lr-schedule-mismatch"),
+        ("lr-schedule-mismatch", "flat-loss-at-init"),
+        ("resume-discontinuity", "loss-spike"),
+        ("entropy-collapse", "reward-zero-std"),
     ],
 )
-def test_what_outlives_its_cause_by_a_clear_is_heard_after_all(effect, events):
-    changes = book(policy=Policy(hold=2, clear=3)).advance(rows("cc...", CAUSE) + rows(effect, EFFECT))
-    assert [c.event for c in changes] == events
-    assert changes[1].incident.inhibited_by == changes[0].incident.id
-    if events[-1] == "firing":
-        assert changes[-1].incident.inhibited_by is None
-        assert changes[-1].incident.id == changes[1].incident.id
+def test_a_cause_explains_what_begins_after_it(cause, effect):
+    assert explained(rows("cc......", cause), rows("....cc", effect)) == {effect: cause}
+    assert explained(rows("ccc", cause), rows("ccc", effect)) == {effect: cause}
 
 
-def test_what_outlives_one_cause_may_have_another():
-    ours = book(policy=Policy(hold=2, clear=3), rules=Rules({CAUSE: [EFFECT], "kl-blowup": [EFFECT]}))
-    changes = ours.advance(rows("cc...", CAUSE) + rows("..cccccccc", EFFECT) + rows("...ccccccc"))
-    assert [c.event for c in changes] == ["firing", "firing", "resolved", "firing"]
-    effect, other = ours.open()
-    assert effect.inhibited_by == other.id
+class TestTheEarlierOnsetDecides:
+    def test_what_begins_before_is_not_explained(self):
+        assert explained(rows("cccc", EFFECT), rows("..cc", CAUSE)) == {}
+
+    def test_not_who_was_noticed_first(self):
+        late = changed(rows("....cc", CAUSE), onset_step=0)
+        assert explained(rows("..cccc", EFFECT), late) == {EFFECT: CAUSE}
+
+    def test_not_the_severity(self):
+        assert explained(rows("wwwwww", CAUSE), rows("..cccc", EFFECT)) == {EFFECT: CAUSE}
+
+    def test_what_escalates_keeps_its_cause(self):
+        assert explained(rows("wwwwww", CAUSE), rows("..wwcc", EFFECT)) == {EFFECT: CAUSE}
+
+    def test_an_earlier_attempt_is_earlier_whatever_its_steps(self):
+        later = rows("...... | cc", EFFECT)
+        assert explained(rows("....cc | cc", CAUSE), later) == {EFFECT: CAUSE}
 
 
-def test_an_explained_incident_explains_nothing():
-    rules = Rules({CAUSE: [EFFECT], EFFECT: ["kl-blowup"]})
-    assert fired(rows("cc", CAUSE), rows("..cc", EFFECT), rows("....cc"), rules=rules) == [
-        (CAUSE, "kl", False),
-        (EFFECT, "kl", True),
-        ("kl-blowup", "kl", False),
+class TestAcrossStreams:
+    def test_two_processes_are_not_related(self):
+        assert explained(rows("cc", CAUSE, stream="a"), rows("...cc", EFFECT, stream="b")) == {}
+
+    @pytest.mark.parametrize(("crash", "metric"), [("", "a"), ("a", "")])
+    def test_the_run_as_a_whole_is(self, crash, metric):
+        lines = rows("...cc", "crash", stream=crash), rows("....cc", EFFECT, stream=metric)
+        assert explained(*lines) == {EFFECT: "crash"}
+
+    def test_the_clock_decides_there_what_was_first(self):
+        """Steps of the run as a whole need not be those of a stream."""
+        crash = changed(rows("cc", "crash", stream=""), step=10**6)
+        assert explained(crash, rows("..cc", EFFECT)) == {EFFECT: "crash"}
+        timeless = changed(rows("....cc", EFFECT), time=None)
+        assert explained(crash, timeless) == {}
+
+
+class TestWhatIsNotHeard:
+    """What nobody is sent explains nothing that somebody would be sent."""
+
+    def test_a_preview(self):
+        lines = rows("cc", CAUSE), rows("...cc", EFFECT)
+        assert explained(*lines, preview=[CAUSE]) == {}
+        assert explained(*lines, preview=[CAUSE, EFFECT]) == {EFFECT: CAUSE}
+
+    def test_an_info(self):
+        assert explained(rows("iiiiii", CAUSE), rows("..ww", EFFECT)) == {}
+        assert explained(rows("iiiiii", CAUSE), rows("..iiww", EFFECT)) == {}
+        assert explained(rows("iiiiii", CAUSE), rows("..iiii", EFFECT)) == {EFFECT: CAUSE}
+        assert explained(rows("iiiiww", CAUSE), rows("..wwww", EFFECT)) == {EFFECT: CAUSE}
+
+
+def test_the_same_detector_on_another_tag_is_the_same_trouble():
+    assert stands(rows("ww", tag="a"), rows("..ww", tag="b"), rows("..ww", tag="c")) == [
+        ("kl-blowup", "a", None),
+        ("kl-blowup", "b", ("kl-blowup", "a")),
+        ("kl-blowup", "c", ("kl-blowup", "a")),
     ]
 
 
-def test_a_circle_is_refused():
-    with pytest.raises(ValueError, match=r"circle: .*a.* -> "):
-        Rules({"a": ["b"], "b": ["a"]})
+def test_unrelated_detectors_do_not_silence_each_other():
+    assert explained(rows("cc", CAUSE), rows("...cc", "kl-blowup")) == {}
+    assert explained(rows("cc", "entropy-collapse"), rows("...cc", "kl-blowup")) == {}
 
 
-def test_rules_name_detectors_and_say_why():
-    named = {d for rule in DOCUMENT["rule"] for d in (rule["cause"], *rule["silences"])}
-    assert named <= set(all_detectors())
-    assert all(rule["because"] for rule in DOCUMENT["rule"])
+def test_of_a_chain_the_root_is_told():
+    chain = {
+        "lr-schedule-mismatch": rows("..cccc", "lr-schedule-mismatch"),
+        EFFECT: rows("...ccc", EFFECT),
+        CAUSE: rows(".cccccc", CAUSE),
+    }
+    roots = {"lr-schedule-mismatch": CAUSE, EFFECT: CAUSE}
+    assert explained(*chain.values()) == roots
+    late = changed(rows("......cc", CAUSE), onset_step=0)
+    assert explained(*(chain | {CAUSE: late}).values()) == roots
 
 
-def test_causes_rank_before_effects():
-    rules = builtin_rules()
-    for rule in DOCUMENT["rule"]:
-        assert all(rules.rank(rule["cause"]) < rules.rank(effect) for effect in rule["silences"])
+class TestTheEndOfACause:
+    @pytest.mark.parametrize(
+        ("effect", "events"),
+        [
+            ("..ccccc", ["firing", "firing", "resolved"]),  # found twice since: its end may just be late
+            ("..cc...", ["firing", "firing", "resolved", "resolved"]),
+            ("..cccccc", ["firing", "firing", "resolved", "firing"]),
+        ],
+    )
+    def test_what_outlives_it_by_a_clear_is_told_after_all(self, effect, events):
+        changes = book(clear=3).advance(rows("cc...", CAUSE) + rows(effect, EFFECT))
+        assert [c.event for c in changes] == events
+        assert changes[1].incident.inhibited_by == changes[0].incident.id
+        if events[-1] == "firing":
+            assert changes[-1].incident.inhibited_by is None
+            assert changes[-1].incident.id == changes[1].incident.id
+
+    def test_there_may_be_another_one(self):
+        ours = book(clear=3)
+        lines = rows("cc...", CAUSE), rows("..cccccccc", EFFECT), rows(".ccccccccc", "lr-schedule-mismatch")
+        changes = ours.advance([verdict for line in lines for verdict in line])
+        released = [
+            c.incident.detector for c in changes if c.event == "firing" and not c.incident.inhibited_by
+        ]
+        assert released == [CAUSE, "lr-schedule-mismatch"]
+        effect, other = sorted(ours.open(), key=lambda i: i.detector)
+        assert effect.inhibited_by == other.id
+
+    def test_a_cause_that_returns_explains_again(self):
+        lines = rows("cc" + "." * 10 + "cccc", CAUSE), rows("..cccccccccccccc", EFFECT)
+        assert explained(*lines) == {EFFECT: CAUSE}
 
 
-def test_several_rules_may_share_a_cause():
-    document = {"rule": [{"cause": "a", "silences": ["b"]}, {"cause": "a", "silences": ["c"]}]}
-    rules = parse_rules(document)
-    assert rules.rank("a") < min(rules.rank("b"), rules.rank("c"))
+def test_what_the_detectors_declare():
+    """Pairs of which one alone is to be told, and one of which both are."""
+    detectors = all_detectors()
+
+    def silences(cause, effect):
+        return detectors[effect].cause in detectors[cause].silences
+
+    assert silences("loss-scale-collapse", "flat-loss-at-init")
+    assert silences("loss-scale-collapse", "lr-schedule-mismatch")
+    assert silences("lr-schedule-mismatch", "flat-loss-at-init")
+    assert silences("entropy-collapse", "reward-zero-std")
+    assert silences("clipped-completion-ratio", "reward-zero-std")
+    assert not silences("kl-blowup", "entropy-collapse")
+    assert not silences("kl-blowup", "reward-zero-std")

@@ -5,18 +5,39 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from typing import Any
 
-from detectors.api import Detector, History, Maturity, Variant
+import msgspec
+
+from detectors.api import Cause, Detector, History, Maturity, Variant
 from detectors.signals import Signal
 from sentinel.alerts.incident import Change
-from sentinel.alerts.lifecycle import Book, Key, Verdict
+from sentinel.alerts.lifecycle import Book
+from sentinel.alerts.turns import Key, Stretch, Verdict
 
 RUN = "jsonl:/runs/a"
 SEVERITY = {".": 0, "i": 1, "w": 2, "c": 3}
 START = 1_700_000_000.0
 
 
-def detector(name: str, maturity: Maturity = Maturity.STABLE) -> Detector:
+CLASSES = {
+    "kl-blowup": (Cause.POLICY, ()),
+    "entropy-collapse": (Cause.POLICY, (Cause.REWARD,)),
+    "reward-zero-std": (Cause.REWARD, ()),
+    "loss-scale-collapse": (Cause.SCALER, (Cause.SCHEDULE, Cause.LOSS_SHAPE)),
+    "lr-schedule-mismatch": (Cause.SCHEDULE, (Cause.LOSS_SHAPE,)),
+    "flat-loss-at-init": (Cause.LOSS_SHAPE, ()),
+    "loss-spike": (Cause.LOSS_SHAPE, ()),
+    "non-finite-metric": (Cause.NUMERICS, (Cause.LOSS_SHAPE, Cause.EVALUATION)),
+    "zero-gradient": (Cause.NO_GRADIENT, (Cause.LOSS_SHAPE,)),
+    "resume-discontinuity": (Cause.RESUME, (Cause.LOSS_SHAPE,)),
+    "crash": (Cause.CRASH, tuple(Cause)),
+}
+"""What each detector finds, and what its findings explain."""
+
+
+def detector(name: str, maturity: Maturity = Maturity.STABLE, hold: int = 2, clear: int = 10) -> Detector:
+    cause, silences = CLASSES[name]
     return Detector(
         name=name,
         rule=lambda points: points,
@@ -29,57 +50,71 @@ def detector(name: str, maturity: Maturity = Maturity.STABLE) -> Detector:
         maturity=maturity,
         variants={"bad": Variant("{tag} is at {level:.1f}", ("R2", "R1"))},
         parameters={},
+        hold=hold,
+        clear=clear,
+        enabled=True,
+        cause=cause,
+        silences=silences,
     )
 
 
-def book(*preview: str, **options) -> Book:
-    names = (
-        "kl-blowup",
-        "flat-loss-at-init",
-        "loss-scale-collapse",
-        "lr-schedule-mismatch",
-        "reward-zero-std",
-        "entropy-collapse",
-    )
-    return Book(
-        RUN,
-        {n: detector(n, Maturity.PREVIEW if n in preview else Maturity.STABLE) for n in names},
-        **options,
-    )
+def book(*preview: str, **counts: int) -> Book:
+    """A book of the detectors above; ``counts`` are the ``hold`` and the ``clear`` of all of them."""
+    maturity = dict.fromkeys(preview, Maturity.PREVIEW)
+    return Book(RUN, {n: detector(n, maturity.get(n, Maturity.STABLE), **counts) for n in CLASSES})
 
 
 def rows(
     line: str, detector: str = "kl-blowup", tag: str = "kl", stream: str = "s", first: int = 0
-) -> list[Verdict]:
-    """The verdicts of a line; row n stands at step 10 n of its attempt, second 60 n and position n."""
-    verdicts: list[Verdict] = []
+) -> list[list[Verdict]]:
+    """The verdicts of a line, each a stretch of its own.
+
+    Row n stands at step 10 n of its attempt, second 60 n and position n.
+    """
+    verdicts: list[list[Verdict]] = []
     attempt, index = 1, first
     for mark in line.replace(" ", ""):
         if mark == "|":
             attempt, index = attempt + 1, 0
             continue
         position = first + len(verdicts)
-        verdicts.append(
-            Verdict(
-                key=Key(RUN, stream, attempt, tag, detector),
-                signal="kl",
-                index=index,
-                step=10 * index,
-                time=START + 60.0 * position,
-                position=position,
-                severity=SEVERITY[mark],
-                variant="bad" if mark != "." else None,
-                evidence={"level": float(index)},
-            )
+        verdict = Verdict(
+            key=Key(RUN, stream, attempt, tag, detector),
+            signal="kl",
+            index=index,
+            step=10 * index,
+            time=START + 60.0 * position,
+            position=position,
+            severity=SEVERITY[mark],
+            variant="bad" if mark != "." else None,
+            evidence={"level": float(index)},
         )
+        verdicts.append([verdict])
         index += 1
     return verdicts
 
 
-def by_position(verdicts: Sequence[Verdict]) -> Iterator[list[Verdict]]:
+def changed(verdicts: Sequence[Stretch], **fields: Any) -> list[Stretch]:
+    """The same verdicts with other fields."""
+    return [[msgspec.structs.replace(v, **fields) for v in stretch] for stretch in verdicts]
+
+
+def by_position(verdicts: Sequence[Stretch]) -> Iterator[list[Stretch]]:
     """The verdicts cut as finely as polls can."""
-    ordered = sorted(verdicts, key=lambda v: v.position)
-    return (list(group) for _, group in groupby(ordered, key=lambda v: v.position))
+    ordered = sorted(verdicts, key=lambda rows: rows[0].position)
+    return (list(group) for _, group in groupby(ordered, key=lambda rows: rows[0].position))
+
+
+def stretches(verdicts: Sequence[Stretch]) -> list[Stretch]:
+    """The same verdicts in stretches that are as long as can be."""
+    found: dict[Key, list[list[Verdict]]] = {}
+    for (verdict,) in sorted(verdicts, key=lambda rows: rows[0].position):
+        own, last = found.setdefault(verdict.key, []), found[verdict.key][-1:]
+        if last and (last[0][0].severity, last[0][0].key.attempt) == (verdict.severity, verdict.key.attempt):
+            last[0].append(verdict)
+        else:
+            own.append([verdict])
+    return [rows for own in found.values() for rows in own]
 
 
 def told(changes: Sequence[Change]) -> list[str]:

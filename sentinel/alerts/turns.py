@@ -1,0 +1,128 @@
+"""Verdicts of many keys in one order, without the rows that change nothing but counts.
+
+A signal near its threshold gives a verdict for every row, and nearly none of them begins or ends anything.
+Such rows are counted as a stretch. What comes out is the same as if each row had its turn.
+"""
+
+import heapq
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+
+@dataclass(frozen=True)
+class Key:
+    """Whose verdict it is. Keys that differ only in the attempt are equal: a finding outlives a restart."""
+
+    run: str
+    stream: str
+    attempt: int = field(compare=False)
+    tag: str
+    detector: str
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """A detector's word on one row of one series. ``severity`` 0 is a clean row."""
+
+    key: Key
+    signal: str
+    index: int  # position of the row in its series
+    step: int
+    time: float | None
+    position: int  # ordinal, within the stream, of the point that completed the row
+    severity: int
+    variant: str | None = None
+    onset_step: int | None = None
+    onset_time: float | None = None
+    evidence: Mapping[str, Any] = {}
+
+
+Stretch = Sequence[Verdict]
+"""Verdicts of one key, one attempt and one severity in their order, at least one. May be made on demand."""
+
+Place = tuple[str, int, int, str, str, int]
+"""Where a verdict stands among all others."""
+
+
+def place(verdict: Verdict) -> Place:
+    """Verdicts of one position have an order too, so that the outcome does not depend on how they come."""
+    key = verdict.key
+    return key.stream, verdict.position, key.attempt, key.detector, key.tag, verdict.index
+
+
+@dataclass(slots=True)
+class _Cursor:
+    """How far one key's stretches are read. Its rows from ``done`` to ``turn`` are yet to be counted."""
+
+    stretches: list[Stretch]  # the present one last
+    done: int = 0
+    turn: int = 0
+
+    @property
+    def rows(self) -> Stretch:
+        return self.stretches[-1]
+
+    @property
+    def place(self) -> Place | None:
+        """Where the next turn is; None after the last."""
+        return place(self.rows[self.turn]) if self.stretches else None
+
+
+class Turns:
+    """Iterates over the verdicts that have to be judged one by one, in the order of their places.
+
+    These are the first and the last row of each stretch, and those between them that come after as many
+    rows as ``uneventful`` says of the row before. ``count`` is given the rows left out, before their key's
+    next turn.
+    """
+
+    def __init__(
+        self,
+        stretches: Iterable[Stretch],
+        uneventful: Callable[[Verdict], int],
+        count: Callable[[Stretch], None],
+    ) -> None:
+        self._uneventful = uneventful
+        self._count = count
+        self._cursors: dict[Key, _Cursor] = {}
+        for rows in sorted(stretches, key=lambda rows: place(rows[0]), reverse=True):
+            self._cursors.setdefault(rows[0].key, _Cursor([])).stretches.append(rows)
+        self._heap = [(cursor.place, cursor) for cursor in self._cursors.values()]
+        heapq.heapify(self._heap)
+
+    def __iter__(self) -> Iterator[Verdict]:
+        while self._heap:
+            at, cursor = heapq.heappop(self._heap)
+            if at != cursor.place:
+                continue  # its turn came earlier than was thought
+            self._pass(cursor, cursor.turn)
+            verdict = cursor.rows[cursor.turn]
+            cursor.done += 1
+            yield verdict
+            if cursor.done < len(cursor.rows):
+                self._plan(cursor, verdict)
+                continue
+            cursor.stretches.pop()
+            cursor.done = cursor.turn = 0
+            if cursor.stretches:
+                heapq.heappush(self._heap, (cursor.place, cursor))
+
+    def catch_up(self, key: Key, before: Place) -> None:
+        """Count the key's rows before a place and give the next one a turn, as its track has changed."""
+        cursor = self._cursors.get(key)
+        if cursor is not None and cursor.turn > cursor.done:
+            self._pass(cursor, bisect_left(cursor.rows, before, cursor.done, cursor.turn, key=place))
+            cursor.turn = cursor.done
+            heapq.heappush(self._heap, (cursor.place, cursor))
+
+    def _pass(self, cursor: _Cursor, end: int) -> None:
+        if end > cursor.done:
+            self._count(cursor.rows[cursor.done : end])
+            cursor.done = end
+
+    def _plan(self, cursor: _Cursor, last: Verdict) -> None:
+        cursor.turn = min(cursor.done + self._uneventful(last), len(cursor.rows) - 1)
+        heapq.heappush(self._heap, (cursor.place, cursor))
