@@ -4,11 +4,13 @@
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
 import msgspec
 
+from detectors import api
 from detectors.api import Cause, Detector, History, Maturity, Variant
 from detectors.signals import Signal
 from sentinel.alerts.incident import Change
@@ -36,25 +38,20 @@ CLASSES = {
 """What each detector finds, and what its findings explain."""
 
 
+@api.detector(
+    judges=(Signal.LOSS,),
+    history=History(),
+    variants={"bad": Variant("{tag} is at {level:.1f}", ("R2", "R1"))},
+)
+def anything(points):
+    """A rule that nobody asks: the verdicts of timelines are written down."""
+    return points
+
+
 def detector(name: str, maturity: Maturity = Maturity.STABLE, hold: int = 2, clear: int = 10) -> Detector:
     cause, silences = CLASSES[name]
-    return Detector(
-        name=name,
-        rule=lambda points: points,
-        page="",
-        judges=(Signal.LOSS,),
-        needs=(),
-        uses=(),
-        history=History(),
-        every=1,
-        maturity=maturity,
-        variants={"bad": Variant("{tag} is at {level:.1f}", ("R2", "R1"))},
-        parameters={},
-        hold=hold,
-        clear=clear,
-        enabled=True,
-        cause=cause,
-        silences=silences,
+    return replace(
+        anything, name=name, maturity=maturity, hold=hold, clear=clear, cause=cause, silences=silences
     )
 
 
