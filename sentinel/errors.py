@@ -3,6 +3,7 @@
 SentinelError            one line for a person: what, where and the mend; never a traceback
 ├── ConfigError          sentinel.toml cannot be used; one line for each problem
 ├── StateError           the state directory cannot be used: locked, unwritable, of a newer version
+│   └── StateUnavailable   it may be usable again by itself: a full disk, a lock that is held for long
 └── UnknownName          a name on the command line that means nothing; says the nearest one
 """
 
@@ -24,6 +25,10 @@ class ConfigError(SentinelError):
 
 class StateError(SentinelError):
     """A state directory that cannot be used."""
+
+
+class StateUnavailable(StateError):
+    """A state directory that cannot be used now. Nothing was written, and it may be tried again."""
 
 
 class UnknownName(SentinelError):

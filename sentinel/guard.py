@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from sentinel.errors import StateError
 from sentinel.sources.base import Run
 from sentinel.text import clean_text
 
@@ -50,8 +51,13 @@ class Guard:
 
 
 def is_defect(error: BaseException) -> bool:
-    """Whether it says that something went wrong; polars' panics are no Exception, nor is a wanted end."""
-    return isinstance(error, Exception) or type(error).__name__ == "PanicException"
+    """Whether it says that something went wrong with one run.
+
+    A wanted end says nothing of the kind, and a state directory that fails fails for all. A panic of polars
+    does, although it is no Exception.
+    """
+    panic = type(error).__name__ == "PanicException"
+    return panic or (isinstance(error, Exception) and not isinstance(error, StateError))
 
 
 def reason(run: Run, error: BaseException) -> str:

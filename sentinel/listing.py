@@ -34,6 +34,7 @@ class ListedRun:
 
     overview: Overview
     standing: Standing
+    stopped: str | None  # why it cannot be judged, if something keeps it from that
     whole: bool
     lacking: Mapping[str, Sequence[str]]  # signals, by the detector that cannot judge without them
 
@@ -83,6 +84,7 @@ def list_runs(
         ListedRun(
             look.run,
             _standing(look, goes_on_in.get(look.run.name)),
+            look.failure or look.run.stopped,
             look.whole,
             lacking(tuple(look.run.understanding.signals)),
         )

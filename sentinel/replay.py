@@ -31,6 +31,12 @@ class ReplayedRun:
     changes: list[Change] = field(default_factory=list)
     told: dict[str, list[Outcome]] = field(default_factory=dict)  # by incident id; without reminders
     complaints: list[Complaint] = field(default_factory=list)
+    failure: str | None = None
+
+    @property
+    def stopped(self) -> str | None:
+        """Why it was not judged to its end, if something kept it from that."""
+        return self.failure or self.tracker.log.stopped
 
 
 @dataclass(frozen=True)
@@ -59,7 +65,7 @@ def replay(paths: Sequence[Place], config: Config, progress: Callable[[int, int]
         _read(pipeline, runs[begin : begin + _RUNS_AT_ONCE])
     progress(len(runs), len(runs))
     _tell(runs, [sink.policy() for sink in config.sinks])
-    read = [run for run in runs if run.tracker.log.facts.points or run.complaints]
+    read = [run for run in runs if run.tracker.log.facts.points or run.complaints or run.stopped]
     if not read and found.complaints:
         raise SentinelError("\n".join(map(str, found.complaints)))
     if not read:
@@ -72,8 +78,8 @@ def _read(pipeline: Pipeline, runs: Iterable[ReplayedRun]) -> None:
     while left:
         steps = pipeline.advance([run.tracker for run in left])
         for run, step in zip(left, steps, strict=True):
-            failed = [Complaint(run.tracker.log.run.path, "", step.failure)] if step.failure else []
-            run.complaints += [*step.complaints, *failed]
+            run.complaints += step.complaints
+            run.failure = step.failure
             run.changes += step.changes
             run.incidents |= {change.incident.id: change.incident for change in step.changes}
         left = [run for run, step in zip(left, steps, strict=True) if step.more]

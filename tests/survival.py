@@ -25,7 +25,7 @@ from sentinel.clock import SystemClock
 from sentinel.config import Config
 from sentinel.sinks.delivery import Delivery
 from sentinel.telemetry import ServiceManager
-from sentinel.watching import Watcher
+from sentinel.watch.watcher import Watcher
 from tests.sinks.receiver import Receiver, hang, status
 from tests.sources.wandb_backend import Backend
 from tests.sources.writers import WRITERS, WandbOnlineWriter, Writer

@@ -17,7 +17,7 @@ from sentinel.replay import replay
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources import wandb_online, wandb_server
 from sentinel.telemetry import ServiceManager
-from sentinel.watching import Watcher
+from sentinel.watch.watcher import Watcher
 from tests.sources.wandb_backend import PROJECT, Backend
 from tests.sources.writers import WRITERS, WandbOnlineWriter
 from tests.survival import rows
@@ -66,7 +66,7 @@ def test_the_same_training_gives_the_same_incidents_from_every_format(tmp_path: 
             if dice.random() < 0.1:
                 clock.advance(1)
                 watcher = watch() if dice.random() < 0.5 else watcher  # as after a kill
-                watcher._round(None, threading.Event())
+                watcher.round(None, threading.Event())
         for log in logs:
             log.close()
         watcher.once(threading.Event())

@@ -82,6 +82,11 @@ class Database:
             raise StateError(f"{self._path}: {error}") from error
 
 
+def utf8(path: str) -> str:
+    """SQLite's text is UTF-8, a path's may not be; different paths stay different."""
+    return path.encode("utf-8", "backslashreplace").decode()
+
+
 @contextmanager
 def sole_watcher(directory: Path) -> Iterator[None]:
     """Hold the state directory for one watching process; the kernel lets go of it when that dies.

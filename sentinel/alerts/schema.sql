@@ -8,6 +8,13 @@ CREATE TABLE IF NOT EXISTS runs (
     updated REAL NOT NULL
 ) STRICT;
 
+CREATE TABLE IF NOT EXISTS stopped (
+    run    TEXT PRIMARY KEY,    -- as in runs; it may be none that was ever committed
+    path   TEXT NOT NULL,
+    reason TEXT NOT NULL,       -- why it is not judged
+    since  REAL NOT NULL
+) STRICT;
+
 CREATE TABLE IF NOT EXISTS incidents (
     id        TEXT PRIMARY KEY,
     run       TEXT NOT NULL,

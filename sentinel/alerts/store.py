@@ -20,11 +20,12 @@ from typing import Any, Self
 import msgspec
 
 from detectors.api import Severity
-from sentinel.alerts.database import Database
+from sentinel.alerts.database import Database, utf8
 from sentinel.alerts.decision import Reason, Sent
 from sentinel.alerts.grouping import Outcome
 from sentinel.alerts.incident import Event, Incident
 from sentinel.alerts.silences import Silence
+from sentinel.alerts.stops import Stops
 
 _KEEP_SENT_SECONDS = 7 * 86400.0
 _KEEP_RECORDS_SECONDS = 30 * 86400.0
@@ -114,6 +115,7 @@ class Store:
         Raises StateError where it cannot be used or was written by a newer version.
         """
         self._database = Database(directory, create=create)
+        self.stops = Stops(self._database)
 
     def close(self) -> None:
         """Close the connection."""
@@ -130,10 +132,10 @@ class Store:
         updates = list(updates)
         with self._database.transaction(durable=any(update.outcomes for update in updates)) as connection:
             for update in updates:
-                run = _utf8(update.run)
+                run = utf8(update.run)
                 connection.execute(
                     "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?)",
-                    (run, _utf8(update.path), update.format, update.state, now),
+                    (run, utf8(update.path), update.format, update.state, now),
                 )
                 for incident in update.incidents:
                     whole = json.dumps(msgspec.to_builtins(incident))
@@ -151,7 +153,7 @@ class Store:
 
     def run_state(self, run: str) -> bytes | None:
         """The state that was committed last for a run; None for a new one."""
-        for (state,) in self._database.rows("SELECT state FROM runs WHERE id = ?", _utf8(run)):
+        for (state,) in self._database.rows("SELECT state FROM runs WHERE id = ?", utf8(run)):
             return bytes(state)
         return None
 
@@ -287,8 +289,3 @@ def _record(connection: sqlite3.Connection, run: str, outcome: Outcome, now: flo
         "VALUES (?, ?, ?, ?, ?, ?)",
         (outcome.body["key"], sink, incident.id, json.dumps(outcome.body), now, now),
     )
-
-
-def _utf8(path: str) -> str:
-    """SQLite's text is UTF-8, a path's may not be; different paths stay different."""
-    return path.encode("utf-8", "backslashreplace").decode()

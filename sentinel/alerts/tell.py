@@ -3,8 +3,9 @@
 It is pure, so `watch` sends what comes out and `replay` reports what would have been sent.
 """
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sentinel import catalogue
@@ -20,12 +21,14 @@ class News:
     """What there is to tell of one run.
 
     ``run`` is the run as notifications name it, and ``still_open`` are all its open incidents after the
-    changes: of those that did not change, a reminder may be due.
+    changes: of those that did not change, a reminder may be due. A ``live`` run grew before our eyes, so
+    whatever its clock says, it is none of long ago.
     """
 
     run: Mapping[str, Any]
     changes: Sequence[Change]
     still_open: Sequence[Incident] = ()
+    live: bool = False
 
 
 @dataclass(frozen=True)
@@ -44,12 +47,13 @@ class Audience:
 
 def tell(news: News, audience: Audience, now: float) -> list[Outcome]:
     """A decision with a named reason for each change and each sink, and the reminders that are due."""
+    policies = [replace(p, stale_seconds=math.inf) if news.live else p for p in audience.policies]
     return outcomes(
         news.run,
         news.changes,
         news.still_open,
         audience.known,
-        audience.policies,
+        policies,
         audience.silences,
         audience.sent,
         catalogue.cited,

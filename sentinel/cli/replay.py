@@ -19,7 +19,10 @@ class FailOn(StrEnum):
 
 
 _FailOn = Annotated[
-    FailOn | None, typer.Option(help="End with status 1 if an incident is at least as severe as this.")
+    FailOn | None,
+    typer.Option(
+        help="End with status 1 if an incident is at least as severe, or the judging of a run stopped."
+    ),
 ]
 
 
@@ -47,7 +50,8 @@ def replay(
         show(done)
     told = [i for run in done.runs for i in run.incidents.values() if i.inhibited_by is None]
     worst = max((incident.severity for incident in told), default=Severity.CLEAN)
-    return int(fail_on is not None and worst >= Severity[fail_on.name])
+    unknown = any(run.stopped for run in done.runs)
+    return int(fail_on is not None and (unknown or worst >= Severity[fail_on.name]))
 
 
 @contextmanager

@@ -37,7 +37,7 @@ def _sections(store: Store, now: float) -> Iterable[_Section]:
     from sentinel.text import duration_text
 
     def ago(then: float) -> str:
-        return f"{duration_text(now - then)} ago"
+        return f"{duration_text(max(0.0, now - then))} ago"
 
     def words(value: Any) -> str:
         if not isinstance(value, dict):
@@ -50,6 +50,11 @@ def _sections(store: Store, now: float) -> Iterable[_Section]:
         f"Runs: {len(runs)}",
         ("last read", "format", "path", "state", "how one knows"),
         [(ago(run.updated), run.format, run.path, *_stands(store, run, now)) for run in runs[:_RUNS_SHOWN]],
+    )
+    yield (
+        "Judging stopped",
+        ("since", "path", "why"),
+        [(ago(stop.since), stop.path, stop.reason) for stop in store.stops.all().values()],
     )
     yield (
         "Open incidents",

@@ -38,7 +38,7 @@ def watch(
     from sentinel.clock import SystemClock
     from sentinel.sinks.delivery import Delivery
     from sentinel.telemetry import ServiceManager, log_to_stderr
-    from sentinel.watchers import Watchers
+    from sentinel.watch.watchers import Watchers
 
     log_to_stderr()
     settings = configuration(config, state_dir, paths or (), poll)

@@ -31,7 +31,7 @@ def _replayed(run: ReplayedRun, replay: Replay) -> dict[str, Any]:
     signals, detectors = overview.understanding.signals, replay.pipeline.detectors
     lacking = {name: detector.demand.missing(signals) for name, detector in detectors.items()}
     return {
-        **_described(overview, stands, lacking),
+        **_described(overview, stands, run.stopped, lacking),
         "complaints": [str(complaint) for complaint in run.complaints],
         "incidents": [
             {**incident_body(incident), "told": _told(run.told.get(incident.id, ()))}
@@ -50,13 +50,15 @@ def _told(outcomes: Iterable[Outcome]) -> list[dict[str, str]]:
 def _listed(run: ListedRun) -> dict[str, Any]:
     config = run.overview.facts.config
     return {
-        **_described(run.overview, run.standing, run.lacking),
+        **_described(run.overview, run.standing, run.stopped, run.lacking),
         "whole": run.whole,
         "config": {name: setting._asdict() for name, setting in config.items()},
     }
 
 
-def _described(run: Overview, stands: Standing, lacking: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+def _described(
+    run: Overview, stands: Standing, stopped: str | None, lacking: Mapping[str, Sequence[str]]
+) -> dict[str, Any]:
     understood = run.understanding
     return {
         "run": run.name,
@@ -65,6 +67,7 @@ def _described(run: Overview, stands: Standing, lacking: Mapping[str, Sequence[s
         "framework": understood.framework,
         "state": stands.state,
         "state_evidence": stands.evidence,
+        "stopped": stopped,
         "points": run.facts.points,
         "first_step": run.facts.first_step,
         "last_step": run.facts.last_step,

@@ -31,6 +31,8 @@ def _run(run: ListedRun) -> Iterator[str]:
         f"{told.facts.points}{more} points{attempts}"
     )
     yield f"    state: {clean_text(run.standing.evidence)}"
+    if run.stopped:
+        yield f"    judging stopped: {clean_text(run.stopped, 500)}"
     yield f"    signals: {', '.join(_signals(run)) or 'none'}"
     if lacking := [f"{name} (no {', '.join(signals)})" for name, signals in run.lacking.items()]:
         yield f"    not judged: {', '.join(lacking)}"

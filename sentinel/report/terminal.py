@@ -32,11 +32,16 @@ def show(replay: Replay, console: Console | None = None) -> None:
         console.print(Group(*_run(run)))
     quiet = [run for run in replay.runs if not run.incidents]
     for run in quiet:
-        console.print(Text.assemble(("ok ", "green"), _headline(run)))
+        mark = ("?  ", "yellow") if run.stopped else ("ok ", "green")
+        console.print(Text.assemble(mark, _headline(run)))
     for line in _not_judged(replay):
         console.print(Text(line, "dim"))
     for complaint in [*replay.complaints, *(c for run in replay.runs for c in run.complaints)]:
         console.print(Text(f"unreadable: {clean_text(str(complaint), 500)}", "yellow"))
+    for run in replay.runs:
+        if run.stopped:
+            name = clean_text(run.tracker.log.name)
+            console.print(Text(f"judging stopped: {name}, {clean_text(run.stopped, 500)}", "yellow"))
     if len(troubled) > 1:
         console.print(_overview(troubled))
     console.print(_verdict(replay, len(troubled)))

@@ -8,6 +8,7 @@ from typing import Any, Self
 import msgspec
 import numpy as np
 
+from sentinel.frames.attempts import MAX_ATTEMPTS
 from sentinel.frames.naming import Naming
 from sentinel.frames.plan import planned
 from sentinel.frames.stream import SeriesRows, Stream
@@ -44,6 +45,7 @@ class Overview:
     ending: Ending | None
     attempts: int
     understanding: Understanding
+    stopped: str | None
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,8 @@ class RunLog:
     facts: Facts = field(default_factory=Facts)
     console: deque[Line] = field(default_factory=lambda: deque(maxlen=LINES_KEPT))
     complaints: Sequence[Complaint] = ()  # of the last `absorb`, about what lies beside the log
+    reached_end: bool = False  # once
+    live: bool = False  # it grew after its end was reached
 
     def __post_init__(self) -> None:
         self._config_files = ConfigFiles(self.run)
@@ -92,8 +96,11 @@ class RunLog:
                 self.facts.count(chunk)
             self.facts.note(flat(chunk.config), self.run.format)
             arrived += [Arrived(self.run.id, chunk.stream, one) for one in stream.extend(chunk)]
-        if batch.ending or self.facts.points > before:
+        grew = self.facts.points > before
+        if batch.ending or grew:
             self.facts.told_ending = batch.ending
+        self.live = self.live or (grew and self.reached_end)
+        self.reached_end = self.reached_end or not batch.more
         if self.views:  # what nobody judges needs no words beside it
             self.console.extend(batch.lines)
             self.console.extend(self._output_files.new_lines())
@@ -120,6 +127,17 @@ class RunLog:
         """That the run ended, as far as its log tells."""
         plans = {stream.planned_steps for stream in self.streams.values()}
         return self.facts.ending(plans.pop() if len(plans) == 1 else None)
+
+    @property
+    def stopped(self) -> str | None:
+        """Why what follows in the log is not judged, if something keeps it from that."""
+        disordered = [name for name, stream in self.streams.items() if stream.attempts.disordered]
+        if not disordered:
+            return None
+        return (
+            f"its steps went back more than {MAX_ATTEMPTS} times, as if several trainings wrote one log "
+            f"({disordered[0] or 'its only writer'}); give each a log of its own"
+        )
 
     def _stream(self, name: str) -> Stream:
         """The stream of that name, begun if it is new."""
@@ -161,6 +179,7 @@ class RunLog:
             ending=self.ending,
             attempts=self.attempts,
             understanding=self.understanding(),
+            stopped=self.stopped,
         )
 
     def described(self) -> dict[str, str | None]:
@@ -178,6 +197,9 @@ class RunLog:
             "streams": {name: stream.dump() for name, stream in self.streams.items()},
             "ending": self.ending,
             "facts": self.facts,
+            "stopped": self.stopped,
+            "reached_end": self.reached_end,
+            "live": self.live,
         }
 
     def restore(self, kept: dict[str, Any]) -> None:
@@ -186,6 +208,7 @@ class RunLog:
         for name, stream in kept["streams"].items():
             self._stream(name).restore(stream)
         self.facts = msgspec.convert(kept["facts"], Facts)
+        self.reached_end, self.live = kept["reached_end"], kept["live"]
 
 
 class Remembered(msgspec.Struct):

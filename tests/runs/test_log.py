@@ -14,7 +14,7 @@ from sentinel.runs.log import LINES_KEPT, Remembered, packed, unpacked
 from sentinel.sources.base import Batch, Chunk, Ending, Line, Outcome, Run
 from sentinel.sources.discovery import discover
 from sentinel.sources.jsonl import JsonLines
-from sentinel.watching import Watched
+from sentinel.watch.watched import Watched
 
 START = 1.7e9
 

@@ -16,7 +16,7 @@ from sentinel.sources.base import Outcome
 from sentinel.sources.discovery import discover, place
 from sentinel.sources.places import Url
 from sentinel.telemetry import ServiceManager
-from sentinel.watching import Watcher
+from sentinel.watch.watcher import Watcher
 from tests.sources.reading import Reader
 from tests.sources.wandb_backend import PROJECT, StoredRun, history, losses
 

@@ -7,8 +7,8 @@ from sentinel.clock import SystemClock
 from sentinel.config import Config
 from sentinel.sinks.delivery import Delivery
 from sentinel.telemetry import ServiceManager
-from sentinel.watchers import Watchers
-from sentinel.watching import Watcher
+from sentinel.watch.watcher import Watcher
+from sentinel.watch.watchers import Watchers
 
 PLACES = ["runs", "wandb://team/one", "wandb://team/two"]
 

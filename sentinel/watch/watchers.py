@@ -8,7 +8,7 @@ from sentinel.clock import Clock
 from sentinel.config import Config
 from sentinel.sinks.delivery import Delivery
 from sentinel.telemetry import ServiceManager
-from sentinel.watching import Watcher
+from sentinel.watch.watcher import Watcher
 
 _END_SECONDS = 3.0  # how long an end waits for those amid a question; what they did not commit is read again
 
@@ -48,9 +48,9 @@ class Watchers:
         for thread in threads:
             thread.start()
         self._watch(first, self._service)
-        deadline = self._clock.now() + _END_SECONDS
+        deadline = self._clock.awake() + _END_SECONDS
         for thread in threads:
-            thread.join(max(0.0, deadline - self._clock.now()))
+            thread.join(max(0.0, deadline - self._clock.awake()))
         if self._failures:
             raise self._failures[0]
 

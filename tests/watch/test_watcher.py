@@ -15,7 +15,7 @@ from sentinel.replay import replay
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.jsonl import JsonLines
 from sentinel.telemetry import ServiceManager
-from sentinel.watching import Watcher
+from sentinel.watch.watcher import Watcher
 from tests.sources.writers import TrackioWriter
 
 NOW = 1_767_230_000.0
@@ -47,7 +47,7 @@ class House:
         with Store(self.state) as store:
             before = len(store.decisions(1000))
             self.clock.advance(3600 * hours)
-            watcher._round(None, GOING)
+            watcher.round(None, GOING)
             made = store.decisions(1000)
             return [f"{d.event}: {d.reason}" for d in reversed(made[: len(made) - before])]
 
@@ -126,15 +126,15 @@ def test_a_detector_that_fails_and_a_source_that_fails_stop_nobody(house, monkey
 
 def test_a_file_that_becomes_a_log_late_is_soon_found(house):
     watcher, log = house.watch(), house.runs / "train.log"
-    watcher._round(None, GOING)
+    watcher.round(None, GOING)
     for line in ("loading", "step 1: loss 2.0", "step 2: loss 1.5"):
         with log.open("a") as file:
             print(line, file=file)
-        watcher._round({log}, GOING)
-        assert not watcher._watched
+        watcher.round({log}, GOING)
+        assert not len(watcher._runs)
     house.clock.advance(5)
-    watcher._round(set(), GOING)
-    (watched,) = watcher._watched.values()
+    watcher.round(set(), GOING)
+    (watched,) = watcher._runs
     assert watched.tracker.log.facts.points == 2
 
 
@@ -143,24 +143,24 @@ def test_a_run_that_begins_in_a_known_database_is_soon_found(house, changed):
     watcher, writer = house.watch(), TrackioWriter()
     writer.start(house.runs)
     writer.log(1, {"loss": 1.0})
-    watcher._round(None, GOING)
-    watcher._round({house.runs / changed}, GOING)
+    watcher.round(None, GOING)
+    watcher.round({house.runs / changed}, GOING)
     writer.run = "another"
     writer.log(1, {"loss": 1.0})
     house.clock.advance(5)
-    watcher._round({house.runs / changed}, GOING)
-    assert [watched.tracker.log.facts.points for watched in watcher._watched.values()] == [1, 1]
+    watcher.round({house.runs / changed}, GOING)
+    assert [watched.tracker.log.facts.points for watched in watcher._runs] == [1, 1]
     writer.close()
 
 
 def test_changes_of_a_known_run_search_nothing(house, monkeypatch):
     watcher, path = house.watch(), house.runs / "run.jsonl"
     house.log("run", range(3), kl=0.1)
-    watcher._round(None, GOING)
-    watcher._round({path}, GOING)
-    monkeypatch.setattr("sentinel.watching.discover", None)
+    watcher.round(None, GOING)
+    watcher.round({path}, GOING)
+    monkeypatch.setattr("sentinel.watch.watcher.discover", None)
     house.clock.advance(30)
     house.log("run", range(3, 6), kl=0.1)
-    watcher._round({path}, GOING)
-    (watched,) = watcher._watched.values()
+    watcher.round({path}, GOING)
+    (watched,) = watcher._runs
     assert watched.tracker.log.facts.last_step == 5

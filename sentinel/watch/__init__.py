@@ -1,0 +1,1 @@
+"""Follows logs while they grow: finds runs, reads on, records, and tells."""

@@ -1,0 +1,86 @@
+"""Tells what changed, and records it together with the state of its runs."""
+
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from sentinel.alerts.decision import SinkPolicy
+from sentinel.alerts.duplicates import KnownIncidents
+from sentinel.alerts.incident import Change
+from sentinel.alerts.store import Store, Update
+from sentinel.alerts.tell import Audience, News, tell
+from sentinel.guard import Guard
+from sentinel.tracking import Tracker
+
+_DECIDING = threading.Lock()  # so that what is told of one training by logs of two watches is told once
+
+AllNews = Mapping[str, Sequence[Change]]
+"""Changes by run id."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Ids of the runs that were recorded, and by run id what failed instead."""
+
+    runs: Collection[str]
+    failures: Mapping[str, str]
+
+
+class Recorder:
+    """Writes to one store, which belongs to the thread that calls `record`."""
+
+    def __init__(self, store: Store, policies: Sequence[SinkPolicy]) -> None:
+        self._store = store
+        self._policies = policies
+
+    def record(
+        self, trackers: Sequence[Tracker], news: AllNews, now: float, only_news: bool = False
+    ) -> Recorded:
+        """Commit the state of some runs, their incidents and what the sinks shall hear, as one.
+
+        With ``only_news`` those of which there is nothing to tell are left out. What one run holds stops no
+        other. Raises StateError: then nothing was recorded, and all of it may be recorded later.
+        """
+        guard, left = Guard(), list(trackers)
+        with _DECIDING:
+            updates = self._updates(left, news, now, only_news, guard)
+            while any(tracker.id in guard.failures for tracker in left):
+                # The others may have been kept quiet by what a run that failed was to tell.
+                left = [tracker for tracker in left if tracker.id not in guard.failures]
+                updates = self._updates(left, news, now, only_news, guard)
+            runs = {tracker.id: tracker.log.run for tracker in left}
+            of = [runs[update.run] for update in updates]
+            done = guard.at_once(of, "recording", partial(self._commit, now), updates)
+        return Recorded({update.run for update in done}, guard.failures)
+
+    def _commit(self, now: float, updates: Sequence[Update]) -> list[Update]:
+        if updates:
+            self._store.commit(updates, now)
+        return [*updates]
+
+    def _updates(
+        self, trackers: Sequence[Tracker], news: AllNews, now: float, only_news: bool, guard: Guard
+    ) -> list[Update]:
+        here = [change.incident for changes in news.values() for change in changes]
+        here += [incident for tracker in trackers for incident in tracker.book.open()]
+        known = {incident.id: incident for incident in [*self._store.incidents(), *here]} if here else {}
+        sent = self._store.sent_before(known)
+        audience = Audience(self._policies, self._store.silences(now), sent, KnownIncidents(known.values()))
+        updates = (
+            guard(t.log.run, "telling", partial(_update, t, news.get(t.id, ()), audience, now, only_news))
+            for t in trackers
+        )
+        return [update for update in updates if update is not None]
+
+
+def _update(
+    tracker: Tracker, changes: Sequence[Change], audience: Audience, now: float, only_news: bool
+) -> Update | None:
+    """What is to be recorded of one run; with ``only_news`` None where there is nothing to tell."""
+    still_open, run = tracker.book.open(), tracker.log.run
+    incidents = {i.id: i for i in [*(change.incident for change in changes), *still_open]}
+    told = tell(News(tracker.log.described(), changes, still_open, tracker.log.live), audience, now)
+    if only_news and not changes and not told:
+        return None
+    return Update(run.id, str(run.path), run.format, tracker.dump(), [*incidents.values()], told)

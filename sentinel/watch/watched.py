@@ -1,0 +1,114 @@
+"""The runs under watch: when each was last heard of, where it lies, and what keeps it from being judged."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sentinel.runs.facts import lost_after_seconds
+from sentinel.sources.places import Url
+from sentinel.tracking import Tracker
+
+_COMMIT_SECONDS = 30.0  # a run that is read but has no news is committed this often ...
+_COMMIT_POINTS = 200_000  # ... or after so many points
+_INTERVALS = 100
+_FIRST_PAUSE_SECONDS = 60.0  # before a run that failed is tried again; twice as long after each failure ...
+_LONGEST_PAUSE_SECONDS = 3600.0  # ... up to this
+
+
+@dataclass
+class Watched:
+    """A run under watch. All times are times awake.
+
+    ``committed_at`` is minus infinity until its state was committed once. ``stopped`` says why it is not
+    judged, and ``recorded_stop`` what the store knows of that. After a failure the tracker may be half
+    changed: another has to take its place.
+    """
+
+    tracker: Tracker
+    arrived_at: float
+    committed_at: float
+    uncommitted: int = 0  # points
+    intervals: deque[float] = field(default_factory=lambda: deque(maxlen=_INTERVALS))
+    failures: int = 0  # in a row
+    rests_until: float = float("-inf")
+    stopped: str | None = None
+    recorded_stop: str | None = None
+
+    def overdue(self, now: float) -> bool:
+        """Whether too much would have to be read once more after a kill."""
+        late = now - self.committed_at >= _COMMIT_SECONDS
+        return self.uncommitted >= _COMMIT_POINTS or (late and self.uncommitted > 0)
+
+    def committed(self, now: float) -> None:
+        """All that was read is recorded."""
+        self.uncommitted, self.committed_at = 0, now
+
+    def silence(self, now: float) -> tuple[float, float]:
+        """For how many seconds nothing arrived, and how many make it lost; a log that ended owes nothing."""
+        usual = max(lost_after_seconds(self.intervals), self.tracker.log.facts.lost_after_seconds)
+        return 0.0 if self.tracker.log.ending else now - self.arrived_at, usual
+
+    def heard(self, points: int, now: float) -> None:
+        """Points arrived."""
+        self.uncommitted += points
+        self.intervals.append(now - self.arrived_at)
+        self.arrived_at = now
+
+    def failed(self, reason: str, now: float) -> None:
+        """A stage raised: it is tried again later, from what was committed."""
+        self.stopped, self.uncommitted = reason, 0
+        pause = min(_FIRST_PAUSE_SECONDS * 2.0**self.failures, _LONGEST_PAUSE_SECONDS)
+        self.failures, self.rests_until = min(self.failures + 1, 30), now + pause
+
+    def went_well(self) -> None:
+        """No stage raised."""
+        self.stopped, self.failures, self.rests_until = self.tracker.log.stopped, 0, float("-inf")
+
+
+class WatchedRuns:
+    """All runs of one watch, found by id and by path."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, Watched] = {}
+        self._by_path: dict[Path, list[Watched]] = {}
+        self._remote: list[Watched] = []  # of which nobody tells that they changed
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def __iter__(self) -> Iterator[Watched]:
+        return iter([*self._by_id.values()])
+
+    def __contains__(self, run_id: str) -> bool:
+        return run_id in self._by_id
+
+    def add(self, watched: Watched) -> None:
+        """One more."""
+        path = watched.tracker.log.run.path
+        self._by_id[watched.tracker.id] = watched
+        if isinstance(path, Url):
+            self._remote.append(watched)
+        else:
+            place = path if path.exists() else path.parent  # a database holds many runs
+            self._by_path.setdefault(place, []).append(watched)
+
+    def touched(self, changed: Iterable[Path], new: Iterable[Watched]) -> list[Watched]:
+        """The runs that changed files belong to, those that are new, and all remote ones."""
+        found = [watched for path in changed for watched in self._at(path)]
+        return [*{watched.tracker.id: watched for watched in (*found, *new, *self._remote)}.values()]
+
+    def may_grow_by(self, path: Path) -> bool:
+        """Whether the file belongs to no run, as some are known by what they hold, or holds many."""
+        runs = [watched.tracker.log.run.path for watched in self._at(path)]
+        return not runs or any(run.parent == _database(path) for run in runs if isinstance(run, Path))
+
+    def _at(self, path: Path) -> list[Watched]:
+        """The runs at a path or anywhere above it."""
+        places = (_database(path), *path.parents)
+        return [watched for place in places for watched in self._by_path.get(place, ())]
+
+
+def _database(path: Path) -> Path:
+    """A database may change by what is beside it, in its write-ahead log."""
+    return Path(str(path).removesuffix("-wal"))

@@ -1,0 +1,269 @@
+"""Follows logs while they grow: finds runs, reads on, records and notifies, until it is told to stop.
+
+What a poll of a run brought is committed with the cursor it ended at, so after a kill the next start
+goes on from the last commit and derives the same again. Runs without news of an incident are
+committed only now and then; what was read since is then simply read once more. Pauses and ages count
+on the time awake: a clock that is set changes none of them.
+"""
+
+import logging
+import math
+import threading
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from sentinel.alerts.store import Store
+from sentinel.clock import Clock
+from sentinel.config import Config
+from sentinel.errors import StateUnavailable
+from sentinel.guard import Guard
+from sentinel.pipeline import Pipeline
+from sentinel.sinks.delivery import Delivery
+from sentinel.sources.base import Complaint, Run
+from sentinel.sources.discovery import common_path, discover, run_name
+from sentinel.sources.places import Url
+from sentinel.sources.watching import Changes
+from sentinel.telemetry import ServiceManager
+from sentinel.text import clean_text
+from sentinel.tracking import Tracker
+from sentinel.watch.recorder import AllNews, Recorder
+from sentinel.watch.watched import Watched, WatchedRuns
+
+_RUNS_AT_ONCE = 64
+_SWEEP_SECONDS = 60.0  # everything is looked at this often, whatever the file system tells
+_SEARCH_SECONDS = 5.0  # runs are searched this often where known files changed that may yet become one ...
+_SEARCH_SHARE = 0.05  # ... and for at most this share of the time
+_REVIEW_SECONDS = 10.0
+_NEVER = float("-inf")
+
+_log = logging.getLogger(__name__)
+
+
+class Watcher:
+    """Watches ``config.paths``. ``store`` belongs to the thread that calls `once` or `run`."""
+
+    def __init__(
+        self, config: Config, store: Store, delivery: Delivery, clock: Clock, service: ServiceManager
+    ) -> None:
+        self._config = config
+        self._store = store
+        self._delivery = delivery
+        self._clock = clock
+        self._service = service
+        self._name = " ".join(["watch", *(str(path) for path in config.paths if isinstance(path, Url))])
+        self._health: dict[str, str] = {}
+        self._pipeline = Pipeline(
+            config.enabled_detectors, config.parameters, config.signals, self._detector_failed
+        )
+        self._policies = [sink.policy() for sink in config.sinks]
+        self._runs = WatchedRuns()
+        self._seen: set[Path] = set()  # changed paths that a discovery has looked at
+        self._said: set[str] = set()
+        self._swept_at = self._reviewed_at = self._health_at = self._search_at = _NEVER
+        self._promising = False  # some file changed that may yet become a run, or hold another one
+        self._changes: Changes | None = None
+        self._owed: partial[None] | None = None  # what is to be recorded before anything else is read
+        self._unrecordable: str | None = None  # why nothing can be recorded
+
+    def once(self, stop: threading.Event) -> None:
+        """Read all there is and commit it; of old logs, too, the sinks hear."""
+        self._policies = [replace(policy, stale_seconds=math.inf) for policy in self._policies]
+        self._look(None, stop)
+        self._commit_all()
+
+    def run(self, stop: threading.Event) -> None:
+        """Watch until ``stop`` is set; whoever sets it also calls `wake`."""
+        local = [path for path in self._config.paths if isinstance(path, Path)]
+        with Changes(local, poll=self._config.polling) as self._changes:
+            self._complain(self._changes.complaints)
+            changed: Collection[Path] | None = None
+            self._service.ready()
+            while not stop.is_set():
+                self.round(changed, stop)
+                changed = self._changes.wait(self._config.poll_seconds)
+        self._service.stopping()
+        self._commit_all()
+
+    def wake(self) -> None:
+        """End a wait for changes; may be called from a signal handler."""
+        if self._changes is not None:
+            self._changes.stop()
+
+    def round(self, changed: Collection[Path] | None, stop: threading.Event) -> None:
+        """Read on in the runs that changed (None: in all), until nothing is left to read.
+
+        While nothing can be recorded, nothing is read; a later round goes on where this one stopped.
+        """
+        try:
+            self._look(changed, stop)
+        except StateUnavailable as error:
+            if self._unrecordable is None:
+                _log.error("nothing is read until it can be recorded: %s", error)
+            self._unrecordable, self._swept_at = str(error), _NEVER
+        else:
+            if self._unrecordable is not None:
+                _log.warning("recording goes on")
+            self._unrecordable = None
+        self._say_alive()
+        self._delivery.wake()
+
+    def _look(self, changed: Collection[Path] | None, stop: threading.Event) -> None:
+        if self._owed is not None:
+            self._owed()
+        awake = self._clock.awake()
+        self._set_health()
+        if changed is None or awake - self._swept_at >= _SWEEP_SECONDS:
+            changed = None
+        new = self._discover() if changed is None or self._is_search_due(changed) else []
+        self._seen.update(changed or ())
+        self._say_alive()
+        reading = [*self._runs] if changed is None else self._runs.touched(changed, new)
+        while reading and not stop.is_set():
+            groups = (reading[i : i + _RUNS_AT_ONCE] for i in range(0, len(reading), _RUNS_AT_ONCE))
+            reading = [watched for group in groups if not stop.is_set() for watched in self._read(group)]
+        if changed is None:
+            self._swept_at = awake
+        self._review()
+
+    def _is_search_due(self, changed: Collection[Path]) -> bool:
+        """Whether there may be a new run: at a path that is new, or, some seconds later, at another."""
+        self._promising = self._promising or any(map(self._runs.may_grow_by, changed))
+        due = self._clock.awake() >= self._search_at
+        return not self._seen.issuperset(changed) or (self._promising and due)
+
+    def _discover(self) -> list[Watched]:
+        """Search runs everywhere; gives those that were not known."""
+        begun = self._clock.awake()
+        found = discover(self._config.paths, self._config.state_dir / "copies")
+        self._complain(found.complaints)
+        stopped = self._store.stops.all()
+        new = [run for run in found.runs if run.id not in self._runs]
+        added = []
+        for run in new:
+            watched = Watched(self._tracker(run), begun, _NEVER)
+            watched.recorded_stop = stopped[run.id].reason if run.id in stopped else None
+            self._runs.add(watched)
+            added.append(watched)
+        ended = self._clock.awake()
+        self._search_at = ended + max(_SEARCH_SECONDS, (ended - begun) / _SEARCH_SHARE)
+        self._promising = False
+        return added
+
+    def _tracker(self, run: Run) -> Tracker:
+        """A run as it was committed last, else from the start of its log, which derives the same again."""
+        name = run_name(run, common_path(self._config.paths))
+        tracker, state, guard = self._pipeline.track(run, name), self._store.run_state(run.id), Guard()
+        if state is not None:
+            guard(run, "restoring", partial(tracker.restore, state))
+        if run.id not in guard.failures:
+            return tracker
+        _log.error(
+            "%s: what is kept of it cannot be used, so its log is read from the start: %s",
+            clean_text(name),
+            guard.failures[run.id],
+        )
+        return self._pipeline.track(run, name)
+
+    def _read(self, group: Sequence[Watched]) -> list[Watched]:
+        """Advance some runs by one poll; gives those whose logs go on."""
+        awake = self._clock.awake()
+        group = [watched for watched in group if watched.rests_until <= awake]
+        for watched in group:
+            if watched.failures:
+                watched.tracker = self._tracker(watched.tracker.log.run)
+        steps = self._pipeline.advance([watched.tracker for watched in group])
+        news = {step.tracker.id: step.changes for step in steps if step.changes and not step.failure}
+        for watched, step in zip(group, steps, strict=True):
+            self._complain(step.complaints)
+            if step.failure:
+                self._stop(watched, step.failure)
+            elif step.points:
+                watched.heard(step.points, awake)
+        self._say_alive()
+        well = [watched for watched, step in zip(group, steps, strict=True) if not step.failure]
+        self._record([w for w in well if w.tracker.id in news or w.overdue(awake)], news)
+        for watched in group:
+            if watched.rests_until <= awake:
+                watched.went_well()
+        self._record_stops(group)
+        self._set_health()
+        return [watched for watched, step in zip(group, steps, strict=True) if step.more]
+
+    def _set_health(self) -> None:
+        """Let `sentinel status` know that this watch lives."""
+        awake = self._clock.awake()
+        if awake - self._health_at >= _REVIEW_SECONDS:
+            state = {"looked_at": self._clock.now(), "runs": len(self._runs)}
+            self._store.set_health({self._name: state, **self._health})
+            self._health_at = awake
+
+    def _review(self) -> None:
+        """What time alone brings: logs that fell silent, reminders that are due."""
+        awake, now = self._clock.awake(), self._clock.now()
+        if awake - self._reviewed_at < _REVIEW_SECONDS:
+            return
+        self._store.prune(now)
+        ill = [watched for watched in self._runs if not watched.failures and watched.tracker.book.open()]
+        silent = {w.tracker.id: w.tracker.book.silent(*w.silence(awake)) for w in ill}
+        self._record(ill, silent, only_news=True)
+        self._reviewed_at = awake
+
+    def _commit_all(self) -> None:
+        if self._owed is not None:
+            self._owed()
+        self._record([watched for watched in self._runs if watched.uncommitted], {})
+
+    def _record(self, group: Sequence[Watched], news: AllNews, only_news: bool = False) -> None:
+        """Record the state of some runs, their incidents and what the sinks shall hear, as one."""
+        if not group:
+            return
+        self._owed = partial(self._record, group, news, only_news)
+        recorder = Recorder(self._store, self._policies)
+        trackers = [watched.tracker for watched in group]
+        recorded = recorder.record(trackers, news, self._clock.now(), only_news)
+        self._owed = None
+        for watched in group:
+            if watched.tracker.id in recorded.runs:
+                watched.committed(self._clock.awake())
+            if reason := recorded.failures.get(watched.tracker.id):
+                self._stop(watched, reason)
+
+    def _stop(self, watched: Watched, reason: str) -> None:
+        """A run failed; the others go on."""
+        watched.failed(reason, self._clock.awake())
+        name = clean_text(watched.tracker.log.name)
+        self._say(f"{name} is not judged, and is tried again later: {reason}")
+
+    def _record_stops(self, group: Sequence[Watched]) -> None:
+        """Let `sentinel status` know which runs are not judged."""
+        for watched in group:
+            if watched.stopped != watched.recorded_stop:
+                run = watched.tracker.log.run
+                self._store.stops.set(run.id, str(run.path), watched.stopped, self._clock.now())
+                watched.recorded_stop = watched.stopped
+
+    def _say_alive(self) -> None:
+        idle = sum(1 for watched in self._runs if watched.stopped)
+        not_judged = f", {idle} not judged" if idle else ""
+        trouble = f"; reads nothing: {self._unrecordable}" if self._unrecordable else ""
+        self._service.alive(f"{len(self._runs)} runs{not_judged}{trouble}")
+
+    def _complain(self, complaints: Iterable[Complaint]) -> None:
+        """Log what could not be read."""
+        for complaint in complaints:
+            self._say(str(complaint))
+
+    def _say(self, trouble: str) -> None:
+        """Log something that is wrong, each thing once."""
+        if trouble not in self._said:
+            self._said.add(trouble)
+            _log.warning("%s", clean_text(trouble, 500))
+
+    def _detector_failed(self, detector: str, run: str, error: Exception) -> None:
+        what = clean_text(f"{type(error).__name__}: {error}", 300)
+        if self._health.get(f"detector {detector}") != what:
+            _log.error("detector %s failed on %s: %s", detector, clean_text(run), what)
+        self._health[f"detector {detector}"] = what
+        self._health_at = _NEVER

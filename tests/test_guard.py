@@ -1,0 +1,211 @@
+"""Whatever stage raises for one of five runs, the other four are judged, recorded and told as ever."""
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+from sentinel.alerts.lifecycle import Book
+from sentinel.alerts.store import Store
+from sentinel.clock import ManualClock
+from sentinel.config import Config
+from sentinel.detection import Detection
+from sentinel.frames.stream import Stream
+from sentinel.listing import list_runs
+from sentinel.replay import replay
+from sentinel.runs.log import RunLog
+from sentinel.sinks.delivery import Delivery
+from sentinel.sources.jsonl import JsonLines
+from sentinel.telemetry import ServiceManager
+from sentinel.tracking import Tracker
+from sentinel.watch import recorder
+from sentinel.watch.watched import Watched
+from sentinel.watch.watcher import Watcher
+
+NOW = 1.7e9
+GOING = threading.Event()
+SIGNALS = {"kl": "kl"}
+BAD = "c.jsonl"
+NAMES = ["a.jsonl", "b.jsonl", BAD, "d.jsonl", "e.jsonl"]
+
+
+class Panic(BaseException):
+    """Stands for polars' own, which is no Exception either."""
+
+
+Panic.__name__ = "PanicException"
+
+
+@pytest.fixture
+def runs(tmp_path):
+    place = tmp_path / "runs"
+    place.mkdir()
+    for number, name in enumerate(NAMES):
+        grow(place / name, range(60), 5.0 + number)
+    return place
+
+
+def grow(path: Path, steps: range, kl: float) -> None:
+    with path.open("a") as file:
+        for step in steps:
+            row = {"step": step, "time": NOW + step, "reward": 0.5, "kl": kl, "reward_std": 0.1}
+            file.write(json.dumps(row) + "\n")
+
+
+def fail(error: type[BaseException] = RuntimeError):
+    raise error("a defect")
+
+
+def poll(monkeypatch):
+    original = JsonLines.poll
+    monkeypatch.setattr(
+        JsonLines, "poll", lambda self, *rest: fail() if self.path.name == BAD else original(self, *rest)
+    )
+
+
+def absorb(monkeypatch):
+    original = RunLog.absorb
+    monkeypatch.setattr(
+        RunLog, "absorb", lambda self, batch: fail(Panic) if self.name == BAD else original(self, batch)
+    )
+
+
+def name(monkeypatch):
+    original = Stream.extend
+
+    def extend(self, chunk):
+        if chunk.value[0] == 5.0 + NAMES.index(BAD) or 5.0 + NAMES.index(BAD) in chunk.value[:5]:
+            fail()
+        return original(self, chunk)
+
+    monkeypatch.setattr(Stream, "extend", extend)
+
+
+def judge(monkeypatch):
+    original = Detection.verdicts
+
+    def verdicts(self, arrived, awake):
+        if any(one.run.endswith(BAD) for one in arrived):
+            fail(Panic)
+        return original(self, arrived, awake)
+
+    monkeypatch.setattr(Detection, "verdicts", verdicts)
+
+
+def advance(monkeypatch):
+    original = Book.advance
+    monkeypatch.setattr(
+        Book, "advance", lambda self, found: fail() if self._run.endswith(BAD) else original(self, found)
+    )
+
+
+def tell(monkeypatch):
+    original = recorder.tell
+    monkeypatch.setattr(
+        recorder, "tell", lambda news, *rest: fail() if news.run["run"] == BAD else original(news, *rest)
+    )
+
+
+def dump(monkeypatch):
+    original = Tracker.dump
+    monkeypatch.setattr(Tracker, "dump", lambda self: {1: fail()} if self.log.name == BAD else original(self))
+
+
+STAGES = [poll, absorb, name, judge, advance, tell, dump]
+
+
+class House:
+    def __init__(self, runs: Path) -> None:
+        self.runs, self.state, self.clock = runs, runs.parent / "state", ManualClock(NOW)
+
+    def watch(self) -> Watcher:
+        config = Config(paths=[str(self.runs)], sinks=[{"type": "terminal"}], signals=SIGNALS)
+        store = Store(self.state)
+        return Watcher(config, store, Delivery(self.state, [], self.clock), self.clock, ServiceManager())
+
+    def told(self) -> dict[str, list[str]]:
+        """What was decided of each run, oldest first."""
+        found: dict[str, list[str]] = {}
+        with Store(self.state) as store:
+            for one in reversed(store.decisions(1000)):
+                found.setdefault(Path(one.run).name, []).append(f"{one.event}: {one.reason}")
+        return found
+
+    def stopped(self) -> dict[str, str]:
+        with Store(self.state) as store:
+            return {Path(stop.path).name: stop.reason for stop in store.stops.all().values()}
+
+
+@pytest.fixture
+def house(runs):
+    return House(runs)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_in_a_watch(house, monkeypatch, stage, caplog):
+    with monkeypatch.context() as broken:
+        stage(broken)
+        watcher = house.watch()
+        watcher.round(None, GOING)
+        others = {name: ["firing: first notification"] for name in NAMES if name != BAD}
+        assert house.told() == others
+        (reason,) = house.stopped().values()
+        assert "a defect" in reason
+        assert [line for line in caplog.text.splitlines() if BAD in line and "a defect" in line]
+        house.clock.advance(59)
+        watcher.round(None, GOING)
+    watcher.round(None, GOING)
+    assert house.told() == others, "a run that failed rests before it is tried again"
+    house.clock.advance(1)
+    watcher.round(None, GOING)
+    assert house.told() == others | {BAD: ["firing: first notification"]}
+    assert house.stopped() == {}
+
+
+def test_state_that_cannot_be_restored_costs_that_run_a_re_read(house, monkeypatch, caplog):
+    house.watch().once(GOING)
+    for name in NAMES:
+        grow(house.runs / name, range(60, 70), 9.0)
+    with monkeypatch.context() as broken:
+        original = Tracker.restore
+        broken.setattr(
+            Tracker, "restore", lambda self, state: fail() if self.log.name == BAD else original(self, state)
+        )
+        watcher = house.watch()
+        watcher.round(None, GOING)
+    assert {run.tracker.log.facts.points for run in watcher._runs} == {210}
+    assert caplog.text.count("what is kept of it cannot be used") == 1
+    assert house.stopped() == {}
+    assert all(told[0] == "firing: first notification" for told in house.told().values())
+
+
+@pytest.mark.parametrize("stage", [poll, absorb, name, judge, advance])
+def test_in_a_replay(runs, monkeypatch, stage):
+    stage(monkeypatch)
+    found = replay([runs], Config(signals=SIGNALS), lambda *_: None).runs
+    assert {run.tracker.log.name: len(run.incidents) for run in found if not run.stopped} == dict.fromkeys(
+        (n for n in NAMES if n != BAD), 1
+    )
+    (bad,) = (run for run in found if run.stopped)
+    assert "a defect" in bad.stopped
+
+
+@pytest.mark.parametrize("stage", [poll, absorb, name])
+def test_in_a_listing(runs, monkeypatch, stage):
+    stage(monkeypatch)
+    found = list_runs([runs], dict, dict, NOW).runs
+    assert [run.overview.name for run in found] == NAMES
+    assert [run.overview.name for run in found if run.stopped] == [BAD]
+
+
+def test_a_run_that_goes_on_failing_is_tried_ever_less(house, monkeypatch):
+    poll(monkeypatch)
+    watcher, tried, failed = house.watch(), [], Watched.failed
+    monkeypatch.setattr(
+        Watched, "failed", lambda self, *how: tried.append(house.clock.awake()) or failed(self, *how)
+    )
+    for _ in range(40):
+        watcher.round(None, GOING)
+        house.clock.advance(60)
+    assert tried == [0, 60, 180, 420, 900, 1860]
