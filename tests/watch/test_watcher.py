@@ -43,13 +43,14 @@ class House:
         return Watcher(config, store, Delivery(self.state, [], self.clock), self.clock, ServiceManager())
 
     def look(self, watcher: Watcher, hours: float = 0.0) -> list[str]:
-        """Move the clock, look at everything; what was decided since."""
+        """Move the clock, look at everything; what was decided since of the KL."""
         with Store(self.state) as store:
             before = len(store.decisions(1000))
             self.clock.advance(3600 * hours)
             watcher.round(None, GOING)
             made = store.decisions(1000)
-            return [f"{d.event}: {d.reason}" for d in reversed(made[: len(made) - before])]
+            new = reversed(made[: len(made) - before])
+            return [f"{one.event}: {one.reason}" for one in new if one.detector == "kl-blowup"]
 
 
 @pytest.fixture
@@ -62,7 +63,7 @@ def test_a_log_of_long_ago_wakes_nobody_but_is_told_when_asked_for(house):
     assert house.look(house.watch()) == ["firing: found in a log of long ago"]
     house.watch().once(GOING)
     with Store(house.state) as store:
-        assert [str(d.reason) for d in store.decisions() if d.sent] == ["first notification"]
+        assert {str(d.reason) for d in store.decisions() if d.sent} == {"first notification"}
 
 
 def test_a_run_that_falls_silent_is_lost_and_one_that_goes_on_is_repeated(house):
@@ -85,9 +86,12 @@ def test_one_training_in_two_logs_is_told_once(house):
     pl.DataFrame(rows).write_csv(house.runs / "metrics.csv")
     again = "told already, of another log of the same training"
     done = replay([house.runs], Config(sinks=[{"type": "terminal"}], signals={"kl": "kl"}), lambda *_: None)
-    decided = [outcome.decision for run in done.runs for told in run.told.values() for outcome in told]
-    told = [f"{one.event}: {one.reason}" for one in decided]
-    assert sorted(told) == ["firing: first notification", f"firing: {again}"]
+    outcomes = [outcome for run in done.runs for told in run.told.values() for outcome in told]
+    told = [one.decision for one in outcomes if one.incident.detector == "kl-blowup"]
+    assert sorted(f"{one.event}: {one.reason}" for one in told) == [
+        "firing: first notification",
+        f"firing: {again}",
+    ]
     watcher = house.watch()
     assert house.look(watcher) == ["firing: first notification", f"firing: {again}"]
     assert house.look(watcher, hours=1) == ["lost: log went silent", f"lost: {again}"]
