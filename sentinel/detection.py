@@ -1,6 +1,5 @@
 """Runs the detectors over newly arrived rows of any number of runs at once, one frame a detector."""
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,11 +7,12 @@ from typing import Any
 import polars as pl
 
 from detectors.api import Detector
-from detectors.schema import FINDINGS, SERIES, SEVERITY
-from sentinel.alerts.turns import Key, Verdict
+from detectors.schema import SERIES, SEVERITY
+from sentinel.alerts.turns import Key, Stretch
 from sentinel.frames.history import SeriesHistory, Window
 from sentinel.frames.windows import frame, is_due
 from sentinel.runs.log import Arrived
+from sentinel.verdicts import Judged, Verdicts
 
 Seen = tuple[Arrived, Window]
 
@@ -24,7 +24,7 @@ class Detection:
     parameters: Mapping[str, Mapping[str, Any]]
     failed: Callable[[str, str, Exception], None]
 
-    def verdicts(self, arrived: Sequence[Arrived], awake: set[Key]) -> Iterator[Verdict]:
+    def stretches(self, arrived: Sequence[Arrived], awake: set[Key]) -> Iterator[Stretch]:
         """A verdict for every row judged, but clean ones only for keys that are ``awake``.
 
         A clean verdict means something only where there was a finding; keys with findings join ``awake``.
@@ -38,7 +38,7 @@ class Detection:
             for detector, series in shown.values():
                 yield from self._judge(detector, series, awake)
 
-    def _judge(self, detector: Detector, series: Sequence[Seen], awake: set[Key]) -> Iterator[Verdict]:
+    def _judge(self, detector: Detector, series: Sequence[Seen], awake: set[Key]) -> Iterator[Stretch]:
         try:
             window = frame(detector, [(one.rows.view, window) for one, window in series])
             found = detector.run(window, self.parameters.get(detector.name))
@@ -53,10 +53,10 @@ class Detection:
         awake.update(keys[i] for i in found.filter(pl.col(SEVERITY) > 0)[SERIES].unique())
         heard = pl.Series([key in awake for key in keys], dtype=pl.Boolean)
         kept = found.filter(heard.gather(found[SERIES]))
-        findings = kept.select(list(FINDINGS)).iter_rows()
-        for finding, evidence in zip(findings, kept.drop(list(FINDINGS)).iter_rows(named=True), strict=True):
-            arrived, window = series[finding[0]]
-            yield _verdict(keys[finding[0]], arrived, window, finding, evidence)
+        judged = [
+            Judged(key, one.rows.view.judged, window) for key, (one, window) in zip(keys, series, strict=True)
+        ]
+        yield from Verdicts(kept, judged, detector.history).stretches()
 
 
 def _rounds(arrived: Sequence[Arrived]) -> Iterator[list[Seen]]:
@@ -79,22 +79,3 @@ def _windows(parts: Sequence[tuple[Arrived, SeriesHistory]]) -> Iterator[Seen]:
 def _key(one: Arrived, detector: Detector) -> Key:
     """Whose verdicts the detector's are on these rows."""
     return Key(one.run, one.stream, one.rows.attempt.number, one.rows.tag, detector.name)
-
-
-def _verdict(
-    key: Key, arrived: Arrived, window: Window, finding: tuple[Any, ...], evidence: Mapping[str, Any]
-) -> Verdict:
-    _, index, step, severity, variant, onset_step = finding  # FINDINGS in its order
-    time = float(window.rows.time[index - window.first])
-    return Verdict(
-        key=key,
-        signal=arrived.rows.view.judged,
-        index=index,
-        step=step,
-        time=time if math.isfinite(time) else None,
-        position=int(window.rows.position[index - window.first]),
-        severity=severity,
-        variant=variant,
-        onset_step=onset_step,
-        evidence=evidence,
-    )

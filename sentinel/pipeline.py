@@ -16,7 +16,7 @@ from typing import Any
 from detectors.api import Detector
 from sentinel.alerts.incident import Change
 from sentinel.alerts.lifecycle import Book
-from sentinel.alerts.turns import Stretch, Verdict
+from sentinel.alerts.turns import Stretch
 from sentinel.frames.naming import Naming
 from sentinel.frames.views import layout, views
 from sentinel.guard import Guard
@@ -105,18 +105,18 @@ class Pipeline:
     def _judge(
         self, trackers: Sequence[Tracker], arrived: Sequence[Sequence[Arrived]], guard: Guard
     ) -> dict[str, list[Stretch]]:
-        """Verdicts by run."""
+        """Stretches of verdicts by run."""
         from sentinel.detection import Detection  # polars is slow to import, and a listing judges nothing
 
         detection = Detection(self._parameters, self._failed)
 
-        def verdicts(some: Sequence[tuple[Tracker, Sequence[Arrived]]]) -> list[Verdict]:
+        def stretches(some: Sequence[tuple[Tracker, Sequence[Arrived]]]) -> list[Stretch]:
             awake = {key for tracker, _ in some for key in tracker.book.awake()}
-            return [*detection.verdicts([one for _, rows in some for one in rows], awake)]
+            return [*detection.stretches([one for _, rows in some for one in rows], awake)]
 
         runs = [tracker.log.run for tracker in trackers]
         pairs = [*zip(trackers, arrived, strict=True)]
         found: dict[str, list[Stretch]] = {}
-        for verdict in guard.at_once(runs, "judging", verdicts, pairs):
-            found.setdefault(verdict.key.run, []).append([verdict])
+        for rows in guard.at_once(runs, "judging", stretches, pairs):
+            found.setdefault(rows[0].key.run, []).append(rows)
         return found

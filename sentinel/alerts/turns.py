@@ -55,20 +55,16 @@ def place(verdict: Verdict) -> Place:
 
 @dataclass(slots=True)
 class _Cursor:
-    """How far one key's stretches are read. Its rows from ``done`` to ``turn`` are yet to be counted."""
+    """How far one key's stretches are read. The rows from ``done`` to ``turn`` are yet to be counted."""
 
     stretches: list[Stretch]  # the present one last
+    next: Verdict  # whose turn it is
     done: int = 0
     turn: int = 0
 
     @property
     def rows(self) -> Stretch:
         return self.stretches[-1]
-
-    @property
-    def place(self) -> Place | None:
-        """Where the next turn is; None after the last."""
-        return place(self.rows[self.turn]) if self.stretches else None
 
 
 class Turns:
@@ -88,41 +84,43 @@ class Turns:
         self._uneventful = uneventful
         self._count = count
         self._cursors: dict[Key, _Cursor] = {}
-        for rows in sorted(stretches, key=lambda rows: place(rows[0]), reverse=True):
-            self._cursors.setdefault(rows[0].key, _Cursor([])).stretches.append(rows)
-        self._heap = [(cursor.place, cursor) for cursor in self._cursors.values()]
-        heapq.heapify(self._heap)
+        self._heap: list[tuple[Place, _Cursor]] = []
+        begins = [(rows[0], rows) for rows in stretches]
+        for first, rows in sorted(begins, key=lambda begin: place(begin[0]), reverse=True):
+            cursor = self._cursors.setdefault(first.key, _Cursor([], first))
+            cursor.stretches.append(rows)
+            cursor.next = first
+        for cursor in self._cursors.values():
+            self._wait(cursor, 0)
 
     def __iter__(self) -> Iterator[Verdict]:
         while self._heap:
             at, cursor = heapq.heappop(self._heap)
-            if at != cursor.place:
-                continue  # its turn came earlier than was thought
+            if not cursor.stretches or at != place(cursor.next):
+                continue  # it had its turn earlier than was thought
             self._pass(cursor, cursor.turn)
-            verdict = cursor.rows[cursor.turn]
+            verdict = cursor.next
             cursor.done += 1
             yield verdict
-            if cursor.done < len(cursor.rows):
-                self._plan(cursor, verdict)
-                continue
-            cursor.stretches.pop()
-            cursor.done = cursor.turn = 0
+            if cursor.done == len(cursor.rows):
+                cursor.stretches.pop()
+                cursor.done = cursor.turn = 0
             if cursor.stretches:
-                heapq.heappush(self._heap, (cursor.place, cursor))
+                skipped = self._uneventful(verdict) if cursor.done else 0
+                self._wait(cursor, min(cursor.done + skipped, len(cursor.rows) - 1))
 
     def catch_up(self, key: Key, before: Place) -> None:
         """Count the key's rows before a place and give the next one a turn, as its track has changed."""
         cursor = self._cursors.get(key)
         if cursor is not None and cursor.turn > cursor.done:
             self._pass(cursor, bisect_left(cursor.rows, before, cursor.done, cursor.turn, key=place))
-            cursor.turn = cursor.done
-            heapq.heappush(self._heap, (cursor.place, cursor))
+            self._wait(cursor, cursor.done)
 
     def _pass(self, cursor: _Cursor, end: int) -> None:
         if end > cursor.done:
             self._count(cursor.rows[cursor.done : end])
             cursor.done = end
 
-    def _plan(self, cursor: _Cursor, last: Verdict) -> None:
-        cursor.turn = min(cursor.done + self._uneventful(last), len(cursor.rows) - 1)
-        heapq.heappush(self._heap, (cursor.place, cursor))
+    def _wait(self, cursor: _Cursor, turn: int) -> None:
+        cursor.turn, cursor.next = turn, cursor.rows[turn]
+        heapq.heappush(self._heap, (place(cursor.next), cursor))

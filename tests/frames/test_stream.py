@@ -86,7 +86,7 @@ def verdicts(chunks: Iterable[Chunk], reload: bool = False, at_once: bool = Fals
     found: list[Any] = []
     for poll in [[*chunks]] if at_once else [[chunk] for chunk in chunks]:
         arrived = [Arrived("run", "s", rows) for chunk in poll for rows in stream.extend(chunk)]
-        found += Detection({}, fail).verdicts(arrived, set())
+        found += [v for rows in Detection({}, fail).stretches(arrived, set()) for v in rows]
         if reload:
             state, stream = stream.dump(), Stream("s", "jsonl", "", naming, views(DETECTORS))
             stream.restore(state)

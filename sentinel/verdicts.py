@@ -1,0 +1,126 @@
+"""Verdicts of one detector over many series, as stretches of equal severity that are made on demand.
+
+Of a hundred thousand rows near a threshold a few hundred may begin or end something. Only for those an
+object is made, with the numbers of its row.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, overload
+
+import numpy as np
+import polars as pl
+
+from detectors.api import History
+from detectors.schema import FINDINGS, INDEX, ONSET, SERIES, SEVERITY, STEP, VARIANT
+from sentinel.alerts.turns import Key, Stretch, Verdict
+from sentinel.frames.history import Kept, Window
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A series that was judged: whose verdicts these are, of which signal, over which rows."""
+
+    key: Key
+    signal: str
+    window: Window
+
+
+class Verdicts:
+    """The FINDINGS that a detector with this history made of some series, numbered as they are here."""
+
+    def __init__(self, found: pl.DataFrame, series: Sequence[Judged], history: History) -> None:
+        self._number, self._severity = found[SERIES].to_numpy(), found[SEVERITY].to_numpy()
+        names = (SERIES, INDEX, STEP, SEVERITY, VARIANT, ONSET)
+        self._rows = list(zip(*(found[name].to_list() for name in names), strict=True))
+        self._evidence = found.drop(list(FINDINGS))
+        self._series = series
+        self._history = history
+
+    def stretches(self) -> Iterator[Stretch]:
+        """All of them, in order within each series."""
+        changes = np.diff(self._number, prepend=-1) | np.diff(self._severity, prepend=-1)
+        begins = [*np.flatnonzero(changes).tolist(), len(self._rows)]
+        return (_Rows(self, range(*bounds)) for bounds in pairwise(begins))
+
+    def __getitem__(self, row: int) -> Verdict:
+        number, index, step, severity, variant, onset_step = self._rows[row]
+        one = self._series[number]
+        rows, place = one.window.rows, index - one.window.first
+        return Verdict(
+            key=one.key,
+            signal=one.signal,
+            index=index,
+            step=step,
+            time=_known(rows.time[place]),
+            position=int(rows.position[place]),
+            severity=severity,
+            variant=variant,
+            onset_step=onset_step,
+            onset_time=None if onset_step is None else self._time(one.window, index, onset_step),
+            evidence=_Evidence(self._evidence, row),
+        )
+
+    def _time(self, window: Window, index: int, step: int) -> float | None:
+        """When a step was logged, if that row is one of those that the verdict on row ``index`` may rest on.
+
+        Others may be at hand by chance, which depends on how the log was cut into polls.
+        """
+        rows = window.rows
+        for kept in (window.head, window.recent, Kept(window.first, rows.step, rows.time, rows.columns)):
+            at = int(np.searchsorted(kept.step, step))
+            row = kept.start + at
+            seen = row < self._history.head or index - self._history.recent <= row
+            if at < len(kept.step) and kept.step[at] == step and seen:
+                return _known(kept.time[at])
+        return None
+
+
+class _Rows(Sequence[Verdict]):
+    """A stretch: some rows of `Verdicts`."""
+
+    __slots__ = ("_all", "_rows")
+
+    def __init__(self, verdicts: Verdicts, rows: range) -> None:
+        self._all, self._rows = verdicts, rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, at: int) -> Verdict: ...
+    @overload
+    def __getitem__(self, at: slice) -> "_Rows": ...
+    def __getitem__(self, at: int | slice) -> "Verdict | _Rows":
+        if isinstance(at, slice):
+            return _Rows(self._all, self._rows[at])
+        return self._all[self._rows[at]]
+
+
+class _Evidence(Mapping[str, Any]):
+    """A row of a frame, read when somebody asks for it."""
+
+    __slots__ = ("__dict__", "_frame", "_row")
+
+    def __init__(self, frame: pl.DataFrame, row: int) -> None:
+        self._frame, self._row = frame, row
+
+    @cached_property
+    def _values(self) -> dict[str, Any]:
+        return self._frame.row(self._row, named=True)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return self._frame.width
+
+
+def _known(time: float) -> float | None:
+    return float(time) if math.isfinite(time) else None
