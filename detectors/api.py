@@ -114,6 +114,7 @@ class Detector:
     uses: tuple[Signal, ...]  # the last value of an earlier step, null until there is one
     settings: tuple[Setting, ...]  # what the run's settings say as of the row, null where they say nothing
     history: History
+    non_finite: bool  # whether points that are not finite are rows, too
     every: int  # judges each n-th row of a series
     maturity: Maturity
     variants: Mapping[str, Variant]
@@ -168,6 +169,7 @@ def detector(
     needs: tuple[Signal, ...] = (),
     uses: tuple[Signal, ...] = (),
     settings: tuple[Setting, ...] = (),
+    non_finite: bool = False,
     every: int = 1,
     maturity: Maturity = Maturity.PREVIEW,
     hold: int = 2,
@@ -188,6 +190,7 @@ def detector(
             uses=uses,
             settings=settings,
             history=history,
+            non_finite=non_finite,
             every=every,
             maturity=maturity,
             variants=variants,

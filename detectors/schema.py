@@ -5,13 +5,20 @@ are sorted by ``index`` inside it, and hold the judged signal in ``value``. Besi
 column for every signal that the detector declared in ``needs`` (never null) and ``uses`` (null where
 the run has not logged it yet), and one for each of its ``settings`` (null where the run's settings do
 not say; text for those in ``detectors.settings.CHOICES``). A detector with coarse history also finds the
-three list columns.
+three list columns, one that asked for points that are not finite the column ``raw``.
 
 FINDINGS is what it returns: one row for every row it judged, clean ones included, because a clean
 verdict is what resolves an incident. All further columns are evidence.
 """
 
+from typing import TYPE_CHECKING
+
 import polars as pl
+
+from detectors.settings import CHOICES
+
+if TYPE_CHECKING:
+    from detectors.api import Detector
 
 SERIES = "series"
 INDEX = "index"
@@ -19,6 +26,7 @@ STEP = "step"
 TIME = "time"
 NEW = "new"
 VALUE = "value"
+RAW = "raw"
 SIGNAL = "signal"
 SEVERITY = "severity"
 VARIANT = "variant"
@@ -31,7 +39,7 @@ WINDOW: dict[str, pl.DataType] = {
     STEP: pl.Int64(),  # as the framework counts
     TIME: pl.Float64(),  # seconds since the epoch; null where the log has no times
     NEW: pl.Boolean(),  # rows to be judged now; the others are history
-    VALUE: pl.Float64(),  # finite
+    VALUE: pl.Float64(),  # finite; null in a row of a point that is not, see RAW
 }
 
 COARSE: dict[str, pl.DataType] = {
@@ -48,3 +56,13 @@ FINDINGS: dict[str, pl.DataType] = {
     VARIANT: pl.String(),  # a key of the detector's variants; null where clean
     ONSET: pl.Int64(),  # first step of the trouble, where the rule knows it; else null
 }
+
+
+def window_schema(detector: "Detector") -> dict[str, pl.DataType]:
+    """The columns of the WINDOW frames that a detector is shown, in no order that means anything."""
+    names: list[str] = [*detector.needs, *detector.uses, *detector.settings]
+    columns: dict[str, pl.DataType] = {**WINDOW, **dict.fromkeys(names, pl.Float64())}
+    columns.update(dict.fromkeys((s for s in detector.settings if s in CHOICES), pl.String()))
+    if detector.non_finite:
+        columns[RAW] = pl.Float64()
+    return columns | (COARSE if detector.history.coarse else {})

@@ -9,18 +9,17 @@ never by how the stream was cut into polls:
   own step may not have been written yet when the row is judged), else the one that the plan has.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from detectors.signals import Signal
-from sentinel.frames.coarse import Floats, Steps
+from sentinel.frames.coarse import Floats
 from sentinel.frames.history import Rows, SeriesHistory
 from sentinel.frames.plan import Plans
+from sentinel.frames.points import Points
 from sentinel.frames.views import View
 
 MAX_TAGS_PER_SIGNAL = 16
@@ -32,52 +31,13 @@ _PARTNER_REACH = 4096
 _NO_STEP = -(2**63)
 
 
-@dataclass(frozen=True)
-class Points:
-    """Finite points of one tag of one attempt, in the order of the stream."""
-
-    tag: str
-    signal: Signal
-    step: Steps
-    time: Floats
-    position: NDArray[np.int64]
-    value: Floats
-
-    def __len__(self) -> int:
-        return len(self.step)
-
-    def take(self, which: Any) -> "Points":
-        """Some of the points, by anything that indexes an array."""
-        return Points(
-            self.tag, self.signal, self.step[which], self.time[which], self.position[which], self.value[which]
-        )
-
-    def after(self, earlier: "Points | None") -> "Points":
-        """These points behind ``earlier`` ones of the same tag, without repeated steps."""
-        both = self
-        if earlier is not None:
-            fields = ("step", "time", "position", "value")
-            joined = (np.concatenate([getattr(earlier, f), getattr(self, f)]) for f in fields)
-            both = Points(self.tag, self.signal, *joined)
-        return both.take(np.diff(both.step, prepend=both.step[:1] - 1) != 0)
-
-    def dump(self) -> list[Any]:
-        """Everything the constructor needs."""
-        return [self.tag, self.signal, self.step, self.time, self.position, self.value]
-
-    @classmethod
-    def load(cls, state: list[Any]) -> Self:
-        """Undo `dump`."""
-        tag, signal, *arrays = state
-        return cls(tag, Signal(signal), *arrays)
-
-
 @dataclass
 class Attempt:
     """The histories of one attempt, and what joins need to go on."""
 
     number: int
-    tags: dict[str, list[str]] = field(default_factory=dict)  # signal -> tags in order of appearance
+    tags: dict[str, list[str]] = field(default_factory=dict)  # signal -> tags with a finite point, in order
+    raw_tags: dict[str, list[str]] = field(default_factory=dict)  # the same with those without a finite point
     context: dict[str, Points] = field(default_factory=dict)  # signal -> points of its last two steps
     waiting: dict[str, dict[str, Points]] = field(default_factory=dict)  # view and tag -> tag -> points
     passed: dict[str, int] = field(default_factory=dict)  # view and tag -> step up to which all is joined
@@ -88,15 +48,16 @@ class Attempt:
         self, arrived: Sequence[Points], views: Sequence[View], plans: Plans
     ) -> Iterator[tuple[View, Points, Rows]]:
         """The rows that newly arrived points complete, in order: view, the judged points, the rows."""
-        arrived = [p for p in sorted(arrived, key=lambda p: int(p.position[0])) if self._admit(p)]
-        fresh = {p.tag: p for p in arrived}
+        raw = _admitted(arrived, self.raw_tags)
+        fresh = _admitted([p.finite() for p in arrived], self.tags)
         context = dict(self.context)
-        for signal in {p.signal for p in arrived}:
+        for signal in {p.signal for p in fresh.values()}:
             if (first := fresh.get(self.tags[signal][0])) is not None:
                 context[signal] = first.after(self.context.get(signal))
         for view in views:
-            for tag in self.tags.get(view.judged, ()):
-                judged, needed = self._complete(view, tag, fresh)
+            seen, tags = (raw, self.raw_tags) if view.non_finite else (fresh, self.tags)
+            for tag in tags.get(view.judged, ()):
+                judged, needed = self._complete(view, tag, seen.get(tag), fresh)
                 if judged is None or not len(judged):
                     continue
                 planned = [
@@ -118,28 +79,22 @@ class Attempt:
             series[tag] = SeriesHistory(view.head_rows, view.recent_rows, 1 + len(view.columns), view.coarse)
         return series[tag]
 
-    def _admit(self, points: Points) -> bool:
-        tags = self.tags.setdefault(points.signal, [])
-        if points.tag not in tags and len(tags) < MAX_TAGS_PER_SIGNAL:
-            tags.append(points.tag)
-        return points.tag in tags
-
     def _complete(
-        self, view: View, tag: str, fresh: Mapping[str, Points]
+        self, view: View, tag: str, judged: Points | None, fresh: Mapping[str, Points]
     ) -> tuple[Points | None, Sequence[Floats]]:
         """The judged points of ``tag`` whose partners are there, and the partners' values."""
         if not view.needs:
-            return fresh.get(tag), ()
+            return judged, ()
         names = [tag, *(self.tags.get(s, [""])[0] for s in view.needs)]
-        if not any(n in fresh for n in names):
+        arrived = {n: fresh[n] for n in names[1:] if n in fresh} | ({tag: judged} if judged else {})
+        if not arrived:
             return None, ()
         key = f"{view.key} {tag}"
         if key not in self.waiting:
             self.waiting[key] = {n: self.partners[n] for n in names[1:] if n in self.partners}
         waiting = self.waiting[key]
-        for name in names:
-            if name in fresh:
-                waiting[name] = fresh[name].after(waiting.get(name))
+        for name, points in arrived.items():
+            waiting[name] = points.after(waiting.get(name))
         if not all(n in waiting for n in names):
             return None, ()
         parts = [waiting[n] for n in names]
@@ -155,19 +110,20 @@ class Attempt:
             axis=0,
         )
         order = np.flatnonzero(reached)[np.argsort(position[reached], kind="stable")]
-        judged = replace(parts[0].take(found[0][order]), position=position[order])
+        complete = replace(parts[0].take(found[0][order]), position=position[order])
         needed = [p.value[i[order]] for p, i in zip(parts[1:], found[1:], strict=True)]
         passed = self.passed[key] = min(int(p.step[-1]) for p in parts)  # no partner can come any more
         for name, part in zip(names, parts, strict=True):
             keep = max(int(np.searchsorted(part.step, passed)), len(part) - _PARTNER_REACH - 1)
             waiting[name] = part.take(slice(keep, None))
-        return judged, needed
+        return complete, needed
 
     def dump(self) -> list[Any]:
         """Everything `load` needs."""
         return [
             self.number,
             self.tags,
+            self.raw_tags,
             {s: p.dump() for s, p in self.context.items()},
             {k: {t: p.dump() for t, p in w.items()} for k, w in self.waiting.items()},
             self.passed,
@@ -178,16 +134,29 @@ class Attempt:
     @classmethod
     def load(cls, state: list[Any]) -> Self:
         """Undo `dump`."""
-        number, tags, context, waiting, passed, partners, series = state
+        number, tags, raw_tags, context, waiting, passed, partners, series = state
         return cls(
             number,
             tags,
+            raw_tags,
             {s: Points.load(p) for s, p in context.items()},
             {k: {t: Points.load(p) for t, p in w.items()} for k, w in waiting.items()},
             passed,
             {t: Points.load(p) for t, p in partners.items()},
             {k: {t: SeriesHistory.load(h) for t, h in w.items()} for k, w in series.items()},
         )
+
+
+def _admitted(arrived: Iterable[Points], tags: dict[str, list[str]]) -> dict[str, Points]:
+    """The points by tag, less those of tags that come too late; ``tags`` learns of new ones."""
+    found = {}
+    for points in sorted((p for p in arrived if len(p)), key=lambda p: int(p.position[0])):
+        known = tags.setdefault(points.signal, [])
+        if points.tag not in known and len(known) < MAX_TAGS_PER_SIGNAL:
+            known.append(points.tag)
+        if points.tag in known:
+            found[points.tag] = points
+    return found
 
 
 def _as_of(rows: Points, context: Points | None, planned: Floats) -> Floats:

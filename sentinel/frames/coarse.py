@@ -32,10 +32,10 @@ def next_checkpoint(rows: int) -> int:
 
 @dataclass
 class Coarse:
-    """Smallest, mean and largest value of each bucket, and the step and row it begins with.
+    """Smallest, mean and largest finite value of each bucket, and the step and row it begins with.
 
-    Buckets have ``width`` rows, the last one fewer. ``columns`` counts a row's: the judged value comes
-    first, its context behind it.
+    Buckets have ``width`` rows, the last one fewer; ``finite`` of them have a finite value. ``columns``
+    counts a row's: the judged value comes first, its context behind it.
     """
 
     columns: int
@@ -44,6 +44,7 @@ class Coarse:
     low: Floats = field(default_factory=lambda: np.full(MAX_BUCKETS, np.inf))
     high: Floats = field(default_factory=lambda: np.full(MAX_BUCKETS, -np.inf))
     total: Floats = field(default_factory=lambda: np.zeros(MAX_BUCKETS))
+    finite: Floats = field(default_factory=lambda: np.zeros(MAX_BUCKETS))
     step: Steps = field(default_factory=lambda: np.zeros(MAX_BUCKETS, np.int64))
     first: Floats = field(init=False)
 
@@ -61,16 +62,24 @@ class Coarse:
             step, steps = steps[:room], steps[room:]
             index = self.rows + np.arange(len(part))
             bucket, begins = index // self.width, index % self.width == 0
-            np.minimum.at(self.low, bucket, part[:, 0])
-            np.maximum.at(self.high, bucket, part[:, 0])
-            np.add.at(self.total, bucket, part[:, 0])  # one by one: the order of additions is the log's
+            known = np.isfinite(part[:, 0])
+            value, into = part[known, 0], bucket[known]
+            np.minimum.at(self.low, into, value)
+            np.maximum.at(self.high, into, value)
+            np.add.at(self.total, into, value)  # one by one: the order of additions is the log's
+            np.add.at(self.finite, into, 1)
             self.step[bucket[begins]] = step[begins]
             self.first[bucket[begins]] = part[begins]
             self.rows += len(part)
 
     def _widen(self) -> None:
         half = MAX_BUCKETS // 2
-        merges = (("low", np.minimum, np.inf), ("high", np.maximum, -np.inf), ("total", np.add, 0.0))
+        merges = (
+            ("low", np.minimum, np.inf),
+            ("high", np.maximum, -np.inf),
+            ("total", np.add, 0.0),
+            ("finite", np.add, 0.0),
+        )
         for name, merge, blank in merges:
             old = getattr(self, name)
             setattr(self, name, np.concatenate([merge(old[::2], old[1::2]), np.full(half, blank)]))
@@ -84,20 +93,17 @@ class Coarse:
         return -(-self.rows // self.width)
 
     def view(self) -> dict[str, Floats]:
-        """The coarse columns of a WINDOW frame, one array each."""
-        used = self.buckets
-        counts = np.full(used, self.width, dtype=float)
-        if used:
-            counts[-1] = self.rows - (used - 1) * self.width
-        return {
-            "coarse_low": self.low[:used].copy(),
-            "coarse_mean": self.total[:used] / counts,
-            "coarse_high": self.high[:used].copy(),
-        }
+        """The coarse columns of a WINDOW frame, one array each; NaN for a bucket without a finite value."""
+        count = self.finite[: self.buckets]
+        parts = {"coarse_low": self.low, "coarse_mean": self.total, "coarse_high": self.high}
+        found = {name: np.where(count > 0, part[: self.buckets], np.nan) for name, part in parts.items()}
+        found["coarse_mean"] /= np.maximum(count, 1)
+        return found
 
     def dump(self) -> list[Any]:
         """Everything `load` needs."""
-        return [self.columns, self.rows, self.width, self.low, self.high, self.total, self.step, self.first]
+        parts = self.low, self.high, self.total, self.finite, self.step
+        return [self.columns, self.rows, self.width, *parts, self.first]
 
     @classmethod
     def load(cls, state: list[Any]) -> Self:

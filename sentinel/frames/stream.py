@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from detectors.signals import Signal
-from sentinel.frames.attempt import Attempt, Points
+from sentinel.frames.attempt import Attempt
 from sentinel.frames.attempts import Attempts
 from sentinel.frames.history import Rows
 from sentinel.frames.naming import Meaning, Naming, Profile, is_of_histogram, profiles, recognise
 from sentinel.frames.plan import Plans
+from sentinel.frames.points import Points
 from sentinel.frames.views import View
 from sentinel.sources.base import Chunk
 
@@ -122,14 +123,14 @@ class Stream:
         return meaning is not None and meaning.signal not in _OF_THE_MACHINE and not is_of_histogram(tag)
 
     def _points(self, chunk: Chunk, part: slice) -> list[Points]:
-        """The finite points of tags that a view or the plan asks for, in the signal's unit and sign."""
+        """The points of tags that a view or the plan asks for, in the signal's unit and sign."""
         asked = {Signal.TOTAL_STEPS, *(s for v in self.views for s in (v.judged, *v.needs, *v.uses))}
         meanings = [self.meanings[t] for t in chunk.tags]
         judged = np.array([m is not None and m.signal in asked for m in meanings], dtype=bool)
         if not judged.any():
             return []
         at = np.arange(part.start, part.stop)
-        at = at[judged[chunk.tag[at]] & np.isfinite(chunk.value[at])]
+        at = at[judged[chunk.tag[at]]]
         at = at[np.argsort(chunk.tag[at], kind="stable")]
         arrived = []
         for one in np.split(at, np.flatnonzero(np.diff(chunk.tag[at])) + 1):

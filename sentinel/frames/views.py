@@ -12,7 +12,7 @@ from detectors.api import Detector
 from detectors.settings import Setting
 from detectors.signals import Signal
 
-_STATE = 2
+_STATE = 3
 """Raised whenever what is remembered of a stream changes its form."""
 
 
@@ -21,6 +21,7 @@ class View:
     """``columns`` stand beside the judged signal: needed signals, used ones, then settings of the run."""
 
     judged: Signal
+    non_finite: bool  # whether a row's value may be NaN or infinite
     needs: tuple[Signal, ...]
     uses: tuple[Signal, ...]
     settings: tuple[Setting, ...]
@@ -29,7 +30,7 @@ class View:
     @property
     def key(self) -> str:
         """Unique among the views of one set of detectors."""
-        return "+".join((self.judged, *self.needs))
+        return "+".join((self.judged, *self.needs)) + "?" * self.non_finite
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -54,19 +55,20 @@ class View:
 
 def views(detectors: Iterable[Detector]) -> tuple[View, ...]:
     """The views that these detectors look through."""
-    shared: dict[tuple[Signal, tuple[Signal, ...]], list[Detector]] = {}
+    shared: dict[tuple[Signal, bool, tuple[Signal, ...]], list[Detector]] = {}
     for detector in detectors:
         for judged in detector.judges:
-            shared.setdefault((judged, detector.needs), []).append(detector)
+            shared.setdefault((judged, detector.non_finite, detector.needs), []).append(detector)
     return tuple(
         View(
             judged,
+            non_finite,
             needs,
             tuple(dict.fromkeys(s for d in them for s in d.uses if s not in needs)),
             tuple(dict.fromkeys(s for d in them for s in d.settings)),
             tuple(them),
         )
-        for (judged, needs), them in shared.items()
+        for (judged, non_finite, needs), them in shared.items()
     )
 
 

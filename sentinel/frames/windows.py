@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from detectors.api import Detector
-from detectors.schema import COARSE, INDEX, NEW, SERIES, SIGNAL, STEP, TIME, VALUE, WINDOW
+from detectors.schema import COARSE, INDEX, NEW, RAW, SERIES, SIGNAL, STEP, TIME, VALUE, window_schema
 from detectors.settings import CHOICES
 from sentinel.frames.coarse import Floats, Steps
 from sentinel.frames.history import Kept, Window
@@ -35,6 +35,7 @@ def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
         s.value: columns[:, 1 + i]
         for i, s in enumerate((*detector.needs, *detector.uses, *detector.settings))
     }
+    value, schema = columns[:, 0], window_schema(detector)
     found = pl.DataFrame(
         {
             SERIES: number,
@@ -43,16 +44,18 @@ def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
             STEP: step,
             TIME: time,
             NEW: index >= first[number],
-            VALUE: columns[:, 0],
+            VALUE: np.where(np.isfinite(value), value, np.nan),
             **context,
         },
-        schema={**WINDOW, **dict.fromkeys(context, pl.Float64())},
+        schema_overrides={SERIES: schema[SERIES]},
         nan_to_null=True,
     )
+    if detector.non_finite:
+        found = found.with_columns(pl.Series(RAW, value))
     found = found.with_columns(_text(found[s], CHOICES[s]) for s in detector.settings if s in CHOICES)
     if detector.history.coarse:
-        lists = [pl.Series(n, [w.coarse[n].tolist() for _, w in series], dtype=t) for n, t in COARSE.items()]
-        found = found.with_columns(s.gather(number) for s in lists)
+        lists = [_lists(name, [window.coarse[name] for _, window in series]) for name in COARSE]
+        found = found.with_columns(one.gather(number) for one in lists)
     return found
 
 
@@ -70,6 +73,11 @@ def _rows(detector: Detector, view: View, window: Window) -> tuple[Steps, Steps,
         np.concatenate([k.time for k in kept]),
         np.concatenate([k.columns for k in kept])[:, wanted],
     )
+
+
+def _lists(name: str, values: Sequence[Floats]) -> pl.Series:
+    """What is known of each of some arrays, as lists."""
+    return pl.Series(name, [one[np.isfinite(one)].tolist() for one in values], dtype=COARSE[name])
 
 
 def _text(codes: pl.Series, texts: Sequence[str]) -> pl.Series:

@@ -104,7 +104,7 @@ def _picture(incident: Incident, view: View, coarse: Coarse) -> Iterator[Text]:
         steps.append((incident.resolved_step, "x"))
         legend += ", x resolved"
     buckets = coarse.view()
-    low, high = buckets["coarse_low"].min(), buckets["coarse_high"].max()
+    low, high = np.fmin.reduce(buckets["coarse_low"]), np.fmax.reduce(buckets["coarse_high"])
     yield Text.assemble(
         (sparkline(buckets["coarse_mean"].tolist()), _STYLES[incident.severity]),
         f"  {clean_text(incident.tag, 60)}, {low:.4g} to {high:.4g}",

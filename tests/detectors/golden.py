@@ -54,8 +54,9 @@ from detectors.api import Detector, Severity
 from detectors.discovery import all_detectors
 from detectors.schema import INDEX, SERIES, SEVERITY, SIGNAL, STEP, VARIANT
 from detectors.signals import Signal
-from sentinel.frames.attempt import Attempt, Points
+from sentinel.frames.attempt import Attempt
 from sentinel.frames.plan import Plans, planned
+from sentinel.frames.points import Points
 from sentinel.frames.views import views
 from sentinel.frames.windows import Judged, frame
 
@@ -144,11 +145,10 @@ def windows(
     order = np.lexsort((source, step))
     attempt, seen, found = Attempt(1), views([detector]), []
     for part in np.split(np.arange(len(order)), sorted(cuts)):
-        at = part[np.isfinite(value[order[part]])]
         points = [
             Points(s.signal, s.signal, step[order[own]], np.full(len(own), np.nan), own, value[order[own]])
             for i, s in enumerate(streams)
-            if len(own := at[source[order[at]] == i])
+            if len(own := part[source[order[part]] == i])
         ]
         for view, judged, rows in attempt.rows(points, seen, plans):
             history = attempt.history(view, judged.tag)

@@ -12,8 +12,7 @@ from polars.testing import assert_frame_equal
 
 from detectors.api import Detector, Severity
 from detectors.discovery import all_detectors
-from detectors.schema import COARSE, FINDINGS, INDEX, NEW, SEVERITY, SIGNAL, TIME, VARIANT, WINDOW
-from detectors.settings import CHOICES
+from detectors.schema import COARSE, FINDINGS, INDEX, NEW, SEVERITY, SIGNAL, TIME, VARIANT, window_schema
 from sentinel import catalogue
 from sentinel.frames.windows import frame
 from tests.detectors import golden
@@ -139,10 +138,7 @@ def test_leaves_its_input_alone(detector):
 
 @each_detector
 def test_an_empty_window_has_no_verdicts(detector):
-    context = dict.fromkeys((*detector.needs, *detector.uses, *detector.settings), pl.Float64)
-    context |= dict.fromkeys((s for s in detector.settings if s in CHOICES), pl.String)
-    coarse = COARSE if detector.history.coarse else {}
-    assert detector.run(pl.DataFrame(schema={**WINDOW, **context, **coarse})).is_empty()
+    assert detector.run(pl.DataFrame(schema=window_schema(detector))).is_empty()
 
 
 @each_detector

@@ -11,8 +11,9 @@ from detectors.api import Severity
 from detectors.discovery import all_detectors
 from detectors.schema import SERIES, SEVERITY
 from detectors.signals import Signal
-from sentinel.frames.attempt import Attempt, Points
+from sentinel.frames.attempt import Attempt
 from sentinel.frames.plan import Plans
+from sentinel.frames.points import Points
 from sentinel.frames.views import views
 from sentinel.frames.windows import frame
 from tests.detectors.golden import Stream, windows

@@ -23,7 +23,14 @@ from sentinel.runs.log import Arrived
 from sentinel.sources.base import Chunk
 
 VARIANTS = {"seen": Variant("", ())}
-TAGS = {"a": "loss", "b": "learning_rate", "c": "pad_fraction", "d": "loss", "t": "step_time"}
+TAGS = {
+    "a": "loss",
+    "b": "learning_rate",
+    "c": "pad_fraction",
+    "d": "loss",
+    "t": "step_time",
+    "b2": "learning_rate",
+}
 
 
 def _sum_of(rows: pl.Expr, name: str) -> pl.Expr:
@@ -60,7 +67,24 @@ def joined(points: pl.LazyFrame) -> pl.LazyFrame:
     return points.with_columns(severity=pl.lit(1), both=both.round(9))
 
 
-DETECTORS: tuple[Detector, ...] = (everything_seen, joined)
+@detector(
+    judges=(Signal.LOSS,),
+    uses=(Signal.LEARNING_RATE,),
+    non_finite=True,
+    history=History(recent=4, coarse=True),
+    variants=VARIANTS,
+)
+def as_logged(points: pl.LazyFrame) -> pl.LazyFrame:
+    """Reports rows of points that are not finite, too."""
+    return points.with_columns(
+        severity=pl.lit(1),
+        raw=pl.col("raw").cast(pl.String),  # since NaN is not equal to itself
+        known=pl.col("value").is_not_null().rolling_sum(4, min_samples=1).over(SERIES),
+        means=pl.col("coarse_mean").list.sum(),
+    )
+
+
+DETECTORS: tuple[Detector, ...] = (everything_seen, joined, as_logged)
 
 
 def chunk_of(points: Sequence[tuple[str, int, float]]) -> Chunk:
@@ -193,6 +217,29 @@ def test_settings_hold_from_their_place_on() -> None:
     points = [("a", s, 1.0) for s in range(40)]
     found = [v.evidence for v in verdicts(cut(points, [30], {30: 5})) if v.key.detector == "everything-seen"]
     assert [(e["scheduler"], e["epochs"]) for e in found[29:31]] == [(None, None), ("cosine", 5)]
+
+
+def test_points_that_are_not_finite_are_rows_for_who_asks_for_them() -> None:
+    nan, inf = float("nan"), float("inf")
+    points = [("a", step, value) for step, value in enumerate([1.0, nan, 2.0, -inf, *[3.0] * 20])]
+    found = {name: [] for name in ("as-logged", "everything-seen")}
+    for verdict in verdicts([chunk_of(points)]):
+        found[verdict.key.detector].append(verdict)
+    assert [(v.step, v.evidence["value"], v.evidence["raw"]) for v in found["as-logged"][:4]] == [
+        (0, 1.0, "1.0"),
+        (1, None, "NaN"),
+        (2, 2.0, "2.0"),
+        (3, None, "-inf"),
+    ]
+    assert [(v.index, v.step) for v in found["everything-seen"]][:3] == [(0, 0), (1, 2), (2, 4)]
+
+
+def test_a_tag_that_is_never_finite_is_judged_by_who_asks_and_hides_no_other() -> None:
+    nan = float("nan")
+    points = [p for step in range(40) for p in (("b2", step, nan), ("b", step, 0.5), ("a", step, nan))]
+    found = verdicts([chunk_of(points)])
+    assert {v.key.detector for v in found} == {"as-logged"}
+    assert found[-1].evidence["learning_rate"] == 0.5
 
 
 def test_a_step_that_goes_back_begins_an_attempt() -> None:

@@ -1,0 +1,55 @@
+"""Points of one tag of one attempt, as the stream holds them."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detectors.signals import Signal
+from sentinel.frames.coarse import Floats, Steps
+
+
+@dataclass(frozen=True)
+class Points:
+    """Points of one tag of one attempt, in the order of the stream."""
+
+    tag: str
+    signal: Signal
+    step: Steps
+    time: Floats
+    position: NDArray[np.int64]
+    value: Floats
+
+    def __len__(self) -> int:
+        return len(self.step)
+
+    def take(self, which: Any) -> "Points":
+        """Some of the points, by anything that indexes an array."""
+        return Points(
+            self.tag, self.signal, self.step[which], self.time[which], self.position[which], self.value[which]
+        )
+
+    def finite(self) -> "Points":
+        """Those whose value is finite."""
+        known = np.isfinite(self.value)
+        return self if known.all() else self.take(known)
+
+    def after(self, earlier: "Points | None") -> "Points":
+        """These points behind ``earlier`` ones of the same tag, without repeated steps."""
+        both = self
+        if earlier is not None:
+            fields = ("step", "time", "position", "value")
+            joined = (np.concatenate([getattr(earlier, f), getattr(self, f)]) for f in fields)
+            both = Points(self.tag, self.signal, *joined)
+        return both.take(np.diff(both.step, prepend=both.step[:1] - 1) != 0)
+
+    def dump(self) -> list[Any]:
+        """Everything the constructor needs."""
+        return [self.tag, self.signal, self.step, self.time, self.position, self.value]
+
+    @classmethod
+    def load(cls, state: list[Any]) -> Self:
+        """Undo `dump`."""
+        tag, signal, *arrays = state
+        return cls(tag, Signal(signal), *arrays)
