@@ -1,9 +1,10 @@
 """The fp16 loss scale keeps falling, so steps are skipped.
 
 ## What it catches
-Four halvings net within 1000 steps once the first 500 steps, in which the scaler finds its level, are
-over; a tenth of the steps skipped; a scale that fell from hundreds or more to 1 and stays there, or
-below 1, which takes more than the 16 halvings that finding a level may cost.
+Four halvings net within 1000 steps, after the first 500 steps in which the scaler finds its level; six,
+if the scale had rested for 100 steps sooner than that. A tenth of the steps skipped. A scale that fell
+from hundreds or more to 1 and stays there, or below 1, which takes more than the 16 halvings that
+finding a level may cost.
 
 ## Why it matters
 Each halving is an optimizer step that did not happen, because a gradient overflowed. One in about 2000
@@ -31,21 +32,24 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
-from detectors.schema import INDEX, SERIES, SEVERITY, STEP, VALUE, VARIANT
+from detectors.schema import SERIES, STEP, VALUE
 from detectors.signals import Signal
-from detectors.stats import first_true, recent_max, start_value
+from detectors.stats import recent_max, start_value
+from detectors.verdict import verdicts
 
 REACH = 500  # rows
-SPAN = 1000  # steps
+SPAN = 1000  # steps, in which halvings are counted
+LATELY = 250  # steps, in which skipped ones are
 
 
 @detector(
     judges=(Signal.LOSS_SCALE,),
     uses=(Signal.SKIPPED_STEPS,),
-    history=History(recent=REACH, head=1),
+    history=History(recent=2 * REACH, head=1),  # the older half tells when the newer one had settled
     maturity=Maturity.STABLE,
     cause=Cause.SCALER,
-    silences=(Cause.SCHEDULE, Cause.LOSS_SHAPE),  # a skipped step moves neither schedule nor weights
+    # A skipped step moves neither schedule nor weights, and its gradient is not finite.
+    silences=(Cause.SCHEDULE, Cause.LOSS_SHAPE, Cause.NO_GRADIENT),
     variants={
         "exhausted": Variant(
             "the loss scale is down to {value:g}, from {start:g} at the start", ("O24", "GA-bypass", "GA")
@@ -64,39 +68,54 @@ def loss_scale_collapse(
     points: pl.LazyFrame,
     *,
     calibration: Annotated[int, "steps in which the scaler may search for its level"] = 500,
+    rest: Annotated[int, "steps without a change after which it has found a first level"] = 100,
     most_halvings: Annotated[int, "net halvings within 1000 steps that are too many"] = 4,
+    early_halvings: Annotated[int, "of a level found sooner than that, which may still drift"] = 6,
     most_skipped: Annotated[float, "share of steps skipped that is too much"] = 0.1,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    scale, step, start = pl.col(VALUE), pl.col(STEP), pl.col("start")
-    settled = pl.col("trained") >= calibration
-    levels = points.with_columns(
-        start=start_value(VALUE),
-        trained=step - start_value(STEP),
-        level=scale.clip(lower_bound=2.0**-149).log(2),
-    ).with_columns(
-        highest=-_lowest(-pl.when(settled).then(pl.col("level"))),
-        skipped=pl.col(Signal.SKIPPED_STEPS) - _lowest(pl.when(settled).then(pl.col(Signal.SKIPPED_STEPS))),
-        span=step - _lowest(pl.when(settled).then(step)),
-        lately=recent_max(scale, 10),
+    scale, step, start, found_level = pl.col(VALUE), pl.col(STEP), pl.col("start"), pl.col("found_level")
+    lowest, skips = _lowest(scale, rest), pl.col(Signal.SKIPPED_STEPS)
+    rests = (lowest == -_lowest(-scale, rest)) & (scale == scale.shift(1).over(SERIES))
+    late = pl.col("trained") >= calibration
+    settled = late | found_level
+
+    def least(value: pl.Expr, since: pl.Expr, steps: int = SPAN) -> pl.Expr:
+        return _lowest(pl.when(since).then(value), steps)
+
+    measured = (
+        points.with_columns(
+            start=start_value(VALUE),
+            trained=step - start_value(STEP),
+            level=scale.clip(lower_bound=2.0**-149).log(2),
+        )
+        .with_columns(found_level=recent_max(rests & (pl.col("trained") >= rest), REACH, at_least=1))
+        .with_columns(
+            halvings=-least(-pl.col("level"), settled) - pl.col("level"),
+            late_halvings=-least(-pl.col("level"), late) - pl.col("level"),
+            span=step - least(step, settled, LATELY),
+            skipped=skips - least(skips, settled, LATELY),
+            lately=recent_max(scale, 10),
+        )
+        .with_columns(skipped=pl.col("skipped") / pl.col("span"))
     )
-    judged = levels.with_columns(
-        halvings=pl.col("highest") - pl.col("level"), skipped=pl.col("skipped") / pl.col("span")
+    exhausted = (start >= 256) & ((scale < 1) | (pl.col("lately") <= 1))
+    halvings, late_halvings = pl.col("halvings"), pl.col("late_halvings")
+    skipping = (pl.col("span") >= 200) & (pl.col("skipped") >= most_skipped)
+    return verdicts(
+        measured,
+        judged=settled | exhausted,
+        found={
+            "exhausted": exhausted,
+            "skipping": skipping,
+            "falling": (late_halvings >= most_halvings) | (halvings >= early_halvings),
+        },
+        severities={Severity.CRITICAL: exhausted | skipping},
+        evidence=("start", "halvings", "skipped", "span"),
     )
-    variants = {
-        "exhausted": (start >= 256) & ((scale < 1) | (pl.col("lately") <= 1)),
-        "skipping": (pl.col("span") >= 200) & (pl.col("skipped") >= most_skipped),
-        "falling": pl.col("halvings") >= most_halvings,
-    }
-    variant = pl.col(VARIANT)
-    severities = {Severity.CLEAN: variant.is_null(), Severity.WARNING: variant == "falling"}
-    severity = first_true(severities, otherwise=Severity.CRITICAL)
-    found = judged.with_columns(first_true(variants).alias(VARIANT)).filter(variant.is_not_null() | settled)
-    evidence = ("start", "halvings", "skipped", "span")
-    return found.select(SERIES, INDEX, STEP, VARIANT, VALUE, severity.alias(SEVERITY), *evidence)
 
 
-def _lowest(value: pl.Expr) -> pl.Expr:
-    """Smallest value of the last `SPAN` steps, within `REACH` rows."""
-    by_step = value.rolling_min_by(STEP, f"{SPAN}i")
+def _lowest(value: pl.Expr, steps: int) -> pl.Expr:
+    """Smallest value of the last so many steps, within `REACH` rows."""
+    by_step = value.rolling_min_by(STEP, f"{steps}i")
     return pl.max_horizontal(by_step, value.rolling_min(REACH, min_samples=1)).over(SERIES)

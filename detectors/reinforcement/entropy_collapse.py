@@ -4,7 +4,8 @@
 A median entropy over the last ten points that has fallen below a fifth (warning) or a tenth (critical)
 of the run's own first ten points. For language models also an absolute floor per token, 0.05 while the
 spread of rewards has halved (warning) and 0.01 (critical), if the run began at twice that at least. A
-run whose reward has clearly improved is told, at most, that its entropy is spent.
+run whose reward has clearly improved is told, at most, that its entropy is spent, unless nearly all of
+its completions run into the length cap: then the reward pays for repetition.
 
 ## Why it matters
 A policy without entropy samples one answer. Groups then earn one reward, gradients vanish, and what it
@@ -31,9 +32,10 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
-from detectors.schema import INDEX, SEVERITY, SIGNAL, VALUE, VARIANT
+from detectors.schema import INDEX, SIGNAL, VALUE
 from detectors.signals import Signal
-from detectors.stats import first_true, recent_median, recent_quantile, start_median, start_quantile
+from detectors.stats import recent_median, recent_quantile, start_median, start_quantile
+from detectors.verdict import verdicts
 
 NOW = 10  # points of the present level, and of the start
 REWARDS = 20  # points of the reward's present level and of its start, which scatter more
@@ -44,7 +46,7 @@ ZERO = -0.01  # nats; below it the entropy is a differential one
 
 @detector(
     judges=(Signal.ENTROPY, Signal.ENTROPY_PER_SEQUENCE, Signal.POLICY_ENTROPY),
-    uses=(Signal.REWARD, Signal.REWARD_STD),
+    uses=(Signal.REWARD, Signal.REWARD_STD, Signal.CLIPPED_COMPLETION_RATIO),
     history=History(recent=BACK + REWARDS, head=REWARDS),
     maturity=Maturity.STABLE,
     cause=Cause.POLICY,
@@ -54,6 +56,11 @@ ZERO = -0.01  # nats; below it the entropy is a differential one
             "the entropy fell from {start:.3g} to {level:.3g} (medians of 10 points) while the reward did "
             "not improve ({reward_start:.3g} to {reward_level:.3g})",
             ("A-entropy-collapse", "A-entropy", "R1"),
+        ),
+        "hacked": Variant(
+            "the entropy fell from {start:.3g} to {level:.3g} (medians of 10 points) while {capped:.0%} of "
+            "the completions run into the length cap: the reward, {reward_level:.3g}, may pay for repetition",
+            ("A-entropy-collapse", "R1", "A-clipped-ratio"),
         ),
         "spent": Variant(
             "the entropy fell from {start:.3g} to {level:.3g} (medians of 10 points) while the reward "
@@ -69,38 +76,43 @@ def entropy_collapse(
     critical_share: Annotated[float, "of the initial entropy, below which the policy has collapsed"] = 0.1,
     warning_per_token: Annotated[float, "nats per token that are too few once rewards are alike"] = 0.05,
     critical_per_token: Annotated[float, "nats per token below which a policy has collapsed"] = 0.01,
+    most_capped: Annotated[float, "share of completions at the cap that no better reward excuses"] = 0.8,
 ) -> pl.LazyFrame:
     """Relative to the run's own start; improved means above three quarters of the first rewards."""
     level, start = pl.col("level"), pl.col("start")
+    long_ago = {"n": REWARDS, "skip": BACK, "at_least": 1}
+    measured = points.with_columns(
+        level=recent_median(VALUE, NOW),
+        start=start_median(VALUE, NOW),
+        reward_level=recent_median(Signal.REWARD, REWARDS, at_least=1),
+        reward_start=pl.coalesce(
+            start_median(Signal.REWARD, REWARDS), recent_median(Signal.REWARD, **long_ago)
+        ),
+        reward_start_high=pl.coalesce(
+            start_quantile(0.75, Signal.REWARD, REWARDS), recent_quantile(0.75, Signal.REWARD, **long_ago)
+        ),
+        reward_std_level=recent_median(Signal.REWARD_STD, NOW, at_least=1),
+        reward_std_start=start_median(Signal.REWARD_STD, NOW),
+        capped=recent_median(Signal.CLIPPED_COMPLETION_RATIO, NOW, at_least=1),
+    )
     per_token = (pl.col(SIGNAL) == Signal.ENTROPY) & (2 * level < start)
     alike = (2 * pl.col("reward_std_level") < pl.col("reward_std_start")).fill_null(False)
     judged_by_share = start >= LEAST_START
     gone = judged_by_share & (level < critical_share * start) | per_token & (level < critical_per_token)
     low = judged_by_share & (level < warning_share * start) | per_token & (level < warning_per_token) & alike
     improved = pl.col("reward_level") > pl.col("reward_start_high")
-    severities = {
-        Severity.CRITICAL: gone & ~improved,
-        Severity.INFO: gone,
-        Severity.WARNING: low & ~improved,
-    }
-    long_ago = {"n": REWARDS, "skip": BACK, "at_least": 1}
-    return (
-        points.with_columns(
-            level=recent_median(VALUE, NOW),
-            start=start_median(VALUE, NOW),
-            reward_level=recent_median(Signal.REWARD, REWARDS, at_least=1),
-            reward_start=pl.coalesce(
-                start_median(Signal.REWARD, REWARDS), recent_median(Signal.REWARD, **long_ago)
-            ),
-            reward_start_high=pl.coalesce(
-                start_quantile(0.75, Signal.REWARD, REWARDS), recent_quantile(0.75, Signal.REWARD, **long_ago)
-            ),
-            reward_std_level=recent_median(Signal.REWARD_STD, NOW, at_least=1),
-            reward_std_start=start_median(Signal.REWARD_STD, NOW),
-        )
-        .with_columns(
-            first_true(severities, otherwise=Severity.CLEAN).alias(SEVERITY),
-            first_true({"spent": improved}, otherwise="collapsed").alias(VARIANT),
-        )
-        .filter((level > ZERO) & (pl.col(INDEX) >= NOW + REWARDS - 1) & improved.is_not_null())
+    capped = (pl.col("capped") > most_capped).fill_null(False)
+    return verdicts(
+        measured,
+        judged=(level > ZERO) & (pl.col(INDEX) >= NOW + REWARDS - 1) & improved.is_not_null(),
+        found={
+            "hacked": (gone | low) & improved & capped,
+            "spent": gone & improved,
+            "collapsed": low & ~improved,
+        },
+        severities={Severity.INFO: improved & ~capped, Severity.CRITICAL: gone},
+        evidence=(
+            *("level", "start", "capped", "reward_level", "reward_start", "reward_start_high"),
+            *("reward_std_level", "reward_std_start"),
+        ),
     )
