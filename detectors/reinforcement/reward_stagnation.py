@@ -18,7 +18,8 @@ language models check that the format the reward looks for is one that the model
 at exploration: a sparse reward that is never met needs an easier start or a denser signal.
 
 ## When it is wrong
-A reward that rests at its best is a solved task, and is only noted. Tasks with a sparse reward may rest
+A reward that rests at its best is a solved task, and is only noted. Where the spread of rewards is
+logged, a mean that rests may be made by a ranking, and `reward-zero-std` tells of one that is stuck. Tasks with a sparse reward may rest
 at their lowest for long before the first success. In self-play the reward stays at zero by design; the
 last rule leaves a reward near zero alone, and a log of single episodes, whose runs are far longer.
 
@@ -47,7 +48,7 @@ FEW_CHANGES = 3
 
 @detector(
     judges=(Signal.REWARD, Signal.EVAL_REWARD),
-    uses=(Signal.EPISODE_LENGTH,),
+    uses=(Signal.EPISODE_LENGTH, Signal.REWARD_STD, Signal.FRAC_REWARD_ZERO_STD),
     history=History(recent=ROWS, head=LEAST, coarse=True),
     maturity=Maturity.STABLE,
     cause=Cause.REWARD,
@@ -95,7 +96,10 @@ def reward_stagnation(
     )
     measured = with_blocks(measured, MEASURES, _trend, every=1, at_least=LEAST)
     enough = pl.when(value == value.round()).then(rest).otherwise(0.6 * rest)
-    rests = (still >= enough) & (still >= pl.min_horizontal(rest_share * (index + 1), ROWS - 1))
+    without_spread = pl.coalesce(Signal.REWARD_STD, Signal.FRAC_REWARD_ZERO_STD).is_null()
+    rests = (
+        without_spread & (still >= enough) & (still >= pl.min_horizontal(rest_share * (index + 1), ROWS - 1))
+    )
     lowest, highest = pl.col("lowest"), pl.col("highest")
     slack = 0.02 * (highest - lowest)
     moved_ever = highest - lowest > PRECISION * pl.max_horizontal(highest.abs(), lowest.abs())
