@@ -19,9 +19,10 @@ at exploration: a sparse reward that is never met needs an easier start or a den
 
 ## When it is wrong
 A reward that rests at its best is a solved task, and is only noted. Where the spread of rewards is
-logged, a mean that rests may be made by a ranking, and `reward-zero-std` tells of one that is stuck. Tasks with a sparse reward may rest
-at their lowest for long before the first success. In self-play the reward stays at zero by design; the
-last rule leaves a reward near zero alone, and a log of single episodes, whose runs are far longer.
+logged, a mean that rests may be made by a ranking, and `reward-zero-std` tells of one that is stuck.
+Tasks with a sparse reward may rest at their lowest for long before the first success. In self-play the
+reward stays at zero by design; the last rule leaves a reward near zero alone, and a log of single
+episodes, whose runs are far longer.
 
 ## Source
 Catalogue A-reward-never (0 at every point for more than 20 steps) and A-rewards-mean; the lack of a
