@@ -5,6 +5,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from sentinel.sources.plain import LARGEST_STEP
+
 _COUNT = re.compile(r"\s*(\d{1,18})\s*(?:/\s*(\d{1,18})\s*)?", re.ASCII)
 
 
@@ -37,13 +39,13 @@ class Axis:
         if not isinstance(epoch, (int, float)) or not math.isfinite(epoch):
             return count
         if epoch > self.epoch and count < self.highest:
-            self.offset += self.highest
+            self.offset = min(self.offset + self.highest, LARGEST_STEP)
         elif epoch < self.epoch:
             self.offset = 0
         if epoch != self.epoch:
             self.epoch, self.highest = epoch, 0
         self.highest = max(self.highest, count)
-        return self.offset + count
+        return min(self.offset + count, LARGEST_STEP)
 
 
 def count_of(value: Any) -> tuple[int | None, int | None]:
@@ -51,5 +53,5 @@ def count_of(value: Any) -> tuple[int | None, int | None]:
     if isinstance(value, str):
         found = _COUNT.fullmatch(value)
         return (int(found[1]), int(found[2]) if found[2] else None) if found else (None, None)
-    whole = abs(value) < 2**62 and value == int(value)
+    whole = abs(value) < LARGEST_STEP and value == int(value)
     return (int(value) if whole else None), None

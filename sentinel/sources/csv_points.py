@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from sentinel.sources.base import Chunk
 from sentinel.sources.csv_rows import Header, Rows
+from sentinel.sources.plain import plain_times, whole
 from sentinel.sources.records import seconds
 
 _INDEX_NAMES = ("", "Unnamed: 0")  # of the column that pandas writes first
-_FURTHEST_STEP = 2.0**62
 
 
 @dataclass
@@ -39,10 +39,10 @@ class Axis:
         if column is None or self.numbered:
             return numbers
         values = rows.values[:, column]
-        whole = (np.abs(values) < _FURTHEST_STEP) & (values == np.floor(values))
-        steps = self._carried(values, whole)
+        can_count = whole(values)
+        steps = self._carried(values, can_count)
         if header.step is None:
-            fraction = np.flatnonzero(rows.logged[:, column] & ~whole)
+            fraction = np.flatnonzero(rows.logged[:, column] & ~can_count)
             if len(fraction):
                 self.numbered = True
                 steps[fraction[0] :] = numbers[fraction[0] :]
@@ -130,7 +130,7 @@ def _times(header: Header, values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Seconds since the epoch; NaN for what is a duration."""
     start = header.settings.get("t_start")
     if isinstance(start, (int, float)):
-        return values + start
+        return plain_times(values + start)
     return np.array([_seconds(value) for value in values.tolist()], dtype=np.float64)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from sentinel.sources.base import Chunk, Complaint, Cursor
+from sentinel.sources.plain import JSON
 from sentinel.sources.records import Records
 
 LARGEST = 256 << 20
@@ -47,7 +48,7 @@ def load(path: Path) -> Any:
         pass  # NaN and infinities are no JSON, but Python writes and reads them
     text = data.decode("utf-8-sig", errors="replace").rstrip("\0 \t\r\n")
     try:
-        return json.loads(text, strict=False, parse_int=float)
+        return JSON.decode(text)
     except json.JSONDecodeError as error:
         if error.pos + _LONGEST_TOKEN >= len(text) or error.msg.startswith("Unterminated"):
             return None

@@ -22,6 +22,7 @@ import orjson
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run
 from sentinel.sources.flattening import Plain, flat
 from sentinel.sources.growing import Read, read_lines, unreadable
+from sentinel.sources.plain import JSON
 from sentinel.sources.records import EPOCH_KEYS, STEP_KEYS, TIME_KEYS, Records, is_metrics, named
 from sentinel.sources.sniffing import remembered
 
@@ -50,8 +51,6 @@ _BARE_NUMBER = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 """As C and others write them: ``nan``, ``-inf``, ``.5``, ``1.``, ``+1``."""
-
-_DECODER = json.JSONDecoder(strict=False, parse_int=float)
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
@@ -250,7 +249,7 @@ def _objects(line: bytes) -> tuple[list[dict[str, Any]], int]:
         return [], 0
     while end < len(text) and len(objects) < _MOST_AT_ONCE:
         try:
-            record, after = _DECODER.raw_decode(text, end)
+            record, after = JSON.raw_decode(text, end)
         except (ValueError, RecursionError):
             break
         if type(record) is not dict:
@@ -266,7 +265,7 @@ def _objects(line: bytes) -> tuple[list[dict[str, Any]], int]:
 def _loosely(text: str) -> Any:
     """What the text says where numbers may be written as no JSON has them; None if it still is none."""
     try:
-        return _DECODER.decode(_BARE_NUMBER.sub(lambda found: json.dumps(float(found[0])), text))
+        return JSON.decode(_BARE_NUMBER.sub(lambda found: json.dumps(float(found[0])), text))
     except (ValueError, RecursionError):
         return None
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from sentinel.sources import sqlite
 from sentinel.sources.base import Batch, Chunk, Cursor, Ending, Outcome
+from sentinel.sources.plain import plain_times
 from sentinel.sources.records import NUMBER
 
 _OUTCOMES = {"FINISHED": Outcome.FINISHED, "FAILED": Outcome.CRASHED, "KILLED": Outcome.CRASHED}
@@ -100,7 +101,7 @@ def _chunk(points: Sequence[Sequence[Any]], restarted: bool) -> Chunk:
         list(tags),
         np.array([tags[key] for key in keys], dtype=np.uint32),
         np.array(steps, dtype=np.int64),
-        np.array(times, dtype=np.float64) / 1e3,
+        plain_times(np.array(times, dtype=np.float64) / 1e3),
         value,
         restarted,
     )

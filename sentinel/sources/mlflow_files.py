@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Ending
 from sentinel.sources.growing import Read, read_new, unreadable
 from sentinel.sources.mlflow_database import ending, settings
+from sentinel.sources.plain import plain_times
 
 METRICS, PARAMS, META = "metrics", "params", "meta.yaml"
 """What a run's directory holds."""
@@ -148,7 +149,7 @@ class _Poll:
             [pieces[i].name for i in tags],
             tag.astype(np.uint32),
             step[chosen],
-            time[chosen] / 1e3,
+            plain_times(time[chosen] / 1e3),
             value[chosen],
             self._restarted,
         )

@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 import orjson
 
+from sentinel.sources.plain import plain_text
 from sentinel.sources.records import STEP_KEYS
 
 Record = dict[str, float | str]
@@ -69,7 +70,7 @@ def _unquoted(text: str) -> str | None:
     if "\\" not in text:
         return text[1:-1]
     try:
-        return str(ast.literal_eval(text))  # a string literal: there is nothing to run or to nest
+        return plain_text(str(ast.literal_eval(text)))  # a string literal: there is nothing to run or to nest
     except (SyntaxError, ValueError):
         return None
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from sentinel.sources.axis import Axis, count_of
 from sentinel.sources.base import Chunk
+from sentinel.sources.plain import LATEST
 
 if TYPE_CHECKING:
     import polars as pl
@@ -227,8 +228,7 @@ class Records:
         self._values.append(value)
 
     def _tag_id(self, name: str) -> int:
-        shown = name.encode(errors="replace").decode()  # JSON may escape half a surrogate pair
-        return self._tag_ids.setdefault(shown, len(self._tag_ids))
+        return self._tag_ids.setdefault(name, len(self._tag_ids))
 
 
 @dataclass
@@ -286,7 +286,8 @@ def seconds(value: float | str) -> float | None:
             when = datetime.fromisoformat(value.strip())
         except ValueError:
             return seconds(float(value)) if NUMBER.fullmatch(value) else None
-        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+        found = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+        return found if 0 <= found < LATEST else None
     for unit in (1.0, 1e3, 1e6, 1e9):
         if 1e9 <= value / unit < 1e10:  # the years 2001 to 2286
             return value / unit

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sentinel.sources.plain import plain_times
 from sentinel.sources.tensorboard_layouts import WORTH_A_PROOF, Layout, find_layout, recognise
 from sentinel.sources.tensorboard_settings import settings_in
 from sentinel.sources.tensorboard_values import values
@@ -81,7 +82,7 @@ def decode(frames: Frames, most: int) -> Points:
         end = int(np.searchsorted(number, records))
         tag, step, time, value = tag[:end], step[:end], time[:end], value[:end]
     settings = [(int(np.searchsorted(number, at)), told[at]) for at in sorted(told) if at < records]
-    time[time == 0] = np.nan  # protobuf's word for "not given"
+    time = plain_times(np.where(time == 0, np.nan, time))  # 0 is protobuf's word for "not given"
     lost = [at for at in sorted(broken) if at < records]
     problems = summed(frames.starts[lost], "record is not a TensorBoard event and was skipped")
     return Points(list(tags), tag, step, time, value.astype(np.float64), settings, problems, records)

@@ -4,7 +4,6 @@ The path of a run is the database's, followed by its name and, since trackio giv
 of its id. Its points are one stream, in the order in which they were written.
 """
 
-import json
 import math
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,7 @@ from typing import Any
 from sentinel.sources import sqlite
 from sentinel.sources.base import Batch, Complaint, Cursor, Run
 from sentinel.sources.flattening import flat
+from sentinel.sources.plain import JSON
 from sentinel.sources.records import Records
 
 FORMAT = "trackio"
@@ -128,7 +128,7 @@ def _place(row: Sequence[Any] | None) -> list[Any]:
 
 def _object(text: Any) -> dict[str, Any] | None:
     try:
-        found = json.loads(text, parse_int=float)
+        found = JSON.decode(text)
     except (TypeError, ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None

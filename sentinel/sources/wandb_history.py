@@ -8,7 +8,6 @@ of them at once, then the second. Few records, and one of which some item has an
 protobuf.
 """
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from sentinel.sources.plain import JSON, plain_text
 from sentinel.sources.wandb_messages import message_type
 
 _ITEM = 0x0A  # field of a HistoryRecord
@@ -35,7 +35,6 @@ _NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _NO_JSON = "a history record holds something that is not JSON"
 _MEDIA = "_type"  # key that marks images, tables and the like, of which no part is a metric
 _DEEPEST = 16  # levels of nesting; what lies deeper is no metric either
-_JSON = json.JSONDecoder(parse_int=float)  # reads NaN and infinities, as wandb writes them
 
 _Array = NDArray[np.int64]
 
@@ -99,7 +98,7 @@ def numbers_in(rows: Sequence[Mapping[str, Any]]) -> Numbers:
     leaves = _Leaves({})
     for i, items in enumerate(rows):
         for key in sorted(items):
-            leaves.add(0, i, key, items[key])
+            leaves.add(0, i, plain_text(key), items[key])
     return leaves.numbers()
 
 
@@ -121,8 +120,7 @@ class _Leaves:
             self._found.append((place, row, self._ids.setdefault(name, len(self._ids)), float(value)))
         elif isinstance(value, dict) and _MEDIA not in value and level < _DEEPEST:
             for key, part in value.items():
-                shown = key.encode(errors="replace").decode()  # JSON may escape half a surrogate pair
-                self.add(place, row, f"{name}.{shown}", part, level + 1)
+                self.add(place, row, f"{name}.{plain_text(key)}", part, level + 1)
 
     def add_record(self, place: int, row: int, record: bytes) -> None:
         """Take in a serialised ``HistoryRecord``; raises as `read_history`."""
@@ -209,7 +207,7 @@ def _floats(data: NDArray[np.uint8], begin: _Array, end: _Array) -> NDArray[np.f
     try:
         numbers = orjson.loads(text)
     except orjson.JSONDecodeError:
-        numbers = _JSON.decode(text.decode())  # what is too large for a float becomes infinite
+        numbers = JSON.decode(text.decode())  # what is too large for a float becomes infinite
     if len(numbers) != len(begin):
         raise ValueError(_NO_JSON)
     return np.array(numbers, np.float64)
@@ -268,6 +266,6 @@ def parsed(value_json: bytes) -> Any:
     except orjson.JSONDecodeError:
         pass  # NaN, infinities, halves of surrogate pairs, numbers too large for a float
     try:
-        return _JSON.decode(value_json.decode())
+        return JSON.decode(value_json.decode())
     except (ValueError, RecursionError):
         return None

@@ -20,6 +20,7 @@ from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Ending, Line,
 from sentinel.sources.flattening import Plain, flat
 from sentinel.sources.growing import Mark, Read, read_new, unreadable
 from sentinel.sources.leveldb_log import BLOCK_BYTES, LONGEST_RECORD, Log, split
+from sentinel.sources.plain import LATEST
 from sentinel.sources.tfrecord import summed
 from sentinel.sources.wandb_history import item_name, read_history
 from sentinel.sources.wandb_messages import message_type
@@ -186,7 +187,8 @@ class _Messages:
         """Take in a piece of console output, of any number of lines."""
         channel = str(output.output_type)
         *ended, rest = (self._unfinished.pop(channel, "") + output.line).split("\n")
-        time = output.timestamp.seconds + output.timestamp.nanos / 1e9 or math.nan
+        time = output.timestamp.seconds + output.timestamp.nanos / 1e9
+        time = time if 0 < time < LATEST else math.nan
         lines = (line.rstrip("\r").rpartition("\r")[2][:_LONGEST_LINE] for line in ended)
         self._lines += [Line(time, line) for line in lines if line.strip()]
         if rest:

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from sentinel.sources.axis import count_of
 from sentinel.sources.base import Batch, Cursor, Ending, Outcome, Run
 from sentinel.sources.flattening import flat
 from sentinel.sources.growing import unreadable
@@ -121,8 +122,9 @@ def _news(run: Any, cursor: Cursor, limit: int) -> _News:
         for row in run.scan_history(min_step=begin, max_step=end, page_size=page):
             rows.append(row)
             limit -= len(row)
-            if limit <= 0:
-                end = int(row[COUNTER]) + 1
+            count, _ = count_of(row[COUNTER])
+            if limit <= 0 and count is not None:
+                end = count + 1
                 break
     internals = run.rawconfig.get("_wandb")
     return _News(run.state, run.config, internals, lines, rows, end, restarted, end <= last)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sentinel.sources.base import Chunk
+from sentinel.sources.plain import plain_times, whole
 from sentinel.sources.records import STEP_KEYS
 from sentinel.sources.wandb_history import Numbers
 
@@ -27,7 +28,7 @@ _Floats = NDArray[np.float64]
 def points(stream: str, numbers: Numbers, rows: int, steps: "Steps") -> Chunk:
     """The metrics among the numbers in so many records, which are not wandb's own and not a step."""
     step, is_step = steps.of(numbers, rows)
-    time = numbers.by_row("_timestamp", rows)[numbers.row]
+    time = plain_times(numbers.by_row("_timestamp", rows))[numbers.row]
     public = np.array([not name.startswith("_") for name in numbers.names], np.bool_)
     shown = public[numbers.name] & ~is_step
     used = np.bincount(numbers.name[shown], minlength=len(numbers.names)) > 0
@@ -67,7 +68,7 @@ class Steps:
                 counts = _whole(numbers.by_row(key, rows))
                 new = np.isnan(usual) & ~np.isnan(counts)
                 usual[new], named[new] = counts[new], numbers.names.index(key)
-        counter = self._filled(COUNTER, numbers.by_row(COUNTER, rows))
+        counter = self._filled(COUNTER, _whole(numbers.by_row(COUNTER, rows)))
         usual = self._filled("", usual)
         by_row = np.where(np.isnan(usual), np.nan_to_num(counter), usual)
         step = by_row[numbers.row]
@@ -108,4 +109,4 @@ class Steps:
 
 def _whole(values: _Floats) -> _Floats:
     """The values that count something; NaN for the others."""
-    return np.where((values == np.floor(values)) & (np.abs(values) < 2**62), values, np.nan)
+    return np.where(whole(values), values, np.nan)

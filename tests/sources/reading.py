@@ -2,10 +2,14 @@
 
 import json
 
+import msgspec
+import numpy as np
+
 from sentinel.clock import ManualClock
 from sentinel.sources.base import Batch, Run
 from sentinel.sources.discovery import discover
 from sentinel.sources.places import Place
+from sentinel.sources.plain import LATEST
 
 
 class Reader:
@@ -35,10 +39,14 @@ class Reader:
             for _ in range(polls):
                 self.batch = batch = run.source.poll(json.loads(self.cursors.get(run.id, "{}")), limit)
                 self.cursors[run.id] = json.dumps(batch.cursor, allow_nan=False)
+                msgspec.msgpack.encode(batch.cursor)  # is how a watch keeps it
                 self.complaints += map(str, batch.complaints)
                 for chunk in (chunk.flat for chunk in batch.chunks):
                     self.restarts += chunk.restarted
                     assert len(chunk.tag) == len(chunk.step) == len(chunk.time) == len(chunk.value)
+                    assert chunk.step.dtype == np.int64
+                    assert (np.isnan(chunk.time) | ((chunk.time >= 0) & (chunk.time < LATEST))).all()
+                    "".join(chunk.tags).encode()  # raises for what no file or database can keep
                     tags = [chunk.tags[i] for i in chunk.tag]
                     self.points += zip(tags, chunk.step.tolist(), map(str, chunk.value.tolist()), strict=True)
                     self.times += chunk.time.tolist()

@@ -13,7 +13,7 @@ LINES = st.lists(st.integers(0, 3 * LONGEST).map(lambda n: b"x" * n + b"\n"), ma
 
 
 @pytest.mark.slow
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=LINES, size=st.integers(1, 500))
 def test_nothing_comes_behind_an_overlong_line(tmp_path, data, size):
     path = tmp_path / "log"

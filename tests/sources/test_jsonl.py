@@ -275,3 +275,9 @@ def test_a_line_of_settings_holds_from_there_on(log, lines, limit):
 def test_a_line_that_has_more_than_settings_states_none(log, line):
     log.write_text(line + "\n")
     assert not any(chunk.config for chunk in JsonLines(log).poll({}, 10).chunks)
+
+
+@pytest.mark.parametrize("name", [rb"a\ud83d", b"a\xff"])
+def test_a_name_that_is_no_text(tmp_path, name):
+    (tmp_path / "log.jsonl").write_bytes(b'{"step": 1, "%b": 0.5}\n' % name)
+    assert Reader(tmp_path).poll().points == [("a?", 1, "0.5")]
