@@ -32,7 +32,7 @@ from typing import Annotated
 import numpy as np
 import polars as pl
 
-from detectors.api import History, Maturity, Severity, Variant, detector
+from detectors.api import Cause, History, Maturity, Severity, Variant, detector
 from detectors.schema import INDEX, SERIES, STEP, VALUE
 from detectors.signals import Signal
 from detectors.stats import Floats, last_values, with_arrays
@@ -51,6 +51,8 @@ OVERFIT = ("A-overfit", "A-eval-loss", "DP14", "DP1", "O6")
     uses=(Signal.LOSS, Signal.EVAL_ACCURACY),
     history=History(recent=REACH + LONG, coarse=True),
     maturity=Maturity.STABLE,
+    hold=1,  # a verdict rests on three evaluations already
+    cause=Cause.EVALUATION,
     variants={
         "metric-holds": Variant(RISEN + "; accuracy holds at {metric:.4g}", OVERFIT),
         "metric-falls": Variant(
