@@ -5,11 +5,12 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from sentinel.errors import StateError
+from sentinel.errors import StateError, StateUnavailable
 
 SCHEMA = 1
 _DATABASE = "sentinel.sqlite"
@@ -17,9 +18,26 @@ _LOCK = "watch.lock"
 _BUSY_SECONDS = 30.0
 _WAL_BYTES = 64 << 20  # the write-ahead log is cut back to this after a checkpoint
 
+_PASSES = {
+    sqlite3.SQLITE_BUSY: f"another program held it locked for {_BUSY_SECONDS:.0f} s; end that program",
+    sqlite3.SQLITE_FULL: "the disk is full; free some space",
+    sqlite3.SQLITE_READONLY: "it cannot be written; look at its permissions and its mount",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened; look at its permissions and its mount",
+    sqlite3.SQLITE_IOERR: "the disk fails or is full",
+    sqlite3.SQLITE_NOMEM: "memory is short",
+}
+"""What may be over by itself, with its mend, by SQLite's primary result code."""
+
+_BROKEN = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_OF_A_ROW = (sqlite3.DataError, sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.ProgrammingError)
+
 
 class Database:
-    """A connection for the thread that opened it. Every failure is a StateError."""
+    """A connection for the thread that opened it.
+
+    What fails for all rows is a StateError, and a StateUnavailable where it may be over by itself. What
+    SQLite refuses of a single row is an sqlite3.Error.
+    """
 
     def __init__(self, directory: Path, *, create: bool) -> None:
         """Open it; make directory and database where they are missing, if ``create``.
@@ -33,6 +51,7 @@ class Database:
             raise StateError(f"{directory}: no state here; nothing was watched with this state_dir yet")
         with self._errors():
             self._connection = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None)
+            self._connection.text_factory = partial(str, encoding="utf-8", errors="replace")
             self._prepare()
 
     def _prepare(self) -> None:
@@ -78,8 +97,14 @@ class Database:
     def _errors(self) -> Iterator[None]:
         try:
             yield
+        except _OF_A_ROW:
+            raise
         except sqlite3.Error as error:
-            raise StateError(f"{self._path}: {error}") from error
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary one of an extended code
+            if code in _PASSES:
+                raise StateUnavailable(f"{self._path}: {error}: {_PASSES[code]}") from error
+            mend = "; move it away: logs are then read from their start" if code in _BROKEN else ""
+            raise StateError(f"{self._path}: {error}{mend}") from error
 
 
 def utf8(path: str) -> str:

@@ -22,6 +22,7 @@ import msgspec
 from detectors.api import Severity
 from sentinel.alerts.database import Database, utf8
 from sentinel.alerts.decision import Reason, Sent
+from sentinel.alerts.decoding import Decoder, incident
 from sentinel.alerts.grouping import Outcome
 from sentinel.alerts.incident import Event, Incident
 from sentinel.alerts.silences import Silence
@@ -107,7 +108,10 @@ class DecisionRow:
 
 
 class Store:
-    """What is kept in one state directory. Every method raises StateError where the database fails."""
+    """What is kept in one state directory. Every method raises StateError where the database fails.
+
+    A single row that cannot be decoded does not count, and is said once.
+    """
 
     def __init__(self, directory: Path, *, create: bool = True) -> None:
         """Open it, and make it where it is missing unless ``create`` is false.
@@ -115,6 +119,7 @@ class Store:
         Raises StateError where it cannot be used or was written by a newer version.
         """
         self._database = Database(directory, create=create)
+        self._decoded = Decoder()
         self.stops = Stops(self._database)
 
     def close(self) -> None:
@@ -137,11 +142,11 @@ class Store:
                     "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?)",
                     (run, utf8(update.path), update.format, update.state, now),
                 )
-                for incident in update.incidents:
-                    whole = json.dumps(msgspec.to_builtins(incident))
+                for one in update.incidents:
+                    whole = json.dumps(msgspec.to_builtins(one))
                     connection.execute(
                         "INSERT OR REPLACE INTO incidents VALUES (?, ?, ?, ?, ?)",
-                        (incident.id, run, incident.open, now, whole),
+                        (one.id, run, one.open, now, whole),
                     )
                 for outcome in update.outcomes:
                     _record(connection, run, outcome, now)
@@ -161,19 +166,21 @@ class Store:
         """Incidents, those that changed last first."""
         query = "SELECT incident FROM incidents WHERE open >= ? ORDER BY updated DESC, rowid DESC LIMIT ?"
         rows = self._database.rows(query, int(open_only), limit)
-        return [msgspec.convert(json.loads(whole), Incident) for (whole,) in rows]
+        found = (self._decoded(incident, whole) for (whole,) in rows)
+        return [one for one in found if one is not None]
 
     def sent_before(self, incidents: Iterable[str]) -> dict[tuple[str, str], dict[Event, Sent]]:
         """What the sinks were sent of some incidents, by incident id and sink name."""
         found: dict[tuple[str, str], dict[Event, Sent]] = {}
-        for incident, sink, event, at, severity, findings, waiting in self._database.rows(
+        for of, sink, event, at, severity, findings, waiting in self._database.rows(
             "SELECT incident, sink, event, at, severity, findings, EXISTS (SELECT 1 FROM outbox WHERE "
             "state = 'pending' AND outbox.sink = sent.sink AND outbox.incident = sent.incident) "
             "FROM sent WHERE incident IN (SELECT value FROM json_each(?))",
             json.dumps(list(incidents)),
         ):
-            last = Sent(at, Severity(severity), findings, bool(waiting))
-            found.setdefault((incident, sink), {})[Event(event)] = last
+            kind, worst = self._decoded(Event, event), self._decoded(Severity, severity)
+            if kind is not None and worst is not None:
+                found.setdefault((of, sink), {})[kind] = Sent(at, worst, findings, bool(waiting))
         return found
 
     def due(self, sink: str, now: float) -> OutboxEntry | None:
@@ -248,7 +255,8 @@ class Store:
     def health(self) -> dict[str, Any]:
         """What the watching process last said about itself and its parts."""
         rows = self._database.rows("SELECT key, value FROM health ORDER BY key")
-        return {key: json.loads(value) for key, value in rows}
+        found = {key: self._decoded(json.loads, value) for key, value in rows}
+        return {key: value for key, value in found.items() if value is not None}
 
     def set_health(self, values: Mapping[str, Any]) -> None:
         """Say how a part is; None forgets it. Values are JSON-able."""

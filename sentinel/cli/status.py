@@ -100,7 +100,13 @@ def _stands(store: Store, run: RunRow, now: float) -> tuple[str, str]:
     from sentinel.runs.state import silent_seconds, standing
     from sentinel.sources.places import Url
 
-    kept = Remembered.of(store.run_state(run.id) or b"\x80")
+    try:
+        kept = Remembered.of(store.run_state(run.id) or b"")
+    except ValueError:
+        return (
+            "unknown",
+            "what is kept of it cannot be decoded; a watch reads its log from the start",
+        )
     silent = silent_seconds(Url.parse(run.path) or Path(run.path), kept.facts.last_time, now)
     stands = standing(kept.ending, silent, kept.facts.lost_after_seconds)
     return stands.state.value, stands.evidence

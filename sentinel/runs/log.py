@@ -219,11 +219,8 @@ class Remembered(msgspec.Struct):
 
     @classmethod
     def of(cls, state: bytes) -> Self:
-        """Out of packed state. Raises msgspec.DecodeError; of what another version kept, it knows nothing."""
-        try:
-            return msgspec.convert(unpacked(state), cls)
-        except msgspec.ValidationError:
-            return cls()
+        """Out of packed state. Raises ValueError for what this version did not make."""
+        return msgspec.convert(unpacked(state), cls)
 
 
 def packed(state: dict[str, Any]) -> bytes:

@@ -208,7 +208,7 @@ def test_readers_and_silencers_work_beside_the_watcher(tmp_path, store):
 
 def test_what_fails_half_way_leaves_nothing(store):
     good, bad = update("ww", state=b"new"), update("ww", run="jsonl:/runs/b", state=object())
-    with pytest.raises(StateError):
+    with pytest.raises(sqlite3.Error):
         store.commit([good, bad], NOW)
     assert (store.runs(), store.incidents(), store.undelivered(), store.decisions()) == ([], [], [], [])
     store.commit([good], NOW)

@@ -2,8 +2,10 @@
 
 import json
 import re
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from importlib.metadata import version
 
 import pytest
@@ -109,6 +111,34 @@ def test_a_pass_over_runs_tells_and_is_remembered(sentinel, sick_run):
     shown = sentinel("status").out
     assert "first notification" in shown
     assert "kl-blowup" in shown.split("Open incidents")[1]
+
+
+def test_status_copes_with_what_cannot_be_decoded(sentinel, sick_run, tmp_path):
+    sentinel("watch", "--once")
+    with closing(sqlite3.connect(tmp_path / "state" / "sentinel" / "sentinel.sqlite")) as state, state:
+        state.execute("UPDATE runs SET state = x'c1'")
+        state.execute("UPDATE incidents SET incident = '{'")
+        state.execute("UPDATE sent SET severity = 77")
+        state.execute("UPDATE health SET value = '{'")
+    shown = sentinel("status")
+    assert shown.status == 0
+    assert "what is kept of it cannot be decoded" in shown.out
+
+
+def test_a_run_whose_judging_stopped_is_said_everywhere(sentinel, tmp_path):
+    """Two trainings that write one log side by side order nothing."""
+    log = tmp_path / "runs" / "a.jsonl"
+    log.parent.mkdir()
+    rows = [{"step": step, "loss": 1.0} for pair in range(100) for step in (pair, 1000 + pair)]
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    sentinel("watch", "runs", "--once")
+    assert "Judging stopped" in sentinel("status").out
+    for words in (["status"], ["runs", "runs"], ["replay", "runs"]):
+        assert "steps went back more than 64 times" in " ".join(sentinel(*words).out.split())
+    for command in ("runs", "replay"):
+        (run,) = json.loads(sentinel(command, "runs", "--format", "json").out)["runs"]
+        assert run["stopped"].startswith("its steps went back")
+    assert sentinel("replay", "runs", "--fail-on", "critical").status == 1
 
 
 def test_a_silenced_run_is_recorded_and_not_told(sentinel, sick_run):

@@ -153,7 +153,7 @@ def aftermath(runs: Path, state: Path) -> Iterator[str]:
             yield from faults(path, run, "finished" if right and right.finishes else silent)
     with Store(state) as store:
         paths = {row.id: str(Path(row.path).relative_to(runs)) for row in store.runs()}
-        facts = {path: Remembered.of(store.run_state(run) or b"\x80").facts for run, path in paths.items()}
+        facts = {path: Remembered.of(store.run_state(run) or b"").facts for run, path in paths.items()}
         incidents = {(paths[incident.run], incident.detector) for incident in store.incidents()}
     command = [*SENTINEL, "replay", str(runs), "--format", "json"]
     replay = orjson.loads(subprocess.run(command, capture_output=True, check=True).stdout)

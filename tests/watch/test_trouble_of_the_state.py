@@ -1,0 +1,148 @@
+"""A state directory that fails while a watch goes on: full disks, long locks, rows that were damaged."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from sentinel.alerts import database
+from sentinel.alerts.store import Store
+from sentinel.clock import ManualClock
+from sentinel.config import Config
+from sentinel.errors import StateError, StateUnavailable
+from sentinel.sinks.delivery import Delivery
+from sentinel.telemetry import ServiceManager
+from sentinel.watch.watcher import Watcher
+
+GOING = threading.Event()
+HOLD = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("BEGIN IMMEDIATE")
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+class Service(ServiceManager):
+    """Remembers what systemd would show."""
+
+    def alive(self, status: str) -> None:
+        self.status = status
+
+
+class House:
+    def __init__(self, place: Path, state: Path) -> None:
+        self.runs, self.state, self.clock, self.service = place / "runs", state, ManualClock(1.7e9), Service()
+        self.runs.mkdir()
+
+    def log(self, name: str, steps: range) -> None:
+        with (self.runs / f"{name}.jsonl").open("a") as file:
+            for step in steps:
+                file.write(json.dumps({"step": step, "time": 1.7e9 + step, "kl": 9.0}) + "\n")
+
+    def watch(self) -> Watcher:
+        config = Config(paths=[str(self.runs)], sinks=[{"type": "terminal"}], signals={"kl": "kl"})
+        self.store = Store(self.state)
+        return Watcher(config, self.store, Delivery(self.state, [], self.clock), self.clock, self.service)
+
+    def told(self) -> list[str]:
+        return [Path(one.run).stem for one in reversed(self.store.decisions()) if one.sent]
+
+    def edit(self, statement: str) -> None:
+        with closing(sqlite3.connect(self.state / "sentinel.sqlite")) as connection, connection:
+            connection.execute(statement)
+
+
+@pytest.fixture
+def house(tmp_path):
+    return House(tmp_path, tmp_path / "state")
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)]
+    if os.geteuid() or subprocess.run(mounted, capture_output=True, check=False).returncode:
+        pytest.skip("a file system of a small size can be mounted by root alone")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def test_a_full_disk_is_waited_for(tmp_path, small_disk, caplog):
+    house = House(tmp_path, small_disk / "state")
+    watcher = house.watch()
+    house.log("first", range(60))
+    watcher.round(None, GOING)
+    free = os.statvfs(small_disk)
+    (small_disk / "ballast").write_bytes(bytes(free.f_bavail * free.f_bsize))
+    for number in range(40):
+        house.log(f"run {number}", range(60))
+    before = house.told()
+    for _ in range(3):
+        house.clock.advance(10)
+        watcher.round(None, GOING)
+    assert house.told() == before
+    assert "the disk is full; free some space" in house.service.status
+    assert caplog.text.count("nothing is read until it can be recorded") == 1
+    (small_disk / "ballast").unlink()
+    watcher.round(set(), GOING)
+    assert len(house.told()) == len({*house.told()}) == 41
+    assert house.service.status == "41 runs"
+    assert "recording goes on" in caplog.text
+
+
+def test_a_lock_that_is_held_for_long_is_waited_for(house, monkeypatch):
+    monkeypatch.setattr(database, "_BUSY_SECONDS", 0.01)
+    watcher = house.watch()
+    house.log("first", range(60))
+    watcher.round(None, GOING)
+    command = [sys.executable, "-c", HOLD, house.state / "sentinel.sqlite"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout.readline() == b"held\n"
+        house.log("second", range(60))
+        for _ in range(3):
+            watcher.round(None, GOING)
+        assert house.told() == ["first"]
+        assert "locked" in house.service.status
+        (points,) = {run.tracker.log.facts.points for run in watcher._runs if "second" in run.tracker.id}
+        house.log("second", range(60, 90))
+        watcher.round(None, GOING)
+        assert points == 60, "nothing more is read than what can be recorded"
+        assert {run.tracker.log.facts.points for run in watcher._runs} == {60}
+        holder.stdin.close()
+    watcher.round(None, GOING)
+    assert house.told() == ["first", "second"]
+    assert {run.tracker.log.facts.points for run in watcher._runs} == {60, 90}
+
+
+def test_state_that_is_damaged_costs_one_run_a_re_read(house, caplog):
+    house.log("good", range(60))
+    house.log("bad", range(60))
+    house.watch().once(GOING)
+    house.edit("UPDATE runs SET state = x'c1c1' WHERE id LIKE '%bad.jsonl'")
+    house.edit("UPDATE incidents SET incident = '{' WHERE run LIKE '%bad.jsonl'")
+    house.edit("INSERT INTO health VALUES ('x', '{')")
+    watcher = house.watch()
+    watcher.round(None, GOING)
+    assert {run.tracker.log.facts.points for run in watcher._runs} == {60}
+    (line,) = (line for line in caplog.messages if "bad.jsonl" in line)
+    assert "what is kept of it cannot be used, so its log is read from the start" in line
+    assert house.told() == ["bad", "good"]
+
+
+def test_a_database_that_is_malformed_gets_its_mend(house):
+    house.watch()
+    path = house.state / "sentinel.sqlite"
+    house.store.close()
+    path.write_bytes(b"no database" * 1000)
+    with pytest.raises(StateError, match="move it away: logs are then read from their start") as raised:
+        Store(house.state)
+    assert not isinstance(raised.value, StateUnavailable)
