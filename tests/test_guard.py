@@ -83,14 +83,14 @@ def name(monkeypatch):
 
 
 def judge(monkeypatch):
-    original = Detection.verdicts
+    original = Detection.stretches
 
-    def verdicts(self, arrived, awake):
+    def stretches(self, arrived, awake):
         if any(one.run.endswith(BAD) for one in arrived):
             fail(Panic)
         return original(self, arrived, awake)
 
-    monkeypatch.setattr(Detection, "verdicts", verdicts)
+    monkeypatch.setattr(Detection, "stretches", stretches)
 
 
 def advance(monkeypatch):
