@@ -1,29 +1,34 @@
-"""The learning rate does not fit the run: zero or at its floor too early, or rising too long.
+"""The learning rate does not fit the run: zero or at its floor too early, rising too long, or constant.
 
 ## What it catches
 A learning rate of zero although training goes on: from the first step, for a tenth of the run so far,
 or with more than a fifth of the planned steps to go. A smooth decay that stopped below 1 % of its peak
-with as much to go. A first warm-up that is longer than half the plan, or twice the planned warm-up.
+with as much to go. A first warm-up that is longer than half the plan, or twice the planned warm-up, and
+one that climbs in rare rungs and is far below the configured peak by then. A rate that never moves
+although the settings name a schedule, or a warm-up that the log should show.
 
 ## Why it matters
-Steps at a learning rate of zero cost full price and change nothing. The usual cause is a schedule that
-counts something else than optimizer steps: micro-batches, ranks or epochs.
+Steps at a learning rate of zero cost full price and change nothing, and those on the first rungs of a
+warm-up next to nothing. The usual cause is a schedule that counts something else than optimizer steps:
+micro-batches, ranks or epochs. A logged rate that is the configured number hides all of this.
 
 ## What to do
 Step the scheduler once after each optimizer step, and give it their number over the whole run: batches x
-epochs / accumulation steps, per rank. After a resume check that the plan was not the old one. Log what
-`get_last_lr()` returns. If the plan is a whole multiple of the step at which the schedule ended, that
-multiple is often the number of accumulation steps or ranks.
+epochs / accumulation steps, per rank. In Lightning say `"interval": "step"`. After a resume check that
+the plan was not the old one. Log what `get_last_lr()` returns. If the plan is a whole multiple of the
+step at which the schedule ended, that multiple is often the number of accumulation steps or ranks.
 
 ## When it is wrong
 Warm restarts, steps, plateaus, exponential decay, warmup-stable-decay and constant rates stay quiet, and
-so does a cosine that comes up again after zero: that may be meant. Whether a constant rate should have
-moved is not in a metric log, and without a plan only zeros tell anything. A log that rounds small rates
-to zero is known by its smallest rate, or by a falling loss. A deliberately long warm-up is flagged.
+so does a cosine that comes up again after zero: that may be meant. Without a plan only zeros tell
+anything, without settings nobody knows that a constant rate should have moved. A log that rounds small
+rates to zero is known by its smallest rate, or by a falling loss. Where gradients are accumulated, steps
+may be micro-batches, so a warm-up may take as many times longer. A deliberately long warm-up is flagged.
 
 ## Source
-Catalogue O8, A-learning-rate, G-acc-sched: below 1 % of the peak with over 20 % of the steps left. Warm-up:
-OneCycleLR's default is 30 % of the run and 50 % the longest in common use, hence half.
+Catalogue O8, O23, A-learning-rate, G-acc-sched: below 1 % of the peak with over 20 % of the steps left;
+constant over 20 % of the plan. Warm-up: OneCycleLR's default is 30 % of the run and 50 % the longest in
+common use, hence half.
 """
 
 from typing import Annotated
@@ -32,8 +37,9 @@ import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
 from detectors.schema import INDEX, SERIES, STEP, VALUE
+from detectors.settings import Setting
 from detectors.signals import Signal
-from detectors.stats import recent_max, recent_median, resting, start_median, start_value
+from detectors.stats import PRECISION, recent_max, recent_median, resting, start_median, start_value
 from detectors.verdict import verdicts
 
 ZERO = 1e-12  # moves no weights; cosines end at 1e-20 rather than at zero
@@ -41,6 +47,8 @@ REACH = 250  # points looked back at
 LEAST = 10  # points that a rate must rest, and over which it must rise
 SMOOTH = 8, 0.5  # changes that make a decay smooth, and their share of the points before it rested
 DECAYED = 0.2, 0.1  # of the peak, with a plan and without: a log that rounds jumps to zero from above
+LOW = 0.5  # of the configured peak, below which a warm-up that ought to be over has not got far
+MOVING = ("linear", "cosine", "restarts", "polynomial", "exponential", "one-cycle", "inverse-sqrt")
 UNTRAINED = 200, 0.98  # steps at zero from the first, and the share of its start that the loss keeps
 TO_GO = "step {since} of {planned:.0f} planned, with {left:.0%} to go"
 TOO_SHORT = ("O8", "G-acc-sched", "A-learning-rate")
@@ -48,6 +56,10 @@ TOO_SHORT = ("O8", "G-acc-sched", "A-learning-rate")
 
 @detector(
     judges=(Signal.LEARNING_RATE,),
+    settings=(
+        *(Setting.SCHEDULER, Setting.PEAK_LEARNING_RATE, Setting.WARMUP_RATIO),
+        Setting.ACCUMULATION_STEPS,
+    ),
     uses=(Signal.TOTAL_STEPS, Signal.WARMUP_STEPS, Signal.LOSS, Signal.LEARNING_RATE),
     history=History(recent=REACH + LEAST, head=LEAST, coarse=True),
     every=5,
@@ -70,6 +82,16 @@ TOO_SHORT = ("O8", "G-acc-sched", "A-learning-rate")
             "the learning rate still rises at step {step}; its warm-up should have ended by step {end:.0f}",
             ("O8", "A-learning-rate"),
         ),
+        "warm-up-in-rungs": Variant(
+            "the learning rate has climbed to {value:.2g} of {planned_peak:.2g} in rare rungs by step "
+            "{step}; its warm-up should have ended by step {end:.0f}",
+            ("O8", "A-learning-rate", "G-acc-sched"),
+        ),
+        "constant": Variant(
+            "the learning rate has been {value:.3g} since the run began, {trained} steps ago, although the "
+            "settings name a schedule",
+            ("O23", "O8"),
+        ),
     },
 )
 def lr_schedule_mismatch(
@@ -79,6 +101,8 @@ def lr_schedule_mismatch(
     zero_share_of_run: Annotated[float, "share of the run at zero that is too much without a plan"] = 0.1,
     near_zero: Annotated[float, "share of the peak below which a floor trains next to nothing"] = 0.01,
     longest_warmup: Annotated[float, "share of the planned steps"] = 0.5,
+    constant_share: Annotated[float, "share of the planned steps without a change that is too much"] = 0.2,
+    constant_points: Annotated[int, "points without a change that are too many"] = 50,
 ) -> pl.LazyFrame:
     """See the module's page."""
     rate, index, step, level, peak = (pl.col(n) for n in (VALUE, INDEX, STEP, "level", "peak"))
@@ -86,8 +110,14 @@ def lr_schedule_mismatch(
     above_zero = pl.element().filter(pl.element() > ZERO)
     lows, highs = pl.col("coarse_low").list, pl.col("coarse_high").list
     smallest_lately = pl.when(rate > ZERO).then(rate).rolling_min(REACH, min_samples=1).over(SERIES)
+    accumulated = pl.col(Setting.ACCUMULATION_STEPS).fill_null(1).clip(1)
+    warm_up, scheduler = pl.col("warm_up"), pl.col(Setting.SCHEDULER)
     measured = (
         points.with_columns(level=rate.clip(lower_bound=ZERO), planned=pl.col(Signal.TOTAL_STEPS))
+        .with_columns(
+            planned_peak=pl.col(Setting.PEAK_LEARNING_RATE),
+            warm_up=pl.coalesce(Signal.WARMUP_STEPS, planned * pl.col(Setting.WARMUP_RATIO)) * accumulated,
+        )
         .with_columns(
             changed=(level != level.shift(1)).over(SERIES),
             before=rate.shift(1).over(SERIES),
@@ -96,7 +126,8 @@ def lr_schedule_mismatch(
             start_step=start_value(STEP),
             peak=pl.max_horizontal(recent_max(rate, REACH, at_least=1), highs.max()),
             still=resting(level, REACH),
-            end=pl.min_horizontal(longest_warmup * planned, 2 * pl.col(Signal.WARMUP_STEPS)),
+            end=pl.min_horizontal(longest_warmup * planned * accumulated, 2 * warm_up),
+            lowest=pl.min_horizontal(-recent_max(-rate, REACH, at_least=1), lows.min()),
         )
         .with_columns(
             trained=step - pl.col("start_step"),
@@ -125,6 +156,15 @@ def lr_schedule_mismatch(
     rises = ~zero & (rate > pl.col("before")) & linear & at_peak
     first_warm_up = (pl.col("start") < 0.5 * rate) & (pl.col("start_step") <= 0.1 * end)
 
+    climbs = (rate >= peak) & (pl.col("start") < rate / 1.5) & (step - since < warm_up)
+    in_rungs = climbs & (rate < LOW * pl.col("planned_peak")) & (pl.col("start_step") <= 0.1 * end)
+
+    waited = (index + 1 >= constant_points) & (step >= constant_share * planned.fill_null(0))
+    misses_warm_up = scheduler.is_null() & (pl.col("start_step") < LOW * warm_up) & (step > end)
+    at_planned_peak = (rate / pl.col("planned_peak") - 1).abs() < PRECISION
+    planned_to_move = scheduler.is_in(MOVING) | (misses_warm_up & at_planned_peak)
+    constant = ~zero & (peak - pl.col("lowest") <= PRECISION * peak) & waited & planned_to_move
+
     long_at_zero = planned.is_null() & (pl.col("zero_share") >= zero_share_of_run)
     needs_since = at_floor | (zero & (peak > ZERO) & planned.is_not_null())
     return verdicts(
@@ -136,8 +176,21 @@ def lr_schedule_mismatch(
             "ended": zero & rests & decayed[1] & long_at_zero,
             "floor-before-plan": at_floor & rests & too_early & smooth,
             "warm-up-too-long": rises & first_warm_up & (step > end),
+            "warm-up-in-rungs": in_rungs & (step > end),
+            "constant": constant,
         },
         severities={Severity.CRITICAL: never | (zero & (left > 0.5))},
         onset=pl.when(rests).then(since),
-        evidence=("peak", "of_peak", "still", "since", "zero_share", "trained", "planned", "left", "end"),
+        evidence=(
+            "peak",
+            "of_peak",
+            "still",
+            "since",
+            "zero_share",
+            "trained",
+            "planned",
+            "left",
+            "end",
+            "planned_peak",
+        ),
     )
