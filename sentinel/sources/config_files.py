@@ -15,6 +15,7 @@ from stat import S_ISREG
 from typing import Any
 
 from sentinel.sources.base import Complaint, Run
+from sentinel.sources.files import open_log
 from sentinel.sources.flattening import Plain, flat
 
 _LARGEST = 1 << 20  # bytes
@@ -120,7 +121,7 @@ def _places(own: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
 
 def _settings(path: Path) -> Mapping[Any, Any]:
     """What the file says; nothing if it is empty or holds no table. Raises OSError, ValueError."""
-    with open(path, "rb") as file:
+    with open_log(path) as file:
         data = file.read(_LARGEST + 1)
     if len(data) > _LARGEST:
         raise ValueError(f"is larger than {_LARGEST >> 20} MiB")

@@ -19,6 +19,7 @@ from sentinel.sources import discovery
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Line, Run
 from sentinel.sources.console_lines import WORDS, seconds
 from sentinel.sources.console_writer import Writer
+from sentinel.sources.files import open_log
 from sentinel.sources.growing import Mark, Read, read_lines, unreadable
 from sentinel.sources.sniffing import remembered
 
@@ -190,7 +191,7 @@ def _read(path: Path, mark: Mark, limit: int) -> Read | None:
 def _holds_metrics(path: Path) -> bool:
     """Whether two lines of one shape stand near the beginning or near the end of the file."""
     try:
-        with open(path, "rb") as file:
+        with open_log(path) as file:
             if _is_plain(path, file.read(_SNIFFED)):
                 return True
             size = file.seek(0, os.SEEK_END)

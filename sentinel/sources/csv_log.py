@@ -20,6 +20,7 @@ from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run
 from sentinel.sources.csv_points import Axis, Seen, points
 from sentinel.sources.csv_rows import Header, Rows, read_header, read_rows, size_of
 from sentinel.sources.documents import stamp
+from sentinel.sources.files import open_log
 from sentinel.sources.growing import Read, read_lines, read_new, unreadable
 from sentinel.sources.records import NUMBER
 from sentinel.sources.sniffing import HEAD_BYTES, is_log, is_log_name
@@ -51,7 +52,7 @@ def _is_log_file(path: Path) -> bool:
     if not is_log_name(stem):
         return False
     try:
-        with open(path, "rb") as file:
+        with open_log(path) as file:
             head = file.read(HEAD_BYTES)
     except OSError:
         return False
@@ -152,7 +153,7 @@ class _Reader:
         """Whether the file still has the header and, up to the mark, the bytes that it had."""
         if self._header is None:
             return True
-        with open(self._path, "rb") as file:
+        with open_log(self._path) as file:
             top = file.read(self._top_bytes)
             file.seek(self._mark["offset"] - len(self._tail))
             return _fingerprint(top) == self._top and file.read(len(self._tail)) == self._tail

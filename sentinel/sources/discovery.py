@@ -21,6 +21,7 @@ from typing import Any
 import sentinel.sources
 from sentinel.errors import did_you_mean
 from sentinel.sources.base import Complaint, Run
+from sentinel.sources.files import is_text, real_path
 from sentinel.sources.places import Place, Url
 
 Find = Callable[[Path, Sequence[str]], Iterable[Run]]
@@ -32,6 +33,7 @@ Looks = Callable[[Callable[[_Files], _Found], Sequence[_Files]], Iterable[_Found
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})  # beside what is hidden ...
 _HIDDEN_LOGS = frozenset({".guild", ".summary"})  # ... but for Guild AI's event files and Sample Factory's
 _WANDB_RUN = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-.+")
+_KERNELS = ("/proc/", "/sys/")  # whose files hold no logs, and may keep a reader waiting
 _WANDBS_OWN = ("logs", "tmp")  # directories of such a run that are about W&B itself
 
 
@@ -124,7 +126,7 @@ def discover(places: Iterable[Place], copies: Path | None = None, looks: Looks =
 
 def common_path(roots: Iterable[Place]) -> Path:
     """The root, or what all roots that are paths have in common."""
-    real = [os.path.realpath(root) for root in roots if isinstance(root, Path)]
+    real = [real_path(root) for root in roots if isinstance(root, Path)]
     return Path(os.path.commonpath(real)) if real else Path("/")
 
 
@@ -150,9 +152,11 @@ class _Search:
         self._visited: set[str] = set()
 
     def start(self, path: Path) -> None:
-        real = os.path.realpath(path)
+        real = real_path(path)
         mode = _mode(real)
-        if S_ISREG(mode):
+        if not is_text(real):
+            self._complain(Path(repr(os.fsencode(real))), "is not UTF-8 and was skipped; rename it")
+        elif S_ISREG(mode):
             directory, name = os.path.split(real)
             self.files.append((Path(directory), [name]))
         elif S_ISDIR(mode):
@@ -197,24 +201,26 @@ class _Search:
             self._complain(directory, f"cannot be read ({error.strerror})")
             return []
         for entry in visible:
-            if not _is_text(entry.name):
+            if not is_text(entry.name):
                 self._complain(
                     directory, f"{os.fsencode(entry.name)!r} is not UTF-8 and was skipped; rename it"
                 )
-        return sorted((e for e in visible if _is_text(e.name)), key=lambda e: e.name)
+        return sorted((e for e in visible if is_text(e.name)), key=lambda e: e.name)
 
     def _follow(self, link: os.DirEntry[str], pending: list[str]) -> None:
-        real = os.path.realpath(link.path)
+        real = real_path(link.path)
         mode = _mode(real)
-        if S_ISREG(mode):
+        if real.startswith(_KERNELS) or not is_text(real):
+            self._complain(link.path, "leads to no place that is watched, and was skipped")
+        elif S_ISREG(mode):
             directory, name = os.path.split(real)
             if not _is_wandbs_own(directory):
                 self.files.append((Path(directory), [name]))
         elif S_ISDIR(mode) and not Path(link.path).is_relative_to(real):  # else it leads up the tree
             pending.append(real)
 
-    def _complain(self, directory: str, problem: str) -> None:
-        self.complaints.append(Complaint(Path(directory), "", problem))
+    def _complain(self, path: str | Path, problem: str) -> None:
+        self.complaints.append(Complaint(Path(path), "", problem))
 
 
 def _look(finds: Iterable[Find], directory: Path, names: Sequence[str]) -> _Found:
@@ -228,6 +234,8 @@ def _found(place: Place, runs: Callable[[], Iterable[Run]]) -> _Found:
         return list(runs()), []
     except OSError as error:
         return [], [Complaint(place, "", f"cannot be read ({error.strerror or error})")]
+    except Exception as error:  # noqa: BLE001  a defect of ours costs no other run anything
+        return [], [Complaint(place, "", f"cannot be searched ({type(error).__name__}); please report it")]
 
 
 @cache
@@ -255,14 +263,6 @@ def _leads_below(link: os.DirEntry[str], here: Collection[str]) -> bool:
 def _is_wandbs_own(directory: str) -> bool:
     above, _, name = directory.rpartition("/")
     return name in _WANDBS_OWN and bool(_WANDB_RUN.fullmatch(above.rpartition("/")[2]))
-
-
-def _is_text(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _skipped(name: str) -> bool:

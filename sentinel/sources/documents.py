@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from sentinel.sources.base import Chunk, Complaint, Cursor
+from sentinel.sources.files import open_log
 from sentinel.sources.plain import JSON
 from sentinel.sources.records import Records
 
@@ -38,7 +39,7 @@ def stamp(path: Path) -> list[Any]:
 
 def load(path: Path) -> Any:
     """The document; None while it is empty or being saved. Raises OSError and BrokenError."""
-    with open(path, "rb") as file:
+    with open_log(path) as file:
         data = file.read(LARGEST + 1)
     if len(data) > LARGEST:
         raise BrokenError(path, "", f"is larger than {LARGEST >> 20} MiB and is not read")

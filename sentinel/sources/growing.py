@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from sentinel.sources.base import Batch, Complaint, Cursor
+from sentinel.sources.files import open_log
 from sentinel.sources.places import Place
 
 _HEAD_BYTES = 64
@@ -74,7 +75,7 @@ def read_new(path: Path, mark: Mark, limit: int) -> Read | None:
     waits = mark.get("waits", 0)
     if unchanged and not waits:
         return None
-    with open(path, "rb") as file:
+    with open_log(path) as file:
         status = os.fstat(file.fileno())
         size = status.st_size
         seen = bytes.fromhex(mark.get("head", ""))

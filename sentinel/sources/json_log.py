@@ -12,6 +12,7 @@ from typing import Any
 
 from sentinel.sources.base import Batch, Cursor, Run
 from sentinel.sources.documents import BrokenError, load, stamp, take
+from sentinel.sources.files import open_log
 from sentinel.sources.growing import unreadable
 from sentinel.sources.sniffing import HEAD_BYTES, is_log, is_log_name
 
@@ -70,7 +71,7 @@ def _entries(document: Any) -> Sequence[Any]:
 def _is_log(path: Path) -> bool:
     """Whether the first object of the list, or the lists with which the object begins, are those of a log."""
     try:
-        with open(path, "rb") as file:
+        with open_log(path) as file:
             head = file.read(HEAD_BYTES).decode("utf-8-sig", errors="replace")
     except OSError:
         return False

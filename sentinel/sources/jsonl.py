@@ -20,6 +20,7 @@ from typing import Any
 import orjson
 
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run
+from sentinel.sources.files import open_log
 from sentinel.sources.flattening import Plain, flat
 from sentinel.sources.growing import Read, read_lines, unreadable
 from sentinel.sources.plain import JSON
@@ -279,7 +280,7 @@ def _skip_blank(text: str, start: int) -> int:
 def _holds_metrics(path: Path) -> bool:
     """Whether the file's first lines, of which there are two or more, are objects with a step and numbers."""
     try:
-        with open(path, "rb") as file:
+        with open_log(path) as file:
             head = file.read(_LEAST_READ)
     except OSError:
         return False

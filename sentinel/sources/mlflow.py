@@ -13,6 +13,7 @@ from pathlib import Path
 
 from sentinel.sources import sqlite
 from sentinel.sources.base import Run
+from sentinel.sources.files import open_log
 from sentinel.sources.mlflow_database import Database
 from sentinel.sources.mlflow_files import LINE, META, METRICS, Files
 
@@ -44,7 +45,7 @@ def _holds_metrics(directory: Path) -> bool:
     heads = []
     for path in islice(files, _FILES_SNIFFED):
         try:
-            with open(path, "rb") as file:
+            with open_log(path) as file:
                 heads.append(file.read(_HEAD_BYTES).partition(b"\n")[0])
         except OSError:
             return False

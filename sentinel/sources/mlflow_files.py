@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Ending
+from sentinel.sources.files import open_log
 from sentinel.sources.growing import Read, read_new, unreadable
 from sentinel.sources.mlflow_database import ending, settings
 from sentinel.sources.plain import plain_times
@@ -171,13 +172,13 @@ class _Poll:
         self._settings = len(names)
         texts = []
         for name in names:
-            with suppress(OSError), open(self._directory / PARAMS / name, "rb") as file:
+            with suppress(OSError), open_log(self._directory / PARAMS / name) as file:
                 texts.append((name, file.read(_LONGEST_SETTING).decode(errors="replace")))
         return settings(texts)
 
     def _ending(self) -> Ending | None:
         before, self._status = self._status, ""
-        with suppress(OSError), open(self._directory / META, "rb") as file:
+        with suppress(OSError), open_log(self._directory / META) as file:
             found = _STATUS.search(file.read(_LONGEST_SETTING))
             self._status = _STATUSES.get(found[1].decode(), "") if found else ""
         return ending(self._status) if self._status != before else None

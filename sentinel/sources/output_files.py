@@ -9,6 +9,7 @@ from typing import Any
 
 from sentinel.sources.base import Line, Run
 from sentinel.sources.console_lines import seconds
+from sentinel.sources.files import open_log
 from sentinel.sources.growing import Mark, read_new
 
 LONGEST_LINE = 500  # characters; the rest is cut off
@@ -68,7 +69,7 @@ def _near_the_end(path: Path) -> dict[str, Any]:
     status = path.stat()
     offset = max(0, status.st_size - _OLD_BYTES)
     if offset:
-        with open(path, "rb") as file:
+        with open_log(path) as file:
             file.seek(offset)
             offset += file.read(_OLD_BYTES).find(b"\n") + 1
     return {"inode": status.st_ino, "offset": offset, "size": offset, "head": ""} if offset else {}

@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from sentinel.sources.base import Batch, Cursor
+from sentinel.sources.files import open_log
 from sentinel.sources.growing import unreadable
 
 ENDINGS = (".db", ".sqlite", ".sqlite3")
@@ -26,7 +27,7 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
 
     Raises OSError for a file that cannot be read, sqlite3.Error for one that is no (whole) database.
     """
-    with open(path, "rb") as file:
+    with open_log(path) as file:
         header = file.read(_JOURNAL + 1)
     how = _logged(path) if header[_JOURNAL:] == bytes([_WAL]) else "mode=ro"
     uri = f"file:{quote(str(path))}?{how}"
@@ -77,7 +78,7 @@ def poll(path: Path, cursor: Cursor, read: Callable[[sqlite3.Connection], Batch]
 def is_database(path: Path) -> bool:
     """Whether the file begins as a SQLite database does."""
     try:
-        with open(path, "rb") as file:
+        with open_log(path) as file:
             return file.read(len(_MAGIC)) == _MAGIC
     except OSError:
         return False

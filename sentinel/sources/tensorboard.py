@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run
+from sentinel.sources.files import is_text
 from sentinel.sources.growing import Mark, Read, read_new
 from sentinel.sources.tensorboard_events import Points, decode
 from sentinel.sources.tfrecord import HEADER_BYTES, Frames, Problem, split
@@ -78,7 +79,8 @@ class _Poll:
         """The names of each stream's files, in their order."""
         names: list[str] = []
         with self._reporting(""), os.scandir(self._directory) as entries:
-            names = [entry.name for entry in entries if _is_event_file(entry.name) and entry.is_file()]
+            found = [entry for entry in entries if _is_event_file(entry.name) and is_text(entry.name)]
+            names = [entry.name for entry in found if entry.is_file()]
         streams: dict[str, list[str]] = {}
         for name in sorted(names, key=_order):
             streams.setdefault(_stream(name), []).append(name)

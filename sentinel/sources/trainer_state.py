@@ -14,6 +14,7 @@ from typing import Any
 
 from sentinel.sources.base import Batch, Complaint, Cursor, Run
 from sentinel.sources.documents import BrokenError, begins_with, load, stamp, take
+from sentinel.sources.files import open_log
 from sentinel.sources.growing import unreadable
 
 FORMAT = "trainer_state"
@@ -101,7 +102,7 @@ def _longest(state: Any, path: Path, paths: Sequence[Path]) -> Any:
 def _progress(path: Path) -> tuple[int, int]:
     """The step of the state, and the bytes: what follows the last step makes it longer."""
     try:
-        with open(path, "rb") as file:
+        with open_log(path) as file:
             found = _GLOBAL_STEP.search(file.read(_HEAD_BYTES))
             return int(found[1]) if found else -1, os.fstat(file.fileno()).st_size
     except OSError:

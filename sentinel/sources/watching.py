@@ -27,6 +27,7 @@ from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver, ObservedWatch
 
 from sentinel.sources.base import Complaint
+from sentinel.sources.files import real_path
 
 _LOCAL = frozenset(
     {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "ramfs", "tmpfs", "xfs", "zfs"}
@@ -52,7 +53,7 @@ class Changes(FileSystemEventHandler):
 
     def __init__(self, paths: Iterable[Path], poll: bool = False) -> None:
         self.complaints: list[Complaint] = []
-        self._roots = [Path(os.path.realpath(path)) for path in paths]
+        self._roots = [Path(real_path(path)) for path in paths]
         self._condition = threading.Condition()
         self._stopped = False
         self._changed: set[Path] = set()

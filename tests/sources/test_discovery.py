@@ -1,4 +1,5 @@
 import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -102,11 +103,66 @@ def test_a_link_to_where_nobody_looks_is_followed(tree):
     assert found(root) == [*hidden, root / "runs/seen/c.jsonl"]
 
 
-def test_a_pipe_is_not_opened(tree):
-    root = tree("log.jsonl")
-    os.mkfifo(root / "pipe.jsonl")
-    os.mkfifo(root / "pipe.json")
+def test_what_cannot_be_a_log_is_neither_opened_nor_in_the_way(tree, monkeypatch):
+    root = tree("log.jsonl", "directory.jsonl/", "mlflow/metrics/")
+    for name in ("pipe.jsonl", "pipe.json", "mlflow/metrics/loss"):
+        os.mkfifo(root / name)
+    server = socket.socket(socket.AF_UNIX)
+    monkeypatch.chdir(root)  # the address of a socket has to be short
+    server.bind("socket.jsonl")
+    server.close()
+    (root / "nowhere.jsonl").symlink_to("nothing")
+    (root / "circle.jsonl").symlink_to("circle.jsonl")
+    (root / "device.jsonl").symlink_to("/dev/zero")
     assert found(root) == [root / "log.jsonl"]
+
+
+def test_a_link_that_cannot_be_read_leads_nowhere(tree, monkeypatch):
+    root = tree("a/log.jsonl", "b/log.jsonl")
+    (root / "a/exe").symlink_to("/somewhere")  # as /proc/2/exe, which even root cannot read
+    readlink = os.readlink
+
+    def refuse(path, **options):
+        if os.fspath(path).endswith("exe"):
+            raise FileNotFoundError(2, "No such file or directory")
+        return readlink(path, **options)
+
+    monkeypatch.setattr(os, "readlink", refuse)
+    assert found(root) == [root / "a/log.jsonl", root / "b/log.jsonl"]
+    assert discover([root / "a/exe"]).missing == [root / "a/exe"]
+    assert common_path([root / "a/exe"]) == root / "a/exe"
+
+
+@pytest.mark.skipif(not Path("/proc/kmsg").exists(), reason="needs a file that keeps its reader waiting")
+def test_a_link_into_the_kernel_is_not_followed(tree):
+    root = tree("log.jsonl")
+    (root / "kernel.log").symlink_to("/proc/kmsg")
+    discovered = discover([root])
+    assert [run.path for run in discovered.runs] == [root / "log.jsonl"]
+    assert [str(complaint.path) for complaint in discovered.complaints] == [f"{root}/kernel.log"]
+
+
+def test_a_format_that_fails_costs_no_other(tree, monkeypatch):
+    root = tree("a/log.jsonl")
+    monkeypatch.setitem(discovery.formats(), "csv", lambda *_: [][0])
+    discovered = discover([root])
+    assert [run.path for run in discovered.runs] == [root / "a/log.jsonl"]
+    assert {str(c) for c in discovered.complaints} == {
+        f"{place}: cannot be searched (IndexError); please report it" for place in (root, root / "a")
+    }
+
+
+def test_a_path_that_is_no_text_is_complained_about(tree):
+    root = tree("log.jsonl")
+    odd = root / os.fsdecode(b"caf\xe9")
+    odd.mkdir()
+    (odd / "log.jsonl").touch()
+    (root / "link").symlink_to(odd / "log.jsonl")
+    assert found(root) == [root / "log.jsonl"]
+    for complaint in [*discover([root]).complaints, *discover([odd]).complaints]:
+        str(complaint).encode()
+    assert not discover([odd]).runs
+    assert discover([odd]).complaints
 
 
 def test_a_directory_that_cannot_be_read_is_complained_about(tree, monkeypatch):

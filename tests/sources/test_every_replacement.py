@@ -96,3 +96,13 @@ def test_a_file_that_was_emptied_and_holds_another_run_is_read_again(writer, log
     write_anew(logged, write(writer, tmp_path / "other", OTHER_STEPS))
     assert reader.poll().points == points(STEPS) + points(OTHER_STEPS)
     assert reader.restarts == 1
+
+
+@pytest.mark.parametrize("put", [os.mkfifo, os.mkdir])
+def test_what_takes_the_place_of_a_log_is_not_waited_for(logged, put):
+    reader = Reader(logged).poll()
+    for path in files(logged):
+        path.unlink()
+        put(path)
+    assert reader.poll().poll().points == points(STEPS)
+    assert len(reader.complaints) <= 2

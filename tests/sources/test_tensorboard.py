@@ -1,5 +1,7 @@
 """Event files as files: damage, torn tails, limits, which of them are one stream or one run."""
 
+import os
+
 import pytest
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboardX import SummaryWriter
@@ -212,3 +214,9 @@ def test_settings_that_stand_alone_below_a_run_are_no_run(tmp_path):
     with SummaryWriter(str(settings)) as writer:
         writer.add_scalar("loss", 1.0, 1)
     assert [run.path for run in discover([tmp_path]).runs] == [tmp_path / "run", settings]
+
+
+def test_a_file_whose_name_is_no_text_is_skipped(tmp_path):
+    write(tmp_path, "events.out.tfevents.1.a", 0)
+    write(tmp_path, os.fsdecode(b"caf\xe9.tfevents.1.b"), 1)
+    assert Reader(tmp_path).poll().points == [("a", 0, "1.0")]
