@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
+from detectors.context import Last, Use
 from detectors.settings import Setting
 from detectors.signals import Signal
 
@@ -111,7 +112,7 @@ class Detector:
     page: str
     judges: tuple[Signal, ...]  # a series of any of these is judged
     needs: tuple[Signal, ...]  # logged at the very same step, else the row does not count
-    uses: tuple[Signal, ...]  # the last value of an earlier step, null until there is one
+    uses: tuple[Use, ...]  # what else is known of earlier steps, see ``detectors.context``
     settings: tuple[Setting, ...]  # what the run's settings say as of the row, null where they say nothing
     history: History
     non_finite: bool  # whether points that are not finite are rows, too
@@ -167,7 +168,7 @@ def detector(
     history: History,
     variants: Mapping[str, Variant],
     needs: tuple[Signal, ...] = (),
-    uses: tuple[Signal, ...] = (),
+    uses: tuple[Signal | Use, ...] = (),
     settings: tuple[Setting, ...] = (),
     non_finite: bool = False,
     every: int = 1,
@@ -187,7 +188,7 @@ def detector(
             page=inspect.getdoc(inspect.getmodule(rule)) or "",
             judges=judges,
             needs=needs,
-            uses=uses,
+            uses=tuple(Last(use) if isinstance(use, Signal) else use for use in uses),
             settings=settings,
             history=history,
             non_finite=non_finite,

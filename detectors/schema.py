@@ -1,10 +1,10 @@
 """The columns of the frames that go into and come out of a detector.
 
-WINDOW is what a detector reads. Rows belong to one *series* (one tag of one attempt of one run),
-are sorted by ``index`` inside it, and hold the judged signal in ``value``. Beside it stand one
-column for every signal that the detector declared in ``needs`` (never null) and ``uses`` (null where
-the run has not logged it yet), and one for each of its ``settings`` (null where the run's settings do
-not say; text for those in ``detectors.settings.CHOICES``). A detector with coarse history also finds the
+WINDOW is what a detector reads. Rows belong to one *series* (one tag of one attempt of one run), are sorted
+by ``index`` inside it, and hold the judged signal in ``value``. Beside it stand one column for every signal
+that the detector declared in ``needs`` (never null), one for each of its ``uses`` (null where nothing is
+known yet; see ``detectors.context``), and one for each of its ``settings`` (null where the run's settings
+do not say; text for those in ``detectors.settings.CHOICES``). A detector with coarse history also finds the
 three list columns, one that asked for points that are not finite the column ``raw``.
 
 FINDINGS is what it returns: one row for every row it judged, clean ones included, because a clean
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from detectors.context import Every
 from detectors.settings import CHOICES
 
 if TYPE_CHECKING:
@@ -60,9 +61,13 @@ FINDINGS: dict[str, pl.DataType] = {
 
 def window_schema(detector: "Detector") -> dict[str, pl.DataType]:
     """The columns of the WINDOW frames that a detector is shown, in no order that means anything."""
-    names: list[str] = [*detector.needs, *detector.uses, *detector.settings]
-    columns: dict[str, pl.DataType] = {**WINDOW, **dict.fromkeys(names, pl.Float64())}
-    columns.update(dict.fromkeys((s for s in detector.settings if s in CHOICES), pl.String()))
+    columns: dict[str, pl.DataType] = dict(WINDOW)
+    for signal in detector.needs:
+        columns[signal] = pl.Float64()
+    for use in detector.uses:
+        columns[use.column] = pl.List(pl.Float64()) if isinstance(use, Every) else pl.Float64()
+    for setting in detector.settings:
+        columns[setting] = pl.String() if setting in CHOICES else pl.Float64()
     if detector.non_finite:
         columns[RAW] = pl.Float64()
     return columns | (COARSE if detector.history.coarse else {})

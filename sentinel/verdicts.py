@@ -17,7 +17,7 @@ import polars as pl
 from detectors.api import History
 from detectors.schema import FINDINGS, INDEX, ONSET, SERIES, SEVERITY, STEP, VARIANT
 from sentinel.alerts.turns import Key, Stretch, Verdict
-from sentinel.frames.history import Kept, Window
+from sentinel.frames.history import Window
 
 
 @dataclass(frozen=True)
@@ -69,13 +69,11 @@ class Verdicts:
 
         Others may be at hand by chance, which depends on how the log was cut into polls.
         """
-        rows = window.rows
-        for kept in (window.head, window.recent, Kept(window.first, rows.step, rows.time, rows.columns)):
-            at = int(np.searchsorted(kept.step, step))
-            row = kept.start + at
-            seen = row < self._history.head or index - self._history.recent <= row
-            if at < len(kept.step) and kept.step[at] == step and seen:
-                return _known(kept.time[at])
+        for start, rows in window.parts:
+            at = int(np.searchsorted(rows.step, step))
+            seen = start + at < self._history.head or index - self._history.recent <= start + at
+            if at < len(rows) and rows.step[at] == step and seen:
+                return _known(rows.time[at])
         return None
 
 

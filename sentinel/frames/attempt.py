@@ -5,8 +5,8 @@ never by how the stream was cut into polls:
 
 - a row of a view with needs is complete at the last of its points; points of a tag that repeat a step
   count once there;
-- a context value is the last one before the row that belongs to an earlier step (points of the row's
-  own step may not have been written yet when the row is judged), else the one that the plan has.
+- what stands beside a row belongs to earlier steps (see `Context`); the last value of a signal that was
+  never logged is the one that the plan has.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,17 +16,26 @@ from typing import Any, Self
 
 import numpy as np
 
+from detectors.context import Last
+from detectors.signals import Signal
 from sentinel.frames.coarse import Floats
+from sentinel.frames.context import Context
 from sentinel.frames.history import Rows, SeriesHistory
 from sentinel.frames.plan import Plans
 from sentinel.frames.points import Points
 from sentinel.frames.views import View
 
-MAX_TAGS_PER_SIGNAL = 16
-"""Further tags that mean the same signal are not judged: they are parts of a whole, not the whole."""
+MAX_TAGS_PER_SIGNAL = 128
+"""Further tags that mean the same signal are left out."""
+
+MAX_JUDGED_TAGS = 16
+"""Further tags are not judged for themselves: they are parts of a whole, not the whole."""
 
 _PARTNER_REACH = 4096
 """A point waits for its partners while at most this many newer points of its own tag have arrived."""
+
+_PLANNED = frozenset({Signal.TOTAL_STEPS, Signal.WARMUP_STEPS})
+"""Signals that a run's settings tell where its log does not."""
 
 _NO_STEP = -(2**63)
 
@@ -38,7 +47,7 @@ class Attempt:
     number: int
     tags: dict[str, list[str]] = field(default_factory=dict)  # signal -> tags with a finite point, in order
     raw_tags: dict[str, list[str]] = field(default_factory=dict)  # the same with those without a finite point
-    context: dict[str, Points] = field(default_factory=dict)  # signal -> points of its last two steps
+    context: Context = field(default_factory=Context)
     waiting: dict[str, dict[str, Points]] = field(default_factory=dict)  # view and tag -> tag -> points
     passed: dict[str, int] = field(default_factory=dict)  # view and tag -> step up to which all is joined
     partners: dict[str, Points] = field(default_factory=dict)  # tag -> points that a tag yet to come may need
@@ -50,23 +59,15 @@ class Attempt:
         """The rows that newly arrived points complete, in order: view, the judged points, the rows."""
         raw = _admitted(arrived, self.raw_tags)
         fresh = _admitted([p.finite() for p in arrived], self.tags)
-        context = dict(self.context)
-        for signal in {p.signal for p in fresh.values()}:
-            if (first := fresh.get(self.tags[signal][0])) is not None:
-                context[signal] = first.after(self.context.get(signal))
+        asked = {use for view in views for use in (*view.uses, *view.lists)}
+        self.context.extend(fresh, asked | {Last(signal) for signal in _PLANNED}, self.tags)
         for view in views:
             seen, tags = (raw, self.raw_tags) if view.non_finite else (fresh, self.tags)
-            for tag in tags.get(view.judged, ()):
+            for tag in tags.get(view.judged, ())[:MAX_JUDGED_TAGS]:
                 judged, needed = self._complete(view, tag, seen.get(tag), fresh)
-                if judged is None or not len(judged):
-                    continue
-                planned = [
-                    plans.column(s, judged.position, judged.step) for s in (*view.uses, *view.settings)
-                ]
-                used = [_as_of(judged, context.get(s), p) for s, p in zip(view.uses, planned, strict=False)]
-                columns = np.column_stack([judged.value, *needed, *used, *planned[len(view.uses) :]])
-                yield view, judged, Rows(judged.step, judged.time, judged.position, columns)
-        self.context = {s: p.take(slice(-2, None)) for s, p in context.items()}
+                if judged is not None and len(judged):
+                    yield view, judged, self._rows(view, judged, needed, plans)
+        self.context.trim()
         for signal in {s for view in views for s in view.needs}:
             if (partner := fresh.get(self.tags.get(signal, [""])[0])) is not None:
                 every = partner.after(self.partners.get(partner.tag))
@@ -76,8 +77,28 @@ class Attempt:
         """The history of one series, begun if it is new."""
         series = self.series.setdefault(view.key, {})
         if tag not in series:
-            series[tag] = SeriesHistory(view.head_rows, view.recent_rows, 1 + len(view.columns), view.coarse)
+            series[tag] = SeriesHistory(
+                view.head_rows, view.recent_rows, 1 + len(view.columns), len(view.lists), view.coarse
+            )
         return series[tag]
+
+    def last(self, signal: Signal) -> float | None:
+        """The newest value of a signal that the views or the plan ask for."""
+        points = self.context.recent.get(self.tags.get(signal, [""])[0])
+        return float(points.value[-1]) if points else None
+
+    def _rows(self, view: View, judged: Points, needed: Sequence[Floats], plans: Plans) -> Rows:
+        """The rows of judged points, with all that stands beside them."""
+        series = f"{view.key} {judged.tag}"
+        used = [self.context.beside(judged, use, self.tags, series) for use in view.uses]
+        for place, use in enumerate(view.uses):
+            if isinstance(use, Last) and use.signal in _PLANNED:
+                planned = plans.column(use.signal, judged.position, judged.step)
+                used[place] = np.where(np.isnan(used[place]), planned, used[place])
+        settings = [plans.column(setting, judged.position, judged.step) for setting in view.settings]
+        columns = np.column_stack([judged.value, *needed, *used, *settings])
+        lists = tuple(self.context.beside(judged, every, self.tags, series) for every in view.lists)
+        return Rows(judged.step, judged.time, judged.position, columns, lists)
 
     def _complete(
         self, view: View, tag: str, judged: Points | None, fresh: Mapping[str, Points]
@@ -124,7 +145,7 @@ class Attempt:
             self.number,
             self.tags,
             self.raw_tags,
-            {s: p.dump() for s, p in self.context.items()},
+            self.context.dump(),
             {k: {t: p.dump() for t, p in w.items()} for k, w in self.waiting.items()},
             self.passed,
             {t: p.dump() for t, p in self.partners.items()},
@@ -139,7 +160,7 @@ class Attempt:
             number,
             tags,
             raw_tags,
-            {s: Points.load(p) for s, p in context.items()},
+            Context.load(context),
             {k: {t: Points.load(p) for t, p in w.items()} for k, w in waiting.items()},
             passed,
             {t: Points.load(p) for t, p in partners.items()},
@@ -157,13 +178,3 @@ def _admitted(arrived: Iterable[Points], tags: dict[str, list[str]]) -> dict[str
         if points.tag in known:
             found[points.tag] = points
     return found
-
-
-def _as_of(rows: Points, context: Points | None, planned: Floats) -> Floats:
-    """For each row the last context value before it that belongs to an earlier step, else the planned one."""
-    if context is None or not len(context):
-        return planned
-    last = np.searchsorted(context.position, rows.position) - 1
-    last = np.where((last >= 0) & (context.step[last] == rows.step), last - 1, last)
-    known = (last >= 0) & (context.step[last] < rows.step)
-    return np.where(known, context.value[last], planned)

@@ -1,12 +1,12 @@
 """What is remembered of one series: its first rows, its last rows and a coarse whole, all bounded.
 
 A *series* is one tag of one attempt of one stream, seen through one *view*: the signals that must be
-logged at the same step for a row to count. Rows are a signal's finite points, numbered from 0.
+logged at the same step for a row to count. Rows are a signal's points, numbered from 0.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,49 +16,62 @@ from sentinel.frames.coarse import Coarse, Floats, Steps, next_checkpoint
 
 @dataclass(frozen=True)
 class Rows:
-    """Consecutive rows. ``columns`` has one column for the judged value and one for each context signal."""
+    """Consecutive rows. ``columns`` has one column for the judged value and one for each number beside it.
+
+    ``lists`` holds what is a list beside a row: rows x length, where the length grows as the run goes on.
+    """
 
     step: Steps
     time: Floats
     position: NDArray[np.int64]  # ordinal, in the stream, of the point that completed the row
     columns: Floats  # rows x columns; NaN where a context signal is not known yet
+    lists: tuple[Floats, ...]
 
     def __len__(self) -> int:
         return len(self.step)
 
     def __getitem__(self, part: slice) -> "Rows":
-        return Rows(self.step[part], self.time[part], self.position[part], self.columns[part])
+        lists = tuple(one[part] for one in self.lists)
+        return Rows(self.step[part], self.time[part], self.position[part], self.columns[part], lists)
 
+    def last(self, count: int) -> "Rows":
+        """No more than the last ``count`` of them."""
+        return self[max(0, len(self) - count) :]
 
-class Kept(NamedTuple):
-    """Rows held for later windows: ``start`` is the index of the first one."""
-
-    start: int
-    step: Steps
-    time: Floats
-    columns: Floats
-
-    def then(self, rows: Rows) -> "Kept":
-        """These rows with others behind them."""
-        return Kept(
-            self.start,
-            np.concatenate([self.step, rows.step]),
-            np.concatenate([self.time, rows.time]),
-            np.concatenate([self.columns, rows.columns]),
+    @classmethod
+    def joined(cls, parts: Sequence["Rows"]) -> Self:
+        """The rows of some parts, one behind the other."""
+        return cls(
+            np.concatenate([part.step for part in parts]),
+            np.concatenate([part.time for part in parts]),
+            np.concatenate([part.position for part in parts]),
+            np.concatenate([part.columns for part in parts]),
+            tuple(_padded(one) for one in zip(*(part.lists for part in parts), strict=True)),
         )
 
-    def first(self, count: int) -> "Kept":
-        """No more than the first ``count`` of them."""
-        return Kept(self.start, self.step[:count], self.time[:count], self.columns[:count])
+    @classmethod
+    def none(cls, columns: int, lists: int) -> Self:
+        """No rows, of that many columns and lists."""
+        integers = np.empty(0, np.int64)
+        return cls(integers, np.empty(0), integers, np.empty((0, columns)), (np.empty((0, 0)),) * lists)
 
-    def last(self, count: int) -> "Kept":
-        """No more than the last ``count`` of them."""
-        drop = max(0, len(self.step) - count)
-        return Kept(self.start + drop, self.step[drop:], self.time[drop:], self.columns[drop:])
+    def dump(self) -> list[Any]:
+        """Everything `load` needs."""
+        return [self.step, self.time, self.position, self.columns, list(self.lists)]
 
-    def copy(self) -> "Kept":
-        """The same rows without the larger arrays that they are parts of."""
-        return Kept(self.start, self.step.copy(), self.time.copy(), self.columns.copy())
+    @classmethod
+    def load(cls, state: list[Any]) -> Self:
+        """Undo `dump`."""
+        step, time, position, columns, lists = state
+        return cls(step, time, position, columns, tuple(lists))
+
+
+def _padded(parts: Sequence[Floats]) -> Floats:
+    """Lists of different lengths below each other."""
+    longest = max(part.shape[1] for part in parts)
+    blanks = ([(0, 0), (0, longest - part.shape[1])] for part in parts)
+    wide = [np.pad(part, blank, constant_values=np.nan) for part, blank in zip(parts, blanks, strict=True)]
+    return np.concatenate(wide)
 
 
 @dataclass(frozen=True)
@@ -67,9 +80,14 @@ class Window:
 
     first: int  # index of the first row to judge
     rows: Rows
-    head: Kept
-    recent: Kept
+    head: Rows  # from row 0 on
+    recent: Rows  # up to row ``first``
     coarse: dict[str, Floats]
+
+    @property
+    def parts(self) -> tuple[tuple[int, Rows], ...]:
+        """Its rows in three parts, each with the index of its first row; a row may stand in two of them."""
+        return (0, self.head), (self.first - len(self.recent), self.recent), (self.first, self.rows)
 
 
 @dataclass
@@ -79,16 +97,16 @@ class SeriesHistory:
     head_rows: int
     recent_rows: int
     width: int  # number of columns
+    lists: int  # number of lists
     sliced: bool  # whether one of its detectors looks at the coarse view
     count: int = 0
-    head: Kept = field(init=False)
-    recent: Kept = field(init=False)
+    head: Rows = field(init=False)
+    recent: Rows = field(init=False)
     coarse: Coarse = field(init=False)
     checkpoint: dict[str, Floats] = field(init=False)
 
     def __post_init__(self) -> None:
-        blank = Kept(0, np.empty(0, np.int64), np.empty(0), np.empty((0, self.width)))
-        self.head = self.recent = blank
+        self.head = self.recent = Rows.none(self.width, self.lists)
         self.coarse = Coarse(self.width)
         self.checkpoint = self.coarse.view()
 
@@ -105,9 +123,9 @@ class SeriesHistory:
     def push(self, rows: Rows) -> Window:
         """Remember one of `slices`, and give the window in which its rows are judged."""
         window = Window(self.count, rows, self.head, self.recent, self.checkpoint)
-        if (room := self.head_rows - len(self.head.step)) > 0:
-            self.head = self.head.then(rows[:room])
-        self.recent = self.recent.then(rows).last(self.recent_rows).copy()
+        if (room := self.head_rows - len(self.head)) > 0:
+            self.head = Rows.joined([self.head, rows[:room]])
+        self.recent = Rows.joined([self.recent, rows.last(self.recent_rows)]).last(self.recent_rows)
         self.coarse.push(rows.columns, rows.step)
         before, self.count = self.count, self.count + len(rows)
         if self.count == next_checkpoint(before):
@@ -116,16 +134,14 @@ class SeriesHistory:
 
     def dump(self) -> list[Any]:
         """Everything `load` needs."""
-        return [
-            self.head_rows, self.recent_rows, self.width, self.sliced, self.count,
-            list(self.head), list(self.recent), self.coarse.dump(), self.checkpoint,
-        ]  # fmt: skip
+        shape = self.head_rows, self.recent_rows, self.width, self.lists, self.sliced, self.count
+        return [*shape, self.head.dump(), self.recent.dump(), self.coarse.dump(), self.checkpoint]
 
     @classmethod
     def load(cls, state: list[Any]) -> Self:
         """Undo `dump`."""
         *shape, head, recent, coarse, checkpoint = state
         series = cls(*shape)
-        series.head, series.recent = Kept(*head), Kept(*recent)
+        series.head, series.recent = Rows.load(head), Rows.load(recent)
         series.coarse, series.checkpoint = Coarse.load(coarse), checkpoint
         return series

@@ -30,6 +30,10 @@ class Points:
             self.tag, self.signal, self.step[which], self.time[which], self.position[which], self.value[which]
         )
 
+    def tail(self, count: int) -> "Points":
+        """No more than the last ``count`` of them, without the larger arrays that they are parts of."""
+        return self.take(np.arange(max(0, len(self) - count), len(self)))
+
     def finite(self) -> "Points":
         """Those whose value is finite."""
         known = np.isfinite(self.value)

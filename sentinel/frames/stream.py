@@ -74,8 +74,8 @@ class Stream:
     @property
     def planned_steps(self) -> float | None:
         """How long the training is to go on, where its log or its settings say so."""
-        logged = self.attempt.context.get(Signal.TOTAL_STEPS)
-        total = float(logged.value[-1]) if logged else self.plans.now.get(Signal.TOTAL_STEPS)
+        logged = self.attempt.last(Signal.TOTAL_STEPS)
+        total = self.plans.now.get(Signal.TOTAL_STEPS) if logged is None else logged
         return total or None
 
     def extend(self, chunk: Chunk) -> Iterator[SeriesRows]:
@@ -124,7 +124,7 @@ class Stream:
 
     def _points(self, chunk: Chunk, part: slice) -> list[Points]:
         """The points of tags that a view or the plan asks for, in the signal's unit and sign."""
-        asked = {Signal.TOTAL_STEPS, *(s for v in self.views for s in (v.judged, *v.needs, *v.uses))}
+        asked = {Signal.TOTAL_STEPS}.union(*(view.signals for view in self.views))
         meanings = [self.meanings[t] for t in chunk.tags]
         judged = np.array([m is not None and m.signal in asked for m in meanings], dtype=bool)
         if not judged.any():

@@ -9,22 +9,27 @@ from dataclasses import dataclass
 from typing import Any
 
 from detectors.api import Detector
+from detectors.context import Every, Use, lists, numbers
 from detectors.settings import Setting
 from detectors.signals import Signal
 
-_STATE = 3
+_STATE = 4
 """Raised whenever what is remembered of a stream changes its form."""
 
 
 @dataclass(frozen=True)
 class View:
-    """``columns`` stand beside the judged signal: needed signals, used ones, then settings of the run."""
+    """``columns`` stand beside the judged signal: needed signals, used ones, then settings of the run.
+
+    So do ``lists``, of a value for each tag of a signal.
+    """
 
     judged: Signal
     non_finite: bool  # whether a row's value may be NaN or infinite
     needs: tuple[Signal, ...]
-    uses: tuple[Signal, ...]
+    uses: tuple[Use, ...]
     settings: tuple[Setting, ...]
+    lists: tuple[Every, ...]
     detectors: tuple[Detector, ...]
 
     @property
@@ -35,7 +40,12 @@ class View:
     @property
     def columns(self) -> tuple[str, ...]:
         """The context in column order; column 0 of the rows is the judged value itself."""
-        return self.needs + self.uses + self.settings
+        return (*self.needs, *(use.column for use in self.uses), *self.settings)
+
+    @property
+    def signals(self) -> set[Signal]:
+        """All signals that it asks for."""
+        return {self.judged, *self.needs, *(use.signal for use in (*self.uses, *self.lists))}
 
     @property
     def head_rows(self) -> int:
@@ -64,8 +74,9 @@ def views(detectors: Iterable[Detector]) -> tuple[View, ...]:
             judged,
             non_finite,
             needs,
-            tuple(dict.fromkeys(s for d in them for s in d.uses if s not in needs)),
+            tuple(dict.fromkeys(use for d in them for use in numbers(d.uses))),
             tuple(dict.fromkeys(s for d in them for s in d.settings)),
+            tuple(dict.fromkeys(use for d in them for use in lists(d.uses))),
             tuple(them),
         )
         for (judged, non_finite, needs), them in shared.items()
@@ -74,4 +85,5 @@ def views(detectors: Iterable[Detector]) -> tuple[View, ...]:
 
 def layout(views: Sequence[View]) -> list[Any]:
     """What the state of streams depends on; a state that was kept under another layout cannot be restored."""
-    return [_STATE, *((v.key, v.columns, v.head_rows, v.recent_rows) for v in views)]
+    shapes = ((v.key, v.columns, [one.column for one in v.lists], v.head_rows, v.recent_rows) for v in views)
+    return [_STATE, *shapes]

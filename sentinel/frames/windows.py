@@ -1,15 +1,17 @@
 """From series' windows to the one frame that a detector judges all of them in."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
 from detectors.api import Detector
-from detectors.schema import COARSE, INDEX, NEW, RAW, SERIES, SIGNAL, STEP, TIME, VALUE, window_schema
+from detectors.context import lists, numbers
+from detectors.schema import COARSE, INDEX, NEW, RAW, SERIES, SIGNAL, STEP, TIME, VALUE
 from detectors.settings import CHOICES
 from sentinel.frames.coarse import Floats, Steps
-from sentinel.frames.history import Kept, Window
+from sentinel.frames.history import Rows, Window
 from sentinel.frames.views import View
 
 Judged = tuple[View, Window]
@@ -26,56 +28,60 @@ def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
 
     A series' number in the frame is its place in ``series``.
     """
-    parts = [_rows(detector, view, window) for view, window in series]
-    number = np.repeat(np.arange(len(series), dtype=np.uint32), [len(step) for _, step, _, _ in parts])
-    index, step, time, columns = (np.concatenate(pieces) for pieces in zip(*parts, strict=True))
+    shown = [_shown(detector, view, window) for view, window in series]
+    rows, index = Rows.joined([part for part, _ in shown]), np.concatenate([number for _, number in shown])
+    number = np.repeat(np.arange(len(series), dtype=np.uint32), [len(part) for part, _ in shown])
     first = np.array([window.first for _, window in series])
     judged = pl.Series([view.judged.value for view, _ in series], dtype=pl.String)
-    context = {
-        s.value: columns[:, 1 + i]
-        for i, s in enumerate((*detector.needs, *detector.uses, *detector.settings))
-    }
-    value, schema = columns[:, 0], window_schema(detector)
+    value, *beside = rows.columns.T
+    names = [*detector.needs, *(use.column for use in numbers(detector.uses)), *detector.settings]
     found = pl.DataFrame(
         {
             SERIES: number,
             SIGNAL: judged.gather(number),
             INDEX: index,
-            STEP: step,
-            TIME: time,
+            STEP: rows.step,
+            TIME: rows.time,
             NEW: index >= first[number],
             VALUE: np.where(np.isfinite(value), value, np.nan),
-            **context,
+            **{str(name): column for name, column in zip(names, beside, strict=True)},
         },
-        schema_overrides={SERIES: schema[SERIES]},
         nan_to_null=True,
     )
+    more = [_text(found[s], CHOICES[s]) for s in detector.settings if s in CHOICES]
+    more += [_list(use.column, part) for use, part in zip(lists(detector.uses), rows.lists, strict=True)]
     if detector.non_finite:
-        found = found.with_columns(pl.Series(RAW, value))
-    found = found.with_columns(_text(found[s], CHOICES[s]) for s in detector.settings if s in CHOICES)
+        more.append(pl.Series(RAW, value))
     if detector.history.coarse:
-        lists = [_lists(name, [window.coarse[name] for _, window in series]) for name in COARSE]
-        found = found.with_columns(one.gather(number) for one in lists)
-    return found
+        coarse = (_coarse(name, [window.coarse[name] for _, window in series]) for name in COARSE)
+        more += [column.gather(number) for column in coarse]
+    return found.with_columns(more)
 
 
-def _rows(detector: Detector, view: View, window: Window) -> tuple[Steps, Steps, Floats, Floats]:
-    """Index, step, time and columns of head, recent and new rows, each row once."""
-    rows, recent = window.rows, window.recent.last(detector.history.recent)
-    ahead = min(detector.history.head, recent.start)  # head rows that are not among the recent ones
-    kept = (window.head.first(ahead), recent, Kept(window.first, rows.step, rows.time, rows.columns))
-    settings = 1 + len(view.needs + view.uses)  # a signal and a setting may share a name
-    wanted = [0, *(1 + view.columns.index(s) for s in (*detector.needs, *detector.uses))]
-    wanted += [settings + view.settings.index(s) for s in detector.settings]
-    return (
-        np.concatenate([np.arange(k.start, k.start + len(k.step)) for k in kept]),
-        np.concatenate([k.step for k in kept]),
-        np.concatenate([k.time for k in kept]),
-        np.concatenate([k.columns for k in kept])[:, wanted],
-    )
+def _shown(detector: Detector, view: View, window: Window) -> tuple[Rows, Steps]:
+    """Head, recent and new rows, each once, with what the detector asks to stand beside them; their index."""
+    recent = window.recent.last(detector.history.recent)
+    start = window.first - len(recent)
+    head = window.head[: min(detector.history.head, start)]  # those that are not among the recent ones
+    rows = Rows.joined([head, recent, window.rows])
+    index = np.concatenate([np.arange(len(head)), np.arange(start, window.first + len(window.rows))])
+    used = [view.columns.index(n) for n in (*detector.needs, *(use.column for use in numbers(detector.uses)))]
+    settings = len(view.columns) - len(view.settings)  # a signal and a setting may share a name
+    stated = [settings + view.settings.index(setting) for setting in detector.settings]
+    columns = rows.columns[:, [0, *(1 + place for place in (*used, *stated))]]
+    wanted = tuple(rows.lists[view.lists.index(use)] for use in lists(detector.uses))
+    return replace(rows, columns=columns, lists=wanted), index
 
 
-def _lists(name: str, values: Sequence[Floats]) -> pl.Series:
+def _list(name: str, values: Floats) -> pl.Series:
+    """A list for each row of the values, up to the last one that is known."""
+    places = np.arange(1, values.shape[1] + 1)
+    lengths = (places * ~np.isnan(values)).max(axis=1, initial=0).tolist()
+    rows = [row[:length] for row, length in zip(values.tolist(), lengths, strict=True)]
+    return pl.Series(name, rows, dtype=pl.List(pl.Float64())).list.eval(pl.element().fill_nan(None))
+
+
+def _coarse(name: str, values: Sequence[Floats]) -> pl.Series:
     """What is known of each of some arrays, as lists."""
     return pl.Series(name, [one[np.isfinite(one)].tolist() for one in values], dtype=COARSE[name])
 

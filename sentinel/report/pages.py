@@ -28,7 +28,7 @@ def _detector(detector: Detector) -> Iterator[str]:
     for role, signals in (
         ("judges", detector.judges),
         ("needs at the same step", detector.needs),
-        ("also uses", detector.uses),
+        ("also uses", dict.fromkeys(use.signal for use in detector.uses)),
         ("settings of the run", detector.settings),
     ):
         if signals:

@@ -121,7 +121,9 @@ def _picture(incident: Incident, view: View, coarse: Coarse) -> Iterator[Text]:
 
 
 def _used(detector: str, view: View) -> Collection[str]:
-    return {s for d in view.detectors if d.name == detector for s in (*d.needs, *d.uses) if s != view.judged}
+    asked = [d for d in view.detectors if d.name == detector]
+    names = {name for d in asked for name in (*d.needs, *(use.column for use in d.uses))}
+    return names - {view.judged}
 
 
 def _series(run: ReplayedRun, incident: Incident) -> tuple[View, Coarse] | None:

@@ -13,8 +13,9 @@ and what the detector says of them.
     620  clean
     ```
 
-A stream's name is one of `detectors.signals.Signal`. Its first point has step ``from`` (0 unless
-told), the next ones ``every`` (1) further. Its values, separated by blanks:
+A stream's name is one of `detectors.signals.Signal`; its tag has the same name, unless it has a ``tag``.
+Its first point has step ``from`` (0 unless told), the next ones ``every`` (1) further. Its values,
+separated by blanks:
 
     2.5           one point; also 1e-5, nan, inf, -inf
     _             no point at this step
@@ -80,13 +81,14 @@ class Stream:
     signal: Signal
     step: np.ndarray
     value: np.ndarray
+    tag: str = ""  # the signal's name, unless it is told
 
     @classmethod
-    def parse(cls, name: str, text: str, every: int = 1, start: int = 0) -> "Stream":
+    def parse(cls, name: str, text: str, every: int = 1, start: int = 0, tag: str = "") -> "Stream":
         """Raises ValueError for an unknown signal or a value outside the grammar."""
         value, logged = _values(text, np.random.default_rng(zlib.crc32(text.encode())))
         step = start + every * np.arange(len(value))
-        return cls(Signal(name), step[logged], value[logged])
+        return cls(Signal(name), step[logged], value[logged], tag)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +148,14 @@ def windows(
     attempt, seen, found = Attempt(1), views([detector]), []
     for part in np.split(np.arange(len(order)), sorted(cuts)):
         points = [
-            Points(s.signal, s.signal, step[order[own]], np.full(len(own), np.nan), own, value[order[own]])
+            Points(
+                s.tag or s.signal,
+                s.signal,
+                step[order[own]],
+                np.full(len(own), np.nan),
+                own,
+                value[order[own]],
+            )
             for i, s in enumerate(streams)
             if len(own := part[source[order[part]] == i])
         ]
@@ -201,9 +210,10 @@ def _sections(text: str) -> Iterator[tuple[str, str]]:
 def _stream(block: re.Match[str]) -> Stream:
     name, *options = block["options"].split()
     given = dict(option.split("=", 1) for option in options)
-    if unknown := given.keys() - {"every", "from"}:
+    if unknown := given.keys() - {"every", "from", "tag"}:
         raise ValueError(f"stream {name} has the unknown option {min(unknown)}")
-    return Stream.parse(name, block["body"], int(given.get("every", 1)), int(given.get("from", 0)))
+    every, start, tag = int(given.get("every", 1)), int(given.get("from", 0)), given.get("tag", "")
+    return Stream.parse(name, block["body"], every, start, tag)
 
 
 def _values(text: str, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

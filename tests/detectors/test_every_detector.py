@@ -2,6 +2,7 @@
 
 import string
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
 import polars as pl
@@ -156,7 +157,7 @@ def test_survives_gaps_in_what_it_uses(scenario, logged):
         if stream.signal in (*detector.judges, *detector.needs):
             streams.append(stream)
         elif logged == "seldom":
-            streams.append(Stream(stream.signal, stream.step[::17], stream.value[::17]))
+            streams.append(replace(stream, step=stream.step[::17], value=stream.value[::17]))
     assert_valid(detector, judge(detector, windows(detector, streams)))
 
 
@@ -185,7 +186,8 @@ def points_in(scenario: Scenario) -> int:
 
 
 def same_everywhere(detector: Detector, text: str) -> list[Stream]:
-    signals = dict.fromkeys((*detector.judges, *detector.needs, *detector.uses))
+    used = (use.signal for use in detector.uses)
+    signals = dict.fromkeys((*detector.judges, *detector.needs, *used))
     return [Stream.parse(s.value, text) for s in signals]
 
 

@@ -21,7 +21,8 @@ def alarms(detector, signal, value, reward=None):
     """Share of the runs (rows of ``value``) in which the detector warns, ever."""
     detector = all_detectors()[detector]
     runs, points = value.shape
-    context = {s.value: np.full(value.shape, np.nan) for s in (*detector.needs, *detector.uses)}
+    names = [*detector.needs, *(use.column for use in detector.uses)]
+    context = {name: np.full(value.shape, np.nan) for name in names}
     if reward is not None:
         context[Signal.REWARD][:, 1:] = np.broadcast_to(reward, value.shape)[:, :-1]
     columns = {

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from detectors.api import Detector, History, Variant, detector
+from detectors.context import Every, First, Mean
 from detectors.schema import SERIES
 from detectors.settings import Setting
 from detectors.signals import Signal
@@ -84,7 +85,28 @@ def as_logged(points: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
-DETECTORS: tuple[Detector, ...] = (everything_seen, joined, as_logged)
+@detector(
+    judges=(Signal.PAD_FRACTION,),
+    uses=(
+        *(Mean(Signal.LOSS), First(Signal.LOSS), Every(Signal.LOSS)),
+        *(Signal.LEARNING_RATE, Mean(Signal.LEARNING_RATE)),
+    ),
+    history=History(recent=2),
+    variants=VARIANTS,
+)
+def beside(points: pl.LazyFrame) -> pl.LazyFrame:
+    """Reports what stands beside its rows, and beside the rows before."""
+    earlier = pl.col("loss_every").list.sum().rolling_sum(3, min_samples=1).over(SERIES)
+    return points.with_columns(
+        severity=pl.lit(1),
+        earlier=earlier.round(9),
+        loss_every=pl.col("loss_every")
+        .list.eval(pl.element().cast(pl.String))
+        .list.join(" ", ignore_nulls=False),
+    )
+
+
+DETECTORS: tuple[Detector, ...] = (everything_seen, joined, as_logged, beside)
 
 
 def chunk_of(points: Sequence[tuple[str, int, float]]) -> Chunk:
