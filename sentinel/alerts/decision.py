@@ -148,10 +148,10 @@ def _knows_the_end(incident: Incident, sent: Mapping[Event, Sent]) -> bool:
 
 
 def _repeat_reason(change: Change, policy: SinkPolicy, sent: Mapping[Event, Sent], now: float) -> Reason:
-    last = max(sent.values(), key=lambda s: s.at)
+    last = max(sent.values(), key=lambda s: (s.findings, s.at))  # the clock may have been set back since
     if any(s.waiting for s in sent.values()):
         return Reason.UNDELIVERED
-    if now - last.at < policy.repeat_seconds:
+    if 0 <= now - last.at < policy.repeat_seconds:
         return Reason.REPEAT_NOT_DUE
     if change.incident.findings <= last.findings:
         return Reason.NOTHING_NEW

@@ -119,7 +119,7 @@ class Book:
         if held and track.incident is None:
             yield self._begin(Event.FIRING, track, self._incident(track, held, v))
         elif held and track.incident and not track.incident.open:
-            yield self._return(track, track.incident)
+            yield self._return(track, track.incident, v)
         incident = track.incident
         if incident is None or not incident.open:
             return
@@ -144,10 +144,10 @@ class Book:
                 other.alone = None if cause else 0
                 other.incident = effect.changed(inhibited_by=cause or effect.inhibited_by)
 
-    def _return(self, track: Track, incident: Incident) -> Change:
+    def _return(self, track: Track, incident: Incident, v: Verdict) -> Change:
         returns = incident.returns + 1
         event = Event.FLAPPING if returns == FLAPPING_RETURNS else Event.REOPENED
-        back = incident.changed(returns=returns, state=State.FIRING, resolved_step=None)
+        back = incident.changed(returns=returns, state=State.FIRING, resolved_step=None, **self._said(v))
         return self._begin(event, track, back)
 
     def _begin(self, event: Event, track: Track, incident: Incident) -> Change:

@@ -10,8 +10,9 @@ from detectors.api import Detector, Severity
 from sentinel.alerts.incident import Incident, State
 from sentinel.alerts.turns import Key, Stretch
 
-REMEMBERED_ROWS = 1000
-"""Clean rows after its end in which an incident that comes back is the same one."""
+REMEMBERED_ROWS = 10_000
+"""Clean rows after its end in which an incident that comes back is the same one. A walk around a threshold
+of 100,000 rows is then one incident, and seldom two, also where it wanders for thousands of rows."""
 
 FLAPPING_RETURNS = 3
 """Returns that make an incident a flapping one."""

@@ -95,6 +95,13 @@ def test_what_was_sent_before_counts(event, sent, fields, expected):
     assert (decision.event, decision.reason) == (event, expected)
 
 
+def test_a_clock_that_was_set_back_delays_no_reminder():
+    ahead = heard(Event.FIRING, at=NOW + 72 * HOUR)
+    assert reason(Event.REPEAT, ahead, findings=9) is Reason.REPEAT_DUE
+    told = ahead | heard(Event.REPEAT, at=NOW - HOUR, findings=9)
+    assert reason(Event.REPEAT, told, findings=12) is Reason.REPEAT_NOT_DUE
+
+
 def test_the_end_is_heard_in_spite_of_a_silence():
     assert reason(Event.RESOLVED, heard(Event.FIRING), silenced=True) is Reason.RESOLVED
 

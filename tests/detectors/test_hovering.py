@@ -1,0 +1,105 @@
+"""A run that hovers at a detector's threshold is one incident, and a handful of messages."""
+
+from collections import Counter
+from dataclasses import replace
+from itertools import accumulate, groupby
+
+import numpy as np
+import polars as pl
+import pytest
+
+from detectors.api import Detector, Severity
+from detectors.discovery import all_detectors
+from detectors.schema import INDEX, SEVERITY, STEP
+from sentinel.alerts.decision import REPEAT_SECONDS, SinkPolicy
+from sentinel.alerts.duplicates import KnownIncidents
+from sentinel.alerts.grouping import outcomes
+from sentinel.alerts.incident import Event
+from sentinel.alerts.lifecycle import Book
+from sentinel.alerts.turns import Key
+from sentinel.catalogue import cited
+from sentinel.frames.windows import frame
+from sentinel.verdicts import Judged, Verdicts
+from tests.detectors.golden import Scenario, Stream, judge, scenarios, windows
+
+ROWS = 100_000
+ROWS_A_POLL = 4000
+SECONDS_A_ROW = 3.0
+MOST_INCIDENTS = 3
+MOST_NEWS = 4  # of an incident: that it fires, gets worse twice, and flaps
+REPEATS = ROWS * SECONDS_A_ROW / REPEAT_SECONDS
+WANDERING = ((0.1, 0.9), (0.2, 0.999))
+"""How the walk moves: standard deviation, as a share of the scenario's length, and what is left of it from
+row to row. It is restless and wanders for thousands of rows, too."""
+
+SINK = SinkPolicy("sink", Severity.INFO, include_preview=True)
+RUN = {"run": "hovering", "path": "/runs/hovering", "framework": None}
+
+DETECTORS = list(all_detectors().values())
+
+
+@pytest.mark.parametrize("detector", DETECTORS, ids=lambda d: d.name)
+def test_hovering_is_one_incident(detector):
+    scenario, fired_at = _threshold(detector)
+    changes, told = _told(detector, _walk(scenario, fired_at), scenario.settings)
+    fired = sum(change.event is Event.FIRING for change in changes)
+    assert 1 <= fired <= MOST_INCIDENTS, Counter(change.event.value for change in changes)
+    openings = sum(event is not Event.RESOLVED for event in told)
+    assert openings <= fired * MOST_NEWS + REPEATS, Counter(told)
+    assert len(told) <= 2 * openings
+
+
+def _threshold(detector: Detector) -> tuple[Scenario, int]:
+    """A golden scenario that has a threshold in it, if there is one, and the first step beyond it."""
+    candidates = []
+    for scenario in scenarios(detector):
+        found = judge(detector, windows(detector, scenario.streams, settings=scenario.settings)).sort(INDEX)
+        if beyond := found.filter(pl.col(SEVERITY) > 0)[STEP].to_list():
+            before = found.filter(pl.col(SEVERITY) == 0, pl.col(STEP) < beyond[0])
+            candidates.append((min(len(before), len(beyond)), scenario, beyond[0]))
+    _, scenario, step = max(candidates, key=lambda candidate: candidate[0])
+    return scenario, step
+
+
+def _walk(scenario: Scenario, fired_at: int) -> list[Stream]:
+    """The scenario until its finding holds, and from there on back and forth around the step given."""
+    steps = np.unique(np.concatenate([stream.step for stream in scenario.streams]))
+    centre = int(np.searchsorted(steps, fired_at))
+    begin = min(centre + 1 + scenario.detector.hold * scenario.detector.every, len(steps))
+    spread, kept = np.array(WANDERING).T
+    shocks = np.random.default_rng(0).standard_normal((ROWS - begin, len(WANDERING)))
+    shocks *= spread * np.sqrt(1 - kept**2)
+    away = np.array([*accumulate(shocks, lambda at, shock: kept * at + shock)]).sum(axis=1)
+    places = np.clip(np.round(centre + len(steps) * away), 0, len(steps) - 1).astype(int)
+    places = np.concatenate([np.arange(begin), places])
+    every = int(np.median(np.diff(steps)))
+    new_steps = steps[0] + every * np.arange(ROWS)
+    walks = []
+    for stream in scenario.streams:
+        value = np.full(len(steps), np.nan)
+        value[np.searchsorted(steps, stream.step)] = stream.value
+        logged = np.isin(steps, stream.step)[places]
+        walks.append(Stream(stream.signal, new_steps[logged], value[places][logged]))
+    return walks
+
+
+def _told(detector: Detector, streams: list[Stream], settings: object) -> tuple[list, list[Event]]:
+    """The changes of all incidents, and what a sink that wants everything is told, poll by poll."""
+    points = sum(len(stream.step) for stream in streams)
+    a_poll = points * ROWS_A_POLL // ROWS
+    shown = windows(detector, streams, range(a_poll, points, a_poll), settings)
+    judged = [
+        Judged(Key("run", "s", 1, view.judged.value, detector.name), view.judged.value, window)
+        for view, window in shown
+    ]
+    found = detector.run(frame(detector, shown))
+    stretches = Verdicts(found, judged, detector.history).stretches()
+    book, changes, told, sent = Book("run", {detector.name: detector}), [], [], {}
+    for number, poll in groupby(stretches, lambda rows: rows[0].position // a_poll):
+        changes += (new := book.advance(poll))
+        now = number * ROWS_A_POLL * SECONDS_A_ROW
+        decided = outcomes(RUN, new, book.open(), KnownIncidents([]), [SINK], [], sent, cited, now)
+        told += [outcome.decision.event for outcome in decided if outcome.body]
+        for events in sent.values():
+            events.update({event: replace(one, waiting=False) for event, one in events.items()})
+    return changes, told
