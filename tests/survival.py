@@ -234,12 +234,13 @@ def check(outcome: Outcome) -> None:
     to_send = {
         i["id"] for i in outcome.recorded.values() if i["severity"] != "info" and not i["inhibited_by"]
     }
-    firing: dict[str, set[str]] = {}
+    heard: dict[str, set[tuple[str, str]]] = {}
     for body in outcome.delivered:
-        if body["event"] == "firing":
-            firing.setdefault(body["incident"]["id"], set()).add(body["idempotency_key"])
-    assert firing.keys() == to_send, "every incident that is to be sent arrives"
-    assert all(len(keys) == 1 for keys in firing.values()), "a repeat carries the same key"
+        for one in body.get("notifications", [body]):
+            heard.setdefault(one["incident"]["id"], set()).add((one["event"], one["idempotency_key"]))
+    assert heard.keys() == to_send, "every incident that is to be sent arrives"
+    for events in heard.values():
+        assert len({event for event, _ in events}) == len(events), "a repeat carries the same key"
 
 
 def nameless(incidents: Incidents) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from sentinel.errors import StateError, StateUnavailable
 
-SCHEMA = 1
+SCHEMA = 2
 _DATABASE = "sentinel.sqlite"
 _LOCK = "watch.lock"
 _BUSY_SECONDS = 30.0
@@ -30,6 +30,18 @@ _PASSES = {
 
 _BROKEN = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _OF_A_ROW = (sqlite3.DataError, sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.ProgrammingError)
+
+_UPGRADES = {
+    1: """
+        DROP INDEX outbox_pending;
+        ALTER TABLE outbox DROP COLUMN next_attempt;
+        ALTER TABLE outbox ADD COLUMN urgency INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE outbox ADD COLUMN waited_seconds REAL NOT NULL DEFAULT 0;
+        UPDATE outbox SET urgency = json_extract(body, '$.incident.severity')
+            WHERE json_extract(body, '$.event') != 'resolved';
+    """,
+}
+"""What makes a database of an older schema one of the next; new tables and indexes come by themselves."""
 
 
 class Database:
@@ -64,10 +76,11 @@ class Database:
             )
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
-        if version == 0:
+        if version < SCHEMA:
+            upgrades = "".join(_UPGRADES[older] for older in range(version or SCHEMA, SCHEMA))
             tables = files("sentinel.alerts").joinpath("schema.sql").read_text("utf-8")
             self._connection.executescript(
-                f"BEGIN IMMEDIATE; {tables} PRAGMA user_version = {SCHEMA}; COMMIT;"
+                f"BEGIN IMMEDIATE; {upgrades} {tables} PRAGMA user_version = {SCHEMA}; COMMIT;"
             )
 
     def close(self) -> None:

@@ -25,20 +25,28 @@ CREATE TABLE IF NOT EXISTS incidents (
 CREATE INDEX IF NOT EXISTS incidents_by_time ON incidents (open, updated);
 
 CREATE TABLE IF NOT EXISTS outbox (
-    number       INTEGER PRIMARY KEY,  -- the order in which notifications are sent
-    key          TEXT NOT NULL,        -- idempotency key
-    sink         TEXT NOT NULL,
-    incident     TEXT NOT NULL,
-    body         TEXT NOT NULL,        -- fields of a Notification as JSON
-    created_at   REAL NOT NULL,
-    attempts     INTEGER NOT NULL DEFAULT 0,
-    next_attempt REAL NOT NULL,
-    state        TEXT NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'sent', 'failed')),
-    error        TEXT,
-    settled_at   REAL,
+    number         INTEGER PRIMARY KEY,  -- the order in which notifications were decided
+    key            TEXT NOT NULL,        -- idempotency key
+    sink           TEXT NOT NULL,
+    incident       TEXT NOT NULL,
+    urgency        INTEGER NOT NULL,     -- the incident's severity; 0 where the notification says that it is over
+    body           TEXT NOT NULL,        -- fields of a Notification as JSON
+    created_at     REAL NOT NULL,
+    attempts       INTEGER NOT NULL DEFAULT 0,
+    waited_seconds REAL NOT NULL DEFAULT 0,  -- the pauses after the attempts, added up
+    state          TEXT NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'sent', 'failed')),
+    error          TEXT,
+    settled_at     REAL,
     UNIQUE (key, sink)
 ) STRICT;
-CREATE INDEX IF NOT EXISTS outbox_pending ON outbox (sink, incident, number) WHERE state = 'pending';
+CREATE INDEX IF NOT EXISTS outbox_due ON outbox (sink, incident, number) WHERE state = 'pending';
+CREATE INDEX IF NOT EXISTS outbox_settled ON outbox (state, settled_at) WHERE state != 'pending';
+
+CREATE TABLE IF NOT EXISTS receivers (               -- those that did not take the last notification
+    sink         TEXT PRIMARY KEY,
+    failures     INTEGER NOT NULL,       -- in a row
+    next_attempt REAL NOT NULL
+) STRICT;
 
 CREATE TABLE IF NOT EXISTS sent (                    -- the last notification of each kind, for as long as its incident
     incident TEXT NOT NULL,

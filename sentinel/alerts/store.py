@@ -25,17 +25,12 @@ from sentinel.alerts.decision import Reason, Sent
 from sentinel.alerts.decoding import Decoder, incident
 from sentinel.alerts.grouping import Outcome
 from sentinel.alerts.incident import Event, Incident
+from sentinel.alerts.outbox import Outbox, enqueue
 from sentinel.alerts.silences import Silence
 from sentinel.alerts.stops import Stops
 
 _KEEP_SENT_SECONDS = 7 * 86400.0
 _KEEP_RECORDS_SECONDS = 30 * 86400.0
-
-_READY = """
-    sink = ? AND state = 'pending' AND NOT EXISTS (
-        SELECT 1 FROM outbox earlier WHERE earlier.state = 'pending' AND earlier.sink = outbox.sink
-            AND earlier.incident = outbox.incident AND earlier.number < outbox.number)
-"""
 
 
 @dataclass(frozen=True)
@@ -58,35 +53,6 @@ class RunRow:
     path: str
     format: str
     updated: float
-
-
-@dataclass(frozen=True)
-class OutboxEntry:
-    """A notification to deliver. ``body`` holds the fields of a Notification in built-in types."""
-
-    key: str
-    sink: str
-    body: Mapping[str, Any]
-    created_at: float
-    attempts: int
-
-
-@dataclass(frozen=True)
-class Undelivered:
-    """A notification that waits for its next try, or was given up."""
-
-    key: str
-    sink: str
-    incident: str
-    attempts: int
-    next_attempt: float
-    state: str
-    error: str | None
-
-    @property
-    def failed(self) -> bool:
-        """Whether it was given up."""
-        return self.state == "failed"
 
 
 @dataclass(frozen=True)
@@ -121,6 +87,7 @@ class Store:
         self._database = Database(directory, create=create)
         self._decoded = Decoder()
         self.stops = Stops(self._database)
+        self.outbox = Outbox(self._database)
 
     def close(self) -> None:
         """Close the connection."""
@@ -182,53 +149,6 @@ class Store:
             if kind is not None and worst is not None:
                 found.setdefault((of, sink), {})[kind] = Sent(at, worst, findings, bool(waiting))
         return found
-
-    def due(self, sink: str, now: float) -> OutboxEntry | None:
-        """What to send next, if anything is due. A later word on an incident waits for the earlier."""
-        query = f"SELECT key, body, created_at, attempts FROM outbox WHERE {_READY} AND next_attempt <= ?"  # noqa: S608
-        for key, body, created_at, attempts in self._database.rows(
-            f"{query} ORDER BY number LIMIT 1", sink, now
-        ):
-            return OutboxEntry(key, sink, json.loads(body), created_at, attempts)
-        return None
-
-    def next_due(self, sink: str) -> float | None:
-        """When the sink's next notification is due; None if none is left."""
-        ((at,),) = self._database.rows(f"SELECT min(next_attempt) FROM outbox WHERE {_READY}", sink)  # noqa: S608
-        return None if at is None else float(at)
-
-    def sent(self, key: str, sink: str, now: float) -> None:
-        """The sink took it."""
-        self._settle(key, sink, "sent", None, now)
-
-    def failed(self, key: str, sink: str, error: str, now: float) -> None:
-        """The sink will never take it."""
-        self._settle(key, sink, "failed", error, now)
-
-    def retry(self, key: str, sink: str, at: float, error: str) -> None:
-        """The sink did not take it; try again ``at``."""
-        with self._database.transaction() as connection:
-            connection.execute(
-                "UPDATE outbox SET attempts = attempts + 1, error = ?, next_attempt = ? "
-                "WHERE key = ? AND sink = ?",
-                (error, at, key, sink),
-            )
-
-    def _settle(self, key: str, sink: str, state: str, error: str | None, now: float) -> None:
-        with self._database.transaction() as connection:
-            connection.execute(
-                "UPDATE outbox SET attempts = attempts + 1, error = ?, state = ?, settled_at = ? "
-                "WHERE key = ? AND sink = ?",
-                (error, state, now, key, sink),
-            )
-
-    def undelivered(self) -> list[Undelivered]:
-        """What waits or was given up, oldest first."""
-        rows = self._database.rows(
-            "SELECT key, sink, incident, attempts, next_attempt, state, error "
-            "FROM outbox WHERE state != 'sent' ORDER BY number"
-        )
-        return [Undelivered(*row) for row in rows]
 
     def decisions(self, limit: int = 100) -> list[DecisionRow]:
         """The latest decisions, newest first."""
@@ -292,8 +212,4 @@ def _record(connection: sqlite3.Connection, run: str, outcome: Outcome, now: flo
         "INSERT OR REPLACE INTO sent VALUES (?, ?, ?, ?, ?, ?)",
         (incident.id, sink, decision.event, now, incident.severity, incident.findings),
     )
-    connection.execute(
-        "INSERT OR IGNORE INTO outbox (key, sink, incident, body, created_at, next_attempt) "
-        "VALUES (?, ?, ?, ?, ?, ?)",
-        (outcome.body["key"], sink, incident.id, json.dumps(outcome.body), now, now),
-    )
+    enqueue(connection, sink, incident, outcome.body, now)

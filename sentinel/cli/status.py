@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sentinel.alerts.store import RunRow, Store
 
 _RUNS_SHOWN = 20
+_UNDELIVERED_SHOWN = 20
 _DECISIONS_SHOWN = 20
 
 _Section = tuple[str, Sequence[str], Iterable[Sequence[str]]]
@@ -64,18 +65,19 @@ def _sections(store: Store, now: float) -> Iterable[_Section]:
             for i in sorted(store.incidents(open_only=True), key=lambda i: -i.severity)
         ],
     )
+    count = store.outbox.undelivered_count()
     yield (
-        "Undelivered",
+        f"Undelivered: {count}" if count else "Undelivered",
         ("sink", "incident", "tries", "next", "error"),
         [
             (
                 entry.sink,
                 entry.incident,
                 str(entry.attempts),
-                "given up" if entry.failed else f"in {duration_text(entry.next_attempt - now)}",
+                "given up" if entry.failed else f"in {duration_text((entry.next_attempt or now) - now)}",
                 entry.error or "",
             )
-            for entry in store.undelivered()
+            for entry in store.outbox.undelivered(_UNDELIVERED_SHOWN)
         ],
     )
     yield (

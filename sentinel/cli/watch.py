@@ -53,7 +53,7 @@ def watch(
         watchers = Watchers(settings, store, delivery, clock, ServiceManager())
         if once:
             watchers.once()
-            delivery.drain(clock.now() + _DELIVER_SECONDS)
+            delivery.drain(_DELIVER_SECONDS)
             return
         signal.signal(signal.SIGINT, lambda *_: watchers.end())
         signal.signal(signal.SIGTERM, lambda *_: watchers.end())

@@ -1,4 +1,4 @@
-"""The contract of a sink: send one notification, or say whether trying again can help.
+"""The contract of a sink: send one message, or say whether trying again can help.
 
 A sink module defines one ``SinkConfig`` whose ``type`` is a ``Literal`` with its name in the
 configuration; ``discovery`` finds it there.
@@ -30,8 +30,19 @@ class Notification:
     cost: str = ""  # what it has cost since onset: steps and wall time, in words
 
 
+@dataclass(frozen=True)
+class Digest:
+    """What piled up for a receiver, as one message: the latest notification of each incident, worst first.
+
+    ``key`` is the same for the same notifications; each of them keeps its own, too.
+    """
+
+    key: str
+    notifications: Sequence[Notification]
+
+
 class SinkError(Exception):
-    """A notification was not delivered. The message names no URL, token or secret."""
+    """A message was not delivered. What it says names no URL, token or secret."""
 
 
 class Transient(SinkError):
@@ -54,7 +65,7 @@ class Sink(Protocol):
         """Its name in the configuration and in `sentinel status`."""
         ...
 
-    def send(self, notification: Notification, now: float) -> None:
+    def send(self, message: Notification | Digest, now: float) -> None:
         """Deliver, or raise Transient or Permanent. Never retries, never waits longer than its timeout."""
         ...
 

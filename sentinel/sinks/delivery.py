@@ -2,12 +2,17 @@
 
 Each sink has a thread of its own, so one that hangs delays no other. A notification is taken out of
 the outbox only after its sink took it; a kill in between sends it once more with the same key.
+
+A receiver that fails is left alone for growing pauses, and tried with one notification at a time. What
+piled up meanwhile follows as digests. All pauses count on the clock of the time awake, so neither a
+suspend nor a wall clock that is set shortens them, loses a notification or holds one up for long.
 """
 
+import json
 import logging
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
@@ -15,17 +20,51 @@ from typing import Self
 
 import msgspec
 
-from sentinel.alerts.store import OutboxEntry, Store
+from sentinel.alerts.incident import Event
+from sentinel.alerts.outbox import Outbox, OutboxEntry, Receiver
+from sentinel.alerts.store import Store
 from sentinel.clock import Clock
 from sentinel.errors import StateError
-from sentinel.sinks.base import Notification, Permanent, Sink, SinkError, Transient
+from sentinel.sinks.base import Digest, Notification, Permanent, Sink, SinkError, Transient
 from sentinel.text import duration_text
 
 LONGEST_PAUSE_SECONDS = 300.0
+LONGEST_ASKED_SECONDS = 900.0
+"""As far as a receiver's Retry-After is believed."""
 GIVE_UP_SECONDS = 86400.0
-_LONGEST_WAIT_SECONDS = 30.0  # another process may write to the outbox; the machine's clock may be set
+"""Pauses of one notification, added up, after which it is given up: that takes some 300 tries, or 96 where
+the receiver asks for the longest pauses."""
+PILE = 20
+"""Of more notifications than these that wait for one receiver, it gets digests."""
+DIGEST_INCIDENTS = 1500
+"""In one digest. Some 350 bytes each in the JSON form, and many receivers refuse bodies above a megabyte."""
+_LONGEST_WAIT_SECONDS = 30.0  # another process may write to the outbox
 
 _log = logging.getLogger(__name__)
+
+
+class _Lane:
+    """One sink, and how its receiver stands in this process."""
+
+    def __init__(self, sink: Sink, known: Receiver, clock: Clock) -> None:
+        self.sink = sink
+        self.failures = known.failures
+        # The machine's clock may have been set since; what it says is not believed further than this.
+        rest = min(max(known.next_attempt - clock.now(), 0.0), LONGEST_ASKED_SECONDS)
+        self.rests_until = clock.awake() + rest
+        self.piling = False
+
+    def parcel(self, outbox: Outbox) -> list[OutboxEntry]:
+        """What to send next, as one message: more than one notification is a digest.
+
+        Of a pile the worst notification goes alone and first, the rest as digests. A receiver that fails
+        shall take one before it gets the rest.
+        """
+        begun, self.piling = self.piling, outbox.waiting(self.sink.name) > (1 if self.piling else PILE)
+        if begun and self.piling and not self.failures:
+            return outbox.worst(self.sink.name, DIGEST_INCIDENTS)
+        entry = outbox.next(self.sink.name)
+        return [entry] if entry else []
 
 
 class Delivery:
@@ -40,38 +79,45 @@ class Delivery:
         self._sinks = sinks
         self._changed = threading.Condition()
         self._stopping = False
-        self._rests: dict[str, float] = {}  # sinks that asked to be left alone, and until when
+        self._lanes: dict[str, _Lane] = {}
+        self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
         """Begin to send."""
         for sink in self._sinks:
             # Daemons: a sink that hangs must not keep the process from ending.
-            threading.Thread(target=self._serve, args=(sink,), name=f"sink {sink.name}", daemon=True).start()
+            thread = threading.Thread(target=self._serve, args=(sink,), name=f"sink {sink.name}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
 
     def wake(self) -> None:
         """Look into the outbox now: something was committed or the clock was moved."""
         with self._changed:
             self._changed.notify_all()
 
-    def drain(self, deadline: float) -> bool:
-        """Wait until nothing is left to send before ``deadline``; whether nothing is left at all.
+    def drain(self, seconds: float) -> bool:
+        """Wait at most so long until nothing is left to send; whether nothing is left at all.
 
-        A notification that is to be tried again after the deadline is not waited for.
+        A notification whose receiver rests for longer is not waited for.
         """
+        deadline = self._clock.awake() + seconds
         with Store(self._state_dir) as store, self._changed:
             self._changed.notify_all()
             while True:
-                due = min((self._next_due(store, sink) for sink in self._sinks), default=math.inf)
-                left = deadline - self._clock.now()
+                due = min((self._next_due(store.outbox, sink) for sink in self._sinks), default=math.inf)
+                left = deadline - self._clock.awake()
                 if due >= deadline or left <= 0:
                     return due == math.inf
                 self._changed.wait(min(left, _LONGEST_WAIT_SECONDS))
 
-    def stop(self) -> None:
-        """Send nothing more. Returns at once; what is on its way at this moment may still arrive."""
+    def stop(self, seconds: float = 0.0) -> None:
+        """Send nothing more, and wait at most so long for what is on its way; later it may still arrive."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
+        deadline = self._clock.awake() + seconds
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - self._clock.awake()))
 
     def __enter__(self) -> Self:
         self.start()
@@ -86,52 +132,100 @@ class Delivery:
         while not self._stopping:
             try:
                 with Store(self._state_dir) as store:
-                    while (entry := self._next(store, sink)) is not None:
-                        told = msgspec.convert(entry.body, Notification)
-                        self._settle(store, entry, attempt(sink, told, self._clock.now()))
+                    while entries := self._next(store.outbox, sink):
+                        self._deliver(store.outbox, self._lanes[sink.name], entries)
+                        self.wake()
             except StateError as error:
                 _log.error("sink %s: %s", sink.name, error)
                 with self._changed:
                     self._changed.wait_for(lambda: self._stopping, _LONGEST_WAIT_SECONDS)
 
-    def _next(self, store: Store, sink: Sink) -> OutboxEntry | None:
-        """Wait for what is due next; None at the end."""
+    def _next(self, outbox: Outbox, sink: Sink) -> list[OutboxEntry]:
+        """Wait for what is due next; nothing at the end."""
         with self._changed:  # held while looking, so that no call of ``wake`` falls in between
             while not self._stopping:
-                now = self._clock.now()
-                due = self._next_due(store, sink)
-                if due <= now and (entry := store.due(sink.name, now)):
-                    return entry
-                self._changed.wait(min(due - now, _LONGEST_WAIT_SECONDS))
+                wait = self._next_due(outbox, sink) - self._clock.awake()
+                if wait <= 0:
+                    return self._lanes[sink.name].parcel(outbox)
+                self._changed.wait(min(wait, _LONGEST_WAIT_SECONDS))
+        return []
+
+    def _next_due(self, outbox: Outbox, sink: Sink) -> float:
+        """When the sink's next try is due, on the clock of the time awake; never, where nothing waits."""
+        if sink.name not in self._lanes:
+            self._lanes[sink.name] = _Lane(sink, outbox.receiver(sink.name), self._clock)
+        return self._lanes[sink.name].rests_until if outbox.waiting(sink.name) else math.inf
+
+    def _deliver(self, outbox: Outbox, lane: _Lane, entries: Sequence[OutboxEntry]) -> None:
+        readable = {entry: told for entry in entries if (told := _notification(entry)) is not None}
+        if broken := [entry for entry in entries if entry not in readable]:
+            _give_up(outbox, lane.sink.name, broken, "its row in the state cannot be read", self._clock.now())
+        if readable:
+            error = attempt(lane.sink, _message(readable), self._clock.now())
+            self._settle(outbox, lane, [*readable], error)
+
+    def _settle(
+        self, outbox: Outbox, lane: _Lane, entries: Sequence[OutboxEntry], error: SinkError | None
+    ) -> None:
+        name, now = lane.sink.name, self._clock.now()
+        if error is None:
+            outbox.sent(name, entries, now)
+            lane.failures = 0
+        elif isinstance(error, Permanent) and len(entries) == 1:  # a refused digest says nothing of its parts
+            _give_up(outbox, name, entries, str(error), now)
+            lane.failures = 0
+        else:
+            self._postpone(outbox, lane, entries, error)
+
+    def _postpone(
+        self, outbox: Outbox, lane: _Lane, entries: Sequence[OutboxEntry], error: SinkError
+    ) -> None:
+        name, now = lane.sink.name, self._clock.now()
+        asked = min(getattr(error, "retry_after_seconds", None) or 0.0, LONGEST_ASKED_SECONDS)
+        pause = max(pause_seconds(entries[0].key, lane.failures), asked)
+        why = f"{error}; it asked for a pause of {duration_text(asked)}" if asked else str(error)
+        if not lane.failures:
+            _log.warning("sink %s: %s; trying again in %s", name, why, duration_text(pause))
+        if over := [entry for entry in entries if entry.waited_seconds >= GIVE_UP_SECONDS]:
+            _give_up(outbox, name, over, str(error), now)
+        later = [entry for entry in entries if entry.waited_seconds < GIVE_UP_SECONDS]
+        outbox.postponed(name, later, why, pause, Receiver(lane.failures + 1, now + pause))
+        lane.failures += 1
+        lane.rests_until = self._clock.awake() + pause
+
+
+def _give_up(outbox: Outbox, sink: str, entries: Sequence[OutboxEntry], error: str, now: float) -> None:
+    for entry in entries:
+        _log.error("sink %s: notification %s given up: %s", sink, entry.key, error)
+    outbox.failed(sink, entries, error, now)
+
+
+def _notification(entry: OutboxEntry) -> Notification | None:
+    """What the entry holds; None where that cannot be read."""
+    try:
+        return msgspec.convert(json.loads(entry.body), Notification)
+    except (ValueError, msgspec.MsgspecError):
         return None
 
-    def _next_due(self, store: Store, sink: Sink) -> float:
-        due = store.next_due(sink.name)
-        return math.inf if due is None else max(due, self._rests.get(sink.name, 0.0))
 
-    def _settle(self, store: Store, entry: OutboxEntry, error: SinkError | None) -> None:
-        now = self._clock.now()
-        give_up = entry.created_at + GIVE_UP_SECONDS
-        if error is None:
-            store.sent(entry.key, entry.sink, now)
-        elif isinstance(error, Permanent) or now >= give_up:
-            _log.error("sink %s: notification %s given up: %s", entry.sink, entry.key, error)
-            store.failed(entry.key, entry.sink, str(error), now)
-        else:
-            asked = getattr(error, "retry_after_seconds", None) or 0.0
-            at = min(now + max(pause_seconds(entry.key, entry.attempts), asked), give_up)
-            if not entry.attempts:
-                _log.warning("sink %s: %s; trying again in %s", entry.sink, error, duration_text(at - now))
-            store.retry(entry.key, entry.sink, at, str(error))
-            # What a receiver asks for holds for everything that it is sent.
-            self._rests[entry.sink] = now + min(asked, GIVE_UP_SECONDS)
-        self.wake()
+def _message(readable: Mapping[OutboxEntry, Notification]) -> Notification | Digest:
+    """The one notification, or a digest of more."""
+    if len(readable) == 1:
+        return next(iter(readable.values()))
+    latest: dict[str, Notification] = {}
+    for notification in readable.values():
+        latest.pop(notification.incident.id, None)
+        latest[notification.incident.id] = notification
+    newest_first = list(latest.values())[::-1]
+    worst_first = sorted(newest_first, key=lambda n: (n.event is Event.RESOLVED, -n.incident.severity))
+    keys = "\x1f".join(entry.key for entry in readable)
+    return Digest(blake2b(keys.encode(), digest_size=16).hexdigest(), worst_first)
 
 
-def attempt(sink: Sink, notification: Notification, now: float) -> SinkError | None:
+def attempt(sink: Sink, message: Notification | Digest, now: float) -> SinkError | None:
     """Send it once; None where the sink took it, else why not. Never raises."""
     try:
-        sink.send(notification, now)
+        sink.send(message, now)
     except SinkError as error:
         return error
     except Exception as error:  # noqa: BLE001 - a defect of one sink stops neither it nor the others
@@ -139,11 +233,11 @@ def attempt(sink: Sink, notification: Notification, now: float) -> SinkError | N
     return None
 
 
-def pause_seconds(key: str, attempts: int) -> float:
+def pause_seconds(key: str, failures: int) -> float:
     """The pause after so many failed tries: twice as long each time, between half of it and all of it.
 
-    Which share depends on the key, so that notifications that failed together do not come back together.
+    Which share depends on the key, so that watches that failed together do not come back together.
     """
-    longest = min(2.0 ** min(attempts, 30), LONGEST_PAUSE_SECONDS)
-    share = int.from_bytes(blake2b(f"{key} {attempts}".encode(), digest_size=4).digest()) / 2**32
+    longest = min(2.0 ** min(failures, 30), LONGEST_PAUSE_SECONDS)
+    share = int.from_bytes(blake2b(f"{key} {failures}".encode(), digest_size=4).digest()) / 2**32
     return longest * (0.5 + 0.5 * share)

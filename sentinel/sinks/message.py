@@ -3,11 +3,12 @@
 All of it has passed ``clean_text``.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sentinel.alerts.incident import Event, Incident
-from sentinel.sinks.base import Notification
+from sentinel.sinks.base import Digest, Notification
 from sentinel.text import clean_text, duration_text
 
 _TITLES = {
@@ -23,6 +24,8 @@ _TITLES = {
 _MOST_EVIDENCE = 10
 _MOST_CAUSES = 5
 _MOST_OTHERS = 5
+MOST_IN_FULL = 10
+"""Messages of a digest that a person reads more of than their number."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,33 @@ def message(notification: Notification) -> Message:
         evidence=[] if over else evidence_rows(incident),
         causes=[] if over else _causes(notification),
         also_open=[clean_text(summary) for summary in notification.also_open[:_MOST_OTHERS]],
+    )
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The parts of a digest in reading order."""
+
+    title: str
+    counts: Sequence[str]  # "12 critical", "3 resolved": the worst first
+    detectors: Sequence[tuple[str, int]]  # of those that are not resolved, the most frequent first
+    messages: Sequence[Message]  # the worst first
+
+
+def summary(digest: Digest) -> Summary:
+    """The words for a digest."""
+    notifications = digest.notifications
+    over = [n for n in notifications if n.event is Event.RESOLVED]
+    still = [n for n in notifications if n.event is not Event.RESOLVED]
+    severities = Counter(n.incident.severity for n in still)
+    counts = [
+        f"{severities[severity]} {severity.name.lower()}" for severity in sorted(severities, reverse=True)
+    ]
+    return Summary(
+        title=f"{len(notifications)} incidents, in one message because they had to wait",
+        counts=[*counts, *([f"{len(over)} resolved"] if over else [])],
+        detectors=Counter(clean_text(n.incident.detector, 100) for n in still).most_common(),
+        messages=[message(n) for n in notifications],
     )
 
 

@@ -14,8 +14,8 @@ from typing import Any, Literal
 from pydantic import Field, SecretStr
 
 from sentinel.sinks import http
-from sentinel.sinks.base import Notification, Permanent
-from sentinel.sinks.message import Message, message
+from sentinel.sinks.base import Digest, Notification, Permanent
+from sentinel.sinks.message import MOST_IN_FULL, Message, Summary, message, summary
 from sentinel.sinks.secrets import HttpSinkConfig
 
 # Slack's limits: https://docs.slack.dev/reference/block-kit/blocks
@@ -47,10 +47,10 @@ class SlackSink:
     url: SecretStr
     timeout_seconds: float
 
-    def send(self, notification: Notification, now: float) -> None:
+    def send(self, message: Notification | Digest, now: float) -> None:
         """Post it once. Raises Transient or Permanent as ``http.check`` and Slack's own words decide."""
-        body = json.dumps(slack_body(message(notification))).encode()
-        headers = {"Idempotency-Key": notification.key}
+        body = json.dumps(slack_body(message)).encode()
+        headers = {"Idempotency-Key": message.key}
         answer = http.post(self.url, body, headers, self.timeout_seconds, now)
         for refusal, mend in _REFUSALS.items():
             if answer.text.strip() == refusal:
@@ -68,11 +68,17 @@ class SlackConfig(HttpSinkConfig):
         return SlackSink(self.name or self.type, self.address(), self.timeout_seconds)
 
 
-def slack_body(shown: Message) -> dict[str, Any]:
+def slack_body(told: Notification | Digest) -> dict[str, Any]:
     """The message that Slack receives; ``text`` is what it shows where blocks do not fit."""
+    if isinstance(told, Digest):
+        all_of_it = summary(told)
+        text, blocks = f"{all_of_it.title}: {', '.join(all_of_it.counts)}", _digest_blocks(all_of_it)
+    else:
+        shown = message(told)
+        text, blocks = f"{shown.title} in {shown.run}: {shown.summary}", _blocks(shown)
     return {
-        "text": escaped(f"{shown.title} in {shown.run}: {shown.summary}", _TEXT),
-        "blocks": [block.to_dict() for block in _blocks(shown)],
+        "text": escaped(text, _TEXT),
+        "blocks": [block.to_dict() for block in blocks],
         "unfurl_links": False,
         "unfurl_media": False,
     }
@@ -112,6 +118,21 @@ def _blocks(shown: Message) -> Iterator[Any]:
         yield ContextBlock(elements=[_text(f"*Also open*\n{others}")])
     if shown.cost:
         yield ContextBlock(elements=[_text(f"*Cost so far* {escaped(shown.cost, _FIELD)}")])
+
+
+def _digest_blocks(shown: Summary) -> Iterator[Any]:
+    """The worst, each with what to try first, and how many there are of each detector."""
+    from slack_sdk.models.blocks import ContextBlock, HeaderBlock, PlainTextObject, SectionBlock
+
+    yield HeaderBlock(text=PlainTextObject(text=escaped(shown.title, _HEADER), emoji=False))
+    yield SectionBlock(text=_text(escaped(", ".join(shown.counts), _TEXT)))
+    for one in shown.messages[:MOST_IN_FULL]:
+        lines = [f"*{escaped(one.title, 200)}* in {escaped(one.run, 500)}", escaped(one.summary, 1000)]
+        lines.extend(f"{escaped(cause.id, 50)}: {escaped(cause.fix, 1000)}" for cause in one.causes[:1])
+        yield SectionBlock(text=_text("\n".join(lines)))
+    if len(shown.messages) > MOST_IN_FULL:
+        told = ", ".join(f"{name} {count}" for name, count in shown.detectors)
+        yield ContextBlock(elements=[_text(f"*All by detector* {escaped(told, _FIELD)}")])
 
 
 def _text(mrkdwn: str) -> Any:

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from detectors.api import Severity
 from sentinel.alerts.incident import Event
-from sentinel.sinks.base import Notification, SinkConfig, Transient
-from sentinel.sinks.message import message
+from sentinel.sinks.base import Digest, Notification, SinkConfig, Transient
+from sentinel.sinks.message import MOST_IN_FULL, message, summary
 
 _COLOURS = {Severity.CRITICAL: "bold red", Severity.WARNING: "bold yellow"}
 
@@ -22,14 +22,15 @@ class TerminalSink:
     name: str
     stream: TextIO | None = None
 
-    def send(self, notification: Notification, now: float) -> None:  # noqa: ARG002 - the contract
+    def send(self, message: Notification | Digest, now: float) -> None:  # noqa: ARG002 - the contract
         """Print it. Raises Transient where the stream does not take it."""
         from rich.console import Console
 
         stream = self.stream or sys.stderr
         rendered = StringIO()  # not the stream itself: rich ends the process where that is a broken pipe
         console = Console(file=rendered, force_terminal=stream.isatty())
-        console.print(_lines(notification), highlight=False, soft_wrap=True)
+        told = _digest_lines(message) if isinstance(message, Digest) else _lines(message)
+        console.print(told, highlight=False, soft_wrap=True)
         try:
             stream.write(rendered.getvalue())
             stream.flush()
@@ -52,8 +53,7 @@ def _lines(notification: Notification) -> Any:
     from rich.text import Text
 
     shown = message(notification)
-    colour = _COLOURS.get(notification.incident.severity, "bold")
-    title = Text(shown.title, "bold green" if notification.event is Event.RESOLVED else colour)
+    title = Text(shown.title, _colour(notification))
     lines = [Text.assemble(title, "  ", (shown.run, "bold"), "  ", (shown.since, "dim")), Text(shown.summary)]
     if shown.evidence:
         lines.append(Text(", ".join(f"{name} {value}" for name, value in shown.evidence), "dim"))
@@ -62,3 +62,21 @@ def _lines(notification: Notification) -> Any:
     if shown.cost:
         lines.append(Text(f"cost so far: {shown.cost}"))
     return Text("\n  ").join(lines)
+
+
+def _digest_lines(digest: Digest) -> Any:
+    from rich.text import Text
+
+    shown = summary(digest)
+    lines = [Text.assemble((shown.title, "bold"), ": ", ", ".join(shown.counts))]
+    lines.extend(_lines(notification) for notification in digest.notifications[:MOST_IN_FULL])
+    rest = zip(digest.notifications[MOST_IN_FULL:], shown.messages[MOST_IN_FULL:], strict=True)
+    lines.extend(
+        Text.assemble((one.title, _colour(n)), "  ", (one.run, "bold"), "  ", one.summary) for n, one in rest
+    )
+    return Text("\n").join(lines)
+
+
+def _colour(notification: Notification) -> str:
+    over = notification.event is Event.RESOLVED
+    return "bold green" if over else _COLOURS.get(notification.incident.severity, "bold")

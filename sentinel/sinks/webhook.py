@@ -1,8 +1,8 @@
 """Notifications as JSON to any HTTP receiver, signed where a secret is set.
 
-The body is ``WebhookBody``; ``body_schema`` gives its JSON Schema. ``Idempotency-Key`` is the same
-for every try of one notification. ``X-Sentinel-Signature`` is `sha256=` and the hexadecimal
-HMAC-SHA256 of the raw body.
+The body is ``WebhookBody``, or ``DigestBody`` where many notifications had to wait; ``body_schema`` and
+``digest_schema`` give their JSON Schemas. ``Idempotency-Key`` is the same for every try of one notification.
+``X-Sentinel-Signature`` is `sha256=` and the hexadecimal HMAC-SHA256 of the raw body.
 """
 
 import hashlib
@@ -17,10 +17,14 @@ from typing_extensions import TypedDict
 from sentinel.alerts.wire import IncidentBody, incident_body, plain, utc_text
 from sentinel.settings import LocalPath
 from sentinel.sinks import http
-from sentinel.sinks.base import Notification
+from sentinel.sinks.base import Digest, Notification
 from sentinel.sinks.secrets import HttpSinkConfig, read_secret
+from sentinel.text import clean_text
 
 SIGNATURE_HEADER = "X-Sentinel-Signature"
+
+
+EventName = Literal["firing", "escalated", "repeat", "resolved", "reopened", "flapping", "lost", "test"]
 
 
 class RunBody(TypedDict):
@@ -43,7 +47,7 @@ class WebhookBody(TypedDict):
     """What is posted. ``schema`` changes when a field changes its meaning or goes."""
 
     schema: Literal[1]
-    event: Literal["firing", "escalated", "repeat", "resolved", "reopened", "flapping", "lost", "test"]
+    event: EventName
     idempotency_key: str
     sent_at: str
     run: RunBody
@@ -51,15 +55,44 @@ class WebhookBody(TypedDict):
     catalogue: list[CatalogueBody]
 
 
+class DigestIncidentBody(TypedDict):
+    """An incident in a digest: the fields of ``IncidentBody`` that tell which it is and how it stands."""
+
+    id: str
+    detector: str
+    severity: str
+    onset_step: int
+    state: str
+    summary: str
+
+
+class DigestedBody(TypedDict):
+    """One notification in a digest: the latest about its incident, with its own idempotency key."""
+
+    event: EventName
+    idempotency_key: str
+    run: RunBody
+    incident: DigestIncidentBody
+
+
+class DigestBody(TypedDict):
+    """What is posted in place of many notifications that had to wait; the worst comes first."""
+
+    schema: Literal[1]
+    event: Literal["digest"]
+    idempotency_key: str
+    sent_at: str
+    notifications: list[DigestedBody]
+
+
 def webhook_body(notification: Notification, now: float) -> WebhookBody:
     """The body for a notification that is sent ``now``."""
-    run = notification.run
     return {
         "schema": 1,
         "event": notification.event.value,
         "idempotency_key": notification.key,
         "sent_at": utc_text(now) or "",
-        "run": {"run": plain(run["run"]), "path": plain(run["path"]), "framework": plain(run["framework"])},
+        "run": _run_body(notification),
         "incident": incident_body(notification.incident),
         "catalogue": [
             {"id": entry["id"], "title": entry["title"], "fix": entry["fix"]}
@@ -68,24 +101,63 @@ def webhook_body(notification: Notification, now: float) -> WebhookBody:
     }
 
 
+def digest_body(digest: Digest, now: float) -> DigestBody:
+    """The body for a digest that is sent ``now``."""
+    return {
+        "schema": 1,
+        "event": "digest",
+        "idempotency_key": digest.key,
+        "sent_at": utc_text(now) or "",
+        "notifications": [_digested(notification) for notification in digest.notifications],
+    }
+
+
+def _digested(notification: Notification) -> DigestedBody:
+    incident = incident_body(notification.incident)
+    return {
+        "event": notification.event.value,
+        "idempotency_key": notification.key,
+        "run": _run_body(notification),
+        "incident": {
+            "id": incident["id"],
+            "detector": incident["detector"],
+            "severity": incident["severity"],
+            "onset_step": incident["onset_step"],
+            "state": incident["state"],
+            "summary": clean_text(incident["summary"]),
+        },
+    }
+
+
+def _run_body(notification: Notification) -> RunBody:
+    run = notification.run
+    return {"run": plain(run["run"]), "path": plain(run["path"]), "framework": plain(run["framework"])}
+
+
 def body_schema() -> dict[str, Any]:
-    """JSON Schema of the body."""
+    """JSON Schema of the body of one notification."""
     return TypeAdapter(WebhookBody).json_schema()
+
+
+def digest_schema() -> dict[str, Any]:
+    """JSON Schema of the body of a digest."""
+    return TypeAdapter(DigestBody).json_schema()
 
 
 @dataclass(frozen=True)
 class WebhookSink:
-    """Posts ``WebhookBody`` to ``url``, signed with ``secret`` where there is one."""
+    """Posts ``WebhookBody`` or ``DigestBody`` to ``url``, signed with ``secret`` where there is one."""
 
     name: str
     url: SecretStr
     secret: SecretStr | None
     timeout_seconds: float
 
-    def send(self, notification: Notification, now: float) -> None:
+    def send(self, message: Notification | Digest, now: float) -> None:
         """Post it once. Raises Transient or Permanent as ``http.check`` decides."""
-        body = json.dumps(webhook_body(notification, now), allow_nan=False).encode()
-        headers = {"Idempotency-Key": notification.key}
+        told = digest_body(message, now) if isinstance(message, Digest) else webhook_body(message, now)
+        body = json.dumps(told, allow_nan=False).encode()
+        headers = {"Idempotency-Key": message.key}
         if self.secret is not None:
             headers[SIGNATURE_HEADER] = signature(self.secret, body)
         http.check(http.post(self.url, body, headers, self.timeout_seconds, now))

@@ -76,8 +76,8 @@ def test_what_was_sent_is_known(store):
             "escalated": Sent(NOW, 3, 4, waiting=True),
         }
     }
-    while entry := store.due("slack", NOW):
-        store.sent(entry.key, "slack", NOW)
+    while entry := store.outbox.next("slack"):
+        store.outbox.sent("slack", [entry], NOW)
     assert not any(s.waiting for s in store.sent_before([incident])[incident, "slack"].values())
 
 
@@ -91,7 +91,7 @@ def test_the_same_log_read_again_sends_nothing(store):
 def test_the_same_notification_is_never_queued_twice(store):
     store.commit([update()], NOW)
     store.commit([update()], NOW)
-    assert len(store.undelivered()) == 2
+    assert len(store.outbox.undelivered()) == 2
 
 
 def test_surrogates_and_nan_survive(store):
@@ -104,41 +104,17 @@ def test_surrogates_and_nan_survive(store):
     assert store.incidents() == [odd]
 
 
-class TestOutbox:
-    def test_notifications_of_an_incident_go_out_in_order(self, store):
-        store.commit([update("wwcc")], NOW)
-        first = store.due("slack", NOW)
-        assert first.body["event"] == "firing"
-        store.retry(first.key, "slack", NOW + 5, "503")
-        assert store.due("slack", NOW + 4) is None  # the escalation waits for it
-        assert store.next_due("slack") == NOW + 5
-        again = store.due("slack", NOW + 5)
-        assert (again.key, again.attempts, again.body) == (first.key, 1, first.body)
-        store.sent(again.key, "slack", NOW + 5)
-        second = store.due("slack", NOW + 5)
-        assert second.body["event"] == "escalated"
-        store.failed(second.key, "slack", "404", NOW + 6)
-        assert store.next_due("slack") is None
-        assert [(u.failed, u.error, u.attempts) for u in store.undelivered()] == [(True, "404", 1)]
-
-    def test_sinks_do_not_wait_for_each_other(self, store):
-        store.commit([update("ww", sinks=(SINK, SinkPolicy("pager")))], NOW)
-        entry = store.due("slack", NOW)
-        store.retry(entry.key, "slack", NOW + 100, "timed out")
-        assert store.due("pager", NOW).key == entry.key
-        assert store.due("terminal", NOW) is None
-
-    def test_old_records_go_and_waiting_ones_stay(self, store):
-        store.commit([update("wwcc")], NOW)
-        store.sent(store.due("slack", NOW).key, "slack", NOW)
-        store.prune(NOW + 31 * DAY)
-        assert store.decisions() == []
-        assert [u.error for u in store.undelivered()] == [None]
-        store.failed(store.due("slack", NOW).key, "slack", "404", NOW)
-        store.prune(NOW + 31 * DAY)
-        assert store.undelivered() == []
-        (incident,) = store.incidents()
-        assert len(store.sent_before([incident.id])[incident.id, "slack"]) == 2
+def test_old_records_go_and_waiting_ones_stay(store):
+    store.commit([update("wwcc")], NOW)
+    store.outbox.sent("slack", [store.outbox.next("slack")], NOW)
+    store.prune(NOW + 31 * DAY)
+    assert store.decisions() == []
+    assert [u.error for u in store.outbox.undelivered()] == [None]
+    store.outbox.failed("slack", [store.outbox.next("slack")], "404", NOW)
+    store.prune(NOW + 31 * DAY)
+    assert store.outbox.undelivered() == []
+    (incident,) = store.incidents()
+    assert len(store.sent_before([incident.id])[incident.id, "slack"]) == 2
 
 
 def test_silences(store):
@@ -176,7 +152,7 @@ class TestRefused:
         Store(tmp_path / "state").close()
         with closing(sqlite3.connect(tmp_path / "state" / "sentinel.sqlite")) as database:
             database.execute(f"PRAGMA user_version = {SCHEMA + 1}")
-        with pytest.raises(StateError, match=r"newer sentinel \(schema 2, this one knows 1\); upgrade"):
+        with pytest.raises(StateError, match=r"newer sentinel \(schema 3, this one knows 2\); upgrade"):
             Store(tmp_path / "state")
 
     def test_another_file(self, tmp_path):
@@ -210,7 +186,8 @@ def test_what_fails_half_way_leaves_nothing(store):
     good, bad = update("ww", state=b"new"), update("ww", run="jsonl:/runs/b", state=object())
     with pytest.raises(sqlite3.Error):
         store.commit([good, bad], NOW)
-    assert (store.runs(), store.incidents(), store.undelivered(), store.decisions()) == ([], [], [], [])
+    assert (store.runs(), store.incidents(), store.decisions()) == ([], [], [])
+    assert store.outbox.undelivered() == []
     store.commit([good], NOW)
     assert store.run_state(RUN) == b"new"
 
@@ -245,7 +222,7 @@ def test_a_kill_leaves_whole_commits(tmp_path, commits):
             done = int(store.run_state(RUN))
             assert done in (told, told + 1)  # the last one may have been killed before it could say so
             assert len(store.incidents(open_only=True)) == done
-            assert len(store.undelivered()) == len(store.decisions(10**6)) == 2 * done
+            assert len(store.outbox.undelivered()) == len(store.decisions(10**6)) == 2 * done
         with closing(sqlite3.connect(tmp_path / "sentinel.sqlite")) as database:
             assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
             bodies = database.execute("SELECT body FROM outbox").fetchall()

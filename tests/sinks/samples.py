@@ -1,6 +1,6 @@
 """Notifications to send."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -10,7 +10,7 @@ from sentinel.alerts.decision import Decision, Reason
 from sentinel.alerts.grouping import Outcome
 from sentinel.alerts.incident import Event, Incident, State
 from sentinel.alerts.store import Store, Update
-from sentinel.sinks.base import Notification
+from sentinel.sinks.base import Digest, Notification
 
 INCIDENT = Incident(
     id="00c0ffee00c0ffee",
@@ -58,9 +58,31 @@ def about(event: Event) -> Notification:
     return replace(NOTIFICATION, event=event, incident=incident)
 
 
+def digest(count: int, over: int = 0) -> Digest:
+    """Many incidents, the last ones of which are resolved."""
+    ids = [str(number) for number in range(count)]
+    told = [replace(NOTIFICATION, key=f"{n}:firing", incident=INCIDENT.changed(id=n)) for n in ids]
+    done = [replace(n, event=Event.RESOLVED) for n in told[count - over :]]
+    return Digest("d1gest", [*told[: count - over], *done])
+
+
 def enqueue(store: Store, notification: Notification, sinks: Sequence[str], now: float) -> None:
     """Put a notification into the outbox, as a poll of its run would."""
-    decision = Decision(notification.event, Reason.FIRST_NOTIFICATION)
-    body = msgspec.to_builtins(notification)
-    found = [Outcome(notification.incident, sink, decision, body) for sink in sinks]
+    enqueue_all(store, [notification], sinks, now)
+
+
+def enqueue_all(
+    store: Store, notifications: Iterable[Notification], sinks: Sequence[str], now: float
+) -> None:
+    """Put notifications into the outbox in one transaction."""
+    found = [
+        Outcome(
+            told.incident,
+            sink,
+            Decision(told.event, Reason.FIRST_NOTIFICATION),
+            msgspec.to_builtins(told),
+        )
+        for told in notifications
+        for sink in sinks
+    ]
     store.commit([Update("run", "/runs/run", "jsonl", b"", outcomes=found)], now)

@@ -3,15 +3,14 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentinel.alerts.incident import Event
-from sentinel.sinks.base import Permanent, Transient
-from sentinel.sinks.message import message
+from sentinel.sinks.base import Digest, Permanent, Transient
 from sentinel.sinks.slack import SlackConfig, escaped, slack_body
 from tests.sinks import receiver as rx
-from tests.sinks.samples import INCIDENT, NOTIFICATION, about
+from tests.sinks.samples import INCIDENT, NOTIFICATION, about, digest
 
 NOW = 1_767_230_000.0
 text = st.text(st.one_of(st.characters(), st.sampled_from("<>&*_~`!@#|:[]\n\x1b")), max_size=200)
@@ -42,6 +41,21 @@ def test_a_firing_incident_reads_in_order(receiver):
     ]
 
 
+def test_a_digest_shows_the_worst_and_counts_the_rest(receiver):
+    SlackConfig(url=receiver.url).open().send(digest(14, over=2), NOW)
+    title, counts = "14 incidents, in one message because they had to wait", "12 critical, 2 resolved"
+    one = (
+        "*Critical: kl-blowup* in grpo-7b\nKL to the reference is 3.2 nats per token, above 2.0\n"
+        "R2: raise the KL weight"
+    )
+    assert texts(json.loads(receiver.received[0].body)) == [
+        *(f"{title}: {counts}", title, counts),
+        *[one] * 10,
+        "*All by detector* kl-blowup 12",
+    ]
+    assert receiver.received[0].headers["Idempotency-Key"] == "d1gest"
+
+
 @pytest.mark.parametrize(
     ("event", "title"),
     [
@@ -53,11 +67,11 @@ def test_a_firing_incident_reads_in_order(receiver):
     ],
 )
 def test_each_event_has_its_title(event, title):
-    assert texts(slack_body(message(about(event))))[1] == title
+    assert texts(slack_body(about(event)))[1] == title
 
 
 def test_a_resolved_incident_says_how_long_it_lasted_and_no_more():
-    shown = texts(slack_body(message(about(Event.RESOLVED))))
+    shown = texts(slack_body(about(Event.RESOLVED)))
     assert "from step 400 to 440, 40 steps or 5 min" in shown
     assert not any("R2" in t or "critical per token" in t for t in shown)
 
@@ -86,18 +100,20 @@ def test_escaped_text_is_inert_and_bounded(raw, limit):
 
 
 @given(st.dictionaries(text, text | st.floats() | st.integers(), max_size=30), text, text, text)
+@settings(deadline=None)
 def test_any_run_makes_a_message_that_slack_takes(evidence, name, summary, tag):
     odd = INCIDENT.changed(evidence=evidence, summary=summary * 50, tag=tag)
     entry = {"id": name, "title": summary, "fix": summary * 50, "check": tag}
     notification = replace(
         NOTIFICATION, incident=odd, run={"run": name * 20}, catalogue=[entry] * 20, also_open=[summary] * 90
     )
-    body = slack_body(message(notification))  # slack_sdk's models hold Slack's limits
-    assert len(body["blocks"]) <= 50
-    for shown in texts(body):
-        assert 0 < len(shown) <= 3000
-        assert "<" not in shown
-        shown.encode()
+    for told in (notification, Digest(name, [notification] * 20)):
+        body = slack_body(told)  # slack_sdk's models hold Slack's limits
+        assert len(body["blocks"]) <= 50
+        for shown in texts(body):
+            assert 0 < len(shown) <= 3000
+            assert "<" not in shown
+            shown.encode()
 
 
 @pytest.mark.parametrize(

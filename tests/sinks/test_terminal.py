@@ -6,7 +6,7 @@ import pytest
 from sentinel.alerts.incident import Event
 from sentinel.sinks.base import Transient
 from sentinel.sinks.terminal import TerminalConfig, TerminalSink
-from tests.sinks.samples import INCIDENT, NOTIFICATION, about
+from tests.sinks.samples import INCIDENT, NOTIFICATION, about, digest
 
 
 def printed(notification):
@@ -32,6 +32,14 @@ def test_a_resolved_incident_takes_fewer():
         "Resolved: kl-blowup  grpo-7b  from step 400 to 440, 40 steps or 5 min",
         "  KL to the reference is 3.2 nats per token, above 2.0",
     ]
+
+
+def test_a_digest_shows_the_worst_in_full_and_of_the_rest_a_line_each():
+    lines = printed(digest(14, over=2)).splitlines()
+    assert lines[0] == "14 incidents, in one message because they had to wait: 12 critical, 2 resolved"
+    assert lines[1:71] == printed(NOTIFICATION).splitlines() * 10
+    told = "grpo-7b  KL to the reference is 3.2 nats per token, above 2.0"
+    assert lines[71:] == [f"Critical: kl-blowup  {told}"] * 2 + [f"Resolved: kl-blowup  {told}"] * 2
 
 
 def test_text_from_a_run_controls_nothing():

@@ -9,8 +9,16 @@ from pydantic import TypeAdapter, ValidationError
 
 from sentinel.alerts.incident import Event
 from sentinel.errors import ConfigError
-from sentinel.sinks.webhook import SIGNATURE_HEADER, WebhookBody, WebhookConfig, body_schema, webhook_body
-from tests.sinks.samples import INCIDENT, NOTIFICATION, about
+from sentinel.sinks.webhook import (
+    SIGNATURE_HEADER,
+    DigestBody,
+    WebhookBody,
+    WebhookConfig,
+    body_schema,
+    digest_schema,
+    webhook_body,
+)
+from tests.sinks.samples import INCIDENT, NOTIFICATION, about, digest
 
 NOW = 1_767_230_000.0
 
@@ -69,3 +77,28 @@ def test_at_most_one_key(monkeypatch):
 def test_the_body_of_one_notification_changes_only_in_its_time():
     first, second = webhook_body(NOTIFICATION, NOW), webhook_body(NOTIFICATION, NOW + 60)
     assert {key for key in first if first[key] != second[key]} == {"sent_at"}
+
+
+def test_a_digest_is_the_documented_one_and_small(receiver):
+    WebhookConfig(url=receiver.url).open().send(digest(1500, over=1), NOW)
+    (received,) = receiver.received
+    body = json.loads(received.body)
+    TypeAdapter(DigestBody).validate_python(body, strict=True)
+    assert set(body) == set(digest_schema()["properties"])
+    assert (body["event"], body["idempotency_key"]) == ("digest", received.headers["Idempotency-Key"])
+    first, *_, last = body["notifications"]
+    assert first == {
+        "event": "firing",
+        "idempotency_key": "0:firing",
+        "run": {"run": "grpo-7b", "path": "/runs/grpo-7b", "framework": "trl-grpo"},
+        "incident": {
+            "id": "0",
+            "detector": "kl-blowup",
+            "severity": "critical",
+            "onset_step": 400,
+            "state": "firing",
+            "summary": INCIDENT.summary,
+        },
+    }
+    assert last["event"] == "resolved"
+    assert len(received.body) < 1_000_000  # what nginx, for one, takes unless told otherwise

@@ -74,8 +74,8 @@ def test_a_run_that_falls_silent_is_lost_and_one_that_goes_on_is_repeated(house)
     house.log("run", range(60, 70), kl=9.0, at=NOW + 3600)
     assert house.look(watcher) == []
     with Store(house.state) as store:
-        for entry in iter(lambda: store.due("terminal", house.clock.now()), None):
-            store.sent(entry.key, "terminal", house.clock.now())
+        for entry in iter(lambda: store.outbox.next("terminal"), None):
+            store.outbox.sent("terminal", [entry], house.clock.now())
     house.log("run", range(70, 80), kl=9.0, at=NOW + 18000)
     assert house.look(watcher, hours=5) == ["repeat: still there, repeat interval over"]
 

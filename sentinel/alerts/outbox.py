@@ -1,0 +1,154 @@
+"""The outbox: the notifications that the sinks have still to be sent, and the pause of each receiver.
+
+A notification waits here until its sink took it, refused it for good, or it was given up. Those of one
+incident leave in the order in which they were decided. The worst incident goes first, and the newest
+first among equals; one that has failed often lets the others pass.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sentinel.alerts.database import Database
+from sentinel.alerts.incident import Event, Incident
+
+_PATIENT_TRIES = 5
+
+_WAITING_ABOUT_WORST = """
+    SELECT number, key, body, attempts, waited_seconds FROM outbox
+    WHERE state = 'pending' AND sink = ? AND incident IN (
+        SELECT incident FROM outbox WHERE state = 'pending' AND sink = ? GROUP BY incident
+        ORDER BY max(max(attempts) - ?, 0), max(urgency) DESC, max(created_at) DESC, min(number) LIMIT ?)
+    ORDER BY number
+"""
+
+
+@dataclass(frozen=True)
+class OutboxEntry:
+    """A notification to deliver. ``body`` holds the fields of a Notification as JSON."""
+
+    number: int
+    key: str
+    body: str
+    attempts: int
+    waited_seconds: float  # the pauses after its tries, added up
+
+
+@dataclass(frozen=True)
+class Receiver:
+    """How a sink's receiver stands: the tries in a row that failed, and when the next one is due."""
+
+    failures: int = 0
+    next_attempt: float = 0.0  # on the machine's clock
+
+
+@dataclass(frozen=True)
+class Undelivered:
+    """A notification that waits, or was given up."""
+
+    sink: str
+    incident: str
+    attempts: int
+    failed: bool  # given up
+    error: str | None
+    next_attempt: float | None  # None where nothing but its turn is waited for
+
+
+class Outbox:
+    """The outbox in a database. Every method raises StateError where the database fails."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def waiting(self, sink: str) -> int:
+        """How many notifications the sink has still to be sent."""
+        query = "SELECT count(*) FROM outbox WHERE state = 'pending' AND sink = ?"
+        ((count,),) = self._database.rows(query, sink)
+        return int(count)
+
+    def next(self, sink: str) -> OutboxEntry | None:
+        """The one notification to send next; None where none waits."""
+        entries = self.worst(sink, incidents=1)
+        return entries[0] if entries else None
+
+    def worst(self, sink: str, incidents: int) -> list[OutboxEntry]:
+        """All that waits about the worst so many incidents, in the order in which it was decided."""
+        rows = self._database.rows(_WAITING_ABOUT_WORST, sink, sink, _PATIENT_TRIES, incidents)
+        return [OutboxEntry(*row) for row in rows]
+
+    def receiver(self, sink: str) -> Receiver:
+        """How the sink's receiver stood after the last try."""
+        for row in self._database.rows("SELECT failures, next_attempt FROM receivers WHERE sink = ?", sink):
+            return Receiver(*row)
+        return Receiver()
+
+    def sent(self, sink: str, entries: Iterable[OutboxEntry], now: float) -> None:
+        """The receiver took them."""
+        self._settle(sink, entries, "sent", None, now)
+
+    def failed(self, sink: str, entries: Iterable[OutboxEntry], error: str, now: float) -> None:
+        """The receiver will never take them."""
+        self._settle(sink, entries, "failed", error, now)
+
+    def _settle(
+        self, sink: str, entries: Iterable[OutboxEntry], state: str, error: str | None, now: float
+    ) -> None:
+        with self._database.transaction() as connection:
+            connection.executemany(
+                "UPDATE outbox SET attempts = attempts + 1, error = ?, state = ?, settled_at = ? "
+                "WHERE number = ?",
+                [(error, state, now, entry.number) for entry in entries],
+            )
+            connection.execute("DELETE FROM receivers WHERE sink = ?", (sink,))
+
+    def postponed(
+        self,
+        sink: str,
+        entries: Iterable[OutboxEntry],
+        error: str,
+        pause_seconds: float,
+        receiver: Receiver,
+    ) -> None:
+        """The receiver did not take them now, and stands as ``receiver`` after this try."""
+        with self._database.transaction() as connection:
+            connection.executemany(
+                "UPDATE outbox SET attempts = attempts + 1, error = ?, waited_seconds = waited_seconds + ? "
+                "WHERE number = ?",
+                [(error, pause_seconds, entry.number) for entry in entries],
+            )
+            connection.execute(
+                "INSERT OR REPLACE INTO receivers VALUES (?, ?, ?)",
+                (sink, receiver.failures, receiver.next_attempt),
+            )
+
+    def undelivered(self, limit: int = 1000) -> list[Undelivered]:
+        """What waits or was given up: what waits first, and then the newest first."""
+        rows = self._database.rows(
+            "SELECT outbox.sink, incident, attempts, state = 'failed', error, next_attempt "
+            "FROM outbox LEFT JOIN receivers ON receivers.sink = outbox.sink AND state = 'pending' "
+            "WHERE state != 'sent' ORDER BY state = 'failed', number DESC LIMIT ?",
+            limit,
+        )
+        return [Undelivered(s, incident, n, bool(failed), *rest) for s, incident, n, failed, *rest in rows]
+
+    def undelivered_count(self) -> int:
+        """How many notifications wait or were given up."""
+        ((count,),) = self._database.rows("SELECT count(*) FROM outbox WHERE state != 'sent'")
+        return int(count)
+
+
+def enqueue(
+    connection: sqlite3.Connection, sink: str, incident: Incident, body: Mapping[str, Any], now: float
+) -> None:
+    """Put a notification into the outbox, inside a transaction; one whose key it has held is left out.
+
+    That an incident is over is less urgent than any incident that is not.
+    """
+    urgency = 0 if body["event"] == Event.RESOLVED else incident.severity
+    connection.execute(
+        "INSERT OR IGNORE INTO outbox (key, sink, incident, urgency, body, created_at) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        (body["key"], sink, incident.id, urgency, json.dumps(body), now),
+    )
