@@ -31,6 +31,16 @@ class StateUnavailable(StateError):
     """A state directory that cannot be used now. Nothing was written, and it may be tried again."""
 
 
+def is_defect(error: BaseException) -> bool:
+    """Whether it says that something went wrong with one run.
+
+    A wanted end says nothing of the kind, and a state directory that fails fails for all. A panic of polars
+    does, although it is no Exception.
+    """
+    panic = type(error).__name__ == "PanicException"
+    return panic or (isinstance(error, Exception) and not isinstance(error, StateError))
+
+
 class UnknownName(SentinelError):
     """Nothing is called ``name``; ``known`` is what could have been meant."""
 

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from sentinel.errors import StateError
+from sentinel.errors import is_defect
 from sentinel.sources.base import Run
 from sentinel.text import clean_text
 
@@ -48,16 +48,6 @@ class Guard:
                 raise
             alone = [(run, partial(work, [thing])) for run, thing in zip(runs, things, strict=True)]
             return [result for run, one in alone for result in self(run, stage, one) or ()]
-
-
-def is_defect(error: BaseException) -> bool:
-    """Whether it says that something went wrong with one run.
-
-    A wanted end says nothing of the kind, and a state directory that fails fails for all. A panic of polars
-    does, although it is no Exception.
-    """
-    panic = type(error).__name__ == "PanicException"
-    return panic or (isinstance(error, Exception) and not isinstance(error, StateError))
 
 
 def reason(run: Run, error: BaseException) -> str:

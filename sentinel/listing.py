@@ -3,21 +3,18 @@
 So that the answer comes at once, few runs are read whole and of many only the beginnings.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
 
 from detectors.api import Demand
 from sentinel.errors import SentinelError
 from sentinel.pipeline import Pipeline
 from sentinel.processes import in_copies, in_turn
-from sentinel.runs.facts import Facts
 from sentinel.runs.log import Overview
-from sentinel.runs.state import Standing, silent_seconds, standing
+from sentinel.runs.standings import Look, look_at, standings
+from sentinel.runs.state import Standing
 from sentinel.sources.base import Complaint, Run
 from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.places import Place
@@ -73,36 +70,33 @@ def list_runs(
     limit = max(_FEWEST_POINTS, _MOST_POINTS // max(count, count**2 // _FEW_RUNS))
     pipeline, base = Pipeline((), {}, signals(), _failed), common_path(paths)
 
-    def look(run: Run) -> _Look:
+    def look(run: Run) -> _Listed:
         return _look(pipeline, run, run_name(run, base), limit, now)
 
-    looks = spread(look, found.runs)
+    listed = spread(look, found.runs)
     asked = demands()
     lacking = cache(lambda logged: _lacking(logged, asked))  # the same in all runs of one project
-    goes_on_in = _successors(looks)
     runs = [
         ListedRun(
-            look.run,
-            _standing(look, goes_on_in.get(look.run.name)),
-            look.failure or look.run.stopped,
-            look.whole,
-            lacking(tuple(look.run.understanding.signals)),
+            one.look.run,
+            stands,
+            one.failure or one.look.run.stopped,
+            one.look.whole,
+            lacking(tuple(one.look.run.understanding.signals)),
         )
-        for look in looks
+        for one, stands in zip(listed, standings([one.look for one in listed]), strict=True)
     ]
-    return Listing(runs, [*found.complaints, *(one for look in looks for one in look.complaints)])
+    return Listing(runs, [*found.complaints, *(one for run in listed for one in run.complaints)])
 
 
 @dataclass(frozen=True)
-class _Look:
-    run: Overview
-    whole: bool
-    silent_seconds: float | None
+class _Listed:
+    look: Look
     failure: str | None
     complaints: Sequence[Complaint]
 
 
-def _look(pipeline: Pipeline, run: Run, name: str, limit: int, now: float) -> _Look:
+def _look(pipeline: Pipeline, run: Run, name: str, limit: int, now: float) -> _Listed:
     """Read about ``limit`` points."""
     tracker = pipeline.track(run, name)
     log, complaints = tracker.log, list[Complaint]()
@@ -111,46 +105,14 @@ def _look(pipeline: Pipeline, run: Run, name: str, limit: int, now: float) -> _L
         complaints += step.complaints
         if not step.more or log.facts.points > _ENOUGH * limit:
             break
-    silent = silent_seconds(run.path, None if step.more else log.facts.last_time, now)
-    return _Look(log.overview(), not step.more, silent, step.failure, complaints)
+    return _Listed(look_at(log, not step.more, now), step.failure, complaints)
 
 
 def _failed(detector: str, run: str, error: Exception) -> None:
     """Nothing is judged, so no detector fails."""
 
 
-def _standing(look: _Look, goes_on_in: str | None) -> Standing:
-    ending = look.run.ending if look.whole else None
-    return standing(ending, look.silent_seconds, look.run.facts.lost_after_seconds, goes_on_in)
-
-
 def _lacking(signals: Collection[str], demands: Mapping[str, Demand]) -> dict[str, list[str]]:
     """What each of the detectors lacks that cannot judge a run with these signals."""
     lacking = {detector: demand.missing(signals) for detector, demand in demands.items()}
     return {name: missing for name, missing in lacking.items() if missing}
-
-
-def _successors(looks: Iterable[_Look]) -> dict[str, str]:
-    """Names of runs that were resumed as another run beside them, and that run's name."""
-    families: dict[tuple[str, str, str | None], list[_Look]] = {}
-    for look in looks:
-        kind = look.run.path.rpartition("/")[0], look.run.format, look.run.understanding.framework
-        families.setdefault(kind, []).append(look)
-    found: dict[str, str] = {}
-    for family in families.values():
-        facts = [look.run.facts for look in family]
-        begin, end = (np.array([getattr(f, n) or 0 for f in facts]) for n in ("first_step", "last_step"))
-        since = np.array([np.nan if f.first_time is None else f.first_time for f in facts])
-        for look, mine in zip(family, facts, strict=True):
-            if look.whole and mine.last_time is not None:
-                later = _goes_on(mine, begin, end) & (since >= mine.last_time)
-                if later.any():
-                    found[look.run.name] = family[int(np.argmin(np.where(later, since, np.inf)))].run.name
-    return found
-
-
-def _goes_on(run: Facts, begin: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which of the runs with these first and last steps go on at about the step where this one stopped."""
-    first, last = run.first_step or 0, run.last_step or 0
-    pace = max(1, first)  # from one record to the next: a first record after n steps is one of each n
-    return (begin > max(first, 1)) & (begin <= last + pace) & (end > last)

@@ -16,6 +16,7 @@ from sentinel.listing import list_runs
 from sentinel.replay import replay
 from sentinel.runs.log import RunLog
 from sentinel.sinks.delivery import Delivery
+from sentinel.sources.discovery import formats
 from sentinel.sources.jsonl import JsonLines
 from sentinel.telemetry import ServiceManager
 from sentinel.tracking import Tracker
@@ -55,6 +56,13 @@ def grow(path: Path, steps: range, kl: float) -> None:
 
 def fail(error: type[BaseException] = RuntimeError):
     raise error("a defect")
+
+
+def find(monkeypatch):
+    original = formats()["jsonl"]
+    monkeypatch.setitem(
+        formats(), "jsonl", lambda where, names: fail() if BAD in names else original(where, names)
+    )
 
 
 def poll(monkeypatch):
@@ -178,6 +186,17 @@ def test_state_that_cannot_be_restored_costs_that_run_a_re_read(house, monkeypat
     assert caplog.text.count("what is kept of it cannot be used") == 1
     assert house.stopped() == {}
     assert all(told[0] == "firing: first notification" for told in house.told().values())
+
+
+def test_a_search_that_fails_at_one_file_finds_the_others(house, monkeypatch, caplog):
+    with monkeypatch.context() as broken:
+        find(broken)
+        watcher = house.watch()
+        watcher.round(None, GOING)
+    assert sorted(house.told()) == [name for name in NAMES if name != BAD]
+    assert caplog.text.count(f"{BAD}: looking for runs failed: RuntimeError") == 1
+    watcher.round(None, GOING)
+    assert sorted(house.told()) == NAMES
 
 
 @pytest.mark.parametrize("stage", [poll, absorb, name, judge, advance])

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from sentinel.cli.options import ConfigFile, Format, Paths, ReportFormat, configuration
+from sentinel.clock import SystemClock
 
 
 class FailOn(StrEnum):
@@ -43,7 +44,7 @@ def replay(
 
         from sentinel.report.json import document
 
-        typer.echo(orjson.dumps(document(done), option=orjson.OPT_INDENT_2).decode())
+        typer.echo(orjson.dumps(document(done, SystemClock().now()), option=orjson.OPT_INDENT_2).decode())
     else:
         from sentinel.report.terminal import show
 

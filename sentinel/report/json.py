@@ -8,12 +8,15 @@ from sentinel.alerts.wire import incident_body
 from sentinel.listing import ListedRun, Listing
 from sentinel.replay import Replay, ReplayedRun
 from sentinel.runs.log import Overview
-from sentinel.runs.state import Standing, standing
+from sentinel.runs.standings import look_at, standings
+from sentinel.runs.state import Standing
 
 
-def document(replay: Replay) -> dict[str, Any]:
-    """The whole replay, JSON-able."""
-    return {"schema": 1, "runs": [_replayed(run, replay) for run in replay.runs]}
+def document(replay: Replay, now: float) -> dict[str, Any]:
+    """The whole replay, JSON-able. How a run stands depends on the time of day ``now``."""
+    stands = standings([look_at(run.tracker.log, True, now) for run in replay.runs])
+    runs = [_replayed(run, one, replay) for run, one in zip(replay.runs, stands, strict=True)]
+    return {"schema": 1, "runs": runs}
 
 
 def listing_document(listing: Listing) -> dict[str, Any]:
@@ -25,9 +28,8 @@ def listing_document(listing: Listing) -> dict[str, Any]:
     }
 
 
-def _replayed(run: ReplayedRun, replay: Replay) -> dict[str, Any]:
+def _replayed(run: ReplayedRun, stands: Standing, replay: Replay) -> dict[str, Any]:
     overview = run.tracker.log.overview()
-    stands = standing(overview.ending, 0.0, overview.facts.lost_after_seconds)  # by the log's own clock
     signals, detectors = overview.understanding.signals, replay.pipeline.detectors
     lacking = {name: detector.demand.missing(signals) for name, detector in detectors.items()}
     return {

@@ -19,7 +19,7 @@ from stat import S_ISDIR, S_ISREG
 from typing import Any
 
 import sentinel.sources
-from sentinel.errors import did_you_mean
+from sentinel.errors import did_you_mean, is_defect
 from sentinel.sources.base import Complaint, Run
 from sentinel.sources.files import is_text, real_path
 from sentinel.sources.places import Place, Url
@@ -165,7 +165,10 @@ class _Search:
             self.missing.append(path)
 
     def ask(self, url: Url, copies: Path) -> None:
-        self.take(_found(url, lambda: remotes()[url.scheme].search(url, copies)))
+        try:
+            self.take(_found(url, lambda: remotes()[url.scheme].search(url, copies)))
+        except Exception as error:  # noqa: BLE001  clients of servers raise their own
+            self.complaints.append(Complaint(url, "", f"looking for runs failed: {type(error).__name__}"))
 
     def take(self, found: _Found) -> None:
         runs, complaints = found
@@ -225,8 +228,21 @@ class _Search:
 
 def _look(finds: Iterable[Find], directory: Path, names: Sequence[str]) -> _Found:
     """The runs of all formats among some files of one directory."""
-    found = [_found(directory, partial(find, directory, names)) for find in finds]
+    found = [each for find in finds for each in _found_by(find, directory, names)]
     return [run for runs, _ in found for run in runs], [one for _, complaints in found for one in complaints]
+
+
+def _found_by(find: Find, directory: Path, names: Sequence[str]) -> list[_Found]:
+    """The runs of one format; where a file makes the search fail, those of the other files."""
+    try:
+        return [_found(directory, partial(find, directory, names))]
+    except BaseException as error:
+        if not is_defect(error):
+            raise
+        if len(names) > 1:
+            return [one for name in names for one in _found_by(find, directory, [name])]
+        path = directory.joinpath(*names)
+        return [([], [Complaint(path, "", f"looking for runs failed: {type(error).__name__}")])]
 
 
 def _found(place: Place, runs: Callable[[], Iterable[Run]]) -> _Found:

@@ -18,7 +18,7 @@ def log(path, kl, at=1.7e9):
 
 def told(place, **sink):
     config = Config(sinks=[{"type": "terminal", **sink}], signals={"kl": "kl"})
-    runs = document(replay([place], config, lambda *_: None))["runs"]
+    runs = document(replay([place], config, lambda *_: None), 2e9)["runs"]
     incidents = [incident for run in runs for incident in run["incidents"]]
     return [one for i in incidents if i["detector"] == "kl-blowup" for one in i["told"]]
 
@@ -47,7 +47,7 @@ def test_the_earlier_log_of_one_training_tells(tmp_path):
     names = list(rows[0])
     lines = [",".join(names), *(",".join(str(row[name]) for name in names) for row in rows)]
     (tmp_path / "metrics.csv").write_text("\n".join(lines) + "\n")
-    runs = document(replay([tmp_path], Config(signals={"kl": "kl"}), lambda *_: None))["runs"]
+    runs = document(replay([tmp_path], Config(signals={"kl": "kl"}), lambda *_: None), 2e9)["runs"]
     decided = {run["source"]: run["incidents"][0]["told"][0]["reason"] for run in runs}
     assert decided == {
         "jsonl": "first notification",

@@ -76,6 +76,19 @@ def test_a_run_that_another_goes_on_from_was_preempted(sentinel, run):
     assert found["first.jsonl"]["state_evidence"] == "resumed.jsonl goes on from there"
 
 
+def test_a_replay_says_of_a_run_how_it_stands_as_the_listing_does(sentinel, run):
+    later = [{**record, "timestamp": record["timestamp"] + 500} for record in LOSS]
+    for name, records in (("first", LOSS[:100]), ("resumed", later[90:]), ("planned", LOSS)):
+        path = run(name, records)
+        path.rename(path.parent.parent / f"{name}.jsonl")
+    replayed = json.loads(sentinel("replay", "runs", "--format", "json").out)["runs"]
+    states = {run["run"]: (run["state"], run["state_evidence"]) for run in replayed}
+    silent = re.compile(r"last written .+? ago")
+    said = {run["run"]: (run["state"], run["state_evidence"]) for run in listed(sentinel).values()}
+    assert silent.sub("", str(states)) == silent.sub("", str(said))
+    assert {state for state, _ in states.values()} == {"preempted", "lost"}
+
+
 def test_of_many_runs_only_the_beginning_is_read(sentinel, run, monkeypatch):
     monkeypatch.setattr("sentinel.listing._MOST_POINTS", 100)
     run("a", LOSS)

@@ -1,0 +1,66 @@
+"""How runs stand that lie beside one another: one may go on where another one stopped."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sentinel.runs.facts import Facts
+from sentinel.runs.log import Overview, RunLog
+from sentinel.runs.state import Standing, silent_seconds, standing
+
+
+@dataclass(frozen=True)
+class Look:
+    """A run as it was found, read to its end or not, and for how long it was silent (None: it is gone)."""
+
+    run: Overview
+    whole: bool
+    silent_seconds: float | None
+
+
+def look_at(log: RunLog, whole: bool, now: float) -> Look:
+    """A run as far as it was read, at this time of day."""
+    silent = silent_seconds(log.run.path, log.facts.last_time if whole else None, now)
+    return Look(log.overview(), whole, silent)
+
+
+def standings(looks: Sequence[Look]) -> list[Standing]:
+    """How each of the runs stands, in their order."""
+    goes_on_in = _successors(looks)
+    return [
+        standing(
+            look.run.ending if look.whole else None,
+            look.silent_seconds,
+            look.run.facts.lost_after_seconds,
+            goes_on_in.get(look.run.name),
+        )
+        for look in looks
+    ]
+
+
+def _successors(looks: Iterable[Look]) -> dict[str, str]:
+    """Names of runs that were resumed as another run beside them, and that run's name."""
+    families: dict[tuple[str, str, str | None], list[Look]] = {}
+    for look in looks:
+        kind = look.run.path.rpartition("/")[0], look.run.format, look.run.understanding.framework
+        families.setdefault(kind, []).append(look)
+    found: dict[str, str] = {}
+    for family in families.values():
+        facts = [look.run.facts for look in family]
+        begin, end = (np.array([getattr(f, n) or 0 for f in facts]) for n in ("first_step", "last_step"))
+        since = np.array([np.nan if f.first_time is None else f.first_time for f in facts])
+        for look, mine in zip(family, facts, strict=True):
+            if look.whole and mine.last_time is not None:
+                later = _goes_on(mine, begin, end) & (since >= mine.last_time)
+                if later.any():
+                    found[look.run.name] = family[int(np.argmin(np.where(later, since, np.inf)))].run.name
+    return found
+
+
+def _goes_on(run: Facts, begin: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which of the runs with these first and last steps go on at about the step where this one stopped."""
+    first, last = run.first_step or 0, run.last_step or 0
+    pace = max(1, first)  # from one record to the next: a first record after n steps is one of each n
+    return (begin > max(first, 1)) & (begin <= last + pace) & (end > last)

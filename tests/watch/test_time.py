@@ -1,0 +1,90 @@
+"""Clocks that jump, machines that sleep, and logs whose own clock is wrong."""
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+from sentinel.alerts.store import Store
+from sentinel.clock import ManualClock
+from sentinel.config import Config
+from sentinel.sinks.delivery import Delivery
+from sentinel.telemetry import ServiceManager
+from sentinel.watch.watcher import Watcher
+
+NOW = 1_767_230_000.0
+DAY = 86400.0
+GOING = threading.Event()
+
+
+class House:
+    def __init__(self, place: Path) -> None:
+        self.runs, self.state, self.clock = place / "runs", place / "state", ManualClock(NOW)
+        self.runs.mkdir()
+        self.store = Store(self.state)
+        config = Config(paths=[str(self.runs)], sinks=[{"type": "terminal"}], signals={"kl": "kl"})
+        delivery = Delivery(self.state, [], self.clock)
+        self.watcher = Watcher(config, self.store, delivery, self.clock, ServiceManager())
+
+    def log(self, steps: range, at: float | None = None) -> None:
+        begin = self.clock.now() if at is None else at
+        with (self.runs / "a.jsonl").open("a") as file:
+            for step in steps:
+                file.write(json.dumps({"step": step, "time": begin + step, "kl": 9.0}) + "\n")
+
+    def look(self, *changed: Path) -> list[str]:
+        before = len(self.store.decisions(1000))
+        self.watcher.round({*changed}, GOING)
+        made = self.store.decisions(1000)
+        return [f"{one.event}: {one.reason}" for one in reversed(made[: len(made) - before])]
+
+
+@pytest.fixture
+def house(tmp_path):
+    return House(tmp_path)
+
+
+@pytest.mark.parametrize("jump", [-400 * DAY, -3 * DAY, 3 * DAY, 400 * DAY])
+def test_a_clock_that_jumps_delays_nothing_and_loses_nothing(house, jump):
+    house.log(range(30))
+    house.look()
+    house.clock.jump(jump)
+    house.clock.advance(60)
+    house.log(range(30, 90))
+    assert house.look() == [], "fired before the jump, and silent for a minute only"
+    (run,) = house.watcher._runs
+    assert run.tracker.log.facts.points == 90, "a minute awake is a minute, so everything was looked at"
+    house.clock.advance(599)
+    assert house.look() == []
+    house.clock.jump(-jump)
+    house.clock.advance(60)
+    assert house.look() == ["lost: log went silent"]
+    (looked,) = house.store.health().values()
+    assert looked["looked_at"] == house.clock.now()
+
+
+def test_a_machine_that_sleeps_loses_no_incident(house):
+    house.log(range(60))
+    assert house.look() == ["firing: first notification"]
+    house.clock.jump(3 * DAY)
+    house.clock.advance(60)
+    assert "lost: log went silent" not in house.look()
+
+
+def test_a_log_that_grows_is_live_whatever_its_clock_says(house):
+    house.look()
+    house.log(range(5), at=1e9)
+    house.look(house.runs / "a.jsonl")
+    house.log(range(5, 60), at=1e9)
+    assert house.look(house.runs / "a.jsonl") == ["firing: first notification"]
+
+
+def test_a_log_of_long_ago_is_told_once_it_grows(house):
+    house.log(range(60), at=1e9)
+    assert house.look() == ["firing: found in a log of long ago"]
+    house.clock.advance(60)
+    assert house.look() == []
+    house.log(range(60, 62), at=1e9)
+    house.clock.advance(60)
+    assert house.look() == ["firing: first notification"]
