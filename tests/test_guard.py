@@ -194,7 +194,7 @@ def test_a_search_that_fails_at_one_file_finds_the_others(house, monkeypatch, ca
         watcher = house.watch()
         watcher.round(None, GOING)
     assert sorted(house.told()) == [name for name in NAMES if name != BAD]
-    assert caplog.text.count(f"{BAD}: looking for runs failed: RuntimeError") == 1
+    assert caplog.text.count(f"{BAD}: cannot be searched (RuntimeError)") == 1
     watcher.round(None, GOING)
     assert sorted(house.told()) == NAMES
 

@@ -19,7 +19,7 @@ from stat import S_ISDIR, S_ISREG
 from typing import Any
 
 import sentinel.sources
-from sentinel.errors import did_you_mean, is_defect
+from sentinel.errors import did_you_mean
 from sentinel.sources.base import Complaint, Run
 from sentinel.sources.files import is_text, real_path
 from sentinel.sources.places import Place, Url
@@ -165,10 +165,7 @@ class _Search:
             self.missing.append(path)
 
     def ask(self, url: Url, copies: Path) -> None:
-        try:
-            self.take(_found(url, lambda: remotes()[url.scheme].search(url, copies)))
-        except Exception as error:  # noqa: BLE001  clients of servers raise their own
-            self.complaints.append(Complaint(url, "", f"looking for runs failed: {type(error).__name__}"))
+        self.take(_found(url, lambda: remotes()[url.scheme].search(url, copies)))
 
     def take(self, found: _Found) -> None:
         runs, complaints = found
@@ -233,16 +230,11 @@ def _look(finds: Iterable[Find], directory: Path, names: Sequence[str]) -> _Foun
 
 
 def _found_by(find: Find, directory: Path, names: Sequence[str]) -> list[_Found]:
-    """The runs of one format; where a file makes the search fail, those of the other files."""
-    try:
-        return [_found(directory, partial(find, directory, names))]
-    except BaseException as error:
-        if not is_defect(error):
-            raise
-        if len(names) > 1:
-            return [one for name in names for one in _found_by(find, directory, [name])]
-        path = directory.joinpath(*names)
-        return [([], [Complaint(path, "", f"looking for runs failed: {type(error).__name__}")])]
+    """The runs of one format; where one file makes the search fail, still those of the others."""
+    runs, complaints = _found(directory, partial(find, directory, names))
+    if complaints and len(names) > 1:
+        return [_found(directory / name, partial(find, directory, [name])) for name in names]
+    return [(runs, complaints)]
 
 
 def _found(place: Place, runs: Callable[[], Iterable[Run]]) -> _Found:
