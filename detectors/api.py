@@ -98,30 +98,22 @@ class Demand:
     def missing(self, signals: Collection[str]) -> list[str]:
         """What a run that logs these signals lacks; nothing if it can be judged."""
         lacking = [s.value for s in self.needs if s not in signals]
-        if not any(s in signals for s in self.judges):
+        if self.judges and not any(s in signals for s in self.judges):
             lacking.insert(0, self.judges[0].value)
         return lacking
 
 
 @dataclass(frozen=True)
-class Detector:
-    """A rule with its declaration. ``name`` is kebab-case; ``page`` is the rule's module docstring."""
+class Declaration:
+    """What every rule declares. ``name`` is kebab-case; ``page`` is the rule's module docstring."""
 
     name: str
-    rule: "Callable[..., pl.LazyFrame]"
     page: str
-    judges: tuple[Signal, ...]  # a series of any of these is judged
-    needs: tuple[Signal, ...]  # logged at the very same step, else the row does not count
-    uses: tuple[Use, ...]  # what else is known of earlier steps, see ``detectors.context``
-    settings: tuple[Setting, ...]  # what the run's settings say as of the row, null where they say nothing
-    history: History
-    non_finite: bool  # whether points that are not finite are rows, too
-    every: int  # judges each n-th row of a series
     maturity: Maturity
     variants: Mapping[str, Variant]
     parameters: Mapping[str, Parameter]
-    hold: int  # judged rows in a row that must be found before a finding counts
-    clear: int  # clean rows in a row after which it is over
+    hold: int  # verdicts in a row that must be found before a finding counts
+    clear: int  # clean verdicts in a row after which it is over
     enabled: bool  # whether it judges where the configuration does not say
     cause: Cause | None  # the class of trouble that it finds
     silences: tuple[Cause, ...]  # classes that its findings explain
@@ -133,7 +125,26 @@ class Detector:
 
     @property
     def demand(self) -> Demand:
-        """What a run must log for the detector to judge it."""
+        """What a run must log to be judged."""
+        return Demand((), ())
+
+
+@dataclass(frozen=True)
+class Detector(Declaration):
+    """A rule over the rows of signals: a pure function from a WINDOW frame to FINDINGS."""
+
+    rule: "Callable[..., pl.LazyFrame]"
+    judges: tuple[Signal, ...]  # a series of any of these is judged
+    needs: tuple[Signal, ...]  # logged at the very same step, else the row does not count
+    uses: tuple[Use, ...]  # what else is known of earlier steps, see ``detectors.context``
+    settings: tuple[Setting, ...]  # what the run's settings say as of the row, null where they say nothing
+    history: History
+    non_finite: bool  # whether points that are not finite are rows, too
+    every: int  # judges each n-th row of a series
+
+    @property
+    def demand(self) -> Demand:
+        """What a run must log to be judged."""
         return Demand(self.judges, self.needs)
 
     def run(self, points: "pl.DataFrame", parameters: Mapping[str, Any] | None = None) -> "pl.DataFrame":
@@ -183,9 +194,8 @@ def detector(
 
     def declare(rule: "Callable[..., pl.LazyFrame]") -> Detector:
         return Detector(
-            name=rule.__name__.replace("_", "-"),
+            **declared(rule, maturity, variants, hold, clear, enabled, cause, silences),
             rule=rule,
-            page=inspect.getdoc(inspect.getmodule(rule)) or "",
             judges=judges,
             needs=needs,
             uses=tuple(Last(use) if isinstance(use, Signal) else use for use in uses),
@@ -193,17 +203,34 @@ def detector(
             history=history,
             non_finite=non_finite,
             every=every,
-            maturity=maturity,
-            variants=variants,
-            parameters=_parameters(rule),
-            hold=hold,
-            clear=clear,
-            enabled=enabled,
-            cause=cause,
-            silences=silences,
         )
 
     return declare
+
+
+def declared(
+    rule: Callable[..., Any],
+    maturity: Maturity,
+    variants: Mapping[str, Variant],
+    hold: int,
+    clear: int,
+    enabled: bool,
+    cause: Cause | None,
+    silences: tuple[Cause, ...],
+) -> dict[str, Any]:
+    """The fields of a `Declaration`; a rule's name, page and parameters are its function's."""
+    return {
+        "name": rule.__name__.replace("_", "-"),
+        "page": inspect.getdoc(inspect.getmodule(rule)) or "",
+        "maturity": maturity,
+        "variants": variants,
+        "parameters": _parameters(rule),
+        "hold": hold,
+        "clear": clear,
+        "enabled": enabled,
+        "cause": cause,
+        "silences": silences,
+    }
 
 
 def _parameters(rule: Callable[..., Any]) -> dict[str, Parameter]:

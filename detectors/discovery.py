@@ -5,19 +5,19 @@ import pkgutil
 from functools import cache
 
 import detectors
-from detectors.api import Detector
+from detectors.api import Declaration
 
 
 @cache
-def all_detectors() -> dict[str, Detector]:
-    """Every detector by name, in alphabetical order.
+def all_detectors() -> dict[str, Declaration]:
+    """Every detector and run check by name, in alphabetical order.
 
     Raises ValueError if two of them share a name.
     """
-    found: dict[str, Detector] = {}
+    found: dict[str, Declaration] = {}
     for module in pkgutil.walk_packages(detectors.__path__, "detectors."):
         for thing in vars(importlib.import_module(module.name)).values():
-            if not isinstance(thing, Detector):
+            if not isinstance(thing, Declaration):
                 continue
             if found.setdefault(thing.name, thing) is not thing:
                 raise ValueError(f"two detectors are called {thing.name}")

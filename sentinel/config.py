@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
 from pydantic import AfterValidator, Field, PlainValidator, ValidationError, ValidationInfo, create_model
 
-from detectors.api import Detector
+from detectors.api import Declaration
 from detectors.discovery import all_detectors
 from detectors.signals import Signal
 from sentinel import CONFIG_FILE
@@ -35,7 +35,7 @@ def default_state_dir(environment: Mapping[str, str] = os.environ) -> Path:
     return Path(home).expanduser() / "sentinel"
 
 
-def _settings(detector: Detector) -> Any:
+def _settings(detector: Declaration) -> Any:
     parameters: dict[str, Any] = {
         name: (parameter.type, Field(parameter.default, description=parameter.meaning))
         for name, parameter in detector.parameters.items()
@@ -105,7 +105,7 @@ class Config(Table):
     )
 
     @property
-    def enabled_detectors(self) -> list[Detector]:
+    def enabled_detectors(self) -> list[Declaration]:
         """The detectors that judge, in alphabetical order."""
         return [d for n, d in all_detectors().items() if self.detectors.get(n, {}).get("enabled", d.enabled)]
 

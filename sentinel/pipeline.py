@@ -13,13 +13,16 @@ from functools import partial
 from importlib.metadata import version
 from typing import Any
 
-from detectors.api import Detector
+from detectors.api import Declaration, Detector
+from detectors.checks import RunCheck
 from sentinel.alerts.incident import Change
 from sentinel.alerts.lifecycle import Book
 from sentinel.alerts.turns import Stretch
+from sentinel.checking import Checking
 from sentinel.frames.naming import Naming
 from sentinel.frames.views import layout, views
 from sentinel.guard import Guard
+from sentinel.runs.console import Console
 from sentinel.runs.log import Arrived, RunLog
 from sentinel.sources.base import Batch, Complaint, Run
 from sentinel.tracking import Tracker
@@ -52,7 +55,7 @@ class Pipeline:
 
     def __init__(
         self,
-        detectors: Iterable[Detector],
+        detectors: Iterable[Declaration],
         parameters: Mapping[str, Mapping[str, Any]],
         signals: Mapping[str, str],
         failed: DetectorFailed,
@@ -60,7 +63,9 @@ class Pipeline:
         self.detectors = {detector.name: detector for detector in detectors}
         self._parameters = parameters
         self._naming = Naming(signals)
-        self._views = views(self.detectors.values())
+        self._views = views(d for d in self.detectors.values() if isinstance(d, Detector))
+        checks = [d for d in self.detectors.values() if isinstance(d, RunCheck)]
+        self._checking = Checking(checks, parameters, failed)
         self._failed = failed
         release = version("training-sentinel") if self._views else ""
         self._layout = repr((release, layout(self._views), sorted(signals.items())))
@@ -68,7 +73,8 @@ class Pipeline:
     def track(self, run: Run, name: str) -> Tracker:
         """A run to advance, from its log's start."""
         book = Book(run.id, self.detectors, self._parameters)
-        return Tracker(RunLog(run, name, self._naming, self._views), book, self._layout)
+        console = Console() if self._checking.checks else None
+        return Tracker(RunLog(run, name, self._naming, self._views, console=console), book, self._layout)
 
     def advance(self, trackers: Sequence[Tracker], points_at_once: int = POINTS_AT_ONCE) -> list[Step]:
         """Read on in some runs and judge what is new; one step a run, in their order.
@@ -86,6 +92,9 @@ class Pipeline:
             for log, batch in zip(logs, batches, strict=True)
         ]
         verdicts = self._judge(trackers, arrived, guard) if any(arrived) else {}
+        for tracker, batch in zip(trackers, batches, strict=True):
+            findings = guard(tracker.log.run, "run checks", partial(self._check, tracker, batch))
+            verdicts.setdefault(tracker.id, []).extend(findings or ())
         changes = [
             guard(t.log.run, "advancing incidents", partial(t.book.advance, verdicts.get(t.id, ()))) or ()
             for t in trackers
@@ -94,13 +103,24 @@ class Pipeline:
             Step(
                 tracker=tracker,
                 points=sum(chunk.value.size for chunk in batch.chunks),
-                more=batch.more and tracker.id not in guard.failures,
+                more=(batch.more or tracker.log.prints_more) and tracker.id not in guard.failures,
                 complaints=[*batch.complaints, *tracker.log.complaints],
                 changes=news,
                 failure=guard.failures.get(tracker.id),
             )
             for tracker, batch, news in zip(trackers, batches, changes, strict=True)
         ]
+
+    def review(self, tracker: Tracker, silent_seconds: float, pauses: Iterable[float]) -> list[Change]:
+        """What time alone brings to a run that is followed; see `Checking.stretches`."""
+        return tracker.book.advance(self._checking.stretches(tracker.log, (), silent_seconds, pauses))
+
+    def _check(self, tracker: Tracker, batch: Batch) -> list[Stretch]:
+        """What run checks find, where a poll brought something for them to look at."""
+        log, grew = tracker.log, any(chunk.value.size for chunk in batch.chunks)
+        if log.printed or (grew and tracker.book.watches_run):
+            return [*self._checking.stretches(log, log.printed)]
+        return []
 
     def _judge(
         self, trackers: Sequence[Tracker], arrived: Sequence[Sequence[Arrived]], guard: Guard

@@ -12,6 +12,8 @@ from typing import Any
 import typer
 from typer.testing import CliRunner
 
+from detectors.api import Declaration, Detector
+from detectors.checks import RunCheck
 from detectors.discovery import all_detectors
 from sentinel.cli.app import app
 from sentinel.config import json_schema
@@ -33,12 +35,21 @@ def literal(value: Any) -> str:
     return "" if value in (None, "", [], {}) else f"`{json.dumps(value)}`"
 
 
+def reads(detector: Declaration) -> str:
+    match detector:
+        case Detector():
+            return ", ".join(f"`{signal}`" for signal in (*detector.judges, *detector.needs))
+        case RunCheck():
+            return detector.reads
+
+
 def detectors() -> str:
     rows = []
     for name, detector in all_detectors().items():
         flags = " ".join(detector.page.split("\n\n")[0].split())
-        signals = ", ".join(f"`{signal}`" for signal in (*detector.judges, *detector.needs))
-        rows.append([f"`{name}`", flags, signals, detector.maturity.value, ", ".join(detector.catalogue)])
+        rows.append(
+            [f"`{name}`", flags, reads(detector), detector.maturity.value, ", ".join(detector.catalogue)]
+        )
     return table(["Detector", "What it flags", "Reads", "Maturity", "Catalogue"], rows)
 
 

@@ -8,14 +8,14 @@ explains itself.
 
 from collections.abc import Mapping
 
-from detectors.api import Detector, Maturity, Severity
+from detectors.api import Declaration, Maturity, Severity
 from sentinel.alerts.incident import Incident
 
 OF_THE_RUN = ""
 """The stream of what is found about a run as a whole: its settings, its console, its silence."""
 
 
-def explains(cause: Incident, effect: Incident, detectors: Mapping[str, Detector]) -> bool:
+def explains(cause: Incident, effect: Incident, detectors: Mapping[str, Declaration]) -> bool:
     """Whether the trouble that ``cause`` reports brings about the one that ``effect`` reports.
 
     Incidents of different streams are not related, except to those of the run as a whole. What nobody is

@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from detectors.api import Detector, Severity
+from detectors.api import Declaration, Severity
 from sentinel.alerts.incident import Change, Event, Incident, State, format_message, incident_id
-from sentinel.alerts.inhibition import explains
+from sentinel.alerts.inhibition import OF_THE_RUN, explains
 from sentinel.alerts.track import ENDLESS, FLAPPING_RETURNS, Track
 from sentinel.alerts.turns import Key, Stretch, Turns, Verdict, place
 
@@ -28,7 +28,7 @@ class Book:
     def __init__(
         self,
         run: str,
-        detectors: Mapping[str, Detector],
+        detectors: Mapping[str, Declaration],
         parameters: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         self._run = run
@@ -39,6 +39,11 @@ class Book:
     def awake(self) -> set[Key]:
         """Keys for which a clean verdict matters; for all others it may be left out."""
         return set(self._tracks)
+
+    @property
+    def watches_run(self) -> bool:
+        """Whether a clean verdict on the run as a whole matters."""
+        return any(key.stream == OF_THE_RUN for key in self._tracks)
 
     def open(self) -> list[Incident]:
         """The open incidents, oldest first."""
@@ -56,11 +61,14 @@ class Book:
         """Open incidents of a log that got nothing for too long are lost: nobody knows how they stand.
 
         Once the log goes on they are what they were before, without a word, since whoever was told of
-        them still knows. To be called on every poll, after ``advance``.
+        them still knows. What is found about the run as a whole needs no log. To be called on every poll,
+        after ``advance``.
         """
         lost = silent_seconds > lost_after_seconds
         changes = []
         for track, incident in self._open():
+            if incident.stream == OF_THE_RUN:
+                continue
             if lost and track.before_lost is None:
                 track.before_lost = incident.state
                 changes.append(_change(Event.LOST, track, incident.changed(state=State.LOST)))
@@ -114,7 +122,7 @@ class Book:
         track.key, track.streak, track.clean = v.key, [], 0
         return track
 
-    def _found(self, track: Track, detector: Detector, v: Verdict) -> Iterator[Change]:
+    def _found(self, track: Track, detector: Declaration, v: Verdict) -> Iterator[Change]:
         held = track.held(detector)
         if held and track.incident is None:
             yield self._begin(Event.FIRING, track, self._incident(track, held, v))
@@ -206,7 +214,7 @@ class Book:
         values = {**thresholds, **evidence, "step": v.step, "tag": v.key.tag, "signal": v.signal}
         return {
             "summary": format_message(variant.message, values) if variant else detector.name,
-            "catalogue": variant.catalogue if variant else detector.catalogue,
+            "catalogue": v.catalogue or (variant or detector).catalogue,
             "evidence": evidence,
         }
 

@@ -6,7 +6,7 @@ the sequence of verdicts and not on how it was cut.
 
 from dataclasses import dataclass, field
 
-from detectors.api import Detector, Severity
+from detectors.api import Declaration, Severity
 from sentinel.alerts.incident import Incident, State
 from sentinel.alerts.turns import Key, Stretch
 
@@ -44,7 +44,7 @@ class Track:
         """Its incident with its newest finding."""
         return incident.changed(last_step=self.last_step, last_time=self.last_time, findings=self.findings)
 
-    def count(self, rows: Stretch, detector: Detector) -> None:
+    def count(self, rows: Stretch, detector: Declaration) -> None:
         """Take in rows of one severity, whatever follows from them."""
         severity, last = rows[0].severity, rows[-1]
         if not severity:
@@ -56,15 +56,15 @@ class Track:
         if self.alone is not None:
             self.alone += len(rows)
 
-    def held(self, detector: Detector) -> Severity:
+    def held(self, detector: Declaration) -> Severity:
         """How bad the finding was on each of the last ``hold`` rows; CLEAN if it was not there on all."""
         return Severity(min(self.streak) if len(self.streak) == detector.hold else Severity.CLEAN)
 
-    def is_over(self, detector: Detector) -> bool:
+    def is_over(self, detector: Declaration) -> bool:
         """Whether an incident was gone for long enough to be resolved, or a finding did not hold."""
         return self.clean >= self._clean_rows(detector)
 
-    def uneventful(self, severity: int, detector: Detector) -> int:
+    def uneventful(self, severity: int, detector: Declaration) -> int:
         """How many more rows of this severity change nothing but counts, if nothing happens to other keys."""
         if not severity:
             return self._clean_rows(detector) - self.clean - 1
@@ -73,7 +73,7 @@ class Track:
             return 0
         return ENDLESS if self.alone is None else detector.clear - self.alone - 1
 
-    def _clean_rows(self, detector: Detector) -> int:
+    def _clean_rows(self, detector: Declaration) -> int:
         """Clean rows that end what this track is."""
         if self.incident is None:
             return 1

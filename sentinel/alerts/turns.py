@@ -38,6 +38,7 @@ class Verdict(msgspec.Struct, frozen=True):
     onset_step: int | None = None
     onset_time: float | None = None
     evidence: Mapping[str, Any] = {}
+    catalogue: tuple[str, ...] = ()  # in place of the variant's, where not empty
 
 
 Stretch = Sequence[Verdict]

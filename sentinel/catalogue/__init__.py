@@ -2,14 +2,19 @@
 
 A page is `<id>.md` in this folder. Its front matter has `title`, `fix` (the first thing to try, one
 sentence), `check` (what would tell it from its siblings, one sentence), `siblings` (ids that look alike)
-and `source` (links). Its body has the headings Symptom, Cause, Fix and Telling it apart.
+and `source` (links). It may have `signatures`: lists of a regular expression and the severity (`warning` or
+`critical`) of a console line in which it is found. Its body has the headings Symptom, Cause, Fix and
+Telling it apart.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
+
+from detectors.api import Severity
 
 HEADINGS = ("## Symptom", "## Cause", "## Fix", "## Telling it apart")
 
@@ -24,7 +29,23 @@ class Entry:
     check: str
     siblings: tuple[str, ...]
     source: tuple[str, ...]
+    signatures: tuple["Signature", ...]
     body: str
+
+
+@dataclass(frozen=True)
+class Signature:
+    """How an error that an entry describes shows in a line that a training prints."""
+
+    entry: str
+    pattern: re.Pattern[str]
+    severity: Severity
+
+
+@cache
+def signatures() -> tuple[Signature, ...]:
+    """Those of all entries, in the order of their ids."""
+    return tuple(signature for entry in load().values() for signature in entry.signatures)
 
 
 @cache
@@ -45,6 +66,10 @@ def load() -> Mapping[str, Entry]:
             check=meta["check"],
             siblings=tuple(meta["siblings"]),
             source=tuple(meta["source"]),
+            signatures=tuple(
+                Signature(name, re.compile(pattern), Severity[severity.upper()])
+                for pattern, severity in meta.get("signatures", ())
+            ),
             body=post.content.strip(),
         )
     return entries

@@ -14,7 +14,7 @@ from sentinel.cli.options import ConfigFile, Format, Paths, ReportFormat, config
 from sentinel.clock import SystemClock
 
 if TYPE_CHECKING:
-    from detectors.api import Demand, Detector
+    from detectors.api import Declaration, Demand
 
 
 def runs(paths: Paths, format_: ReportFormat = Format.TERMINAL, config: ConfigFile = None) -> None:
@@ -59,7 +59,7 @@ def _settings(config: Path | None) -> tuple[Mapping[str, str], Mapping[str, Dema
     from detectors.discovery import all_detectors
 
     signals: Mapping[str, str] = {}
-    detectors: Iterable[Detector] = all_detectors().values()
+    detectors: Iterable[Declaration] = all_detectors().values()
     if config_file(config):
         configured = configuration(config)
         signals, detectors = configured.signals, configured.enabled_detectors

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from detectors.api import Detector
+from detectors.api import Declaration, Detector
+from detectors.checks import RunCheck
 from detectors.discovery import all_detectors
 from sentinel import catalogue
 from sentinel.errors import UnknownName
@@ -21,18 +22,22 @@ def page(name: str) -> str:
     raise UnknownName("detector or catalogue entry", name, [*detectors, *entries])
 
 
-def _detector(detector: Detector) -> Iterator[str]:
+def _detector(detector: Declaration) -> Iterator[str]:
     yield f"# {detector.name}\n"
     yield f"{detector.page}\n"
     yield "## What it reads\n"
-    for role, signals in (
-        ("judges", detector.judges),
-        ("needs at the same step", detector.needs),
-        ("also uses", dict.fromkeys(use.signal for use in detector.uses)),
-        ("settings of the run", detector.settings),
-    ):
-        if signals:
-            yield f"- {role}: {', '.join(f'`{signal}`' for signal in signals)}"
+    match detector:
+        case Detector():
+            for role, names in (
+                ("judges", detector.judges),
+                ("needs at the same step", detector.needs),
+                ("also uses", dict.fromkeys(use.signal for use in detector.uses)),
+                ("settings of the run", detector.settings),
+            ):
+                if names:
+                    yield f"- {role}: {', '.join(f'`{name}`' for name in names)}"
+        case RunCheck():
+            yield f"- {detector.reads}"
     yield f"\n## Parameters\n\nSet in sentinel.toml under `[detectors.{detector.name}]`.\n"
     for name, parameter in detector.parameters.items():
         yield f"- `{name} = {parameter.default}`: {parameter.meaning}"

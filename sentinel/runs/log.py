@@ -1,26 +1,27 @@
 """The log of one run: where it was read up to, what was understood, and how the run ended."""
 
-from collections import Counter, deque
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import msgspec
 import numpy as np
 
+from detectors.api import Severity
+from detectors.checks import Printed
+from sentinel.catalogue import signatures
 from sentinel.frames.attempts import MAX_ATTEMPTS
 from sentinel.frames.naming import Naming
 from sentinel.frames.plan import planned
 from sentinel.frames.stream import SeriesRows, Stream
 from sentinel.frames.views import View
+from sentinel.runs.console import Console
 from sentinel.runs.facts import Facts
-from sentinel.sources.base import Batch, Complaint, Cursor, Ending, Line, Run
+from sentinel.sources.base import Batch, Complaint, Cursor, Ending, Outcome, Run
 from sentinel.sources.config_files import ConfigFiles
 from sentinel.sources.flattening import flat
-from sentinel.sources.output_files import OutputFiles
-
-LINES_KEPT = 500
-"""Of console output, for each run; with their length bounded, too, a thousand runs stay below 300 MB."""
+from sentinel.sources.output_files import Output, OutputFiles
 
 _UNMAPPED_SHOWN = 200
 
@@ -59,7 +60,10 @@ class Arrived:
 
 @dataclass
 class RunLog:
-    """What was read of one run. It survives a restart through `dump`, except console output."""
+    """What was read of one run. It survives a restart through `dump`.
+
+    ``console`` is None where nothing judges what the run printed, which then is not read.
+    """
 
     run: Run
     name: str
@@ -68,17 +72,22 @@ class RunLog:
     cursor: Cursor = field(default_factory=dict)
     streams: dict[str, Stream] = field(default_factory=dict)
     facts: Facts = field(default_factory=Facts)
-    console: deque[Line] = field(default_factory=lambda: deque(maxlen=LINES_KEPT))
+    console: Console | None = None
+    printed: Sequence[Printed] = ()  # news from the console, of the last `absorb`
+    prints_more: bool = False  # lines are left that `absorb` has not seen
     complaints: Sequence[Complaint] = ()  # of the last `absorb`, about what lies beside the log
     reached_end: bool = False  # once
     live: bool = False  # it grew after its end was reached
 
     def __post_init__(self) -> None:
         self._config_files = ConfigFiles(self.run)
-        self._output_files = OutputFiles(self.run)
+        self._output: Output | None = None  # that waits to be taken in
 
     def poll(self, limit: int) -> Batch:
         """What is new, in about ``limit`` points at most; `absorb` takes it in."""
+        if self.console is not None and self._output is None:
+            # Before the points, so that all that was logged ahead of these lines is known with them.
+            self._output = OutputFiles(self.run).poll(self.console.cursor)
         return self.run.source.poll(self.cursor, limit)
 
     def absorb(self, batch: Batch) -> list[Arrived]:
@@ -101,10 +110,23 @@ class RunLog:
             self.facts.told_ending = batch.ending
         self.live = self.live or (grew and self.reached_end)
         self.reached_end = self.reached_end or not batch.more
-        if self.views:  # what nobody judges needs no words beside it
-            self.console.extend(batch.lines)
-            self.console.extend(self._output_files.new_lines())
+        if self.console is not None:
+            self.printed = [*self._news(self.console, batch)]
         return arrived
+
+    def _news(self, console: Console, batch: Batch) -> Iterator[Printed]:
+        """What the console brings. Files beside the log are taken in when all that was logged before is."""
+        files = {} if batch.more or self._output is None else self._output.lines
+        self.prints_more = bool(files) and self._output is not None and self._output.more
+        for name, lines in {"": batch.lines, **files}.items():
+            for news in console.take(name, lines, signatures()) if lines else ():
+                if news.severity is Severity.CLEAN:
+                    self.facts.told_ending = None
+                elif news.place and self.facts.told_ending is None:
+                    self.facts.told_ending = Ending(Outcome.CRASHED, f"it printed {news.text!r}")
+                yield news
+        if not batch.more and self._output is not None:
+            console.cursor, self._output = dict(self._output.cursor), None
 
     def _plan_at(self, begin: float) -> dict[str, float]:
         """The plan of a stream whose first point has this time.
@@ -200,6 +222,7 @@ class RunLog:
             "stopped": self.stopped,
             "reached_end": self.reached_end,
             "live": self.live,
+            "console": msgspec.to_builtins(self.console),
         }
 
     def restore(self, kept: dict[str, Any]) -> None:
@@ -209,6 +232,8 @@ class RunLog:
             self._stream(name).restore(stream)
         self.facts = msgspec.convert(kept["facts"], Facts)
         self.reached_end, self.live = kept["reached_end"], kept["live"]
+        if self.console is not None:
+            self.console = msgspec.convert(kept["console"], Console)
 
 
 class Remembered(msgspec.Struct):

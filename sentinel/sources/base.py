@@ -89,10 +89,14 @@ class Complaint:
 
 @dataclass(frozen=True)
 class Line:
-    """A line that the training printed. ``time`` is NaN where the log has none."""
+    """A line that the training printed. ``time`` is NaN where the log has none.
+
+    ``step`` is the last one that the log has before it, where the log holds the lines, too.
+    """
 
     time: float
     text: str
+    step: int | None = None
 
 
 class Outcome(StrEnum):

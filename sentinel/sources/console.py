@@ -155,7 +155,9 @@ class _Text:
         if writer is not None and writer.take(text):
             self._writers[name] = writer
         elif text and not text.isspace():
-            self.lines.append(Line(seconds(text), text[:_LONGEST_TEXT]))
+            steps = (one.last_step for one in (*self._writers.values(), writer) if one is not None)
+            last = max((step for step in steps if step is not None), default=None)
+            self.lines.append(Line(seconds(text), text[:_LONGEST_TEXT], last))
 
     def _progress(self, bar: re.Match[str]) -> None:
         writer = self._writer("")

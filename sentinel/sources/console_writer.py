@@ -53,6 +53,11 @@ class Writer:
             "waiting": _kept(self._waiting),
         }
 
+    @property
+    def last_step(self) -> int | None:
+        """Of the metrics so far."""
+        return self.records.step_at(self._count) if self._count else None
+
     def take(self, text: str) -> bool:
         """Whether the text is metrics or part of some."""
         self._end_waiting()

@@ -1,42 +1,55 @@
 """What a training printed into files beside its log, line by line as it comes."""
 
+import math
 import os
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from sentinel.sources.base import Line, Run
-from sentinel.sources.console_lines import seconds
-from sentinel.sources.files import open_log
 from sentinel.sources.growing import Mark, read_new
 
-LONGEST_LINE = 500  # characters; the rest is cut off
+LONGEST_LINE = 500
+"""Characters; the rest is cut off."""
 
 _ENDINGS = (".log", ".out", ".err")
 _MOST_FILES = 50  # more are no console output of one run
-_OLD_BYTES = 256 << 10  # of what was printed before sentinel looked for the first time
-_MOST_AT_ONCE = 1 << 20
+_MOST_AT_ONCE = 1 << 20  # bytes of a file in one poll
 
 
-@dataclass
+@dataclass(frozen=True)
+class Output:
+    """The lines completed since the cursor before, by file; ``more`` says that a file goes on behind them."""
+
+    lines: Mapping[str, Sequence[Line]]
+    cursor: Mapping[str, Mark]
+    more: bool
+
+
+@dataclass(frozen=True)
 class OutputFiles:
-    """The console output beside one run. What is read is for the moment, so no cursor is kept."""
+    """The console output beside one run."""
 
     run: Run
-    _marks: dict[str, Mark] = field(default_factory=dict)
 
-    def new_lines(self) -> Iterator[Line]:
-        """The lines that were completed since the last call. A file that cannot be read has none."""
-        if self.run.local is None:
-            return
-        directory = self.run.local if self.run.local.is_dir() else self.run.local.parent
-        with suppress(OSError):
-            names = self._names(directory, self.run.local)
-            for name in names if len(names) <= _MOST_FILES else ():
-                with suppress(OSError):
-                    yield from self._lines(directory / name, name)
+    def poll(self, cursor: Mapping[str, Mark]) -> Output:
+        """What was printed since ``cursor`` (``{}`` for the start). A file that cannot be read has no lines.
+
+        A file that shrank or was replaced goes on with its new lines.
+        """
+        found: dict[str, Sequence[Line]] = {}
+        marks, more = dict(cursor), False
+        if self.run.local is not None:
+            directory = self.run.local if self.run.local.is_dir() else self.run.local.parent
+            with suppress(OSError):
+                names = self._names(directory, self.run.local)
+                for name in names if len(names) <= _MOST_FILES else ():
+                    with suppress(OSError):
+                        if (read := _read(directory / name, marks.get(name, {}))) is not None:
+                            found[name], marks[name], goes_on = read
+                            more = more or goes_on
+        return Output(found, marks, more)
 
     def _names(self, directory: Path, own: Path) -> list[str]:
         with os.scandir(directory) as entries:
@@ -48,28 +61,16 @@ class OutputFiles:
                 found = [name for name in found if Path(name).stem == own.stem]
         return [name for name in found if (directory / name).is_file()]
 
-    def _lines(self, path: Path, name: str) -> Iterator[Line]:
-        if name not in self._marks:
-            self._marks[name] = _near_the_end(path)
-        while (read := read_new(path, self._marks[name], _MOST_AT_ONCE)) is not None:
-            consumed = read.data.rfind(b"\n") + 1
-            if not consumed and len(read.data) == _MOST_AT_ONCE:
-                consumed = len(read.data)
-            self._marks[name] = read.mark(consumed, waiting=not read.more)
-            for line in read.data[:consumed].decode(errors="replace").split("\n"):
-                text = line.rstrip("\r").rpartition("\r")[2]  # what a progress bar overwrote is gone
-                if text and not text.isspace():
-                    yield Line(seconds(text), text[:LONGEST_LINE])
-            if not read.more:
-                return
 
-
-def _near_the_end(path: Path) -> dict[str, Any]:
-    """A mark near the end of a file, at the beginning of a line; the file's start if it is short."""
-    status = path.stat()
-    offset = max(0, status.st_size - _OLD_BYTES)
-    if offset:
-        with open_log(path) as file:
-            file.seek(offset)
-            offset += file.read(_OLD_BYTES).find(b"\n") + 1
-    return {"inode": status.st_ino, "offset": offset, "size": offset, "head": ""} if offset else {}
+def _read(path: Path, mark: Mark) -> tuple[Sequence[Line], Mark, bool] | None:
+    """Lines, the next mark and whether more follow; None if nothing is new."""
+    read = read_new(path, mark, _MOST_AT_ONCE)
+    if read is None:
+        return None
+    consumed = read.data.rfind(b"\n") + 1
+    if not consumed and len(read.data) == _MOST_AT_ONCE:
+        consumed = len(read.data)
+    texts = read.data[:consumed].decode(errors="replace").split("\n")[:-1]
+    # What a progress bar overwrote is gone.
+    lines = [Line(math.nan, text.rstrip("\r").rpartition("\r")[2][:LONGEST_LINE]) for text in texts]
+    return lines, read.mark(consumed, waiting=not read.more), read.more

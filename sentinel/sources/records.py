@@ -128,6 +128,10 @@ class Records:
         """What the next records need to know of these; JSON-able."""
         return {"axis": vars(self._axis), "presence": self._presence.always}
 
+    def step_at(self, line: int) -> int:
+        """The last step, in a log of which ``line`` is the last line."""
+        return self._axis.step(None, None, line)
+
     def chunk(self, stream: str, restarted: bool) -> Chunk:
         """The points so far."""
         return Chunk(

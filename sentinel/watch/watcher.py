@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from sentinel.alerts.incident import Change
 from sentinel.alerts.store import Store
 from sentinel.clock import Clock
 from sentinel.config import Config
@@ -205,10 +206,24 @@ class Watcher:
         if awake - self._reviewed_at < _REVIEW_SECONDS:
             return
         self._store.prune(now)
-        ill = [watched for watched in self._runs if not watched.failures and watched.tracker.book.open()]
-        silent = {w.tracker.id: w.tracker.book.silent(*w.silence(awake)) for w in ill}
-        self._record(ill, silent, only_news=True)
+        guard = Guard()
+        running = [watched for watched in self._runs if not watched.failures]
+        found = {
+            w.tracker.id: guard(w.tracker.log.run, "the review", partial(self._news_of_silence, w)) or ()
+            for w in running
+        }
+        for watched in running:
+            if watched.tracker.id in guard.failures:
+                self._stop(watched, guard.failures[watched.tracker.id])
+        ill = [w for w in running if not w.failures and (found[w.tracker.id] or w.tracker.book.open())]
+        self._record(ill, found, only_news=True)
         self._reviewed_at = awake
+
+    def _news_of_silence(self, watched: Watched) -> list[Change]:
+        """What the time since a run was last heard of changes. A log of long ago is not expected to grow."""
+        tracker, (silent, lost_after) = watched.tracker, watched.silence(self._clock.awake())
+        stalled = self._pipeline.review(tracker, silent, watched.intervals) if tracker.log.live else []
+        return [*stalled, *tracker.book.silent(silent, lost_after)]
 
     def _commit_all(self) -> None:
         if self._owed is not None:

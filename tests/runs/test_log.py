@@ -10,7 +10,7 @@ import pytest
 from detectors.discovery import all_detectors
 from sentinel.pipeline import Pipeline
 from sentinel.runs.facts import Setting
-from sentinel.runs.log import LINES_KEPT, Remembered, packed, unpacked
+from sentinel.runs.log import Remembered, packed, unpacked
 from sentinel.sources.base import Batch, Chunk, Ending, Line, Outcome, Run
 from sentinel.sources.discovery import discover
 from sentinel.sources.jsonl import JsonLines
@@ -111,16 +111,50 @@ def test_silence_after_the_end_is_no_loss(pipeline, tmp_path):
     assert silent < lost_after
 
 
-def test_console_output_is_bounded_and_comes_from_log_and_files(pipeline, tmp_path):
+def test_console_lines_come_from_the_log_and_from_files(pipeline, tmp_path):
     run = log_of(pipeline, tmp_path)
-    run.absorb(Batch({}, lines=[Line(START, "from the log")]))
-    (tmp_path / "train.log").write_text("from a file\n")
+    (tmp_path / "train.log").write_text("begun\nKilled\n")
+    run.poll(10)
+    run.absorb(Batch({}, lines=[Line(START, "CUDA out of memory")]))
+    assert [(news.origin, news.line, news.text) for news in run.printed] == [
+        ("", 1, "CUDA out of memory"),
+        ("train.log", 2, "Killed"),
+    ]
+    run.poll(10)
     run.absorb(Batch({}))
-    assert [line.text for line in run.console] == ["from the log", "from a file"]
-    (tmp_path / "train.log").write_text("".join(f"{i}\n" for i in range(2 * LINES_KEPT)))
+    assert not run.printed
+
+
+def test_files_of_lines_wait_until_the_log_is_read_to_its_end(pipeline, tmp_path):
+    run = log_of(pipeline, tmp_path)
+    (tmp_path / "train.log").write_text("Killed\n")
+    run.poll(10)
+    run.absorb(Batch({}, [chunk([0])], more=True))
+    assert not run.printed
+    run.poll(10)
+    run.absorb(Batch({}, [chunk([1])]))
+    assert [news.text for news in run.printed] == ["Killed"]
+
+
+def test_what_nobody_judges_is_not_read(tmp_path):
+    (tmp_path / "train.log").write_text("Killed\n")
+    run = log_of(Pipeline((), {}, {}, print), tmp_path)
+    run.poll(10)
     run.absorb(Batch({}))
-    assert len(run.console) == LINES_KEPT
-    assert run.console[-1].text == str(2 * LINES_KEPT - 1)
+    assert not run.printed
+
+
+def test_a_run_whose_console_ends_in_an_exception_crashed(pipeline, tmp_path):
+    run = log_of(pipeline, tmp_path)
+    error = [
+        Line(START, "Traceback (most recent call last):"),
+        Line(START, '  File "a.py", line 1'),
+        Line(START, "E: x"),
+    ]
+    run.absorb(Batch({}, [chunk([0])], lines=error))
+    assert run.ending == Ending(Outcome.CRASHED, "it printed 'E: x'")
+    run.absorb(Batch({}, [chunk([1])]))
+    assert run.ending is None, "points reopen a run that had ended"
 
 
 def too_short_a_schedule(directory):

@@ -1,6 +1,5 @@
 """What a training prints beside its log: which files, and each line once."""
 
-import math
 import os
 
 import pytest
@@ -15,8 +14,23 @@ def output(path):
     return OutputFiles(Run(path, "jsonl", None))
 
 
+class Following:
+    """Polls with a cursor that it keeps."""
+
+    def __init__(self, path):
+        self.files, self.cursor = output(path), {}
+
+    def texts(self):
+        found, more = [], True
+        while more:
+            news = self.files.poll(self.cursor)
+            self.cursor, more = news.cursor, news.more
+            found += [line.text for lines in news.lines.values() for line in lines]
+        return found
+
+
 def texts(files):
-    return [line.text for line in files.new_lines()]
+    return files.texts()
 
 
 def append(path, text):
@@ -25,10 +39,10 @@ def append(path, text):
 
 
 def test_lines_come_once_and_whole(tmp_path):
-    files, log = output(tmp_path), tmp_path / "train.log"
+    files, log = Following(tmp_path), tmp_path / "train.log"
     assert texts(files) == []
     append(log, "one\n\n  \ntw")
-    assert texts(files) == ["one"]
+    assert texts(files) == ["one", "", "  "]
     append(log, "o\r\n 10%|# |\r100%|##|\n\x1b[31mred\x1b[0m\n")
     assert texts(files) == ["two", "100%|##|", "\x1b[31mred\x1b[0m"]
     assert texts(files) == []
@@ -36,30 +50,24 @@ def test_lines_come_once_and_whole(tmp_path):
     assert texts(files) == ["anew"]
 
 
-def test_a_time_at_the_beginning_is_the_lines(tmp_path):
-    append(tmp_path / "train.out", "2026-01-02 03:04:05,500 INFO begun\nno time\n")
-    begun, other = output(tmp_path).new_lines()
-    assert begun.time == 1767323045.5
-    assert math.isnan(other.time)
+def test_a_long_log_comes_whole_in_pieces(tmp_path):
+    lines = [f"line {i:07}" for i in range(100_000)]
+    append(tmp_path / "slurm-1.out", "".join(f"{line}\n" for line in lines))
+    first = output(tmp_path).poll({})
+    assert first.more
+    assert len(first.lines["slurm-1.out"]) < 90_000
+    assert texts(Following(tmp_path)) == lines
 
 
-def test_of_a_long_log_only_the_end_is_old_news(tmp_path):
-    lines = "".join(f"line {i:07}\n" for i in range(100_000))
-    append(tmp_path / "slurm-1.out", lines)
-    found = texts(output(tmp_path))
-    assert 1000 < len(found) < 30_000
-    assert found[-1] == "line 0099999"
-    assert all(text.startswith("line ") and len(text) == 12 for text in found)
-
-
-def test_a_line_without_end_is_cut(tmp_path):
-    files, log = output(tmp_path), tmp_path / "train.err"
+def test_a_long_line_is_cut_and_an_endless_one_is_passed_over(tmp_path):
+    files, log = Following(tmp_path), tmp_path / "train.err"
     append(log, "begun\n")
     assert texts(files) == ["begun"]
-    append(log, "x" * (3 << 20) + "\nend\n")
-    found = texts(files)
-    assert found[-1] == "end"
-    assert max(map(len, found)) == LONGEST_LINE
+    append(log, "y" * 1000 + "\n" + "x" * (3 << 20) + "\nend\n")
+    long, *endless, end = texts(files)
+    assert long == "y" * LONGEST_LINE
+    assert all(len(text) <= LONGEST_LINE for text in endless)
+    assert end == "end"
 
 
 @pytest.mark.parametrize(
@@ -74,20 +82,20 @@ def test_a_line_without_end_is_cut(tmp_path):
 def test_a_log_file_has_the_output_that_is_plainly_its_own(tmp_path, names, read):
     for name in names:
         append(tmp_path / name, f"{name}\n")
-    assert texts(output(tmp_path / "metrics.jsonl")) == read
+    assert texts(Following(tmp_path / "metrics.jsonl")) == read
 
 
 def test_a_log_does_not_print_itself(tmp_path):
     append(tmp_path / "train.log", "loss 1\n")
-    assert texts(output(tmp_path / "train.log")) == []
+    assert texts(Following(tmp_path / "train.log")) == []
 
 
 def test_what_is_no_file_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe.log")
     (tmp_path / "folder.log").mkdir()
     append(tmp_path / "train.log", "fine\n")
-    assert texts(output(tmp_path)) == ["fine"]
-    assert texts(output(tmp_path / "gone" / "metrics.jsonl")) == []
+    assert texts(Following(tmp_path)) == ["fine"]
+    assert texts(Following(tmp_path / "gone" / "metrics.jsonl")) == []
 
 
 printed = st.text(st.characters(codec="utf-8", exclude_characters="\n\r"), min_size=1, max_size=9)
@@ -101,9 +109,9 @@ def test_any_cut_gives_the_same_lines(tmp_path_factory, lines, data):
     directory = tmp_path_factory.mktemp("run")
     whole = "".join(f"{line}\n" for line in lines).encode()
     cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=4)))
-    files, found = output(directory), []
+    files, found = Following(directory), []
     for start, end in zip([0, *cuts], [*cuts, len(whole)], strict=True):
         with (directory / "train.log").open("ab") as file:
             file.write(whole[start:end])
         found += texts(files)
-    assert found == [line for line in lines if not line.isspace()]
+    assert found == lines

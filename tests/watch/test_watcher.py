@@ -42,15 +42,15 @@ class House:
         store = Store(self.state)
         return Watcher(config, store, Delivery(self.state, [], self.clock), self.clock, ServiceManager())
 
-    def look(self, watcher: Watcher, hours: float = 0.0) -> list[str]:
-        """Move the clock, look at everything; what was decided since of the KL."""
+    def look(self, watcher: Watcher, hours: float = 0.0, detector: str = "kl-blowup") -> list[str]:
+        """Move the clock, look at everything; what was decided since of one detector."""
         with Store(self.state) as store:
             before = len(store.decisions(1000))
             self.clock.advance(3600 * hours)
             watcher.round(None, GOING)
             made = store.decisions(1000)
             new = reversed(made[: len(made) - before])
-            return [f"{one.event}: {one.reason}" for one in new if one.detector == "kl-blowup"]
+            return [f"{one.event}: {one.reason}" for one in new if one.detector == detector]
 
 
 @pytest.fixture
@@ -78,6 +78,27 @@ def test_a_run_that_falls_silent_is_lost_and_one_that_goes_on_is_repeated(house)
             store.outbox.sent("terminal", [entry], house.clock.now())
     house.log("run", range(70, 80), kl=9.0, at=NOW + 18000)
     assert house.look(watcher, hours=5) == ["repeat: still there, repeat interval over"]
+
+
+def test_a_run_that_stops_growing_under_the_watch_stalls_until_it_goes_on(house):
+    watcher = house.watch()
+    house.log("old", range(60), kl=0.1, at=NOW - 86400)
+    house.log("run", range(60), kl=0.1)
+    assert house.look(watcher, detector="stream-stall") == []
+    house.log("run", range(60, 70), kl=0.1)
+    assert house.look(watcher, hours=0.01, detector="stream-stall") == []
+    assert house.look(watcher, hours=1, detector="stream-stall") == ["firing: first notification"]
+    house.log("run", range(70, 80), kl=0.1, at=NOW + 3600)
+    assert house.look(watcher, hours=0.01, detector="stream-stall") == ["resolved: resolved"]
+
+
+def test_a_training_that_dies_of_an_exception_is_told_of_at_once(house):
+    watcher = house.watch()
+    house.log("run", range(60), kl=0.1)
+    assert house.look(watcher, detector="console-error") == []
+    (house.runs / "run.log").write_text('Traceback (most recent call last):\n  File "a.py", line 3\nE: x\n')
+    assert house.look(watcher, detector="console-error") == ["firing: first notification"]
+    assert house.look(watcher, hours=5, detector="stream-stall") == [], "it ended"
 
 
 def test_one_training_in_two_logs_is_told_once(house):

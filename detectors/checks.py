@@ -1,0 +1,88 @@
+"""How a run check is declared: a rule about a run as a whole, where there are no rows to judge.
+
+A check is a pure function of what is known of one run; the clock is handed in with it. It is asked when a
+run printed something, when points arrived after it had found something, at each tick of a watch, and when
+nothing more can come. It states what it finds, and by a clean finding what is over.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from detectors.api import Cause, Declaration, Maturity, Severity, Variant, declared
+
+
+@dataclass(frozen=True)
+class Printed:
+    """News from a console: an error that was printed, or that a run went on after one."""
+
+    origin: str  # name of the file that it stands in; empty for what the log itself holds
+    line: int  # from 1
+    text: str  # the error's own line, cut
+    step: int | None  # the last one before it, where the log and the console are one
+    time: float | None  # seconds since the epoch, where lines have times
+    severity: Severity  # CLEAN where the run went on
+    place: str = ""  # of an exception: where it was raised
+    catalogue: tuple[str, ...] = ()  # entries whose signature the line bears
+
+
+@dataclass(frozen=True)
+class RunView:
+    """What is known of a run. Steps and times are None until there are any."""
+
+    points: int
+    last_step: int | None
+    last_time: float | None  # seconds since the epoch, on the log's clock
+    pauses: Sequence[float]  # seconds between the last arrivals of points
+    silent_seconds: float  # since points arrived, on the clock of the watch; 0 in a replay
+    ended: bool  # the log says that the run has finished or crashed
+    printed: Sequence[Printed]  # since the check was last asked
+
+
+@dataclass(frozen=True)
+class RunFinding:
+    """A check's word on a run. ``tag`` tells apart several troubles of one check.
+
+    ``index`` numbers what the check judges, lines or points say: the same trouble has the same number
+    however often and by whom a run is read.
+    """
+
+    index: int
+    severity: Severity
+    variant: str | None = None
+    tag: str = ""
+    step: int | None = None  # None for the last one
+    time: float | None = None
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    catalogue: tuple[str, ...] = ()  # in place of the variant's, where not empty
+
+
+@dataclass(frozen=True)
+class RunCheck(Declaration):
+    """A rule about a run as a whole. ``reads`` says for people what it looks at."""
+
+    check: Callable[..., Iterable[RunFinding]]
+    reads: str
+
+
+def run_check(
+    *,
+    reads: str,
+    variants: Mapping[str, Variant],
+    maturity: Maturity = Maturity.PREVIEW,
+    hold: int = 1,
+    clear: int = 1,
+    enabled: bool = True,
+    cause: Cause | None = None,
+    silences: tuple[Cause, ...] = (),
+) -> Callable[[Callable[..., Iterable[RunFinding]]], RunCheck]:
+    """Declare a run check; see ``RunCheck`` for the fields. Its name comes from the function's."""
+
+    def declare(check: Callable[..., Iterable[RunFinding]]) -> RunCheck:
+        return RunCheck(
+            **declared(check, maturity, variants, hold, clear, enabled, cause, silences),
+            check=check,
+            reads=reads,
+        )
+
+    return declare

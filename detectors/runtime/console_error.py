@@ -1,0 +1,60 @@
+"""The training printed an error that ends it.
+
+## What it catches
+An exception that reaches the top of the program (Python's "Traceback (most recent call last):" and the line
+that names the exception), and lines that a page of the catalogue bears as its signature: running out of
+memory, a kill, a collective operation that timed out, a loss printed as NaN. The first error in time is
+told; what other ranks print after it confirms it.
+
+## Why it matters
+A process that died does nothing more for its cost. The error's own line says why, and it scrolls away among
+the output of launchers and of other ranks.
+
+## What to do
+Read the line and the place where it was raised. Where the catalogue knows the line, its first entry says what
+to try. Of several ranks, the one that failed first has the cause.
+
+## When it is wrong
+An exception that the training caught, printed and survived. It resolves once the run has printed `50` more
+lines. Tracebacks below a line of a logger's level ERROR or WARNING count as caught, as does an interrupt
+from the keyboard.
+
+## Source
+Signatures S28, S29, S40, S50, S51 and S52 of the catalogue's console lines; CPython, Lib/traceback.py.
+"""
+
+from collections.abc import Iterator
+
+from detectors.api import Cause, Maturity, Severity, Variant
+from detectors.checks import RunFinding, RunView, run_check
+
+
+@run_check(
+    reads="console lines",
+    variants={
+        "exception": Variant('the run printed "{text}" ({place}), line {line} of {origin}', ()),
+        "signature": Variant('the run printed "{text}", line {line} of {origin}', ()),
+    },
+    maturity=Maturity.STABLE,
+    cause=Cause.CRASH,
+    silences=tuple(cause for cause in Cause if cause is not Cause.CRASH),
+)
+def console_error(run: RunView) -> Iterator[RunFinding]:
+    """A finding for each error; a clean one where the run went on."""
+    for news in run.printed:
+        found = news.severity > Severity.CLEAN
+        yield RunFinding(
+            index=news.line,
+            severity=news.severity,
+            variant=("exception" if news.place else "signature") if found else None,
+            tag=news.origin,
+            step=news.step,
+            time=news.time,
+            evidence={
+                "text": news.text,
+                "place": news.place,
+                "line": news.line,
+                "origin": news.origin or "its console",
+            },
+            catalogue=news.catalogue,
+        )

@@ -1,0 +1,70 @@
+"""The log stopped growing, and nothing says that the run ended.
+
+## What it catches
+No new point for ten times the pauses that the run usually makes, or twice its longest one, and at least ten
+minutes. Evaluations and checkpoints are among these pauses, so that a run that regularly takes long for one
+is given the time.
+
+## Why it matters
+A collective operation that waits for a rank that died, a deadlock in the data loader or a kill without a
+word cost as much as training does, and nothing reports them.
+
+## What to do
+See whether the process lives. If it does, let `py-spy dump --pid` show where it waits; of several ranks, the
+one that waits elsewhere has the cause. If it is gone, look for a kill in the kernel's log.
+
+## When it is wrong
+The first evaluation of a run, where it takes longer than ten minutes; a log whose writer buffers for long. A
+run that goes on resolves it. It is judged by the clock of a watch: a replay, whose log ends where it ends, is
+silent about it.
+
+## Source
+Detector 40 of the catalogue: ten times the 95th percentile of pauses and at least ten minutes, critical at
+thirty.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Annotated
+
+from detectors.api import Cause, Maturity, Severity, Variant
+from detectors.checks import RunFinding, RunView, run_check
+
+LONG_PAUSE = 0.95  # quantile of the pauses
+TIMES_LONG = 10  # a silence of this many long pauses is out of the ordinary
+TIMES_LONGEST = 2  # so is one of this many of the longest pause
+TIMES_CRITICAL = 3  # thirty minutes where the threshold is ten
+
+
+@run_check(
+    reads="the clock",
+    variants={
+        "silent": Variant(
+            "no new point for {silent_seconds:.0f} s; it never paused for {usual_seconds:.0f} s",
+            ("DP3", "A-err-hang", "A-err-nccl", "A-err-exit9"),
+        )
+    },
+    maturity=Maturity.STABLE,
+    cause=Cause.STALL,
+)
+def stream_stall(
+    run: RunView,
+    *,
+    least_seconds: Annotated[float, "silence that is always allowed"] = 600.0,
+) -> Iterator[RunFinding]:
+    """One finding a silence, numbered by the points before it."""
+    pauses = sorted(run.pauses)
+    long = pauses[math.ceil(LONG_PAUSE * len(pauses)) - 1] if pauses else 0.0
+    longest = pauses[-1] if pauses else 0.0
+    limit = max(TIMES_LONG * long, TIMES_LONGEST * longest, least_seconds)
+    silent = run.silent_seconds
+    if run.ended or silent <= limit:
+        severity = Severity.CLEAN
+    else:
+        severity = Severity.CRITICAL if silent > TIMES_CRITICAL * limit else Severity.WARNING
+    yield RunFinding(
+        index=run.points,
+        severity=severity,
+        variant="silent" if severity else None,
+        evidence={"silent_seconds": silent, "usual_seconds": limit},
+    )

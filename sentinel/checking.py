@@ -1,0 +1,67 @@
+"""Asks run checks what they find in one run."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from detectors.checks import Printed, RunCheck, RunFinding, RunView
+from sentinel.alerts.inhibition import OF_THE_RUN
+from sentinel.alerts.turns import Key, Stretch, Verdict
+from sentinel.runs.log import RunLog
+
+_ATTEMPT = 1  # what concerns the run as a whole belongs to none
+
+
+@dataclass(frozen=True)
+class Checking:
+    """``parameters`` are the user's, by check; ``failed`` hears of a check that raised on a run."""
+
+    checks: Sequence[RunCheck]
+    parameters: Mapping[str, Mapping[str, Any]]
+    failed: Callable[[str, str, Exception], None]
+
+    def stretches(
+        self,
+        log: RunLog,
+        printed: Sequence[Printed],
+        silent_seconds: float = 0.0,
+        pauses: Iterable[float] = (),
+    ) -> Iterator[Stretch]:
+        """What the checks find now, each finding a stretch of its own.
+
+        ``silent_seconds`` is the time since points arrived and ``pauses`` those between earlier arrivals, on
+        the clock of a watch.
+        """
+        facts = log.facts
+        view = RunView(
+            points=facts.points,
+            last_step=facts.last_step,
+            last_time=facts.last_time,
+            pauses=[*facts.pauses, *pauses],
+            silent_seconds=silent_seconds,
+            ended=log.ending is not None,
+            printed=printed,
+        )
+        for check in self.checks:
+            try:
+                findings = [*check.check(view, **self.parameters.get(check.name, {}))]
+            except Exception as error:  # noqa: BLE001  a broken check must not stop the others
+                self.failed(check.name, log.run.id, error)
+                continue
+            yield from ([_verdict(log, check, finding)] for finding in findings)
+
+
+def _verdict(log: RunLog, check: RunCheck, finding: RunFinding) -> Verdict:
+    step = log.facts.last_step if finding.step is None else finding.step
+    return Verdict(
+        key=Key(log.run.id, OF_THE_RUN, _ATTEMPT, finding.tag, check.name),
+        signal="",
+        index=finding.index,
+        step=step or 0,
+        time=log.facts.last_time if finding.time is None else finding.time,
+        position=finding.index,
+        severity=finding.severity,
+        variant=finding.variant,
+        evidence=finding.evidence,
+        catalogue=finding.catalogue,
+    )

@@ -1,0 +1,72 @@
+"""What every run check keeps to, whoever wrote it."""
+
+import string
+
+import pytest
+
+from detectors.api import Severity
+from detectors.checks import Printed, RunCheck, RunView
+from detectors.discovery import all_detectors
+from sentinel import catalogue
+from sentinel.alerts.incident import format_message
+from tests.detectors.test_every_detector import HEADINGS
+
+CHECKS = [check for check in all_detectors().values() if isinstance(check, RunCheck)]
+
+each_check = pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.name)
+
+NOTHING = RunView(
+    points=0, last_step=None, last_time=None, pauses=(), silent_seconds=0.0, ended=False, printed=()
+)
+ILL = RunView(
+    points=9,
+    last_step=8,
+    last_time=1.7e9,
+    pauses=(1.0, 2.0),
+    silent_seconds=1e6,
+    ended=False,
+    printed=(
+        Printed("train.log", 3, "E: x", None, None, Severity.CRITICAL, "a.py:1", ("O11",)),
+        Printed("train.log", 4, "Killed", None, None, Severity.WARNING, "", ("DP9",)),
+    ),
+)
+
+
+@each_check
+def test_page_has_the_headings(check):
+    headings = [line.removeprefix("## ") for line in check.page.splitlines() if line.startswith("## ")]
+    assert headings == HEADINGS
+
+
+@each_check
+def test_cites_catalogue_entries_that_exist(check):
+    assert check.variants
+    assert set(check.catalogue) <= catalogue.load().keys()
+
+
+@each_check
+def test_thresholds_have_defaults_and_meanings(check):
+    for name, parameter in check.parameters.items():
+        assert isinstance(parameter.default, parameter.type), name
+        assert parameter.meaning.strip(), name
+
+
+@each_check
+def test_a_run_of_which_nothing_is_known_is_clean(check):
+    assert not [finding for finding in check.check(NOTHING) if finding.severity]
+
+
+@each_check
+def test_a_run_that_is_ill_is_found_and_said_in_words(check):
+    found = [finding for finding in check.check(ILL) if finding.severity]
+    assert {finding.variant for finding in found} == set(check.variants)
+    for finding in found:
+        message = check.variants[finding.variant].message
+        fields = {field for _, field, _, _ in string.Formatter().parse(message) if field}
+        assert fields <= {*finding.evidence, *check.parameters}
+        assert "?" not in format_message(message, finding.evidence)
+
+
+@each_check
+def test_asks_nothing_of_a_run(check):
+    assert check.demand.missing(()) == []

@@ -1,0 +1,161 @@
+"""What is read out of printed lines: the errors that end a training, and that one went on after all."""
+
+import math
+from itertools import pairwise
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detectors.api import Severity
+from sentinel.catalogue import signatures
+from sentinel.runs.console import Console
+from sentinel.sources.base import Line
+
+TRACEBACK = """\
+Traceback (most recent call last):
+  File "train.py", line 40, in <module>
+    loss = step(batch)
+           ^^^^^^^^^^^
+  File "/venv/lib/python3.11/site-packages/torch/nn/modules/module.py", line 1789, in _call_impl
+    return forward_call(*args, **kwargs)
+"""
+ERROR = "RuntimeError: shapes cannot be multiplied"
+
+
+def lines(text):
+    return [Line(math.nan, line) for line in text.splitlines()]
+
+
+def said(text, console=None):
+    """Line, text, place and entries of each error; None as the text where the run went on."""
+    news = (console or Console()).take("train.log", lines(text), signatures())
+    return [(n.line, n.text if n.severity else None, n.place, n.catalogue) for n in news]
+
+
+def test_an_exception_is_told_by_its_last_line_and_the_place_in_ones_own_code():
+    assert said(f"begun\n{TRACEBACK}{ERROR}\n") == [(8, ERROR, "train.py:40 in <module>", ())]
+
+
+def test_an_exception_outside_ones_own_code_has_its_last_place():
+    text = 'Traceback (most recent call last):\n  File "<frozen runpy>", line 8, in run\nE: x\n'
+    assert said(text) == [(3, "E: x", "<frozen runpy>:8 in run", ())]
+
+
+@pytest.mark.parametrize(
+    ("line", "entries"),
+    [
+        ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.", ("A-err-oom",)),
+        ("slurmstepd: error: Killed", ()),
+        ("Killed", ("A-err-exit9", "DP9")),
+        ("exitcode: -9 (pid: 5)", ("A-err-exit9", "DP9")),
+        ("[E ProcessGroupNCCL.cpp:474] [Rank 1] Watchdog caught collective operation timeout: ...",
+         ("A-err-hang", "A-err-nccl", "DP3")),
+        ("RuntimeError: Function 'LogBackward0' returned nan values in its 0th output.", ("GE-nan",)),
+        ("The total norm of order 2.0 for gradients from `parameters` is non-finite, so it", ("GE-nan",)),
+        ("epoch 3 loss: nan", ("GE-nan",)),
+        ("{'loss': 'nan', 'epoch': 1}", ("GE-nan",)),
+        ("loss: 0.25, grad_norm: inf", ()),
+        ("WARNING: CUDA out of memory, trying a batch of 8", ()),
+    ],
+)  # fmt: skip
+def test_signatures_name_their_entries(line, entries):
+    found = said(line)
+    assert found == ([(1, line, "", entries)] if entries else [])
+
+
+def test_an_exception_bears_the_signatures_of_its_line():
+    error = "torch.cuda.OutOfMemoryError: CUDA out of memory."
+    ((_, text, place, entries),) = said(TRACEBACK + error)
+    assert (text, entries) == (error, ("A-err-oom",))
+    assert place.startswith("train.py")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TRACEBACK + "KeyboardInterrupt\n",
+        "2026-01-01 10:00:00 ERROR could not save, trying again\n" + TRACEBACK + ERROR,
+        "[W 2026-02-05 15:07:26,546] Trial 1 failed\n" + TRACEBACK + ERROR,
+        "Trial 1 failed because of the following error: ValueError\n" + TRACEBACK + ERROR,
+        "Exception ignored in: <function f>\n" + TRACEBACK + ERROR,
+        TRACEBACK,
+        "  Traceback (most recent call last):\n  E: quoted\n",
+    ],
+)
+def test_what_ends_nothing_is_no_error(text):
+    assert said(text) == []
+
+
+def test_an_exception_that_led_to_another_is_told_first():
+    between = "\nDuring handling of the above exception, another exception occurred:\n\n"
+    found = said(f"{TRACEBACK}KeyError: 'x'\n{between}{TRACEBACK}ValueError: y\n")
+    assert [text for _, text, _, _ in found] == ["KeyError: 'x'", "ValueError: y"]
+
+
+def test_tracebacks_of_several_ranks_are_put_together_each_for_itself():
+    mixed = [f"[rank{rank}]: {line}" for line in TRACEBACK.splitlines() for rank in (0, 1)]
+    found = said("\n".join([*mixed, "[rank0]: ValueError: a", "[rank1]: ValueError: b"]))
+    assert [text for _, text, _, _ in found] == ["ValueError: a", "ValueError: b"]
+
+
+def test_a_run_that_goes_on_printing_is_told_once():
+    found = said(TRACEBACK + ERROR + "\n" + "step\n" * 200)
+    assert [text for _, text, _, _ in found] == [ERROR, None]
+
+
+def test_a_later_step_in_the_same_log_says_that_the_run_went_on():
+    printed = [Line(math.nan, "Killed", 40), Line(math.nan, "resuming", 40), Line(math.nan, "saved", 41)]
+    found = Console().take("", printed, signatures())
+    assert [(news.line, news.severity) for news in found] == [(1, Severity.CRITICAL), (3, Severity.CLEAN)]
+
+
+def test_lines_and_their_times_and_steps_are_kept():
+    (news,) = Console().take("", [Line(1.7e9, "Killed", 40)], signatures())
+    assert (news.line, news.step, news.time, news.severity) == (1, 40, 1.7e9, Severity.CRITICAL)
+
+
+PIECES = [
+    TRACEBACK + ERROR + "\n",
+    TRACEBACK,
+    "Killed\n",
+    "step\n" * 30,
+    "\n",
+    "ERROR: retry\n",
+    "[rank1]: Traceback (most recent call last):\n",
+    "[rank1]: E: x\n",
+]
+
+
+@given(
+    pieces=st.lists(st.sampled_from(PIECES), max_size=8),
+    cuts=st.lists(st.integers(0, 300), max_size=6),
+    reload=st.booleans(),
+)
+def test_any_cut_says_the_same(pieces, cuts, reload):
+    text = "".join(pieces)
+    printed = lines(text)
+    edges = [0, *sorted(min(cut, len(printed)) for cut in cuts), len(printed)]
+    console, found = Console(), []
+    for begin, end in pairwise(edges):
+        found += said("\n".join(line.text for line in printed[begin:end]), console)
+        if reload:
+            console = msgspec.convert(msgspec.to_builtins(console), Console)
+    assert found == said(text)
+
+
+def test_hostile_lines_end_and_are_not_kept():
+    hostile = [
+        "loss" + " " * 10**6 + "nan",
+        "a" * 10**6,
+        "The total norm of order " + "1" * 10**6,
+        "[" * 10**6,
+        " File " + '"' * 10**6,
+        *(f"[rank{i}]: Traceback (most recent call last):" for i in range(10_000)),
+    ]
+    console = Console()
+    for name in range(1000):
+        list(console.take(str(name), [Line(math.nan, line) for line in hostile[:5]], signatures()))
+    list(console.take("0", [Line(math.nan, line) for line in hostile], signatures()))
+    assert len(msgspec.json.encode(console)) < 50_000
