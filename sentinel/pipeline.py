@@ -1,10 +1,10 @@
-"""The whole flow on one screen: what lies in logs becomes changes of incidents, many runs at once.
+"""The whole flow on one screen: what lies in logs becomes something to tell, many runs at once.
 
-    sources  ->  points  ->  signals  ->  findings  ->  incidents
-    poll         absorb                   judge         advance
+    sources  ->  points  ->  signals  ->  findings  ->  incidents  ->  outcomes
+    poll         absorb                   judge         advance        tell
 
-`watch` commits and delivers what comes out, `replay` reports it; there is no other difference.
-This page knows no format, no rule and no sink.
+`watch` commits and delivers what comes out, `replay` reports it, and a callback in a training may drive
+it as well; there is no other difference. This page knows no format, no rule and no sink.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,8 +15,10 @@ from typing import Any
 
 from detectors.api import Declaration, Detector
 from detectors.checks import RunCheck
+from sentinel.alerts.grouping import Outcome
 from sentinel.alerts.incident import Change
 from sentinel.alerts.lifecycle import Book
+from sentinel.alerts.tell import Audience, tell
 from sentinel.alerts.turns import Stretch
 from sentinel.checking import Checking
 from sentinel.frames.naming import Naming
@@ -44,6 +46,10 @@ class Step:
     complaints: Sequence[Complaint]
     changes: Sequence[Change]
     failure: str | None
+
+    def tell(self, audience: Audience, now: float) -> list[Outcome]:
+        """Who is to hear of the changes, and why the others are not."""
+        return tell(self.tracker.news(self.changes), audience, now)
 
 
 class Pipeline:

@@ -1,8 +1,11 @@
 """One run on its way through the pipeline: its log, and what is judged of it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sentinel.alerts.incident import Change
 from sentinel.alerts.lifecycle import Book
+from sentinel.alerts.tell import News
 from sentinel.runs.log import RunLog, packed, unpacked
 
 
@@ -21,6 +24,10 @@ class Tracker:
     def id(self) -> str:
         """The run's; see `sentinel.sources.base.Run`."""
         return self.log.run.id
+
+    def news(self, changes: Sequence[Change]) -> News:
+        """What there is to tell of the run when these incidents have changed."""
+        return News(self.log.described(), changes, self.book.open(), self.log.live)
 
     def dump(self) -> bytes:
         """Everything that `restore` needs. Raises TypeError for what cannot be kept."""

@@ -188,6 +188,9 @@ class Sentinel:
         """The path of the run, the id and the body of every incident."""
         places = [str(self.state.parent / "runs"), "wandb://team/project"]
         runs = json.loads(self._run("replay", *places, "--format", "json"))["runs"]
+        for run in runs:
+            for incident in run["incidents"]:
+                del incident["told"]  # what it would have told, not what it found
         return [(run["path"], incident["id"], incident) for run in runs for incident in run["incidents"]]
 
     def recorded(self) -> Incidents:

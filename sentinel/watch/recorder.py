@@ -9,7 +9,7 @@ from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.incident import Change
 from sentinel.alerts.store import Store, Update
-from sentinel.alerts.tell import Audience, News, tell
+from sentinel.alerts.tell import Audience, tell
 from sentinel.guard import Guard
 from sentinel.tracking import Tracker
 
@@ -78,9 +78,9 @@ def _update(
     tracker: Tracker, changes: Sequence[Change], audience: Audience, now: float, only_news: bool
 ) -> Update | None:
     """What is to be recorded of one run; with ``only_news`` None where there is nothing to tell."""
-    still_open, run = tracker.book.open(), tracker.log.run
-    incidents = {i.id: i for i in [*(change.incident for change in changes), *still_open]}
-    told = tell(News(tracker.log.described(), changes, still_open, tracker.log.live), audience, now)
+    news, run = tracker.news(changes), tracker.log.run
+    told = tell(news, audience, now)
     if only_news and not changes and not told:
         return None
+    incidents = {i.id: i for i in [*(change.incident for change in changes), *news.still_open]}
     return Update(run.id, str(run.path), run.format, tracker.dump(), [*incidents.values()], told)

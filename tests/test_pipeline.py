@@ -1,0 +1,73 @@
+"""The pipeline as a training could drive it: the source is in memory, and there is no configuration."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+
+from detectors.discovery import all_detectors
+from sentinel.alerts.decision import SinkPolicy
+from sentinel.alerts.duplicates import KnownIncidents
+from sentinel.alerts.tell import Audience
+from sentinel.pipeline import Pipeline
+from sentinel.sources.base import Batch, Chunk, Run
+from sentinel.sources.places import Url
+
+START = 1.7e9
+
+
+class Memory:
+    """Points that are handed over as they come."""
+
+    def __init__(self) -> None:
+        self._points: list[tuple[int, float]] = []
+
+    def log(self, step: int, kl: float) -> None:
+        self._points.append((step, kl))
+
+    def poll(self, cursor, limit):
+        begin = cursor.get("points", 0)
+        points = np.array(self._points[begin : begin + limit]).reshape(-1, 2)
+        step, value = points[:, 0], points[:, 1]
+        tag = np.zeros(len(points), np.uint32)
+        chunk = Chunk("", ["kl"], tag, step.astype(np.int64), START + step, value)
+        end = begin + len(points)
+        return Batch({"points": end}, [chunk], more=end < len(self._points))
+
+
+def pipeline(names: Iterable[str] = ("kl-blowup",)) -> Pipeline:
+    def failed(detector: str, run: str, error: Exception) -> None:
+        raise error
+
+    chosen = [all_detectors()[name] for name in names]
+    return Pipeline(chosen, {"kl-blowup": {"critical_per_token": 2.0}}, {"kl": "kl"}, failed)
+
+
+def test_a_callback_drives_it_without_files_or_configuration():
+    source, engine, told = Memory(), pipeline(), []
+    tracker = engine.track(Run(Url("memory", ("training",)), "memory", source), "training")
+    audience = Audience([SinkPolicy("pager")], (), {}, KnownIncidents([]))
+    for number in range(60):
+        source.log(number, 0.01 if number < 40 else 5.0)
+        (step,) = engine.advance([tracker])
+        assert step.failure is None
+        told += step.tell(audience, now=START + number)
+    assert [(one.sink, one.incident.detector, one.decision.event, one.decision.reason) for one in told] == [
+        ("pager", "kl-blowup", "firing", "first notification")
+    ]
+    assert 40 <= told[0].incident.fired_step < 60
+    assert told[0].body["run"] == {"run": "training", "path": "memory://training", "framework": None}
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 1000])
+def test_it_makes_no_difference_how_much_is_read_at_once(at_once):
+    source, engine, changes = Memory(), pipeline(), []
+    for number in range(100):
+        source.log(number, 0.01 if number < 40 else 5.0)
+    tracker = engine.track(Run(Url("memory", ("training",)), "memory", source), "training")
+    more = True
+    while more:
+        (step,) = engine.advance([tracker], at_once)
+        changes += step.changes
+        more = step.more
+    assert [(c.event, c.incident.fired_step) for c in changes] == [("firing", changes[0].incident.fired_step)]
