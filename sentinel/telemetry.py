@@ -37,6 +37,10 @@ class ServiceManager:
         """A round ended: feed the watchdog; `systemctl status` shows the status."""
         self._tell(f"WATCHDOG=1\nSTATUS={status}")
 
+    def reloading(self, awake: float) -> None:
+        """The configuration is being read again, until `ready`. ``awake`` is the clock's time awake."""
+        self._tell(f"RELOADING=1\nMONOTONIC_USEC={int(awake * 1e6)}")
+
     def stopping(self) -> None:
         """The end is wanted."""
         self._tell("STOPPING=1")

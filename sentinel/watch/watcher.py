@@ -84,7 +84,6 @@ class Watcher:
             while not stop.is_set():
                 self.round(changed, stop)
                 changed = self._changes.wait(self._config.poll_seconds)
-        self._service.stopping()
         self._commit_all()
 
     def wake(self) -> None:

@@ -1,6 +1,9 @@
 """`sentinel watch` as a process of its own: it starts, says so, and ends when it is told to."""
 
 import contextlib
+import os
+import pty
+import re
 import signal
 import socket
 import subprocess
@@ -8,6 +11,8 @@ import sys
 import threading
 
 import pytest
+
+from tests.sinks.receiver import Receiver
 
 pytestmark = pytest.mark.slow
 
@@ -56,11 +61,62 @@ def test_the_service_manager_hears_of_it(sick_run, tmp_path):
         with watching(*words, NOTIFY_SOCKET=str(tmp_path / "notify")) as process:
             assert manager.recv(999) == b"READY=1"
             assert manager.recv(999) == b"WATCHDOG=1\nSTATUS=1 runs"
+            process.send_signal(signal.SIGHUP)
+            while (heard := manager.recv(999)) != b"READY=1":
+                assert re.match(rb"WATCHDOG=1|RELOADING=1\nMONOTONIC_USEC=\d+$", heard)
             process.terminate()
             while (heard := manager.recv(999)) != b"STOPPING=1":
                 assert heard.startswith(b"WATCHDOG=1")
             process.communicate(timeout=10)
             assert process.returncode == 0
+
+
+def sicken(directory):
+    """A run whose KL per token leaves the reference behind."""
+    directory.mkdir(parents=True)
+    lines = [f'{{"step": {i}, "my/odd/kl": {0.01 if i < 100 else 3.0}}}\n' for i in range(200)]
+    (directory / "metrics.jsonl").write_text("".join(lines))
+
+
+def test_a_hangup_makes_it_read_its_configuration_again(sick_run, tmp_path):
+    file = tmp_path / "sentinel.toml"
+    fine = f'state_dir = "state"\n{file.read_text()}'
+    file.write_text(fine)
+    with Receiver() as receiver, watching("--config", file) as process:
+        wait_for(process, "kl-blowup  sick")
+        for wrong, why in (
+            ("pats = []\n", f"{file}:1: pats: unknown key"),
+            (fine.replace('"state"', '"other"'), "`state_dir` cannot change under a watch; restart it"),
+            (
+                f'{fine}[[sinks]]\ntype = "slack"\nurl_env = "NOT_SET"\n',
+                "environment variable NOT_SET is empty",
+            ),
+        ):
+            file.write_text(wrong)
+            process.send_signal(signal.SIGHUP)
+            wait_for(process, f"the configuration stays as it was: {why}")
+        sicken(tmp_path / "runs" / "second")
+        wait_for(process, "kl-blowup  second")
+        file.write_text(f'{fine}[[sinks]]\ntype = "webhook"\nurl = "{receiver.url}"\n')
+        process.send_signal(signal.SIGHUP)
+        wait_for(process, "the configuration was read again")
+        sicken(tmp_path / "runs" / "third")
+        receiver.wait_for(lambda: any(b"third" in r.body for r in receiver.received))
+        process.terminate()
+        assert "Traceback" not in process.communicate(timeout=20)[1]
+        assert process.returncode == 0
+
+
+def test_it_ends_with_its_terminal(sick_run, tmp_path):
+    child, terminal = pty.fork()
+    if not child:
+        words = ["watch", "--config", str(tmp_path / "sentinel.toml"), "--state-dir", str(tmp_path / "state")]
+        os.execv(sys.executable, [sys.executable, "-m", "sentinel", *words])
+    said = b""
+    while b"kl-blowup" not in said:
+        said += os.read(terminal, 4096)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_a_silent_server_holds_up_nobody(sick_run, tmp_path):
