@@ -185,6 +185,10 @@ class _Reader:
             self._top = _fingerprint(data[:start])
             self._lines = data.count(b"\n", 0, start)
             self.config = self._header.settings
+            if self._header.left_out:
+                kept, left_out = len(self._header.names), self._header.left_out
+                problem = f"has {kept + left_out} columns; only the first {kept} are read, so log fewer"
+                self.complaints.append(Complaint(self._path, "line 1", problem))
             if read.more and limit * _BYTES_A_POINT > len(data):
                 end = start  # the next read brings the rows, and many more of them
         consumed = start

@@ -7,7 +7,7 @@ a step that is none, is broken and left out; a header that comes again, as when 
 import csv
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any
 
@@ -21,8 +21,11 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 BLANKS = " \t"
 """What may stand around a cell."""
 
+MOST_COLUMNS = 1 << 14
+"""How many columns of a file are read: as many as a spreadsheet has."""
+
 _LONGEST_SETTINGS = 4096  # bytes
-_FEW_CELLS = 500  # which are read as fast one by one
+_FEW_CELLS, _FEW_ROWS = 500, 16  # which are read as fast one by one; polars has its price for each column
 _BYTES_A_CELL = 8
 
 
@@ -34,10 +37,11 @@ class Header:
     separator: str
     size: int  # bytes up to the first row
     settings: Mapping[str, Any] = field(default_factory=dict)
+    left_out: int = 0  # columns behind those that are read
 
     def memory(self) -> dict[str, Any]:
         """All of it, JSON-able."""
-        return {name: getattr(self, name) for name in ("names", "separator", "size", "settings")}
+        return {name: getattr(self, name) for name in ("names", "separator", "size", "settings", "left_out")}
 
     @cached_property
     def step(self) -> int | None:
@@ -89,13 +93,24 @@ def read_header(data: bytes) -> Header | None:
     text = data[start:end].decode(errors="replace")
     separator = max(",\t;", key=text.count)
     names = _cells(text, separator)
-    return Header(names, separator, end + 1, settings) if names else None
+    left_out = max(0, len(names) - MOST_COLUMNS)
+    return Header(names[:MOST_COLUMNS], separator, end + 1, settings, left_out) if names else None
 
 
 def read_rows(data: bytes, most: int, header: Header) -> Rows:
     """The rows of the whole lines that follow the header, of which it reads at most so many."""
-    few = min(most * len(header.names), len(data) // _BYTES_A_CELL) < _FEW_CELLS
+    if header.left_out:
+        data = b"\n".join(_narrow(line, header.separator.encode()) for line in data.split(b"\n"))
+    rows = min(most, 1 + len(data) // (_BYTES_A_CELL * len(header.names)))
+    few = rows < _FEW_ROWS or rows * len(header.names) < _FEW_CELLS
     return (None if few else _read_at_once(data, most, header)) or _read_each(data, most, header)
+
+
+def _narrow(line: bytes, separator: bytes) -> bytes:
+    """The first cells of a line; all of a line with quotes, which is then said to be too long."""
+    if b'"' in line:
+        return line
+    return separator.join(line.split(separator, MOST_COLUMNS)[:MOST_COLUMNS])
 
 
 def _read_at_once(data: bytes, most: int, header: Header) -> Rows | None:
@@ -126,7 +141,7 @@ def _read_each(data: bytes, most: int, header: Header) -> Rows:
             continue
         number = any(map(NUMBER.fullmatch, cells))
         if not number and named(cells, (*STEP_KEYS, *EPOCH_KEYS)):
-            next_header = Header(cells, header.separator, len(line) + 1, header.settings)
+            next_header = replace(header, names=cells, size=len(line) + 1)
             break
         if len(cells) != len(header.names):
             broken[count - 1] = f"has {len(cells)} cells where the header has {len(header.names)}"

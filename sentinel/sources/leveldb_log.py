@@ -24,6 +24,7 @@ LONGEST_RECORD = 32 << 20
 _HEADER = Struct("<IHB")
 _CHECKED = 6  # offset in a chunk of what the checksum covers: type and payload
 _FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
+_MOST_BROKEN = 16  # chunks of one block; then the rest of it is skipped
 _MOST_SEARCHED = 128 * BLOCK_BYTES  # what may be summed in search of a sound chunk: most places are none
 
 
@@ -66,12 +67,16 @@ def split(data: bytes, start: int, offset: int, at_end: bool) -> Log:
         if not fits or zlib.crc32(view[position + _CHECKED : end]) != checksum:
             if fits and end > written:
                 break
-            following = _sound_chunk(data, position + 1, position + left)
-            if following is None and position + left > len(data):
+            block_end = position + left
+            in_block = sum(place >= block_end - BLOCK_BYTES for place in broken[-_MOST_BROKEN:])
+            following = None
+            if in_block < _MOST_BROKEN:
+                following = _sound_chunk(data, position + 1, block_end)
+            if following is None and block_end > len(data):
                 break
             broken.append(position)
             parts = []
-            consumed = position = position + left if following is None else following
+            consumed = position = block_end if following is None else following
             continue
         payload = data[position + _HEADER.size : end]
         if kind == _FULL:

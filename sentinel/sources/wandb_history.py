@@ -9,9 +9,11 @@ protobuf.
 """
 
 import math
+import sys
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -33,6 +35,7 @@ _BEGINS_NUMBER = np.isin(np.arange(256), list(map(ord, _NUMBER_SIGNS)))
 _BEGINS_OTHER = np.isin(np.arange(256), list(b'-NI"{'))  # -Infinity, NaN, Infinity, a text, an object
 _NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _NO_JSON = "a history record holds something that is not JSON"
+_LAST = chr(sys.maxunicode)  # behind every other character
 _MEDIA = "_type"  # key that marks images, tables and the like, of which no part is a metric
 _DEEPEST = 16  # levels of nesting; what lies deeper is no metric either
 
@@ -51,10 +54,33 @@ class Numbers:
     def by_row(self, name: str, rows: int) -> NDArray[np.float64]:
         """What each of so many records has under this name; NaN where it has nothing."""
         values = np.full(rows, np.nan)
-        if name in self.names:
-            at = self.name == self.names.index(name)
+        if (index := self.index.get(name)) is not None:
+            at = self._groups.of(index)
             values[self.row[at]] = self.value[at]
         return values
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Of each name in names."""
+        return {name: i for i, name in enumerate(self.names)}
+
+    @cached_property
+    def _groups(self) -> "Groups":
+        return Groups(self.name)
+
+
+class Groups:
+    """Where each of the values 0, 1, 2 and so on stands in an array."""
+
+    def __init__(self, values: _Array) -> None:
+        self._order = np.argsort(values, kind="stable")
+        self._starts = np.cumsum([0, *np.bincount(values).tolist()])
+
+    def of(self, value: int) -> _Array:
+        """Places in the array, in their order."""
+        if value + 1 >= len(self._starts):
+            return self._order[:0]
+        return self._order[self._starts[value] : self._starts[value + 1]]
 
 
 def read_history(records: Sequence[bytes]) -> Numbers:
@@ -145,10 +171,13 @@ class _Leaves:
     def no_media(self, name: _Array, row: _Array) -> NDArray[np.bool_]:
         """Which of the numbers with this name in this row are no part of an image or the like."""
         metric = np.ones(len(name), np.bool_)
+        if not self._media:
+            return metric
+        names, groups = sorted(self._ids), Groups(name)
         for prefix, rows in self._media.items():
-            parts = [i for known, i in self._ids.items() if known.startswith(prefix)]
-            if parts:
-                metric &= ~(np.isin(name, parts) & np.isin(row, rows))
+            for part in names[bisect_left(names, prefix) : bisect_left(names, prefix + _LAST)]:
+                at = groups.of(self._ids[part])
+                metric[at] &= ~np.isin(row[at], rows)
         return metric
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sentinel.sources.base import Chunk
 from sentinel.sources.plain import plain_times, whole
 from sentinel.sources.records import STEP_KEYS
-from sentinel.sources.wandb_history import Numbers
+from sentinel.sources.wandb_history import Groups, Numbers
 
 COUNTER = "_step"
 
@@ -46,6 +46,10 @@ class Steps:
             memory.get("last", {})
         )  # value of each axis; of a usual one under ""
         self._fractions: set[str] = set(memory.get("fractions", ()))  # axes that are none
+        self._values: set[str] = set()  # all axes
+        self._lengths: set[int] = set()  # of what stands before a "*"
+        for name, axis in self._axes.items():
+            self._learn(name, axis)
 
     def memory(self) -> dict[str, Any]:
         """What the next records need to know of these; JSON-able."""
@@ -58,34 +62,45 @@ class Steps:
     def define(self, name: str, axis: str) -> None:
         """Numbers with this name are logged over that axis; a name may end in ``*``."""
         self._axes[name] = axis
+        self._learn(name, axis)
+
+    def _learn(self, name: str, axis: str) -> None:
+        self._values.add(axis)
+        if name.endswith("*"):
+            self._lengths.add(len(name) - 1)
 
     def of(self, numbers: Numbers, rows: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Step of each number, and which numbers are the step of their record."""
         usual = np.full(rows, np.nan)
         named = np.full(rows, -1)  # by which name
         for key in _USUAL:
-            if key in numbers.names:
+            if key in numbers.index:
                 counts = _whole(numbers.by_row(key, rows))
                 new = np.isnan(usual) & ~np.isnan(counts)
-                usual[new], named[new] = counts[new], numbers.names.index(key)
+                usual[new], named[new] = counts[new], numbers.index[key]
         counter = self._filled(COUNTER, _whole(numbers.by_row(COUNTER, rows)))
         usual = self._filled("", usual)
         by_row = np.where(np.isnan(usual), np.nan_to_num(counter), usual)
         step = by_row[numbers.row]
         axes = [self._axis(name) for name in numbers.names]
-        for axis in sorted({*self._axes.values()} - self._fractions):
+        used = sorted({*filter(None, axes), *self._values & numbers.index.keys()} - self._fractions)
+        place = {axis: i for i, axis in enumerate(used)}
+        own = Groups(np.array([place.get(axis or "", len(used)) for axis in axes], np.int64)[numbers.name])
+        for axis in used:
             counts = self._counts(axis, numbers.by_row(axis, rows))
-            own = np.array([a == axis for a in axes], np.bool_)[numbers.name]
-            of_axis = counts[numbers.row]
-            step = np.where(own & ~np.isnan(of_axis), of_axis, step)
+            at = own.of(place[axis])
+            of_axis = counts[numbers.row[at]]
+            step[at] = np.where(np.isnan(of_axis), step[at], of_axis)
         return step.astype(np.int64), numbers.name == named[numbers.row]
 
     def _axis(self, name: str) -> str | None:
         """The axis of a name: its own, or that of the longest pattern that matches."""
         if name in self._axes:
             return self._axes[name]
-        matching = [p for p in self._axes if p.endswith("*") and name.startswith(p[:-1])]
-        return self._axes[max(matching, key=len)] if matching else None
+        patterns = (
+            f"{name[:length]}*" for length in sorted(self._lengths, reverse=True) if length <= len(name)
+        )
+        return next((self._axes[pattern] for pattern in patterns if pattern in self._axes), None)
 
     def _counts(self, axis: str, values: _Floats) -> _Floats:
         """The axis in each record; NaN before its first value, and for good once it was a fraction."""

@@ -268,3 +268,18 @@ def test_a_poll_reads_about_as_much_as_it_may(tmp_path):
     batch = CsvLog(path).poll({}, 30)
     assert batch.more
     assert sum(chunk.value.size for chunk in batch.chunks) == 30
+
+
+@pytest.mark.parametrize("rows", [3, 300])
+def test_of_a_very_wide_file_the_first_columns_are_read(tmp_path, monkeypatch, rows):
+    monkeypatch.setattr(csv_rows, "MOST_COLUMNS", 4)
+    path = tmp_path / "metrics.csv"
+    path.write_text("step,loss,lr,a,b,c\n" + "".join(f"{i},0.5,0.1,1,2,3\n" for i in range(rows)))
+    reader = Reader(tmp_path).poll()
+    with path.open("a") as file:
+        file.write(f"{rows},0.25,,1,2,3\n")
+    tags = {tag for tag, _, _ in reader.points}
+    assert tags == {"loss", "lr", "a"}
+    assert reader.poll().points[-2:] == [("loss", rows, "0.25"), ("a", rows, "1.0")]
+    problem = "has 6 columns; only the first 4 are read, so log fewer"
+    assert reader.complaints == [f"{path} at line 1: {problem}"]

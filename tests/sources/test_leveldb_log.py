@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sentinel.sources import leveldb_log
 from sentinel.sources.leveldb_log import split
-from tests.sources.wandb_log import BLOCK, CHUNK_HEADER, FIRST, HEADER, LAST, MIDDLE, chunk, framed
+from tests.sources.wandb_log import BLOCK, CHUNK_HEADER, FIRST, FULL, HEADER, LAST, MIDDLE, chunk, framed
 
 
 def log_of(payloads):
@@ -97,3 +97,15 @@ def test_an_overlong_record_is_skipped(monkeypatch):
 def test_any_bytes(data, at_end):
     log = split(data, 0, 0, at_end)
     assert 0 <= log.consumed <= len(data)
+
+
+def test_of_a_block_with_many_broken_chunks_the_rest_is_skipped(monkeypatch):
+    searches = []
+    search = leveldb_log._sound_chunk
+    monkeypatch.setattr(leveldb_log, "_sound_chunk", lambda *where: searches.append(where) or search(*where))
+    pair = bytes(CHUNK_HEADER - 1) + b"\x01" + chunk(FULL, b"")  # a broken one, and a sound one behind it
+    filler = pair * ((BLOCK - len(HEADER)) // len(pair))
+    data = HEADER + filler.ljust(BLOCK - len(HEADER), b"\0")
+    log = whole(data + framed(b"sound", len(data)))
+    assert log.records[-1] == b"sound"
+    assert len(searches) < len(filler) // len(pair) // 10

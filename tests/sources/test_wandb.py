@@ -13,6 +13,7 @@ from sentinel.sources.base import Outcome
 from sentinel.sources.discovery import discover
 from sentinel.sources.leveldb_log import split
 from sentinel.sources.wandb_offline import WandbFile
+from sentinel.sources.wandb_steps import Steps
 from tests.sources.reading import Reader
 from tests.sources.wandb_log import HEADER, WandbLog, framed
 
@@ -231,3 +232,17 @@ def test_any_message_with_a_sound_checksum(data):
                 changed[at] = data.draw(st.integers(0, 255))
             log.append(framed(bytes(changed), log.size))
         Reader(Path(scratch)).poll()
+
+
+def test_many_axes_cost_what_they_hold(tmp_path, monkeypatch):
+    filled = []
+    fill = Steps._filled
+    monkeypatch.setattr(Steps, "_filled", lambda self, *rest: filled.append(1) or fill(self, *rest))
+    log = WandbLog(tmp_path / "run-1.wandb")
+    for i in range(50):
+        log.write(define(f"m{i}", f"axis{i}"))
+        log.history({f"m{i}": 1.0, f"axis{i}": 7 * i, "_step": i})
+        log.history({f"m{i}": 2.0, "_step": i})
+    steps = [(tag, step) for tag, step, _ in Reader(tmp_path).poll().points if tag.startswith("m")]
+    assert steps == [(f"m{i}", 7 * i) for i in range(50) for _ in range(2)]
+    assert len(filled) < 50 * 6

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from wandb.proto.wandb_internal_pb2 import HistoryItem, HistoryRecord
 
-from sentinel.sources.wandb_history import read_history
+from sentinel.sources.wandb_history import _Leaves, read_history
 
 NAMES = st.one_of(st.sampled_from(["loss", "lr", "_step", "train/loss"]), st.text(min_size=1, max_size=300))
 NUMBERS = st.one_of(st.floats(), st.integers(), st.just(10**400))
@@ -115,3 +115,23 @@ def test_what_is_no_json(text):
 def test_any_bytes(records):
     with suppress(ValueError, DecodeError):
         read_history(records)
+
+
+@given(
+    rows=st.lists(st.dictionaries(st.sampled_from(["a", "a.b", "a.b.c", "a.c", "b", "ab"]), st.booleans()))
+)
+def test_parts_of_media_are_left_out(rows):
+    """What one part of an image is told by holds for its row, and for what is nested below it."""
+    leaves = _Leaves({})
+    expected = []
+    for i, row in enumerate(rows):
+        media = [f"{name}." for name, is_media in row.items() if is_media]
+        for name in (f"{prefix}_type" for prefix in media):
+            leaves.add(0, i, name, "image-file")
+        for name in row:
+            leaves.add(0, i, f"{name}.x", 1.0)
+            if not any(f"{name}.x".startswith(prefix) for prefix in media):
+                expected.append((f"{name}.x", i))
+    numbers = leaves.numbers()
+    found = [(numbers.names[n], r) for n, r in zip(numbers.name.tolist(), numbers.row.tolist(), strict=True)]
+    assert found == expected
