@@ -59,12 +59,15 @@ class History:
     """How far a verdict looks back, in rows of the judged series. Nothing else may decide it.
 
     recent: the last n rows before the judged one. head: the first n rows of the attempt.
+    earlier: the last n rows of the attempt before, or of the last one that had any. They are never judged,
+    and their index is negative: -1 is the last row before the restart.
     coarse: at most 64 buckets over the attempt, as of the last checkpoint (four per doubling of
     the row count, from row 256 on; empty before).
     """
 
     recent: int = 0
     head: int = 0
+    earlier: int = 0
     coarse: bool = False
 
 

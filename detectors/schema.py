@@ -36,7 +36,7 @@ ONSET = "onset_step"
 WINDOW: dict[str, pl.DataType] = {
     SERIES: pl.UInt32(),  # which series; verdicts never mix two of them
     SIGNAL: pl.String(),  # which of the judged signals this series carries
-    INDEX: pl.Int64(),  # position in the series, from 0
+    INDEX: pl.Int64(),  # position in the series, from 0; negative in the attempt before
     STEP: pl.Int64(),  # as the framework counts
     TIME: pl.Float64(),  # seconds since the epoch; null where the log has no times
     NEW: pl.Boolean(),  # rows to be judged now; the others are history

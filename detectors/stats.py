@@ -1,7 +1,8 @@
 """Expressions that several detectors share. Each is evaluated within a series, over its rows in order.
 
 ``recent_*`` look at the last ``n`` rows up to and including the present one, ``skip`` rows further back
-if told so, and are null until there are enough rows (``at_least``, all ``n`` unless told otherwise).
+if told so, and are null until there are enough rows (``at_least``, all ``n`` unless told otherwise). Where
+a detector asks for rows of an earlier attempt, they look at those, too.
 ``start_*`` look at the first ``n`` rows of the attempt. A verdict may rest on them only at rows from
 ``n`` on, since before that they see rows yet to come.
 """
@@ -80,7 +81,7 @@ def seen_max(column: str, first: int, last: int) -> pl.Expr:
 
 
 def _seen_max(values: pl.Expr, first: int, last: int) -> pl.Expr:
-    at_start = pl.when(pl.col(INDEX) < first).then(values).cum_max().forward_fill()
+    at_start = pl.when(_is_among_first(first)).then(values).cum_max().forward_fill()
     return pl.max_horizontal(at_start, values.rolling_max(last, min_samples=1)).over(SERIES)
 
 
@@ -91,6 +92,10 @@ def last_third_begin(column: str, most: int) -> pl.Expr:
     return pl.col(column).gather(begin.clip(0)).over(SERIES)
 
 
+def _is_among_first(n: int) -> pl.Expr:
+    return pl.col(INDEX).is_between(0, n, closed="left")
+
+
 def start_value(column: str) -> pl.Expr:
     """The attempt's first value."""
     return pl.col(column).filter(pl.col(INDEX) == 0).first().over(SERIES)
@@ -98,12 +103,12 @@ def start_value(column: str) -> pl.Expr:
 
 def start_median(column: str, n: int) -> pl.Expr:
     """Median of the attempt's first ``n`` rows."""
-    return pl.col(column).filter(pl.col(INDEX) < n).median().over(SERIES)
+    return pl.col(column).filter(_is_among_first(n)).median().over(SERIES)
 
 
 def start_quantile(q: float, column: str, n: int) -> pl.Expr:
     """Quantile of the attempt's first ``n`` rows."""
-    return pl.col(column).filter(pl.col(INDEX) < n).quantile(q, "linear").over(SERIES)
+    return pl.col(column).filter(_is_among_first(n)).quantile(q, "linear").over(SERIES)
 
 
 def wilson_lower(share: pl.Expr, trials: pl.Expr, z: float) -> pl.Expr:

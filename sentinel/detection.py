@@ -1,7 +1,8 @@
 """Runs the detectors over newly arrived rows of any number of runs at once, one frame a detector."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import polars as pl
@@ -9,12 +10,9 @@ import polars as pl
 from detectors.api import Detector
 from detectors.schema import SERIES, SEVERITY
 from sentinel.alerts.turns import Key, Stretch
-from sentinel.frames.history import SeriesHistory, Window
 from sentinel.frames.windows import frame, is_due
 from sentinel.runs.log import Arrived
 from sentinel.verdicts import Judged, Verdicts
-
-Seen = tuple[Arrived, Window]
 
 
 @dataclass(frozen=True)
@@ -29,53 +27,47 @@ class Detection:
 
         A clean verdict means something only where there was a finding; keys with findings join ``awake``.
         """
-        for windows in _rounds(arrived):
-            shown: dict[str, tuple[Detector, list[Seen]]] = {}
-            for one, window in windows:
-                for detector in one.rows.view.detectors:
-                    if is_due(detector, window):
-                        shown.setdefault(detector.name, (detector, []))[1].append((one, window))
-            for detector, series in shown.values():
-                yield from self._judge(detector, series, awake)
+        for together in _rounds(arrived):
+            shown: dict[str, tuple[Detector, list[Arrived]]] = {}
+            for one in together:
+                for detector in one.series.view.detectors:
+                    if is_due(detector, one.series.window):
+                        shown.setdefault(detector.name, (detector, []))[1].append(one)
+            for detector, due in shown.values():
+                yield from self._judge(detector, due, awake)
 
-    def _judge(self, detector: Detector, series: Sequence[Seen], awake: set[Key]) -> Iterator[Stretch]:
+    def _judge(self, detector: Detector, arrived: Sequence[Arrived], awake: set[Key]) -> Iterator[Stretch]:
         try:
-            window = frame(detector, [(one.rows.view, window) for one, window in series])
+            window = frame(detector, [(one.series.view, one.series.window) for one in arrived])
             found = detector.run(window, self.parameters.get(detector.name))
         except Exception as error:  # noqa: BLE001  a broken detector must not stop the others
-            if len(series) == 1:
-                self.failed(detector.name, series[0][0].run, error)
+            if len(arrived) == 1:
+                self.failed(detector.name, arrived[0].run, error)
                 return
-            for one in series:
+            for one in arrived:
                 yield from self._judge(detector, [one], awake)
             return
-        keys = [_key(one, detector) for one, _ in series]
+        keys = [_key(one, detector) for one in arrived]
         awake.update(keys[i] for i in found.filter(pl.col(SEVERITY) > 0)[SERIES].unique())
         heard = pl.Series([key in awake for key in keys], dtype=pl.Boolean)
         kept = found.filter(heard.gather(found[SERIES]))
         judged = [
-            Judged(key, one.rows.view.judged, window) for key, (one, window) in zip(keys, series, strict=True)
+            Judged(key, one.series.view.judged, one.series.window)
+            for key, one in zip(keys, arrived, strict=True)
         ]
         yield from Verdicts(kept, judged, detector.history).stretches()
 
 
-def _rounds(arrived: Sequence[Arrived]) -> Iterator[list[Seen]]:
+def _rounds(arrived: Iterable[Arrived]) -> Iterator[list[Arrived]]:
     """Windows to judge; a series has at most one in a round, and its rounds follow its rows."""
-    parts: dict[int, list[tuple[Arrived, SeriesHistory]]] = {}  # in which a series arrived, by its history
+    of_series: dict[tuple[Any, ...], list[Arrived]] = {}
     for one in arrived:
-        history = one.rows.attempt.history(one.rows.view, one.rows.tag)
-        parts.setdefault(id(history), []).append((one, history))
-    series = [_windows(one) for one in parts.values()]
-    while seen := [window for windows in series if (window := next(windows, None))]:
-        yield seen
-
-
-def _windows(parts: Sequence[tuple[Arrived, SeriesHistory]]) -> Iterator[Seen]:
-    for one, history in parts:
-        for rows in history.slices(one.rows.rows):
-            yield one, history.push(rows)
+        series = one.run, one.stream, one.series.attempt, one.series.view.key, one.series.tag
+        of_series.setdefault(series, []).append(one)
+    rounds = zip_longest(*of_series.values())
+    return ([one for one in together if one is not None] for together in rounds)
 
 
 def _key(one: Arrived, detector: Detector) -> Key:
     """Whose verdicts the detector's are on these rows."""
-    return Key(one.run, one.stream, one.rows.attempt.number, one.rows.tag, detector.name)
+    return Key(one.run, one.stream, one.series.attempt, one.series.tag, detector.name)

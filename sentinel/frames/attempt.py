@@ -20,7 +20,7 @@ from detectors.context import Last
 from detectors.signals import Signal
 from sentinel.frames.coarse import Floats
 from sentinel.frames.context import Context
-from sentinel.frames.history import Rows, SeriesHistory
+from sentinel.frames.history import Rows, SeriesHistory, Window
 from sentinel.frames.plan import Plans
 from sentinel.frames.points import Points
 from sentinel.frames.views import View
@@ -52,11 +52,19 @@ class Attempt:
     passed: dict[str, int] = field(default_factory=dict)  # view and tag -> step up to which all is joined
     partners: dict[str, Points] = field(default_factory=dict)  # tag -> points that a tag yet to come may need
     series: dict[str, dict[str, SeriesHistory]] = field(default_factory=dict)  # view -> tag -> history
+    earlier: dict[str, dict[str, Rows]] = field(default_factory=dict)  # view -> tag -> of the attempt before
 
-    def rows(
+    def next(self, number: int, views: Sequence[View]) -> "Attempt":
+        """The attempt that begins where this one ends."""
+        earlier = {view.key: dict(self.earlier.get(view.key, {})) for view in views if view.earlier_rows}
+        for key, of_tag in earlier.items():
+            of_tag.update({tag: one.recent for tag, one in self.series.get(key, {}).items()})
+        return Attempt(number, earlier=earlier)
+
+    def windows(
         self, arrived: Sequence[Points], views: Sequence[View], plans: Plans
-    ) -> Iterator[tuple[View, Points, Rows]]:
-        """The rows that newly arrived points complete, in order: view, the judged points, the rows."""
+    ) -> Iterator[tuple[View, str, Window]]:
+        """What is to be judged of the rows that newly arrived points complete: view, judged tag, window."""
         raw = _admitted(arrived, self.raw_tags)
         fresh = _admitted([p.finite() for p in arrived], self.tags)
         asked = {use for view in views for use in (*view.uses, *view.lists)}
@@ -66,20 +74,21 @@ class Attempt:
             for tag in tags.get(view.judged, ())[:MAX_JUDGED_TAGS]:
                 judged, needed = self._complete(view, tag, seen.get(tag), fresh)
                 if judged is not None and len(judged):
-                    yield view, judged, self._rows(view, judged, needed, plans)
+                    rows = self._rows(view, judged, needed, plans)
+                    yield from ((view, tag, window) for window in self._history(view, tag).extend(rows))
         self.context.trim()
         for signal in {s for view in views for s in view.needs}:
             if (partner := fresh.get(self.tags.get(signal, [""])[0])) is not None:
                 every = partner.after(self.partners.get(partner.tag))
                 self.partners[partner.tag] = every.take(slice(-_PARTNER_REACH - 1, None))
 
-    def history(self, view: View, tag: str) -> SeriesHistory:
+    def _history(self, view: View, tag: str) -> SeriesHistory:
         """The history of one series, begun if it is new."""
         series = self.series.setdefault(view.key, {})
         if tag not in series:
-            series[tag] = SeriesHistory(
-                view.head_rows, view.recent_rows, 1 + len(view.columns), len(view.lists), view.coarse
-            )
+            width, recent = 1 + len(view.columns), max(view.recent_rows, view.earlier_rows)
+            earlier = self.earlier.get(view.key, {}).get(tag) or Rows.none(width, len(view.lists))
+            series[tag] = SeriesHistory(view.head_rows, recent, earlier, view.coarse)
         return series[tag]
 
     def last(self, signal: Signal) -> float | None:
@@ -150,12 +159,13 @@ class Attempt:
             self.passed,
             {t: p.dump() for t, p in self.partners.items()},
             {k: {t: h.dump() for t, h in w.items()} for k, w in self.series.items()},
+            {k: {t: r.dump() for t, r in w.items()} for k, w in self.earlier.items()},
         ]
 
     @classmethod
     def load(cls, state: list[Any]) -> Self:
         """Undo `dump`."""
-        number, tags, raw_tags, context, waiting, passed, partners, series = state
+        number, tags, raw_tags, context, waiting, passed, partners, series, earlier = state
         return cls(
             number,
             tags,
@@ -165,6 +175,7 @@ class Attempt:
             passed,
             {t: Points.load(p) for t, p in partners.items()},
             {k: {t: SeriesHistory.load(h) for t, h in w.items()} for k, w in series.items()},
+            {k: {t: Rows.load(r) for t, r in w.items()} for k, w in earlier.items()},
         )
 
 

@@ -82,11 +82,12 @@ class Window:
     rows: Rows
     head: Rows  # from row 0 on
     recent: Rows  # up to row ``first``
+    earlier: Rows  # up to row 0, of the attempt before
     coarse: dict[str, Floats]
 
     @property
     def parts(self) -> tuple[tuple[int, Rows], ...]:
-        """Its rows in three parts, each with the index of its first row; a row may stand in two of them."""
+        """The attempt's rows in three parts, each with the index of its first row; a row may be in two."""
         return (0, self.head), (self.first - len(self.recent), self.recent), (self.first, self.rows)
 
 
@@ -96,8 +97,7 @@ class SeriesHistory:
 
     head_rows: int
     recent_rows: int
-    width: int  # number of columns
-    lists: int  # number of lists
+    earlier: Rows  # of the attempt before; the series has as many columns and lists
     sliced: bool  # whether one of its detectors looks at the coarse view
     count: int = 0
     head: Rows = field(init=False)
@@ -106,23 +106,19 @@ class SeriesHistory:
     checkpoint: dict[str, Floats] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.head = self.recent = Rows.none(self.width, self.lists)
-        self.coarse = Coarse(self.width)
+        self.head = self.recent = self.earlier[:0]
+        self.coarse = Coarse(self.earlier.columns.shape[1])
         self.checkpoint = self.coarse.view()
 
-    def slices(self, rows: Rows) -> Iterator[Rows]:
-        """``rows`` cut where the coarse view changes, so that a window never spans two of them."""
-        index = self.count
-        while len(rows) and self.sliced:
-            cut = next_checkpoint(index) - index
-            yield rows[:cut]
-            index, rows = index + cut, rows[cut:]
-        if len(rows):
-            yield rows
+    def extend(self, rows: Rows) -> Iterator[Window]:
+        """Remember rows, and give the windows in which they are judged; none spans two coarse views."""
+        while len(rows):
+            cut = next_checkpoint(self.count) - self.count if self.sliced else len(rows)
+            yield self._push(rows[:cut])
+            rows = rows[cut:]
 
-    def push(self, rows: Rows) -> Window:
-        """Remember one of `slices`, and give the window in which its rows are judged."""
-        window = Window(self.count, rows, self.head, self.recent, self.checkpoint)
+    def _push(self, rows: Rows) -> Window:
+        window = Window(self.count, rows, self.head, self.recent, self.earlier, self.checkpoint)
         if (room := self.head_rows - len(self.head)) > 0:
             self.head = Rows.joined([self.head, rows[:room]])
         self.recent = Rows.joined([self.recent, rows.last(self.recent_rows)]).last(self.recent_rows)
@@ -134,14 +130,15 @@ class SeriesHistory:
 
     def dump(self) -> list[Any]:
         """Everything `load` needs."""
-        shape = self.head_rows, self.recent_rows, self.width, self.lists, self.sliced, self.count
-        return [*shape, self.head.dump(), self.recent.dump(), self.coarse.dump(), self.checkpoint]
+        rows = [part.dump() for part in (self.earlier, self.head, self.recent)]
+        shape = self.head_rows, self.recent_rows, self.sliced, self.count
+        return [*shape, *rows, self.coarse.dump(), self.checkpoint]
 
     @classmethod
     def load(cls, state: list[Any]) -> Self:
         """Undo `dump`."""
-        *shape, head, recent, coarse, checkpoint = state
-        series = cls(*shape)
+        head_rows, recent_rows, sliced, count, earlier, head, recent, coarse, checkpoint = state
+        series = cls(head_rows, recent_rows, Rows.load(earlier), sliced, count)
         series.head, series.recent = Rows.load(head), Rows.load(recent)
         series.coarse, series.checkpoint = Coarse.load(coarse), checkpoint
         return series

@@ -13,7 +13,7 @@ import numpy as np
 from detectors.signals import Signal
 from sentinel.frames.attempt import Attempt
 from sentinel.frames.attempts import Attempts
-from sentinel.frames.history import Rows
+from sentinel.frames.history import Window
 from sentinel.frames.naming import Meaning, Naming, Profile, is_of_histogram, profiles, recognise
 from sentinel.frames.plan import Plans
 from sentinel.frames.points import Points
@@ -34,13 +34,13 @@ _POINT_FIELDS = ("tag", "step", "time", "value")
 
 
 @dataclass(frozen=True)
-class SeriesRows:
-    """New rows of one series and the view through which they are to be judged."""
+class SeriesWindow:
+    """New rows of one series, in the window in which they are to be judged."""
 
     view: View
-    attempt: Attempt
+    attempt: int
     tag: str
-    rows: Rows
+    window: Window
 
 
 @dataclass
@@ -78,8 +78,8 @@ class Stream:
         total = self.plans.now.get(Signal.TOTAL_STEPS) if logged is None else logged
         return total or None
 
-    def extend(self, chunk: Chunk) -> Iterator[SeriesRows]:
-        """The rows that the chunk completes, attempt after attempt."""
+    def extend(self, chunk: Chunk) -> Iterator[SeriesWindow]:
+        """What is to be judged of the rows that the chunk completes, in order within each series."""
         waiting = 0 if self.prologue is None or chunk.restarted else len(self.prologue.step)
         self.plans.hold(self.position + waiting, chunk.config)
         if not len(chunk.step):
@@ -97,9 +97,9 @@ class Stream:
         telling = np.array([self._tells_attempts(tag) for tag in chunk.tags], dtype=bool)
         for number, part in self.attempts.split(chunk, telling):
             if number != self.attempt.number:
-                self.attempt = Attempt(number)
-            for view, points, rows in self.attempt.rows(self._points(chunk, part), self.views, self.plans):
-                yield SeriesRows(view, self.attempt, points.tag, rows)
+                self.attempt = self.attempt.next(number, self.views)
+            for view, tag, window in self.attempt.windows(self._points(chunk, part), self.views, self.plans):
+                yield SeriesWindow(view, number, tag, window)
         self.position += len(chunk.step)
 
     def explained(self) -> tuple[Profile | None, dict[str, Meaning | None]]:

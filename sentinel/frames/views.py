@@ -13,7 +13,7 @@ from detectors.context import Every, Use, lists, numbers
 from detectors.settings import Setting
 from detectors.signals import Signal
 
-_STATE = 4
+_STATE = 5
 """Raised whenever what is remembered of a stream changes its form."""
 
 
@@ -58,6 +58,11 @@ class View:
         return max(d.history.recent for d in self.detectors)
 
     @property
+    def earlier_rows(self) -> int:
+        """The most rows of the attempt before that one of the detectors declares."""
+        return max(d.history.earlier for d in self.detectors)
+
+    @property
     def coarse(self) -> bool:
         """Whether one of the detectors declares coarse history."""
         return any(d.history.coarse for d in self.detectors)
@@ -85,5 +90,8 @@ def views(detectors: Iterable[Detector]) -> tuple[View, ...]:
 
 def layout(views: Sequence[View]) -> list[Any]:
     """What the state of streams depends on; a state that was kept under another layout cannot be restored."""
-    shapes = ((v.key, v.columns, [one.column for one in v.lists], v.head_rows, v.recent_rows) for v in views)
+    shapes = [
+        (v.key, v.columns, [one.column for one in v.lists], v.head_rows, v.recent_rows, v.earlier_rows)
+        for v in views
+    ]
     return [_STATE, *shapes]

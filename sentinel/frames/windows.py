@@ -59,18 +59,21 @@ def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
 
 
 def _shown(detector: Detector, view: View, window: Window) -> tuple[Rows, Steps]:
-    """Head, recent and new rows, each once, with what the detector asks to stand beside them; their index."""
-    recent = window.recent.last(detector.history.recent)
+    """All that the detector may see, each row once, with what it asks to stand beside them; their index."""
+    recent, earlier = (
+        window.recent.last(detector.history.recent),
+        window.earlier.last(detector.history.earlier),
+    )
     start = window.first - len(recent)
     head = window.head[: min(detector.history.head, start)]  # those that are not among the recent ones
-    rows = Rows.joined([head, recent, window.rows])
-    index = np.concatenate([np.arange(len(head)), np.arange(start, window.first + len(window.rows))])
+    rows = Rows.joined([earlier, head, recent, window.rows])
+    index = np.arange(-len(earlier), len(head)), np.arange(start, window.first + len(window.rows))
     used = [view.columns.index(n) for n in (*detector.needs, *(use.column for use in numbers(detector.uses)))]
     settings = len(view.columns) - len(view.settings)  # a signal and a setting may share a name
     stated = [settings + view.settings.index(setting) for setting in detector.settings]
     columns = rows.columns[:, [0, *(1 + place for place in (*used, *stated))]]
     wanted = tuple(rows.lists[view.lists.index(use)] for use in lists(detector.uses))
-    return replace(rows, columns=columns, lists=wanted), index
+    return replace(rows, columns=columns, lists=wanted), np.concatenate(index)
 
 
 def _list(name: str, values: Floats) -> pl.Series:

@@ -14,7 +14,7 @@ from sentinel.catalogue import signatures
 from sentinel.frames.attempts import MAX_ATTEMPTS
 from sentinel.frames.naming import Naming
 from sentinel.frames.plan import planned
-from sentinel.frames.stream import SeriesRows, Stream
+from sentinel.frames.stream import SeriesWindow, Stream
 from sentinel.frames.views import View
 from sentinel.runs.console import Console
 from sentinel.runs.facts import Facts
@@ -55,7 +55,7 @@ class Arrived:
 
     run: str
     stream: str
-    rows: SeriesRows
+    series: SeriesWindow
 
 
 @dataclass

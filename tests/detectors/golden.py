@@ -159,9 +159,7 @@ def windows(
             for i, s in enumerate(streams)
             if len(own := part[source[order[part]] == i])
         ]
-        for view, judged, rows in attempt.rows(points, seen, plans):
-            history = attempt.history(view, judged.tag)
-            found.extend((view, history.push(slice_)) for slice_ in history.slices(rows))
+        found.extend((view, window) for view, _, window in attempt.windows(points, seen, plans))
     return found
 
 

@@ -120,8 +120,7 @@ def test_a_frozen_group_beside_one_that_learns_is_no_finding():
         for i, rate in enumerate([1e-4, 0.0])
     ]
     attempt = Attempt(1)
-    rows = attempt.rows(groups, views([detector]), Plans())
-    shown = [(view, attempt.history(view, judged.tag).push(part)) for view, judged, part in rows]
+    shown = [(view, window) for view, _, window in attempt.windows(groups, views([detector]), Plans())]
     assert len(shown) == 2
     assert not detector.run(frame(detector, shown))[SEVERITY].sum()
 

@@ -106,7 +106,25 @@ def beside(points: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
-DETECTORS: tuple[Detector, ...] = (everything_seen, joined, as_logged, beside)
+@detector(
+    judges=(Signal.LOSS,),
+    uses=(Every(Signal.LOSS),),
+    history=History(recent=2, earlier=6),
+    variants=VARIANTS,
+)
+def resumed(points: pl.LazyFrame) -> pl.LazyFrame:
+    """Reports what was before the restart."""
+    before = pl.when(pl.col("index") < 0)
+    return points.with_columns(
+        severity=pl.lit(1),
+        rows=before.then("index").min().over(SERIES),
+        last_step=before.then("step").max().over(SERIES),
+        before=before.then("value").sum().over(SERIES).round(9),
+        beside=before.then(pl.col("loss_every").list.sum()).sum().over(SERIES).round(9),
+    ).drop("loss_every")
+
+
+DETECTORS: tuple[Detector, ...] = (everything_seen, joined, as_logged, beside, resumed)
 
 
 def chunk_of(points: Sequence[tuple[str, int, float]]) -> Chunk:
@@ -244,9 +262,9 @@ def test_settings_hold_from_their_place_on() -> None:
 def test_points_that_are_not_finite_are_rows_for_who_asks_for_them() -> None:
     nan, inf = float("nan"), float("inf")
     points = [("a", step, value) for step, value in enumerate([1.0, nan, 2.0, -inf, *[3.0] * 20])]
-    found = {name: [] for name in ("as-logged", "everything-seen")}
+    found: dict[str, list[Any]] = {}
     for verdict in verdicts([chunk_of(points)]):
-        found[verdict.key.detector].append(verdict)
+        found.setdefault(verdict.key.detector, []).append(verdict)
     assert [(v.step, v.evidence["value"], v.evidence["raw"]) for v in found["as-logged"][:4]] == [
         (0, 1.0, "1.0"),
         (1, None, "NaN"),
@@ -277,6 +295,21 @@ def test_a_file_that_began_anew_begins_an_attempt_unless_it_goes_on(first: int, 
         for steps in (range(40), range(first, first + 40))
     )
     assert {v.key.attempt for v in verdicts([before, replace(after, restarted=True)])} == attempts
+
+
+def test_the_last_rows_before_a_restart_are_known_and_not_judged() -> None:
+    points = [("a", s, float(s)) for s in [*range(30), *range(20, 40), *range(35, 37)]]
+    found = [v for v in verdicts([chunk_of(points)]) if v.key.detector == "resumed"]
+    assert len(found) == len(points)
+    before = [[v.evidence[n] for n in ("rows", "last_step", "before")] for v in found if v.key.attempt == 2]
+    assert before == [[-6, 29, sum(range(24, 30))]] * 20
+    assert {v.evidence["last_step"] for v in found if v.key.attempt == 3} == {39}
+
+
+def test_an_attempt_without_rows_hides_nothing_of_the_one_before() -> None:
+    points = [*(("a", s, 1.0) for s in range(30)), *(("b", s, 1.0) for s in [20, 10, 5]), ("a", 30, 1.0)]
+    found = [v for v in verdicts([chunk_of([("b", 0, 1.0), *points])]) if v.key.detector == "resumed"]
+    assert (found[-1].key.attempt, found[-1].evidence["last_step"]) == (3, 29)
 
 
 def test_steps_of_what_means_nothing_begin_no_attempt() -> None:
