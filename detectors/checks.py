@@ -1,8 +1,9 @@
 """How a run check is declared: a rule about a run as a whole, where there are no rows to judge.
 
 A check is a pure function of what is known of one run; the clock is handed in with it. It is asked when a
-run printed something, when points arrived after it had found something, at each tick of a watch, and when
-nothing more can come. It states what it finds, and by a clean finding what is over.
+run printed something, when a stream of it is judged no more, when points arrived after it had found
+something, at each tick of a watch, and when nothing more can come. It states what it finds, and by a clean
+finding what is over.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,6 +28,16 @@ class Printed:
 
 
 @dataclass(frozen=True)
+class Stopped:
+    """From where on a stream is not judged, and why."""
+
+    stream: str
+    step: int
+    time: float | None  # seconds since the epoch, on the log's clock
+    reason: str
+
+
+@dataclass(frozen=True)
 class RunView:
     """What is known of a run. Steps and times are None until there are any."""
 
@@ -37,6 +48,7 @@ class RunView:
     silent_seconds: float  # since points arrived, on the clock of the watch; 0 in a replay
     ended: bool  # the log says that the run has finished or crashed
     printed: Sequence[Printed]  # since the check was last asked
+    stopped: Sequence[Stopped]  # as well
 
 
 @dataclass(frozen=True)

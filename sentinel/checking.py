@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from detectors.checks import Printed, RunCheck, RunFinding, RunView
+from detectors.checks import Printed, RunCheck, RunFinding, RunView, Stopped
 from sentinel.alerts.inhibition import OF_THE_RUN
 from sentinel.alerts.turns import Key, Stretch, Verdict
 from sentinel.runs.log import RunLog
@@ -24,6 +24,7 @@ class Checking:
         self,
         log: RunLog,
         printed: Sequence[Printed],
+        stopped: Sequence[Stopped],
         silent_seconds: float = 0.0,
         pauses: Iterable[float] = (),
     ) -> Iterator[Stretch]:
@@ -41,6 +42,7 @@ class Checking:
             silent_seconds=silent_seconds,
             ended=log.ending is not None,
             printed=printed,
+            stopped=stopped,
         )
         for check in self.checks:
             try:

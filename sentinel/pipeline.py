@@ -119,13 +119,13 @@ class Pipeline:
 
     def review(self, tracker: Tracker, silent_seconds: float, pauses: Iterable[float]) -> list[Change]:
         """What time alone brings to a run that is followed; see `Checking.stretches`."""
-        return tracker.book.advance(self._checking.stretches(tracker.log, (), silent_seconds, pauses))
+        return tracker.book.advance(self._checking.stretches(tracker.log, (), (), silent_seconds, pauses))
 
     def _check(self, tracker: Tracker, batch: Batch) -> list[Stretch]:
         """What run checks find, where a poll brought something for them to look at."""
         log, grew = tracker.log, any(chunk.value.size for chunk in batch.chunks)
-        if log.printed or (grew and tracker.book.watches_run):
-            return [*self._checking.stretches(log, log.printed)]
+        if log.printed or log.newly_stopped or (grew and tracker.book.watches_run):
+            return [*self._checking.stretches(log, log.printed, log.newly_stopped)]
         return []
 
     def _judge(

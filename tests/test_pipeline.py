@@ -71,3 +71,23 @@ def test_it_makes_no_difference_how_much_is_read_at_once(at_once):
         changes += step.changes
         more = step.more
     assert [(c.event, c.incident.fired_step) for c in changes] == [("firing", changes[0].incident.fired_step)]
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 1000])
+def test_steps_that_order_nothing_are_told_where_judging_stopped(at_once):
+    source, engine, changes = Memory(), pipeline(["kl-blowup", "judging-stopped"]), []
+    for pair in range(100):
+        source.log(pair, 0.01)
+        source.log(1000 + pair, 0.01)
+    tracker = engine.track(Run(Url("memory", ("training",)), "memory", source), "training")
+    more = True
+    while more:
+        (step,) = engine.advance([tracker], at_once)
+        changes += step.changes
+        changes += engine.review(tracker, 0.0, ())
+        more = step.more
+    (change,) = changes
+    found = change.incident
+    assert (found.detector, found.severity, found.fired_step, found.findings) == ("judging-stopped", 1, 64, 1)
+    assert "went back more than 64 times" in found.summary
+    assert tracker.log.stopped in found.summary

@@ -29,6 +29,7 @@ class Attempts:
 
     number: int = 1
     last_step: dict[str, int] = field(default_factory=dict)
+    disordered_at: tuple[int, float] | None = None  # step and time of the point that was too much
 
     @property
     def disordered(self) -> bool:
@@ -54,6 +55,8 @@ class Attempts:
                 yield self.number, slice(begin, back)
             begin, seen, look = back, back, _FIRST_LOOK
             self._begin()
+            if self.disordered:
+                self.disordered_at = int(chunk.step[back]), float(chunk.time[back])
         if seen > begin:
             yield self.number, slice(begin, seen)
 
@@ -91,7 +94,7 @@ class Attempts:
 
     def dump(self) -> list[Any]:
         """Everything `load` needs."""
-        return [self.number, self.last_step]
+        return [self.number, self.last_step, self.disordered_at]
 
     @classmethod
     def load(cls, state: list[Any]) -> Self:

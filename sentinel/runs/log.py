@@ -1,5 +1,6 @@
 """The log of one run: where it was read up to, what was understood, and how the run ended."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +10,7 @@ import msgspec
 import numpy as np
 
 from detectors.api import Severity
-from detectors.checks import Printed
+from detectors.checks import Printed, Stopped
 from sentinel.catalogue import signatures
 from sentinel.frames.attempts import MAX_ATTEMPTS
 from sentinel.frames.naming import Naming
@@ -24,6 +25,10 @@ from sentinel.sources.flattening import flat
 from sentinel.sources.output_files import Output, OutputFiles
 
 _UNMAPPED_SHOWN = 200
+_DISORDERED = (
+    f"its steps went back more than {MAX_ATTEMPTS} times, as if several trainings wrote one log; "
+    "give each a log of its own"
+)
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,7 @@ class RunLog:
     facts: Facts = field(default_factory=Facts)
     console: Console | None = None
     printed: Sequence[Printed] = ()  # news from the console, of the last `absorb`
+    newly_stopped: Sequence[Stopped] = ()  # streams, in the last `absorb`
     prints_more: bool = False  # lines are left that `absorb` has not seen
     complaints: Sequence[Complaint] = ()  # of the last `absorb`, about what lies beside the log
     reached_end: bool = False  # once
@@ -96,7 +102,7 @@ class RunLog:
         self.complaints = ()
         self.facts.note(flat(batch.config), self.run.format)
         self.facts.plan |= planned(batch.config)
-        before, arrived = self.facts.points, []
+        before, arrived, stopped = self.facts.points, [], [*self._stopped()]
         for chunk in (chunk.flat for chunk in batch.chunks):
             stream = self._stream(chunk.stream)
             if len(chunk.step):
@@ -105,6 +111,7 @@ class RunLog:
                 self.facts.count(chunk)
             self.facts.note(flat(chunk.config), self.run.format)
             arrived += [Arrived(self.run.id, chunk.stream, one) for one in stream.extend(chunk)]
+        self.newly_stopped = [one for one in self._stopped() if one not in stopped]
         grew = self.facts.points > before
         if batch.ending or grew:
             self.facts.told_ending = batch.ending
@@ -153,13 +160,14 @@ class RunLog:
     @property
     def stopped(self) -> str | None:
         """Why what follows in the log is not judged, if something keeps it from that."""
-        disordered = [name for name, stream in self.streams.items() if stream.attempts.disordered]
-        if not disordered:
-            return None
-        return (
-            f"its steps went back more than {MAX_ATTEMPTS} times, as if several trainings wrote one log "
-            f"({disordered[0] or 'its only writer'}); give each a log of its own"
-        )
+        return next((one.reason for one in self._stopped()), None)
+
+    def _stopped(self) -> Iterator[Stopped]:
+        """The streams that are judged no more."""
+        for name, stream in self.streams.items():
+            if stream.attempts.disordered_at is not None:
+                step, time = stream.attempts.disordered_at
+                yield Stopped(name, step, None if math.isnan(time) else time, _DISORDERED)
 
     def _stream(self, name: str) -> Stream:
         """The stream of that name, begun if it is new."""

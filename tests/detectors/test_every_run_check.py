@@ -5,7 +5,7 @@ import string
 import pytest
 
 from detectors.api import Severity
-from detectors.checks import Printed, RunCheck, RunView
+from detectors.checks import Printed, RunCheck, RunView, Stopped
 from detectors.discovery import all_detectors
 from sentinel import catalogue
 from sentinel.alerts.incident import format_message
@@ -16,7 +16,14 @@ CHECKS = [check for check in all_detectors().values() if isinstance(check, RunCh
 each_check = pytest.mark.parametrize("check", CHECKS, ids=lambda c: c.name)
 
 NOTHING = RunView(
-    points=0, last_step=None, last_time=None, pauses=(), silent_seconds=0.0, ended=False, printed=()
+    points=0,
+    last_step=None,
+    last_time=None,
+    pauses=(),
+    silent_seconds=0.0,
+    ended=False,
+    printed=(),
+    stopped=(),
 )
 ILL = RunView(
     points=9,
@@ -29,6 +36,7 @@ ILL = RunView(
         Printed("train.log", 3, "E: x", None, None, Severity.CRITICAL, "a.py:1", ("O11",)),
         Printed("train.log", 4, "Killed", None, None, Severity.WARNING, "", ("DP9",)),
     ),
+    stopped=(Stopped("s", 7, None, "its steps order nothing"),),
 )
 
 
