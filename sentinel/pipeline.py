@@ -74,7 +74,7 @@ class Pipeline:
         self._checking = Checking(checks, parameters, failed)
         self._failed = failed
         release = version("training-sentinel") if self._views else ""
-        self._layout = repr((release, layout(self._views), sorted(signals.items())))
+        self._layout = repr((release, layout(self._views), bool(checks), sorted(signals.items())))
 
     def track(self, run: Run, name: str) -> Tracker:
         """A run to advance, from its log's start."""

@@ -67,11 +67,23 @@ class Console(msgspec.Struct):
     origins: dict[str, _Origin] = {}
     cursor: dict[str, Any] = {}
 
+    def take_text(self, name: str, text: str, signatures: Sequence[Signature]) -> Iterator[Printed]:
+        """What the next whole lines of a file bring, given as they stand in it."""
+        if (origin := self._origin(name)) is None:
+            return
+        quiet = not origin.tracebacks and origin.ordinary is None and _TRACEBACK not in text
+        lines = text.split("\n")[:-1]
+        if quiet and lines and not any(one.may_be_in(text) for one in signatures):
+            skipped, lines = len(lines) - 1, lines[-1:]  # the last line may announce what the next ones bring
+            origin.lines += skipped
+        # What a progress bar overwrote is gone.
+        shown = (line.rstrip("\r").rpartition("\r")[2] for line in lines)
+        yield from self.take(name, [Line(math.nan, line) for line in shown], signatures)
+
     def take(self, name: str, lines: Sequence[Line], signatures: Sequence[Signature]) -> Iterator[Printed]:
         """What the next lines of one file bring."""
-        if name not in self.origins and len(self.origins) >= _MOST_ORIGINS:
+        if (origin := self._origin(name)) is None:
             return
-        origin = self.origins.setdefault(name, _Origin())
         for line in lines:
             origin.lines += 1
             text = line.text[:LONGEST_LINE]
@@ -88,6 +100,12 @@ class Console(msgspec.Struct):
                 if origin.ordinary == _WENT_ON or trains_on:
                     origin.ordinary = None
                     yield Printed(name, origin.lines, text, line.step, time, Severity.CLEAN)
+
+    def _origin(self, name: str) -> _Origin | None:
+        """What is known of a file; None for one too many."""
+        if name not in self.origins and len(self.origins) >= _MOST_ORIGINS:
+            return None
+        return self.origins.setdefault(name, _Origin())
 
 
 @dataclass(frozen=True)

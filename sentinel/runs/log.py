@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Self
 
 import msgspec
@@ -123,17 +124,18 @@ class RunLog:
 
     def _news(self, console: Console, batch: Batch) -> Iterator[Printed]:
         """What the console brings. Files beside the log are taken in when all that was logged before is."""
-        files = {} if batch.more or self._output is None else self._output.lines
-        self.prints_more = bool(files) and self._output is not None and self._output.more
-        for name, lines in {"": batch.lines, **files}.items():
-            for news in console.take(name, lines, signatures()) if lines else ():
-                if news.severity is Severity.CLEAN:
-                    self.facts.told_ending = None
-                elif news.place and self.facts.told_ending is None:
-                    self.facts.told_ending = Ending(Outcome.CRASHED, f"it printed {news.text!r}")
-                yield news
+        found = [console.take("", batch.lines, signatures())] if batch.lines else []
+        self.prints_more = False
         if not batch.more and self._output is not None:
-            console.cursor, self._output = dict(self._output.cursor), None
+            found += [console.take_text(name, text, signatures()) for name, text in self._output.text.items()]
+            self.prints_more, console.cursor = self._output.more, dict(self._output.cursor)
+            self._output = None
+        for news in chain.from_iterable(found):
+            if news.severity is Severity.CLEAN:
+                self.facts.told_ending = None
+            elif news.place and self.facts.told_ending is None:
+                self.facts.told_ending = Ending(Outcome.CRASHED, f"it printed {news.text!r}")
+            yield news
 
     def _plan_at(self, begin: float) -> dict[str, float]:
         """The plan of a stream whose first point has this time.

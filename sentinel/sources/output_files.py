@@ -1,17 +1,13 @@
 """What a training printed into files beside its log, line by line as it comes."""
 
-import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from sentinel.sources.base import Line, Run
+from sentinel.sources.base import Run
 from sentinel.sources.growing import Mark, read_new
-
-LONGEST_LINE = 500
-"""Characters; the rest is cut off."""
 
 _ENDINGS = (".log", ".out", ".err")
 _MOST_FILES = 50  # more are no console output of one run
@@ -20,9 +16,12 @@ _MOST_AT_ONCE = 1 << 20  # bytes of a file in one poll
 
 @dataclass(frozen=True)
 class Output:
-    """The lines completed since the cursor before, by file; ``more`` says that a file goes on behind them."""
+    """The lines completed since the cursor before, by file; ``more`` says that a file goes on behind them.
 
-    lines: Mapping[str, Sequence[Line]]
+    A text ends with a line break. Its lines may be of any length, and hold what a progress bar overwrote.
+    """
+
+    text: Mapping[str, str]
     cursor: Mapping[str, Mark]
     more: bool
 
@@ -38,7 +37,7 @@ class OutputFiles:
 
         A file that shrank or was replaced goes on with its new lines.
         """
-        found: dict[str, Sequence[Line]] = {}
+        found: dict[str, str] = {}
         marks, more = dict(cursor), False
         if self.run.local is not None:
             directory = self.run.local if self.run.local.is_dir() else self.run.local.parent
@@ -62,15 +61,13 @@ class OutputFiles:
         return [name for name in found if (directory / name).is_file()]
 
 
-def _read(path: Path, mark: Mark) -> tuple[Sequence[Line], Mark, bool] | None:
-    """Lines, the next mark and whether more follow; None if nothing is new."""
+def _read(path: Path, mark: Mark) -> tuple[str, Mark, bool] | None:
+    """Whole lines, the next mark and whether more follow; None if nothing is new."""
     read = read_new(path, mark, _MOST_AT_ONCE)
     if read is None:
         return None
     consumed = read.data.rfind(b"\n") + 1
     if not consumed and len(read.data) == _MOST_AT_ONCE:
         consumed = len(read.data)
-    texts = read.data[:consumed].decode(errors="replace").split("\n")[:-1]
-    # What a progress bar overwrote is gone.
-    lines = [Line(math.nan, text.rstrip("\r").rpartition("\r")[2][:LONGEST_LINE]) for text in texts]
-    return lines, read.mark(consumed, waiting=not read.more), read.more
+    text = read.data[: read.data.rfind(b"\n") + 1].decode(errors="replace")
+    return text, read.mark(consumed, waiting=not read.more), read.more

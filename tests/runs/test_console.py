@@ -25,12 +25,13 @@ ERROR = "RuntimeError: shapes cannot be multiplied"
 
 
 def lines(text):
-    return [Line(math.nan, line) for line in text.splitlines()]
+    return [Line(math.nan, line) for line in text.removesuffix("\n").split("\n")]
 
 
 def said(text, console=None):
     """Line, text, place and entries of each error; None as the text where the run went on."""
-    news = (console or Console()).take("train.log", lines(text), signatures())
+    whole = text if text.endswith("\n") or not text else f"{text}\n"
+    news = (console or Console()).take_text("train.log", whole, signatures())
     return [(n.line, n.text if n.severity else None, n.place, n.catalogue) for n in news]
 
 
@@ -111,6 +112,11 @@ def test_a_later_step_in_the_same_log_says_that_the_run_went_on():
     assert [(news.line, news.severity) for news in found] == [(1, Severity.CRITICAL), (3, Severity.CLEAN)]
 
 
+def test_what_a_progress_bar_overwrote_is_gone():
+    assert said("Killed\r100%|##|") == []
+    assert [text for _, text, _, _ in said("10%|#|\rKilled\r")] == ["Killed"]
+
+
 def test_lines_and_their_times_and_steps_are_kept():
     (news,) = Console().take("", [Line(1.7e9, "Killed", 40)], signatures())
     assert (news.line, news.step, news.time, news.severity) == (1, 40, 1.7e9, Severity.CRITICAL)
@@ -134,15 +140,18 @@ PIECES = [
     reload=st.booleans(),
 )
 def test_any_cut_says_the_same(pieces, cuts, reload):
+    """Line by line or in blocks, of which those without a sign of an error are passed over."""
     text = "".join(pieces)
     printed = lines(text)
     edges = [0, *sorted(min(cut, len(printed)) for cut in cuts), len(printed)]
     console, found = Console(), []
     for begin, end in pairwise(edges):
-        found += said("\n".join(line.text for line in printed[begin:end]), console)
+        found += said("".join(f"{line.text}\n" for line in printed[begin:end]), console)
         if reload:
             console = msgspec.convert(msgspec.to_builtins(console), Console)
     assert found == said(text)
+    one_by_one = Console().take("train.log", printed, signatures())
+    assert found == [(n.line, n.text if n.severity else None, n.place, n.catalogue) for n in one_by_one]
 
 
 def test_hostile_lines_end_and_are_not_kept():
