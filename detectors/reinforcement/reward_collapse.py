@@ -6,7 +6,8 @@ eighth: by several times the scatter, by a fifth of its size, for the whole of t
 three quarters of what the run had gained are lost. A run that had gained nothing is judged where it falls
 clearly below its own start: at once if it trains a language model, which begins with a policy that can
 do something, and otherwise once it has been there for half of the run. What is no language model is
-judged from the 40th point on, because exploration may ruin the reward at first.
+judged from the 40th point on, because exploration may ruin the reward at first; from the 1000th if each
+point is a single episode.
 
 ## Why it matters
 A policy collects its own data, so a policy that has become bad collects bad data and seldom comes back.
@@ -37,19 +38,22 @@ import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
 from detectors.blocks import ROWS, rolling, with_blocks
-from detectors.schema import INDEX
+from detectors.schema import INDEX, SERIES, VALUE
 from detectors.signals import Signal
 from detectors.stats import Floats
 from detectors.verdict import verdicts
 
 LEAST = 20  # points
+EXPLORES = 40  # points in which exploration may cost reward
+EPISODES = 1000  # the same for a log of single episodes,
+SINGLE = 0.18  # whose reward moves by more than this share of its size from one point to the next
 MEASURES = ("best", "now", "start", "scatter", "error", "held")
 
 
 @detector(
     judges=(Signal.REWARD, Signal.EVAL_REWARD),
     uses=(Signal.COMPLETION_LENGTH, Signal.KL, Signal.ENTROPY, Signal.CLIPPED_COMPLETION_RATIO),
-    history=History(recent=ROWS, coarse=True),
+    history=History(recent=ROWS, head=EXPLORES, coarse=True),
     maturity=Maturity.STABLE,
     cause=Cause.REWARD,
     variants={
@@ -76,13 +80,16 @@ def reward_collapse(
     best, now, start = pl.col("best"), pl.col("now"), pl.col("start")
     scatter, lost = pl.col("scatter"), pl.col("lost")
     fall, gain = best - now, best - start
-    measured = with_blocks(points, MEASURES, _levels, every=1, at_least=LEAST)
+    moves = (pl.col(VALUE) - pl.col(VALUE).shift(1)).abs().filter(pl.col(INDEX) < EXPLORES)
+    measured = points.with_columns(moves=moves.mean().over(SERIES))
+    measured = with_blocks(measured, MEASURES, _levels, every=1, at_least=LEAST)
     language = pl.col(Signal.COMPLETION_LENGTH).is_not_null() | pl.col(Signal.ENTROPY).is_not_null()
     size = pl.max_horizontal(best.abs(), start.abs())
     fell = (fall > scatters * scatter) & (fall > sure * pl.col("error")) & (fall > least_fall * size)
     gained = gain > scatters * scatter
     worse = now < start - scatters * scatter
-    explored = pl.col(INDEX) >= 2 * LEAST - 1
+    is_mean = pl.col("moves") < SINGLE * size  # of many episodes; single ones move more
+    explored = pl.col(INDEX) + 1 >= pl.when(is_mean).then(EXPLORES).otherwise(EPISODES)
     return verdicts(
         measured.with_columns(lost=fall / gain),
         found={

@@ -152,7 +152,12 @@ _EVALUATION: Mapping[str, Signal] = {
 _PROBES = Patterns(
     {
         "update_ratio/*": Meaning(Signal.UPDATE_RATIO),
+        "update_to_weight/*": Meaning(Signal.UPDATE_RATIO),
+        "update_to_weight_ratio/*": Meaning(Signal.UPDATE_RATIO),
         "dead_fraction/*": Meaning(Signal.DEAD_FRACTION),
+        "dead/*": Meaning(Signal.DEAD_FRACTION),
+        "Dead/*": Meaning(Signal.DEAD_FRACTION),
+        "dead_relu/*": Meaning(Signal.DEAD_FRACTION),
         "data/valid_tokens": Meaning(Signal.BATCH_TOKENS),
         "amp/skipped_steps": Meaning(Signal.SKIPPED_STEPS),
     }

@@ -1,0 +1,71 @@
+"""More and more units of a layer give nothing but zeros.
+
+## What it catches
+A median dead share over the last ten points above 0.9 in a layer that began below 0.8, or one that rose by
+0.3 above the layer's first points.
+
+## Why it matters
+A dead unit passes no gradient, so nothing revives it: its part of the network is gone. Once a whole layer
+is dead nothing below it learns any more, and the output is a constant.
+
+## What to do
+Lower the learning rate or lengthen the warm-up. Replace ReLU by LeakyReLU, GELU or SiLU, check the
+initialisation and look for large negative biases. Units that died stay dead: start again from a checkpoint
+from before the rise.
+
+## When it is wrong
+ReLU leaves 0.4 to 0.6 of its outputs at zero, and layers that are made to be sparse leave more: a share
+that was high from the first point on is not reported. Experts without tokens look dead.
+
+## Source
+Catalogue O25: a layer near 1, or a share that climbs.
+"""
+
+from typing import Annotated
+
+import polars as pl
+
+from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.schema import VALUE
+from detectors.signals import Signal
+from detectors.stats import recent_median, start_value
+from detectors.verdict import verdicts
+
+NOW = 10  # points of the present level
+
+
+@detector(
+    judges=(Signal.DEAD_FRACTION,),
+    history=History(recent=NOW, head=1),
+    maturity=Maturity.STABLE,
+    cause=Cause.NO_GRADIENT,
+    silences=(Cause.LOSS_SHAPE,),  # dead layers hold the loss where it is
+    variants={
+        "dead": Variant(
+            "{level:.1%} of this layer's outputs are dead (median of 10 points), {start:.0%} at the start",
+            ("O25", "GV"),
+        ),
+        "rising": Variant(
+            "the dead share of this layer's outputs rose from {start:.0%} to {level:.0%} (median of 10 "
+            "points)",
+            ("O25", "GV"),
+        ),
+    },
+)
+def dead_activation_growth(
+    points: pl.LazyFrame,
+    *,
+    nearly_all: Annotated[float, "dead share at which a layer is gone"] = 0.9,
+    rise: Annotated[float, "rise of the dead share that is too much"] = 0.3,
+) -> pl.LazyFrame:
+    """See the module's page."""
+    level, start = pl.col("level"), pl.col("start")
+    dead = (level > nearly_all) & (start < nearly_all - 0.1)
+    return verdicts(
+        points.with_columns(level=recent_median(VALUE, NOW), start=start_value(VALUE)),
+        judged=level.is_not_null(),
+        found={"dead": dead, "rising": level > start + rise},
+        severities={Severity.CRITICAL: dead},
+        lasts=level > start + 0.8 * rise,
+        evidence=("level", "start"),
+    )

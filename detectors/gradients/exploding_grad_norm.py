@@ -1,0 +1,85 @@
+"""The gradient norm has grown tenfold and the loss gets worse with it.
+
+## What it catches
+A median gradient norm over the last ten points that is ten times the median of the hundred points before
+them. It is critical if the loss has risen above three quarters of its earlier values at the same time,
+and worth knowing otherwise.
+
+## Why it matters
+Norms that grow together with the loss are how a divergence begins: each step lands further out than the
+last one. Clipping bounds the step, not the direction, so a run may go on for a while without learning.
+
+## What to do
+Clip by norm between `backward()` and `step()`, at about the 90th percentile of the norms of a healthy
+stretch. Halve the learning rate, or lengthen the warm-up. Find the batch at which it began, and go back to
+a checkpoint from before it.
+
+## When it is wrong
+Norms may grow many times over in a run that learns well, above all in detectors and in models that
+become sparse; the loss tells. Single spikes leave the medians alone. The level alone says nothing:
+sum-reduced losses and scaled gradients have norms in the thousands for ever.
+
+## Source
+Catalogue GE and G1. Healthy public runs logged norms from 0.02 to 10^6, so the run's own past is the
+measure.
+"""
+
+from typing import Annotated
+
+import polars as pl
+
+from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.schema import VALUE
+from detectors.signals import Signal
+from detectors.stats import recent_median, recent_quantile
+from detectors.verdict import verdicts
+
+NOW = 10  # points of the present level
+BEFORE = 100  # points before those
+LEAST = 20  # of them
+
+
+@detector(
+    judges=(Signal.GRAD_NORM,),
+    uses=(Signal.LOSS,),
+    history=History(recent=NOW + BEFORE),
+    maturity=Maturity.STABLE,
+    cause=Cause.GRADIENT_SIZE,
+    variants={
+        "diverging": Variant(
+            "the gradient norm grew from {before:.3g} to {level:.3g} (medians of 100 and 10 points) and "
+            "the loss "
+            "from {loss_before:.4g} to {loss_level:.4g}",
+            ("GE", "G1", "A-rl-grad-norm"),
+        ),
+        "grown": Variant(
+            "the gradient norm grew from {before:.3g} to {level:.3g} (medians of 100 and 10 points)",
+            ("GE", "A-rl-grad-norm", "G1"),
+        ),
+    },
+)
+def exploding_grad_norm(
+    points: pl.LazyFrame,
+    *,
+    growth: Annotated[float, "times the earlier norm that are an explosion"] = 10.0,
+    calm: Annotated[float, "times the earlier norm below which it is over"] = 5.0,
+) -> pl.LazyFrame:
+    """See the module's page."""
+    level, before = pl.col("level"), pl.col("before")
+    past = {"n": BEFORE, "skip": NOW, "at_least": LEAST}
+    grown = (level > growth * before) & (before > 0)
+    return verdicts(
+        points.with_columns(
+            level=recent_median(VALUE, NOW),
+            before=recent_median(VALUE, **past),
+            loss_level=recent_median(Signal.LOSS, NOW, at_least=NOW // 2),
+            loss_before=recent_median(Signal.LOSS, **past),
+            loss_high=recent_quantile(0.75, Signal.LOSS, **past),
+        ),
+        judged=before.is_not_null(),
+        found={"diverging": grown & (pl.col("loss_level") > pl.col("loss_high")), "grown": grown},
+        severities={Severity.CRITICAL: pl.col("loss_level") > pl.col("loss_high")},
+        otherwise=Severity.INFO,
+        lasts=level > calm * before,
+        evidence=("level", "before", "loss_level", "loss_before", "loss_high"),
+    )

@@ -1,0 +1,96 @@
+"""Every step is clipped to one small norm, so the threshold sets the size of all steps.
+
+## What it catches
+A logged gradient norm that is the same small number, below 0.1, at 95 % of the last hundred points: it was
+logged after clipping, and each step was clipped. Where the settings name the threshold, a norm that rests
+on it, or that is ten times as large at 99 % of the points, is worth knowing.
+
+## Why it matters
+Clipping is meant for the rare step that is too large. If it meets every step, gradients keep their
+direction and lose their size: with SGD the learning rate is in effect the threshold times smaller, and
+training is slow for no visible reason.
+
+## What to do
+Log the norm before clipping, which is what `clip_grad_norm_` returns, and set `max_grad_norm` to about
+the 90th percentile of it. If that is far above 1, ask why: a sum over the batch instead of a mean, or
+gradients that are still scaled for fp16.
+
+## When it is wrong
+Adam divides by the gradients' own size, so constant clipping often does no harm; a threshold of 1 that
+is always reached is usual for language models. That is why only a very small threshold warns.
+
+## Source
+Catalogue G10 and G7; a threshold of 0.01 is named as too low, and one below 0.1 as suspect.
+"""
+
+from typing import Annotated
+
+import polars as pl
+
+from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.schema import VALUE
+from detectors.settings import Setting
+from detectors.signals import Signal
+from detectors.stats import ROUNDING, recent_max, recent_mean, recent_median
+from detectors.verdict import verdicts
+
+REACH = 100  # points
+LEAST = 50
+SAME = 1e-3  # share of the norm by which equal ones may differ
+
+
+@detector(
+    judges=(Signal.GRAD_NORM,),
+    settings=(Setting.MAX_GRAD_NORM,),
+    history=History(recent=2 * REACH),
+    maturity=Maturity.STABLE,
+    cause=Cause.GRADIENT_SIZE,
+    variants={
+        "pinned": Variant(
+            "the gradient norm is pinned to {top:.3g} at {share:.0%} of the last {reach} points: every "
+            "step is "
+            "clipped",
+            ("G10", "G7", "O7"),
+        ),
+        "far-above": Variant(
+            "the gradient norm is {level:.3g} (median), far above the threshold of {threshold:.3g}: every "
+            "step "
+            "is clipped to a small part of its size",
+            ("G10", "G1", "G7"),
+        ),
+    },
+)
+def saturated_gradient_clipping(
+    points: pl.LazyFrame,
+    *,
+    tight: Annotated[float, "threshold below which clipping every step is too tight"] = 0.1,
+    pinned_share: Annotated[float, "share of equal norms that tells clipping"] = 0.95,
+    reach: Annotated[int, "points looked at, at most 100"] = REACH,
+    above: Annotated[float, "times the threshold that are far above it"] = 10.0,
+) -> pl.LazyFrame:
+    """See the module's page."""
+    value, top, threshold = pl.col(VALUE), pl.col("top"), pl.col("threshold")
+    reach = min(reach, REACH)
+    measured = (
+        points.with_columns(top=recent_max(value, reach, at_least=1), threshold=Setting.MAX_GRAD_NORM)
+        .with_columns(
+            is_top=(value >= (1 - SAME) * top).cast(pl.Float64),
+            is_above=(value > above * threshold).cast(pl.Float64),
+        )
+        .with_columns(
+            share=recent_mean("is_top", reach, at_least=LEAST),
+            share_above=recent_mean("is_above", reach, at_least=reach),
+            level=recent_median(VALUE, reach, at_least=LEAST),
+        )
+    )
+    at_threshold = (top / threshold - 1).abs() < 10 * SAME
+    pinned = (pl.col("share") >= pinned_share - ROUNDING) & (top > 0) & ((top < tight) | at_threshold)
+    far_above = (pl.col("share_above") >= 0.99 - ROUNDING) & (threshold > 0)
+    return verdicts(
+        measured,
+        judged=pl.col("share").is_not_null(),
+        found={"pinned": pinned, "far-above": far_above},
+        severities={Severity.WARNING: pinned & (top < tight)},
+        otherwise=Severity.INFO,
+        evidence=("share", "top", "level", "threshold", "share_above"),
+    )

@@ -1,0 +1,74 @@
+"""The gradient norm has all but vanished while the loss has not fallen.
+
+## What it catches
+A median gradient norm over the last twenty points below a hundredth of that of the first twenty, or below
+a millionth, while the loss is still above 90 % of where it began.
+
+## Why it matters
+A small gradient is right for a model that has learnt its task. For one that has not it means that the
+signal is lost on its way down: in saturated activations, in depth, or in numbers too small for their type.
+
+## What to do
+Log the norm of each layer: if it falls from the last to the first by orders of magnitude, use ReLU or GELU
+in place of sigmoid and tanh, residual connections, normalisation layers and He initialisation. If all
+layers fell together, look for dead units and for logits that are saturated. In fp16 scale the loss.
+
+## When it is wrong
+A loss whose level says nothing, as those of reinforcement learning, is not judged. Fine-tuning of a
+model that knew its task begins with a loss that cannot fall far.
+
+## Source
+Catalogue GV and O25. The gradient guide names 10^-6; the levels of healthy runs differ by six orders of
+magnitude, hence the comparison with the run's own start, and only with a loss that did not fall.
+"""
+
+from typing import Annotated
+
+import polars as pl
+
+from detectors.api import Cause, History, Maturity, Variant, detector
+from detectors.schema import INDEX, VALUE
+from detectors.signals import Signal
+from detectors.stats import recent_median, start_median
+from detectors.verdict import verdicts
+
+SIDE = 20  # points of the start and of the present level
+
+
+@detector(
+    judges=(Signal.GRAD_NORM,),
+    uses=(Signal.LOSS,),
+    history=History(recent=SIDE, head=SIDE),
+    maturity=Maturity.STABLE,
+    cause=Cause.NO_GRADIENT,
+    silences=(Cause.LOSS_SHAPE,),  # weights without a gradient do not move the loss
+    variants={
+        "vanished": Variant(
+            "the gradient norm is {level:.2g} (median of 20 points; {start:.2g} at the start) although the "
+            "loss "
+            "is still {loss_level:.4g}, from {loss_start:.4g}",
+            ("GV", "O25", "O7"),
+        ),
+    },
+)
+def vanishing_grad_norm(
+    points: pl.LazyFrame,
+    *,
+    share_of_start: Annotated[float, "of the first norms, below which a norm has vanished"] = 0.01,
+    smallest: Annotated[float, "norm below which it has vanished whatever it was"] = 1e-6,
+    loss_left: Annotated[float, "share of its start above which the loss has not fallen"] = 0.9,
+) -> pl.LazyFrame:
+    """See the module's page."""
+    level, start, loss, loss_start = (pl.col(n) for n in ("level", "start", "loss_level", "loss_start"))
+    small = (level < share_of_start * start) | (level < smallest)
+    return verdicts(
+        points.with_columns(
+            level=recent_median(VALUE, SIDE),
+            start=start_median(VALUE, SIDE),
+            loss_level=recent_median(Signal.LOSS, SIDE, at_least=SIDE // 2),
+            loss_start=start_median(Signal.LOSS, SIDE),
+        ),
+        judged=(pl.col(INDEX) >= 2 * SIDE - 1) & loss.is_not_null(),
+        found={"vanished": small & (level > 0) & (loss_start > 0) & (loss > loss_left * loss_start)},
+        evidence=("level", "start", "loss_level", "loss_start"),
+    )

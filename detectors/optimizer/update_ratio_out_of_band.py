@@ -1,0 +1,75 @@
+"""The optimizer's steps are far too small, or too large, for the weights that they move.
+
+## What it catches
+A median ratio of step norm to weight norm over twenty points that is below 10^-5 while it is near its own
+highest level, or above 10^-1 for fifty points.
+
+## Why it matters
+About 10^-3 is what a healthy optimizer step amounts to. A hundred times less and a whole run moves the
+weights by a few percent: the loss looks like noise about its start. A hundred times more and each step
+replaces a tenth of the weights.
+
+## What to do
+Change the learning rate of that group by the factor that is missing. If only one group is off, look for
+a group of its own (frozen parts, layer-wise decay) or for an initialisation whose scale does not fit.
+
+## When it is wrong
+The ratio falls with the learning rate, so a run in the tail of its schedule is not judged as too small.
+Weights that begin at zero (LoRA's B, biases, new scales) have huge ratios at first; fifty points are waited
+for. Fine-tuning by reinforcement learning at a rate of 10^-7 may mean to step that little.
+
+## Source
+Catalogue O22: 10^-3 is the usual aim, and a hundred times off on either side is out of band.
+"""
+
+from typing import Annotated
+
+import polars as pl
+
+from detectors.api import Cause, History, Maturity, Variant, detector
+from detectors.schema import INDEX, VALUE
+from detectors.signals import Signal
+from detectors.stats import recent_max, recent_median
+from detectors.verdict import verdicts
+
+NOW = 20  # points of the present level
+LATER = 50  # points from which on a large ratio is none of a weight that begins at zero
+
+
+@detector(
+    judges=(Signal.UPDATE_RATIO,),
+    history=History(recent=2 * LATER, coarse=True),
+    maturity=Maturity.STABLE,
+    cause=Cause.GRADIENT_SIZE,
+    silences=(Cause.LOSS_SHAPE,),  # steps that small leave the loss where it is
+    variants={
+        "small": Variant(
+            "optimizer steps move these weights by {level:.2g} of their norm (median of 20 points); about "
+            "1e-3 is usual, and {least:g} next to nothing",
+            ("O22", "O7"),
+        ),
+        "large": Variant(
+            "optimizer steps move these weights by {level:.2g} of their norm (median of 20 points), above "
+            "{most:g}; about 1e-3 is usual",
+            ("O22", "GE"),
+        ),
+    },
+)
+def update_ratio_out_of_band(
+    points: pl.LazyFrame,
+    *,
+    least: Annotated[float, "ratio below which steps do next to nothing"] = 1e-5,
+    most: Annotated[float, "ratio above which steps are too large"] = 0.1,
+) -> pl.LazyFrame:
+    """See the module's page."""
+    level, highest = pl.col("level"), pl.col("coarse_mean").list.max()
+    peak = pl.max_horizontal(recent_max(pl.col("level"), LATER, at_least=1), highest)
+    return verdicts(
+        points.with_columns(level=recent_median(VALUE, NOW)).with_columns(peak=peak),
+        judged=level.is_not_null(),
+        found={
+            "small": (level < least) & (level > 0.1 * pl.col("peak")),
+            "large": (level > most) & (pl.col(INDEX) >= LATER - 1),
+        },
+        evidence=("level", "peak"),
+    )

@@ -1,0 +1,84 @@
+"""Chosen and rejected answers both become unlikely, and the margin between them no longer grows.
+
+## What it catches
+Log-probabilities of the chosen answer, and of the rejected one, that are far below those of the first
+twenty points (by a fifth and by three times their scatter), while the margin is no larger than it was
+fifty points before. A chosen answer that lost half of its log-probability with a growing margin is only
+worth knowing.
+
+## Why it matters
+A preference loss sees the difference alone, so it may push both answers down. The probability goes to
+texts that nobody asked for, and generations degrade although the loss falls.
+
+## What to do
+Lower the learning rate, raise `beta` (0.3 to 0.5), add a supervised term on the chosen answers
+(`rpo_alpha`, or ORPO), and check that the reference is frozen. Drop pairs that hardly differ.
+
+## When it is wrong
+Both falling while the margin grows is how DPO usually goes. Log-probabilities are sums over an answer,
+so batches of long answers lower them; the scatter of the first points allows for that.
+
+## Source
+Catalogue L9; Razin et al. 2024, arXiv:2410.08847, on likelihood displacement.
+"""
+
+from typing import Annotated
+
+import polars as pl
+
+from detectors.api import Cause, History, Severity, Variant, detector
+from detectors.schema import INDEX, SERIES, VALUE
+from detectors.signals import Signal
+from detectors.stats import recent_median, start_median
+from detectors.verdict import verdicts
+
+SIDE = 20  # points of the start and of the present level
+BACK = 50  # points over which the margin ought to grow
+
+
+@detector(
+    judges=(Signal.LOGPS_CHOSEN,),
+    uses=(Signal.LOGPS_REJECTED, Signal.PREFERENCE_MARGIN),
+    history=History(recent=SIDE + BACK, head=SIDE),
+    cause=Cause.POLICY,
+    variants={
+        "both": Variant(
+            "chosen and rejected answers fell from {start:.4g} and {rejected_start:.4g} to {level:.4g} and "
+            "{rejected:.4g} nats, and the margin no longer grows: {margin_before:.3g} to {margin:.3g}",
+            ("L9",),
+        ),
+        "chosen": Variant(
+            "chosen answers fell from {start:.4g} to {level:.4g} nats while the margin grew to {margin:.3g}",
+            ("L9",),
+        ),
+    },
+)
+def likelihood_displacement(
+    points: pl.LazyFrame,
+    *,
+    fall: Annotated[float, "share of its start by which a log-probability falls far"] = 0.2,
+    scatters: Annotated[float, "times the scatter of the first points that a fall must exceed"] = 3.0,
+    large_fall: Annotated[float, "share of its start whose loss is worth knowing"] = 0.5,
+) -> pl.LazyFrame:
+    """See the module's page."""
+    level, start, rejected, first = (pl.col(n) for n in ("level", "start", "rejected", "rejected_start"))
+    scatter = pl.col(VALUE).filter(pl.col(INDEX) < SIDE).std().over(SERIES)
+    grows = pl.col("margin") > pl.col("margin_before")
+    both = (start - level > fall * start.abs()) & (start - level > scatters * pl.col("scatter"))
+    both = both & (first - rejected > fall * first.abs()) & ~grows
+    return verdicts(
+        points.with_columns(
+            level=recent_median(VALUE, SIDE),
+            start=start_median(VALUE, SIDE),
+            scatter=scatter,
+            rejected=recent_median(Signal.LOGPS_REJECTED, SIDE, at_least=1),
+            rejected_start=start_median(Signal.LOGPS_REJECTED, SIDE),
+            margin=recent_median(Signal.PREFERENCE_MARGIN, SIDE, at_least=1),
+            margin_before=recent_median(Signal.PREFERENCE_MARGIN, SIDE, skip=BACK, at_least=1),
+        ),
+        judged=pl.col(INDEX) >= SIDE + BACK - 1,
+        found={"both": both, "chosen": (start - level > large_fall * start.abs()) & grows},
+        severities={Severity.CRITICAL: both},
+        otherwise=Severity.INFO,
+        evidence=("level", "start", "rejected", "rejected_start", "margin", "margin_before", "scatter"),
+    )

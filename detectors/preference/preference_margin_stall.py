@@ -1,0 +1,86 @@
+"""Preference training does not tell the chosen answer from the rejected one.
+
+## What it catches
+A reward margin that is still below 0.005 after twenty points, or below 0.05 after a hundred, while the
+loss rests at ln 2, which is what guessing costs. And a margin that is clearly negative while fewer than
+45 % of the pairs are ranked as labelled.
+
+## Why it matters
+In DPO and its kin the margin is what is trained. If it does not grow by then the policy is still the
+reference, and the run buys nothing. If it grows the wrong way the policy learns what was rejected.
+
+## What to do
+First the learning rate: about 1e-6 for full fine-tuning and 1e-5 for LoRA, at a `beta` of 0.1. Then
+whether any weight is trained. Print one batch as the trainer sees it: chosen and rejected must differ
+after truncation and the chat template, and must not be swapped.
+
+## When it is wrong
+A warm-up is waited for: nothing is said while the learning rate still rises. A tiny `beta` makes all
+margins small. Losses that do not start at ln 2 (ORPO, SimPO, IPO) are judged for swapped labels only.
+
+## Source
+Catalogue L9, L8. In public and own runs that learn, the margin passed 0.05 within twenty points.
+"""
+
+from typing import Annotated
+
+import polars as pl
+
+from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.schema import INDEX, SERIES, VALUE
+from detectors.signals import Signal
+from detectors.stats import recent_median
+from detectors.verdict import verdicts
+
+NOW = 20  # points of the present level
+LATER = 100  # points after which a small margin is not enough
+GUESSING = 0.693147  # ln 2, nats
+
+
+@detector(
+    judges=(Signal.PREFERENCE_MARGIN,),
+    uses=(Signal.PREFERENCE_LOSS, Signal.PREFERENCE_ACCURACY, Signal.LEARNING_RATE),
+    history=History(recent=2 * NOW),
+    maturity=Maturity.STABLE,
+    cause=Cause.LOSS_SHAPE,
+    variants={
+        "stalled": Variant(
+            "after {points} points the reward margin is {level:.2g} and the loss {loss_level:.4f}, as by "
+            "guessing",
+            ("L9", "O7", "O21", "L8"),
+        ),
+        "reversed": Variant(
+            "the rejected answer is preferred: the reward margin is {level:.3g} and {accuracy:.0%} of the "
+            "pairs "
+            "are ranked as labelled",
+            ("L8", "L9"),
+        ),
+    },
+)
+def preference_margin_stall(
+    points: pl.LazyFrame,
+    *,
+    no_margin: Annotated[float, "margin after 20 points that is none"] = 0.005,
+    small_margin: Annotated[float, "margin after 100 points that is none"] = 0.05,
+    swapped: Annotated[float, "share of pairs ranked as labelled, below which labels are swapped"] = 0.45,
+) -> pl.LazyFrame:
+    """See the module's page."""
+    level, index, rate = pl.col("level"), pl.col(INDEX), pl.col(Signal.LEARNING_RATE)
+    measured = points.with_columns(
+        level=recent_median(VALUE, NOW),
+        loss_level=recent_median(Signal.PREFERENCE_LOSS, NOW, at_least=NOW // 2),
+        accuracy=recent_median(Signal.PREFERENCE_ACCURACY, NOW, at_least=NOW // 2),
+        points=index + 1,
+    )
+    guesses = (pl.col("loss_level") / GUESSING - 1).abs()
+    still_none = (level.abs() < no_margin) & (guesses < 0.01)
+    still_small = (level.abs() < small_margin) & (guesses < 0.05) & (index >= LATER - 1)
+    warms_up = (rate > 1.001 * rate.shift(NOW // 2).over(SERIES)).fill_null(False)
+    wrong_way = (level < -small_margin) & (pl.col("accuracy") < swapped)
+    return verdicts(
+        measured,
+        judged=level.is_not_null() & ~warms_up,
+        found={"reversed": wrong_way, "stalled": still_none | still_small},
+        severities={Severity.CRITICAL: wrong_way},
+        evidence=("level", "loss_level", "accuracy", "points", Signal.LEARNING_RATE),
+    )

@@ -1,0 +1,79 @@
+"""Completions grow or shrink many times over, and the reward does not follow.
+
+## What it catches
+A median completion length over the last ten points of more than twice, or less than a quarter, of that of
+the first twenty, while the reward lies below its first quartile.
+
+## Why it matters
+Length is the first thing that a policy plays with. Longer completions cost compute and run into the cap;
+very short ones say that an empty answer is the safest. With a falling reward neither is reasoning.
+
+## What to do
+Read samples. Check that a reward cannot be earned by length or by saying nothing, and that the end-of-text
+token is rewarded when it ends a good answer. Then a length penalty, a lower learning rate or a larger KL
+coefficient.
+
+## When it is wrong
+Reasoning models lengthen their answers while the reward rises; that is not reported. A change of the
+prompts changes lengths as well.
+
+## Source
+Catalogue A-mean-length and R1. The lengths of healthy public runs moved by less than half of their start
+where the reward did not rise.
+"""
+
+from typing import Annotated
+
+import polars as pl
+
+from detectors.api import Cause, History, Maturity, Variant, detector
+from detectors.schema import INDEX, VALUE
+from detectors.signals import Signal
+from detectors.stats import recent_median, start_median, start_quantile
+from detectors.verdict import verdicts
+
+NOW = 10  # points of the present level
+START = 20  # points of the start, whose rewards scatter
+
+
+@detector(
+    judges=(Signal.COMPLETION_LENGTH,),
+    uses=(Signal.REWARD, Signal.CLIPPED_COMPLETION_RATIO),
+    history=History(recent=START, head=START),
+    maturity=Maturity.STABLE,
+    cause=Cause.POLICY,
+    variants={
+        "longer": Variant(
+            "completions grew from {start:.0f} to {level:.0f} tokens (medians) while the reward fell from "
+            "{reward_start:.3g} to {reward_level:.3g}",
+            ("A-mean-length", "R1", "A-clipped-ratio"),
+        ),
+        "shorter": Variant(
+            "completions shrank from {start:.0f} to {level:.0f} tokens (medians) while the reward fell from "
+            "{reward_start:.3g} to {reward_level:.3g}",
+            ("R1", "A-mean-length", "A-entropy-collapse"),
+        ),
+    },
+)
+def completion_length_drift(
+    points: pl.LazyFrame,
+    *,
+    longer: Annotated[float, "times the first length that are far longer"] = 2.0,
+    shorter: Annotated[float, "share of the first length that is far shorter"] = 0.25,
+) -> pl.LazyFrame:
+    """See the module's page."""
+    level, start = pl.col("level"), pl.col("start")
+    fell = pl.col("reward_level") < pl.col("reward_low")
+    return verdicts(
+        points.with_columns(
+            level=recent_median(VALUE, NOW),
+            start=start_median(VALUE, START),
+            reward_level=recent_median(Signal.REWARD, START, at_least=NOW),
+            reward_start=start_median(Signal.REWARD, START),
+            reward_low=start_quantile(0.25, Signal.REWARD, START),
+            capped=recent_median(Signal.CLIPPED_COMPLETION_RATIO, NOW, at_least=1),
+        ),
+        judged=(pl.col(INDEX) >= START + NOW - 1) & fell.is_not_null(),
+        found={"longer": fell & (level > longer * start), "shorter": fell & (level < shorter * start)},
+        evidence=("level", "start", "reward_level", "reward_start", "reward_low", "capped"),
+    )

@@ -1,0 +1,83 @@
+"""The policy that is trained and the one that sampled have drifted apart.
+
+## What it catches
+A median gap between the trainer's and the sampler's log-probabilities over the last ten points above 1
+nat per token, or above 0.1 and three times its own first points. A mean importance ratio outside 0.8 to
+1.2 over ten points.
+
+## Why it matters
+The gradient is weighed by the ratio of the two. Where they disagree it belongs to another policy: either
+the weights that the sampler holds are old, or it computes something else (precision, attention kernel,
+sampling parameters, a mixture of experts that routes differently).
+
+## What to do
+Copy the weights to the sampler more often (lower `vllm_sync_interval`), take fewer passes over each batch,
+and mask or cap tokens with extreme ratios. If the gap is there from the first step, compare the two
+log-probabilities of one text with equal weights.
+
+## When it is wrong
+Engines of low precision have a constant gap; only its growth counts below 1 nat. The smallest ratio of
+a batch is near zero in any large one and is not judged.
+
+## Source
+Catalogue A-logp-diff (healthy below 0.1, diverged above 1) and A-is-ratio.
+"""
+
+from typing import Annotated
+
+import polars as pl
+
+from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.schema import INDEX, SIGNAL, VALUE
+from detectors.signals import Signal
+from detectors.stats import recent_median, start_median
+from detectors.verdict import verdicts
+
+NOW = 10  # points of the present level, and of the start
+
+
+@detector(
+    judges=(Signal.SAMPLING_LOGP_DIFFERENCE, Signal.IMPORTANCE_RATIO_MEAN),
+    history=History(recent=NOW, head=NOW),
+    maturity=Maturity.STABLE,
+    cause=Cause.POLICY,
+    variants={
+        "gap": Variant(
+            "trainer and sampler differ by {level:.3g} nats per token (median of 10 points), {start:.3g} "
+            "at the "
+            "start",
+            ("A-logp-diff", "A-is-ratio"),
+        ),
+        "ratio": Variant(
+            "the mean importance ratio is {level:.3g} (median of 10 points), outside {lowest:g} to "
+            "{highest:g}",
+            ("A-is-ratio", "A-logp-diff"),
+        ),
+    },
+)
+def off_policy_drift(
+    points: pl.LazyFrame,
+    *,
+    warning_gap: Annotated[float, "nats per token that are a gap, if it has grown"] = 0.1,
+    critical_gap: Annotated[float, "nats per token beyond which it is another policy"] = 1.0,
+    growth: Annotated[float, "times the first points that are growth"] = 3.0,
+    lowest: Annotated[float, "mean importance ratio that is too small"] = 0.8,
+    highest: Annotated[float, "mean importance ratio that is too large"] = 1.2,
+) -> pl.LazyFrame:
+    """See the module's page."""
+    level, start, is_gap = (pl.col(n) for n in ("level", "start", "is_gap"))
+    diverged = is_gap & (level > critical_gap)
+    return verdicts(
+        points.with_columns(
+            level=recent_median(VALUE, NOW),
+            start=start_median(VALUE, NOW),
+            is_gap=pl.col(SIGNAL) == Signal.SAMPLING_LOGP_DIFFERENCE,
+        ),
+        judged=pl.col(INDEX) >= NOW - 1,
+        found={
+            "gap": diverged | (is_gap & (level > warning_gap) & (level > growth * start)),
+            "ratio": ~is_gap & ~level.is_between(lowest, highest),
+        },
+        severities={Severity.CRITICAL: diverged},
+        evidence=("level", "start"),
+    )

@@ -1,0 +1,72 @@
+"""Training has become slower, and stays so.
+
+## What it catches
+A median speed over the last twenty points that is 30 % below the median of the two hundred points before
+them. Speeds are steps, samples or tokens per second; a time per step counts by its inverse.
+
+## Why it matters
+Nothing is wrong with the model, but the bill is. A slow disk, a neighbour on the machine, a hot or
+throttled device, a loader that waits, or a feature that was switched on halfway look like this.
+
+## What to do
+Look at the device's utilisation and clock, at the loader's waiting time and at what else runs there.
+If it began with a restart, compare the two environments.
+
+## When it is wrong
+Longer sequences, longer completions and evaluations inside a step take longer by right. It is therefore
+informational down to a quarter of the speed.
+
+## Source
+Catalogue DP5.
+"""
+
+from typing import Annotated
+
+import polars as pl
+
+from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.schema import SIGNAL, VALUE
+from detectors.signals import Signal
+from detectors.stats import recent_median
+from detectors.verdict import verdicts
+
+NOW = 20  # points of the present speed
+BEFORE = 200  # points before those
+LEAST = 80  # of them
+
+
+@detector(
+    judges=(Signal.TOKENS_PER_SECOND, Signal.THROUGHPUT, Signal.STEP_TIME),
+    history=History(recent=NOW + BEFORE),
+    every=5,
+    maturity=Maturity.STABLE,
+    cause=Cause.SPEED,
+    variants={
+        "slower": Variant(
+            "training runs at {speed:.0%} of its earlier speed (median of 20 points against 200 before)",
+            ("DP5",),
+        ),
+    },
+)
+def throughput_shift(
+    points: pl.LazyFrame,
+    *,
+    slow: Annotated[float, "share of the earlier speed that is too slow"] = 0.7,
+    crawling: Annotated[float, "share of the earlier speed that is worth a warning"] = 0.25,
+    recovered: Annotated[float, "share of the earlier speed at which it is over"] = 0.8,
+) -> pl.LazyFrame:
+    """See the module's page."""
+    speed = pl.col("level") / pl.col("before")
+    per_step = pl.col(SIGNAL) == Signal.STEP_TIME
+    return verdicts(
+        points.with_columns(
+            level=recent_median(VALUE, NOW),
+            before=recent_median(VALUE, BEFORE, skip=NOW, at_least=LEAST),
+        ).with_columns(speed=pl.when(per_step).then(1 / speed).otherwise(speed)),
+        judged=(pl.col("before") > 0) & (pl.col("level") > 0),
+        found={"slower": pl.col("speed") < slow},
+        lasts=pl.col("speed") < recovered,
+        severities={Severity.WARNING: pl.col("speed") < crawling},
+        otherwise=Severity.INFO,
+        evidence=("level", "before", "speed"),
+    )
