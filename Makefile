@@ -23,6 +23,7 @@ lint: .venv/dev  ## style and types
 	.venv/bin/mypy
 
 bench: .venv/dev  ## speed and memory beside other readers
+	.venv/bin/python -m tests.benchmarks.whole
 	.venv/bin/python -m tests.benchmarks.tensorboard
 	.venv/bin/python -m tests.benchmarks.wandb
 	.venv/bin/python -m tests.benchmarks.text

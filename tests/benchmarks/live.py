@@ -1,13 +1,17 @@
 """What a watch costs: CPU share of one core and resident memory, by number of runs and their length.
 
 `python -m tests.benchmarks.live` watches real TensorBoard files of 20 tags, each of which gets a new
-step every ten seconds, as a training loop that logs would write it.
+step every ten seconds, as a training loop that logs would write it. In the last setting a file with a new
+name appears in some run every half second, too, as checkpoints and images do.
+
+`python -m tests.benchmarks.live 100 1000 2` measures one setting: runs, points a run, new names a second.
 """
 
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
@@ -15,7 +19,14 @@ from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.record_writer import RecordWriter
 
-SETTINGS = ((100, 1_000), (1_000, 1_000), (100, 100_000))  # runs, points a run
+SETTINGS = (  # runs, points a run, new file names a second
+    (100, 1_000, 0),
+    (1_000, 1_000, 0),
+    (100, 100_000, 0),
+    (5_000, 1_000, 0),
+    (10_000, 1_000, 0),
+    (5_000, 1_000, 2),
+)
 LOG_SECONDS = 10.0
 MEASURED_SECONDS = 30.0
 TAGS = (
@@ -31,7 +42,7 @@ def event(step: int) -> bytes:
     return Event(wall_time=1.7e9 + step, step=step, summary=Summary(value=values)).SerializeToString()
 
 
-def measure(runs: int, points: int) -> tuple[float, float, float]:
+def measure(runs: int, points: int, names: float) -> tuple[float, float, float]:
     """Seconds to read the history, then CPU share and resident MB while the logs go on."""
     with tempfile.TemporaryDirectory() as place:
         root = Path(place)
@@ -42,7 +53,7 @@ def measure(runs: int, points: int) -> tuple[float, float, float]:
             for step in range(steps):
                 writer.write(event(step))
         files = [
-            root / "runs" / f"run{i:04}" / f"events.out.tfevents.1700000000.host.{i}.0" for i in range(runs)
+            root / "runs" / f"run{i:05}" / f"events.out.tfevents.1700000000.host.{i}.0" for i in range(runs)
         ]
         for path in files:
             path.parent.mkdir(parents=True)
@@ -54,7 +65,7 @@ def measure(runs: int, points: int) -> tuple[float, float, float]:
             while not caught_up(watch):
                 time.sleep(0.5)
             reading = time.perf_counter() - begun
-            share = appending(watch, files, steps)
+            share = appending(watch, files, steps, names)
             return reading, share, watch.memory_info().rss / 1e6
         finally:
             watch.kill()
@@ -65,25 +76,30 @@ def caught_up(watch: psutil.Process) -> bool:
     return watch.cpu_percent(1.0) < 20
 
 
-def appending(watch: psutil.Process, files: list[Path], step: int) -> float:
+def appending(watch: psutil.Process, files: list[Path], step: int, names: float) -> float:
     """Let every log grow by a step each LOG_SECONDS; the CPU share of the watch meanwhile."""
     before, begun = sum(watch.cpu_times()[:2]), time.perf_counter()
-    turn = 0
+    turn = named = 0
     while (passed := time.perf_counter() - begun) < MEASURED_SECONDS:
         while turn < passed / LOG_SECONDS * len(files):
             with files[turn % len(files)].open("ab") as file:
                 RecordWriter(file).write(event(step + turn // len(files)))
             turn += 1
+        while named < passed * names:
+            (files[named % len(files)].parent / f"sample-{named}.png").write_bytes(b"\x89PNG")
+            named += 1
         time.sleep(0.05)
     return (sum(watch.cpu_times()[:2]) - before) / passed
 
 
-def main() -> None:
-    print(f"{'runs':>6} {'points a run':>13} {'read in s':>10} {'CPU of a core':>14} {'resident MB':>12}")
-    for runs, points in SETTINGS:
-        reading, share, memory = measure(runs, points)
-        print(f"{runs:6} {points:13} {reading:10.1f} {share:14.1%} {memory:12.0f}", flush=True)
+def main(settings: Sequence[tuple[int, int, float]]) -> None:
+    heads = f"{'runs':>6} {'points a run':>13} {'new names/s':>12}"
+    print(f"{heads} {'read in s':>10} {'CPU of a core':>14} {'resident MB':>12}")
+    for runs, points, names in settings:
+        reading, share, memory = measure(runs, points, names)
+        print(f"{runs:6} {points:13} {names:12g} {reading:10.1f} {share:14.1%} {memory:12.0f}", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    given = [float(word) for word in sys.argv[1:]]
+    main([(int(given[0]), int(given[1]), given[2])] if given else SETTINGS)

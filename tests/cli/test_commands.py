@@ -141,6 +141,18 @@ def test_a_run_whose_judging_stopped_is_said_everywhere(sentinel, tmp_path):
     assert sentinel("replay", "runs", "--fail-on", "critical").status == 1
 
 
+def test_a_receiver_that_asks_for_a_pause_shows_in_the_status(sentinel, sick_run, tmp_path):
+    with Receiver() as receiver:
+        receiver.default = status(429, Retry_After="86400")
+        with (tmp_path / "sentinel.toml").open("a") as file:
+            file.write(f'[[sinks]]\ntype = "webhook"\nurl = "{receiver.url}"\n')
+        assert sentinel("watch", "--once").status == 0
+        assert len(receiver.received) == 1
+    shown = sentinel("status").out.split("Undelivered")[1].split("Latest decisions")[0]
+    assert "the receiver answered 429; it asked for a pause of 15 min" in shown
+    assert re.search(r"in 1[45] min", shown)
+
+
 def test_a_silenced_run_is_recorded_and_not_told(sentinel, sick_run):
     added = sentinel("silence", "add", "*sick*", "--for", "2h", "--reason", "known [bold]defect")
     silence_id = added.out.split(":")[0]
