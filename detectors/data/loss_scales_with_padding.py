@@ -5,6 +5,7 @@ Over 100 points, the logarithm of the loss moves with that of the share of real 
 (elasticity) of 0.6 to 1.4, surely above 0.4, and in the same order. A loss summed over real tokens but
 divided by all positions has a slope of 1. A slope of 0.3 to 0.6 says that part of the padding counts.
 Both are taken relative to their own average over 50 points, so that a falling loss does not matter.
+It is over where the slope is a fifth outside of these bounds.
 
 ## Why it matters
 The loss, and with it the effective learning rate, depends on how long the longest text of a batch
@@ -30,13 +31,15 @@ import numpy as np
 import polars as pl
 
 from detectors.api import History, Maturity, Severity, Variant, detector
-from detectors.schema import INDEX, SERIES, SEVERITY, STEP, VALUE, VARIANT
+from detectors.schema import VALUE
 from detectors.signals import Signal
-from detectors.stats import Floats, first_true, last_values, spearman, with_arrays
+from detectors.stats import Floats, last_values, spearman, with_arrays
+from detectors.verdict import verdicts
 
 EVERY = 10
 POINTS = 100
 DETREND = 50
+LASTS = 0.8  # of the band of slopes: outside of that it is over
 LINE = ("slope", "slope_error", "order", "padding", "variation")
 
 
@@ -72,14 +75,13 @@ def loss_scales_with_padding(
     slope, error, ordered = pl.col("slope"), pl.col("slope_error"), pl.col("order") >= 0.5
     whole = slope.is_between(lowest_slope, highest_slope) & (slope - 2.33 * error > surely_above)
     part = slope.is_between(partial_slope, lowest_slope) & (slope - 2.33 * error > partial_slope / 2)
-    severity = first_true(
-        {Severity.WARNING: ordered & whole, Severity.INFO: ordered & part}, otherwise=Severity.CLEAN
-    )
-    variant = first_true({"padding-counts": whole}, otherwise="padding-counts-in-part")
-    return (
-        with_arrays(points, LINE, _line, every=EVERY, at_least=POINTS + DETREND)
-        .filter(pl.col("variation") >= least_variation, slope.is_finite())
-        .select(SERIES, INDEX, STEP, severity.alias(SEVERITY), variant.alias(VARIANT), *LINE)
+    return verdicts(
+        with_arrays(points, LINE, _line, every=EVERY, at_least=POINTS + DETREND),
+        judged=(pl.col("variation") >= least_variation) & slope.is_finite(),
+        found={"padding-counts": ordered & whole, "padding-counts-in-part": ordered & part},
+        lasts=slope.is_between(LASTS * partial_slope, highest_slope / LASTS),
+        severities={Severity.INFO: ~whole},
+        evidence=LINE,
     )
 
 

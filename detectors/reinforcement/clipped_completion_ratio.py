@@ -3,7 +3,8 @@
 ## What it catches
 A share of cut-off completions above 0.3, or above 0.8, over the last twenty points, by more than its
 own scatter. The first ten steps do not count, and a share that was as high from the beginning has a
-hundred steps to fall, unless nearly every completion is cut off and it does not fall at all.
+hundred steps to fall, unless nearly every completion is cut off and it does not fall at all. It is over
+below four fifths of the lower threshold.
 
 ## Why it matters
 A completion that is cut off has no end and often no answer: its reward says little, or teaches the
@@ -30,12 +31,14 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
-from detectors.schema import INDEX, SERIES, SEVERITY, STEP, VALUE, VARIANT
+from detectors.schema import INDEX, SERIES, STEP, VALUE
 from detectors.signals import Signal
-from detectors.stats import ROUNDING, first_true, recent_mean, recent_median, recent_quantile, start_median
+from detectors.stats import ROUNDING, recent_mean, recent_median, recent_quantile, start_median
+from detectors.verdict import verdicts
 
 NOW, LEAST = 20, 10  # points of the present level, and how few of them will do; also of the start
 SURE = 3.5  # standard errors by which the level must exceed a threshold
+LASTS = 0.8  # of a threshold: a level that has fallen below it is over
 RISEN, STEADY = 0.15, 0.05  # above, and at most below, the start
 
 
@@ -70,18 +73,13 @@ def clipped_completion_ratio(
     skip_steps: Annotated[int, "first steps that do not count"] = 10,
     settle_steps: Annotated[int, "steps in which a high share may fall to what it should be"] = 100,
 ) -> pl.LazyFrame:
-    """The level less some standard errors must exceed the threshold."""
+    """The level less some standard errors must exceed a threshold; below a part of it, it is over."""
     level, start = pl.col("level"), pl.col("start")
     surely = level - SURE * pl.col("spread") / pl.col("counted").sqrt()
     never_stops = (start >= critical_ratio) & (level >= start - STEADY)
     may_settle = (pl.col(STEP) < settle_steps) & (level < start + RISEN) & ~never_stops
-    rewarded = (pl.col("reward_level") > pl.col("reward_before")).fill_null(False)
-    severities = {
-        Severity.CLEAN: surely <= warning_ratio + ROUNDING,
-        Severity.INFO: may_settle,
-        Severity.CRITICAL: surely > critical_ratio + ROUNDING,
-    }
-    return (
+    capped = surely > warning_ratio + ROUNDING
+    measured = (
         points.with_columns(share=pl.when(pl.col(STEP) >= skip_steps).then(pl.col(VALUE).clip(0, 1)))
         .with_columns(counted=pl.col("share").is_not_null().cast(pl.Float64))
         .with_columns(
@@ -92,9 +90,16 @@ def clipped_completion_ratio(
             reward_level=recent_median(Signal.REWARD, LEAST, at_least=1),
             reward_before=recent_quantile(0.75, Signal.REWARD, NOW, skip=LEAST, at_least=LEAST // 2),
         )
-        .with_columns(
-            first_true(severities, otherwise=Severity.WARNING).alias(SEVERITY),
-            first_true({"never_stops": never_stops, "rewarded": rewarded}, otherwise="capped").alias(VARIANT),
-        )
-        .filter(level.is_not_null() & (pl.col(INDEX) >= LEAST - 1))
+    )
+    return verdicts(
+        measured,
+        judged=level.is_not_null() & (pl.col(INDEX) >= LEAST - 1),
+        found={
+            "never_stops": capped & never_stops,
+            "rewarded": capped & (pl.col("reward_level") > pl.col("reward_before")),
+            "capped": capped,
+        },
+        lasts=level > LASTS * warning_ratio,
+        severities={Severity.INFO: may_settle, Severity.CRITICAL: surely > critical_ratio + ROUNDING},
+        evidence=("level", "spread", "counted", "start", "reward_level", "reward_before"),
     )

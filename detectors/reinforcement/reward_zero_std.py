@@ -4,7 +4,8 @@
 More than 80 % of the prompt groups without any spread in reward over the last 20, 50 or 100 points, and
 so clearly that chance does not explain it: a point that covers a single group is 0 or 1, and a row of
 ones is not rare. Critical if nine tenths of the last 20 points carry no signal at all. Where the share
-is not logged, points at which the reward's standard deviation is zero count instead.
+is not logged, points at which the reward's standard deviation is zero count instead. It is over when no more
+than 70 % of the last 20 points' groups are without spread.
 
 ## Why it matters
 Group-relative advantages are differences within a group. Without spread they are zero, and so is the
@@ -111,6 +112,7 @@ def reward_zero_std(
     return verdicts(
         measured,
         judged=(pl.col(INDEX) >= START - 1) & (logs_groups | pl.col(Signal.FRAC_REWARD_ZERO_STD).is_null()),
+        lasts=share(START) > healthy_share,  # of chance that is less sure, but no healthy share either
         found={"stuck": alike & at_lowest, "solved": alike & at_highest, "alike": alike},
         severities={Severity.WARNING: (at_highest & ~at_lowest) | ~silent},
         otherwise=Severity.CRITICAL,

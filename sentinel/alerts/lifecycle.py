@@ -116,7 +116,8 @@ class Book:
             yield from self._end(track, v, turns)
 
     def _restarted(self, track: Track, v: Verdict) -> Track | None:
-        if track.incident is None:
+        """An open incident goes on in the next attempt; all else begins anew there."""
+        if track.incident is None or not track.incident.open:
             del self._tracks[track.key]
             return None
         track.key, track.streak, track.clean = v.key, [], 0
@@ -145,6 +146,8 @@ class Book:
             return
         track.before_lost = track.alone = None
         yield _change(Event.RESOLVED, track, incident.changed(state=State.RESOLVED, resolved_step=v.step))
+        if incident.attempt != v.key.attempt:
+            del self._tracks[v.key]  # what comes now is a matter of the present attempt
         for other, effect in self._open():
             if effect.inhibited_by == incident.id:
                 turns.catch_up(other.key, place(v))

@@ -114,8 +114,12 @@ class TestReturn:
         ours.advance(rows("ww" + "." * 10 + "." * REMEMBERED_ROWS))
         assert ours.awake() == set()
 
-    def test_a_restart_does_not_end_the_memory(self):
-        assert told(book().advance(rows("ww" + "." * 10 + "| ..ww")))[2:] == ["reopened warning @30"]
+    def test_what_comes_back_after_a_restart_is_another_one(self):
+        """Who restarted the run wants to know at once that it happens again."""
+        for line in ("ww" + "." * 10 + "| ..ww", "ww |" + "." * 10 + "ww"):
+            changes = book().advance(rows(line))
+            assert [change.event.value for change in changes] == ["firing", "resolved", "firing"]
+            assert changes[-1].incident.attempt == 2
 
 
 def test_open_incidents_keep_up_with_the_finding():

@@ -72,7 +72,7 @@ def test_each_event_has_its_title(event, title):
 
 def test_a_resolved_incident_says_how_long_it_lasted_and_no_more():
     shown = texts(slack_body(about(Event.RESOLVED)))
-    assert "from step 400 to 440, 40 steps or 5 min" in shown
+    assert "from step 400 to 430, 30 steps or 5 min" in shown
     assert not any("R2" in t or "critical per token" in t for t in shown)
 
 

@@ -29,7 +29,7 @@ def test_a_firing_incident_takes_a_few_lines():
 
 def test_a_resolved_incident_takes_fewer():
     assert printed(replace(about(Event.RESOLVED), also_open=(), cost="")).splitlines() == [
-        "Resolved: kl-blowup  grpo-7b  from step 400 to 440, 40 steps or 5 min",
+        "Resolved: kl-blowup  grpo-7b  from step 400 to 430, 30 steps or 5 min",
         "  KL to the reference is 3.2 nats per token, above 2.0",
     ]
 
