@@ -20,7 +20,7 @@ from sentinel.frames.stream import SeriesWindow, Stream
 from sentinel.frames.views import View
 from sentinel.runs.console import Console
 from sentinel.runs.facts import Facts
-from sentinel.sources.base import Batch, Complaint, Cursor, Ending, Outcome, Run
+from sentinel.sources.base import Batch, Complaint, Cursor, Ending, Outcome, Run, stopped
 from sentinel.sources.config_files import ConfigFiles
 from sentinel.sources.flattening import flat
 from sentinel.sources.output_files import Output, OutputFiles
@@ -162,7 +162,7 @@ class RunLog:
     @property
     def stopped(self) -> str | None:
         """Why what follows in the log is not judged, if something keeps it from that."""
-        return next((one.reason for one in self._stopped()), None)
+        return next((one.reason for one in self._stopped()), None) or stopped(self.cursor)
 
     def _stopped(self) -> Iterator[Stopped]:
         """The streams that are judged no more."""

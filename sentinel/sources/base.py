@@ -14,6 +14,8 @@ Rules every source keeps (the conformance suite holds them):
 - nothing is written, executed or unpickled.
 """
 
+import errno
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -131,6 +133,17 @@ class Batch:
     config: Mapping[str, Any] = field(default_factory=dict)  # run settings found in this poll, flat
     ending: Ending | None = None
     lines: Sequence[Line] = ()
+
+
+def stopped(cursor: Cursor) -> str | None:
+    """Why nothing can be read from ``cursor`` on, with the mend: of a file that is no log, or is unreadable.
+
+    A file that is gone is another matter. It is None again once something could be read.
+    """
+    reason = cursor.get("unreadable")
+    if isinstance(reason, str) and reason != os.strerror(errno.ENOENT):
+        return f"the log cannot be read ({reason})"
+    return cursor.get("refused") or None
 
 
 class Source(Protocol):

@@ -20,7 +20,7 @@ from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Line, Run
 from sentinel.sources.console_lines import WORDS, seconds
 from sentinel.sources.console_writer import Writer
 from sentinel.sources.files import open_log
-from sentinel.sources.growing import Mark, Read, read_lines, unreadable
+from sentinel.sources.growing import Mark, Read, nothing_new, read_lines, unreadable
 from sentinel.sources.sniffing import remembered
 
 FORMAT = "console"
@@ -71,7 +71,7 @@ class Console:
         except OSError as error:
             return unreadable(self.path, cursor, error)
         if read is None:
-            return Batch(cursor)
+            return nothing_new(cursor)
         text = _Text(self.path, cursor, read.restarted)
         consumed = text.take(read.data, read.offset, limit)
         more = consumed > 0 and (read.more or text.taken >= limit)

@@ -21,7 +21,7 @@ from sentinel.sources.csv_points import Axis, Seen, points
 from sentinel.sources.csv_rows import Header, Rows, read_header, read_rows, size_of
 from sentinel.sources.documents import stamp
 from sentinel.sources.files import open_log
-from sentinel.sources.growing import Read, read_lines, read_new, unreadable
+from sentinel.sources.growing import Read, nothing_new, read_lines, read_new, unreadable
 from sentinel.sources.records import NUMBER
 from sentinel.sources.sniffing import HEAD_BYTES, is_log, is_log_name
 
@@ -84,7 +84,7 @@ class CsvLog:
         reader = _Reader(self.path, cursor.get("reader", {}))
         read = reader.read(limit)
         if read is None:
-            return Batch(cursor)
+            return nothing_new(cursor)
         if read.restarted or not reader.goes_on():
             now = stamp(self.path)
             if now != cursor.get("examined"):
@@ -98,7 +98,8 @@ class CsvLog:
                 return Batch(cursor)
             reader, read = again, again.read(limit)
         more = reader.take(read, limit) if read else False
-        return Batch({"reader": reader.state()}, reader.chunks, reader.complaints, more, reader.config)
+        state = {"reader": reader.state(), "refused": reader.refused}
+        return Batch(state, reader.chunks, reader.complaints, more, reader.config)
 
 
 class _Reader:
@@ -116,6 +117,7 @@ class _Reader:
         self._tail = bytes.fromhex(state.get("tail", ""))  # what was read last
         self._axis = Axis(**state.get("axis", {}))
         self.seen = Seen(**state.get("seen", {}))
+        self.refused: str = state.get("refused", "")  # why it is not read on
         self._lines: int = state.get("lines", 0)
         self._broken: int = state.get("broken", 0)  # lines
         self._restarted: bool = state.get("restarted", False)  # and no point was read since
@@ -130,6 +132,7 @@ class _Reader:
             "tail": self._tail.hex(),
             "axis": dict(vars(self._axis)),
             "seen": {**vars(self.seen), "after": dict(self.seen.after)},
+            "refused": self.refused,
             "lines": self._lines,
             "broken": self._broken,
             "restarted": self._restarted,
@@ -224,10 +227,9 @@ class _Reader:
 
     def _wait(self, read: Read) -> bool:
         """Until the file has grown."""
-        if len(read.data) >= LONGEST_LINE and not self._broken:
-            self._broken += 1
-            problem = f"is longer than {LONGEST_LINE >> 20} MiB, so that the file is not read on"
-            self.complaints.append(Complaint(self._path, f"line {self._lines + 1}", problem))
+        if len(read.data) >= LONGEST_LINE and not self.refused:
+            self.refused = f"is longer than {LONGEST_LINE >> 20} MiB, so that the file is not read on"
+            self.complaints.append(Complaint(self._path, f"line {self._lines + 1}", self.refused))
         self._mark = read.mark(0, waiting=True)
         return False
 

@@ -126,6 +126,11 @@ def _fingerprint(data: bytes) -> str:
     return hashlib.blake2b(data[-_TAIL_BYTES:], digest_size=8).hexdigest()
 
 
+def nothing_new(cursor: Cursor) -> Batch:
+    """What a poll yields that found nothing to read."""
+    return Batch({name: value for name, value in cursor.items() if name != "unreadable"})
+
+
 def unreadable(path: Place, cursor: Cursor, error: OSError) -> Batch:
     """What a poll yields that met ``error``: a complaint, said once as long as the reason stays the same."""
     reason = error.strerror or str(error)

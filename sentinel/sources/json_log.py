@@ -13,7 +13,7 @@ from typing import Any
 from sentinel.sources.base import Batch, Cursor, Run
 from sentinel.sources.documents import BrokenError, load, stamp, take
 from sentinel.sources.files import open_log
-from sentinel.sources.growing import unreadable
+from sentinel.sources.growing import nothing_new, unreadable
 from sentinel.sources.sniffing import HEAD_BYTES, is_log, is_log_name
 
 FORMAT = "json"
@@ -46,12 +46,13 @@ class JsonLog:
         try:
             newest = stamp(self.path)
             if newest == cursor.get("newest"):
-                return Batch(cursor)
+                return nothing_new(cursor)
             document = load(self.path)
         except OSError as error:
             return unreadable(self.path, cursor, error)
         except BrokenError as error:
-            return Batch({**cursor, "newest": newest}, complaints=[error.complaint])
+            refused = error.complaint.problem
+            return Batch({**cursor, "newest": newest, "refused": refused}, complaints=[error.complaint])
         if document is None:
             return Batch({**cursor, "newest": newest})
         taken, chunks, more = take(cursor, _entries(document), limit, self.path.name, {})

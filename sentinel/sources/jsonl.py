@@ -22,7 +22,7 @@ import orjson
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run
 from sentinel.sources.files import open_log
 from sentinel.sources.flattening import Plain, flat
-from sentinel.sources.growing import Read, read_lines, unreadable
+from sentinel.sources.growing import Read, nothing_new, read_lines, unreadable
 from sentinel.sources.plain import JSON
 from sentinel.sources.records import EPOCH_KEYS, STEP_KEYS, TIME_KEYS, Records, is_metrics, named
 from sentinel.sources.sniffing import remembered
@@ -78,7 +78,7 @@ class JsonLines:
         except OSError as error:
             return unreadable(self.path, cursor, error)
         if read is None:
-            return Batch(cursor)
+            return nothing_new(cursor)
         lines = _Lines(self.path, {"restarted": True} if read.restarted else cursor)
         consumed = lines.take(read, limit)
         limited = (lines.at_once or lines.points >= limit) and consumed < len(read.data)
@@ -92,7 +92,7 @@ class _Lines:
 
     def __init__(self, path: Path, cursor: Cursor) -> None:
         self.path = path
-        self.refused: bool = cursor.get("refused", False)  # the file is no JSON lines at all
+        self.refused: str = cursor.get("refused", "")  # why the file is no JSON lines at all
         self.records = Records(cursor.get("records", {}))
         self.complaints: list[Complaint] = []
         self.at_once = False  # whether the last chunk was, and more can follow
@@ -130,8 +130,8 @@ class _Lines:
         """Read lines until there are ``limit`` points; gives the number of bytes consumed."""
         data, start = read.data, 0
         if read.offset == 0 and data.startswith(_UTF16):
-            self.refused = True
-            self._complain("", "is UTF-16, not UTF-8, and is not read; have it written with encoding='utf-8'")
+            self.refused = "is UTF-16, not UTF-8, and is not read; have it written with encoding='utf-8'"
+            self._complain("", self.refused)
         if self.refused:
             return len(data)
         if not self._overlong and (start := self._take_at_once(data, limit)):

@@ -15,7 +15,7 @@ from typing import Any
 from sentinel.sources.base import Batch, Complaint, Cursor, Run
 from sentinel.sources.documents import BrokenError, begins_with, load, stamp, take
 from sentinel.sources.files import open_log
-from sentinel.sources.growing import unreadable
+from sentinel.sources.growing import nothing_new, unreadable
 
 FORMAT = "trainer_state"
 
@@ -50,7 +50,7 @@ class TrainerState:
         except OSError as error:
             return unreadable(self.directory, cursor, error)
         if newest is None or newest == cursor.get("newest") or _was_outlived(newest, cursor.get("newest")):
-            return Batch(cursor)
+            return nothing_new(cursor)
         complaints: list[Complaint] = []
         for path in paths[:1] if cursor.get("entries") else paths:  # an older one has nothing new
             try:
@@ -63,7 +63,8 @@ class TrainerState:
             except BrokenError as error:
                 complaints.append(error.complaint)
         else:
-            return Batch({**cursor, "newest": newest}, complaints=complaints)
+            refused = {"refused": complaints[0].problem} if complaints else {}
+            return Batch({**cursor, "newest": newest, **refused}, complaints=complaints)
         settings = _settings(state)
         steps = {name: settings[name] for name in ("max_steps",) if name in settings}
         taken, chunks, more = take(cursor, state["log_history"], limit, _NAME, steps)

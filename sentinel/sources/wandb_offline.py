@@ -18,7 +18,7 @@ from google.protobuf.message import DecodeError
 
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Ending, Line, Outcome, Run
 from sentinel.sources.flattening import Plain, flat
-from sentinel.sources.growing import Mark, Read, read_new, unreadable
+from sentinel.sources.growing import Mark, Read, nothing_new, read_new, unreadable
 from sentinel.sources.leveldb_log import BLOCK_BYTES, LONGEST_RECORD, Log, split
 from sentinel.sources.plain import LATEST
 from sentinel.sources.tfrecord import summed
@@ -63,7 +63,7 @@ class WandbFile:
         except OSError as error:
             return unreadable(self.path, cursor, error)
         if found is None:
-            return Batch(cursor)
+            return nothing_new(cursor)
         read, log = found
         messages = _Messages(self.path, {"restarted": True} if read.restarted else cursor)
         consumed, more = messages.take(read, log, limit * _BYTES_A_POINT)
@@ -74,7 +74,7 @@ class _Messages:
     """What the messages of one poll say, in their order."""
 
     def __init__(self, path: Path, cursor: Cursor) -> None:
-        self._refused: bool = cursor.get("refused", False)  # the file is none that can be read
+        self._refused: str = cursor.get("refused", "")  # why the file is none that can be read
         self._path = path
         self._steps = Steps(cursor.get("steps", {}))
         self._unfinished: dict[str, str] = dict(cursor.get("unfinished", {}))  # last line of each output
@@ -138,7 +138,7 @@ class _Messages:
             )
         else:
             return True
-        self._refused = True
+        self._refused = problem
         self._complaints.append(Complaint(self._path, "", problem))
         return True
 

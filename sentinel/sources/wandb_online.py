@@ -13,7 +13,7 @@ from typing import Any
 from sentinel.sources.axis import count_of
 from sentinel.sources.base import Batch, Cursor, Ending, Outcome, Run
 from sentinel.sources.flattening import flat
-from sentinel.sources.growing import unreadable
+from sentinel.sources.growing import nothing_new, unreadable
 from sentinel.sources.patience import Unavailable
 from sentinel.sources.places import Url
 from sentinel.sources.wandb_history import numbers_in
@@ -70,7 +70,7 @@ class OnlineRun:
             if listed is None:
                 raise Unavailable("the server no longer has it")
             if listed.heard == cursor.get("heard") and not cursor["more"]:
-                return Batch({name: value for name, value in cursor.items() if name != "unreadable"})
+                return nothing_new(cursor)
             news = self.project.ask(self.path.name, lambda: _news(listed.run, cursor, limit))
         except Unavailable as error:
             return unreadable(self.path, cursor, error)
