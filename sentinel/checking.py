@@ -18,7 +18,7 @@ class Checking:
 
     checks: Sequence[RunCheck]
     parameters: Mapping[str, Mapping[str, Any]]
-    failed: Callable[[str, str, Exception], None]
+    failed: Callable[[str, str, BaseException], None]
 
     def stretches(
         self,

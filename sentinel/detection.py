@@ -10,6 +10,7 @@ import polars as pl
 from detectors.api import Detector
 from detectors.schema import SERIES, SEVERITY
 from sentinel.alerts.turns import Key, Stretch
+from sentinel.errors import is_defect
 from sentinel.frames.windows import frame, is_due
 from sentinel.runs.log import Arrived
 from sentinel.verdicts import Judged, Verdicts
@@ -20,7 +21,7 @@ class Detection:
     """``parameters`` are the user's, by detector; ``failed`` hears of a detector that raised on a run."""
 
     parameters: Mapping[str, Mapping[str, Any]]
-    failed: Callable[[str, str, Exception], None]
+    failed: Callable[[str, str, BaseException], None]
 
     def stretches(self, arrived: Sequence[Arrived], awake: set[Key]) -> Iterator[Stretch]:
         """A verdict for every row judged, but clean ones only for keys that are ``awake``.
@@ -40,7 +41,9 @@ class Detection:
         try:
             window = frame(detector, [(one.series.view, one.series.window) for one in arrived])
             found = detector.run(window, self.parameters.get(detector.name))
-        except Exception as error:  # noqa: BLE001  a broken detector must not stop the others
+        except BaseException as error:  # a broken detector must not stop the others
+            if not is_defect(error):
+                raise
             if len(arrived) == 1:
                 self.failed(detector.name, arrived[0].run, error)
                 return

@@ -108,7 +108,7 @@ def _look(pipeline: Pipeline, run: Run, name: str, limit: int, now: float) -> _L
     return _Listed(look_at(log, not step.more, now), step.failure, complaints)
 
 
-def _failed(detector: str, run: str, error: Exception) -> None:
+def _failed(detector: str, run: str, error: BaseException) -> None:
     """Nothing is judged, so no detector fails."""
 
 

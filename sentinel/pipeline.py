@@ -32,7 +32,7 @@ from sentinel.tracking import Tracker
 POINTS_AT_ONCE = 200_000
 """About how many points are taken in at once, over all runs; bounds memory, decides nothing."""
 
-DetectorFailed = Callable[[str, str, Exception], None]
+DetectorFailed = Callable[[str, str, BaseException], None]
 """Hears of a detector that raised on a run: the detector's name, the run's id and the error."""
 
 

@@ -107,5 +107,5 @@ def _dated(changes: Iterable[Change]) -> Iterator[tuple[float, Change]]:
         yield at, change
 
 
-def _failed(detector: str, run: str, error: Exception) -> None:
+def _failed(detector: str, run: str, error: BaseException) -> None:
     _log.error("detector %s failed on %s: %s: %s", detector, run, type(error).__name__, error)

@@ -275,7 +275,7 @@ class Watcher:
             self._said.add(trouble)
             _log.warning("%s", clean_text(trouble, 500))
 
-    def _detector_failed(self, detector: str, run: str, error: Exception) -> None:
+    def _detector_failed(self, detector: str, run: str, error: BaseException) -> None:
         what = clean_text(f"{type(error).__name__}: {error}", 300)
         if self._health.get(f"detector {detector}") != what:
             _log.error("detector %s failed on %s: %s", detector, clean_text(run), what)

@@ -131,6 +131,22 @@ def test_another_configuration_reads_again_and_tells_nothing_twice(house):
         assert {i.id for i in store.incidents()} == first
 
 
+def test_a_detector_in_which_polars_panics_stops_no_other(house, monkeypatch):
+    class Panic(BaseException):
+        pass
+
+    Panic.__name__ = "PanicException"
+
+    def raising(*_: object, **__: object):
+        raise Panic("index out of bounds")
+
+    monkeypatch.setitem(all_detectors()["entropy-collapse"].__dict__, "rule", raising)
+    house.log("good", range(60), kl=9.0)
+    assert house.look(house.watch()) == ["firing: first notification"]
+    with Store(house.state) as store:
+        assert store.stops.all() == {}
+
+
 def test_a_detector_that_fails_and_a_source_that_fails_stop_nobody(house, monkeypatch, caplog):
     def fail(*_: object, **__: object):
         raise RuntimeError("a defect")
