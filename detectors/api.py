@@ -144,6 +144,7 @@ class Detector(Declaration):
     history: History
     non_finite: bool  # whether points that are not finite are rows, too
     every: int  # judges each n-th row of a series
+    at_end: bool  # whether it is asked once more about the last row when the run is over
 
     @property
     def demand(self) -> Demand:
@@ -159,11 +160,16 @@ class Detector(Declaration):
         """
         import polars as pl  # slow to import, and who only looks at declarations needs none
 
-        from detectors.schema import COARSE, FINDINGS, INDEX, NEW, SERIES, SEVERITY, SIGNAL, TIME, VARIANT
+        from detectors import schema
+        from detectors.schema import ENDED, FINDINGS, INDEX, NEW, SERIES, SEVERITY, VARIANT
 
-        due = pl.col(NEW) & ((pl.col(INDEX) + 1) % self.every == 0)
-        judged = points.lazy().filter(due).select(SERIES, INDEX)
-        found = self.rule(points.lazy(), **(parameters or {})).drop(NEW, SIGNAL, TIME, *COARSE, strict=False)
+        unsaid = (NEW, ENDED, schema.SIGNAL, schema.TIME, *schema.COARSE)
+
+        due = (pl.col(INDEX) + 1) % self.every == 0
+        if self.at_end:
+            due = due | pl.col(ENDED)
+        judged = points.lazy().filter(NEW, due).select(SERIES, INDEX)
+        found = self.rule(points.lazy(), **(parameters or {})).drop(unsaid, strict=False)
         missing = [n for n in FINDINGS if n not in found.collect_schema()]
         blanks = [pl.lit(None, dtype=FINDINGS[n]).alias(n) for n in missing]
         return (
@@ -186,6 +192,7 @@ def detector(
     settings: tuple[Setting, ...] = (),
     non_finite: bool = False,
     every: int = 1,
+    at_end: bool = False,
     maturity: Maturity = Maturity.PREVIEW,
     hold: int = 2,
     clear: int = 10,
@@ -206,6 +213,7 @@ def detector(
             history=history,
             non_finite=non_finite,
             every=every,
+            at_end=at_end,
         )
 
     return declare

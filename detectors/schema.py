@@ -5,7 +5,8 @@ by ``index`` inside it, and hold the judged signal in ``value``. Beside it stand
 that the detector declared in ``needs`` (never null), one for each of its ``uses`` (null where nothing is
 known yet; see ``detectors.context``), and one for each of its ``settings`` (null where the run's settings
 do not say; text for those in ``detectors.settings.CHOICES``). A detector with coarse history also finds the
-three list columns, one that asked for points that are not finite the column ``raw``.
+three list columns, one that asked for points that are not finite the column ``raw``, and one that is asked
+again when the run is over the column ``ended``.
 
 FINDINGS is what it returns: one row for every row it judged, clean ones included, because a clean
 verdict is what resolves an incident. All further columns are evidence.
@@ -28,6 +29,7 @@ TIME = "time"
 NEW = "new"
 VALUE = "value"
 RAW = "raw"
+ENDED = "ended"
 SIGNAL = "signal"
 SEVERITY = "severity"
 VARIANT = "variant"
@@ -70,4 +72,6 @@ def window_schema(detector: "Detector") -> dict[str, pl.DataType]:
         columns[setting] = pl.String() if setting in CHOICES else pl.Float64()
     if detector.non_finite:
         columns[RAW] = pl.Float64()
+    if detector.at_end:
+        columns[ENDED] = pl.Boolean()  # the run is over, and this, its last row, is judged for the last time
     return columns | (COARSE if detector.history.coarse else {})

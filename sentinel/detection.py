@@ -53,7 +53,9 @@ class Detection:
         keys = [_key(one, detector) for one in arrived]
         awake.update(keys[i] for i in found.filter(pl.col(SEVERITY) > 0)[SERIES].unique())
         heard = pl.Series([key in awake for key in keys], dtype=pl.Boolean)
-        kept = found.filter(heard.gather(found[SERIES]))
+        ended = pl.Series([one.series.window.ended for one in arrived], dtype=pl.Boolean)
+        decided = ~ended.gather(found[SERIES]) | (found[SEVERITY] > 0)  # clean, the row was counted before
+        kept = found.filter(heard.gather(found[SERIES]) & decided)
         judged = [
             Judged(key, one.series.view.judged, one.series.window)
             for key, one in zip(keys, arrived, strict=True)

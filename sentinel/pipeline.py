@@ -101,10 +101,7 @@ class Pipeline:
         for tracker, batch in zip(trackers, batches, strict=True):
             findings = guard(tracker.log.run, "run checks", partial(self._check, tracker, batch))
             verdicts.setdefault(tracker.id, []).extend(findings or ())
-        changes = [
-            guard(t.log.run, "advancing incidents", partial(t.book.advance, verdicts.get(t.id, ()))) or ()
-            for t in trackers
-        ]
+        changes = _advance(trackers, verdicts, guard)
         return [
             Step(
                 tracker=tracker,
@@ -115,6 +112,17 @@ class Pipeline:
                 failure=guard.failures.get(tracker.id),
             )
             for tracker, batch, news in zip(trackers, batches, changes, strict=True)
+        ]
+
+    def conclude(self, trackers: Sequence[Tracker]) -> list[Step]:
+        """Decide what was undecided in runs that are over; one step a run, in their order."""
+        guard = Guard()
+        arrived = [guard(t.log.run, "the end of the log", t.log.end) or () for t in trackers]
+        verdicts = self._judge(trackers, arrived, guard) if any(arrived) else {}
+        changes = _advance(trackers, verdicts, guard)
+        return [
+            Step(tracker, 0, False, (), news, guard.failures.get(tracker.id))
+            for tracker, news in zip(trackers, changes, strict=True)
         ]
 
     def review(self, tracker: Tracker, silent_seconds: float, pauses: Iterable[float]) -> list[Change]:
@@ -146,3 +154,12 @@ class Pipeline:
         for rows in guard.at_once(runs, "judging", stretches, pairs):
             found.setdefault(rows[0].key.run, []).append(rows)
         return found
+
+
+def _advance(
+    trackers: Sequence[Tracker], verdicts: Mapping[str, Iterable[Stretch]], guard: Guard
+) -> list[Sequence[Change]]:
+    return [
+        guard(t.log.run, "advancing incidents", partial(t.book.advance, verdicts.get(t.id, ()))) or ()
+        for t in trackers
+    ]

@@ -11,7 +11,7 @@ from sentinel.alerts.incident import Change, Incident
 from sentinel.alerts.tell import Audience, News, tell
 from sentinel.config import Config
 from sentinel.errors import SentinelError
-from sentinel.pipeline import Pipeline
+from sentinel.pipeline import Pipeline, Step
 from sentinel.sources.base import Complaint
 from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.places import Place
@@ -37,6 +37,13 @@ class ReplayedRun:
     def stopped(self) -> str | None:
         """Why it was not judged to its end, if something kept it from that."""
         return self.failure or self.tracker.log.stopped
+
+    def take(self, step: Step) -> None:
+        """Remember what a step brought."""
+        self.complaints += step.complaints
+        self.failure = step.failure
+        self.changes += step.changes
+        self.incidents |= {change.incident.id: change.incident for change in step.changes}
 
 
 @dataclass(frozen=True)
@@ -78,11 +85,11 @@ def _read(pipeline: Pipeline, runs: Iterable[ReplayedRun]) -> None:
     while left:
         steps = pipeline.advance([run.tracker for run in left])
         for run, step in zip(left, steps, strict=True):
-            run.complaints += step.complaints
-            run.failure = step.failure
-            run.changes += step.changes
-            run.incidents |= {change.incident.id: change.incident for change in step.changes}
+            run.take(step)
         left = [run for run, step in zip(left, steps, strict=True) if step.more]
+    whole = [run for run in runs if run.failure is None]
+    for run, step in zip(whole, pipeline.conclude([run.tracker for run in whole]), strict=True):
+        run.take(step)
     for run in runs:
         run.incidents |= {incident.id: incident for incident in run.tracker.book.open()}
         # Streams of one run were read one after the other; by the log's clock they fired like this.

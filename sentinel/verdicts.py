@@ -62,6 +62,7 @@ class Verdicts:
             onset_step=onset_step,
             onset_time=None if onset_step is None else self._time(one.window, index, onset_step),
             evidence=_Evidence(self._evidence, row),
+            final=one.window.ended,
         )
 
     def _time(self, window: Window, index: int, step: int) -> float | None:

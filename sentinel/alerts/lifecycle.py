@@ -124,7 +124,7 @@ class Book:
         return track
 
     def _found(self, track: Track, detector: Declaration, v: Verdict) -> Iterator[Change]:
-        held = track.held(detector)
+        held = Severity(v.severity) if v.final else track.held(detector)
         if held and track.incident is None:
             yield self._begin(Event.FIRING, track, self._incident(track, held, v))
         elif held and track.incident and not track.incident.open:

@@ -39,6 +39,7 @@ class Verdict(msgspec.Struct, frozen=True):
     onset_time: float | None = None
     evidence: Mapping[str, Any] = {}
     catalogue: tuple[str, ...] = ()  # in place of the variant's, where not empty
+    final: bool = False  # the last word on a run that is over, which need not hold
 
 
 Stretch = Sequence[Verdict]

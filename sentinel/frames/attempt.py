@@ -91,6 +91,13 @@ class Attempt:
             series[tag] = SeriesHistory(view.head_rows, recent, earlier, view.coarse)
         return series[tag]
 
+    def end(self, views: Sequence[View]) -> Iterator[tuple[View, str, Window]]:
+        """The last row of each series that is judged once more when the run is over."""
+        for view in views:
+            if view.at_end:
+                series = self.series.get(view.key, {})
+                yield from ((view, tag, history.end()) for tag, history in series.items())
+
     def last(self, signal: Signal) -> float | None:
         """The newest value of a signal that the views or the plan ask for."""
         points = self.context.recent.get(self.tags.get(signal, [""])[0])

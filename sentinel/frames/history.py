@@ -84,6 +84,7 @@ class Window:
     recent: Rows  # up to row ``first``
     earlier: Rows  # up to row 0, of the attempt before
     coarse: dict[str, Floats]
+    ended: bool = False  # the row to judge is the last one of a run that is over
 
     @property
     def parts(self) -> tuple[tuple[int, Rows], ...]:
@@ -116,6 +117,12 @@ class SeriesHistory:
             cut = next_checkpoint(self.count) - self.count if self.sliced else len(rows)
             yield self._push(rows[:cut])
             rows = rows[cut:]
+
+    def end(self) -> Window:
+        """The window in which the last row is judged once more, with the coarse view as of now."""
+        first, last = self.count - 1, self.recent.last(1)
+        ahead = self.recent[: len(self.recent) - 1]
+        return Window(first, last, self.head[:first], ahead, self.earlier, self.coarse.view(), ended=True)
 
     def _push(self, rows: Rows) -> Window:
         window = Window(self.count, rows, self.head, self.recent, self.earlier, self.checkpoint)

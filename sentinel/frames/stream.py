@@ -89,8 +89,24 @@ class Stream:
             end = _prologue_end(chunk)
             if end is None:
                 return
-            self.profile = self._recognised(chunk.tags[i] for i in set(chunk.tag[:end].tolist()))
-            self.named, self.prologue = True, None
+            self._name(chunk.tags[i] for i in set(chunk.tag[:end].tolist()))
+        yield from self._windows(chunk)
+
+    def end(self) -> Iterator[SeriesWindow]:
+        """What is left to judge when the run is over: points that wait for a name, and last rows again."""
+        if self.prologue is not None:
+            waiting = self.prologue
+            self._name(waiting.tags)
+            yield from self._windows(waiting)
+        for view, tag, window in self.attempt.end(self.views):
+            yield SeriesWindow(view, self.attempt.number, tag, window)
+
+    def _name(self, tags: Iterable[str]) -> None:
+        """Decide for good what the tags mean, by these ones."""
+        self.profile, self.named, self.prologue = self._recognised(tags), True, None
+
+    def _windows(self, chunk: Chunk) -> Iterator[SeriesWindow]:
+        """The windows of points that need not wait any more."""
         for tag in chunk.tags:
             if tag not in self.meanings:
                 self.meanings[tag] = self._meaning(self.profile, tag)

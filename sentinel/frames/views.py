@@ -54,13 +54,20 @@ class View:
 
     @property
     def recent_rows(self) -> int:
-        """The longest recent history that one of the detectors declares."""
-        return max(d.history.recent for d in self.detectors)
+        """The longest recent history that one of the detectors declares, ahead of the last row where that
+        may be judged again.
+        """
+        return max(d.history.recent for d in self.detectors) + self.at_end
 
     @property
     def earlier_rows(self) -> int:
         """The most rows of the attempt before that one of the detectors declares."""
         return max(d.history.earlier for d in self.detectors)
+
+    @property
+    def at_end(self) -> bool:
+        """Whether one of the detectors is asked about the last row once more."""
+        return any(d.at_end for d in self.detectors)
 
     @property
     def coarse(self) -> bool:

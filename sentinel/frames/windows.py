@@ -8,7 +8,7 @@ import polars as pl
 
 from detectors.api import Detector
 from detectors.context import lists, numbers
-from detectors.schema import COARSE, INDEX, NEW, RAW, SERIES, SIGNAL, STEP, TIME, VALUE
+from detectors.schema import COARSE, ENDED, INDEX, NEW, RAW, SERIES, SIGNAL, STEP, TIME, VALUE
 from detectors.settings import CHOICES
 from sentinel.frames.coarse import Floats, Steps
 from sentinel.frames.history import Rows, Window
@@ -19,6 +19,8 @@ Judged = tuple[View, Window]
 
 def is_due(detector: Detector, window: Window) -> bool:
     """Whether the detector judges any of the window's new rows."""
+    if window.ended:
+        return detector.at_end
     first, last = window.first, window.first + len(window.rows)
     return last // detector.every > first // detector.every
 
@@ -52,6 +54,9 @@ def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
     more += [_list(use.column, part) for use, part in zip(lists(detector.uses), rows.lists, strict=True)]
     if detector.non_finite:
         more.append(pl.Series(RAW, value))
+    if detector.at_end:
+        ended = pl.Series(ENDED, [window.ended for _, window in series])
+        more.append(ended.gather(number) & found[NEW])
     if detector.history.coarse:
         coarse = (_coarse(name, [window.coarse[name] for _, window in series]) for name in COARSE)
         more += [column.gather(number) for column in coarse]

@@ -122,6 +122,12 @@ class RunLog:
             self.printed = [*self._news(self.console, batch)]
         return arrived
 
+    def end(self) -> list[Arrived]:
+        """What is left to judge when nothing more comes. May be called again after the log went on."""
+        return [
+            Arrived(self.run.id, name, one) for name, stream in self.streams.items() for one in stream.end()
+        ]
+
     def _news(self, console: Console, batch: Batch) -> Iterator[Printed]:
         """What the console brings. Files beside the log are taken in when all that was logged before is."""
         found = [console.take("", batch.lines, signatures())] if batch.lines else []

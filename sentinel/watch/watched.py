@@ -12,6 +12,7 @@ from sentinel.tracking import Tracker
 _COMMIT_SECONDS = 30.0  # a run that is read but has no news is committed this often ...
 _COMMIT_POINTS = 200_000  # ... or after so many points
 _INTERVALS = 100
+_QUIET_SECONDS = 60.0  # after its ending a run may still log what it had in store
 _FIRST_PAUSE_SECONDS = 60.0  # before a run that failed is tried again; twice as long after each failure ...
 _LONGEST_PAUSE_SECONDS = 3600.0  # ... up to this
 
@@ -34,6 +35,7 @@ class Watched:
     rests_until: float = float("-inf")
     stopped: str | None = None
     recorded_stop: str | None = None
+    concluded: int | None = None  # points when it was last over
 
     def overdue(self, now: float) -> bool:
         """Whether too much would have to be read once more after a kill."""
@@ -46,8 +48,19 @@ class Watched:
 
     def silence(self, now: float) -> tuple[float, float]:
         """For how many seconds nothing arrived, and how many make it lost; a log that ended owes nothing."""
-        usual = max(lost_after_seconds(self.intervals), self.tracker.log.facts.lost_after_seconds)
-        return 0.0 if self.tracker.log.ending else now - self.arrived_at, usual
+        return 0.0 if self.tracker.log.ending else now - self.arrived_at, self._lost_after_seconds
+
+    def is_newly_over(self, now: float) -> bool:
+        """Whether nothing more is expected of it, which was not so when it was last asked."""
+        log = self.tracker.log
+        quiet = _QUIET_SECONDS if log.ending else self._lost_after_seconds
+        over = log.reached_end and now - self.arrived_at > quiet
+        before, self.concluded = self.concluded, log.facts.points if over else self.concluded
+        return over and before != self.concluded
+
+    @property
+    def _lost_after_seconds(self) -> float:
+        return max(lost_after_seconds(self.intervals), self.tracker.log.facts.lost_after_seconds)
 
     def heard(self, points: int, now: float) -> None:
         """Points arrived."""

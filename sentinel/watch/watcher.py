@@ -211,6 +211,11 @@ class Watcher:
             w.tracker.id: guard(w.tracker.log.run, "the review", partial(self._news_of_silence, w)) or ()
             for w in running
         }
+        over = [watched for watched in running if watched.is_newly_over(awake)]
+        for step in self._pipeline.conclude([watched.tracker for watched in over]):
+            found[step.tracker.id] = [*found[step.tracker.id], *step.changes]
+            if step.failure:
+                guard.failures[step.tracker.id] = step.failure
         for watched in running:
             if watched.tracker.id in guard.failures:
                 self._stop(watched, guard.failures[watched.tracker.id])

@@ -33,6 +33,8 @@ run's settings say may stand in a block of its own, as TOML under any of their n
     num_classes = 10
     ```
 
+A detector that is asked at the end sees the last row a second time, as the end of the run.
+
 An ``expect`` line says what changes: the first step of each stretch of equal severity, so the first
 line also shows from where on the detector can judge. With several judged streams a line names the
 signal after the step. ``python -m tests.detectors.golden --write`` fills in all expect blocks; read
@@ -160,6 +162,7 @@ def windows(
             if len(own := part[source[order[part]] == i])
         ]
         found.extend((view, window) for view, _, window in attempt.windows(points, seen, plans))
+    found.extend((view, window) for view, _, window in attempt.end(seen))
     return found
 
 
@@ -167,7 +170,8 @@ def judge(detector: Detector, shown: Sequence[Judged]) -> pl.DataFrame:
     """The verdicts over windows of one run, each window judged for itself; SIGNAL names the series."""
     signals = pl.Series([view.judged.value for view, _ in shown])
     found = detector.run(frame(detector, shown))
-    return found.with_columns(signals.gather(found[SERIES]).alias(SIGNAL)).drop(SERIES).sort(SIGNAL, INDEX)
+    named = found.with_columns(signals.gather(found[SERIES]).alias(SIGNAL)).drop(SERIES)
+    return named.sort(SIGNAL, INDEX, maintain_order=True)
 
 
 def rendered(scenario: Scenario) -> str:

@@ -102,7 +102,9 @@ def test_verdicts_keep_to_the_schema(scenario):
     found = verdicts(scenario)
     assert {n: found.schema.get(n, t) for n, t in FINDINGS.items()} == FINDINGS
     assert not {NEW, TIME, *COARSE} & set(found.columns), "these are no evidence"
-    assert found.select(SIGNAL, INDEX).is_unique().all()
+    judged = found.select(SIGNAL, INDEX)
+    again = len(scenario.streams) if scenario.detector.at_end else 0
+    assert judged.height - judged.n_unique() <= again
     assert_valid(scenario.detector, found)
 
 

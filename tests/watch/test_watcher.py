@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import sentinel.config
 from detectors.discovery import all_detectors
 from sentinel.alerts.store import Store
 from sentinel.clock import ManualClock
@@ -17,6 +18,7 @@ from sentinel.sources.jsonl import JsonLines
 from sentinel.telemetry import ServiceManager
 from sentinel.watch.watcher import Watcher
 from tests.sources.writers import TrackioWriter
+from tests.test_conclusion import high_at_the_end
 
 NOW = 1_767_230_000.0
 GOING = threading.Event()
@@ -99,6 +101,17 @@ def test_a_training_that_dies_of_an_exception_is_told_of_at_once(house):
     (house.runs / "run.log").write_text('Traceback (most recent call last):\n  File "a.py", line 3\nE: x\n')
     assert house.look(watcher, detector="console-error") == ["firing: first notification"]
     assert house.look(watcher, hours=5, detector="stream-stall") == [], "it ended"
+
+
+@pytest.mark.parametrize(("planned", "hours"), [(19, 0.02), (1000, 0.2)], ids=["finished", "lost"])
+def test_a_run_that_is_over_is_judged_once_more(house, monkeypatch, planned, hours):
+    monkeypatch.setattr(sentinel.config, "all_detectors", lambda: {high_at_the_end.name: high_at_the_end})
+    log, watcher = house.runs / "run.jsonl", house.watch()
+    rows = ({"step": step, "time": NOW + step, "train/loss": 1.0, "train/lr": 0.1} for step in range(20))
+    log.write_text("".join(json.dumps(row) + "\n" for row in [{"config": {"max_steps": planned}}, *rows]))
+    assert house.look(watcher, detector="high-at-the-end") == []
+    assert house.look(watcher, hours, "high-at-the-end") == ["firing: first notification"]
+    assert house.look(watcher, 0.01, "high-at-the-end") in ([], ["lost: log went silent"])
 
 
 def test_one_training_in_two_logs_is_told_once(house):

@@ -1,0 +1,148 @@
+"""What is undecided while a run goes on is decided when it is over, and a replay decides the same."""
+
+import json
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from detectors.api import Detector, History, Maturity, Severity, Variant, detector
+from detectors.schema import ENDED, INDEX, SERIES, VALUE
+from detectors.signals import Signal
+from detectors.verdict import verdicts
+from sentinel.pipeline import Pipeline
+from sentinel.sources.base import Run
+from sentinel.sources.jsonl import JsonLines
+
+
+@detector(
+    judges=(Signal.LOSS,),
+    history=History(recent=3, head=2),
+    variants={"high": Variant("ends at {value:.1f}, {mean:.2f} on average over {rows} rows", ())},
+    maturity=Maturity.STABLE,
+    at_end=True,
+    every=4,
+)
+def high_at_the_end(points: pl.LazyFrame) -> pl.LazyFrame:
+    """A high loss, of which nobody knows before the end whether it is one."""
+    recent = pl.col(VALUE).rolling_mean(4, min_samples=1).over(SERIES)
+    return verdicts(
+        points.with_columns(mean=recent, rows=pl.len().over(SERIES)),
+        found={"high": pl.col(ENDED) & (pl.col(VALUE) > 0.5)},
+        judged=pl.col(INDEX) >= 3,
+        otherwise=Severity.WARNING,
+        evidence=("mean", "rows"),
+    )
+
+
+def follow(log, detectors: tuple[Detector, ...] = (high_at_the_end,)):
+    def fail(name, run, error):
+        raise error
+
+    pipeline = Pipeline(detectors, {}, {}, fail)
+    return pipeline, pipeline.track(Run(log, "jsonl", JsonLines(log)), "a")
+
+
+def write(log, values, begin=0):
+    with log.open("a") as file:
+        for step, value in enumerate(values, begin):
+            file.write(json.dumps({"step": step, "train/loss": value, "train/lr": 0.1}) + "\n")
+
+
+def read(pipeline, tracker):
+    changes, more = [], True
+    while more:
+        (step,) = pipeline.advance([tracker])
+        assert step.failure is None
+        changes, more = [*changes, *step.changes], step.more
+    return changes
+
+
+def conclude(pipeline, tracker):
+    (step,) = pipeline.conclude([tracker])
+    assert step.failure is None
+    return [*step.changes]
+
+
+def test_nothing_is_said_before_the_end_and_all_of_it_then(tmp_path):
+    write(tmp_path / "a.jsonl", [1.0] * 42)
+    pipeline, tracker = follow(tmp_path / "a.jsonl")
+    assert read(pipeline, tracker) == []
+    (change,) = conclude(pipeline, tracker)
+    incident = change.incident
+    assert (incident.fired_step, incident.summary) == (41, "ends at 1.0, 1.00 on average over 6 rows")
+    assert conclude(pipeline, tracker) == [], "it was said"
+
+
+def test_a_log_too_short_to_be_named_is_judged_at_its_end(tmp_path):
+    write(tmp_path / "a.jsonl", [1.0] * 4)
+    pipeline, tracker = follow(tmp_path / "a.jsonl")
+    assert read(pipeline, tracker) == []
+    assert [change.incident.fired_step for change in conclude(pipeline, tracker)] == [3]
+
+
+def test_a_run_that_goes_on_is_judged_as_ever(tmp_path):
+    log = tmp_path / "a.jsonl"
+    write(log, [1.0] * 42)
+    pipeline, tracker = follow(log)
+    read(pipeline, tracker)
+    conclude(pipeline, tracker)
+    write(log, [0.1] * 42, begin=42)
+    assert [change.event for change in read(pipeline, tracker)] == ["resolved"]
+    assert conclude(pipeline, tracker) == []
+
+
+def test_who_is_not_asked_at_the_end_has_no_more_rows(tmp_path):
+    write(tmp_path / "a.jsonl", [1.0] * 42)
+
+    @detector(judges=(Signal.LOSS,), history=History(), variants={"any": Variant("", ())})
+    def everything(points):
+        assert ENDED not in points.collect_schema()
+        return points.with_columns(severity=pl.lit(2), variant=pl.lit("any"))
+
+    pipeline, tracker = follow(tmp_path / "a.jsonl", (everything,))
+    assert len(read(pipeline, tracker)) == 1
+    (before,) = tracker.book.open()
+    assert conclude(pipeline, tracker) == []
+    assert tracker.book.open() == [before]
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    length=st.integers(0, 60),
+    cuts=st.lists(st.integers(0, 60), max_size=5),
+    reload=st.booleans(),
+)
+def test_the_end_is_the_same_however_the_log_grew(tmp_path_factory, length, cuts, reload):
+    values = [1.0 - 0.01 * (step % 7) for step in range(length)]
+    whole, grown = (tmp_path_factory.mktemp(name) / "a.jsonl" for name in ("whole", "grown"))
+    for log in (whole, grown):
+        log.touch()
+    write(whole, values)
+    expected = follow(whole)
+    assert read(*expected) == []
+    pipeline, tracker = follow(grown)
+    for begin, end in zip([0, *sorted(cuts)], [*sorted(cuts), length], strict=True):
+        write(grown, values[begin:end], begin)
+        assert read(pipeline, tracker) == []
+        if reload:
+            state = tracker.dump()
+            pipeline, tracker = follow(grown)
+            assert tracker.restore(state)
+    said = [
+        [(c.event, c.incident.fired_step, c.incident.summary, c.incident.findings) for c in changes]
+        for changes in (conclude(*expected), conclude(pipeline, tracker))
+    ]
+    assert said[0] == said[1]
+    assert len(said[0]) == (length >= 4)
+
+
+@pytest.mark.parametrize("restarts", [1, 2])
+def test_only_the_last_attempt_is_judged_again(tmp_path, restarts):
+    for _ in range(restarts):
+        write(tmp_path / "a.jsonl", [1.0] * 42)
+    write(tmp_path / "a.jsonl", [0.1] * 42)
+    pipeline, tracker = follow(tmp_path / "a.jsonl")
+    assert read(pipeline, tracker) == []
+    assert conclude(pipeline, tracker) == []
