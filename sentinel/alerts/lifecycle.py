@@ -97,9 +97,9 @@ class Book:
             return track.uneventful(v.severity, self._detectors[v.key.detector])
         return 0 if v.severity else ENDLESS
 
-    def _count(self, rows: Stretch) -> None:
-        if track := self._tracks.get(rows[0].key):
-            track.count(rows, self._detectors[track.key.detector])
+    def _count(self, last: Verdict, rows: int) -> None:
+        if track := self._tracks.get(last.key):
+            track.count(last, rows, self._detectors[last.key.detector])
 
     def _judge(self, v: Verdict, turns: Turns) -> Iterator[Change]:
         detector, track = self._detectors[v.key.detector], self._tracks.get(v.key)
@@ -109,7 +109,7 @@ class Book:
             if not v.severity:
                 return
             track = self._tracks[v.key] = Track(v.key, v.index, v.step, v.time)
-        track.count([v], detector)
+        track.count(v, 1, detector)
         if v.severity:
             yield from self._found(track, detector, v)
         elif track.is_over(detector):

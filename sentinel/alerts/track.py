@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from detectors.api import Declaration, Severity
 from sentinel.alerts.incident import Incident, State
-from sentinel.alerts.turns import Key, Stretch
+from sentinel.alerts.turns import Key, Verdict
 
 REMEMBERED_ROWS = 10_000
 """Clean rows after its end in which an incident that comes back is the same one. A walk around a threshold
@@ -44,17 +44,16 @@ class Track:
         """Its incident with its newest finding."""
         return incident.changed(last_step=self.last_step, last_time=self.last_time, findings=self.findings)
 
-    def count(self, rows: Stretch, detector: Declaration) -> None:
-        """Take in rows of one severity, whatever follows from them."""
-        severity, last = rows[0].severity, rows[-1]
-        if not severity:
-            self.streak, self.clean = [], self.clean + len(rows)
+    def count(self, last: Verdict, rows: int, detector: Declaration) -> None:
+        """Take in so many rows of one severity, of which this is the last, whatever follows from them."""
+        if not last.severity:
+            self.streak, self.clean = [], self.clean + rows
             return
-        self.streak = [*self.streak, *[severity] * min(len(rows), detector.hold)][-detector.hold :]
+        self.streak = [*self.streak, *[last.severity] * min(rows, detector.hold)][-detector.hold :]
         self.last_step, self.last_time, self.clean = last.step, last.time, 0
-        self.findings += len(rows)
+        self.findings += rows
         if self.alone is not None:
-            self.alone += len(rows)
+            self.alone += rows
 
     def held(self, detector: Declaration) -> Severity:
         """How bad the finding was on each of the last ``hold`` rows; CLEAN if it was not there on all."""

@@ -73,15 +73,15 @@ class Turns:
     """Iterates over the verdicts that have to be judged one by one, in the order of their places.
 
     These are the first and the last row of each stretch, and those between them that come after as many
-    rows as ``uneventful`` says of the row before. ``count`` is given the rows left out, before their key's
-    next turn.
+    rows as ``uneventful`` says of the row before. ``count`` is given the last and the number of the rows left
+    out, before their key's next turn.
     """
 
     def __init__(
         self,
         stretches: Iterable[Stretch],
         uneventful: Callable[[Verdict], int],
-        count: Callable[[Stretch], None],
+        count: Callable[[Verdict, int], None],
     ) -> None:
         self._uneventful = uneventful
         self._count = count
@@ -120,7 +120,7 @@ class Turns:
 
     def _pass(self, cursor: _Cursor, end: int) -> None:
         if end > cursor.done:
-            self._count(cursor.rows[cursor.done : end])
+            self._count(cursor.rows[end - 1], end - cursor.done)
             cursor.done = end
 
     def _wait(self, cursor: _Cursor, turn: int) -> None:
