@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -126,14 +127,19 @@ def test_a_silent_log_is_a_stall_that_grows_worse_and_ends_with_the_next_point(t
     assert (change.event, change.incident.detector) == ("resolved", "stream-stall")
 
 
-def test_a_run_that_pauses_long_is_given_the_time(tmp_path):
-    times = [*range(50), 450, *range(451, 500)]
+@pytest.mark.parametrize(
+    ("pauses", "limit"), [([400, 420], 800), ([3 * 86400], 600)], ids=["evaluations", "a clock that was set"]
+)
+def test_a_run_that_regularly_pauses_long_is_given_the_time(tmp_path, pauses, limit):
+    times = list(range(50))
+    for pause in pauses:
+        times += [times[-1] + pause + second for second in range(50)]
     lines = [json.dumps({"step": s, "loss": 1.0, "timestamp": START + t}) + "\n" for s, t in enumerate(times)]
     write(tmp_path, "metrics.jsonl", lines)
     pipeline, tracker = follow(tmp_path)
     read(pipeline, tracker)
-    assert stalled(tracker, pipeline, 790) == []
-    assert stalled(tracker, pipeline, 810) == [("firing", "WARNING")]
+    assert stalled(tracker, pipeline, limit - 10) == []
+    assert stalled(tracker, pipeline, limit + 10) == [("firing", "WARNING")]
 
 
 def test_a_run_that_ended_does_not_stall(tmp_path):

@@ -1,9 +1,9 @@
 """The log stopped growing, and nothing says that the run ended.
 
 ## What it catches
-No new point for ten times the pauses that the run usually makes, or twice its longest one, and at least ten
-minutes. Evaluations and checkpoints are among these pauses, so that a run that regularly takes long for one
-is given the time.
+No new point for ten times the pauses that the run usually makes, or twice the second longest, and at least
+ten minutes. Evaluations and checkpoints are among these pauses, so that a run that regularly takes long for
+one is given the time.
 
 ## Why it matters
 A collective operation that waits for a rank that died, a deadlock in the data loader or a kill without a
@@ -32,7 +32,7 @@ from detectors.checks import RunFinding, RunView, run_check
 
 LONG_PAUSE = 0.95  # quantile of the pauses
 TIMES_LONG = 10  # a silence of this many long pauses is out of the ordinary
-TIMES_LONGEST = 2  # so is one of this many of the longest pause
+TIMES_LONGEST = 2  # so is one of this many of the second longest pause
 TIMES_CRITICAL = 3  # thirty minutes where the threshold is ten
 
 
@@ -55,7 +55,7 @@ def stream_stall(
     """One finding a silence, numbered by the points before it."""
     pauses = sorted(run.pauses)
     long = pauses[math.ceil(LONG_PAUSE * len(pauses)) - 1] if pauses else 0.0
-    longest = pauses[-1] if pauses else 0.0
+    longest = pauses[-2] if len(pauses) > 1 else 0.0  # the longest may be a clock that was set
     limit = max(TIMES_LONG * long, TIMES_LONGEST * longest, least_seconds)
     silent = run.silent_seconds
     if run.ended or silent <= limit:

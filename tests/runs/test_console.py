@@ -25,7 +25,7 @@ ERROR = "RuntimeError: shapes cannot be multiplied"
 
 
 def lines(text):
-    return [Line(math.nan, line) for line in text.removesuffix("\n").split("\n")]
+    return [Line(math.nan, line) for line in text.split("\n")[:-1]]
 
 
 def said(text, console=None):
