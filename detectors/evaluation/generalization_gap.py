@@ -16,10 +16,10 @@ within the first epoch, look for a difference between the two data sets first.
 
 ## When it is wrong
 The loss also rises where a classifier becomes too sure of itself while its accuracy holds. Where the log
-has an accuracy within `metric_slack` of its value at the best loss, the finding stays informative until
-`metric_patience` evaluations have passed since the best, or the loss has risen by half. The rule judges
-nothing while the training loss rises too, which is a divergence. Evaluation data that grow harder in the
-middle of a run look the same.
+has an accuracy within `metric_slack` of its value at the best loss, the loss has to rise twice as far, and
+the finding stays informative until `metric_patience` evaluations have passed since the best, or the loss
+has risen by half. The rule judges nothing while the training loss rises too, which is a divergence.
+Evaluation data that grow harder in the middle of a run look the same.
 
 ## Source
 Catalogue A-overfit, A-eval-loss. The thresholds are measured on simulated evaluation curves with noise of
@@ -92,11 +92,16 @@ def generalization_gap(
         pl.col("noises") > pl.when(short).then(least_noises).otherwise(least_noises_long)
     )
     holds = metric >= metric_then - metric_slack
+    patient = (pl.col("since") < metric_patience) & (rise < 0.5)
     return verdicts(
         measured.fill_nan(None),
-        found={"metric-holds": risen & holds, "metric-falls": risen & metric.is_not_null(), "rises": risen},
+        found={
+            "metric-holds": risen & holds & (rise > 2 * least_rise),
+            "metric-falls": risen & ~holds,
+            "rises": risen & holds.is_null(),
+        },
         lasts=rise > least_rise / 2,
-        severities={Severity.INFO: holds & (pl.col("since") < metric_patience) & (rise < 0.5)},
+        severities={Severity.INFO: holds & patient},
         judged=(pl.col("train") <= 1.1 * pl.col("train_then")).fill_null(True),
         onset=pl.col("best_step").cast(pl.Int64),
         evidence=("best", "level", "rise", "noises", "since", "metric", "metric_then", "train", "train_then"),

@@ -1,0 +1,82 @@
+"""The detection or segmentation metric is exactly zero at every evaluation.
+
+## What it catches
+A mean average precision or intersection over union of exactly 0 at three evaluations in a row; at 25 where
+it is measured after each epoch and the training loss is not known to have fallen by 30 %.
+
+## Why it matters
+The losses of a detector fall although none of its boxes counts: wrong box format, shifted class ids or a
+threshold that no score passes. The training is spent on a model that nobody can use, or on an evaluation
+that sees none of it.
+
+## What to do
+Draw the predictions and the labels of one evaluation image. If the boxes lie elsewhere, compare the box
+formats and image scales of both paths. If they are right, compare the class ids. If there are none, lower
+the score threshold and look at what suppression leaves.
+
+## When it is wrong
+A detector that is trained from scratch may need more than three evaluations before one box counts, above
+all where it evaluates every few hundred steps.
+
+## Source
+Catalogue V3, V4, V5. Real runs that learn leave zero after two evaluations at most. A zero to the last
+digit needs that not a single box matches, so noise does not explain it.
+"""
+
+from typing import Annotated
+
+import polars as pl
+
+from detectors.api import Cause, History, Maturity, Variant, detector
+from detectors.schema import INDEX, SERIES, SIGNAL, STEP, VALUE
+from detectors.signals import Signal
+from detectors.stats import recent_max
+from detectors.verdict import verdicts
+
+REACH = 50  # evaluations
+FALLEN = 0.7  # of its first value: a loss that has learned something
+
+
+@detector(
+    judges=(Signal.MEAN_AVERAGE_PRECISION, Signal.MEAN_INTERSECTION_OVER_UNION),
+    uses=(Signal.LOSS,),
+    history=History(recent=REACH, head=2),
+    maturity=Maturity.STABLE,
+    hold=1,  # a verdict rests on several evaluations already
+    clear=1,
+    cause=Cause.EVALUATION,
+    variants={
+        "precision": Variant("{name} is exactly 0, and was at the evaluations before", ("V3", "V4")),
+        "overlap": Variant("{name} is exactly 0, and was at the evaluations before", ("V5", "V3")),
+    },
+)
+def zero_eval_metric(
+    points: pl.LazyFrame,
+    *,
+    evaluations: Annotated[int, "evaluations in a row at which the metric is exactly 0"] = 3,
+    epochs: Annotated[int, "the same where it is measured after each epoch; at most 50"] = 25,
+) -> pl.LazyFrame:
+    """See the module's page."""
+    each_epoch = pl.col(STEP) - pl.col(STEP).shift(1).over(SERIES) == 1
+    has_learned = pl.col(Signal.LOSS) < FALLEN * pl.col(Signal.LOSS).filter(pl.col(INDEX) < 2).max().over(
+        SERIES
+    )
+    measured = points.with_columns(
+        soon=recent_max(pl.col(VALUE), evaluations),
+        late=recent_max(pl.col(VALUE), min(epochs, REACH)),
+        name=pl.col(SIGNAL).str.replace_all("_", " "),
+    )
+    is_zero = (
+        pl.when(each_epoch & ~has_learned.fill_null(False))
+        .then(pl.col("late") == 0)
+        .otherwise(pl.col("soon") == 0)
+    )
+    return verdicts(
+        measured,
+        judged=is_zero | (pl.col(VALUE) > 0),
+        found={
+            "overlap": is_zero & (pl.col(SIGNAL) == Signal.MEAN_INTERSECTION_OVER_UNION),
+            "precision": is_zero,
+        },
+        evidence=("name",),
+    )

@@ -1,0 +1,110 @@
+"""The training loss has left its best level and stays far above it.
+
+## What it catches
+A loss whose recent points (the last 20; the last 5 while there are fewer than 60) lie above its best level
+by more than 30 % (50 % while there are fewer than 60), four in five of them, and by more than twelve
+standard errors of the level.
+
+## Why it matters
+A run that diverges rarely comes back by itself. What it learned is being lost step by step.
+
+## What to do
+Go back to a checkpoint before the onset. Lower the learning rate two- to fivefold, or lengthen the warm-up.
+Clip the gradient norm at 1. Look at what changed at the onset: the learning rate after a resume, the data,
+the sequence length.
+
+## When it is wrong
+A harder stage of a curriculum, another data set, longer sequences or a changed objective lift the loss
+without a fault. Beside rewards or value losses the rule is silent, since there the loss follows the policy.
+
+## Source
+Catalogue L6, O19, O9. The rule is measured: noise of 20 % with autocorrelation of 0.6 and heavy tails
+reaches eight standard errors on healthy runs, real and simulated; the real divergences lie above nineteen.
+"""
+
+from typing import Annotated
+
+import polars as pl
+
+from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.schema import INDEX, SERIES, STEP, VALUE
+from detectors.signals import Signal
+from detectors.stats import seen_min
+from detectors.verdict import verdicts
+
+FEW, MANY = 5, 20  # points whose level is compared
+MANY_FROM = 60
+EARLIEST = 20  # points before anything is said
+REACH = 200  # points at the start and at the end in which the best level is looked for
+NOISE = 40  # points whose differences tell the noise
+LEAST_NOISE = 1e-3  # share of the level
+NOT_SUPERVISED = (Signal.REWARD, Signal.POLICY_LOSS, Signal.VALUE_LOSS, Signal.PREFERENCE_MARGIN)
+
+
+@detector(
+    judges=(Signal.LOSS,),
+    uses=NOT_SUPERVISED,
+    history=History(recent=REACH + 2 * MANY + 1, head=REACH, coarse=True),
+    maturity=Maturity.STABLE,
+    hold=5,
+    cause=Cause.DIVERGENCE,
+    # What a loss does after it has diverged says nothing on how it learns.
+    silences=(Cause.LOSS_SHAPE, Cause.EVALUATION),
+    variants={
+        "diverged": Variant(
+            "loss has left its best level of {best:.4g} and stays at {level:.4g}",
+            ("O19", "L6", "O9", "O4"),
+        )
+    },
+)
+def loss_divergence(
+    points: pl.LazyFrame,
+    *,
+    least_rise: Annotated[float, "share by which four in five recent points exceed the best level"] = 0.3,
+    early_rise: Annotated[float, "the same while there are fewer than 60 points"] = 0.5,
+    critical_rise: Annotated[float, "the same from which on the run is lost"] = 1.0,
+    least_errors: Annotated[float, "rise of the level in its standard errors"] = 12.0,
+) -> pl.LazyFrame:
+    """See the module's page."""
+    context = points.with_columns(log=pl.when(pl.col(VALUE) > 0).then(pl.col(VALUE).log()))
+    logs = pl.col("log")
+    few = pl.col(INDEX) < MANY_FROM
+    levels = context.with_columns(
+        middle_few=logs.rolling_median(FEW).over(SERIES),
+        middle_many=logs.rolling_median(MANY).over(SERIES),
+        low=pl.when(few)
+        .then(logs.rolling_quantile(0.2, "linear", FEW).over(SERIES))
+        .otherwise(logs.rolling_quantile(0.2, "linear", MANY).over(SERIES)),
+        noise=(1.4826 / 2**0.5) * logs.diff().abs().rolling_median(NOISE, min_samples=FEW).over(SERIES),
+    ).with_columns(
+        before_few=pl.col("middle_few").shift(FEW).over(SERIES),
+        before_many=pl.col("middle_many").shift(MANY).over(SERIES),
+    )
+    best = (
+        pl.when(few)
+        .then(seen_min("before_few", REACH, REACH))
+        .otherwise(
+            pl.min_horizontal(seen_min("before_many", REACH, REACH), pl.col("coarse_mean").list.min().log())
+        )
+    )
+    level = pl.when(few).then("middle_few").otherwise("middle_many")
+    count = pl.when(few).then(FEW).otherwise(MANY)
+    measured = levels.with_columns(log_best=best, log_level=level).with_columns(
+        best=pl.col("log_best").exp(),
+        level=pl.col("log_level").exp(),
+        rise=(pl.col("low") - pl.col("log_best")).exp() - 1,
+        errors=(pl.col("log_level") - pl.col("log_best"))
+        / (pl.max_horizontal("noise", pl.lit(LEAST_NOISE)) * (2 / count).sqrt()),
+    )
+    rise, least = pl.col("rise"), pl.when(few).then(early_rise).otherwise(least_rise)
+    return verdicts(
+        measured,
+        judged=pl.all_horizontal(
+            pl.col(INDEX) >= EARLIEST, rise.is_not_null(), *(pl.col(s).is_null() for s in NOT_SUPERVISED)
+        ),
+        found={"diverged": (rise > least) & (pl.col("errors") > least_errors)},
+        lasts=rise > least_rise / 2,
+        severities={Severity.CRITICAL: rise > critical_rise},
+        onset=pl.col(STEP).shift(FEW).over(SERIES),
+        evidence=("best", "level", "rise", "errors", "noise"),
+    )

@@ -1,0 +1,88 @@
+"""The training loss jumps for a point or two.
+
+## What it catches
+A loss of more than twice the median of the 50 points before it, and above that median by more than six
+times the distance to their 95th percentile. One spike is shown; three within 200 points are a warning.
+
+## Why it matters
+A spike that recovers costs little. Repeated ones precede a divergence, and point to a cause that will not
+go away: single bad batches, a rate at the edge of what the model bears, half precision at its limits.
+
+## What to do
+Find the batch of the spike and look at it. Clip the gradient norm at 1 where it is not clipped. Lower the
+learning rate two- to fivefold, or lengthen the warm-up, if the spikes come with a high gradient norm.
+
+## When it is wrong
+Another data source, a new epoch or a harder stage lifts single points. Batches of one sample have heavy
+tails of their own; the distance to the 95th percentile makes room for most of them. Beside rewards the rule
+is silent.
+
+## Source
+Catalogue A-sft-spikes, L6. Six deviations alone ring on heavy-tailed noise; twice the median and the
+run's own upper tail together do not.
+"""
+
+from math import log
+from typing import Annotated
+
+import polars as pl
+
+from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.schema import SERIES, VALUE
+from detectors.signals import Signal
+from detectors.verdict import verdicts
+
+BEFORE = 50  # points that tell what is usual
+MANY = 200  # points in which spikes are counted
+NOT_SUPERVISED = (Signal.REWARD, Signal.POLICY_LOSS, Signal.VALUE_LOSS, Signal.PREFERENCE_MARGIN)
+
+
+@detector(
+    judges=(Signal.LOSS,),
+    uses=NOT_SUPERVISED,
+    history=History(recent=BEFORE + MANY + 1),
+    maturity=Maturity.STABLE,
+    hold=1,  # a spike is a single point
+    cause=Cause.LOSS_SHAPE,
+    variants={
+        "repeated": Variant(
+            "{spikes} spikes of the loss within 200 points, the last to {value:.4g} from {usual:.4g}",
+            ("A-sft-spikes", "L6", "A-nan-data"),
+        ),
+        "single": Variant(
+            "the loss jumped to {value:.4g} from {usual:.4g}", ("A-sft-spikes", "L6", "A-nan-data")
+        ),
+    },
+)
+def loss_spike(
+    points: pl.LazyFrame,
+    *,
+    least_times: Annotated[float, "times the usual loss"] = 2.0,
+    least_tails: Annotated[float, "distances from the usual loss to its 95th percentile"] = 6.0,
+    most_spikes: Annotated[int, "spikes within 200 points from which on they are a warning"] = 3,
+) -> pl.LazyFrame:
+    """See the module's page."""
+    context = points.with_columns(log=pl.when(pl.col(VALUE) > 0).then(pl.col(VALUE).log())).with_columns(
+        middle=pl.col("log").shift(1).rolling_median(BEFORE).over(SERIES),
+        upper=pl.col("log").shift(1).rolling_quantile(0.95, "linear", BEFORE).over(SERIES),
+    )
+    above, tail = pl.col("log") - pl.col("middle"), pl.col("upper") - pl.col("middle")
+    measured = context.with_columns(
+        spike=((above > log(least_times)) & (above > least_tails * tail)).fill_null(False),
+        usual=pl.col("middle").exp(),
+    ).with_columns(
+        spikes=pl.col("spike").cast(pl.Int32).rolling_sum(MANY, min_samples=1).over(SERIES),
+    )
+    return verdicts(
+        measured,
+        judged=pl.all_horizontal(
+            pl.col("usual").is_not_null(), *(pl.col(s).is_null() for s in NOT_SUPERVISED)
+        ),
+        found={
+            "repeated": pl.col("spike") & (pl.col("spikes") >= most_spikes),
+            "single": pl.col("spike"),
+        },
+        severities={Severity.WARNING: pl.col("spikes") >= most_spikes},
+        otherwise=Severity.INFO,
+        evidence=("usual", "spikes"),
+    )

@@ -1,0 +1,131 @@
+"""A loss or a gradient norm is NaN or infinite.
+
+## What it catches
+A loss that is not finite, of training or evaluation: one point as a warning, two successive ones as
+critical. A gradient norm that is not finite at two successive points; where a loss scaler is at work, at
+twenty, since the scaler skips such steps. And two forms that hide it. Hugging Face's Trainer leaves NaN out
+of its mean loss, so that the log shows a loss of exactly 0 beside a gradient norm of NaN. Without a
+gradient norm it shows a loss that falls from an ordinary value to exactly 0 and stays there for ten points.
+
+## Why it matters
+A weight that is NaN never recovers: every later step is lost, and every later checkpoint as well.
+
+## What to do
+Stop, and go back to the last checkpoint before. Run the next steps with
+`torch.autograd.set_detect_anomaly(True)` and look which operation is named. If the loss rose before, clip
+the gradient norm and lower the learning rate. If it came from nowhere, look at the batch: empty samples,
+labels that are all masked, a division or a logarithm of zero.
+
+## When it is wrong
+A single NaN that recovers is one bad batch as a rule. An evaluation metric that is NaN by definition (a
+class that does not occur) is not read as a loss. A loss of exactly 0 is healthy where the rewards of a
+group are equal, hence the form without a gradient norm is not looked for beside rewards.
+
+## Source
+Catalogue GE-nan, A-nan-explode, A-nan-data. That Trainer filters NaN out of its loss is in
+`TrainingArguments.logging_nan_inf_filter`, on by default. No noise makes a number infinite, so the rule has
+no rate of false alarms of its own.
+"""
+
+from typing import Annotated
+
+import polars as pl
+
+from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.schema import RAW, SERIES, SIGNAL, STEP, VALUE
+from detectors.signals import Signal
+from detectors.stats import seen_min
+from detectors.verdict import verdicts
+
+LOSSES = (
+    *(Signal.LOSS, Signal.EVAL_LOSS, Signal.POLICY_LOSS, Signal.VALUE_LOSS, Signal.PREFERENCE_LOSS),
+    Signal.GRAD_NORM,
+)
+REACH = 50  # points in which an ordinary loss is looked for
+GREW = 2.0  # times its median of 20 points by which a loss grew before it broke
+
+
+@detector(
+    judges=LOSSES,
+    uses=(Signal.LOSS, Signal.LOSS_SCALE, Signal.REWARD),
+    history=History(recent=REACH, head=REACH),
+    non_finite=True,
+    maturity=Maturity.STABLE,
+    hold=1,  # no noise makes a number infinite
+    cause=Cause.NUMERICS,
+    # A loss that is not a number has no shape, no gradient and no evaluation any more.
+    silences=(Cause.LOSS_SHAPE, Cause.DIVERGENCE, Cause.NO_GRADIENT, Cause.GRADIENT_SIZE, Cause.EVALUATION),
+    variants={
+        "masked": Variant(
+            "the gradient norm is {seen} and the loss is logged as 0: the trainer leaves NaN out of its mean",
+            ("GE-nan", "A-nan-debug", "A-nan-explode", "A-nan-data"),
+        ),
+        "gradient": Variant(
+            "the gradient norm has been {seen} for {needed} points",
+            ("GE-nan", "A-nan-debug", "A-nan-explode"),
+        ),
+        "exploded": Variant(
+            "{name} is {seen}; it had grown from {before:.4g} to {last:.4g}",
+            ("A-nan-explode", "GE-nan", "A-nan-debug"),
+        ),
+        "broken": Variant(
+            "{name} is {seen}; the last finite value was {last:.4g}",
+            ("GE-nan", "A-nan-debug", "A-nan-data", "A-nan-explode", "O13"),
+        ),
+        "never": Variant("{name} has been {seen} from the start", ("A-nan-data", "GE-nan", "A-nan-debug")),
+        "zeros": Variant(
+            "the loss fell from {least:.4g} to exactly 0 and stays there, as where a trainer leaves NaN "
+            "out of its mean",
+            ("GE-nan", "A-nan-debug", "A-nan-data"),
+        ),
+    },
+)
+def non_finite_metric(
+    points: pl.LazyFrame,
+    *,
+    scaled_points: Annotated[int, "gradient norms that are not finite in a row beside a loss scaler"] = 20,
+    zero_points: Annotated[int, "losses of exactly 0 in a row, after an ordinary one"] = 10,
+    ordinary: Annotated[float, "a loss above this is never rounded to 0 in a log"] = 0.01,
+) -> pl.LazyFrame:
+    """See the module's page."""
+    is_gradient = pl.col(SIGNAL) == Signal.GRAD_NORM
+    beside_scaler = pl.col(Signal.LOSS_SCALE).is_not_null()
+    bad = pl.col(VALUE).is_null()
+    away = pl.col(VALUE).abs()
+    context = points.with_columns(bad=bad.cast(pl.Int32), positive=pl.when(away > 0).then(away)).with_columns(
+        in_two=pl.col("bad").rolling_sum(2).over(SERIES),
+        in_many=pl.col("bad").rolling_sum(scaled_points).over(SERIES),
+        zeros=(away == 0).fill_null(False).cast(pl.Int32).rolling_sum(zero_points).over(SERIES),
+        least=seen_min("positive", REACH, REACH),
+        last=pl.col(VALUE).forward_fill(REACH - 1).over(SERIES),
+        before=pl.col(VALUE).rolling_median(20, min_samples=3).shift(1).over(SERIES),
+        needed=pl.when(beside_scaler).then(scaled_points).otherwise(2),
+        seen=pl.col(RAW).cast(pl.String),
+        name=pl.col(SIGNAL).str.replace_all("_", " "),
+    )
+    last, before = pl.col("last"), pl.col("before")
+    lasting = pl.when(beside_scaler).then(pl.col("in_many") == scaled_points).otherwise(pl.col("in_two") == 2)
+    gradient = is_gradient & bad & lasting
+    loss = ~is_gradient & bad
+    zeros = (
+        (pl.col(SIGNAL) == Signal.LOSS)
+        & (pl.col("zeros") == zero_points)
+        & (pl.col("least") >= ordinary)
+        & pl.col(Signal.REWARD).is_null()
+    )
+    return verdicts(
+        context,
+        found={
+            "masked": gradient & (pl.col(Signal.LOSS) == 0),
+            "gradient": gradient,
+            "never": loss & last.is_null(),
+            "exploded": loss & (last > GREW * before) & (before > 0),
+            "broken": loss,
+            "zeros": zeros,
+        },
+        lasts=bad,
+        severities={Severity.WARNING: loss & (pl.col("in_two") < 2).fill_null(True)},
+        otherwise=Severity.CRITICAL,
+        onset=pl.when(zeros).then(pl.col(STEP).shift(zero_points - 1).over(SERIES)),
+        evidence=("seen", "last", "before", "name", "needed", "least"),
+    )
