@@ -18,6 +18,7 @@ class Signal(StrEnum):
     EVAL_LOSS = "eval_loss"
     LEARNING_RATE = "learning_rate"  # first parameter group unless the framework logs more
     GRAD_NORM = "grad_norm"  # L2, before clipping
+    LAYER_GRAD_NORM = "layer_grad_norm"  # L2 of one layer or parameter; a series each
     LOSS_SCALE = "loss_scale"  # fp16 scaler, a power of two
     SKIPPED_STEPS = "skipped_steps"  # cumulative count of optimizer steps the scaler skipped
     KL = "kl"  # to the reference policy, nats per token

@@ -2,7 +2,8 @@
 
 ## What it catches
 A median gradient norm over the last twenty points below a hundredth of that of the first twenty, or below
-a millionth, while the loss is still above 90 % of where it began.
+a millionth, while the loss is still above 90 % of where it began. Where the norms of single layers are
+logged: one that is a hundred thousand times smaller than another, under the same condition.
 
 ## Why it matters
 A small gradient is right for a model that has learnt its task. For one that has not it means that the
@@ -27,6 +28,7 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Variant, detector
+from detectors.context import Every
 from detectors.schema import INDEX, VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_median, start_median
@@ -37,7 +39,7 @@ SIDE = 20  # points of the start and of the present level
 
 @detector(
     judges=(Signal.GRAD_NORM,),
-    uses=(Signal.LOSS,),
+    uses=(Signal.LOSS, Every(Signal.LAYER_GRAD_NORM)),
     history=History(recent=SIDE, head=SIDE),
     maturity=Maturity.STABLE,
     cause=Cause.NO_GRADIENT,
@@ -49,6 +51,12 @@ SIDE = 20  # points of the start and of the present level
             "is still {loss_level:.4g}, from {loss_start:.4g}",
             ("GV", "O25", "O7"),
         ),
+        "in-depth": Variant(
+            "the gradient norm of one layer is {smallest_layer:.2g}, that of another {largest_layer:.2g}, "
+            "and the "
+            "loss is still {loss_level:.4g}, from {loss_start:.4g}",
+            ("GV", "O25"),
+        ),
     },
 )
 def vanishing_grad_norm(
@@ -56,19 +64,29 @@ def vanishing_grad_norm(
     *,
     share_of_start: Annotated[float, "of the first norms, below which a norm has vanished"] = 0.01,
     smallest: Annotated[float, "norm below which it has vanished whatever it was"] = 1e-6,
+    depth: Annotated[float, "times by which the norms of two layers must not differ"] = 1e5,
     loss_left: Annotated[float, "share of its start above which the loss has not fallen"] = 0.9,
 ) -> pl.LazyFrame:
     """See the module's page."""
     level, start, loss, loss_start = (pl.col(n) for n in ("level", "start", "loss_level", "loss_start"))
+    layers = pl.col(Every(Signal.LAYER_GRAD_NORM).column).list
+    positive = layers.eval(pl.element().filter(pl.element() > 0)).list
+    smallest_layer, largest_layer = pl.col("smallest_layer"), pl.col("largest_layer")
     small = (level < share_of_start * start) | (level < smallest)
+    stays = (loss_start > 0) & (loss > loss_left * loss_start)
     return verdicts(
         points.with_columns(
             level=recent_median(VALUE, SIDE),
             start=start_median(VALUE, SIDE),
             loss_level=recent_median(Signal.LOSS, SIDE, at_least=SIDE // 2),
             loss_start=start_median(Signal.LOSS, SIDE),
+            smallest_layer=positive.min(),
+            largest_layer=positive.max(),
         ),
         judged=(pl.col(INDEX) >= 2 * SIDE - 1) & loss.is_not_null(),
-        found={"vanished": small & (level > 0) & (loss_start > 0) & (loss > loss_left * loss_start)},
-        evidence=("level", "start", "loss_level", "loss_start"),
+        found={
+            "vanished": stays & small & (level > 0),
+            "in-depth": stays & (largest_layer > depth * smallest_layer),
+        },
+        evidence=("level", "start", "loss_level", "loss_start", "smallest_layer", "largest_layer"),
     )

@@ -151,6 +151,8 @@ _EVALUATION: Mapping[str, Signal] = {
 # What a user's own probes are called, whose words alone would not say it.
 _PROBES = Patterns(
     {
+        "grad_norm/*": Meaning(Signal.LAYER_GRAD_NORM),
+        "grad_norms/*": Meaning(Signal.LAYER_GRAD_NORM),
         "update_ratio/*": Meaning(Signal.UPDATE_RATIO),
         "update_to_weight/*": Meaning(Signal.UPDATE_RATIO),
         "update_to_weight_ratio/*": Meaning(Signal.UPDATE_RATIO),
