@@ -2,7 +2,7 @@
 
 ## What it catches
 A median completion length over the last ten points of more than twice, or less than a quarter, of that of
-the first twenty, while the reward lies below its first quartile.
+the first twenty, while the reward lies below nine tenths of its first values.
 
 ## Why it matters
 Length is the first thing that a policy plays with. Longer completions cost compute and run into the cap;
@@ -70,7 +70,7 @@ def completion_length_drift(
             start=start_median(VALUE, START),
             reward_level=recent_median(Signal.REWARD, START, at_least=NOW),
             reward_start=start_median(Signal.REWARD, START),
-            reward_low=start_quantile(0.25, Signal.REWARD, START),
+            reward_low=start_quantile(0.1, Signal.REWARD, START),
             capped=recent_median(Signal.CLIPPED_COMPLETION_RATIO, NOW, at_least=1),
         ),
         judged=(pl.col(INDEX) >= START + NOW - 1) & fell.is_not_null(),

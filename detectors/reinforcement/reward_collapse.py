@@ -38,7 +38,7 @@ import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
 from detectors.blocks import ROWS, rolling, with_blocks
-from detectors.schema import INDEX, SERIES, VALUE
+from detectors.schema import INDEX, SERIES, SIGNAL, VALUE
 from detectors.signals import Signal
 from detectors.stats import Floats
 from detectors.verdict import verdicts
@@ -71,8 +71,8 @@ def reward_collapse(
     points: pl.LazyFrame,
     *,
     most_lost: Annotated[float, "share of the gain whose loss is a collapse"] = 0.75,
-    scatters: Annotated[float, "times the scatter of a block that a fall must exceed"] = 3.0,
-    sure: Annotated[float, "standard errors by which the fall must be certain"] = 6.0,
+    scatters: Annotated[float, "times the scatter of a block that a fall must exceed"] = 3.5,
+    sure: Annotated[float, "standard errors by which the fall must be certain"] = 7.0,
     least_fall: Annotated[float, "share of the best or first level that a fall must exceed"] = 0.2,
     patience: Annotated[float, "share of the run below the start that is too long"] = 0.5,
 ) -> pl.LazyFrame:
@@ -88,7 +88,7 @@ def reward_collapse(
     fell = (fall > scatters * scatter) & (fall > sure * pl.col("error")) & (fall > least_fall * size)
     gained = gain > scatters * scatter
     worse = now < start - scatters * scatter
-    is_mean = pl.col("moves") < SINGLE * size  # of many episodes; single ones move more
+    is_mean = (pl.col(SIGNAL) == Signal.EVAL_REWARD) | (pl.col("moves") < SINGLE * size)
     explored = pl.col(INDEX) + 1 >= pl.when(is_mean).then(EXPLORES).otherwise(EPISODES)
     return verdicts(
         measured.with_columns(lost=fall / gain),
@@ -107,7 +107,8 @@ def _levels(means: Floats) -> Mapping[str, Floats]:
     width = max(5, count // 8)
     levels = rolling(means, width)
     now, best = levels[:, -1], levels[:, :-width].max(axis=1)
-    scatter = (means[:, width // 2 :][:, : levels.shape[1]] - levels).std(axis=1)
+    about = (means[:, width // 2 :][:, : levels.shape[1]] - levels).std(axis=1) / np.sqrt(1 - 1 / width)
+    scatter = np.maximum(about, np.diff(means, axis=1).std(axis=1) / np.sqrt(2))
     low = means < ((best + now) / 2)[:, None]
     held = np.cumprod(low[:, ::-1], axis=1).sum(axis=1)
     fell = held >= width
