@@ -9,7 +9,9 @@ from pathlib import Path
 from sentinel.sources.base import Run
 from sentinel.sources.growing import Mark, read_new
 
-_ENDINGS = (".log", ".out", ".err")
+ENDINGS = (".log", ".out", ".err")
+"""Of the names of files that hold console output."""
+
 _MOST_FILES = 50  # more are no console output of one run
 _MOST_AT_ONCE = 1 << 20  # bytes of a file in one poll
 
@@ -53,7 +55,7 @@ class OutputFiles:
     def _names(self, directory: Path, own: Path) -> list[str]:
         with os.scandir(directory) as entries:
             names = sorted(entry.name for entry in entries)
-        found = [name for name in names if name.endswith(_ENDINGS)]
+        found = [name for name in names if name.endswith(ENDINGS)]
         if directory != own:  # a log file, which shares its directory with other things, or runs
             found = [name for name in found if name != own.name]
             if sum(name.endswith(own.suffix) for name in names) > 1:

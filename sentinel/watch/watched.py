@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sentinel.runs.facts import lost_after_seconds
+from sentinel.sources.output_files import ENDINGS
 from sentinel.sources.places import Url
 from sentinel.tracking import Tracker
 
@@ -85,6 +86,7 @@ class WatchedRuns:
     def __init__(self) -> None:
         self._by_id: dict[str, Watched] = {}
         self._by_path: dict[Path, list[Watched]] = {}
+        self._beside: dict[Path, list[Watched]] = {}  # runs that are a file, by the directory of that
         self._remote: list[Watched] = []  # of which nobody tells that they changed
 
     def __len__(self) -> int:
@@ -105,16 +107,22 @@ class WatchedRuns:
         else:
             place = path if path.exists() else path.parent  # a database holds many runs
             self._by_path.setdefault(place, []).append(watched)
+            if place == path and path.is_file():
+                self._beside.setdefault(path.parent, []).append(watched)
 
     def touched(self, changed: Iterable[Path], new: Iterable[Watched]) -> list[Watched]:
         """The runs that changed files belong to, those that are new, and all remote ones."""
-        found = [watched for path in changed for watched in self._at(path)]
+        found = [watched for path in changed for watched in (*self._at(path), *self._printing_to(path))]
         return [*{watched.tracker.id: watched for watched in (*found, *new, *self._remote)}.values()]
 
     def may_grow_by(self, path: Path) -> bool:
         """Whether the file belongs to no run, as some are known by what they hold, or holds many."""
         runs = [watched.tracker.log.run.path for watched in self._at(path)]
         return not runs or any(run.parent == _database(path) for run in runs if isinstance(run, Path))
+
+    def _printing_to(self, path: Path) -> list[Watched]:
+        """The runs whose console output a file may be."""
+        return self._beside.get(path.parent, []) if path.name.endswith(ENDINGS) else []
 
     def _at(self, path: Path) -> list[Watched]:
         """The runs at a path or anywhere above it."""

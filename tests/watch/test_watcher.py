@@ -103,6 +103,16 @@ def test_a_training_that_dies_of_an_exception_is_told_of_at_once(house):
     assert house.look(watcher, hours=5, detector="stream-stall") == [], "it ended"
 
 
+def test_an_exception_in_a_file_beside_the_log_is_noticed_when_that_file_changes(house):
+    watcher = house.watch()
+    house.log("run", range(60), kl=0.1)
+    watcher.round(None, GOING)
+    (house.runs / "run.log").write_text("Killed\n")
+    watcher.round([house.runs / "run.log"], GOING)
+    with Store(house.state) as store:
+        assert [decision.detector for decision in store.decisions()] == ["console-error"]
+
+
 @pytest.mark.parametrize(("planned", "hours"), [(19, 0.02), (1000, 0.2)], ids=["finished", "lost"])
 def test_a_run_that_is_over_is_judged_once_more(house, monkeypatch, planned, hours):
     monkeypatch.setattr(sentinel.config, "all_detectors", lambda: {high_at_the_end.name: high_at_the_end})
