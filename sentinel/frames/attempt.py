@@ -3,15 +3,13 @@
 Whether a row exists, its order and its context are decided by the positions of points in the stream,
 never by how the stream was cut into polls:
 
-- a row of a view with needs is complete at the last of its points; points of a tag that repeat a step
-  count once there;
+- a row of a view with needs is complete at the last of its points (see `Join`);
 - what stands beside a row belongs to earlier steps (see `Context`); the last value of a signal that was
   never logged is the one that the plan has.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +18,9 @@ from detectors.context import Last
 from detectors.signals import Signal
 from sentinel.frames.coarse import Floats
 from sentinel.frames.context import Context
+from sentinel.frames.derived import DERIVED
 from sentinel.frames.history import Rows, SeriesHistory, Window
+from sentinel.frames.joins import REACH, Join
 from sentinel.frames.plan import Plans
 from sentinel.frames.points import Points
 from sentinel.frames.views import View
@@ -31,13 +31,10 @@ MAX_TAGS_PER_SIGNAL = 128
 MAX_JUDGED_TAGS = 16
 """Further tags are not judged for themselves: they are parts of a whole, not the whole."""
 
-_PARTNER_REACH = 4096
-"""A point waits for its partners while at most this many newer points of its own tag have arrived."""
-
 _PLANNED = frozenset({Signal.TOTAL_STEPS, Signal.WARMUP_STEPS})
 """Signals that a run's settings tell where its log does not."""
 
-_NO_STEP = -(2**63)
+_DERIVED = frozenset(one.signal for one in DERIVED)
 
 
 @dataclass
@@ -48,8 +45,7 @@ class Attempt:
     tags: dict[str, list[str]] = field(default_factory=dict)  # signal -> tags with a finite point, in order
     raw_tags: dict[str, list[str]] = field(default_factory=dict)  # the same with those without a finite point
     context: Context = field(default_factory=Context)
-    waiting: dict[str, dict[str, Points]] = field(default_factory=dict)  # view and tag -> tag -> points
-    passed: dict[str, int] = field(default_factory=dict)  # view and tag -> step up to which all is joined
+    joins: dict[str, Join] = field(default_factory=dict)  # by view and tag, or by derived signal
     partners: dict[str, Points] = field(default_factory=dict)  # tag -> points that a tag yet to come may need
     series: dict[str, dict[str, SeriesHistory]] = field(default_factory=dict)  # view -> tag -> history
     earlier: dict[str, dict[str, Rows]] = field(default_factory=dict)  # view -> tag -> of the attempt before
@@ -66,7 +62,10 @@ class Attempt:
     ) -> Iterator[tuple[View, str, Window]]:
         """What is to be judged of the rows that newly arrived points complete: view, judged tag, window."""
         raw = _admitted(arrived, self.raw_tags)
-        fresh = _admitted([p.finite() for p in arrived], self.tags)
+        logged = [points.finite() for points in arrived]
+        fresh = _admitted([points for points in logged if points.signal not in _DERIVED], self.tags)
+        derived = [points for points in logged if points.signal in _DERIVED] + self._derived(fresh, views)
+        fresh |= _admitted([points.finite() for points in derived], self.tags)
         asked = {use for view in views for use in (*view.uses, *view.lists)}
         self.context.extend(fresh, asked | {Last(signal) for signal in _PLANNED}, self.tags)
         for view in views:
@@ -78,9 +77,8 @@ class Attempt:
                     yield from ((view, tag, window) for window in self._history(view, tag).extend(rows))
         self.context.trim()
         for signal in {s for view in views for s in view.needs}:
-            if (partner := fresh.get(self.tags.get(signal, [""])[0])) is not None:
-                every = partner.after(self.partners.get(partner.tag))
-                self.partners[partner.tag] = every.take(slice(-_PARTNER_REACH - 1, None))
+            if (partner := fresh.get(self._first_tag(signal))) is not None:
+                self.partners[partner.tag] = partner.after(self.partners.get(partner.tag)).tail(REACH + 1)
 
     def _history(self, view: View, tag: str) -> SeriesHistory:
         """The history of one series, begun if it is new."""
@@ -100,7 +98,7 @@ class Attempt:
 
     def last(self, signal: Signal) -> float | None:
         """The newest value of a signal that the views or the plan ask for."""
-        points = self.context.recent.get(self.tags.get(signal, [""])[0])
+        points = self.context.recent.get(self._first_tag(signal))
         return float(points.value[-1]) if points else None
 
     def _rows(self, view: View, judged: Points, needed: Sequence[Floats], plans: Plans) -> Rows:
@@ -122,38 +120,36 @@ class Attempt:
         """The judged points of ``tag`` whose partners are there, and the partners' values."""
         if not view.needs:
             return judged, ()
-        names = [tag, *(self.tags.get(s, [""])[0] for s in view.needs)]
-        arrived = {n: fresh[n] for n in names[1:] if n in fresh} | ({tag: judged} if judged else {})
+        partners = [self._first_tag(signal) for signal in view.needs]
+        arrived = {name: fresh[name] for name in partners if name in fresh} | (
+            {tag: judged} if judged else {}
+        )
         if not arrived:
             return None, ()
         key = f"{view.key} {tag}"
-        if key not in self.waiting:
-            self.waiting[key] = {n: self.partners[n] for n in names[1:] if n in self.partners}
-        waiting = self.waiting[key]
-        for name, points in arrived.items():
-            waiting[name] = points.after(waiting.get(name))
-        if not all(n in waiting for n in names):
-            return None, ()
-        parts = [waiting[n] for n in names]
-        steps = reduce(np.intersect1d, (p.step for p in parts))
-        steps = steps[steps > self.passed.get(key, _NO_STEP)]
-        found = [np.searchsorted(p.step, steps) for p in parts]
-        position = np.max([p.position[i] for p, i in zip(parts, found, strict=True)], axis=0)
-        reached = np.all(
-            [
-                np.searchsorted(p.position, position) - i <= _PARTNER_REACH
-                for p, i in zip(parts, found, strict=True)
-            ],
-            axis=0,
-        )
-        order = np.flatnonzero(reached)[np.argsort(position[reached], kind="stable")]
-        complete = replace(parts[0].take(found[0][order]), position=position[order])
-        needed = [p.value[i[order]] for p, i in zip(parts[1:], found[1:], strict=True)]
-        passed = self.passed[key] = min(int(p.step[-1]) for p in parts)  # no partner can come any more
-        for name, part in zip(names, parts, strict=True):
-            keep = max(int(np.searchsorted(part.step, passed)), len(part) - _PARTNER_REACH - 1)
-            waiting[name] = part.take(slice(keep, None))
-        return complete, needed
+        if key not in self.joins:
+            self.joins[key] = Join({name: self.partners[name] for name in partners if name in self.partners})
+        return self.joins[key].extend([tag, *partners], arrived) or (None, ())
+
+    def _derived(self, fresh: Mapping[str, Points], views: Sequence[View]) -> list[Points]:
+        """New points of signals that follow from others, as far as a view asks for them."""
+        asked = set[Signal]().union(*(view.signals for view in views))
+        found = []
+        for one in DERIVED:
+            tags = [self._first_tag(signal) for signal in one.parts]
+            arrived = {tag: fresh[tag] for tag in tags if tag in fresh}
+            if one.signal in asked and arrived:
+                complete = self.joins.setdefault(one.signal, Join()).extend(tags, arrived)
+                if complete is not None:
+                    points, (other,) = complete
+                    with np.errstate(all="ignore"):
+                        value = one.value(points.value, other)
+                    found.append(replace(points, tag=one.name.format(*tags), signal=one.signal, value=value))
+        return found
+
+    def _first_tag(self, signal: Signal) -> str:
+        """The tag that stands for a signal where one is needed; "" if none has appeared."""
+        return next(iter(self.tags.get(signal, ())), "")
 
     def dump(self) -> list[Any]:
         """Everything `load` needs."""
@@ -162,8 +158,7 @@ class Attempt:
             self.tags,
             self.raw_tags,
             self.context.dump(),
-            {k: {t: p.dump() for t, p in w.items()} for k, w in self.waiting.items()},
-            self.passed,
+            {key: join.dump() for key, join in self.joins.items()},
             {t: p.dump() for t, p in self.partners.items()},
             {k: {t: h.dump() for t, h in w.items()} for k, w in self.series.items()},
             {k: {t: r.dump() for t, r in w.items()} for k, w in self.earlier.items()},
@@ -172,14 +167,13 @@ class Attempt:
     @classmethod
     def load(cls, state: list[Any]) -> Self:
         """Undo `dump`."""
-        number, tags, raw_tags, context, waiting, passed, partners, series, earlier = state
+        number, tags, raw_tags, context, joins, partners, series, earlier = state
         return cls(
             number,
             tags,
             raw_tags,
             Context.load(context),
-            {k: {t: Points.load(p) for t, p in w.items()} for k, w in waiting.items()},
-            passed,
+            {key: Join.load(join) for key, join in joins.items()},
             {t: Points.load(p) for t, p in partners.items()},
             {k: {t: SeriesHistory.load(h) for t, h in w.items()} for k, w in series.items()},
             {k: {t: Rows.load(r) for t, r in w.items()} for k, w in earlier.items()},

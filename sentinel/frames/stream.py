@@ -13,6 +13,7 @@ import numpy as np
 from detectors.signals import Signal
 from sentinel.frames.attempt import Attempt
 from sentinel.frames.attempts import Attempts
+from sentinel.frames.derived import SHARES, Units
 from sentinel.frames.history import Window
 from sentinel.frames.naming import Meaning, Naming, Profile, is_of_histogram, profiles, recognise
 from sentinel.frames.plan import Plans
@@ -65,6 +66,7 @@ class Stream:
     attempt: Attempt = field(default_factory=lambda: Attempt(1))
     meanings: dict[str, Meaning | None] = field(default_factory=dict)
     plans: Plans = field(default_factory=Plans)
+    units: Units = field(default_factory=Units)
 
     @property
     def begun(self) -> bool:
@@ -152,6 +154,9 @@ class Stream:
         for one in np.split(at, np.flatnonzero(np.diff(chunk.tag[at])) + 1):
             if len(one) and (meaning := meanings[chunk.tag[one[0]]]) is not None:
                 tag, value = chunk.tags[chunk.tag[one[0]]], chunk.value[one] * meaning.factor
+                if meaning.signal in SHARES:
+                    value, is_share = self.units.shares(tag, value)
+                    one, value = one[is_share], value[is_share]
                 position = self.position + one
                 arrived.append(Points(tag, meaning.signal, chunk.step[one], chunk.time[one], position, value))
         return arrived
@@ -172,15 +177,16 @@ class Stream:
             self.attempt.dump(),
             list(self.meanings),
             self.plans.dump(),
+            self.units.factors,
         ]
 
     def restore(self, state: list[Any]) -> None:
         """Go on where `dump` was called."""
-        self.position, waiting, self.named, profile, attempts, attempt, tags, plans = state
+        self.position, waiting, self.named, profile, attempts, attempt, tags, plans, units = state
         self.prologue = Chunk(self.name, *waiting) if waiting else None
         self.profile = profiles()[profile] if profile else None
         self.attempts, self.attempt = Attempts.load(attempts), Attempt.load(attempt)
-        self.plans = Plans(*plans)
+        self.plans, self.units = Plans(*plans), Units(units)
         self.meanings = {t: self._meaning(self.profile, t) for t in tags}
 
 

@@ -12,8 +12,9 @@ from detectors.api import Detector
 from detectors.context import Every, Use, lists, numbers
 from detectors.settings import Setting
 from detectors.signals import Signal
+from sentinel.frames.derived import DERIVED
 
-_STATE = 5
+_STATE = 6
 """Raised whenever what is remembered of a stream changes its form."""
 
 
@@ -44,8 +45,9 @@ class View:
 
     @property
     def signals(self) -> set[Signal]:
-        """All signals that it asks for."""
-        return {self.judged, *self.needs, *(use.signal for use in (*self.uses, *self.lists))}
+        """All signals that it asks for, and those that they follow from."""
+        asked = {self.judged, *self.needs, *(use.signal for use in (*self.uses, *self.lists))}
+        return asked.union(*(one.parts for one in DERIVED if one.signal in asked))
 
     @property
     def head_rows(self) -> int:

@@ -14,6 +14,7 @@ from detectors.api import Severity
 from detectors.checks import Printed, Stopped
 from sentinel.catalogue import signatures
 from sentinel.frames.attempts import MAX_ATTEMPTS
+from sentinel.frames.derived import derived
 from sentinel.frames.naming import Naming
 from sentinel.frames.plan import planned
 from sentinel.frames.stream import SeriesWindow, Stream
@@ -197,11 +198,16 @@ class RunLog:
             profile, meanings = stream.explained()
             if profile is not None:
                 frameworks[profile.name] += 1
+            own: dict[str, list[str]] = {}
             for tag, meaning in meanings.items():
                 if meaning is not None:
-                    signals.setdefault(meaning.signal.value, {})[tag] = None
+                    own.setdefault(meaning.signal.value, []).append(tag)
                 elif len(unmapped) < _UNMAPPED_SHOWN:
                     unmapped[tag] = None
+            for signal, tag in derived(own):
+                own.setdefault(signal.value, []).append(tag)
+            for name, tags in own.items():
+                signals.setdefault(name, {}).update(dict.fromkeys(tags))
         framework = frameworks.most_common(1)[0][0] if frameworks else None
         return Understanding(
             framework, {s: list(tags) for s, tags in sorted(signals.items())}, list(unmapped)

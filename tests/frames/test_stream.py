@@ -31,6 +31,9 @@ TAGS = {
     "d": "loss",
     "t": "step_time",
     "b2": "learning_rate",
+    "n": "batch_tokens",
+    "m": "batch_slots",
+    "p": "eval_accuracy",
 }
 
 
@@ -107,7 +110,7 @@ def beside(points: pl.LazyFrame) -> pl.LazyFrame:
 
 
 @detector(
-    judges=(Signal.LOSS,),
+    judges=(Signal.LOSS, Signal.EVAL_ACCURACY),
     uses=(Every(Signal.LOSS),),
     history=History(recent=2, earlier=6),
     variants=VARIANTS,
@@ -179,7 +182,7 @@ def log(rows: int, seed: int, restarts: Sequence[int] = ()) -> list[tuple[str, i
     points, step = [], 0
     for row in range(rows):
         step = step - 5 if row in restarts else step + int(random.integers(0, 3))
-        for tag, share in (("a", 1.0), ("b", 0.3), ("c", 0.8), ("d", 0.5), ("x", 0.5)):
+        for tag, share in zip("abncmdpx", (1.0, 0.3, 0.6, 0.8, 0.6, 0.5, 0.5, 0.5), strict=True):
             if random.random() < share:
                 value = float(random.choice([np.nan, np.inf])) if random.random() < 0.02 else random.normal()
                 points.append((tag, step, value))
@@ -323,3 +326,31 @@ def test_steps_of_what_is_measured_of_the_machine_begin_no_attempt() -> None:
     trained = [point for s in range(60) for point in (("a", s, 1.0), ("t", s, 1.0))]
     points = [*trained[:60], ("t", 1, 1.0), *trained[60:], ("t", 2, 1.0)]  # a validation's, by the epoch
     assert {v.key.attempt for v in verdicts([chunk_of(points)])} == {1}
+
+
+def test_padding_follows_from_tokens_and_slots_of_the_same_step() -> None:
+    points = [p for s in range(40) for p in (("n", s, 600.0), ("a", s, 2.0), ("m", s, 800.0))]
+    found = [v for v in verdicts(cut(points, range(0, 120, 7))) if v.key.detector in ("joined", "beside")]
+    assert {v.key.tag for v in found} == {"a", "1 - n/m"}
+    assert [v.step for v in found if v.key.detector == "joined"] == list(range(1, 40, 2))
+    assert {v.evidence["pad_fraction"] for v in found if v.key.detector == "joined"} == {0.25}
+
+
+def test_padding_without_slots_is_not_known() -> None:
+    points = [p for s in range(40) for p in (("n", s, 600.0), ("a", s, 2.0), ("m", s, 0.0))]
+    assert not [v for v in verdicts([chunk_of(points)]) if v.key.detector in ("joined", "beside")]
+
+
+@pytest.mark.parametrize(
+    ("logged", "judged"),
+    [
+        ([0.0, 37.5, 50.0, 1.0], [0.0, 0.375, 0.5, 0.01]),
+        ([0.0, 0.375, 1.0, 0.5], [0.0, 0.375, 1.0, 0.5]),
+        ([0.75, 12.5, 37.5, 0.5], [0.75, 0.5]),  # it began below 1 %: what it tells then is no share
+    ],
+)
+def test_a_share_in_percent_is_a_share(logged: list[float], judged: list[float]) -> None:
+    points = [*(("b", s, 1.0) for s in range(20)), *(("p", 20 + s, value) for s, value in enumerate(logged))]
+    for size in (1, 100):
+        found = [v for v in verdicts(cut(points, range(0, 100, size)), reload=True) if v.key.tag == "p"]
+        assert [v.evidence["value"] for v in found] == judged

@@ -185,3 +185,12 @@ def test_a_plan_beside_the_log_makes_a_schedule_wrong_however_it_is_read(pipelin
             more = step.more
     fired = [(c.incident.detector, c.incident.fired_step, c.incident.evidence["planned"]) for c in changes]
     assert fired == [("lr-schedule-mismatch", 214, 1000.0)]
+
+
+def test_what_follows_from_logged_signals_is_not_missing(pipeline, tmp_path):
+    run = log_of(pipeline, tmp_path)
+    signals = {"loss": "loss", "tokens": "data/valid_tokens", "slots": "batch_slots"}
+    run.absorb(Batch({}, [chunk(range(20), tag) for tag in signals.values()]))
+    found = run.understanding().signals
+    assert found["pad_fraction"] == ["1 - data/valid_tokens/batch_slots"]
+    assert pipeline.detectors["loss-scales-with-padding"].demand.missing(found) == []

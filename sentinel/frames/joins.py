@@ -1,0 +1,70 @@
+"""Points of several tags that belong together because they have the same step.
+
+They may be written side by side, or one tag after the other, and some of them may never come. What is
+joined, and in which order, is decided by the positions of the points in the stream.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any, Self
+
+import numpy as np
+
+from sentinel.frames.coarse import Floats
+from sentinel.frames.points import Points
+
+REACH = 4096
+"""A point waits for its partners while at most this many newer points of its own tag have arrived."""
+
+_NO_STEP = -(2**63)
+
+
+@dataclass
+class Join:
+    """What waits for partners. Points of a tag that repeat a step count once."""
+
+    waiting: dict[str, Points] = field(default_factory=dict)  # by tag
+    passed: int = _NO_STEP  # up to this step all is joined
+
+    def extend(
+        self, tags: Sequence[str], arrived: Mapping[str, Points]
+    ) -> tuple[Points, Sequence[Floats]] | None:
+        """The points of the first tag that are complete now, and the values of the other ones beside them.
+
+        ``tags`` holds "" for one that has not appeared yet. A complete point has the position of the last
+        of its partners.
+        """
+        for tag, points in arrived.items():
+            self.waiting[tag] = points.after(self.waiting.get(tag))
+        if not all(tag in self.waiting for tag in tags):
+            self._forget(_NO_STEP)
+            return None
+        parts = [self.waiting[tag] for tag in tags]
+        steps = reduce(np.intersect1d, (part.step for part in parts))
+        steps = steps[steps > self.passed]
+        found = [np.searchsorted(part.step, steps) for part in parts]
+        position = np.max([part.position[i] for part, i in zip(parts, found, strict=True)], axis=0)
+        newer = [np.searchsorted(part.position, position) - i for part, i in zip(parts, found, strict=True)]
+        reached = np.all([count <= REACH for count in newer], axis=0)
+        order = np.flatnonzero(reached)[np.argsort(position[reached], kind="stable")]
+        complete = replace(parts[0].take(found[0][order]), position=position[order])
+        self.passed = min(int(part.step[-1]) for part in parts)  # no partner of these can come any more
+        self._forget(self.passed)
+        return complete, [part.value[i[order]] for part, i in zip(parts[1:], found[1:], strict=True)]
+
+    def _forget(self, passed: int) -> None:
+        """Keep no more than a partner yet to come may need."""
+        for tag, part in self.waiting.items():
+            keep = max(int(np.searchsorted(part.step, passed)), len(part) - REACH - 1)
+            self.waiting[tag] = part.tail(len(part) - keep)
+
+    def dump(self) -> list[Any]:
+        """Everything `load` needs."""
+        return [{tag: points.dump() for tag, points in self.waiting.items()}, self.passed]
+
+    @classmethod
+    def load(cls, state: list[Any]) -> Self:
+        """Undo `dump`."""
+        waiting, passed = state
+        return cls({tag: Points.load(points) for tag, points in waiting.items()}, passed)
