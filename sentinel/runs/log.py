@@ -1,7 +1,6 @@
 """The log of one run: where it was read up to, what was understood, and how the run ended."""
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -14,32 +13,22 @@ from detectors.api import Severity
 from detectors.checks import Printed, Stopped
 from sentinel.catalogue import signatures
 from sentinel.frames.attempts import MAX_ATTEMPTS
-from sentinel.frames.derived import derived
 from sentinel.frames.naming import Naming
 from sentinel.frames.plan import planned
 from sentinel.frames.stream import SeriesWindow, Stream
 from sentinel.frames.views import View
 from sentinel.runs.console import Console
 from sentinel.runs.facts import Facts
+from sentinel.runs.understanding import Understanding, understood
 from sentinel.sources.base import Batch, Complaint, Cursor, Ending, Outcome, Run, stopped
 from sentinel.sources.config_files import ConfigFiles
 from sentinel.sources.flattening import flat
 from sentinel.sources.output_files import Output, OutputFiles
 
-_UNMAPPED_SHOWN = 200
 _DISORDERED = (
     f"its steps went back more than {MAX_ATTEMPTS} times, as if several trainings wrote one log; "
     "give each a log of its own"
 )
-
-
-@dataclass(frozen=True)
-class Understanding:
-    """What a run's log is taken to say: framework, tags by signal, tags that mean nothing."""
-
-    framework: str | None
-    signals: dict[str, list[str]]
-    unmapped: list[str]
 
 
 @dataclass(frozen=True)
@@ -191,27 +180,7 @@ class RunLog:
 
     def understanding(self) -> Understanding:
         """What the log is taken to say, over all streams."""
-        frameworks: Counter[str] = Counter()
-        signals: dict[str, dict[str, None]] = {}
-        unmapped: dict[str, None] = {}
-        for stream in self.streams.values():
-            profile, meanings = stream.explained()
-            if profile is not None:
-                frameworks[profile.name] += 1
-            own: dict[str, list[str]] = {}
-            for tag, meaning in meanings.items():
-                if meaning is not None:
-                    own.setdefault(meaning.signal.value, []).append(tag)
-                elif len(unmapped) < _UNMAPPED_SHOWN:
-                    unmapped[tag] = None
-            for signal, tag in derived(own):
-                own.setdefault(signal.value, []).append(tag)
-            for name, tags in own.items():
-                signals.setdefault(name, {}).update(dict.fromkeys(tags))
-        framework = frameworks.most_common(1)[0][0] if frameworks else None
-        return Understanding(
-            framework, {s: list(tags) for s, tags in sorted(signals.items())}, list(unmapped)
-        )
+        return understood(self.streams.values())
 
     def overview(self) -> Overview:
         """The run as reports show it."""
