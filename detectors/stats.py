@@ -179,8 +179,10 @@ def mean_level(values: Floats, sizes: Ints) -> Level:
 
 
 def spearman(one: Floats, other: Floats) -> Floats:
-    """Rank correlation of each row of one array with that row of the other."""
-    ranks = [values.argsort(axis=1).argsort(axis=1) for values in (one, other)]
+    """Rank correlation of each row of one array with that row of the other; equal values share a rank."""
+    from scipy.stats import rankdata  # takes longer to import than most logs to read
+
+    ranks = [rankdata(values, axis=1) for values in (one, other)]
     a, b = (r - r.mean(axis=1, keepdims=True) for r in ranks)
     found: Floats = (a * b).sum(axis=1) / np.sqrt((a * a).sum(axis=1) * (b * b).sum(axis=1))
     return found
