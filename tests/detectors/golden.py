@@ -33,6 +33,8 @@ run's settings say may stand in a block of its own, as TOML under any of their n
     num_classes = 10
     ```
 
+A stream with ``attempt=2`` is logged after a restart, behind all streams without.
+
 A detector that is asked at the end sees the last row a second time, as the end of the run.
 
 An ``expect`` line says what changes: the first step of each stretch of equal severity, so the first
@@ -84,13 +86,16 @@ class Stream:
     step: np.ndarray
     value: np.ndarray
     tag: str = ""  # the signal's name, unless it is told
+    attempt: int = 1
 
     @classmethod
-    def parse(cls, name: str, text: str, every: int = 1, start: int = 0, tag: str = "") -> "Stream":
+    def parse(
+        cls, name: str, text: str, every: int = 1, start: int = 0, tag: str = "", attempt: int = 1
+    ) -> "Stream":
         """Raises ValueError for an unknown signal or a value outside the grammar."""
         value, logged = _values(text, np.random.default_rng(zlib.crc32(text.encode())))
         step = start + every * np.arange(len(value))
-        return cls(Signal(name), step[logged], value[logged], tag)
+        return cls(Signal(name), step[logged], value[logged], tag, attempt)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,9 +151,13 @@ def windows(
     step = np.concatenate([s.step for s in streams])
     source = np.repeat(np.arange(len(streams)), [len(s.step) for s in streams])
     value = np.concatenate([s.value for s in streams])
-    order = np.lexsort((source, step))
+    number = np.array([s.attempt for s in streams])[source]
+    order = np.lexsort((source, step, number))
     attempt, seen, found = Attempt(1), views([detector]), []
-    for part in np.split(np.arange(len(order)), sorted(cuts)):
+    restarts = np.flatnonzero(np.diff(number[order])) + 1
+    for part in np.split(np.arange(len(order)), sorted({*cuts, *restarts.tolist()})):
+        if len(part) and attempt.number != number[order[part[0]]]:
+            attempt = attempt.next(int(number[order[part[0]]]), seen)
         points = [
             Points(
                 s.tag or s.signal,
@@ -212,10 +221,10 @@ def _sections(text: str) -> Iterator[tuple[str, str]]:
 def _stream(block: re.Match[str]) -> Stream:
     name, *options = block["options"].split()
     given = dict(option.split("=", 1) for option in options)
-    if unknown := given.keys() - {"every", "from", "tag"}:
+    if unknown := given.keys() - {"every", "from", "tag", "attempt"}:
         raise ValueError(f"stream {name} has the unknown option {min(unknown)}")
     every, start, tag = int(given.get("every", 1)), int(given.get("from", 0)), given.get("tag", "")
-    return Stream.parse(name, block["body"], every, start, tag)
+    return Stream.parse(name, block["body"], every, start, tag, int(given.get("attempt", 1)))
 
 
 def _values(text: str, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,119 @@
+"""A resume brought back the weights and lost what belongs to them: schedule, optimizer or step counter.
+
+## What it catches
+A learning rate that after a restart is another one than the attempt before had at the very same steps.
+And a step counter that began again although the loss did not: it stands where the attempt before ended,
+far below where that one began, from its very first point on.
+
+## Why it matters
+A schedule that starts again means a second warm-up at rates that the model has long outgrown; an optimizer
+without its moments takes wild first steps. What had been gained is partly lost, and the rest of the run
+follows another plan than the one that is written down.
+
+## What to do
+Save and restore optimizer, scheduler, gradient scaler, step counter and random state along with the
+weights, and for reinforcement learning the replay buffer and the running statistics of the environment. In
+transformers pass `resume_from_checkpoint` and keep `save_only_model` off. Log the rate right after a
+resume and compare it with the last one.
+
+## When it is wrong
+A second stage of training that starts from the weights of the first one, with a schedule of its own and
+in the same directory, looks the same.
+
+## Source
+Catalogue R4 and O8.
+"""
+
+from typing import Annotated
+
+import numpy as np
+import polars as pl
+
+from detectors.api import Cause, History, Maturity, Variant, detector
+from detectors.context import First
+from detectors.schema import INDEX, SERIES, SIGNAL, STEP, VALUE
+from detectors.signals import Signal
+from detectors.stats import Floats, start_value, with_arrays
+from detectors.verdict import verdicts
+
+EARLIER = 256  # rows of the attempt before
+TAIL = 20  # of them, whose median is the loss before the restart
+NEAR = 0.25  # share of the earlier fall of the loss that a loss which goes on is at most above its end
+REPEATED = 0.1  # of the steps before; a restart at fewer is a repetition, which may have other rates
+SOON = 50  # points after a restart that can tell of it
+
+
+@detector(
+    judges=(Signal.LEARNING_RATE, Signal.LOSS),
+    uses=(First(Signal.LOSS),),
+    history=History(head=1, earlier=EARLIER),
+    maturity=Maturity.STABLE,
+    cause=Cause.RESUME,
+    silences=(Cause.SCHEDULE, Cause.LOSS_SHAPE, Cause.DIVERGENCE),  # a lost optimizer throws the loss back
+    variants={
+        "rate": Variant(
+            "after a restart the learning rate at step {step} is {value:.3g}; the attempt before had "
+            "{rate_before:.3g}",
+            ("R4", "O8", "A-learning-rate"),
+        ),
+        "counter": Variant(
+            "steps began again at {first_step} while the loss went on at {level:.4g}, where step "
+            "{last_step} had "
+            "ended: the weights were restored, the step counter and what hangs on it were not",
+            ("R4", "O8"),
+        ),
+    },
+)
+def resume_discontinuity(
+    points: pl.LazyFrame,
+    *,
+    other: Annotated[float, "share by which two rates at one step must differ"] = 0.2,
+    of_peak: Annotated[float, "share of the highest rate by which they must differ, too"] = 0.02,
+    learnt: Annotated[float, "share of its first loss that the attempt before must have got below"] = 0.8,
+) -> pl.LazyFrame:
+    """See the module's page."""
+    value, index, before = pl.col(VALUE), pl.col(INDEX), pl.col("rate_before")
+    is_rate = pl.col(SIGNAL) == Signal.LEARNING_RATE
+    was_earlier = index < 0
+
+    def of_earlier(column: pl.Expr) -> pl.Expr:
+        return column.filter(was_earlier).last().over(SERIES)
+
+    measured = points.with_columns(
+        level=start_value(VALUE),
+        first_step=start_value(STEP),
+        last_step=of_earlier(pl.col(STEP)),
+        earlier_level=value.filter(was_earlier).tail(TAIL).median().over(SERIES),
+        earlier_first=of_earlier(pl.col(First(Signal.LOSS).column)),
+        peak=pl.max_horizontal(value, value.filter(was_earlier).max().over(SERIES)),
+    )
+    measured = with_arrays(measured, ("rate_before",), _rate_before, every=1, at_least=1).with_columns(
+        before.fill_nan(None)
+    )
+    difference = (value - before).abs()
+    differs = (difference > other * pl.max_horizontal(value, before)) & (
+        difference > of_peak * pl.col("peak")
+    )
+    resumes = pl.col("first_step") > REPEATED * pl.col("last_step")
+    first, end, level = (pl.col(n) for n in ("earlier_first", "earlier_level", "level"))
+    began_again = (pl.col("first_step") < 0.5 * pl.col("last_step")) & (end < learnt * first)
+    goes_on = level < end + NEAR * (first - end)
+    return verdicts(
+        measured,
+        judged=pl.col("last_step").is_not_null() & (index < SOON) & (before.is_not_null() | ~is_rate),
+        found={"rate": is_rate & resumes & differs, "counter": ~is_rate & began_again & goes_on},
+        onset=pl.col("first_step"),
+        evidence=("rate_before", "level", "earlier_level", "earlier_first", "first_step", "last_step"),
+    )
+
+
+def _rate_before(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
+    """What the attempt before had at each row's step; NaN where it was not there."""
+    found = np.full(len(due), np.nan)
+    earlier = frame.filter(pl.col(INDEX) < 0)
+    series, steps = due[SERIES].to_numpy(), due[STEP].to_numpy()
+    for one, rows in earlier.group_by(SERIES):
+        at, then = np.flatnonzero(series == one[0]), rows[STEP].to_numpy()
+        inside = at[(steps[at] >= then[0]) & (steps[at] <= then[-1])]
+        found[inside] = np.interp(steps[inside], then, rows[VALUE].to_numpy())
+    return {"rate_before": found}
