@@ -150,7 +150,7 @@ def divergence(directory: Path, evident: Evident) -> None:
     def steps() -> Iterator[dict[str, float]]:
         for step in range(HEALTHY_STEPS + SICK_STEPS):
             if step == HEALTHY_STEPS:
-                training.optimizer.param_groups[0]["lr"] = 20.0
+                training.optimizer.param_groups[0]["lr"] = 2.0
             yield training.step()
 
     for step in _jsonl(directory, steps()):
