@@ -8,8 +8,8 @@ PYTEST := .venv/bin/python -m pytest --numprocesses auto --dist worksteal
 
 .PHONY: demo test check bench lint lock docs clean
 
-demo: .venv/runtime  ## replay a shipped log and show the report
-	.venv/bin/sentinel replay sample_logs/kl-blowup
+demo: .venv/runtime  ## replay two shipped logs and show the report
+	.venv/bin/sentinel replay sample_logs/non-finite-metric sample_logs/kl-blowup
 
 test: lint .venv/remote  ## everything that has to pass
 	$(PYTEST)

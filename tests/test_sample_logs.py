@@ -33,10 +33,10 @@ def log_of(name):
 def test_replay_finds_what_went_wrong_and_nothing_else(name):
     run = read(SAMPLES / name)
     assert not run.complaints
-    wanted = sorted(EXPECTED[name].get("incident", []), key=lambda incident: incident["detector"])
-    found = sorted(run.incidents.values(), key=lambda incident: incident.detector)
-    assert [(i.detector, i.severity.name.lower(), i.inhibited_by) for i in found] == [
-        (w["detector"], w["severity"], None) for w in wanted
+    wanted = sorted(EXPECTED[name].get("incident", []), key=lambda i: (i["detector"], i["fired_step"]))
+    found = sorted(run.incidents.values(), key=lambda i: (i.detector, i.fired_step))
+    assert [(i.detector, i.severity.name.lower(), i.inhibited_by is not None) for i in found] == [
+        (w["detector"], w["severity"], w.get("explained", False)) for w in wanted
     ]
     for incident, (earliest, latest) in zip(found, (w["fired_step"] for w in wanted), strict=True):
         assert earliest <= incident.fired_step <= latest
