@@ -1,3 +1,4 @@
 #!/bin/sh
-# Watches in a tmux session that outlives the login, or joins it: deploy/tmux.sh runs/ [more of `sentinel watch`]
+# Watch in a tmux session that survives a logout, or join that session.
+# Usage: deploy/tmux.sh runs/ [other arguments of `sentinel watch`]
 exec tmux new-session -A -s sentinel -c "$PWD" "$(command -v sentinel)" watch "$@"

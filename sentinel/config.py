@@ -1,4 +1,4 @@
-"""`sentinel.toml`: what may stand in it, and what is wrong with one.
+"""`sentinel.toml`: its keys, and how it is read and checked.
 
 The detectors' own parameters are part of the model, so a threshold that does not exist is an error
 like any other unknown key, and the JSON Schema holds them all.
@@ -28,7 +28,7 @@ from sentinel.sources.places import Place
 
 
 def default_state_dir(environment: Mapping[str, str] = os.environ) -> Path:
-    """Where systemd says ($STATE_DIRECTORY), else the user's own place for state (XDG)."""
+    """The $STATE_DIRECTORY that systemd sets, else the user's state directory (XDG)."""
     if granted := environment.get("STATE_DIRECTORY"):
         return Path(granted.split(":")[0])
     home = environment.get("XDG_STATE_HOME") or "~/.local/state"
@@ -40,7 +40,7 @@ def _settings(detector: Declaration) -> Any:
         name: (parameter.type, Field(parameter.default, description=parameter.meaning))
         for name, parameter in detector.parameters.items()
     }
-    enabled = (bool, Field(detector.enabled, description="whether it judges at all"))
+    enabled = (bool, Field(detector.enabled, description="whether the detector judges runs"))
     return create_model(detector.name, __base__=Table, enabled=enabled, **parameters)
 
 
@@ -82,36 +82,38 @@ class Config(Table):
 
     paths: list[NamedPlace] = Field(
         default=[],
-        description="run directories, trees of them, log files, or addresses such as `wandb://ENTITY/PROJECT`",
+        description="log files, run directories, directories of runs, or addresses (`wandb://ENTITY/PROJECT`)",
     )
     state_dir: LocalPath = Field(
         default_factory=default_state_dir,
-        description="where incidents, cursors and undelivered notifications live; by default "
-        "$STATE_DIRECTORY, else sentinel under $XDG_STATE_HOME, else ~/.local/state/sentinel",
+        description="directory that keeps incidents, cursors and undelivered notifications; by default "
+        "$STATE_DIRECTORY, else $XDG_STATE_HOME/sentinel, else ~/.local/state/sentinel",
     )
-    poll_seconds: float = Field(default=2.0, gt=0, description="pause between looks at the logs")
+    poll_seconds: float = Field(default=2.0, gt=0, description="longest pause between two rounds of reading")
     polling: bool = Field(
         default=False,
-        description="expect no events from the file system (NFS and FUSE send none) and only poll",
+        description="poll instead of waiting for file system events; NFS and FUSE send none",
     )
     sinks: SinkTables = Field(
-        default_factory=lambda: named([TerminalConfig()]), description="who is told; by default the terminal"
+        default_factory=lambda: named([TerminalConfig()]),
+        description="where notifications go; by default the terminal",
     )
     detectors: DetectorTables = Field(
-        default_factory=dict, description="settings of single detectors, by name"
+        default_factory=dict, description="whether a detector is enabled, and its thresholds, by name"
     )
     signals: dict[str, TagMeaning] = Field(
-        default={}, description="what your own tags mean, or `ignore`; goes before every built-in name"
+        default={},
+        description="the signal that each of your own tags means, or `ignore`; overrides built-in names",
     )
 
     @property
     def enabled_detectors(self) -> list[Declaration]:
-        """The detectors that judge, in alphabetical order."""
+        """The enabled detectors in alphabetical order."""
         return [d for n, d in all_detectors().items() if self.detectors.get(n, {}).get("enabled", d.enabled)]
 
     @property
     def parameters(self) -> dict[str, dict[str, Any]]:
-        """The thresholds that the file sets, by detector; the others keep their defaults."""
+        """The thresholds that the file sets, by detector. Other thresholds keep their defaults."""
         return {
             name: {k: v for k, v in table.items() if k != "enabled"} for name, table in self.detectors.items()
         }
@@ -120,7 +122,7 @@ class Config(Table):
 def load(path: Path) -> Config:
     """Read a configuration.
 
-    Raises ConfigError with one line for each problem: file, line, key and the mend.
+    Raises ConfigError with a line for each mistake: the file, the line, the key, and how to correct it.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -138,5 +140,5 @@ def load(path: Path) -> Config:
 
 
 def json_schema() -> dict[str, Any]:
-    """JSON Schema of the file, for editors."""
+    """The JSON Schema of the file, for editors."""
     return {**Config.model_json_schema(), "title": CONFIG_FILE}

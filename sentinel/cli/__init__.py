@@ -1,6 +1,6 @@
-"""The command line: one command, one file. What is slow to import is imported where it is used."""
+"""The command line: one file for each command. Slow imports stay inside the functions that use them."""
 
 import os
 
-# Nothing here multiplies matrices, and numpy would begin a thread for each core.
+# Without this, numpy starts a thread for each core. No command multiplies matrices.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

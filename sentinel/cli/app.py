@@ -1,4 +1,4 @@
-"""The `sentinel` command: its subcommands, and how an error ends it."""
+"""The `sentinel` command: its subcommands, and the exit status of an error."""
 
 import sys
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ def options(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
-    """Watch training runs and say what goes wrong while it can still be mended."""
+    """Watch training runs and report failures while they can still be corrected."""
 
 
 app.command()(watch)
@@ -55,7 +55,7 @@ app.command("test-alert")(send_test)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command and end the process with its status: 0, 1 for findings, 2 for unusable input."""
+    """Run one command and exit: 0, 1 for findings, 2 if arguments or configuration cannot be used."""
     try:
         sys.exit(
             app(args=arguments or sys.argv[1:] or ["--help"], prog_name="sentinel", standalone_mode=False)

@@ -1,4 +1,4 @@
-"""`sentinel check-config`: whether a configuration can be used, before it is needed."""
+"""`sentinel check-config`: check a configuration before it is used."""
 
 import json
 from pathlib import Path
@@ -6,16 +6,16 @@ from typing import Annotated
 
 import typer
 
-_File = Annotated[Path, typer.Argument(metavar="FILE", help="The configuration.", show_default=True)]
-_Schema = Annotated[bool, typer.Option("--schema", help="Print the file's JSON Schema, for editors.")]
+_File = Annotated[Path, typer.Argument(metavar="FILE", help="The configuration file.", show_default=True)]
+_Schema = Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of the file, for editors.")]
 
 
 def check_config(file: _File = Path("sentinel.toml"), schema: _Schema = False) -> None:
-    """Name every mistake in a configuration."""
+    """Report every mistake in a configuration."""
     from sentinel.config import json_schema, load
 
     if schema:
         typer.echo(json.dumps(json_schema(), indent=2))
         return
     config = load(file)
-    typer.echo(f"{file}: fine; sinks: {', '.join(sink.name for sink in config.sinks)}")
+    typer.echo(f"{file}: no mistakes; sinks: {', '.join(sink.name for sink in config.sinks)}")

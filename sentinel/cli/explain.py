@@ -1,11 +1,14 @@
-"""`sentinel explain`: the page of a detector or of a catalogue entry."""
+"""`sentinel explain`: show the page of a detector or a catalogue entry."""
 
 import sys
 from typing import Annotated
 
 import typer
 
-_Name = Annotated[str, typer.Argument(metavar="NAME", help="A detector (kl-blowup) or a catalogue id (R2).")]
+_Name = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="Name of a detector (kl-blowup) or id of a catalogue entry (R2)."),
+]
 
 
 def explain(name: _Name) -> None:

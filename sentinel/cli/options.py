@@ -21,40 +21,41 @@ ConfigFile = Annotated[
     typer.Option(
         "--config",
         metavar="FILE",
-        help="Configuration; by default sentinel.toml in the current directory, if there is one.",
+        help="Configuration; default: sentinel.toml in the current directory, if it exists.",
     ),
 ]
 Paths = Annotated[
-    list[str], typer.Argument(metavar="PATH...", help="Logs, run directories, trees or addresses.")
+    list[str],
+    typer.Argument(metavar="PATH...", help="Log files, run directories, directories of runs, or addresses."),
 ]
 
 
 class Format(StrEnum):
-    """Who reads the report."""
+    """The form of a report: for a person, or for a program."""
 
     TERMINAL = "terminal"
     JSON = "json"
 
 
-ReportFormat = Annotated[Format, typer.Option("--format", help="A report to read, or one JSON object.")]
+ReportFormat = Annotated[Format, typer.Option("--format", help="A report for people, or one JSON object.")]
 StateDir = Annotated[
     Path | None,
     typer.Option(
         "--state-dir",
         metavar="DIR",
-        help="Where incidents and cursors live; overrides `state_dir` in the configuration.",
+        help="Directory that keeps incidents and cursors; overrides `state_dir` in the configuration.",
     ),
 ]
 
 
 def config_file(named: Path | None) -> Path | None:
-    """The configuration that counts: the one that was named, else the one in the current directory."""
+    """The configuration file to use: the one that was named, else sentinel.toml in the current directory."""
     here = Path(CONFIG_FILE)
     return named or (here if here.is_file() else None)
 
 
 def places(texts: Sequence[str]) -> list[Place]:
-    """Paths and addresses. Raises SentinelError for an address that cannot be one."""
+    """Paths and addresses from their text. Raises SentinelError for an invalid address."""
     from sentinel.sources.discovery import place
 
     try:
@@ -66,13 +67,13 @@ def places(texts: Sequence[str]) -> list[Place]:
 def configuration(
     file: Path | None, state_dir: Path | None = None, paths: Sequence[str] = (), polling: bool = False
 ) -> Config:
-    """The configuration of a command, with what the command line says in place of what the file says.
+    """The configuration of a command: the file's, overridden by the command line.
 
-    Raises ConfigError, and SentinelError for an address that cannot be one.
+    Raises ConfigError for an invalid file and SentinelError for an invalid address.
     """
     from sentinel.config import Config, load
 
-    said = {"state_dir": state_dir, "paths": places(paths), "polling": polling}
+    given = {"state_dir": state_dir, "paths": places(paths), "polling": polling}
     found = config_file(file)
     config = load(found) if found else Config()
-    return config.model_copy(update={name: value for name, value in said.items() if value})
+    return config.model_copy(update={name: value for name, value in given.items() if value})

@@ -1,4 +1,4 @@
-"""`sentinel replay`: what would have been said while a log grew."""
+"""`sentinel replay`: judge finished logs."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from sentinel.clock import SystemClock
 
 
 class FailOn(StrEnum):
-    """The severities by name; see detectors.api.Severity."""
+    """The severities, as the command line spells them."""
 
     INFO = "info"
     WARNING = "warning"
@@ -22,7 +22,7 @@ class FailOn(StrEnum):
 _FailOn = Annotated[
     FailOn | None,
     typer.Option(
-        help="End with status 1 if an incident is at least as severe, or the judging of a run stopped."
+        help="Exit with status 1 if an incident is at least this severe or a run could not be judged."
     ),
 ]
 
@@ -30,7 +30,7 @@ _FailOn = Annotated[
 def replay(
     paths: Paths, format_: ReportFormat = Format.TERMINAL, fail_on: _FailOn = None, config: ConfigFile = None
 ) -> int:
-    """Say what `watch` would have said of finished logs."""
+    """Show what `watch` would have said about finished logs."""
     from detectors.api import Severity
     from sentinel.replay import replay as judge
     from sentinel.telemetry import log_to_stderr
@@ -57,7 +57,7 @@ def replay(
 
 @contextmanager
 def _progress() -> Iterator[Callable[[int, int], None]]:
-    """A bar on stderr while it takes long, where that is a terminal."""
+    """Show a progress bar on stderr if that is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

@@ -1,4 +1,4 @@
-"""`sentinel runs`: what is there, and what can be judged."""
+"""`sentinel runs`: list runs without judging them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 def runs(paths: Paths, format_: ReportFormat = Format.TERMINAL, config: ConfigFile = None) -> None:
-    """List the runs under some paths: format, framework, state, and which detectors can judge them.
+    """List runs: format, framework, state, signals, and the detectors that cannot judge them.
 
-    Of many runs only the beginnings are read; a number with a plus is the least that there is.
+    If there are many runs, only the beginning of each log is read; `+` after a number means "at least".
     """
     from sentinel.processes import begin
 
-    settings = begin(lambda: _settings(config))  # elsewhere, since what reads them is slow to import
-    # Without a configuration no tags are the user's, and reading need not wait for the answer.
+    settings = begin(lambda: _settings(config))  # in another process, because pydantic is slow to import
+    # Without a configuration the user maps no tags, so reading can start before the settings are known.
     signals = (lambda: settings()[0]) if config_file(config) else dict[str, str]
     with _no_garbage():
         from sentinel.listing import list_runs
@@ -45,7 +45,10 @@ def runs(paths: Paths, format_: ReportFormat = Format.TERMINAL, config: ConfigFi
 
 @contextmanager
 def _no_garbage() -> Iterator[None]:
-    """For what makes next to none: nobody looks for it, nor among what was made when the process ends."""
+    """Disable garbage collection: a listing creates almost no reference cycles.
+
+    At the end the objects are frozen, so the collection at process exit skips them as well.
+    """
     gc.disable()
     try:
         yield
@@ -55,7 +58,7 @@ def _no_garbage() -> Iterator[None]:
 
 
 def _settings(config: Path | None) -> tuple[Mapping[str, str], Mapping[str, Demand]]:
-    """What the user's own tags mean, and what the detectors demand, by their names."""
+    """The meaning of the user's own tags, and what each enabled detector demands, by detector name."""
     from detectors.discovery import all_detectors
 
     signals: Mapping[str, str] = {}

@@ -1,4 +1,4 @@
-"""`sentinel silence`: what nobody wants to hear for a while."""
+"""`sentinel silence`: stop notifications about some runs for a while."""
 
 import re
 from typing import Annotated
@@ -9,7 +9,7 @@ from sentinel.cli.options import ConfigFile, StateDir, configuration
 from sentinel.clock import SystemClock
 from sentinel.errors import SentinelError, UnknownName
 
-silences = typer.Typer(help="Keep some runs quiet for a while.")
+silences = typer.Typer(help="Stop notifications about some runs for a while.")
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -18,19 +18,22 @@ def seconds(duration: str) -> float:
     """The seconds in `90s`, `30m`, `2h` or `1.5d`. Raises typer.BadParameter for anything else."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd])", duration)
     if not match or not float(match[1]):
-        raise typer.BadParameter(f"{duration!r} is no duration; write 30m, 2h or 1d")
+        raise typer.BadParameter(f"{duration!r} is not a duration; write 30m, 2h or 1d")
     return float(match[1]) * _SECONDS[match[2]]
 
 
 _Run = Annotated[
-    str, typer.Argument(metavar="RUN", help="Name or path of runs, as a glob: 'runs/ablation-*'.")
+    str, typer.Argument(metavar="RUN", help="Glob for the name or path of runs: 'runs/ablation-*'.")
 ]
-_Detector = Annotated[str, typer.Option(metavar="NAME", help="Only this detector's incidents; a glob.")]
+_Detector = Annotated[str, typer.Option(metavar="NAME", help="Glob for the names of detectors.")]
 _Duration = Annotated[
-    float, typer.Option("--for", metavar="DURATION", parser=seconds, help="30m, 2h, 1d.", show_default=True)
+    float,
+    typer.Option(
+        "--for", metavar="DURATION", parser=seconds, help="How long: 30m, 2h, 1d.", show_default=True
+    ),
 ]
-_Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why, for whoever asks later.")]
-_Id = Annotated[str, typer.Argument(metavar="ID", help="As `sentinel silence list` shows it.")]
+_Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why; `sentinel silence list` shows it.")]
+_Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the silence, from `sentinel silence list`.")]
 
 
 @silences.command()
@@ -42,9 +45,9 @@ def add(
     config: ConfigFile = None,
     state_dir: StateDir = None,
 ) -> None:
-    """Send nothing about some runs until the time is over.
+    """Stop notifications about some runs until the time is over.
 
-    Incidents are still recorded, and show in `sentinel status`.
+    Incidents are still recorded, and `sentinel status` shows them.
     """
     from detectors.discovery import all_detectors
     from sentinel.alerts.silences import silence
@@ -61,7 +64,7 @@ def add(
 
 @silences.command("list")
 def list_(config: ConfigFile = None, state_dir: StateDir = None) -> None:
-    """List the silences that hold."""
+    """List the active silences."""
     from sentinel.alerts.store import Store
     from sentinel.text import duration_text
 
@@ -75,7 +78,7 @@ def list_(config: ConfigFile = None, state_dir: StateDir = None) -> None:
 
 @silences.command()
 def remove(silence_id: _Id, config: ConfigFile = None, state_dir: StateDir = None) -> None:
-    """End a silence before its time."""
+    """End a silence early."""
     from sentinel.alerts.store import Store
 
     with Store(configuration(config, state_dir).state_dir, create=False) as store:

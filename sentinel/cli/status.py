@@ -1,4 +1,4 @@
-"""`sentinel status`: what the state directory knows."""
+"""`sentinel status`: show what the state directory holds."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _sections(store: Store, now: float) -> Iterable[_Section]:
     runs = store.runs()
     yield (
         f"Runs: {len(runs)}",
-        ("last read", "format", "path", "state", "how one knows"),
+        ("last read", "format", "path", "state", "evidence"),
         [(ago(run.updated), run.format, run.path, *_stands(store, run, now)) for run in runs[:_RUNS_SHOWN]],
     )
     yield (
@@ -93,11 +93,11 @@ def _sections(store: Store, now: float) -> Iterable[_Section]:
         ("id", "run", "detector", "for", "reason"),
         [(s.id, s.run, s.detector, duration_text(s.until - now), s.reason) for s in store.silences(now)],
     )
-    yield "Health", ("part", "how it is"), [(key, words(value)) for key, value in store.health().items()]
+    yield "Health", ("part", "health"), [(key, words(value)) for key, value in store.health().items()]
 
 
 def _stands(store: Store, run: RunRow, now: float) -> tuple[str, str]:
-    """The state of a run, and how one knows."""
+    """The state of a run and the evidence for it."""
     from sentinel.runs.log import Remembered
     from sentinel.runs.state import silent_seconds, standing
     from sentinel.sources.places import Url
@@ -107,7 +107,7 @@ def _stands(store: Store, run: RunRow, now: float) -> tuple[str, str]:
     except ValueError:
         return (
             "unknown",
-            "what is kept of it cannot be decoded; a watch reads its log from the start",
+            "its saved state cannot be decoded; a watch reads its log from the start",
         )
     silent = silent_seconds(Url.parse(run.path) or Path(run.path), kept.facts.last_time, now)
     stands = standing(kept.ending, silent, kept.facts.lost_after_seconds)
@@ -120,7 +120,7 @@ def _state(incident: Incident) -> str:
 
 
 def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> RenderableType:
-    """The rows under a title; run names and the like are shown as plain text."""
+    """The rows under a title. Cells are plain text, because run names are untrusted."""
     from rich.table import Table
     from rich.text import Text
 

@@ -1,4 +1,4 @@
-"""`sentinel test-alert`: whether those who should be told can be told."""
+"""`sentinel test-alert`: check that each sink can deliver."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,14 +12,15 @@ if TYPE_CHECKING:
     from sentinel.sinks.base import Notification
 
 _Sink = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Only this sink; as in the configuration, or its type.")
+    str | None,
+    typer.Option(metavar="NAME", help="Only this sink: its name in the configuration, else its type."),
 ]
 
 
 def send_test(config: ConfigFile = None, sink: _Sink = None) -> int:
-    """Send a test through every sink.
+    """Send a test to every sink.
 
-    Each is tried once. The status is 1 if one did not take it.
+    Each sink is tried once. The exit status is 1 if a sink did not take the test.
     """
     from sentinel.sinks.delivery import attempt
 
@@ -64,7 +65,7 @@ def _notification(now: float) -> "Notification":
         onset_time=now,
         fired_step=0,
         fired_time=now,
-        summary="This is a test, nothing is wrong. Alerts that reach this sink look like this one.",
+        summary="This is a test; nothing is wrong. Alerts that reach this sink look like this one.",
     )
     run = {"run": "test", "path": "", "framework": None}
     return Notification(uuid4().hex, Event.TEST, run, incident, catalogue=())

@@ -1,4 +1,4 @@
-"""`sentinel watch`: follow runs and tell a person."""
+"""`sentinel watch`: follow runs and send alerts."""
 
 import logging
 import signal
@@ -20,16 +20,22 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _DELIVER_SECONDS = 60.0
-"""How long `--once` waits for receivers; what they have not taken by then goes out next time."""
+"""How long `--once` waits for receivers. The next start sends what they have not taken by then."""
 _LAST_SECONDS = 10.0
-"""How long a reload waits for what is on its way to a receiver."""
+"""How long a reload waits for deliveries that have begun."""
 
 _Paths = Annotated[
     list[str] | None,
-    typer.Argument(metavar="PATH...", help="Run directories, trees, logs or addresses; by default `paths`."),
+    typer.Argument(
+        metavar="PATH...",
+        help="Log files, run directories, directories of runs, or addresses; default: `paths`.",
+    ),
 ]
-_Once = Annotated[bool, typer.Option("--once", help="Read what is there, deliver and exit.")]
-_Poll = Annotated[bool, typer.Option("--poll", help="Expect no file system events: for NFS and FUSE.")]
+_Once = Annotated[bool, typer.Option("--once", help="Read what is there, deliver notifications and exit.")]
+_Poll = Annotated[
+    bool,
+    typer.Option("--poll", help="Poll instead of waiting for file system events; NFS and FUSE send none."),
+]
 
 
 def watch(
@@ -39,10 +45,10 @@ def watch(
     state_dir: StateDir = None,
     poll: _Poll = False,
 ) -> None:
-    """Follow runs and tell when one goes wrong.
+    """Follow runs and send an alert when one goes wrong.
 
-    Runs that begin later are followed too. Stopped and started again, it goes on where it was. SIGHUP makes
-    it read its configuration again.
+    Runs that begin later are followed as well. A restart continues where the last watch stopped. SIGHUP
+    makes the watch read its configuration again.
     """
     from sentinel.alerts.database import sole_watcher
     from sentinel.alerts.store import Store
@@ -84,9 +90,9 @@ def watch(
 
 
 class _Signals:
-    """What signals ask for: SIGINT and SIGTERM the end, SIGHUP that the configuration is read again.
+    """The requests that arrive as signals: SIGINT and SIGTERM end the watch, SIGHUP reloads.
 
-    A SIGHUP because the terminal was closed asks for the end.
+    A SIGHUP that comes because the terminal was closed ends the watch as well.
     """
 
     def __init__(self) -> None:
@@ -97,7 +103,7 @@ class _Signals:
             signal.signal(number, self._asked)
 
     def interrupt(self, interrupt: Callable[[], None]) -> None:
-        """Call this at each signal; and now, if one came before."""
+        """Call ``interrupt`` at each signal, and at once if a signal came before."""
         self._interrupt = interrupt
         if self.end or self.reload:
             interrupt()
@@ -112,16 +118,16 @@ class _Signals:
 
 
 def _reloaded(load: "Callable[[], _Wanted]", old: "_Wanted") -> "_Wanted":
-    """What is wanted now; what was wanted before, where that cannot be had, with a line that says why."""
+    """The new configuration; if it cannot be used, log why and keep the old one."""
     try:
         new = load()
     except SentinelError as error:
         problems = str(error).splitlines()
     else:
         if new[0].state_dir == old[0].state_dir:
-            _log.info("the configuration was read again")
+            _log.info("read the configuration again")
             return new
-        problems = ["`state_dir` cannot change under a watch; restart it"]
+        problems = ["`state_dir` cannot change while the watch runs; restart it"]
     for problem in problems:
-        _log.error("the configuration stays as it was: %s", problem)
+        _log.error("keeping the old configuration: %s", problem)
     return old

@@ -74,11 +74,13 @@ class SinkConfig(Table, ABC):
     """What every ``[[sinks]]`` table may hold."""
 
     type: str
-    name: str = Field("", description="its name in `sentinel status`; default: its type, then type-2, ...")
-    min_severity: Literal["info", "warning", "critical"] = Field(
-        "warning", description="incidents below this severity are not sent here"
+    name: str = Field(
+        "", description="name of the sink in `sentinel status`; default: its type, then type-2, ..."
     )
-    include_preview: bool = Field(False, description="whether incidents of preview detectors are sent here")
+    min_severity: Literal["info", "warning", "critical"] = Field(
+        "warning", description="the sink gets incidents of at least this severity"
+    )
+    include_preview: bool = Field(False, description="whether the sink gets incidents of preview detectors")
 
     def policy(self) -> SinkPolicy:
         """What it wants to hear, as the decision to notify reads it."""

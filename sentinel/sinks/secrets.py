@@ -17,7 +17,9 @@ class HttpSinkConfig(SinkConfig):
     url: SecretStr | None = Field(None, description="address to post to")
     url_env: str | None = Field(None, description="environment variable that holds the address")
     url_file: LocalPath | None = Field(None, description="file that holds the address")
-    timeout_seconds: float = Field(10.0, gt=0, le=60, description="longest wait for the receiver's answer")
+    timeout_seconds: float = Field(
+        10.0, gt=0, le=60, description="how long to wait for the receiver's answer"
+    )
 
     @model_validator(mode="after")
     def _exactly_one_address(self) -> Self:

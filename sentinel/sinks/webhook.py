@@ -172,8 +172,8 @@ class WebhookConfig(HttpSinkConfig):
     """`type = "webhook"`."""
 
     type: Literal["webhook"] = Field("webhook", description="post JSON to an HTTP receiver")
-    secret_env: str | None = Field(None, description="environment variable with the key to sign with")
-    secret_file: LocalPath | None = Field(None, description="file with the key to sign with")
+    secret_env: str | None = Field(None, description="environment variable that holds the signing key")
+    secret_file: LocalPath | None = Field(None, description="file that holds the signing key")
 
     @model_validator(mode="after")
     def _at_most_one_secret(self) -> Self:

@@ -31,7 +31,7 @@ from tests.sinks.receiver import Receiver, status
         ),
         (["explain", "zzzzzz"], r"sentinel: no detector or catalogue entry is called 'zzzzzz'"),
         (["status"], r"sentinel: .*nothing was watched.*"),
-        (["silence", "add", "*", "--reason", "x", "--for", "2y"], r"sentinel: .*'2y' is no duration; .*"),
+        (["silence", "add", "*", "--reason", "x", "--for", "2y"], r"sentinel: .*'2y' is not a duration; .*"),
         (
             ["silence", "add", "*", "--reason", "x", "--detector", "kl-blowp"],
             r"sentinel: no detector is called .*",
@@ -63,7 +63,7 @@ def test_every_defect_of_a_configuration_gets_a_line(sentinel, tmp_path):
 
 
 def test_the_configuration_here_is_used_and_can_be_checked(sentinel, sick_run):
-    assert sentinel("check-config").out == "sentinel.toml: fine; sinks: terminal\n"
+    assert sentinel("check-config").out == "sentinel.toml: no mistakes; sinks: terminal\n"
     assert json.loads(sentinel("check-config", "--schema").out)["title"] == "sentinel.toml"
 
 
@@ -122,7 +122,7 @@ def test_status_copes_with_what_cannot_be_decoded(sentinel, sick_run, tmp_path):
         state.execute("UPDATE health SET value = '{'")
     shown = sentinel("status")
     assert shown.status == 0
-    assert "what is kept of it cannot be decoded" in shown.out
+    assert "its saved state cannot be decoded" in shown.out
 
 
 def test_a_run_whose_judging_stopped_is_said_everywhere(sentinel, tmp_path):

@@ -86,7 +86,10 @@ def test_a_hangup_makes_it_read_its_configuration_again(sick_run, tmp_path):
         wait_for(process, "kl-blowup  sick")
         for wrong, why in (
             ("pats = []\n", f"{file}:1: pats: unknown key"),
-            (fine.replace('"state"', '"other"'), "`state_dir` cannot change under a watch; restart it"),
+            (
+                fine.replace('"state"', '"other"'),
+                "`state_dir` cannot change while the watch runs; restart it",
+            ),
             (
                 f'{fine}[[sinks]]\ntype = "slack"\nurl_env = "NOT_SET"\n',
                 "environment variable NOT_SET is empty",
@@ -94,7 +97,7 @@ def test_a_hangup_makes_it_read_its_configuration_again(sick_run, tmp_path):
         ):
             file.write_text(wrong)
             process.send_signal(signal.SIGHUP)
-            wait_for(process, f"the configuration stays as it was: {why}")
+            wait_for(process, f"keeping the old configuration: {why}")
         sicken(tmp_path / "runs" / "second")
         wait_for(process, "kl-blowup  second")
         file.write_text(f'{fine}[[sinks]]\ntype = "webhook"\nurl = "{receiver.url}"\n')
