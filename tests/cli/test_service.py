@@ -102,7 +102,7 @@ def test_a_hangup_makes_it_read_its_configuration_again(sick_run, tmp_path):
         wait_for(process, "kl-blowup  second")
         file.write_text(f'{fine}[[sinks]]\ntype = "webhook"\nurl = "{receiver.url}"\n')
         process.send_signal(signal.SIGHUP)
-        wait_for(process, "the configuration was read again")
+        wait_for(process, "read the configuration again")
         sicken(tmp_path / "runs" / "third")
         receiver.wait_for(lambda: any(b"third" in r.body for r in receiver.received))
         process.terminate()
