@@ -5,7 +5,8 @@ A learning rate of zero although training goes on: from the first step, for a te
 or with more than a fifth of the planned steps to go. A smooth decay that stopped below 1 % of its peak
 with as much to go. A first warm-up that is longer than half the plan, or twice the planned warm-up, and
 one that climbs in rare rungs and is far below the configured peak by then. A rate that never moves
-although the settings name a schedule, or a warm-up that the log should show.
+although the settings name a schedule, or a warm-up that the log should show. A run of 100 points or more
+that is over while its rate still rose, line or staircase, unless it was stopped early in its plan.
 
 ## Why it matters
 Steps at a learning rate of zero cost full price and change nothing, and those on the first rungs of a
@@ -36,7 +37,7 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
-from detectors.schema import INDEX, SERIES, STEP, VALUE
+from detectors.schema import ENDED, INDEX, SERIES, STEP, VALUE
 from detectors.settings import Setting
 from detectors.signals import Signal
 from detectors.stats import PRECISION, recent_max, recent_median, resting, start_median, start_value
@@ -48,6 +49,7 @@ LEAST = 10  # points that a rate must rest, and over which it must rise
 SMOOTH = 8, 0.5  # changes that make a decay smooth, and their share of the points before it rested
 DECAYED = 0.2, 0.1  # of the peak, with a plan and without: a log that rounds jumps to zero from above
 LOW = 0.5  # of the configured peak, below which a warm-up that ought to be over has not got far
+LATELY = 0.2  # of the run, in which a warm-up that goes on has risen
 MOVING = ("linear", "cosine", "restarts", "polynomial", "exponential", "one-cycle", "inverse-sqrt")
 UNTRAINED = 200, 0.98  # steps at zero from the first, and the share of its start that the loss keeps
 TO_GO = "step {since} of {planned:.0f} planned, with {left:.0%} to go"
@@ -63,6 +65,7 @@ TOO_SHORT = ("O8", "G-acc-sched", "A-learning-rate")
     uses=(Signal.TOTAL_STEPS, Signal.WARMUP_STEPS, Signal.LOSS, Signal.LEARNING_RATE),
     history=History(recent=REACH + LEAST, head=LEAST, coarse=True),
     every=5,
+    at_end=True,
     maturity=Maturity.STABLE,
     cause=Cause.SCHEDULE,
     silences=(Cause.LOSS_SHAPE,),  # a learning rate near zero moves no weights
@@ -80,6 +83,12 @@ TOO_SHORT = ("O8", "G-acc-sched", "A-learning-rate")
         ),
         "warm-up-too-long": Variant(
             "the learning rate still rises at step {step}; its warm-up should have ended by step {end:.0f}",
+            ("O8", "A-learning-rate"),
+        ),
+        "warm-up-unfinished": Variant(
+            "the run ended at step {step} while the learning rate still rose, from {start:.2g} to "
+            "{value:.2g}: "
+            "its warm-up never ended",
             ("O8", "A-learning-rate"),
         ),
         "warm-up-in-rungs": Variant(
@@ -102,6 +111,7 @@ def lr_schedule_mismatch(
     near_zero: Annotated[float, "share of the peak below which a floor trains next to nothing"] = 0.01,
     longest_warmup: Annotated[float, "share of the planned steps"] = 0.5,
     constant_share: Annotated[float, "share of the planned steps without a change that is too much"] = 0.2,
+    unfinished_points: Annotated[int, "points of a run that should have outlasted its warm-up"] = 100,
     constant_points: Annotated[int, "points without a change that are too many"] = 50,
 ) -> pl.LazyFrame:
     """See the module's page."""
@@ -134,6 +144,7 @@ def lr_schedule_mismatch(
             since=recent_max(pl.when("changed").then(step), REACH, at_least=1),
             changes=pl.col("changed").cast(pl.Int64).rolling_sum(REACH, min_samples=1).over(SERIES),
             of_peak=rate / peak,
+            falls=(rate < pl.col("before")).cast(pl.Int64).rolling_sum(REACH, min_samples=1).over(SERIES),
             least_of_peak=pl.min_horizontal(smallest_lately, lows.eval(above_zero).list.min()) / peak,
             zero_share=pl.max_horizontal(still / (index + 1), highs.eval(pl.element() <= ZERO).list.mean()),
         )
@@ -157,11 +168,17 @@ def lr_schedule_mismatch(
     first_warm_up = (pl.col("start") < 0.5 * rate) & (pl.col("start_step") <= 0.1 * end)
 
     climbs = (rate >= peak) & (pl.col("start") < rate / 1.5) & (step - since < warm_up)
-    in_rungs = climbs & (rate < LOW * pl.col("planned_peak")) & (pl.col("start_step") <= 0.1 * end)
+    in_rungs = climbs & (rate < LOW * pl.col("planned_peak", "start")) & (pl.col("start_step") <= 0.1 * end)
+
+    only_rose = (rate >= peak) & (pl.col("falls") == 0) & (pl.col("start") <= pl.col("lowest"))
+    lately = (step - since) <= LATELY * pl.col("trained")
+    stopped_early = (step < (1 - steps_left) * planned).fill_null(False)
+    unfinished = only_rose & lately & linear & (pl.col("start") < LOW * rate) & ~stopped_early
+    unfinished = unfinished & pl.col(ENDED) & (index + 1 >= unfinished_points)
 
     waited = (index + 1 >= constant_points) & (step >= constant_share * planned.fill_null(0))
     misses_warm_up = scheduler.is_null() & (pl.col("start_step") < LOW * warm_up) & (step > end)
-    at_planned_peak = (rate / pl.col("planned_peak") - 1).abs() < PRECISION
+    at_planned_peak = (rate / pl.col("planned_peak", "start") - 1).abs() < PRECISION
     planned_to_move = scheduler.is_in(MOVING) | (misses_warm_up & at_planned_peak)
     constant = ~zero & (peak - pl.col("lowest") <= PRECISION * peak) & waited & planned_to_move
 
@@ -177,6 +194,7 @@ def lr_schedule_mismatch(
             "floor-before-plan": at_floor & rests & too_early & smooth,
             "warm-up-too-long": rises & first_warm_up & (step > end),
             "warm-up-in-rungs": in_rungs & (step > end),
+            "warm-up-unfinished": unfinished,
             "constant": constant,
         },
         severities={Severity.CRITICAL: never | (zero & (left > 0.5))},
@@ -192,5 +210,6 @@ def lr_schedule_mismatch(
             "left",
             "end",
             "planned_peak",
+            "start",
         ),
     )
