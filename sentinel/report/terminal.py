@@ -32,10 +32,10 @@ def show(replay: Replay, console: Console | None = None) -> None:
         console.print(Group(*_run(run)))
     quiet = [run for run in replay.runs if not run.incidents]
     for run in quiet:
-        mark = ("?  ", "yellow") if run.stopped else ("ok ", "green")
-        console.print(Text.assemble(mark, _headline(run)))
-    for line in _not_judged(replay):
-        console.print(Text(line, "dim"))
+        mark = ("not judged to its end  ", "yellow") if run.stopped else ("nothing found  ", "green")
+        console.print(Text.assemble(mark, _headline(run), f"; {_judged(run, replay)} could judge it"))
+    if lacking := ", ".join(_not_judged(replay)):
+        console.print(Text(f"not judged: {lacking}", "dim"))
     for complaint in [*replay.complaints, *(c for run in replay.runs for c in run.complaints)]:
         console.print(Text(f"unreadable: {clean_text(str(complaint), 500)}", "yellow"))
     for run in replay.runs:
@@ -153,17 +153,27 @@ def _headline(run: ReplayedRun) -> str:
     return f"{clean_text(log.name)}  {framework}, {steps}, {facts.points} points{attempts}"
 
 
+def _judged(run: ReplayedRun, replay: Replay) -> str:
+    """How many of the detectors found the signals that they need."""
+    signals, detectors = run.tracker.log.understanding().signals, replay.pipeline.detectors.values()
+    able = sum(not detector.demand.missing(signals) for detector in detectors)
+    return f"{able} of {_count(len(detectors), 'detector')}"
+
+
 def _not_judged(replay: Replay) -> Iterator[str]:
-    """Which detectors had nothing to judge, with the number of runs where it is not all of them."""
+    """The detectors that lack a signal, by that signal, with the number of runs where not all lack it."""
     lacking: Counter[tuple[str, str]] = Counter()
     for run in replay.runs:
         understood = run.tracker.log.understanding()
         for name, detector in replay.pipeline.detectors.items():
             if missing := detector.demand.missing(understood.signals):
-                lacking[name, ", ".join(missing)] += 1
-    for (name, signals), count in sorted(lacking.items()):
-        where = "" if count == len(replay.runs) == 1 else f" in {count} of {len(replay.runs)} runs"
-        yield f"not judged: {name}{where}, no {signals} in the log"
+                lacking[" and ".join(missing), name] += 1
+    blind: dict[tuple[str, int], list[str]] = {}
+    for (signals, name), runs in sorted(lacking.items()):
+        blind.setdefault((signals, runs), []).append(name)
+    for (signals, runs), names in blind.items():
+        where = "" if runs == len(replay.runs) else f" in {runs} of {len(replay.runs)} runs"
+        yield f"no {signals}{where} ({', '.join(names)})"
 
 
 def _overview(troubled: Sequence[ReplayedRun]) -> RenderableType:
@@ -182,7 +192,8 @@ def _verdict(replay: Replay, troubled: int) -> Text:
     points = sum(run.tracker.log.facts.points for run in replay.runs)
     counted = f"{_count(len(replay.runs), 'run')}, {_count(points, 'point')}: "
     if not incidents:
-        return Text(f"{counted}nothing found", "green")
+        able = f"; {_judged(replay.runs[0], replay)} could judge it" if len(replay.runs) == 1 else ""
+        return Text(f"{counted}nothing found{able}", "green")
     return Text(f"{counted}{_count(len(incidents), 'incident')} in {_count(troubled, 'run')}", "bold")
 
 

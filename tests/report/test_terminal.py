@@ -1,0 +1,66 @@
+"""The report that a person reads."""
+
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from detectors.discovery import all_detectors
+from sentinel.config import Config
+from sentinel.replay import replay
+from sentinel.report.terminal import show
+
+
+def written(path, lines):
+    path.mkdir(parents=True)
+    (path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+@pytest.fixture
+def report(tmp_path):
+    """What is shown of all that lies in the test's directory."""
+
+    def shown():
+        out = io.StringIO()
+        show(replay([tmp_path], Config(), lambda *_: None), Console(file=out, width=5000))
+        return [line.rstrip() for line in out.getvalue().splitlines()]
+
+    return shown
+
+
+def test_a_quiet_run_says_how_much_of_it_could_be_judged(tmp_path, report):
+    written(tmp_path / "run", [{"step": i, "kl": 0.01 + i % 3 / 1000} for i in range(50)])
+    quiet, lacking, verdict = report()
+    named = [d for d in all_detectors().values() if d.enabled]
+    able = sum(not d.demand.missing({"kl"}) for d in named)
+    assert (
+        f"nothing found  run/metrics.jsonl  jsonl, steps 0 to 49, 50 points; {able} of {len(named)}" in quiet
+    )
+    assert "no clipped_completion_ratio (clipped-completion-ratio)" in lacking
+    assert verdict.endswith(
+        f"1 run, 50 points: nothing found; {able} of {len(named)} detectors could judge it"
+    )
+
+
+def test_several_runs_say_where_a_signal_is_missing(tmp_path, report):
+    written(tmp_path / "a", [{"step": i, "kl": 0.01} for i in range(50)])
+    written(tmp_path / "b", [{"step": i, "kl": 0.01, "entropy": 0.5} for i in range(50)])
+    (lacking,) = (line for line in report() if line.startswith("not judged: "))
+    assert "no entropy in 1 of 2 runs (entropy-collapse" in lacking
+    assert "kl-blowup" not in lacking
+
+
+def test_an_incident_names_what_it_saw_and_what_to_try(tmp_path, report):
+    written(tmp_path / "run", [{"step": i, "kl": 0.01 if i < 100 else 3.0} for i in range(200)])
+    lines = report()
+    (first,) = (line for line in lines if line.startswith("  warning kl-blowup"))
+    assert "onset at step 1" in first
+    assert any("what to try" in line and "R2" in line for line in lines)
+    assert lines[-1].endswith("1 incident in 1 run")
+
+
+def test_text_from_a_run_cannot_drive_the_terminal(tmp_path, report):
+    rows = [{"step": i, "evil\x1b[31m/kl": 0.01 if i < 100 else 3.0} for i in range(200)]
+    written(tmp_path / "run\x1b[2J", rows)
+    assert not [line for line in report() if "\x1b[" in line]
