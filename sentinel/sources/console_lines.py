@@ -75,7 +75,7 @@ _SHAPES = (
     Shape(
         "epoch and iteration",  # timm, mmengine, the examples of PyTorch
         re.compile(
-            r"(?<!\w)(?:epoch(?:\(\w{1,9}\))?|train)[\s:=\[]{1,6}(?P<epoch>\d{1,9})(?:/\d{1,9})?\]?,?\s{0,3}"
+            r"(?<![\w?&])(?:epoch(?:\(\w{1,9}\))?|train)[\s:=\[]{1,6}(?P<epoch>\d{1,9})(?:/\d{1,9})?\]?,?\s{0,3}"
             r"\[\s{0,9}(?P<iter>\d{1,15})\s?/",
             re.IGNORECASE,
         ),
@@ -84,7 +84,7 @@ _SHAPES = (
     Shape(
         "epoch, step",
         re.compile(
-            r"(?<!\w)epoch[\s:=\[(#]{1,6}(?P<epoch>\d{1,9})(?:/\d{1,9})?[\])]?[\s,|:-]{1,5}"
+            r"(?<![\w?&])epoch[\s:=\[(#]{1,6}(?P<epoch>\d{1,9})(?:/\d{1,9})?[\])]?[\s,|:-]{1,5}"
             r"(?:global[ _])?(?:step|iter|iteration|batch)[\s:=\[(#]{1,6}(?P<iter>\d{1,15})(?!\.?\d)",
             re.IGNORECASE,
         ),
@@ -93,7 +93,7 @@ _SHAPES = (
     Shape(
         "step",  # torchtune, nanoGPT, nanochat, verl, Detectron2, Tacotron and many others
         re.compile(
-            r"(?<![\w.])(?P<other>(?:total|max|num|of|per|every|warmup|eval|validate|logging|save)[ _-])?"
+            r"(?<![\w.?&])(?P<other>(?:total|max|num|of|per|every|warmup|eval|validate|logging|save)[ _-])?"
             r"(?:global[ _]?)?(?:step|iter|iteration|update)s?(?:\(\w{1,9}\))?[\s:=\[(#]{1,12}"
             r"(?P<step>\d{1,15})(?:\s?/\s{0,5}(?P<planned>\d{1,15}))?(?![\d.]|%)",
             re.IGNORECASE,
@@ -103,7 +103,7 @@ _SHAPES = (
     Shape(
         "epoch",  # fairseq, whose updates are among the pairs
         re.compile(
-            r"(?<![\w.])(?P<other>(?:total|max|num|of|per|every|warmup)[ _-])?"
+            r"(?<![\w.?&])(?P<other>(?:total|max|num|of|per|every|warmup)[ _-])?"
             r"epoch[\s:=\[(#]{1,6}(?P<epoch>\d{1,9}(?:\.\d{1,9})?)(?![\d%])",
             re.IGNORECASE,
         ),
@@ -112,7 +112,7 @@ _SHAPES = (
     Shape(
         "episode",  # the examples of reinforcement learning, PyTorch's among them
         re.compile(
-            r"(?<![\w.])(?P<other>(?:total|max|num|of|per|every|last)[ _-])?"
+            r"(?<![\w.?&])(?P<other>(?:total|max|num|of|per|every|last)[ _-])?"
             r"episode[\s:=\[(#]{1,6}(?P<step>\d{1,15})(?:/\d{1,15})?(?![\d.]|%)",
             re.IGNORECASE,
         ),

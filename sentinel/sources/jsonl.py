@@ -1,7 +1,8 @@
 """JSON lines: one object a line, appended while the run goes on. One file is one run and one stream.
 
-Any file called ``*.jsonl`` or ``*.ndjson`` counts; a ``*.json`` or ``*.log`` only where its first
-lines plainly are such objects (Detectron2's ``metrics.json``, OpenMMLab's ``*.log.json``).
+A file called ``*.jsonl`` or ``*.ndjson`` counts where its first lines are a training's log and no data set
+(`sniffing.are_log`). A ``*.json``, ``*.log`` or ``*.txt`` counts only where nearly all of its first lines are
+objects with a step (Detectron2's ``metrics.json``, OpenMMLab's ``*.log.json``).
 
 A line such as ``{"config": {"lr": 0.001}}``, without a step or a number of its own, states settings.
 
@@ -25,7 +26,7 @@ from sentinel.sources.flattening import Plain, flat
 from sentinel.sources.growing import Read, nothing_new, read_lines, unreadable
 from sentinel.sources.plain import JSON
 from sentinel.sources.records import EPOCH_KEYS, STEP_KEYS, TIME_KEYS, Records, is_metrics, named
-from sentinel.sources.sniffing import remembered
+from sentinel.sources.sniffing import are_log, remembered
 
 FORMAT = "jsonl"
 
@@ -39,7 +40,9 @@ _LEAST_BYTES = 1 << 16  # to read fewer line by line is as fast
 _LEAST_POINTS = 4096  # and fewer points
 _MOST_AT_ONCE = 10_000  # objects of a line, so that a file without line breaks is read piece by piece, too
 _MOST_COMPLAINTS = 5  # about broken lines of one file
-_SNIFFED_LINES = 8
+_SNIFFED_LINES = 64
+_LINES_BY_NAME = (".jsonl", ".ndjson")
+_ENDINGS = (*_LINES_BY_NAME, ".json", ".log", ".txt")
 _SETTINGS = ("config", "configuration", "hparams", "hyperparameters", "args", "settings")
 _MMENGINE_COPY = re.compile(r"\d{8}_\d{6}\.json")  # of what scalars.json holds
 
@@ -57,11 +60,9 @@ _BARE_NUMBER = re.compile(
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
     """The JSON lines files among the names of one directory."""
     for name in names:
-        if name.endswith((".jsonl", ".ndjson")) or (
-            name.endswith((".json", ".log"))
-            and not ("scalars.json" in names and _MMENGINE_COPY.fullmatch(name))
-            and _holds_metrics(directory / name)
-        ):
+        if "scalars.json" in names and _MMENGINE_COPY.fullmatch(name):
+            continue
+        if name.endswith(_ENDINGS) and _is_log(directory / name):
             yield Run(directory / name, FORMAT, JsonLines(directory / name))
 
 
@@ -277,17 +278,21 @@ def _skip_blank(text: str, start: int) -> int:
 
 
 @remembered
-def _holds_metrics(path: Path) -> bool:
-    """Whether the file's first lines, of which there are two or more, are objects with a step and numbers."""
+def _is_log(path: Path) -> bool:
+    """Whether the lines at the beginning of the file are those of a log."""
     try:
         with open_log(path) as file:
             head = file.read(_LEAST_READ)
     except OSError:
         return False
-    records = []
-    for line in head.split(b"\n", _SNIFFED_LINES)[:-1]:
-        objects, taken = _objects(line)
-        if taken < len(line):
-            return False
-        records += objects
-    return len(records) > 1 and any(map(is_metrics, records))
+    if head.startswith(_UTF16):
+        return are_log(path.stem, [])
+    lines = [line for line in head.split(b"\n", _SNIFFED_LINES)[:_SNIFFED_LINES] if line.strip()]
+    found = [_objects(line) for line in lines]
+    records = [record for objects, _ in found for record in objects]
+    broken = sum(taken < len(line) for line, (_, taken) in zip(lines, found, strict=True))
+    if path.suffix not in _LINES_BY_NAME and (
+        4 * broken > len(lines) or len(records) < 2 or not any(map(is_metrics, records))
+    ):
+        return False
+    return are_log(path.stem, records)

@@ -146,8 +146,7 @@ class Records:
 
     def add(self, record: Mapping[str, Any], line: int) -> None:
         """Take in one record. ``line`` counts the steps where no record has any."""
-        if dict in map(type, record.values()):
-            record = _flattened(record)
+        record = flattened(record)
         row = list(record.values())
         kinds = "".join(map(_KIND.__getitem__, map(type, row)))
         known = self._shapes.get((*record, kinds))
@@ -264,7 +263,10 @@ class _Presence:
         return found
 
 
-def _flattened(record: Mapping[str, Any]) -> dict[str, Any]:
+def flattened(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The record with ``{"train": {"loss": 1}}`` as ``{"train/loss": 1}``."""
+    if dict not in map(type, record.values()):
+        return record
     flat: dict[str, Any] = {}
     characters = 0
     for name, value in _flat(record):

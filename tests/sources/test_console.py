@@ -53,6 +53,15 @@ def test_one_metric_line_is_no_log(tmp_path):
     assert not discover([tmp_path]).runs
 
 
+def test_an_access_log_is_no_log_of_a_training(tmp_path):
+    log(
+        tmp_path,
+        *['127.0.0.1 "GET /plot?epoch=7&loss=1&step=3 HTTP/1.1" 200 loss: 512'] * 9,
+        name="access.log",
+    )
+    assert not discover([tmp_path]).runs
+
+
 def test_metrics_far_from_the_beginning_are_found(tmp_path):
     log(tmp_path, *["nothing"] * 50_000, loss(1), loss(2))
     assert len(discover([tmp_path]).runs) == 1

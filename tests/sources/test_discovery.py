@@ -11,14 +11,14 @@ from sentinel.sources.discovery import common_path, discover, formats, run_name
 
 @pytest.fixture
 def tree(tmp_path):
-    """Makes files and, where a slash ends the name, directories."""
+    """Makes files, logs where they end in .jsonl, and, where a slash ends the name, directories."""
 
     def make(*names):
         for name in names:
             path = tmp_path / name
             (path if name.endswith("/") else path.parent).mkdir(parents=True, exist_ok=True)
             if not name.endswith("/"):
-                path.touch()
+                path.write_text('{"step": 1, "loss": 0.5}\n' if name.endswith(".jsonl") else "")
         return tmp_path
 
     return make

@@ -217,8 +217,11 @@ def test_which_files_count(tmp_path):
         json.dumps({"env_info": "x" * 20_000}) + '\n{"mode": "train", "epoch": 1, "iter": 10, "loss": 1}\n'
     )
     contents = {
-        "yes/empty.jsonl": "",
-        "yes/lines.ndjson": "",
+        "yes/lines.ndjson": metrics,
+        "yes/metrics.txt": metrics,
+        "yes/20230321_204005.json": "".join(
+            f'{{"step": {69 * epoch}, "loss": 1}}\n{{"step": {epoch}, "acc": 0.5}}\n' for epoch in range(1, 6)
+        ),
         "yes/metrics.json": metrics,
         "yes/None.log.json": openmmlab,
         "yes/train.log": metrics,
@@ -231,7 +234,7 @@ def test_which_files_count(tmp_path):
         "no/console.log": "step 1 loss 0.5\nstep 2 loss 0.4\n",
         "no/mixed.log": metrics + "done\n",
         "no/empty.json": "",
-        "no/metrics.txt": metrics,
+        "no/answers.json": '{"step": 7, "score": 1.0}\n' * 5,
     }
     for name, content in contents.items():
         path = tmp_path / name.partition("/")[2]
@@ -281,3 +284,49 @@ def test_a_line_that_has_more_than_settings_states_none(log, line):
 def test_a_name_that_is_no_text(tmp_path, name):
     (tmp_path / "log.jsonl").write_bytes(b'{"step": 1, "%b": 0.5}\n' % name)
     assert Reader(tmp_path).poll().points == [("a?", 1, "0.5")]
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "is_log"),
+    [
+        ("scores.jsonl", {"prompt_id": 3, "reward": 0.5, "kl": 0.1}, False),
+        ("train.jsonl", {"id": 3, "text": "a b c", "label": 1}, False),
+        ("dialogs.jsonl", {"turn": 3, "score": 0.5}, False),
+        ("7.jsonl", {"input": "2+2", "output": "4", "score": 1.0, "step": 7}, False),
+        ("chats.jsonl", {"step": "N", "answer": "why " * 100, "reward": 0.5}, False),
+        ("events.jsonl", {"timestamp": "TIME", "user": 17, "amount": 3.5}, False),
+        ("metrics.jsonl", {"text": "a b c"}, False),
+        ("eval_log.jsonl", {"prompt": "why " * 100, "score": 0.5}, False),
+        ("run-3.jsonl", {"step": "N", "anything": 0.5}, True),
+        ("run-3.jsonl", {"train": {"global_step": "N"}, "anything": 0.5}, True),
+        ("run-3.jsonl", {"step": "N/500", "anything": 0.5}, True),
+        ("run-3.jsonl", {"timestamp": "TIME", "loss": 0.5}, True),
+        ("train_log.jsonl", {"anything": 0.5}, True),
+        ("log.jsonl", {"step": "N", "sample": "why " * 100, "loss": 0.5}, True),
+    ],
+)
+def test_a_data_set_is_no_run(tmp_path, name, row, is_log):
+    rows = (
+        json.dumps(row)
+        .replace('"N"', str(n))
+        .replace("N/", f"{n}/")
+        .replace("TIME", f"2026-01-01T00:00:0{n}")
+        for n in range(1, 6)
+    )
+    (tmp_path / name).write_text("".join(f"{line}\n" for line in rows))
+    assert len(discover([tmp_path]).runs) == is_log
+
+
+def test_a_log_that_is_no_data_set_may_be_empty_only_where_its_name_says_so(tmp_path):
+    (tmp_path / "metrics.jsonl").touch()
+    (tmp_path / "answers.jsonl").touch()
+    assert [run.path.name for run in discover([tmp_path]).runs] == ["metrics.jsonl"]
+
+
+def test_lines_of_a_merge_conflict_are_named_and_skipped(tmp_path):
+    (tmp_path / "metrics.json").write_text("<<<<<<< HEAD\n" + 4 * LINES)
+    reader = Reader(tmp_path).poll()
+    assert steps(reader) == 4 * [1, 2]
+    assert [line.partition(" at ")[2] for line in reader.complaints] == [
+        "line 1: is not a JSON object and was skipped"
+    ]
