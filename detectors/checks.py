@@ -1,8 +1,9 @@
 """How a run check is declared: a rule about a run as a whole, where there are no rows to judge.
 
 A check is a pure function of what is known of one run; the clock is handed in with it. It is asked when a
-run printed something, when a stream of it is judged no more, when points arrived after it had found
-something, at each tick of a watch, and when nothing more can come. It states what it finds, and by a clean
+run printed something, when something of it is judged no more, when its log cannot be read any more or can be
+again, when points arrived after it had found something, at each tick of a watch, and when nothing more can
+come. It states what it finds, and by a clean
 finding what is over.
 """
 
@@ -29,12 +30,16 @@ class Printed:
 
 @dataclass(frozen=True)
 class Stopped:
-    """From where on a stream is not judged, and why."""
+    """What of a run is not judged any more, from where on, and why.
+
+    ``signal`` is empty where it is a whole stream, and names what has too many tags in it otherwise.
+    """
 
     stream: str
     step: int
     time: float | None  # seconds since the epoch, on the log's clock
     reason: str
+    signal: str = ""
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,7 @@ class RunView:
     ended: bool  # the log says that the run has finished or crashed
     printed: Sequence[Printed]  # since the check was last asked
     stopped: Sequence[Stopped]  # as well
+    unreadable: str | None = None  # why nothing more can be read of its log, as long as that lasts
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ class Checking:
             ended=log.ending is not None,
             printed=printed,
             stopped=stopped,
+            unreadable=log.unreadable,
         )
         for check in self.checks:
             try:

@@ -132,7 +132,8 @@ class Pipeline:
     def _check(self, tracker: Tracker, batch: Batch) -> list[Stretch]:
         """What run checks find, where a poll brought something for them to look at."""
         log, grew = tracker.log, any(chunk.value.size for chunk in batch.chunks)
-        if log.printed or log.newly_stopped or (grew and tracker.book.watches_run):
+        found = log.printed or log.newly_stopped or log.readability_changed
+        if found or (grew and tracker.book.watches_run):
             return [*self._checking.stretches(log, log.printed, log.newly_stopped)]
         return []
 

@@ -91,3 +91,33 @@ def test_steps_that_order_nothing_are_told_where_judging_stopped(at_once):
     assert (found.detector, found.severity, found.fired_step, found.findings) == ("judging-stopped", 1, 64, 1)
     assert "went back more than 64 times" in found.summary
     assert tracker.log.stopped in found.summary
+
+
+class Layers(Memory):
+    """Many tags that mean the same, of which each step logs one more."""
+
+    def poll(self, cursor, limit):
+        begin, end = cursor.get("points", 0), min(cursor.get("points", 0) + limit, 300)
+        step = np.arange(begin, end)
+        tags = [f"kl/{layer}" for layer in step]
+        chunk = Chunk(
+            "", tags, (step - begin).astype(np.uint32), step, START + step, np.full(len(step), 0.01)
+        )
+        return Batch({"points": end}, [chunk], more=end < 300)
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 1000])
+def test_tags_that_are_too_many_are_said_once_where_they_begin(at_once):
+    engine, changes = Pipeline(all_detectors().values(), {}, {"kl/*": "kl"}, print), []
+    tracker = engine.track(Run(Url("memory", ("training",)), "memory", Layers()), "training")
+    more = True
+    while more:
+        (step,) = engine.advance([tracker], at_once)
+        changes += step.changes
+        state, more = tracker.dump(), step.more
+        tracker = engine.track(tracker.log.run, "training")
+        assert tracker.restore(state)
+    (found,) = [change.incident for change in changes if change.incident.detector == "judging-stopped"]
+    assert (found.severity, found.fired_step, found.fired_time, found.findings) == (1, 128, START + 128, 1)
+    assert "kl has more than 128 tags" in found.summary
+    assert tracker.log.stopped is None, "all else is judged"

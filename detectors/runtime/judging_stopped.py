@@ -1,21 +1,27 @@
-"""Nothing more of the log is judged.
+"""Some of the log, or all that follows in it, is not judged.
 
 ## What it catches
-A stream whose steps went back so often that they order nothing any more. From there on no detector looks at
-it, and silence about it says nothing of its health.
+Three reasons why no detector looks at what is logged, each said once:
+
+- The steps of a stream went back so often that they order nothing any more. Nothing that follows is judged.
+- A signal has more tags than are kept, such as one for each of a thousand layers. Further tags are left out.
+- The log cannot be read: its file is no log, or the system refuses it. This is over as soon as it can be.
 
 ## Why it matters
 A run that nobody judges looks like a healthy one.
 
 ## What to do
-See which processes write the log. Give each training a log of its own, or log from one rank alone, and start
-the run in a new directory.
+Steps that go back: see which processes write the log. Give each training a log of its own, or log from one
+rank alone, and start the run in a new directory. Too many tags: log a summary, such as the norm over all
+layers, or set tags that are no signal to `ignore` below `[signals]`. An unreadable log: look at its
+permissions and at what wrote it.
 
 ## When it is wrong
 A job that was resumed more than sixty times in one log. It is read on as soon as it gets a new one.
 
 ## Source
 `MAX_ATTEMPTS` in `sentinel/frames/attempts.py`: no scheduler restarts a job that often.
+`MAX_TAGS_PER_SIGNAL` in `sentinel/frames/attempt.py`: a model's layers, in memory that stays small.
 """
 
 from collections.abc import Iterator
@@ -23,21 +29,34 @@ from collections.abc import Iterator
 from detectors.api import Maturity, Severity, Variant
 from detectors.checks import RunFinding, RunView, run_check
 
+UNREADABLE = "the log"  # stands where others name their stream
+
 
 @run_check(
-    reads="the order of steps",
-    variants={"disordered": Variant("nothing that follows in the log is judged: {reason}", ())},
+    reads="the order of steps, the number of tags, whether the log can be read",
+    variants={
+        "disordered": Variant("nothing that follows in the log is judged: {reason}", ()),
+        "too-many-tags": Variant("not all that is logged is judged: {reason}", ()),
+        "unreadable": Variant("nothing more is judged: {reason}", ()),
+    },
     maturity=Maturity.STABLE,
 )
 def judging_stopped(run: RunView) -> Iterator[RunFinding]:
-    """One finding for each stream, where it stopped."""
+    """One finding for each stream and signal, where it stopped, and one while the log is unreadable."""
     for stop in run.stopped:
         yield RunFinding(
             index=0,
             severity=Severity.INFO,
-            variant="disordered",
-            tag=stop.stream,
+            variant="too-many-tags" if stop.signal else "disordered",
+            tag=f"{stop.stream} {stop.signal}".rstrip(),
             step=stop.step,
             time=stop.time,
             evidence={"reason": stop.reason},
         )
+    yield RunFinding(
+        index=run.points,
+        severity=Severity.INFO if run.unreadable else Severity.CLEAN,
+        variant="unreadable" if run.unreadable else None,
+        tag=UNREADABLE,
+        evidence={"reason": run.unreadable} if run.unreadable else {},
+    )

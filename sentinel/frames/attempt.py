@@ -26,7 +26,7 @@ from sentinel.frames.points import Points
 from sentinel.frames.views import View
 
 MAX_TAGS_PER_SIGNAL = 128
-"""Further tags that mean the same signal are left out."""
+"""Further tags that mean the same signal are left out, which `Attempt.left_out` tells."""
 
 MAX_JUDGED_TAGS = 16
 """Further tags are not judged for themselves: they are parts of a whole, not the whole."""
@@ -49,13 +49,16 @@ class Attempt:
     partners: dict[str, Points] = field(default_factory=dict)  # tag -> points that a tag yet to come may need
     series: dict[str, dict[str, SeriesHistory]] = field(default_factory=dict)  # view -> tag -> history
     earlier: dict[str, dict[str, Rows]] = field(default_factory=dict)  # view -> tag -> of the attempt before
+    left_out: dict[str, tuple[int, float]] = field(
+        default_factory=dict
+    )  # signal -> step and time of the first
 
     def next(self, number: int, views: Sequence[View]) -> "Attempt":
         """The attempt that begins where this one ends."""
         earlier = {view.key: dict(self.earlier.get(view.key, {})) for view in views if view.earlier_rows}
         for key, of_tag in earlier.items():
             of_tag.update({tag: one.recent for tag, one in self.series.get(key, {}).items()})
-        return Attempt(number, earlier=earlier)
+        return Attempt(number, earlier=earlier, left_out=self.left_out)
 
     def windows(
         self, arrived: Sequence[Points], views: Sequence[View], plans: Plans
@@ -66,6 +69,9 @@ class Attempt:
         fresh = _admitted([points for points in logged if points.signal not in _DERIVED], self.tags)
         derived = [points for points in logged if points.signal in _DERIVED] + self._derived(fresh, views)
         fresh |= _admitted([points.finite() for points in derived], self.tags)
+        for points in _in_order(logged):
+            if points.tag not in fresh:
+                self.left_out.setdefault(points.signal, (int(points.step[0]), float(points.time[0])))
         asked = {use for view in views for use in (*view.uses, *view.lists)}
         self.context.extend(fresh, asked | {Last(signal) for signal in _PLANNED}, self.tags)
         for view in views:
@@ -162,12 +168,13 @@ class Attempt:
             {t: p.dump() for t, p in self.partners.items()},
             {k: {t: h.dump() for t, h in w.items()} for k, w in self.series.items()},
             {k: {t: r.dump() for t, r in w.items()} for k, w in self.earlier.items()},
+            self.left_out,
         ]
 
     @classmethod
     def load(cls, state: list[Any]) -> Self:
         """Undo `dump`."""
-        number, tags, raw_tags, context, joins, partners, series, earlier = state
+        number, tags, raw_tags, context, joins, partners, series, earlier, left_out = state
         return cls(
             number,
             tags,
@@ -177,13 +184,19 @@ class Attempt:
             {t: Points.load(p) for t, p in partners.items()},
             {k: {t: SeriesHistory.load(h) for t, h in w.items()} for k, w in series.items()},
             {k: {t: Rows.load(r) for t, r in w.items()} for k, w in earlier.items()},
+            {signal: (step, time) for signal, (step, time) in left_out.items()},
         )
+
+
+def _in_order(arrived: Iterable[Points]) -> list[Points]:
+    """The points of some tags, the tag that came first in the log first."""
+    return sorted((points for points in arrived if len(points)), key=lambda p: int(p.position[0]))
 
 
 def _admitted(arrived: Iterable[Points], tags: dict[str, list[str]]) -> dict[str, Points]:
     """The points by tag, less those of tags that come too late; ``tags`` learns of new ones."""
     found = {}
-    for points in sorted((p for p in arrived if len(p)), key=lambda p: int(p.position[0])):
+    for points in _in_order(arrived):
         known = tags.setdefault(points.signal, [])
         if points.tag not in known and len(known) < MAX_TAGS_PER_SIGNAL:
             known.append(points.tag)

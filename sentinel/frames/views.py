@@ -14,7 +14,7 @@ from detectors.settings import Setting
 from detectors.signals import Signal
 from sentinel.frames.derived import DERIVED
 
-_STATE = 6
+_STATE = 7
 """Raised whenever what is remembered of a stream changes its form."""
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from detectors.api import Severity
 from detectors.checks import Printed, Stopped
 from sentinel.catalogue import signatures
+from sentinel.frames.attempt import MAX_TAGS_PER_SIGNAL
 from sentinel.frames.attempts import MAX_ATTEMPTS
 from sentinel.frames.naming import Naming
 from sentinel.frames.plan import planned
@@ -25,6 +26,7 @@ from sentinel.sources.config_files import ConfigFiles
 from sentinel.sources.flattening import flat
 from sentinel.sources.output_files import Output, OutputFiles
 
+_TOO_MANY_TAGS = "{signal} has more than {most} tags; further ones are left out"
 _DISORDERED = (
     f"its steps went back more than {MAX_ATTEMPTS} times, as if several trainings wrote one log; "
     "give each a log of its own"
@@ -70,7 +72,8 @@ class RunLog:
     facts: Facts = field(default_factory=Facts)
     console: Console | None = None
     printed: Sequence[Printed] = ()  # news from the console, of the last `absorb`
-    newly_stopped: Sequence[Stopped] = ()  # streams, in the last `absorb`
+    newly_stopped: Sequence[Stopped] = ()  # what is judged no more since the last `absorb`
+    readability_changed: bool = False  # in the last `absorb`
     prints_more: bool = False  # lines are left that `absorb` has not seen
     complaints: Sequence[Complaint] = ()  # of the last `absorb`, about what lies beside the log
     reached_end: bool = False  # once
@@ -89,11 +92,12 @@ class RunLog:
 
     def absorb(self, batch: Batch) -> list[Arrived]:
         """Take in what a poll yielded; gives the new rows to judge."""
+        self.readability_changed = stopped(self.cursor) != stopped(batch.cursor)
         self.cursor = batch.cursor
         self.complaints = ()
         self.facts.note(flat(batch.config), self.run.format)
         self.facts.plan |= planned(batch.config)
-        before, arrived, stopped = self.facts.points, [], [*self._stopped()]
+        before, arrived, known = self.facts.points, [], {*self._stopped()}
         for chunk in (chunk.flat for chunk in batch.chunks):
             stream = self._stream(chunk.stream)
             if len(chunk.step):
@@ -102,7 +106,7 @@ class RunLog:
                 self.facts.count(chunk)
             self.facts.note(flat(chunk.config), self.run.format)
             arrived += [Arrived(self.run.id, chunk.stream, one) for one in stream.extend(chunk)]
-        self.newly_stopped = [one for one in self._stopped() if one not in stopped]
+        self.newly_stopped = [one for one in self._stopped() if one not in known]
         grew = self.facts.points > before
         if batch.ending or grew:
             self.facts.told_ending = batch.ending
@@ -158,14 +162,22 @@ class RunLog:
     @property
     def stopped(self) -> str | None:
         """Why what follows in the log is not judged, if something keeps it from that."""
-        return next((one.reason for one in self._stopped()), None) or stopped(self.cursor)
+        return next((one.reason for one in self._stopped() if not one.signal), None) or self.unreadable
+
+    @property
+    def unreadable(self) -> str | None:
+        """Why nothing more can be read of the log, as long as that lasts."""
+        return stopped(self.cursor)
 
     def _stopped(self) -> Iterator[Stopped]:
-        """The streams that are judged no more."""
+        """The streams that are judged no more, and the signals of which not all tags are."""
         for name, stream in self.streams.items():
             if stream.attempts.disordered_at is not None:
                 step, time = stream.attempts.disordered_at
                 yield Stopped(name, step, None if math.isnan(time) else time, _DISORDERED)
+            for signal, (step, time) in stream.attempt.left_out.items():
+                reason = _TOO_MANY_TAGS.format(signal=signal, most=MAX_TAGS_PER_SIGNAL)
+                yield Stopped(name, step, None if math.isnan(time) else time, reason, signal)
 
     def _stream(self, name: str) -> Stream:
         """The stream of that name, begun if it is new."""

@@ -141,6 +141,21 @@ def test_a_run_whose_judging_stopped_is_said_everywhere(sentinel, tmp_path):
     assert sentinel("replay", "runs", "--fail-on", "critical").status == 1
 
 
+def test_a_file_that_is_no_log_is_said_everywhere_and_an_incident_until_it_is_one(sentinel, tmp_path):
+    log = tmp_path / "runs" / "metrics.jsonl"
+    log.parent.mkdir()
+    log.write_bytes("{}".encode("utf-16"))
+    (run,) = json.loads(sentinel("replay", "runs", "--format", "json").out)["runs"]
+    (told,) = run["incidents"]
+    assert (told["detector"], told["severity"]) == ("judging-stopped", "info")
+    assert run["stopped"] in told["summary"]
+    sentinel("watch", "runs", "--once")
+    assert "judging-stopped" in sentinel("status").out.split("Open incidents")[1].split("Undelivered")[0]
+    log.write_text('{"step": 1, "loss": 1.0}\n' * 20)
+    sentinel("watch", "runs", "--once")
+    assert "Open incidents: none" in sentinel("status").out
+
+
 def test_a_receiver_that_asks_for_a_pause_shows_in_the_status(sentinel, sick_run, tmp_path):
     with Receiver() as receiver:
         receiver.default = status(429, Retry_After="86400")

@@ -36,7 +36,11 @@ ILL = RunView(
         Printed("train.log", 3, "E: x", None, None, Severity.CRITICAL, "a.py:1", ("O11",)),
         Printed("train.log", 4, "Killed", None, None, Severity.WARNING, "", ("DP9",)),
     ),
-    stopped=(Stopped("s", 7, None, "its steps order nothing"),),
+    stopped=(
+        Stopped("s", 7, None, "its steps order nothing"),
+        Stopped("s", 7, None, "loss has too many tags", "loss"),
+    ),
+    unreadable="it is no log",
 )
 
 
