@@ -2,7 +2,8 @@
 
 ## What it catches
 A gradient norm of exactly 0 in 18 of the last 20 points while the learning rate is above zero, either
-since the run began or in a run whose gradient was alive at its start.
+since the run began or in a run whose gradient was alive at its start. A run that is over with fewer
+points is judged by those, if they are five at least.
 
 ## Why it matters
 Not even a model that has learnt everything has a gradient of exactly zero. Steps cost full price and,
@@ -30,12 +31,13 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
-from detectors.schema import INDEX, SERIES, VALUE
+from detectors.schema import ENDED, INDEX, SERIES, VALUE
 from detectors.signals import Signal
 from detectors.stats import ROUNDING, recent_mean, recent_median, seen_max, start_median
 from detectors.verdict import verdicts
 
 REACH = 20  # points
+LEAST = 5  # points of a run that is over
 ZERO_RATE = 1e-12  # moves no weights
 ZERO_STD = 1e-6  # of rewards
 SMALL = 0.1  # a norm below this may be logged as 0.0
@@ -45,6 +47,7 @@ SMALL = 0.1  # a norm below this may be logged as 0.0
     judges=(Signal.GRAD_NORM,),
     uses=(Signal.LEARNING_RATE, Signal.LOSS, Signal.FRAC_REWARD_ZERO_STD, Signal.REWARD_STD),
     history=History(recent=2 * REACH, head=REACH),
+    at_end=True,
     maturity=Maturity.STABLE,
     cause=Cause.NO_GRADIENT,
     silences=(Cause.LOSS_SHAPE,),
@@ -71,7 +74,7 @@ def zero_gradient(
     no_advantage = pl.coalesce(Signal.FRAC_REWARD_ZERO_STD, "no_spread")
     loss, loss_start = pl.col("loss_level"), pl.col("loss_start")
     measured = points.with_columns(is_zero=is_zero, no_spread=no_spread).with_columns(
-        share=recent_mean("is_zero", REACH),
+        share=recent_mean("is_zero", REACH, at_least=LEAST),
         start=start_median(VALUE, REACH),
         peak=seen_max(VALUE, REACH, 2 * REACH),
         no_advantage=no_advantage.rolling_mean(REACH, min_samples=1).over(SERIES),
@@ -83,9 +86,10 @@ def zero_gradient(
     rounded = (pl.col("peak") < SMALL) & (loss < 0.9 * loss_start)
     excused = (pl.col("no_advantage") > 0.5) | solved | rounded
     gone = pl.col("share") >= zero_share - ROUNDING
+    enough = (pl.col(INDEX) >= REACH - 1) | (pl.col(ENDED) & (pl.col(INDEX) >= LEAST - 1))
     return verdicts(
         measured,
-        judged=(pl.col(INDEX) >= REACH - 1) & (rate > ZERO_RATE) & ~excused.fill_null(False),
+        judged=enough & (rate > ZERO_RATE) & ~excused.fill_null(False),
         found={"never": gone & (pl.col("peak") == 0), "died": gone & (pl.col("start") > 0)},
         otherwise=Severity.CRITICAL,
         evidence=("share", "start", "loss_level", "loss_start", Signal.LEARNING_RATE),
