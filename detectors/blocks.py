@@ -42,7 +42,7 @@ def with_blocks(
 
 
 def _by_count(frame: pl.DataFrame, due: pl.DataFrame) -> list[tuple[Ints, Floats]]:
-    """The block means of the due rows, those with as many blocks together."""
+    """The block means of the due rows, those with as many blocks together; one row where all are equal."""
     values, place, count = frame[VALUE].to_numpy(), due["row"].to_numpy(), due[INDEX].to_numpy() + 1
     parts: list[tuple[Ints, Floats]] = []
     for n in np.unique(count[count <= ROWS + 1]):
@@ -58,7 +58,7 @@ def _by_count(frame: pl.DataFrame, due: pl.DataFrame) -> list[tuple[Ints, Floats
         for at in first:  # a window never crosses a checkpoint, so its rows share one list
             means = due["coarse_mean"][int(long[at])].to_numpy()
             rows = long[series == series[at]]
-            parts.append((rows, np.broadcast_to(means, (len(rows), len(means)))))
+            parts.append((rows, means[None, :]))
     return parts
 
 

@@ -79,7 +79,7 @@ def resume_discontinuity(
     def of_earlier(column: pl.Expr) -> pl.Expr:
         return column.filter(was_earlier).last().over(SERIES)
 
-    measured = points.with_columns(
+    measured = points.filter(index < SOON).with_columns(
         level=start_value(VALUE),
         first_step=start_value(STEP),
         last_step=of_earlier(pl.col(STEP)),
@@ -100,7 +100,7 @@ def resume_discontinuity(
     goes_on = level < end + NEAR * (first - end)
     return verdicts(
         measured,
-        judged=pl.col("last_step").is_not_null() & (index < SOON) & (before.is_not_null() | ~is_rate),
+        judged=pl.col("last_step").is_not_null() & (before.is_not_null() | ~is_rate),
         found={"rate": is_rate & resumes & differs, "counter": ~is_rate & began_again & goes_on},
         onset=pl.col("first_step"),
         evidence=("rate_before", "level", "earlier_level", "earlier_first", "first_step", "last_step"),
