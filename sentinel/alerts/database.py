@@ -147,6 +147,19 @@ def sole_watcher(directory: Path) -> Iterator[None]:
         yield
 
 
+def watching_process(directory: Path) -> str | None:
+    """The id of the process that watches with this state directory, if one does."""
+    try:
+        with open(directory / _LOCK) as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return file.read().strip() or "unknown"
+    except OSError:
+        pass
+    return None
+
+
 def _make(directory: Path, file: Path) -> None:
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _RUNS_SHOWN = 20
 _UNDELIVERED_SHOWN = 20
 _DECISIONS_SHOWN = 20
+_OUTAGE_SECONDS = 120.0
+"""A watch records every ten seconds that it looked; a long read or a long `poll_seconds` may delay it."""
 
 _Section = tuple[str, Sequence[str], Iterable[Sequence[str]]]
 
@@ -29,12 +31,14 @@ def status(config: ConfigFile = None, state_dir: StateDir = None) -> None:
     from sentinel.alerts.store import Store
 
     console = Console(highlight=False)
-    with Store(configuration(config, state_dir).state_dir, create=False) as store:
-        for title, columns, rows in _sections(store, SystemClock().now()):
+    place = configuration(config, state_dir).state_dir
+    with Store(place, create=False) as store:
+        for title, columns, rows in _sections(store, place, SystemClock().now()):
             console.print(_table(title, columns, list(rows)), "")
 
 
-def _sections(store: Store, now: float) -> Iterable[_Section]:
+def _sections(store: Store, place: Path, now: float) -> Iterable[_Section]:
+    from sentinel.alerts.database import watching_process
     from sentinel.text import duration_text
 
     def ago(then: float) -> str:
@@ -93,7 +97,13 @@ def _sections(store: Store, now: float) -> Iterable[_Section]:
         ("id", "run", "detector", "for", "reason"),
         [(s.id, s.run, s.detector, duration_text(s.until - now), s.reason) for s in store.silences(now)],
     )
-    yield "Health", ("part", "health"), [(key, words(value)) for key, value in store.health().items()]
+    health = store.health()
+    parts = [(key, words(value)) for key, value in health.items()]
+    looks = [value["looked_at"] for value in health.values() if isinstance(value, dict)]
+    silent = now - max(looks, default=now)
+    if silent > _OUTAGE_SECONDS and (process := watching_process(place)):
+        parts.append((f"process {process}", f"watches, but recorded nothing for {duration_text(silent)}"))
+    yield "Health", ("part", "health"), parts
 
 
 def _stands(store: Store, run: RunRow, now: float) -> tuple[str, str]:

@@ -30,6 +30,7 @@ from sentinel.telemetry import ServiceManager
 from sentinel.text import clean_text
 from sentinel.tracking import Tracker
 from sentinel.watch.recorder import AllNews, Recorder
+from sentinel.watch.troubles import Troubles
 from sentinel.watch.watched import Watched, WatchedRuns
 
 _RUNS_AT_ONCE = 64
@@ -61,7 +62,7 @@ class Watcher:
         self._policies = [sink.policy() for sink in config.sinks]
         self._runs = WatchedRuns()
         self._seen: set[Path] = set()  # changed paths that a discovery has looked at
-        self._said: set[str] = set()
+        self._troubles = Troubles()
         self._swept_at = self._reviewed_at = self._health_at = self._search_at = _NEVER
         self._promising = False  # some file changed that may yet become a run, or hold another one
         self._changes: Changes | None = None
@@ -196,7 +197,8 @@ class Watcher:
         awake = self._clock.awake()
         if awake - self._health_at >= _REVIEW_SECONDS:
             state = {"looked_at": self._clock.now(), "runs": len(self._runs)}
-            self._store.set_health({self._name: state, **self._health})
+            last = {f"{self._name}: last complaint": self._troubles.latest}
+            self._store.set_health({self._name: state, **last, **self._health})
             self._health_at = awake
 
     def _review(self) -> None:
@@ -253,7 +255,7 @@ class Watcher:
         """A run failed; the others go on."""
         watched.failed(reason, self._clock.awake())
         name = clean_text(watched.tracker.log.name)
-        self._say(f"{name} is not judged, and is tried again later: {reason}")
+        self._troubles.say(f"{name} is not judged, and is tried again later: {reason}")
 
     def _record_stops(self, group: Sequence[Watched]) -> None:
         """Let `sentinel status` know which runs are not judged."""
@@ -272,13 +274,8 @@ class Watcher:
     def _complain(self, complaints: Iterable[Complaint]) -> None:
         """Log what could not be read."""
         for complaint in complaints:
-            self._say(str(complaint))
-
-    def _say(self, trouble: str) -> None:
-        """Log something that is wrong, each thing once."""
-        if trouble not in self._said:
-            self._said.add(trouble)
-            _log.warning("%s", clean_text(trouble, 500))
+            if self._troubles.say(str(complaint)):
+                self._health_at = _NEVER
 
     def _detector_failed(self, detector: str, run: str, error: BaseException) -> None:
         what = clean_text(f"{type(error).__name__}: {error}", 300)

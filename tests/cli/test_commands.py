@@ -1,6 +1,7 @@
 """Each command as a person meets it: what it prints, where, and its exit status."""
 
 import json
+import os
 import re
 import sqlite3
 import subprocess
@@ -12,6 +13,9 @@ import pytest
 
 from detectors.discovery import all_detectors
 from sentinel import catalogue
+from sentinel.alerts.database import sole_watcher
+from sentinel.alerts.store import Store
+from sentinel.clock import SystemClock
 from tests.sinks.receiver import Receiver, status
 
 
@@ -154,6 +158,26 @@ def test_a_file_that_is_no_log_is_said_everywhere_and_an_incident_until_it_is_on
     log.write_text('{"step": 1, "loss": 1.0}\n' * 20)
     sentinel("watch", "runs", "--once")
     assert "Open incidents: none" in sentinel("status").out
+
+
+def test_status_shows_a_log_of_which_a_part_cannot_be_read(sentinel, sick_run):
+    with (sick_run / "metrics.jsonl").open("a") as log:
+        log.write('{"step": oh}\n{"step": 201}\n')
+    sentinel("watch", "--once")
+    assert "metrics.jsonl at line 201" in sentinel("status").out.split("last complaint")[1]
+
+
+def test_status_tells_of_a_watch_that_records_nothing(sentinel, sick_run, tmp_path):
+    state = tmp_path / "state" / "sentinel"
+    sentinel("watch", "--once")
+    with Store(state) as store:
+        store.set_health({"watch": {"looked_at": SystemClock().now() - 1000, "runs": 1}})
+    assert "recorded nothing" not in sentinel("status").out, "nobody watches"
+    with sole_watcher(state):
+        assert f"process {os.getpid()}  watches, but recorded nothing for 16 min" in sentinel("status").out
+        with Store(state) as store:
+            store.set_health({"watch": {"looked_at": SystemClock().now(), "runs": 1}})
+        assert "recorded nothing" not in sentinel("status").out
 
 
 def test_a_receiver_that_asks_for_a_pause_shows_in_the_status(sentinel, sick_run, tmp_path):
