@@ -60,26 +60,26 @@ def follow(name: str, runs: Path, receiver: Receiver, evidence: Path) -> list[st
         job = subprocess.Popen(
             command, stdout=console, stderr=subprocess.STDOUT, env=os.environ | ENVIRONMENT
         )
-    begun, seen, told = time.monotonic(), None, None
+    begun, seen, told, told_at = time.monotonic(), None, None, 0.0
     allowed = LATE_SECONDS + (STALL_SECONDS if right.silence else 0.0)
-    while told is None and time.monotonic() - begun < LONGEST_SECONDS:
+    while (told is None or seen is None) and time.monotonic() - begun < LONGEST_SECONDS:
         time.sleep(0.1)
+        now = time.monotonic()
         if seen is None and evidence.exists():
-            seen = time.monotonic()
-        for request in tuple(receiver.received):
+            seen = now
+        for request in tuple(receiver.received) if told is None else ():
             body = orjson.loads(request.body)
             if body["run"]["run"].startswith(name) and body["incident"]["detector"] in right.detectors:
-                told = body["incident"]
-        if seen is not None and time.monotonic() - seen > 3 * allowed:
+                told, told_at = body["incident"], now
+        if seen is not None and now - seen > 3 * allowed:
             break
-    at = time.monotonic()
     job.kill()
     job.wait()
     if told is None or seen is None:
         return [f"{name}: nothing told; the console ends {(directory / 'console.log').read_text()[-300:]!r}"]
-    print(f"{name}: {at - seen:+.1f} s after its evidence: {told['detector']}: {told['summary']}")
+    print(f"{name}: {told_at - seen:+.1f} s after its evidence: {told['detector']}: {told['summary']}")
     print(f"    causes: {', '.join(told['catalogue'])}", flush=True)
-    wrong = [f"{name}: told {at - seen:.1f} s after its evidence"] if at - seen > allowed else []
+    wrong = [f"{name}: told {told_at - seen:.1f} s after its evidence"] if told_at - seen > allowed else []
     if right.causes and told["catalogue"][:1] and told["catalogue"][0] not in right.causes:
         wrong.append(f"{name}: names {told['catalogue'][0]} first")
     return wrong
