@@ -6,7 +6,7 @@ LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 \
 
 PYTEST := .venv/bin/python -m pytest --numprocesses auto --dist worksteal
 
-.PHONY: demo test check bench lint lock docs clean
+.PHONY: demo test check bench detector-figures lint lock docs clean
 
 demo: .venv/runtime  ## replay two shipped logs and show the report
 	.venv/bin/sentinel replay sample_logs/non-finite-metric sample_logs/kl-blowup
@@ -29,6 +29,9 @@ bench: .venv/dev  ## speed and memory beside other readers
 	.venv/bin/python -m tests.benchmarks.text
 	.venv/bin/python -m tests.benchmarks.listing
 	.venv/bin/python -m tests.benchmarks.live
+
+detector-figures: .venv/dev  ## measure the detectors on simulated runs, into detectors/FIGURES.md
+	.venv/bin/python -m tests.figures
 
 docs: .venv/dev  ## rewrite the generated parts of the README
 	.venv/bin/python -m tests.readme

@@ -14,10 +14,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from detectors.schema import INDEX, NEW, SERIES, VALUE
+from detectors.schema import ENDED, INDEX, NEW, SERIES, VALUE
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+AT_ONCE = 4096
+"""Rows whose looks back are held in memory at once, by ``with_arrays``."""
 
 ROUNDING = 1e-9
 """Slack in comparisons of running means: how a mean is summed up differs in the last bits between one
@@ -131,16 +134,19 @@ def with_arrays(
 
     For statistics that no expression can say. ``columns`` takes the frame and its due rows, and returns
     an array with a value for each of those by name. It finds in the due rows ``row``, their place in the
-    frame, and ``begin``, that of their series' first row. Divisions by zero need not trouble it.
+    frame, and ``begin``, that of their series' first row. Divisions by zero need not trouble it. Where the
+    detector is asked at the end, the last row of a run that is over is due, too.
     """
 
     def due_rows(frame: pl.DataFrame) -> pl.DataFrame:
         placed = frame.with_columns(row=pl.int_range(pl.len(), dtype=pl.Int64))
         placed = placed.with_columns(begin=pl.col("row").first().over(SERIES))
         count = pl.col(INDEX) + 1
-        due = placed.filter(pl.col(NEW), count % every == 0, count >= at_least)
+        last = pl.col(ENDED) if ENDED in frame.columns else pl.lit(False)
+        due = placed.filter(pl.col(NEW), (count % every == 0) | last, count >= at_least)
         with np.errstate(all="ignore"):
-            found = columns(frame, due)
+            parts = [columns(frame, due[i : i + AT_ONCE]) for i in range(0, len(due), AT_ONCE)]
+        found = {n: np.concatenate([np.empty(0), *(part[n] for part in parts)]) for n in names}
         return due.select(*frame.columns, *(pl.Series(n, found[n], pl.Float64) for n in names))
 
     schema = {**points.collect_schema(), **dict.fromkeys(names, pl.Float64())}

@@ -61,6 +61,8 @@ def test_a_log_that_grows_gives_the_same(name, tmp_path):
         (step,) = pipeline.advance([tracker])
         assert not step.complaints
         incidents |= {change.incident.id: change.incident for change in step.changes}
+    (last,) = pipeline.conclude([tracker])
+    incidents |= {change.incident.id: change.incident for change in last.changes}
     incidents |= {incident.id: incident for incident in tracker.book.open()}
     for grown, replayed in zip(incidents.values(), read(tmp_path).incidents.values(), strict=True):
         assert grown.changed(evidence={}) == replayed.changed(evidence={})

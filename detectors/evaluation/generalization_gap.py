@@ -33,6 +33,7 @@ import numpy as np
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.context import Mean
 from detectors.schema import INDEX, SERIES, STEP, VALUE
 from detectors.signals import Signal
 from detectors.stats import Floats, last_values, with_arrays
@@ -48,7 +49,7 @@ OVERFIT = ("A-overfit", "A-eval-loss", "DP14", "DP1", "O6")
 
 @detector(
     judges=(Signal.EVAL_LOSS,),
-    uses=(Signal.LOSS, Signal.EVAL_ACCURACY),
+    uses=(Mean(Signal.LOSS), Signal.EVAL_ACCURACY),
     history=History(recent=REACH + LONG, coarse=True),
     maturity=Maturity.STABLE,
     hold=1,  # a verdict rests on three evaluations already
@@ -66,7 +67,7 @@ def generalization_gap(
     *,
     least_rise: Annotated[float, "share by which the evaluation loss must stand above its best"] = 0.05,
     least_noises: Annotated[float, "the same in standard deviations of the noise between evaluations"] = 4.5,
-    least_noises_long: Annotated[float, "the same where medians of ten are compared"] = 12.0,
+    least_noises_long: Annotated[float, "the same where medians of ten are compared"] = 15.0,
     metric_slack: Annotated[float, "fall of the accuracy that counts as none"] = 0.01,
     metric_patience: Annotated[int, "evaluations since the best during which a held accuracy excuses"] = 8,
 ) -> pl.LazyFrame:
@@ -127,7 +128,7 @@ def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
         "since": since.astype(float),
         "best_step": frame[STEP].to_numpy()[row - since].astype(float),
     }
-    for name, signal in (("metric", Signal.EVAL_ACCURACY), ("train", Signal.LOSS)):
+    for name, signal in (("metric", Signal.EVAL_ACCURACY), ("train", "loss_mean")):
         column = frame[signal].fill_null(np.nan).to_numpy()
         found |= {name: np.median(column[near], axis=1), f"{name}_then": np.median(column[then], axis=1)}
     return found

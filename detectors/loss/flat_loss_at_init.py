@@ -22,10 +22,11 @@ one, that the step does not reach them or is too small.
 Tasks with a long plateau before they are learned (copying, parity, contrastive losses) look the same until
 they fall; then the finding ends for good. The rule waits for 30 % of the planned steps, or for 4000 steps
 where no plan is known. At a level of guessing, and where the gradient is zero, it waits for 15 % or 300
-steps, and for half of that where the loss surely stands within 0.5 %. It is silent while the learning rate
-rises or is below a tenth of its peak, in a resumed run, and beside rewards, value losses or preference
-margins. Fine-tuning of a model that knows its data looks flat where the noise of single batches hides the
-fall.
+steps, and for half of that where the loss surely stands within 0.5 %. When a run of 40 points or more is
+over, no wait is left where no plan is known and a bound of 3 % is enough, of 4 % at a level of guessing. It
+is silent while the learning rate rises or is below a tenth of its peak, in a resumed run, and beside
+rewards, value losses or preference margins. Fine-tuning of a model that knows its data looks flat where the
+noise of single batches hides the fall.
 
 ## Source
 Catalogue O1, O2, O3, O7, O21: thirds, 2 %, AR(1) correction. The waits are measured: healthy runs, real and
@@ -39,7 +40,7 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
-from detectors.schema import INDEX, SERIES, STEP, VALUE
+from detectors.schema import ENDED, INDEX, SERIES, STEP, VALUE
 from detectors.settings import Setting
 from detectors.signals import Signal
 from detectors.stats import last_third_begin, nearest, seen_max, start_value, with_fall
@@ -53,6 +54,7 @@ NEAR = 0.015  # of a level of guessing: how far from it a loss may be
 SURELY = 1.645  # standard errors: one-sided 95 %
 CLEARLY = 3  # standard errors of a fall that no run of noise explains
 SURE_FALL = 0.005  # below this bound a loss stands still for sure, and half the wait is enough
+AT_END = 40, 0.04  # points, and the bound of a fall at a level of guessing, when nothing more will come
 CRAWL = 0.035  # bound of a fall that is certain and too small
 PATIENCE = 2  # times the share of the plan, where the loss is not at a level of guessing
 BACK = 0.05, 4  # a fall that was and is no more: share of the start, and times the spread of points
@@ -68,6 +70,7 @@ FLAT = (
     settings=(Setting.NUM_CLASSES, Setting.VOCAB_SIZE),
     history=History(recent=MOST, head=MOST, coarse=True),
     every=EVERY,
+    at_end=True,
     maturity=Maturity.STABLE,
     cause=Cause.LOSS_SHAPE,
     variants={
@@ -131,14 +134,17 @@ def flat_loss_at_init(
     rests = (early_fall < SURELY) & ~came_back
     crawls = certain & (fall > SURE_FALL) & (most < CRAWL) & rests
     at_chance = pl.max_horizontal((start / chance - 1).abs(), (now / chance - 1).abs()) < NEAR
-    guessing = at_chance & (most < least_fall_at_chance) & ~came_back
-    still = rests & (fall < error) & (most < least_fall) & (SURELY * error - fall < least_fall)
-    flat = guessing | (still & (no_gradient | (trained >= pl.col("long_wait"))))
+    too_short = (trained < pl.col("wait")) & plan.is_not_null()
+    over = pl.col(ENDED) & (pl.col(INDEX) + 1 >= AT_END[0]) & ~too_short
+    guessing = at_chance & (most < pl.when(over).then(AT_END[1]).otherwise(least_fall_at_chance)) & ~came_back
+    bound = pl.when(over).then(least_fall_at_chance).otherwise(least_fall)
+    still = rests & (fall < error) & (most < bound) & (SURELY * error - fall < bound)
+    flat = guessing | (still & (no_gradient | over | (trained >= pl.col("long_wait"))))
     zero = (pl.col("largest") == 0) & (start == 0)
     return verdicts(
         measured,
         judged=pl.all_horizontal(
-            (trained >= half * pl.col("wait")) | zero,
+            (trained >= half * pl.col("wait")) | zero | over,
             pl.col("first") <= 2 * pl.col("interval"),  # else the run was resumed
             start >= 0,
             *(pl.col(s).is_null() for s in NOT_SUPERVISED),
@@ -155,7 +161,7 @@ def flat_loss_at_init(
         lasts=~has_fallen,
         severities={
             Severity.CRITICAL: flat & no_gradient,
-            Severity.WARNING: zero | guessing | (flat & (most < least_fall / 2)),
+            Severity.WARNING: zero | guessing | (flat & (over | (most < least_fall / 2))),
         },
         otherwise=Severity.INFO,
         onset=pl.col("first"),

@@ -2,8 +2,8 @@
 
 ## What it catches
 A loss whose recent points (the last 20; the last 5 while there are fewer than 60) lie above its best level
-by more than 30 % (50 % while there are fewer than 60), four in five of them, and by more than twelve
-standard errors of the level.
+by more than 30 % (50 % while there are fewer than 60), four in five of them, and by more than 18 standard
+errors of the level (12).
 
 ## Why it matters
 A run that diverges rarely comes back by itself. What it learned is being lost step by step.
@@ -19,7 +19,8 @@ without a fault. Beside rewards or value losses the rule is silent, since there 
 
 ## Source
 Catalogue L6, O19, O9. The rule is measured: noise of 20 % with autocorrelation of 0.6 and heavy tails
-reaches eight standard errors on healthy runs, real and simulated; the real divergences lie above nineteen.
+reaches 16 of these standard errors in a thousand points, which count neighbours as independent; real
+divergences lie far above.
 """
 
 from typing import Annotated
@@ -63,7 +64,8 @@ def loss_divergence(
     least_rise: Annotated[float, "share by which four in five recent points exceed the best level"] = 0.3,
     early_rise: Annotated[float, "the same while there are fewer than 60 points"] = 0.5,
     critical_rise: Annotated[float, "the same from which on the run is lost"] = 1.0,
-    least_errors: Annotated[float, "rise of the level in its standard errors"] = 12.0,
+    least_errors: Annotated[float, "rise of the level in its standard errors"] = 18.0,
+    early_errors: Annotated[float, "the same while there are fewer than 60 points"] = 12.0,
 ) -> pl.LazyFrame:
     """See the module's page."""
     context = points.with_columns(log=pl.when(pl.col(VALUE) > 0).then(pl.col(VALUE).log()))
@@ -96,13 +98,15 @@ def loss_divergence(
         errors=(pl.col("log_level") - pl.col("log_best"))
         / (pl.max_horizontal("noise", pl.lit(LEAST_NOISE)) * (2 / count).sqrt()),
     )
-    rise, least = pl.col("rise"), pl.when(few).then(early_rise).otherwise(least_rise)
+    rise = pl.col("rise")
+    least = pl.when(few).then(early_rise).otherwise(least_rise)
+    enough = pl.when(few).then(early_errors).otherwise(least_errors)
     return verdicts(
         measured,
         judged=pl.all_horizontal(
             pl.col(INDEX) >= EARLIEST, rise.is_not_null(), *(pl.col(s).is_null() for s in NOT_SUPERVISED)
         ),
-        found={"diverged": (rise > least) & (pl.col("errors") > least_errors)},
+        found={"diverged": (rise > least) & (pl.col("errors") > enough)},
         lasts=rise > least_rise / 2,
         severities={Severity.CRITICAL: rise > critical_rise},
         onset=pl.col(STEP).shift(FEW).over(SERIES),

@@ -64,6 +64,7 @@ NOT_SUPERVISED = (Signal.REWARD, Signal.POLICY_LOSS, Signal.VALUE_LOSS, Signal.P
     settings=(Setting.NUM_CLASSES,),
     history=History(recent=2 * MOST, head=MOST, coarse=True),
     every=EVERY,
+    at_end=True,
     maturity=Maturity.STABLE,
     cause=Cause.LOSS_SHAPE,
     variants={
