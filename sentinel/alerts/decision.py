@@ -31,6 +31,7 @@ class Reason(StrEnum):
     NOT_SENT_BEFORE = "its beginning was not sent either"
     UNDELIVERED = "the last notification is still waiting"
     REPEAT_NOT_DUE = "repeat interval not over"
+    WITHDRAWN = "withdrawn before it was tried, explained by another incident"
     NOTHING_NEW = "not found again since the last notification"
 
     @property
@@ -74,6 +75,7 @@ class Sent:
     severity: Severity
     findings: int
     waiting: bool = False  # not delivered yet
+    untried: bool = False  # not delivered because the receiver takes nothing now, and never tried
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from sentinel.alerts.decision import Decision, Sent, SinkPolicy, decide
+from sentinel.alerts.decision import Decision, Reason, Sent, SinkPolicy, decide
 from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.incident import Change, Event, Incident
 from sentinel.alerts.silences import Silence
@@ -62,6 +62,10 @@ def outcomes(
             before = sent.setdefault((incident.id, policy.name), {})
             told = [s.severity for other in same for s in sent.get((other, policy.name), {}).values()]
             hears_cause = explained_by not in standing or policy.wants(standing[explained_by])
+            if hears_cause and explained_by and before and all(one.untried for one in before.values()):
+                before.clear()
+                withdrawn = Decision(Event.FIRING, Reason.WITHDRAWN)
+                found.append(Outcome(incident, policy.name, withdrawn))
             asked = Change(change.event, incident.changed(inhibited_by=explained_by if hears_cause else None))
             decision = decide(asked, policy, silenced, before, now, max(told, default=None))
             if decision.reason.sends:

@@ -15,6 +15,7 @@ from sentinel.alerts.database import Database
 from sentinel.alerts.incident import Event, Incident
 
 _PATIENT_TRIES = 5
+_NO_SINK = "the configuration has no sink of this name any more"
 
 _WAITING_ABOUT_WORST = """
     SELECT number, key, body, attempts, waited_seconds FROM outbox
@@ -103,6 +104,15 @@ class Outbox:
             )
             connection.execute("DELETE FROM receivers WHERE sink = ?", (sink,))
 
+    def give_up_on_others(self, sinks: Iterable[str], now: float) -> None:
+        """Settle what waits for sinks other than these, which are all that there are."""
+        with self._database.transaction() as connection:
+            connection.execute(
+                "UPDATE outbox SET error = ?, state = 'failed', settled_at = ? "
+                "WHERE state = 'pending' AND sink NOT IN (SELECT value FROM json_each(?))",
+                (_NO_SINK, now, json.dumps([*sinks])),
+            )
+
     def postponed(
         self,
         sink: str,
@@ -151,4 +161,20 @@ def enqueue(
         "INSERT OR IGNORE INTO outbox (key, sink, incident, urgency, body, created_at) "
         "VALUES (?, ?, ?, ?, ?, ?)",
         (body["key"], sink, incident.id, urgency, json.dumps(body), now),
+    )
+
+
+def withdraw(connection: sqlite3.Connection, sink: str, incident: Incident) -> None:
+    """Take back what waits about an incident, inside a transaction, as if it had never been decided.
+
+    What was tried meanwhile stays, and so does what the sink knows of the incident.
+    """
+    of = incident.id, sink
+    connection.execute(
+        "DELETE FROM outbox WHERE incident = ? AND sink = ? AND state = 'pending' AND attempts = 0", of
+    )
+    connection.execute(
+        "DELETE FROM sent WHERE incident = ? AND sink = ? AND NOT EXISTS (SELECT 1 FROM outbox "
+        "WHERE outbox.incident = sent.incident AND outbox.sink = sent.sink)",
+        of,
     )

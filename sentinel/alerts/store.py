@@ -25,12 +25,22 @@ from sentinel.alerts.decision import Reason, Sent
 from sentinel.alerts.decoding import Decoder, incident
 from sentinel.alerts.grouping import Outcome
 from sentinel.alerts.incident import Event, Incident
-from sentinel.alerts.outbox import Outbox, enqueue
+from sentinel.alerts.outbox import Outbox, enqueue, withdraw
 from sentinel.alerts.silences import Silence
 from sentinel.alerts.stops import Stops
 
 _KEEP_SENT_SECONDS = 7 * 86400.0
 _KEEP_RECORDS_SECONDS = 30 * 86400.0
+
+_SENT_BEFORE = """
+    SELECT incident, sink, event, at, severity, findings,
+        EXISTS (SELECT 1 FROM outbox WHERE outbox.sink = sent.sink AND outbox.incident = sent.incident
+            AND state = 'pending'),
+        EXISTS (SELECT 1 FROM outbox JOIN receivers ON receivers.sink = outbox.sink
+            WHERE outbox.sink = sent.sink AND outbox.incident = sent.incident
+            AND state = 'pending' AND attempts = 0 AND created_at = sent.at)
+    FROM sent WHERE incident IN (SELECT value FROM json_each(?))
+"""
 
 
 @dataclass(frozen=True)
@@ -139,15 +149,14 @@ class Store:
     def sent_before(self, incidents: Iterable[str]) -> dict[tuple[str, str], dict[Event, Sent]]:
         """What the sinks were sent of some incidents, by incident id and sink name."""
         found: dict[tuple[str, str], dict[Event, Sent]] = {}
-        for of, sink, event, at, severity, findings, waiting in self._database.rows(
-            "SELECT incident, sink, event, at, severity, findings, EXISTS (SELECT 1 FROM outbox WHERE "
-            "state = 'pending' AND outbox.sink = sent.sink AND outbox.incident = sent.incident) "
-            "FROM sent WHERE incident IN (SELECT value FROM json_each(?))",
-            json.dumps(list(incidents)),
+        for of, sink, event, at, severity, findings, waiting, untried in self._database.rows(
+            _SENT_BEFORE, json.dumps(list(incidents))
         ):
             kind, worst = self._decoded(Event, event), self._decoded(Severity, severity)
             if kind is not None and worst is not None:
-                found.setdefault((of, sink), {})[kind] = Sent(at, worst, findings, bool(waiting))
+                found.setdefault((of, sink), {})[kind] = Sent(
+                    at, worst, findings, bool(waiting), bool(untried)
+                )
         return found
 
     def decisions(self, limit: int = 100) -> list[DecisionRow]:
@@ -206,6 +215,8 @@ def _record(connection: sqlite3.Connection, run: str, outcome: Outcome, now: flo
         "VALUES (?, ?, ?, ?, ?, ?, ?)",
         (now, run, incident.id, incident.detector, sink, decision.event, decision.reason),
     )
+    if decision.reason is Reason.WITHDRAWN:
+        withdraw(connection, sink, incident)
     if outcome.body is None:
         return
     connection.execute(

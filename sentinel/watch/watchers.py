@@ -36,12 +36,14 @@ class Watchers:
 
     def once(self) -> None:
         """Read all there is and commit it."""
+        self._give_up_on_removed_sinks()
         for part in self._parts:
             self._watcher(part, self._store, self._service).once(self._stop)
 
     def run(self) -> None:
         """Watch until `end` is called or one part fails, whose error is raised."""
         self._store.set_health(dict.fromkeys(self._store.health()))  # an earlier process's
+        self._give_up_on_removed_sinks()
         first, *others = self._parts
         unheard = ServiceManager(speaks=False)  # a server's slowness is no business of this machine's
         threads = [threading.Thread(target=self._watch, args=(part, unheard), daemon=True) for part in others]
@@ -53,6 +55,10 @@ class Watchers:
             thread.join(max(0.0, deadline - self._clock.awake()))
         if self._failures:
             raise self._failures[0]
+
+    def _give_up_on_removed_sinks(self) -> None:
+        names = [sink.name for sink in self._parts[0].sinks]
+        self._store.outbox.give_up_on_others(names, self._clock.now())
 
     def end(self) -> None:
         """Let `run` end soon; may be called from a signal handler."""

@@ -140,3 +140,12 @@ def test_what_an_earlier_version_left_waiting_is_sent(tmp_path):
             )
     with Store(tmp_path) as store:
         assert leaving(store.outbox) == ["firing", "over"]
+
+
+def test_what_waits_for_a_sink_that_is_gone_is_given_up(store):
+    put(store, "a", sinks=("slack", "pager"))
+    store.outbox.give_up_on_others(["slack", "other"], NOW)
+    (given_up,) = (one for one in store.outbox.undelivered() if one.failed)
+    assert (given_up.sink, given_up.error) == ("pager", "the configuration has no sink of this name any more")
+    assert leaving(store.outbox, "pager") == []
+    assert leaving(store.outbox) == ["a-firing"]

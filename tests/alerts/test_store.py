@@ -11,13 +11,14 @@ from contextlib import closing
 import pytest
 
 from sentinel.alerts.database import SCHEMA, sole_watcher
-from sentinel.alerts.decision import Sent, SinkPolicy
+from sentinel.alerts.decision import Reason, Sent, SinkPolicy
 from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.grouping import outcomes
+from sentinel.alerts.outbox import Receiver
 from sentinel.alerts.silences import silence
 from sentinel.alerts.store import Store, Update
 from sentinel.errors import StateError
-from tests.alerts.timeline import RUN, book, rows
+from tests.alerts.timeline import RUN, book, changed, rows
 
 NOW = 1000.0
 DAY = 86400.0
@@ -33,7 +34,7 @@ def store(tmp_path):
 
 def update(line="wwcc", state=b"state", run=RUN, sent=None, sinks=(SINK,), ours=None):
     ours = ours or book()
-    changes = ours.advance(rows(line))
+    changes = ours.advance(rows(line) if isinstance(line, str) else line)
     decided = outcomes(
         NAMES, changes, ours.open(), KnownIncidents([]), sinks, [], sent or {}, lambda _: [], NOW
     )
@@ -79,6 +80,23 @@ def test_what_was_sent_is_known(store):
     while entry := store.outbox.next("slack"):
         store.outbox.sent("slack", [entry], NOW)
     assert not any(s.waiting for s in store.sent_before([incident])[incident, "slack"].values())
+
+
+@pytest.mark.parametrize("receiver", ["rests", "rests, and was tried with it", "takes all"])
+def test_what_was_never_tried_is_withdrawn_when_its_cause_comes(store, receiver):
+    ours = book()
+    store.commit([update(rows("cc", "flat-loss-at-init", tag="loss"), ours=ours)], NOW)
+    (effect,) = (incident.id for incident in ours.open())
+    if receiver != "takes all":
+        tried = [store.outbox.next("slack")] if receiver != "rests" else []
+        store.outbox.postponed("slack", tried, "503", 5.0, Receiver(1, NOW + 5))
+    cause = changed(rows("cc", "loss-scale-collapse", first=2), onset_step=0)
+    store.commit([update(cause, ours=ours, sent=store.sent_before([effect]))], NOW)
+    withdrawn = receiver == "rests"
+    assert (effect in {one.incident for one in store.outbox.undelivered()}) is not withdrawn
+    assert len(store.outbox.undelivered()) == (1 if withdrawn else 2), "the cause is told"
+    assert ((effect, "slack") in store.sent_before([effect])) is not withdrawn
+    assert (Reason.WITHDRAWN in {one.reason for one in store.decisions()}) is withdrawn
 
 
 def test_the_same_log_read_again_sends_nothing(store):

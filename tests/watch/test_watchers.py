@@ -9,6 +9,7 @@ from sentinel.sinks.delivery import Delivery
 from sentinel.telemetry import ServiceManager
 from sentinel.watch.watcher import Watcher
 from sentinel.watch.watchers import Watchers
+from tests.sinks.samples import NOTIFICATION, enqueue
 
 PLACES = ["runs", "wandb://team/one", "wandb://team/two"]
 
@@ -49,3 +50,12 @@ def test_an_earlier_process_health_is_forgotten(watchers, watched):
     with pytest.raises(RuntimeError):
         watchers.run()
     assert watchers._store.health() == {}
+
+
+def test_what_waits_for_a_sink_that_was_removed_is_given_up(watchers, watched):
+    enqueue(watchers._store, NOTIFICATION, ["terminal", "removed"], 1.0)
+    watchers.end()
+    with pytest.raises(RuntimeError):
+        watchers.run()
+    waiting = {one.sink: one.failed for one in watchers._store.outbox.undelivered()}
+    assert waiting == {"terminal": False, "removed": True}
