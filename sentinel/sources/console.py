@@ -22,6 +22,7 @@ from sentinel.sources.console_writer import Writer
 from sentinel.sources.files import open_log
 from sentinel.sources.growing import Mark, Read, nothing_new, read_lines, unreadable
 from sentinel.sources.sniffing import remembered
+from sentinel.sources.wandb_offline import has_history
 
 FORMAT = "console"
 
@@ -220,7 +221,7 @@ def _may_count(line: bytes) -> bool:
 
 def _is_told_elsewhere(directory: Path, names: Sequence[str]) -> bool:
     """Whether another format finds a run beside the text, or W&B's file has the text itself."""
-    if directory.name == "files" and any(p.stat().st_size for p in directory.parent.glob("run-*.wandb")):
+    if directory.name == "files" and any(map(has_history, directory.parent.glob("run-*.wandb"))):
         return True
     others = (other for name, other in discovery.formats().items() if name != FORMAT)
     return any(next(iter(other(directory, names)), None) is not None for other in others)

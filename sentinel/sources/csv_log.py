@@ -2,7 +2,8 @@
 
 Files with a name that loggers choose and columns of a training log count: Lightning's ``metrics.csv``,
 ``progress.csv`` and ``monitor.csv`` of reinforcement learning, ultralytics' ``results.csv``, timm's
-``summary.csv``, Keras's CSVLogger, Spinning Up's ``progress.txt`` and any like them.
+``summary.csv``, Keras's CSVLogger, Spinning Up's ``progress.txt``, what W&B and TensorBoard export, and any
+like them. Where no column counts the steps, the rows are counted.
 
 Several loggers write the file anew when a metric appears, so that all rows have a cell for it. Rows
 that were read before are told by fingerprints and not read twice; where they differ, the training
@@ -12,7 +13,7 @@ began anew. A file that became shorter without differing is still being written.
 import hashlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ _MOST_COMPLAINTS = 5  # about broken lines of one file
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
     """The logs among the names of one directory."""
     for name in names:
-        if name.endswith((".csv", ".tsv")) or name == "progress.txt":
+        if name.endswith((".csv", ".tsv", ".txt")):
             path = directory / name
             if _is_log_file(path):
                 yield Run(path, FORMAT, CsvLog(path))
@@ -65,6 +66,21 @@ def _is_log_file(path: Path) -> bool:
     cell = first.split(header.separator)[0].strip(' "\r')
     is_name = bool(cell) and header.time != 0 and not NUMBER.fullmatch(cell)
     return bool(end) and not is_name and ({"r", "l", "t"} <= {*header.names} or is_log(stem, header.names))
+
+
+def _with_exported_names(path: Path, header: Header | None) -> Header | None:
+    """The header with the tags that exports hide: TensorBoard's in the file name, W&B's behind a run's name.
+
+    W&B's export of several runs keeps their names: they are several series.
+    """
+    if header is None:
+        return None
+    names = header.names
+    if [name.lower() for name in names] == ["wall time", "step", "value"]:
+        names = [*names[:2], path.stem.rpartition("-tag-")[2] or names[2]]
+    elif names[0] == "Step" and len({name.partition(" - ")[0] for name in names[1:]}) == 1:
+        names = [name.partition(" - ")[2] or name for name in names]
+    return replace(header, names=names)
 
 
 @dataclass(frozen=True)
@@ -181,7 +197,7 @@ class _Reader:
         data, start = read.data, 0
         end = data.rfind(b"\n") + 1
         if self._header is None:
-            self._header = read_header(data)
+            self._header = _with_exported_names(self._path, read_header(data))
             if self._header is None:
                 return self._wait(read)
             start = self._top_bytes = self._header.size

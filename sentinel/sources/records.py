@@ -40,6 +40,8 @@ STEP_KEYS = (
     "misc/total_timesteps",
     "timesteps_total",
     "totalenvinteracts",
+    "episode",  # before what may count the steps within one
+    "frame",
     "timestep",
     "timesteps",
     "steps",
@@ -48,7 +50,7 @@ STEP_KEYS = (
 """Names of the step in lower case, the most telling first. ``epoch`` comes after all of them."""
 
 EPOCH_KEYS = ("epoch",)
-TIME_KEYS = ("wall_time", "timestamp", "_timestamp", "time", "date")
+TIME_KEYS = ("wall_time", "wall time", "timestamp", "_timestamp", "time", "date")
 
 NUMBER = re.compile(
     r"\s*[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf(?:inity)?)\s*", re.IGNORECASE | re.ASCII
@@ -64,15 +66,9 @@ _MOST_CHARACTERS = 1 << 22  # in all names of a nested record: joined names can 
 
 
 _NUMERIC, _TEXT, _NULL, _OTHER = "n", "t", "0", "-"
-_KIND = {
-    float: _NUMERIC,
-    int: _NUMERIC,
-    str: _TEXT,
-    type(None): _NULL,
-    bool: _OTHER,
-    list: _OTHER,
-    dict: _OTHER,
-}
+_KIND = {float: _NUMERIC, int: _NUMERIC, str: _TEXT, type(None): _NULL} | dict.fromkeys(
+    (bool, list, dict), _OTHER
+)
 
 
 def is_metrics(record: Mapping[str, Any]) -> bool:

@@ -13,7 +13,10 @@ from sentinel.sources.records import EPOCH_KEYS, NUMBER, STEP_KEYS, TIME_KEYS, f
 HEAD_BYTES = 1 << 16
 """How much of a file is looked at."""
 
-_NAME = re.compile(r"metrics|progress|^results|summary|monitor|history|losses|log|^train", re.IGNORECASE)
+_NAME = re.compile(
+    r"metrics|progress|^results|summary|monitor|history|loss|log|^train|^rewards?$|^wandb_export|-tag-",
+    re.IGNORECASE,
+)
 _LOG_WORD = re.compile(
     r"(?<![a-z])(?:metrics?|progress|(?:train(?:ing|er)?)?logs?|logging|losses|scalars|history|monitor)(?![a-z])"
 )
@@ -36,9 +39,15 @@ def is_log_name(stem: str) -> bool:
 
 
 def is_log(stem: str, columns: Collection[str]) -> bool:
-    """Whether the columns of a file of such a name count steps or epochs and hold metrics of training."""
+    """Whether the columns of a file of such a name are those of a log.
+
+    They are if they count steps or epochs, and one of them or the file is named for a metric, or the file has
+    a name that loggers choose. A file of such a name may have metrics alone: its rows are counted.
+    """
     counted = named(columns, (*STEP_KEYS, *EPOCH_KEYS, *_INDEX)) is not None
-    return counted and (stem in _LOGGERS or any(map(_METRIC.search, columns)))
+    metrics = any(map(_METRIC.search, columns))
+    chosen = stem in _LOGGERS or _METRIC.search(stem) is not None
+    return (counted and (chosen or metrics)) or (metrics and chosen)
 
 
 def are_log(stem: str, records: Sequence[Mapping[str, Any]]) -> bool:

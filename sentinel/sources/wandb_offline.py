@@ -21,6 +21,7 @@ from sentinel.sources.flattening import Plain, flat
 from sentinel.sources.growing import Mark, Read, nothing_new, read_new, unreadable
 from sentinel.sources.leveldb_log import BLOCK_BYTES, LONGEST_RECORD, Log, split
 from sentinel.sources.plain import LATEST
+from sentinel.sources.sniffing import remembered
 from sentinel.sources.tfrecord import summed
 from sentinel.sources.wandb_history import item_name, read_history
 from sentinel.sources.wandb_messages import message_type
@@ -35,6 +36,9 @@ _VERSION = len(_HEADER) - 1  # offset
 _MOST_READ = 8 << 20
 _LEAST_READ = BLOCK_BYTES // 4
 _BYTES_A_POINT = 32  # how far to read for a number of points; a wrong guess only costs time
+
+_MOST_SNIFFED = 8 << 20
+_SNIFFED_AT_ONCE = 1 << 13  # points
 
 _NUMBER, _HISTORY = 0x08, 0x12  # fields of a Record
 _UNREAD = frozenset(b"\x1a\x32\x3a")  # those of summaries, files and system metrics, of which there are many
@@ -68,6 +72,16 @@ class WandbFile:
         messages = _Messages(self.path, {"restarted": True} if read.restarted else cursor)
         consumed, more = messages.take(read, log, limit * _BYTES_A_POINT)
         return messages.batch(read.mark(consumed, waiting=not more), more)
+
+
+@remembered
+def has_history(path: Path) -> bool:
+    """Whether a point lies near the beginning of the ``.wandb`` file."""
+    batch = Batch({}, more=True)
+    for _ in range(_MOST_SNIFFED // (_SNIFFED_AT_ONCE * _BYTES_A_POINT)):
+        if batch.more and not any(len(chunk.step) for chunk in batch.chunks):
+            batch = WandbFile(path).poll(batch.cursor, _SNIFFED_AT_ONCE)
+    return any(len(chunk.step) for chunk in batch.chunks)
 
 
 class _Messages:

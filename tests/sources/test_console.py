@@ -12,6 +12,7 @@ from sentinel.sources.base import Run
 from sentinel.sources.console import LONGEST_LINE, Console, find
 from sentinel.sources.discovery import discover
 from tests.sources.reading import Reader
+from tests.sources.wandb_log import WandbLog
 
 FIXTURES = Path(__file__).parent / "fixtures" / "console"
 
@@ -74,14 +75,15 @@ def test_another_log_of_the_directory_comes_first(tmp_path):
     assert [run.format for run in discover([path]).runs] == ["console"]
 
 
-def test_output_of_wandb_counts_where_the_record_is_missing(tmp_path):
+def test_output_of_wandb_counts_where_the_record_has_no_history(tmp_path):
     run = tmp_path / "run-20260101_000000-abc"
     (run / "files").mkdir(parents=True)
     log(run / "files", loss(1), loss(2), name="output.log")
     assert list(find(run / "files", ["output.log"]))
-    (run / "run-abc.wandb").write_bytes(b"")
+    record = WandbLog(run / "run-abc.wandb")
+    record.history({"_step": 1, "note": "begun"})
     assert list(find(run / "files", ["output.log"]))
-    (run / "run-abc.wandb").write_bytes(b":W&B")
+    record.history({"_step": 2, "loss": 1.0})
     assert not list(find(run / "files", ["output.log"]))
 
 

@@ -59,6 +59,8 @@ def test_however_it_is_written(tmp_path, text):
         ("epoch,loss", ["0,1", "1,1", "2,1"], [0, 1, 2]),
         ("epoch,loss", ["0,1", "0.5,1", "1,1"], [0, 2, 3]),
         (",loss", ["0,1", "1,1"], [1, 2]),
+        ("loss", ["1", "2"], [1, 2]),
+        ("episode,reward,steps", ["0,1,20", "1,1,9"], [0, 1]),
         ("step,loss", ["3,1", "4,1", "1,1"], [3, 4, 1]),
     ],
 )
@@ -169,6 +171,11 @@ def test_which_files_count(tmp_path):
         "yes/my_training_log.csv": "epoch,loss\n0,1\n",
         "yes/history.csv": ",loss,val_loss\n0,1,2\n",
         "yes/dqn_metrics.csv": "Timestamp,Timestep,Loss\n2024-10-20 15:37:23,1,0\n",
+        "yes/sub/progress.csv": "episode_reward,frames_seen\n0.5,100\n",
+        "yes/rewards.csv": "Episode Reward,length\n0.5,100\n",
+        "yes/loss.csv": "loss\n0.5\n",
+        "yes/train_log.txt": "Step\tTraining Loss\n10\t0.5\n",
+        "yes/wandb_export_2024-01-01.csv": '"Step","calm-sky-7 - loss"\n"1","0.5"\n',
         "no/catalog.csv": "id,name,price\n1,a,2\n",
         "no/train.csv": "PassengerId,Survived,Age\n1,0,22\n",
         "no/training_data.csv": "text,label\nstep by step,1\n",
@@ -185,6 +192,30 @@ def test_which_files_count(tmp_path):
         path.write_text(content)
     found = {str(run.path.relative_to(tmp_path)) for run in discover([tmp_path]).runs}
     assert found == {name.partition("/")[2] for name in contents if name.startswith("yes/")}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "points"),
+    [
+        (
+            "run-a_1-tag-train_loss.csv",
+            "Wall time,Step,Value\n1729438643.5,10,0.5\n",
+            [("train_loss", 10, "0.5")],
+        ),
+        (
+            "wandb_export_2024-01-01T00_00_00.000+01_00.csv",
+            '"Step","calm-sky-7 - loss","calm-sky-7 - loss__MIN"\n"10","0.5","0.25"\n',
+            [("loss", 10, "0.5"), ("loss__MIN", 10, "0.25")],
+        ),
+        (
+            "wandb_export_2024-01-01T00_00_00.000+01_00.csv",
+            '"Step","calm-sky-7 - loss","red-sun-8 - loss"\n"10","0.5",""\n',
+            [("calm-sky-7 - loss", 10, "0.5")],
+        ),
+    ],
+)
+def test_exports_have_the_tags_of_the_log(tmp_path, name, text, points):
+    assert read(tmp_path, text, name).points == points
 
 
 @pytest.mark.parametrize(

@@ -216,3 +216,29 @@ def test_formats_are_found_by_themselves():
 )
 def test_names(path, roots, name):
     assert run_name(Run(Path(path), "jsonl", None), common_path(map(Path, roots))) == name
+
+
+def test_a_home_directory_without_runs_has_none(tmp_path):
+    answers = "".join(
+        f'{{"prompt_id": {i * 7919 % 1000}, "reward": 0.5, "kl": 0.1}}\n' for i in range(20_000)
+    )
+    contents = {
+        "clone/.venv/lib/metrics.jsonl": '{"step": 1, "loss": 0.5}\n',
+        "clone/node_modules/a/log.jsonl": '{"step": 1, "loss": 0.5}\n',
+        "clone/package.json": '{"name": "a", "version": 1}',
+        "clone/tsconfig.json": '{\n  "epoch": [1]\n}',
+        "clone/CHANGELOG.txt": "Epoch 2, loss of data: 3 files\n",
+        "data/train.jsonl": answers,
+        "data/answers.json": "[" + answers.replace("\n", ",\n") + "{}]",
+        "data/prices.csv": "step,price\n1,2\n",
+        "data/photo.log": "\x89PNG\r\n\x1a\n",
+        "logs/access.log": 'GET /plot?epoch=7&loss=1 HTTP/1.1" 200\n' * 99,
+        "logs/syslog": "step 1: loss 0.5\n" * 9,
+        **{f"rollouts/{i}.jsonl": f'{{"step": {i}, "score": 1.0}}\n' * 9 for i in range(9)},
+    }
+    for name, content in contents.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
+    discovered = discover([tmp_path])
+    assert not discovered.runs
+    assert not discovered.complaints
