@@ -287,12 +287,12 @@ def _is_log(path: Path) -> bool:
         return False
     if head.startswith(_UTF16):
         return are_log(path.stem, [])
-    lines = [line for line in head.split(b"\n", _SNIFFED_LINES)[:_SNIFFED_LINES] if line.strip()]
-    found = [_objects(line) for line in lines]
+    *whole, rest = head.split(b"\n", _SNIFFED_LINES)
+    found = [_objects(line) for line in (*whole, rest)[:_SNIFFED_LINES]]
     records = [record for objects, _ in found for record in objects]
-    broken = sum(taken < len(line) for line, (_, taken) in zip(lines, found, strict=True))
+    broken = sum(taken < len(line) for line, (_, taken) in zip(whole, found, strict=False))
     if path.suffix not in _LINES_BY_NAME and (
-        4 * broken > len(lines) or len(records) < 2 or not any(map(is_metrics, records))
+        4 * broken > len(whole) or len(records) < 2 or not any(map(is_metrics, records))
     ):
         return False
     return are_log(path.stem, records)

@@ -62,7 +62,7 @@ def are_log(stem: str, records: Sequence[Mapping[str, Any]]) -> bool:
     if not rows:
         return is_named
     counted = _grows(rows, (*STEP_KEYS, *EPOCH_KEYS))
-    prose = sum(any(isinstance(v, str) and len(v) > _LONG_TEXT for v in row.values()) for row in rows)
+    prose = sum(any(isinstance(v, str) and len(v) > _LONG_TEXT for v in row.values()) for row in records)
     if 2 * prose > len(rows):
         return is_named and counted
     if is_named:
