@@ -57,7 +57,7 @@ class Detection:
         decided = ~ended.gather(found[SERIES]) | (found[SEVERITY] > 0)  # clean, the row was counted before
         kept = found.filter(heard.gather(found[SERIES]) & decided)
         judged = [
-            Judged(key, one.series.view.judged, one.series.window)
+            Judged(key, one.series.view.judged, one.series.window, one.series.known)
             for key, one in zip(keys, arrived, strict=True)
         ]
         yield from Verdicts(kept, judged, detector.history).stretches()

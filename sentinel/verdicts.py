@@ -17,16 +17,18 @@ import polars as pl
 from detectors.api import History
 from detectors.schema import FINDINGS, INDEX, ONSET, SERIES, SEVERITY, STEP, VARIANT
 from sentinel.alerts.turns import Key, Stretch, Verdict
+from sentinel.catalogue.rules import Known
 from sentinel.frames.history import Window
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A series that was judged: whose verdicts these are, of which signal, over which rows."""
+    """A series that was judged: whose verdicts these are, of which signal, over which rows of what log."""
 
     key: Key
     signal: str
     window: Window
+    known: Known | None = None
 
 
 class Verdicts:
@@ -62,6 +64,7 @@ class Verdicts:
             onset_step=onset_step,
             onset_time=None if onset_step is None else self._time(one.window, index, onset_step),
             evidence=_Evidence(self._evidence, row),
+            known=one.known,
             final=one.window.ended,
         )
 

@@ -40,6 +40,7 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.context import First
 from detectors.schema import ENDED, INDEX, SERIES, STEP, VALUE
 from detectors.settings import Setting
 from detectors.signals import Signal
@@ -58,6 +59,7 @@ AT_END = 40, 0.04  # points, and the bound of a fall at a level of guessing, whe
 CRAWL = 0.035  # bound of a fall that is certain and too small
 PATIENCE = 2  # times the share of the plan, where the loss is not at a level of guessing
 BACK = 0.05, 4  # a fall that was and is no more: share of the start, and times the spread of points
+GRADIENT = Signal.GRAD_NORM, First(Signal.GRAD_NORM)
 NOT_SUPERVISED = (Signal.REWARD, Signal.POLICY_LOSS, Signal.VALUE_LOSS, Signal.PREFERENCE_MARGIN)
 FLAT = (
     "loss has not moved in {trained} steps: {now:.4g}, {start:.4g} at the start (falls by at most {most:.2%})"
@@ -66,7 +68,7 @@ FLAT = (
 
 @detector(
     judges=(Signal.LOSS,),
-    uses=(Signal.LEARNING_RATE, Signal.GRAD_NORM, Signal.TOTAL_STEPS, *NOT_SUPERVISED),
+    uses=(Signal.LEARNING_RATE, *GRADIENT, Signal.TOTAL_STEPS, *NOT_SUPERVISED),
     settings=(Setting.NUM_CLASSES, Setting.VOCAB_SIZE),
     history=History(recent=MOST, head=MOST, coarse=True),
     every=EVERY,
@@ -110,6 +112,7 @@ def flat_loss_at_init(
         wait=(least_share * plan).fill_null(least_steps),
         long_wait=(PATIENCE * least_share * plan).fill_null(patient_steps),
         gradient=pl.col(Signal.GRAD_NORM).rolling_max(FEW).over(SERIES),
+        first_gradient=pl.col(GRADIENT[1].column),
         largest=seen_max(VALUE, MOST, MOST),
         rate_before=last_third_begin(Signal.LEARNING_RATE, MOST),
         peak=seen_max(Signal.LEARNING_RATE, MOST, MOST),
@@ -165,5 +168,8 @@ def flat_loss_at_init(
         },
         otherwise=Severity.INFO,
         onset=pl.col("first"),
-        evidence=("start", "now", "fall", "most", "spread", "trained", "gradient", "chance"),
+        evidence=(
+            *("start", "now", "fall", "most", "spread", "trained"),
+            *("gradient", "first_gradient", "chance"),
+        ),
     )

@@ -8,6 +8,7 @@ from string import Formatter
 from typing import Any, Self
 
 from detectors.api import Maturity, Severity
+from sentinel.alerts.causes import PossibleCause
 
 
 class State(StrEnum):
@@ -46,13 +47,13 @@ class Incident:
     maturity: Maturity
     signal: str
     tag: str
-    catalogue: tuple[str, ...]
     onset_step: int
     onset_time: float | None  # of the onset step
     fired_step: int
     fired_time: float | None
     summary: str
     evidence: Mapping[str, Any] = field(default_factory=dict)  # numbers and text
+    causes: tuple[PossibleCause, ...] = ()  # likeliest first
     state: State = State.FIRING
     resolved_step: int | None = None
     last_step: int | None = None  # newest step at which the finding was still there
@@ -65,6 +66,11 @@ class Incident:
     def open(self) -> bool:
         """Whether the problem is, as far as the log tells, still there."""
         return self.state in (State.FIRING, State.ESCALATED, State.LOST)
+
+    @property
+    def catalogue(self) -> tuple[str, ...]:
+        """The ids of the entries that may be behind it, likeliest first."""
+        return tuple(cause.id for cause in self.causes)
 
     def changed(self, **fields: Any) -> Self:
         """A copy with some fields replaced."""

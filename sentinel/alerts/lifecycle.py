@@ -12,10 +12,13 @@ from typing import Any
 import msgspec
 
 from detectors.api import Declaration, Severity
+from sentinel import catalogue
+from sentinel.alerts.causes import possible_causes
 from sentinel.alerts.incident import Change, Event, Incident, State, format_message, incident_id
 from sentinel.alerts.inhibition import OF_THE_RUN, explains
 from sentinel.alerts.track import ENDLESS, FLAPPING_RETURNS, Track
 from sentinel.alerts.turns import Key, Stretch, Turns, Verdict, place
+from sentinel.catalogue.rules import Clues
 
 
 class Book:
@@ -208,7 +211,7 @@ class Book:
         )
 
     def _said(self, v: Verdict) -> dict[str, Any]:
-        """The words and numbers of a verdict."""
+        """The words and numbers of a verdict, and what may be behind it."""
         detector = self._detectors[v.key.detector]
         variant = detector.variants.get(v.variant or "")
         thresholds = {name: parameter.default for name, parameter in detector.parameters.items()}
@@ -217,9 +220,21 @@ class Book:
         values = {**thresholds, **evidence, "step": v.step, "tag": v.key.tag, "signal": v.signal}
         return {
             "summary": format_message(variant.message, values) if variant else detector.name,
-            "catalogue": v.catalogue or (variant or detector).catalogue,
+            "causes": possible_causes(
+                v.catalogue or (variant or detector).catalogue, self._clues(v, evidence), catalogue.load()
+            ),
             "evidence": evidence,
         }
+
+    def _clues(self, v: Verdict, evidence: Mapping[str, Any]) -> Clues:
+        """What speaks for and against causes; only what is found in the same stream has an order with it."""
+        return Clues(
+            evidence=evidence,
+            findings={other.detector for _, other in self._open() if other.stream == v.key.stream},
+            known=v.known,
+            position=v.position,
+            step=v.step,
+        )
 
 
 def _change(event: Event, track: Track, incident: Incident) -> Change:

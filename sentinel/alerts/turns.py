@@ -12,6 +12,8 @@ from typing import Any
 
 import msgspec
 
+from sentinel.catalogue.rules import Known
+
 
 @dataclass(frozen=True)
 class Key:
@@ -38,6 +40,7 @@ class Verdict(msgspec.Struct, frozen=True):
     onset_step: int | None = None
     onset_time: float | None = None
     evidence: Mapping[str, Any] = {}
+    known: Known | None = None  # what the log had told by then
     catalogue: tuple[str, ...] = ()  # in place of the variant's, where not empty
     final: bool = False  # the last word on a run that is over, which need not hold
 

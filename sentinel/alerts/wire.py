@@ -11,6 +11,14 @@ from typing_extensions import TypedDict
 from sentinel.alerts.incident import Incident
 
 
+class CauseBody(TypedDict):
+    """A catalogue entry that may be behind an incident; the scores of all add up to 1."""
+
+    id: str
+    score: float
+    because: str
+
+
 class IncidentBody(TypedDict):
     """An incident. Times are ISO 8601 in UTC, null where the log has none."""
 
@@ -30,6 +38,7 @@ class IncidentBody(TypedDict):
     inhibited_by: str | None
     summary: str
     evidence: dict[str, Any]
+    causes: list[CauseBody]
 
 
 def incident_body(incident: Incident) -> IncidentBody:
@@ -51,6 +60,7 @@ def incident_body(incident: Incident) -> IncidentBody:
         inhibited_by=incident.inhibited_by,
         summary=plain(incident.summary),
         evidence=plain(incident.evidence),
+        causes=[CauseBody(id=c.id, score=c.score, because=c.because) for c in incident.causes],
     )
 
 

@@ -3,7 +3,8 @@
 A page is `<id>.md` in this folder. Its front matter has `title`, `fix` (the first thing to try, one
 sentence), `check` (what would tell it from its siblings, one sentence), `siblings` (ids that look alike)
 and `source` (links). It may have `signatures`: lists of a regular expression and the severity (`warning` or
-`critical`) of a console line in which it is found. Its body has the headings Symptom, Cause, Fix and
+`critical`) of a console line in which it is found. It may have `confirms` and `excludes`: what in a run
+speaks for or against the entry, as `rules` describes. Its body has the headings Symptom, Cause, Fix and
 Telling it apart.
 """
 
@@ -14,7 +15,10 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+import msgspec
+
 from detectors.api import Severity
+from sentinel.catalogue.rules import Rule
 
 HEADINGS = ("## Symptom", "## Cause", "## Fix", "## Telling it apart")
 
@@ -30,6 +34,8 @@ class Entry:
     siblings: tuple[str, ...]
     source: tuple[str, ...]
     signatures: tuple["Signature", ...]
+    confirms: tuple[Rule, ...]
+    excludes: tuple[Rule, ...]
     body: str
 
 
@@ -54,7 +60,11 @@ def signatures() -> tuple[Signature, ...]:
 
 @cache
 def load() -> Mapping[str, Entry]:
-    """Every entry by id. Raises KeyError for a page whose front matter lacks a field."""
+    """Every entry by id.
+
+    Raises KeyError for a page whose front matter lacks a field, and msgspec.ValidationError for a rule that
+    is none.
+    """
     import frontmatter  # only what shows pages pays for it
 
     pages = (page for page in files(__name__).iterdir() if page.name.endswith(".md"))
@@ -74,6 +84,8 @@ def load() -> Mapping[str, Entry]:
                 Signature(name, re.compile(pattern), Severity[severity.upper()])
                 for pattern, severity in meta.get("signatures", ())
             ),
+            confirms=msgspec.convert(meta.get("confirms", ()), tuple[Rule, ...]),
+            excludes=msgspec.convert(meta.get("excludes", ()), tuple[Rule, ...]),
             body=post.content.strip(),
         )
     return entries

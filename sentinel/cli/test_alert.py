@@ -60,7 +60,6 @@ def _notification(now: float) -> "Notification":
         maturity=Maturity.STABLE,
         signal="",
         tag="",
-        catalogue=(),
         onset_step=0,
         onset_time=now,
         fired_step=0,

@@ -15,6 +15,7 @@ from sentinel.frames.attempt import Attempt
 from sentinel.frames.attempts import Attempts
 from sentinel.frames.derived import SHARES, Units
 from sentinel.frames.history import Window
+from sentinel.frames.known import KnownOfStream
 from sentinel.frames.naming import Meaning, Naming, Profile, is_of_histogram, profiles, recognise
 from sentinel.frames.plan import Plans
 from sentinel.frames.points import Points
@@ -42,6 +43,7 @@ class SeriesWindow:
     attempt: int
     tag: str
     window: Window
+    known: KnownOfStream
 
 
 @dataclass
@@ -66,6 +68,7 @@ class Stream:
     attempt: Attempt = field(default_factory=lambda: Attempt(1))
     meanings: dict[str, Meaning | None] = field(default_factory=dict)
     plans: Plans = field(default_factory=Plans)
+    signals: dict[str, int] = field(default_factory=dict)  # position of the first point of each
     units: Units = field(default_factory=Units)
 
     @property
@@ -101,7 +104,7 @@ class Stream:
             self._name(waiting.tags)
             yield from self._windows(waiting)
         for view, tag, window in self.attempt.end(self.views):
-            yield SeriesWindow(view, self.attempt.number, tag, window)
+            yield SeriesWindow(view, self.attempt.number, tag, window, self._known())
 
     def _name(self, tags: Iterable[str]) -> None:
         """Decide for good what the tags mean, by these ones."""
@@ -112,13 +115,27 @@ class Stream:
         for tag in chunk.tags:
             if tag not in self.meanings:
                 self.meanings[tag] = self._meaning(self.profile, tag)
+        self._note_signals(chunk)
         telling = np.array([self._tells_attempts(tag) for tag in chunk.tags], dtype=bool)
         for number, part in self.attempts.split(chunk, telling):
             if number != self.attempt.number:
                 self.attempt = self.attempt.next(number, self.views)
             for view, tag, window in self.attempt.windows(self._points(chunk, part), self.views, self.plans):
-                yield SeriesWindow(view, number, tag, window)
+                yield SeriesWindow(view, number, tag, window, self._known())
         self.position += len(chunk.step)
+
+    def _note_signals(self, chunk: Chunk) -> None:
+        """Remember where signals have their first points."""
+        meanings = [self.meanings[tag] for tag in chunk.tags]
+        if all(m is None or m.signal in self.signals for m in meanings):
+            return
+        codes, first = np.unique(chunk.tag, return_index=True)
+        for place, code in sorted(zip(first.tolist(), codes.tolist(), strict=True)):
+            if (meaning := meanings[code]) is not None:
+                self.signals.setdefault(meaning.signal.value, self.position + place)
+
+    def _known(self) -> KnownOfStream:
+        return KnownOfStream(self.profile.name if self.profile else None, self.signals, self.plans)
 
     def explained(self) -> tuple[Profile | None, dict[str, Meaning | None]]:
         """Framework and meaning of every tag; preliminary while the stream is too short to be named."""
@@ -178,11 +195,13 @@ class Stream:
             list(self.meanings),
             self.plans.dump(),
             self.units.factors,
+            self.signals,
         ]
 
     def restore(self, state: list[Any]) -> None:
         """Go on where `dump` was called."""
-        self.position, waiting, self.named, profile, attempts, attempt, tags, plans, units = state
+        self.position, waiting, self.named, profile, *state = state
+        attempts, attempt, tags, plans, units, self.signals = state
         self.prologue = Chunk(self.name, *waiting) if waiting else None
         self.profile = profiles()[profile] if profile else None
         self.attempts, self.attempt = Attempts.load(attempts), Attempt.load(attempt)

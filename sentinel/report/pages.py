@@ -55,6 +55,11 @@ def _entry(entry: catalogue.Entry) -> Iterator[str]:
     yield f"**First thing to try.** {entry.fix}\n"
     yield f"**The check that tells.** {entry.check}\n"
     yield f"{entry.body}\n"
+    for title, rules in (("confirms", entry.confirms), ("excludes", entry.excludes)):
+        if rules:
+            yield f"## What in a run {title} it\n"
+            yield from (f"- {rule}: {rule.because}" for rule in rules)
+            yield ""
     citing = [name for name, detector in all_detectors().items() if entry.id in detector.catalogue]
     for label, names in (("Look-alikes", entry.siblings), ("Detectors", citing), ("Sources", entry.source)):
         if names:

@@ -74,9 +74,16 @@ def _incident(run: ReplayedRun, incident: Incident) -> Iterator[RenderableType]:
     if spent := cost(incident):
         yield Text(f"cost so far: {spent} since onset")
     yield _table("evidence", [(name, value) for name, value in evidence_rows(incident)])
-    cited = catalogue.cited(incident.catalogue[:_MOST_CAUSES])
-    tries = [(entry["id"], f"{entry['title']}. {entry['fix']} To tell: {entry['check']}") for entry in cited]
-    yield _table("what to try", tries)
+    yield _table("what to try", [*_causes(incident)])
+
+
+def _causes(incident: Incident) -> Iterator[tuple[str, str]]:
+    """The likeliest causes: what speaks for each, what to try, and the check that tells."""
+    entries = catalogue.load()
+    for cause in incident.causes[:_MOST_CAUSES]:
+        entry, because = entries[cause.id], f": {cause.because}" if cause.because else ""
+        likely = f"{entry.title} ({cause.score:.0%}{because})"
+        yield cause.id, f"{likely}. {entry.fix} To tell: {entry.check}"
 
 
 def _told(run: ReplayedRun, incident: Incident) -> Iterator[str]:

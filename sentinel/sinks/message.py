@@ -23,6 +23,7 @@ _TITLES = {
 }
 _MOST_EVIDENCE = 10
 _MOST_CAUSES = 5
+_SHOWN = "id", "title", "fix", "check"  # of a catalogue entry
 _MOST_OTHERS = 5
 MOST_IN_FULL = 10
 """Messages of a digest that a person reads more of than their number."""
@@ -36,6 +37,8 @@ class Cause:
     title: str
     fix: str
     check: str
+    share: str  # "80%": how likely it is among all
+    because: str  # what in the run speaks for it and against it; may be empty
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,13 @@ def _number(value: object) -> str:
 
 
 def _causes(notification: Notification) -> list[Cause]:
+    entries = {entry["id"]: entry for entry in notification.catalogue}
     return [
-        Cause(*(clean_text(entry.get(field, ""), 400) for field in ("id", "title", "fix", "check")))
-        for entry in notification.catalogue[:_MOST_CAUSES]
+        Cause(
+            **{field: clean_text(entries[one.id].get(field, ""), 400) for field in _SHOWN},
+            share=f"{one.score:.0%}",
+            because=clean_text(one.because, 400),
+        )
+        for one in notification.incident.causes[:_MOST_CAUSES]
+        if one.id in entries
     ]

@@ -109,7 +109,10 @@ def _blocks(shown: Message) -> Iterator[Any]:
         rows = [f"*{escaped(name, 200)}*\n{escaped(value, 500)}" for name, value in shown.evidence]
         yield SectionBlock(fields=[_text(row) for row in rows])
     for cause in shown.causes:
-        lines = [f"*{escaped(cause.id, 50)}* {escaped(cause.title, 500)}", escaped(cause.fix, 1000)]
+        lines = [f"*{escaped(cause.id, 50)}* {cause.share} {escaped(cause.title, 500)}"]
+        if cause.because:
+            lines.append(escaped(cause.because, 500))
+        lines.append(escaped(cause.fix, 1000))
         if cause.check:
             lines.append(f"To tell: {escaped(cause.check, 1000)}")
         yield SectionBlock(text=_text("\n".join(lines)))

@@ -57,7 +57,11 @@ def _lines(notification: Notification) -> Any:
     lines = [Text.assemble(title, "  ", (shown.run, "bold"), "  ", (shown.since, "dim")), Text(shown.summary)]
     if shown.evidence:
         lines.append(Text(", ".join(f"{name} {value}" for name, value in shown.evidence), "dim"))
-    lines.extend(Text.assemble((c.id, "bold"), f" {c.title}: {c.fix}") for c in shown.causes)
+    for cause in shown.causes:
+        lines.append(Text.assemble((cause.id, "bold"), f" {cause.share} {cause.title}: {cause.fix}"))
+        if cause.because:
+            lines.append(Text(f"  {cause.because}", "dim"))
+    lines.extend(Text(f"to tell whether it is {first.id}: {first.check}") for first in shown.causes[:1])
     lines.extend(Text(f"also open: {summary}") for summary in shown.also_open)
     if shown.cost:
         lines.append(Text(f"cost so far: {shown.cost}"))

@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 import polars as pl
 import pytest
@@ -157,7 +158,17 @@ def verdicts(chunks: Iterable[Chunk], reload: bool = False, at_once: bool = Fals
         if reload:
             state, stream = stream.dump(), Stream("s", "jsonl", "", naming, views(DETECTORS))
             stream.restore(state)
-    return sorted(found, key=lambda v: (v.position, v.key.detector, v.key.tag))
+    told = [msgspec.structs.replace(v, known=_told(v)) for v in found]
+    return sorted(told, key=lambda v: (v.position, v.key.detector, v.key.tag))
+
+
+def _told(verdict: Any) -> Any:
+    """What rules on causes may ask at a row, asked when the whole log is known."""
+    known, at = verdict.known, (verdict.position, verdict.step)
+    return (
+        [signal for signal in Signal if known.logs(signal, verdict.position)],
+        {setting: known.setting(setting, *at) for setting in Setting},
+    )
 
 
 def cut(

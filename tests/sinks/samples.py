@@ -6,6 +6,7 @@ from dataclasses import replace
 import msgspec
 
 from detectors.api import Maturity, Severity
+from sentinel.alerts.causes import PossibleCause
 from sentinel.alerts.decision import Decision, Reason
 from sentinel.alerts.grouping import Outcome
 from sentinel.alerts.incident import Event, Incident, State
@@ -22,13 +23,13 @@ INCIDENT = Incident(
     maturity=Maturity.STABLE,
     signal="kl",
     tag="train/kl",
-    catalogue=("R2", "R1"),
     onset_step=400,
     onset_time=1_767_225_600.0,
     fired_step=412,
     fired_time=1_767_225_720.0,
     summary="KL to the reference is 3.2 nats per token, above 2.0",
     evidence={"value": 3.2, "critical_per_token": 2.0, "baseline": 0.04},
+    causes=(PossibleCause("R2", 0.8, "the reward does not rise"), PossibleCause("R1", 0.2, "")),
     last_step=430,
     last_time=1_767_225_900.0,
 )

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sentinel.alerts.causes import PossibleCause
 from sentinel.alerts.incident import Event
 from sentinel.sinks.base import Digest, Permanent, Transient
 from sentinel.sinks.slack import SlackConfig, escaped, slack_body
@@ -34,8 +35,9 @@ def test_a_firing_incident_reads_in_order(receiver):
         "*value*\n3.2",
         "*critical per token*\n2",
         "*baseline*\n0.04",
-        "*R2* Policy leaves the reference\nraise the KL weight\nTo tell: sample",
-        "*R1* Reward hacking\nstop and read completions\nTo tell: read",
+        "*R2* 80% Policy leaves the reference\nthe reward does not rise\n"
+        "raise the KL weight\nTo tell: sample",
+        "*R1* 20% Reward hacking\nstop and read completions\nTo tell: read",
         "*Also open*\nentropy fell to 0.02",
         "*Cost so far* 30 steps, 5 min",
     ]
@@ -102,7 +104,8 @@ def test_escaped_text_is_inert_and_bounded(raw, limit):
 @given(st.dictionaries(text, text | st.floats() | st.integers(), max_size=30), text, text, text)
 @settings(deadline=None)
 def test_any_run_makes_a_message_that_slack_takes(evidence, name, summary, tag):
-    odd = INCIDENT.changed(evidence=evidence, summary=summary * 50, tag=tag)
+    causes = (PossibleCause(name, 0.05, summary * 50),) * 20
+    odd = INCIDENT.changed(evidence=evidence, summary=summary * 50, tag=tag, causes=causes)
     entry = {"id": name, "title": summary, "fix": summary * 50, "check": tag}
     notification = replace(
         NOTIFICATION, incident=odd, run={"run": name * 20}, catalogue=[entry] * 20, also_open=[summary] * 90

@@ -20,8 +20,10 @@ def test_a_firing_incident_takes_a_few_lines():
         "Critical: kl-blowup  grpo-7b  since step 400 to 430, 30 steps or 5 min",
         "  KL to the reference is 3.2 nats per token, above 2.0",
         "  value 3.2, critical per token 2, baseline 0.04",
-        "  R2 Policy leaves the reference: raise the KL weight",
-        "  R1 Reward hacking: stop and read completions",
+        "  R2 80% Policy leaves the reference: raise the KL weight",
+        "    the reward does not rise",
+        "  R1 20% Reward hacking: stop and read completions",
+        "  to tell whether it is R2: sample",
         "  also open: entropy fell to 0.02",
         "  cost so far: 30 steps, 5 min",
     ]
@@ -37,9 +39,9 @@ def test_a_resolved_incident_takes_fewer():
 def test_a_digest_shows_the_worst_in_full_and_of_the_rest_a_line_each():
     lines = printed(digest(14, over=2)).splitlines()
     assert lines[0] == "14 incidents, in one message because they had to wait: 12 critical, 2 resolved"
-    assert lines[1:71] == printed(NOTIFICATION).splitlines() * 10
+    assert lines[1:91] == printed(NOTIFICATION).splitlines() * 10
     told = "grpo-7b  KL to the reference is 3.2 nats per token, above 2.0"
-    assert lines[71:] == [f"Critical: kl-blowup  {told}"] * 2 + [f"Resolved: kl-blowup  {told}"] * 2
+    assert lines[91:] == [f"Critical: kl-blowup  {told}"] * 2 + [f"Resolved: kl-blowup  {told}"] * 2
 
 
 def test_text_from_a_run_controls_nothing():
@@ -50,7 +52,7 @@ def test_text_from_a_run_controls_nothing():
         run={"run": hostile},
     )
     shown = printed(notification)
-    assert len(shown.splitlines()) == 7
+    assert len(shown.splitlines()) == 9
     assert not set(shown) & set("\x1b\x07\r\u202e")
     assert "[red]x[/red] Resolved: all" in shown
 

@@ -1,0 +1,30 @@
+"""What a stream has told up to any of its points, whenever one asks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from detectors.settings import CHOICES, Setting
+from sentinel.frames.plan import Plans
+
+
+@dataclass(frozen=True)
+class KnownOfStream:
+    """Stays right while the stream goes on, as ``begun`` and ``plans`` only learn of later positions."""
+
+    framework: str | None
+    begun: Mapping[str, int]  # signal -> position of its first point
+    plans: Plans
+
+    def logs(self, signal: str, position: int) -> bool:
+        """Whether the signal had a point up to this position, in whichever attempt."""
+        return signal in self.begun and self.begun[signal] <= position
+
+    def setting(self, name: str, position: int, step: int) -> float | str | None:
+        """A setting's value there, None where it is not known."""
+        value = float(self.plans.column(name, np.array([position]), np.array([step]))[0])
+        choices = CHOICES.get(Setting(name))
+        if np.isnan(value):
+            return None
+        return value if choices is None else choices[int(value)]

@@ -1,0 +1,95 @@
+"""What a run shows moves the causes of an incident, the same however the log is cut."""
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sentinel import catalogue
+from sentinel.alerts.causes import possible_causes
+from sentinel.alerts.wire import incident_body
+from sentinel.catalogue.rules import Clues
+from tests.alerts.timeline import book, by_position, changed, rows, stretches
+
+FLAT = ("O2", "O7", "O3", "O1", "O4")
+GRADIENT = {"gradient": 0.4, "first_gradient": 0.3, "fall": 0.001, "spread": 0.01, "most": 0.004}
+
+
+def causes(cited=FLAT, findings=(), known=None, **evidence):
+    return possible_causes(cited, Clues(evidence, findings, known), catalogue.load())
+
+
+@pytest.mark.parametrize(
+    ("evidence", "findings", "first"),
+    [
+        ({}, (), "O2"),
+        ({"gradient": 0.0}, (), "O3"),
+        ({}, ("zero-gradient",), "O3"),
+        (GRADIENT, (), "O4"),
+        ({**GRADIENT, "gradient": 29.0}, (), "O2"),
+        ({**GRADIENT, "fall": 0.008}, (), "O7"),
+        (GRADIENT, ("update-ratio-out-of-band",), "O7"),
+    ],
+)
+def test_a_flat_loss_is_told_apart_by_what_the_run_shows(evidence, findings, first):
+    assert causes(findings=findings, **evidence)[0].id == first
+
+
+def test_without_clues_the_usual_order_stands():
+    found = causes(("O1", "O7", "L8"))
+    assert [(c.id, c.because) for c in found] == [("O1", ""), ("O7", ""), ("L8", "")]
+    assert [c.score for c in found] == [0.545, 0.273, 0.182]
+
+
+def test_reasons_for_and_against_are_said():
+    found = {c.id: c.because for c in causes(**{**GRADIENT, "fall": 0.008})}
+    assert found["O7"] == "the loss falls by more than its noise, so the weights move, only slowly"
+    assert "against it: the loss falls by more than its noise" in found["O2"]
+
+
+@given(
+    st.lists(st.sampled_from([*catalogue.load()]), unique=True, max_size=12),
+    st.dictionaries(st.sampled_from([*GRADIENT, "level"]), st.none() | st.text() | st.floats()),
+    st.sets(st.sampled_from(["zero-gradient", "update-ratio-out-of-band", "kl-blowup"])),
+)
+def test_scores_are_shares_whatever_the_evidence(cited, evidence, findings):
+    found = causes(cited, findings, **evidence)
+    assert sorted(c.id for c in found) == sorted(cited)
+    assert [c.score for c in found] == sorted((c.score for c in found), reverse=True)
+    assert math.isclose(sum(c.score for c in found), bool(cited), abs_tol=0.01)
+
+
+def told(line, **fields):
+    return changed(rows(line, "flat-loss-at-init", tag="loss"), catalogue=FLAT, **fields)
+
+
+def test_an_incident_carries_its_causes_and_weighs_them_again_when_it_gets_worse():
+    firing, escalated = book().advance(
+        told("ww", evidence={})
+        + changed(
+            rows("..cc", "flat-loss-at-init", tag="loss")[2:], catalogue=FLAT, evidence={"gradient": 0.0}
+        )
+    )
+    assert [c.incident.catalogue[0] for c in (firing, escalated)] == ["O2", "O3"]
+    body = json.loads(json.dumps(incident_body(escalated.incident)))
+    assert [cause["id"] for cause in body["causes"]] == body["catalogue"]
+    assert body["causes"][0]["because"] == "no gradient reaches the weights"
+
+
+def test_another_finding_counts_once_it_is_open_and_only_in_its_stream():
+    firsts = []
+    for line, stream in (("www", "s"), ("www", "other"), ("....ww", "s")):
+        changes = book().advance(rows(line, "zero-gradient", stream=stream) + told("..ww", evidence={}))
+        (flat,) = [c.incident for c in changes if c.incident.detector == "flat-loss-at-init"]
+        firsts.append(flat.catalogue[0])
+    assert firsts == ["O3", "O2", "O2"]
+
+
+@given(st.text(".wc", min_size=1, max_size=40), st.text(".wc", max_size=40), st.text(".wc", max_size=40))
+def test_causes_are_the_same_however_the_log_was_cut(flat, gradient, ratio):
+    verdicts = told(flat) + rows(gradient, "zero-gradient", tag="g") + rows(ratio, "loss-spike", tag="u")
+    one_by_one = book()
+    finely = [change for part in by_position(verdicts) for change in one_by_one.advance(part)]
+    assert book().advance(stretches(verdicts)) == finely
