@@ -1,8 +1,7 @@
 """Runs the detectors over newly arrived rows of any number of runs at once, one frame a detector."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import Any
 
 import polars as pl
@@ -27,15 +26,15 @@ class Detection:
         """A verdict for every row judged, but clean ones only for keys that are ``awake``.
 
         A clean verdict means something only where there was a finding; keys with findings join ``awake``.
+        Each window stands for itself, so all windows of a series are judged in one frame.
         """
-        for together in _rounds(arrived):
-            shown: dict[str, tuple[Detector, list[Arrived]]] = {}
-            for one in together:
-                for detector in one.series.view.detectors:
-                    if is_due(detector, one.series.window):
-                        shown.setdefault(detector.name, (detector, []))[1].append(one)
-            for detector, due in shown.values():
-                yield from self._judge(detector, due, awake)
+        shown: dict[str, tuple[Detector, list[Arrived]]] = {}
+        for one in arrived:
+            for detector in one.series.view.detectors:
+                if is_due(detector, one.series.window):
+                    shown.setdefault(detector.name, (detector, []))[1].append(one)
+        for detector, due in shown.values():
+            yield from self._judge(detector, due, awake)
 
     def _judge(self, detector: Detector, arrived: Sequence[Arrived], awake: set[Key]) -> Iterator[Stretch]:
         try:
@@ -61,16 +60,6 @@ class Detection:
             for key, one in zip(keys, arrived, strict=True)
         ]
         yield from Verdicts(kept, judged, detector.history).stretches()
-
-
-def _rounds(arrived: Iterable[Arrived]) -> Iterator[list[Arrived]]:
-    """Windows to judge; a series has at most one in a round, and its rounds follow its rows."""
-    of_series: dict[tuple[Any, ...], list[Arrived]] = {}
-    for one in arrived:
-        series = one.run, one.stream, one.series.attempt, one.series.view.key, one.series.tag
-        of_series.setdefault(series, []).append(one)
-    rounds = zip_longest(*of_series.values())
-    return ([one for one in together if one is not None] for together in rounds)
 
 
 def _key(one: Arrived, detector: Detector) -> Key:

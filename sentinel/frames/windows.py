@@ -84,9 +84,9 @@ def _shown(detector: Detector, view: View, window: Window) -> tuple[Rows, Steps]
 def _list(name: str, values: Floats) -> pl.Series:
     """A list for each row of the values, up to the last one that is known."""
     places = np.arange(1, values.shape[1] + 1)
-    lengths = (places * ~np.isnan(values)).max(axis=1, initial=0).tolist()
-    rows = [row[:length] for row, length in zip(values.tolist(), lengths, strict=True)]
-    return pl.Series(name, rows, dtype=pl.List(pl.Float64())).list.eval(pl.element().fill_nan(None))
+    lengths = pl.Series((places * ~np.isnan(values)).max(axis=1, initial=0))
+    rows = pl.Series(name, values, pl.Array(pl.Float64(), values.shape[1]), nan_to_null=True)
+    return pl.select(pl.lit(rows.arr.to_list()).list.head(pl.lit(lengths))).to_series()
 
 
 def _coarse(name: str, values: Sequence[Floats]) -> pl.Series:

@@ -365,3 +365,19 @@ def test_a_share_in_percent_is_a_share(logged: list[float], judged: list[float])
     for size in (1, 100):
         found = [v for v in verdicts(cut(points, range(0, 100, size)), reload=True) if v.key.tag == "p"]
         assert [v.evidence["value"] for v in found] == judged
+
+
+def test_a_rule_is_called_once_for_all_that_a_poll_brings() -> None:
+    calls = []
+
+    def counted(points: pl.LazyFrame) -> pl.LazyFrame:
+        calls.append(points.collect().height)
+        return everything_seen.rule(points)
+
+    stream = Stream("s", "jsonl", "", Naming(TAGS), views([replace(everything_seen, rule=counted)]))
+    (chunk,) = cut([("a", step, 1.0) for step in range(2_000)], ())
+    arrived = [Arrived("run", "s", rows) for rows in stream.extend(chunk)]
+    assert len(arrived) > 10, "the coarse view was renewed several times"
+    rows = [v for rows in Detection({}, lambda *_: None).stretches(arrived, set()) for v in rows]
+    assert [v.index for v in rows] == [*range(2_000)]
+    assert len(calls) == 1
