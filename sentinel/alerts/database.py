@@ -1,10 +1,11 @@
 """The state directory and the SQLite database in it: opening, versions, transactions, the lock."""
 
+import errno
 import fcntl
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -28,6 +29,7 @@ _PASSES = {
 }
 """What may be over by itself, with its mend, by SQLite's primary result code."""
 
+_FULL = {errno.ENOSPC, errno.EDQUOT}
 _BROKEN = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _OF_A_ROW = (sqlite3.DataError, sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.ProgrammingError)
 
@@ -133,17 +135,17 @@ def sole_watcher(directory: Path) -> Iterator[None]:
     """
     lock = directory / _LOCK
     _make(directory, lock)
-    with open(lock, "r+") as file:
+    with open(lock, "r+b", buffering=0) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            holder = file.read().strip() or "unknown"
+            holder = file.read().decode().strip() or "unknown"
             raise StateError(
                 f"{directory}: another sentinel watches with this state_dir (process {holder})"
             ) from None
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
+        with suppress(OSError):  # the lock counts, and the number only helps a person
+            file.truncate(0)
+            file.write(str(os.getpid()).encode())
         yield
 
 
@@ -165,4 +167,5 @@ def _make(directory: Path, file: Path) -> None:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))
     except OSError as error:
-        raise StateError(f"{directory}: cannot be used as state_dir: {error.strerror}") from None
+        kind = StateUnavailable if error.errno in _FULL else StateError
+        raise kind(f"{directory}: cannot be used as state_dir: {error.strerror}") from None

@@ -3,7 +3,9 @@
 import logging
 import signal
 import sys
+import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -55,6 +57,7 @@ def watch(
     from sentinel.clock import SystemClock
     from sentinel.sinks.delivery import Delivery
     from sentinel.telemetry import ServiceManager, log_to_stderr
+    from sentinel.watch.beginning import when_available
     from sentinel.watch.watchers import Watchers
 
     log_to_stderr()
@@ -66,15 +69,22 @@ def watch(
         return settings, [sink.open() for sink in settings.sinks]
 
     wanted, clock, service = load(), SystemClock(), ServiceManager()
-    with sole_watcher(wanted[0].state_dir), Store(wanted[0].state_dir) as store:
-        if once:
-            settings, sinks = wanted
-            with Delivery(settings.state_dir, sinks, clock) as delivery:
-                Watchers(settings, store, delivery, clock, service).once()
-                delivery.drain(_DELIVER_SECONDS)
-            return
-        signals = _Signals()
-        while not signals.end:
+    state = wanted[0].state_dir
+    if once:
+        settings, sinks = wanted
+        with (
+            sole_watcher(state),
+            Store(state) as opened,
+            Delivery(state, sinks, clock) as delivery,
+        ):
+            Watchers(settings, opened, delivery, clock, service).once()
+            delivery.drain(_DELIVER_SECONDS)
+        return
+    signals = _Signals()
+    with ExitStack() as held:  # closes what could be opened in the end
+        when_available(lambda: held.enter_context(sole_watcher(state)), signals.ended, service)
+        store = when_available(lambda: held.enter_context(Store(state)), signals.ended, service)
+        while store is not None and not signals.end:
             settings, sinks = wanted
             with Delivery(settings.state_dir, sinks, clock) as delivery:
                 _log.info("watching %s; state in %s", ", ".join(map(str, settings.paths)), settings.state_dir)
@@ -96,7 +106,8 @@ class _Signals:
     """
 
     def __init__(self) -> None:
-        self.end = self.reload = False
+        self.reload = False
+        self.ended = threading.Event()
         self._interrupt: Callable[[], None] = lambda: None
         self._on_terminal = sys.stderr.isatty()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -108,12 +119,17 @@ class _Signals:
         if self.end or self.reload:
             interrupt()
 
+    @property
+    def end(self) -> bool:
+        """Whether the end was asked for."""
+        return self.ended.is_set()
+
     def _asked(self, number: int, _: object) -> None:
         closed = self._on_terminal and not sys.stderr.isatty()
         if number == signal.SIGHUP and not closed:
             self.reload = True
         else:
-            self.end = True
+            self.ended.set()
         self._interrupt()
 
 

@@ -1,6 +1,7 @@
 """One watch for what lies on this machine and one for each address, so that no server holds up the others."""
 
 import threading
+from functools import partial
 from pathlib import Path
 
 from sentinel.alerts.store import Store
@@ -8,6 +9,7 @@ from sentinel.clock import Clock
 from sentinel.config import Config
 from sentinel.sinks.delivery import Delivery
 from sentinel.telemetry import ServiceManager
+from sentinel.watch.beginning import when_available
 from sentinel.watch.watcher import Watcher
 
 _END_SECONDS = 3.0  # how long an end waits for those amid a question; what they did not commit is read again
@@ -42,8 +44,7 @@ class Watchers:
 
     def run(self) -> None:
         """Watch until `end` is called or one part fails, whose error is raised."""
-        self._store.set_health(dict.fromkeys(self._store.health()))  # an earlier process's
-        self._give_up_on_removed_sinks()
+        when_available(self._begin, self._stop, self._service)
         first, *others = self._parts
         unheard = ServiceManager(speaks=False)  # a server's slowness is no business of this machine's
         threads = [threading.Thread(target=self._watch, args=(part, unheard), daemon=True) for part in others]
@@ -55,6 +56,10 @@ class Watchers:
             thread.join(max(0.0, deadline - self._clock.awake()))
         if self._failures:
             raise self._failures[0]
+
+    def _begin(self) -> None:
+        self._store.set_health(dict.fromkeys(self._store.health()))  # an earlier process's
+        self._give_up_on_removed_sinks()
 
     def _give_up_on_removed_sinks(self) -> None:
         names = [sink.name for sink in self._parts[0].sinks]
@@ -69,7 +74,10 @@ class Watchers:
     def _watch(self, part: Config, service: ServiceManager) -> None:
         """Watch one part until the end, which is also the other parts'."""
         try:
-            with Store(part.state_dir) as store:
+            store = when_available(partial(Store, part.state_dir), self._stop, service)
+            if store is None:
+                return
+            with store:
                 watcher = self._watcher(part, store, service)
                 self._running.append(watcher)
                 watcher.run(self._stop)

@@ -19,6 +19,7 @@ from sentinel.errors import StateError, StateUnavailable
 from sentinel.sinks.delivery import Delivery
 from sentinel.telemetry import ServiceManager
 from sentinel.watch.watcher import Watcher
+from sentinel.watch.watchers import Watchers
 
 GOING = threading.Event()
 HOLD = """
@@ -33,8 +34,15 @@ sys.stdin.read()
 class Service(ServiceManager):
     """Remembers what systemd would show."""
 
+    def __init__(self) -> None:
+        self.heard = str
+
+    def ready(self) -> None:
+        pass
+
     def alive(self, status: str) -> None:
         self.status = status
+        self.heard(status)
 
 
 class House:
@@ -97,6 +105,44 @@ def test_a_full_disk_is_waited_for(tmp_path, small_disk, caplog):
     assert len(house.told()) == len({*house.told()}) == 41
     assert house.service.status == "41 runs"
     assert "recording goes on" in caplog.text
+
+
+def test_a_watch_that_begins_on_a_full_disk_waits(tmp_path, small_disk):
+    house = House(tmp_path, small_disk / "state")
+    rows = [{"step": step, "kl": 9.0} for step in range(60)]
+    (house.runs / "sick.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "sentinel.toml").write_text('[signals]\nkl = "kl"\n')
+    free = os.statvfs(small_disk)
+    (small_disk / "ballast").write_bytes(bytes(free.f_bavail * free.f_bsize))
+    words = [sys.executable, "-m", "sentinel", "watch", house.runs, "--state-dir", house.state]
+    words += ["--config", tmp_path / "sentinel.toml"]
+    once = subprocess.run([*words, "--once"], capture_output=True, text=True, timeout=60, check=False)
+    assert (once.returncode, once.stderr.count("\n")) == (2, 1), once.stderr
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
+        limit = threading.Timer(20, process.kill)
+        limit.start()
+        assert "nothing is read until the state can be recorded" in process.stderr.readline()
+        (small_disk / "ballast").unlink()
+        assert any("kl-blowup" in line for line in process.stderr)
+        process.terminate()
+        assert process.wait() == 0
+        limit.cancel()
+
+
+def test_a_watch_that_begins_while_another_program_holds_the_lock_waits(house, monkeypatch):
+    monkeypatch.setattr(database, "_BUSY_SECONDS", 0.01)
+    with closing(Store(house.state)) as store:
+        store.set_health({"watch": "of an earlier process"})
+        config = Config(paths=[str(house.runs)], state_dir=house.state)
+        service = Service()
+        watchers = Watchers(config, store, Delivery(house.state, [], house.clock), house.clock, service)
+        command = [sys.executable, "-c", HOLD, house.state / "sentinel.sqlite"]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+            assert holder.stdout.readline() == b"held\n"
+            service.heard = lambda status: holder.stdin.close() if "locked" in status else watchers.end()
+            watchers.run()
+        assert "of an earlier process" not in store.health().values()
+        assert service.status == "0 runs"
 
 
 def test_a_lock_that_is_held_for_long_is_waited_for(house, monkeypatch):
