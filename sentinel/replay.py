@@ -71,7 +71,7 @@ def replay(paths: Sequence[Place], config: Config, progress: Callable[[int, int]
         progress(begin, len(runs))
         _read(pipeline, runs[begin : begin + _RUNS_AT_ONCE])
     progress(len(runs), len(runs))
-    _tell(runs, [sink.policy() for sink in config.sinks])
+    tell_in_order(runs, [sink.policy() for sink in config.sinks])
     read = [run for run in runs if run.tracker.log.facts.points or run.complaints or run.stopped]
     if not read and found.complaints:
         raise SentinelError("\n".join(map(str, found.complaints)))
@@ -96,13 +96,19 @@ def _read(pipeline: Pipeline, runs: Iterable[ReplayedRun]) -> None:
         run.incidents = dict(sorted(run.incidents.items(), key=lambda item: item[1].fired_time or 0.0))
 
 
-def _tell(runs: Sequence[ReplayedRun], policies: Sequence[SinkPolicy]) -> None:
+def tell_in_order(runs: Sequence[ReplayedRun], policies: Sequence[SinkPolicy]) -> None:
     """Decide what the sinks would have heard, in the order in which it happened by the logs' own clocks."""
     known = KnownIncidents(incident for run in runs for incident in run.incidents.values())
     audience = Audience(policies, (), {}, known)
     happened = [(at, change, run) for run in runs for at, change in _dated(run.changes)]
+    still_open: dict[str, dict[str, Incident]] = {}  # then, by run and by id
     for at, change, run in sorted(happened, key=lambda one: one[0]):
-        for outcome in tell(News(run.tracker.log.described(), [change]), audience, at):
+        standing = still_open.setdefault(change.incident.run, {})
+        standing.pop(change.incident.id, None)
+        if change.incident.open:
+            standing[change.incident.id] = change.incident
+        news = News(run.tracker.log.described(), [change], [*standing.values()], reminders=False)
+        for outcome in tell(news, audience, at):
             run.told.setdefault(outcome.incident.id, []).append(outcome)
 
 

@@ -42,18 +42,20 @@ def outcomes(
     sent: SentBefore,
     catalogue: Catalogue,
     now: float,
+    *,
+    reminders: bool = True,
 ) -> list[Outcome]:
-    """Every change decided for every sink, and the reminders that are due for what did not change.
+    """Every change decided for every sink, and with ``reminders`` those due for what did not change.
 
     ``run`` is the run, its path and its framework as notifications show them; ``still_open`` are all
     its open incidents after the changes, ``others`` incidents of any run. ``sent`` is brought up to date.
     """
     changes = list(changes)
     changed = {change.incident.id for change in changes}
-    reminders = [Change(Event.REPEAT, incident) for incident in still_open if incident.id not in changed]
+    unchanged = [incident for incident in still_open if reminders and incident.id not in changed]
     standing = {incident.id: incident for incident in still_open}
     found = []
-    for change in _worst_first([*changes, *reminders]):
+    for change in _worst_first([*changes, *(Change(Event.REPEAT, incident) for incident in unchanged)]):
         incident = change.incident
         explained_by = standing.get(incident.id, incident).inhibited_by  # a cause may have come since
         silenced = any(s.matches(run["run"], run["path"], incident.detector, now) for s in silences)

@@ -21,14 +21,15 @@ class News:
     """What there is to tell of one run.
 
     ``run`` is the run as notifications name it, and ``still_open`` are all its open incidents after the
-    changes: of those that did not change, a reminder may be due. A ``live`` run grew before our eyes, so
-    whatever its clock says, it is none of long ago.
+    changes: of those that did not change a reminder may be due, if ``reminders`` are wanted. A ``live`` run
+    grew before our eyes, so whatever its clock says, it is none of long ago.
     """
 
     run: Mapping[str, Any]
     changes: Sequence[Change]
     still_open: Sequence[Incident] = ()
     live: bool = False
+    reminders: bool = True
 
 
 @dataclass(frozen=True)
@@ -58,4 +59,5 @@ def tell(news: News, audience: Audience, now: float) -> list[Outcome]:
         audience.sent,
         catalogue.cited,
         now,
+        reminders=news.reminders,
     )

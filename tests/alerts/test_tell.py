@@ -1,10 +1,17 @@
 """What a replay says would have been told, and why the rest would not."""
 
 import json
+from types import SimpleNamespace
 
+import pytest
+
+from detectors.api import Severity
+from sentinel.alerts.decision import SinkPolicy
 from sentinel.config import Config
-from sentinel.replay import replay
+from sentinel.pipeline import Step
+from sentinel.replay import ReplayedRun, replay, tell_in_order
 from sentinel.report.json import document
+from tests.alerts.timeline import book, changed, rows
 
 STEPS = range(60)
 
@@ -52,4 +59,43 @@ def test_the_earlier_log_of_one_training_tells(tmp_path):
     assert decided == {
         "jsonl": "first notification",
         "csv": "told already, of another log of the same training",
+    }
+
+
+def replayed(verdicts, policies, pieces):
+    """What the sinks would have heard of one run whose verdicts came in so many pieces."""
+    ours, log = book(), SimpleNamespace(described=lambda: {"run": "a", "path": "/a"})
+    run = ReplayedRun(SimpleNamespace(log=log, book=ours))
+    for piece in range(pieces):
+        begin, end = (1000 * part // pieces for part in (piece, piece + 1))
+        part = [stretch for stretch in verdicts if begin <= stretch[0].index < end]
+        run.take(Step(run.tracker, 0, False, (), ours.advance(part), None))
+    tell_in_order([run], policies)
+    outcomes = (outcome for told in run.told.values() for outcome in told)
+    return {(o.sink, o.incident.detector, str(o.decision.event), str(o.decision.reason)) for o in outcomes}
+
+
+@pytest.mark.parametrize("pieces", [1, 7, 1000])
+def test_what_was_found_before_its_cause_is_told(pieces):
+    cause = changed(rows("ww", "loss-scale-collapse", first=500), onset_step=0)
+    effect = rows("cccc", "flat-loss-at-init", tag="loss")
+    sinks = [SinkPolicy("all"), SinkPolicy("pager", Severity.CRITICAL)]
+    assert replayed(effect + cause, sinks, pieces) == {
+        ("all", "flat-loss-at-init", "firing", "first notification"),
+        ("pager", "flat-loss-at-init", "firing", "first notification"),
+        ("all", "loss-scale-collapse", "firing", "first notification"),
+        ("pager", "loss-scale-collapse", "firing", "below the sink's severity"),
+    }
+
+
+@pytest.mark.parametrize("pieces", [1, 7, 1000])
+def test_who_does_not_hear_of_the_cause_hears_of_what_it_explains(pieces):
+    cause = rows("w" * 600, "loss-scale-collapse")
+    effect = rows("cccc", "flat-loss-at-init", tag="loss", first=500)
+    sinks = [SinkPolicy("all"), SinkPolicy("pager", Severity.CRITICAL)]
+    assert replayed(effect + cause, sinks, pieces) == {
+        ("all", "loss-scale-collapse", "firing", "first notification"),
+        ("pager", "loss-scale-collapse", "firing", "below the sink's severity"),
+        ("all", "flat-loss-at-init", "firing", "explained by another incident"),
+        ("pager", "flat-loss-at-init", "firing", "first notification"),
     }
