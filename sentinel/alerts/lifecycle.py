@@ -230,7 +230,7 @@ class Book:
         """What speaks for and against causes; only what is found in the same stream has an order with it."""
         return Clues(
             evidence=evidence,
-            findings={other.detector for _, other in self._open() if other.stream == v.key.stream},
+            findings={o.detector: o.evidence for _, o in self._open() if o.stream == v.key.stream},
             known=v.known,
             position=v.position,
             step=v.step,

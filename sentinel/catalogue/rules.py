@@ -3,7 +3,8 @@
 They stand in the front matter of pages, below `confirms` and `excludes`. Each looks at one thing, which is
 its first key, and says in `because` what follows from it:
 
-- `finding: zero-gradient`: another incident of that detector is open in the same log.
+- `finding: zero-gradient`: another incident of that detector is open in the same log. With `evidence` and
+  bounds it is that incident's number.
 - `evidence: fall` with `above`, `below` or `is`: a number in the incident's own evidence. With `per: spread`
   it is divided by another one.
 - `signal: update_ratio` with `is: logged` or `is: missing`: whether the log has had the signal so far.
@@ -15,8 +16,8 @@ What is not known speaks neither for nor against anything.
 """
 
 import re
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import msgspec
@@ -41,15 +42,10 @@ class Clues:
     """All that rules may look at. ``known`` is None where an incident belongs to no stream of points."""
 
     evidence: Mapping[str, Any]
-    findings: Collection[str] = ()
+    findings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # their evidence, by detector
     known: Known | None = None
     position: int = 0
     step: int = 0
-
-    def number(self, name: str) -> float | None:
-        """A number in the evidence."""
-        value = self.evidence.get(name)
-        return float(value) if isinstance(value, int | float) else None
 
     @property
     def quoted(self) -> str:
@@ -74,7 +70,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"is_
 
     def __str__(self) -> str:
         """What it asks for, in words."""
-        if self.finding is not None:
+        if self.finding is not None and self.evidence is None:
             return f"{self.finding} is open"
         if self.signal is not None:
             return f"{self.signal} is {self.is_}"
@@ -83,16 +79,18 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"is_
         if self.framework:
             return f"the log is of {', '.join(self.framework)}"
         of = f"{self.evidence or self.setting}{f' per {self.per}' if self.per else ''}"
+        of += f" of {self.finding}" if self.finding else ""
         bounds = ("above", self.above), ("below", self.below), ("is", self.is_)
         return " and ".join(f"{of} {name} {bound}" for name, bound in bounds if bound is not None)
 
     def holds(self, clues: Clues) -> bool:
         """Whether the run is as the rule says."""
         known = clues.known
-        if self.finding is not None:
-            return self.finding in clues.findings
+        evidence = clues.evidence if self.finding is None else clues.findings.get(self.finding)
+        if evidence is None or (self.finding is not None and self.evidence is None):
+            return evidence is not None
         if self.evidence is not None:
-            return self._bounds(_ratio(clues.number(self.evidence), self.per, clues))
+            return self._bounds(_ratio(evidence, self.evidence, self.per))
         if self.console is not None:
             return re.search(self.console, clues.quoted) is not None
         if known is None:
@@ -110,6 +108,9 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"is_
         return value is not None and value == self.is_
 
 
-def _ratio(value: float | None, per: str | None, clues: Clues) -> float | None:
-    divisor = 1.0 if per is None else clues.number(per)
-    return None if value is None or not divisor else value / divisor
+def _ratio(evidence: Mapping[str, Any], name: str, per: str | None) -> float | None:
+    """A number in the evidence, in units of another one where that is named."""
+    value, unit = evidence.get(name), 1.0 if per is None else evidence.get(per)
+    if isinstance(value, int | float) and isinstance(unit, int | float) and unit:
+        return value / unit
+    return None

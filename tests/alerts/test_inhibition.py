@@ -157,6 +157,12 @@ def test_what_the_detectors_declare():
 
     assert silences("loss-scale-collapse", "flat-loss-at-init")
     assert silences("loss-scale-collapse", "lr-schedule-mismatch")
+    assert silences("non-finite-metric", "loss-spike")
+    assert silences("non-finite-metric", "flat-loss-at-init")
+    assert silences("zero-gradient", "flat-loss-at-init")
+    assert silences("resume-discontinuity", "loss-spike")
+    assert all(silences("console-error", effect) for effect in ("loss-plateau", "stream-stall", "kl-blowup"))
+    assert not silences("flat-loss-at-init", "zero-gradient")
     assert silences("lr-schedule-mismatch", "flat-loss-at-init")
     assert silences("entropy-collapse", "reward-zero-std")
     assert silences("clipped-completion-ratio", "reward-zero-std")
