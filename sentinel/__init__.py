@@ -1,4 +1,4 @@
-"""Watches machine-learning training runs through their metric logs and names what goes wrong."""
+"""Watches machine-learning training runs through their metric logs and reports what goes wrong."""
 
 CONFIG_FILE = "sentinel.toml"
-"""What a configuration is called where none is named."""
+"""The configuration file that commands read by default."""

@@ -1,4 +1,4 @@
-"""Asks run checks what they find in one run."""
+"""Calls the run checks on one run."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from sentinel.alerts.inhibition import OF_THE_RUN
 from sentinel.alerts.turns import Key, Stretch, Verdict
 from sentinel.runs.log import RunLog
 
-_ATTEMPT = 1  # what concerns the run as a whole belongs to none
+_ATTEMPT = 1  # findings about the run as a whole belong to no attempt
 
 
 @dataclass(frozen=True)
 class Checking:
-    """``parameters`` are the user's, by check; ``failed`` hears of a check that raised on a run."""
+    """``parameters`` are the user's thresholds by check. ``failed`` is called when a check raises."""
 
     checks: Sequence[RunCheck]
     parameters: Mapping[str, Mapping[str, Any]]
@@ -28,10 +28,10 @@ class Checking:
         silent_seconds: float = 0.0,
         pauses: Iterable[float] = (),
     ) -> Iterator[Stretch]:
-        """What the checks find now, each finding a stretch of its own.
+        """The present findings of the checks, each as a stretch of its own.
 
-        ``silent_seconds`` is the time since points arrived and ``pauses`` those between earlier arrivals, on
-        the clock of a watch.
+        ``silent_seconds`` is the time since points arrived, and ``pauses`` are the times between earlier
+        arrivals, both on the clock of a watch.
         """
         facts = log.facts
         view = RunView(

@@ -1,8 +1,7 @@
-"""Where the time comes from. Only the command line asks; everything below it is told.
+"""The two clocks. Only the command line makes a clock; everything below takes it as an argument.
 
-There are two times. The time of day names moments: it stands in reports, and logs are compared with it.
-A person or a time server may set it, so no pause and no age is measured with it. Those count on the
-time awake, which only ever goes on.
+The time of day names moments in reports and is compared with logs. A person or a time server may set it, so
+no pause and no age is measured with it. Pauses and ages are measured in time awake, which never goes back.
 """
 
 import time
@@ -11,14 +10,14 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Tells both times."""
+    """Gives both times."""
 
     def now(self) -> float:
         """The time of day in seconds since the epoch. It may jump both ways."""
         ...
 
     def awake(self) -> float:
-        """Seconds since some fixed moment. It never goes back, and it stands still during a suspend."""
+        """Seconds since a fixed moment. The value never goes back and stands still during a suspend."""
         ...
 
 
@@ -30,7 +29,7 @@ class SystemClock:
         return time.time()
 
     def awake(self) -> float:
-        """Seconds that the machine was awake since it was started."""
+        """Seconds that the machine has been awake since it started."""
         return time.monotonic()
 
 

@@ -1,4 +1,4 @@
-"""Turns pydantic's view of a bad TOML file into lines for a person: file, line, key and the mend."""
+"""Turns pydantic's errors about a TOML file into lines for a person: file, line, key and correction."""
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,9 +15,10 @@ Keys = tuple[str | int, ...]
 
 
 def describe(path: Path, text: str, error: ValidationError, schema: Mapping[str, Any]) -> Iterator[str]:
-    """One line for each defect. ``schema`` is the JSON Schema of the file; it knows the valid keys.
+    """One line for each mistake. ``schema`` is the JSON Schema of the file, which holds the valid keys.
 
-    A value is quoted only where it comes from a closed list, since any other may be a secret.
+    A line quotes a value only if the valid values form a closed list, because any other value may be a
+    secret.
     """
     for defect in error.errors(include_url=False):
         keys, table = _locate(schema, defect["loc"])
@@ -52,7 +53,7 @@ def _quoted(expected: str) -> Sequence[str]:
 
 
 def _locate(schema: Mapping[str, Any], location: Keys) -> tuple[Keys, Mapping[str, Any]]:
-    """The keys of the file along pydantic's location, and the schema of the table that holds the last."""
+    """The keys in the file for pydantic's location, and the schema of the table that holds the last key."""
     keys: list[str | int] = []
     table: Mapping[str, Any] = schema
     node: Any = schema
@@ -79,7 +80,7 @@ def _resolved(schema: Mapping[str, Any], node: Any) -> Mapping[str, Any]:
 
 
 def _line(text: str, keys: Keys) -> int:
-    """The first line by which the file holds the value, or the nearest table around it."""
+    """The line on which the value, or the nearest table around it, is complete."""
     for number, beginning in enumerate(accumulate(text.splitlines(keepends=True)), start=1):
         try:
             node: Any = tomllib.loads(beginning)

@@ -1,4 +1,4 @@
-"""Runs the detectors over newly arrived rows of any number of runs at once, one frame a detector."""
+"""Runs the detectors over the new rows of many runs at once, with one frame for each detector."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ from sentinel.verdicts import Judged, Verdicts
 
 @dataclass(frozen=True)
 class Detection:
-    """``parameters`` are the user's, by detector; ``failed`` hears of a detector that raised on a run."""
+    """``parameters`` are the user's thresholds by detector. ``failed`` is called when a detector raises."""
 
     parameters: Mapping[str, Mapping[str, Any]]
     failed: Callable[[str, str, BaseException], None]
 
     def stretches(self, arrived: Sequence[Arrived], awake: set[Key]) -> Iterator[Stretch]:
-        """A verdict for every row judged, but clean ones only for keys that are ``awake``.
+        """The verdicts of all judged rows, but clean ones only for keys that are ``awake``.
 
         A clean verdict means something only where there was a finding; keys with findings join ``awake``.
         Each window stands for itself, so all windows of a series are judged in one frame.
@@ -63,5 +63,5 @@ class Detection:
 
 
 def _key(one: Arrived, detector: Detector) -> Key:
-    """Whose verdicts the detector's are on these rows."""
+    """The key of the detector's verdicts on these rows."""
     return Key(one.run, one.stream, one.series.attempt, one.series.tag, detector.name)

@@ -1,4 +1,4 @@
-"""Keeps what one run holds from stopping the others."""
+"""Keeps an error of one run from stopping the others."""
 
 import traceback
 from collections.abc import Callable, Sequence
@@ -19,16 +19,16 @@ _R = TypeVar("_R")
 
 @dataclass
 class Guard:
-    """Does the work of a stage for one run at a time and notes which of them failed.
+    """Does the work of a stage for one run at a time and records which runs failed.
 
-    ``failures`` says by run id which stage failed first, and how. State that the stage was changing may
-    be half changed, so the run has to begin again from what was kept of it.
+    ``failures`` holds, by run id, the first stage that failed and the reason. The state of a failed run may
+    be half changed, so the run must start again from its last commit.
     """
 
     failures: dict[str, str] = field(default_factory=dict)
 
     def __call__(self, run: Run, stage: str, work: Callable[[], _R]) -> _R | None:
-        """What the work gives; None where it raises."""
+        """The result of the work; None if it raises."""
         try:
             return work()
         except BaseException as error:
@@ -40,7 +40,7 @@ class Guard:
     def at_once(
         self, runs: Sequence[Run], stage: str, work: Callable[[Sequence[_T]], list[_R]], things: Sequence[_T]
     ) -> list[_R]:
-        """What the work gives for the things of all runs, one each; where it raises, for each run alone."""
+        """The results of the work for all runs at once, one thing each; if it raises, for each run alone."""
         try:
             return work(things)
         except BaseException as error:
@@ -51,9 +51,9 @@ class Guard:
 
 
 def reason(run: Run, error: BaseException) -> str:
-    """An error in one line: its kind, its words and where it was raised.
+    """An error in one line: its type, its message and where it was raised.
 
-    The words of an error about an address may hold what is secret there, so they are left out.
+    The message is left out for a run at an address, because it may hold a secret of that address.
     """
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""

@@ -1,6 +1,6 @@
-"""What lies under some paths: runs, and what can be made of them, without judging any.
+"""Lists the runs under some paths without judging them.
 
-So that the answer comes at once, few runs are read whole and of many only the beginnings.
+To answer at once, it reads a few runs whole, but only the beginnings of many.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -19,26 +19,26 @@ from sentinel.sources.base import Complaint, Run
 from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.places import Place
 
-_MOST_POINTS = 2_000_000  # of all runs, if these are few
+_MOST_POINTS = 2_000_000  # of all runs together, if they are few
 _FEW_RUNS = 32
-_ENOUGH = 0.75  # of the points asked for, since sources give whole rows; another poll would cost more
-_FEWEST_POINTS = 64  # of one of very many; a framework is recognised by fewer
+_ENOUGH = 0.75  # share of the limit; sources give whole rows, and another poll would cost more
+_FEWEST_POINTS = 64  # per run, if there are very many; fewer are enough to recognise a framework
 
 
 @dataclass(frozen=True)
 class ListedRun:
-    """A run that was found. Of one that is not ``whole``, points and attempts are at least so many."""
+    """A run that was found. If it was not read ``whole``, it may have more points and attempts."""
 
     overview: Overview
     standing: Standing
-    stopped: str | None  # why it cannot be judged, if something keeps it from that
+    stopped: str | None  # why it cannot be judged, if so
     whole: bool
-    lacking: Mapping[str, Sequence[str]]  # signals, by the detector that cannot judge without them
+    lacking: Mapping[str, Sequence[str]]  # missing signals, by the detector that needs them
 
 
 @dataclass(frozen=True)
 class Listing:
-    """The runs under some paths, sorted by path, and what could not be read."""
+    """The runs under some paths, sorted by path, and complaints about what could not be read."""
 
     runs: Sequence[ListedRun]
     complaints: Sequence[Complaint]
@@ -50,14 +50,14 @@ def list_runs(
     demands: Callable[[], Mapping[str, Demand]],
     now: float,
 ) -> Listing:
-    """Look at every run under the paths.
+    """List every run under the paths.
 
-    ``signals`` tells what the user's own tags mean, ``demands`` what each detector must be given. They are
-    called as late as can be, since the answers may still be on their way.
+    ``signals`` gives the meaning of the user's own tags, and ``demands`` what each detector needs. Both are
+    called as late as possible, because another process may still be working on the answers.
 
-    Raises SentinelError for a path that does not exist and where there is no run.
+    Raises SentinelError if a path does not exist or no run is found.
     """
-    local = all(isinstance(path, Path) for path in paths)  # else copies would share a connection
+    local = all(isinstance(path, Path) for path in paths)  # otherwise copies would share a connection
     spread = in_copies if local else in_turn
     found = discover(paths, looks=spread)
     if found.missing:
@@ -66,7 +66,7 @@ def list_runs(
         raise SentinelError("\n".join(map(str, found.complaints)))
     if not found.runs:
         raise SentinelError(f"{', '.join(map(str, paths))}: no log that sentinel can read")
-    count = len(found.runs)  # the more there are, the less time is left beside what each run costs
+    count = len(found.runs)  # each run has a fixed cost, so many runs leave less time for points
     limit = max(_FEWEST_POINTS, _MOST_POINTS // max(count, count**2 // _FEW_RUNS))
     pipeline, base = Pipeline((), {}, signals(), _failed), common_path(paths)
 
@@ -101,18 +101,18 @@ def _look(pipeline: Pipeline, run: Run, name: str, limit: int, now: float) -> _L
     tracker = pipeline.track(run, name)
     log, complaints = tracker.log, list[Complaint]()
     while True:
-        (step,) = pipeline.advance([tracker], limit)
-        complaints += step.complaints
-        if not step.more or log.facts.points > _ENOUGH * limit:
+        (advance,) = pipeline.advance([tracker], limit)
+        complaints += advance.complaints
+        if not advance.more or log.facts.points > _ENOUGH * limit:
             break
-    return _Listed(look_at(log, not step.more, now), step.failure, complaints)
+    return _Listed(look_at(log, not advance.more, now), advance.failure, complaints)
 
 
 def _failed(detector: str, run: str, error: BaseException) -> None:
-    """Nothing is judged, so no detector fails."""
+    """Never called: a listing judges nothing."""
 
 
 def _lacking(signals: Collection[str], demands: Mapping[str, Demand]) -> dict[str, list[str]]:
-    """What each of the detectors lacks that cannot judge a run with these signals."""
+    """The missing signals of each detector that cannot judge a run with these signals."""
     lacking = {detector: demand.missing(signals) for detector, demand in demands.items()}
     return {name: missing for name, missing in lacking.items() if missing}

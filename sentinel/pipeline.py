@@ -1,10 +1,10 @@
-"""The whole flow on one screen: what lies in logs becomes something to tell, many runs at once.
+"""The whole flow on one screen, from logs to decisions about notifications, for many runs at once.
 
     sources  ->  points  ->  signals  ->  findings  ->  incidents  ->  outcomes
     poll         absorb                   judge         advance        tell
 
-`watch` commits and delivers what comes out, `replay` reports it, and a callback in a training may drive
-it as well; there is no other difference. This page knows no format, no rule and no sink.
+`watch` commits and delivers the outcomes, and `replay` reports them; there is no other difference. A callback
+in a training may drive the pipeline as well. This page knows no format, no rule and no sink.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,15 +30,15 @@ from sentinel.sources.base import Batch, Complaint, Run
 from sentinel.tracking import Tracker
 
 POINTS_AT_ONCE = 200_000
-"""About how many points are taken in at once, over all runs; bounds memory, decides nothing."""
+"""About how many points are read at once, over all runs. It bounds memory and does not affect findings."""
 
 DetectorFailed = Callable[[str, str, BaseException], None]
-"""Hears of a detector that raised on a run: the detector's name, the run's id and the error."""
+"""Called when a detector raises on a run, with the detector's name, the run's id and the error."""
 
 
 @dataclass(frozen=True)
-class Step:
-    """What one poll of one run brought. After a failure its tracker is of no more use."""
+class Advance:
+    """The result of one poll of one run. After a failure the tracker must not be used again."""
 
     tracker: Tracker
     points: int
@@ -48,15 +48,15 @@ class Step:
     failure: str | None
 
     def tell(self, audience: Audience, now: float) -> list[Outcome]:
-        """Who is to hear of the changes, and why the others are not."""
+        """Decide which sinks hear of the changes, and why the others do not."""
         return tell(self.tracker.news(self.changes), audience, now)
 
 
 class Pipeline:
     """Reads and judges runs.
 
-    ``parameters`` are thresholds by detector where they are not the defaults, ``signals`` says what the
-    user's own tags mean, ``failed`` hears of a detector that raised.
+    ``parameters`` are the thresholds by detector that differ from the defaults. ``signals`` gives the meaning
+    of the user's own tags. ``failed`` is called when a detector raises.
     """
 
     def __init__(
@@ -77,15 +77,15 @@ class Pipeline:
         self._layout = repr((release, layout(self._views), bool(checks), sorted(signals.items())))
 
     def track(self, run: Run, name: str) -> Tracker:
-        """A run to advance, from its log's start."""
+        """A new tracker for a run, at the start of its log."""
         book = Book(run.id, self.detectors, self._parameters)
         console = Console() if self._checking.checks else None
         return Tracker(RunLog(run, name, self._naming, self._views, console=console), book, self._layout)
 
-    def advance(self, trackers: Sequence[Tracker], points_at_once: int = POINTS_AT_ONCE) -> list[Step]:
-        """Read on in some runs and judge what is new; one step a run, in their order.
+    def advance(self, trackers: Sequence[Tracker], points_at_once: int = POINTS_AT_ONCE) -> list[Advance]:
+        """Poll some runs and judge what is new. Gives one advance for each run, in their order.
 
-        Nothing that a run holds makes it raise or changes what comes of another run.
+        Whatever a run holds, this does not raise and does not change the results of another run.
         """
         limit, guard = points_at_once // max(len(trackers), 1), Guard()
         logs = [tracker.log for tracker in trackers]
@@ -103,7 +103,7 @@ class Pipeline:
             verdicts.setdefault(tracker.id, []).extend(findings or ())
         changes = _advance(trackers, verdicts, guard)
         return [
-            Step(
+            Advance(
                 tracker=tracker,
                 points=sum(chunk.value.size for chunk in batch.chunks),
                 more=(batch.more or tracker.log.prints_more) and tracker.id not in guard.failures,
@@ -114,23 +114,23 @@ class Pipeline:
             for tracker, batch, news in zip(trackers, batches, changes, strict=True)
         ]
 
-    def conclude(self, trackers: Sequence[Tracker]) -> list[Step]:
-        """Decide what was undecided in runs that are over; one step a run, in their order."""
+    def conclude(self, trackers: Sequence[Tracker]) -> list[Advance]:
+        """Judge runs that are over once more. Gives one advance for each run, in their order."""
         guard = Guard()
         arrived = [guard(t.log.run, "the end of the log", t.log.end) or () for t in trackers]
         verdicts = self._judge(trackers, arrived, guard) if any(arrived) else {}
         changes = _advance(trackers, verdicts, guard)
         return [
-            Step(tracker, 0, False, (), news, guard.failures.get(tracker.id))
+            Advance(tracker, 0, False, (), news, guard.failures.get(tracker.id))
             for tracker, news in zip(trackers, changes, strict=True)
         ]
 
     def review(self, tracker: Tracker, silent_seconds: float, pauses: Iterable[float]) -> list[Change]:
-        """What time alone brings to a run that is followed; see `Checking.stretches`."""
+        """The changes that time alone brings to a run under watch; see `Checking.stretches`."""
         return tracker.book.advance(self._checking.stretches(tracker.log, (), (), silent_seconds, pauses))
 
     def _check(self, tracker: Tracker, batch: Batch) -> list[Stretch]:
-        """What run checks find, where a poll brought something for them to look at."""
+        """The findings of the run checks, if the poll brought something that they judge."""
         log, grew = tracker.log, any(chunk.value.size for chunk in batch.chunks)
         found = log.printed or log.newly_stopped or log.readability_changed
         if found or (grew and tracker.book.watches_run):

@@ -1,4 +1,4 @@
-"""Work in copies of this process, so that all cores share it."""
+"""Runs work in forked copies of this process, to use all cores."""
 
 import multiprocessing
 import os
@@ -13,18 +13,18 @@ from typing import TypeVar
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
-_FEWEST = 32  # things a copy; to make one costs some milliseconds
+_FEWEST = 32  # things for each copy, because a fork costs some milliseconds
 _MOST = 8  # copies, since each needs some memory
-_SHARES = 64  # of the work; who is done with one takes the next
+_SHARES = 64  # of the work; a copy that is done with one takes the next
 _THREADS = Path("/proc/self/task")
 
 
 def begin(work: Callable[[], _R]) -> Callable[[], _R]:
-    """Begin with the work in a copy of this process; what is returned waits for the result.
+    """Start the work in a copy of this process. The returned function waits for the result.
 
-    The copy sends the result, which must be picklable. A copy has none of the other threads and may wait
-    for them for ever, so a process that has some does the work itself, as soon as it is asked for the result.
-    So it does where no copy can be made, or one ended without a word: here its trouble shows.
+    The result must be picklable. A copy has none of the other threads and could wait for them forever, so a
+    process with several threads does the work itself when the result is asked for. It also does so if no
+    copy can be made, or if the copy ended without a result: an error then shows here.
     """
     if not _has_one_thread():
         return cache(work)
@@ -41,7 +41,7 @@ def begin(work: Callable[[], _R]) -> Callable[[], _R]:
     def result() -> _R:
         try:
             found: _R = receiver.recv()
-        except (EOFError, OSError):  # also amid its answer
+        except (EOFError, OSError):  # also in the middle of its answer
             return work()
         return found
 
@@ -59,7 +59,7 @@ def in_turn(work: Callable[[_T], _R], things: Sequence[_T]) -> list[_R]:
 
 
 def in_copies(work: Callable[[_T], _R], things: Sequence[_T]) -> list[_R]:
-    """As `in_turn`, done in a copy for each of some cores where `begin` makes one.
+    """The results of the work on all things, done in several copies of this process.
 
     A process that has little to do does it itself.
     """
@@ -73,20 +73,20 @@ def in_copies(work: Callable[[_T], _R], things: Sequence[_T]) -> list[_R]:
     os.close(counter)
 
     def free_shares() -> list[tuple[int, list[_R]]]:
-        """Numbers of shares that nobody else took, with their results."""
+        """The shares that no other copy took, by number, with their results."""
         numbers = (ticket[0] for ticket in iter(lambda: os.read(tickets, 1), b""))
         return [(number, in_turn(work, shares[number])) for number in numbers]
 
     copies = [begin(free_shares) for _ in range(count)]
     found = dict(chain.from_iterable(copy() for copy in copies))
     os.close(tickets)
-    for number in set(range(_SHARES)) - found.keys():  # which a copy took that ended without a word
+    for number in set(range(_SHARES)) - found.keys():  # taken by a copy that ended without a result
         found[number] = in_turn(work, shares[number])
     return [found[i % _SHARES][i // _SHARES] for i in range(len(things))]
 
 
 def _has_one_thread() -> bool:
-    """As far as the system tells."""
+    """Whether this process has one thread; false if the system does not say."""
     try:
         return len(os.listdir(_THREADS)) == 1
     except OSError:

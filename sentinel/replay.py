@@ -1,4 +1,4 @@
-"""A log judged from end to end: what `watch` would have said while it grew."""
+"""Judges logs from end to end: what `watch` would have said while they grew."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ from sentinel.alerts.incident import Change, Incident
 from sentinel.alerts.tell import Audience, News, tell
 from sentinel.config import Config
 from sentinel.errors import SentinelError
-from sentinel.pipeline import Pipeline, Step
+from sentinel.pipeline import Advance, Pipeline
 from sentinel.sources.base import Complaint
 from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.places import Place
@@ -35,20 +35,20 @@ class ReplayedRun:
 
     @property
     def stopped(self) -> str | None:
-        """Why it was not judged to its end, if something kept it from that."""
+        """Why the run was not judged to its end; None if it was."""
         return self.failure or self.tracker.log.stopped
 
-    def take(self, step: Step) -> None:
-        """Remember what a step brought."""
-        self.complaints += step.complaints
-        self.failure = step.failure
-        self.changes += step.changes
-        self.incidents |= {change.incident.id: change.incident for change in step.changes}
+    def add(self, advance: Advance) -> None:
+        """Add what one poll brought."""
+        self.complaints += advance.complaints
+        self.failure = advance.failure
+        self.changes += advance.changes
+        self.incidents |= {change.incident.id: change.incident for change in advance.changes}
 
 
 @dataclass(frozen=True)
 class Replay:
-    """All runs under the paths, sorted by path, and what could not be looked at."""
+    """All runs under the paths, sorted by path, and complaints about what could not be read."""
 
     runs: Sequence[ReplayedRun]
     complaints: Sequence[Complaint]
@@ -58,8 +58,8 @@ class Replay:
 def replay(paths: Sequence[Place], config: Config, progress: Callable[[int, int], None]) -> Replay:
     """Read every run under the paths to its end.
 
-    ``progress`` is told how many runs of how many are done. Raises SentinelError for a path that does
-    not exist and where nothing can be read.
+    ``progress`` is called with the number of runs that are done and the number of all runs. Raises
+    SentinelError if a path does not exist or nothing can be read.
     """
     found = discover(paths)
     if found.missing:
@@ -83,16 +83,16 @@ def replay(paths: Sequence[Place], config: Config, progress: Callable[[int, int]
 def _read(pipeline: Pipeline, runs: Iterable[ReplayedRun]) -> None:
     left = list(runs)
     while left:
-        steps = pipeline.advance([run.tracker for run in left])
-        for run, step in zip(left, steps, strict=True):
-            run.take(step)
-        left = [run for run, step in zip(left, steps, strict=True) if step.more]
+        advances = pipeline.advance([run.tracker for run in left])
+        for run, advance in zip(left, advances, strict=True):
+            run.add(advance)
+        left = [run for run, advance in zip(left, advances, strict=True) if advance.more]
     whole = [run for run in runs if run.failure is None]
-    for run, step in zip(whole, pipeline.conclude([run.tracker for run in whole]), strict=True):
-        run.take(step)
+    for run, advance in zip(whole, pipeline.conclude([run.tracker for run in whole]), strict=True):
+        run.add(advance)
     for run in runs:
         run.incidents |= {incident.id: incident for incident in run.tracker.book.open()}
-        # Streams of one run were read one after the other; by the log's clock they fired like this.
+        # Streams of one run were read one after the other; this is their order by the log's clock.
         run.incidents = dict(sorted(run.incidents.items(), key=lambda item: item[1].fired_time or 0.0))
 
 
@@ -113,7 +113,7 @@ def tell_in_order(runs: Sequence[ReplayedRun], policies: Sequence[SinkPolicy]) -
 
 
 def _dated(changes: Iterable[Change]) -> Iterator[tuple[float, Change]]:
-    """The changes with their times, which never go back; without times, with the beginning of time."""
+    """The changes with their times, which never go back. A log without times has time 0."""
     at = 0.0
     for change in changes:
         at = max(at, change.incident.last_time or 0.0)

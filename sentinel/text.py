@@ -1,8 +1,8 @@
-"""Text that comes from a run, made fit to show to a person.
+"""Makes text from a run safe to show to a person.
 
 Run names, tags and configuration are written by whatever trained the model. They may hold terminal
 escape sequences, characters that reverse the reading direction, line breaks that fake further
-output, or half a megabyte of anything. Whatever shows such text passes it through ``clean_text``.
+output, or half a megabyte of anything. Code that shows such text passes it through ``clean_text``.
 """
 
 import re
@@ -19,14 +19,14 @@ _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}  # controls, formats (bidi), surr
 
 
 def clean_text(text: str, limit: int = 300) -> str:
-    """One line of at most ``limit`` visible characters; what was cut off is marked with an ellipsis.
+    """One line of at most ``limit`` visible characters. An ellipsis marks a cut.
 
-    Escape sequences vanish, every other character that has no shape of its own becomes a space, and
-    runs of white space become one space.
+    Escape sequences are removed. Every other invisible character becomes a space, and each run of white
+    space becomes one space.
     """
     if len(text) <= limit and text.isprintable():
         return " ".join(text.split())
-    # Invisible characters may outnumber the visible ones; beyond this share nobody needs the rest.
+    # Invisible characters may outnumber the visible ones; text beyond this length is cut.
     visible = _ESCAPE_SEQUENCE.sub("", text[: 8 * limit])
     shaped = "".join(" " if unicodedata.category(c) in _UNSEEN else c for c in visible)
     line = " ".join(shaped.split())
@@ -35,7 +35,7 @@ def clean_text(text: str, limit: int = 300) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """A length of time in its two largest units: "40 s", "12 min 5 s", "3 h 20 min", "2 d 4 h"."""
+    """A duration in its two largest units: "40 s", "12 min 5 s", "3 h 20 min", "2 d 4 h"."""
     whole = max(0, round(seconds))
     parts: list[tuple[int, str]] = []
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):

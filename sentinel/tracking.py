@@ -1,4 +1,4 @@
-"""One run on its way through the pipeline: its log, and what is judged of it."""
+"""One run in the pipeline: its log and its incidents."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from sentinel.runs.log import RunLog, packed, unpacked
 
 @dataclass
 class Tracker:
-    """State of one run that survives a restart through `dump`.
+    """The state of one run; `dump` and `restore` carry it over a restart.
 
-    ``layout`` identifies detectors and names: histories kept for others are of no use.
+    ``layout`` identifies the detectors and the names of tags. A state with another layout cannot be used.
     """
 
     log: RunLog
@@ -22,22 +22,22 @@ class Tracker:
 
     @property
     def id(self) -> str:
-        """The run's; see `sentinel.sources.base.Run`."""
+        """The id of the run; see `sentinel.sources.base.Run`."""
         return self.log.run.id
 
     def news(self, changes: Sequence[Change]) -> News:
-        """What there is to tell of the run when these incidents have changed."""
+        """The input of `tell` for these changes."""
         return News(self.log.described(), changes, self.book.open(), self.log.live)
 
     def dump(self) -> bytes:
-        """Everything that `restore` needs. Raises TypeError for what cannot be kept."""
+        """Everything that `restore` needs. Raises TypeError for a value that cannot be stored."""
         return packed({"layout": self.layout, **self.log.dump(), "book": self.book.dump()})
 
     def restore(self, state: bytes) -> bool:
-        """Go on where `dump` was called; false, and nothing done, if it was laid out for other detectors.
+        """Restore what `dump` gave. False, without any change, if the layout differs.
 
-        Raises msgspec.DecodeError for bytes that `dump` did not make, and others for what they hold: the
-        tracker is then of no use.
+        Raises msgspec.DecodeError for bytes that `dump` did not make, and other errors for wrong content. The
+        tracker must not be used after an error.
         """
         kept = unpacked(state)
         if kept.get("layout") != self.layout:

@@ -1,7 +1,7 @@
-"""Verdicts of one detector over many series, as stretches of equal severity that are made on demand.
+"""The verdicts of one detector over many series, as stretches of equal severity.
 
-Of a hundred thousand rows near a threshold a few hundred may begin or end something. Only for those an
-object is made, with the numbers of its row.
+Of a hundred thousand rows near a threshold only a few hundred may begin or end an incident. A verdict object
+is made on demand, for such a row only.
 """
 
 import math
@@ -32,7 +32,7 @@ class Judged:
 
 
 class Verdicts:
-    """The FINDINGS that a detector with this history made of some series, numbered as they are here."""
+    """The FINDINGS of a detector for some series, which are numbered by their place in ``series``."""
 
     def __init__(self, found: pl.DataFrame, series: Sequence[Judged], history: History) -> None:
         self._number, self._severity = found[SERIES].to_numpy(), found[SEVERITY].to_numpy()
@@ -69,9 +69,9 @@ class Verdicts:
         )
 
     def _time(self, window: Window, index: int, step: int) -> float | None:
-        """When a step was logged, if that row is one of those that the verdict on row ``index`` may rest on.
+        """The time of a step, if the verdict on row ``index`` may depend on the row of that step.
 
-        Others may be at hand by chance, which depends on how the log was cut into polls.
+        Other rows may be present by chance, depending on how the log was cut into polls.
         """
         for start, rows in window.parts:
             at = int(np.searchsorted(rows.step, step))
@@ -103,7 +103,7 @@ class _Rows(Sequence[Verdict]):
 
 
 class _Evidence(Mapping[str, Any]):
-    """A row of a frame, read when somebody asks for it."""
+    """A row of a frame that is read on first use."""
 
     __slots__ = ("__dict__", "_frame", "_row")
 

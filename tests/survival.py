@@ -23,8 +23,8 @@ from sentinel.alerts.store import Store
 from sentinel.alerts.wire import incident_body
 from sentinel.clock import SystemClock
 from sentinel.config import Config
+from sentinel.service import ServiceManager
 from sentinel.sinks.delivery import Delivery
-from sentinel.telemetry import ServiceManager
 from sentinel.watch.watcher import Watcher
 from tests.sinks.receiver import Receiver, hang, status
 from tests.sources.wandb_backend import Backend

@@ -19,7 +19,7 @@ ROOMS = {"frames", "sources", "runs", "alerts", "sinks", "catalogue"}
 FLOW = ["cli", "report", "flow", "rooms", "ground", "detectors"]
 """Each may import what stands to its right. The flow is the modules directly in sentinel/ that join
 rooms; the ground is the modules there that know no room."""
-GROUND = {"errors", "clock", "text", "settings", "defects", "telemetry", "__init__"}
+GROUND = {"errors", "clock", "text", "settings", "defects", "service", "__init__"}
 
 
 def module(file: Path) -> str:

@@ -37,10 +37,10 @@ def follow(directory, checks=CHECKS, failed=None):
 def read(pipeline, tracker, limit=10**6):
     changes, more = [], True
     while more:
-        (step,) = pipeline.advance([tracker], limit)
-        assert step.failure is None
-        changes += step.changes
-        more = step.more
+        (advance,) = pipeline.advance([tracker], limit)
+        assert advance.failure is None
+        changes += advance.changes
+        more = advance.more
     return changes
 
 

@@ -53,16 +53,16 @@ def write(log, values, begin=0):
 def read(pipeline, tracker):
     changes, more = [], True
     while more:
-        (step,) = pipeline.advance([tracker])
-        assert step.failure is None
-        changes, more = [*changes, *step.changes], step.more
+        (advance,) = pipeline.advance([tracker])
+        assert advance.failure is None
+        changes, more = [*changes, *advance.changes], advance.more
     return changes
 
 
 def conclude(pipeline, tracker):
-    (step,) = pipeline.conclude([tracker])
-    assert step.failure is None
-    return [*step.changes]
+    (advance,) = pipeline.conclude([tracker])
+    assert advance.failure is None
+    return [*advance.changes]
 
 
 def test_nothing_is_said_before_the_end_and_all_of_it_then(tmp_path):

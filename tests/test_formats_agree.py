@@ -14,9 +14,9 @@ from sentinel.alerts.store import Store
 from sentinel.clock import ManualClock
 from sentinel.config import Config
 from sentinel.replay import replay
+from sentinel.service import ServiceManager
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources import wandb_online, wandb_server
-from sentinel.telemetry import ServiceManager
 from sentinel.watch.watcher import Watcher
 from tests.sources.wandb_backend import PROJECT, Backend
 from tests.sources.writers import WRITERS, WandbOnlineWriter

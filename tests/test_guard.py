@@ -15,10 +15,10 @@ from sentinel.frames.stream import Stream
 from sentinel.listing import list_runs
 from sentinel.replay import replay
 from sentinel.runs.log import RunLog
+from sentinel.service import ServiceManager
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.discovery import formats
 from sentinel.sources.jsonl import JsonLines
-from sentinel.telemetry import ServiceManager
 from sentinel.tracking import Tracker
 from sentinel.watch import recorder
 from sentinel.watch.watched import Watched
@@ -184,7 +184,7 @@ def test_state_that_cannot_be_restored_costs_that_run_a_re_read(house, monkeypat
         watcher = house.watch()
         watcher.round(None, GOING)
     assert {run.tracker.log.facts.points for run in watcher._runs} == {70}
-    assert caplog.text.count("what is kept of it cannot be used") == 1
+    assert caplog.text.count("its saved state cannot be used") == 1
     assert house.stopped() == {}
     assert all(told[0] == "firing: first notification" for told in house.told().values())
 

@@ -49,9 +49,9 @@ def test_a_callback_drives_it_without_files_or_configuration():
     audience = Audience([SinkPolicy("pager")], (), {}, KnownIncidents([]))
     for number in range(60):
         source.log(number, 0.01 if number < 40 else 5.0)
-        (step,) = engine.advance([tracker])
-        assert step.failure is None
-        told += step.tell(audience, now=START + number)
+        (advance,) = engine.advance([tracker])
+        assert advance.failure is None
+        told += advance.tell(audience, now=START + number)
     assert [(one.sink, one.incident.detector, one.decision.event, one.decision.reason) for one in told] == [
         ("pager", "kl-blowup", "firing", "first notification")
     ]
@@ -67,9 +67,9 @@ def test_it_makes_no_difference_how_much_is_read_at_once(at_once):
     tracker = engine.track(Run(Url("memory", ("training",)), "memory", source), "training")
     more = True
     while more:
-        (step,) = engine.advance([tracker], at_once)
-        changes += step.changes
-        more = step.more
+        (advance,) = engine.advance([tracker], at_once)
+        changes += advance.changes
+        more = advance.more
     assert [(c.event, c.incident.fired_step) for c in changes] == [("firing", changes[0].incident.fired_step)]
 
 
@@ -82,10 +82,10 @@ def test_steps_that_order_nothing_are_told_where_judging_stopped(at_once):
     tracker = engine.track(Run(Url("memory", ("training",)), "memory", source), "training")
     more = True
     while more:
-        (step,) = engine.advance([tracker], at_once)
-        changes += step.changes
+        (advance,) = engine.advance([tracker], at_once)
+        changes += advance.changes
         changes += engine.review(tracker, 0.0, ())
-        more = step.more
+        more = advance.more
     (change,) = changes
     found = change.incident
     assert (found.detector, found.severity, found.fired_step, found.findings) == ("judging-stopped", 1, 64, 1)

@@ -58,9 +58,9 @@ def test_a_log_that_grows_gives_the_same(name, tmp_path):
         if tracker is None:
             (run,) = discover([tmp_path]).runs
             tracker = pipeline.track(run, run_name(run, tmp_path))
-        (step,) = pipeline.advance([tracker])
-        assert not step.complaints
-        incidents |= {change.incident.id: change.incident for change in step.changes}
+        (advance,) = pipeline.advance([tracker])
+        assert not advance.complaints
+        incidents |= {change.incident.id: change.incident for change in advance.changes}
     (last,) = pipeline.conclude([tracker])
     incidents |= {change.incident.id: change.incident for change in last.changes}
     incidents |= {incident.id: incident for incident in tracker.book.open()}

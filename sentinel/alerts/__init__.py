@@ -1,1 +1,1 @@
-"""From verdicts to incidents a person hears about: life cycle, inhibition, silences, the store."""
+"""Turns verdicts into incidents, decides who hears of them, and stores both."""

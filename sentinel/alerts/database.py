@@ -27,7 +27,7 @@ _PASSES = {
     sqlite3.SQLITE_IOERR: "the disk fails or is full",
     sqlite3.SQLITE_NOMEM: "memory is short",
 }
-"""What may be over by itself, with its mend, by SQLite's primary result code."""
+"""Errors that may pass by themselves, with what to do, by SQLite's primary result code."""
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _BROKEN = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
@@ -43,20 +43,20 @@ _UPGRADES = {
             WHERE json_extract(body, '$.event') != 'resolved';
     """,
 }
-"""What makes a database of an older schema one of the next; new tables and indexes come by themselves."""
+"""Turns a database of each older schema into the next one. `schema.sql` adds new tables and indexes."""
 
 
 class Database:
     """A connection for the thread that opened it.
 
-    What fails for all rows is a StateError, and a StateUnavailable where it may be over by itself. What
-    SQLite refuses of a single row is an sqlite3.Error.
+    An error that concerns the whole database raises StateError, or StateUnavailable if it may pass by
+    itself. A single row that SQLite refuses raises sqlite3.Error.
     """
 
     def __init__(self, directory: Path, *, create: bool) -> None:
-        """Open it; make directory and database where they are missing, if ``create``.
+        """Open the database; with ``create``, make the directory and the database if they are missing.
 
-        Raises StateError where they cannot be used or were written by a newer version.
+        Raises StateError if they cannot be used or if a newer version wrote them.
         """
         self._path = directory / _DATABASE
         if create:
@@ -90,13 +90,16 @@ class Database:
         self._connection.close()
 
     def rows(self, query: str, *arguments: Any) -> list[Any]:
-        """What a query gives."""
+        """All rows of a query."""
         with self._errors():
             return self._connection.execute(query, arguments).fetchall()
 
     @contextmanager
     def transaction(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
-        """All that is executed inside, or nothing. ``durable`` waits until it is safe from power failure."""
+        """Commit everything that is executed inside, or nothing.
+
+        ``durable`` waits until the commit survives a power failure.
+        """
         with self._errors():
             self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._connection.execute("BEGIN IMMEDIATE")
@@ -123,15 +126,15 @@ class Database:
 
 
 def utf8(path: str) -> str:
-    """SQLite's text is UTF-8, a path's may not be; different paths stay different."""
+    """The path as UTF-8, as SQLite needs it. Different paths stay different."""
     return path.encode("utf-8", "backslashreplace").decode()
 
 
 @contextmanager
 def sole_watcher(directory: Path) -> Iterator[None]:
-    """Hold the state directory for one watching process; the kernel lets go of it when that dies.
+    """Lock the state directory for one watching process. The kernel releases the lock when it dies.
 
-    Raises StateError where another holds it.
+    Raises StateError if another process holds the lock.
     """
     lock = directory / _LOCK
     _make(directory, lock)
@@ -140,9 +143,7 @@ def sole_watcher(directory: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             holder = file.read().decode().strip() or "unknown"
-            raise StateError(
-                f"{directory}: another sentinel watches with this state_dir (process {holder})"
-            ) from None
+            raise StateError(f"{directory}: another watch uses this state_dir (process {holder})") from None
         with suppress(OSError):  # the lock counts, and the number only helps a person
             file.truncate(0)
             file.write(str(os.getpid()).encode())

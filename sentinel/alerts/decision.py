@@ -1,4 +1,4 @@
-"""Whether a person is told: one pure function, and a named reason for every answer."""
+"""Decides whether to notify: one pure function, and a named reason for every decision."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ STALE_SECONDS = 24 * 3600.0
 
 
 class Reason(StrEnum):
-    """Why a notification was sent, or was not."""
+    """Why a notification is sent or not."""
 
     FIRST_NOTIFICATION = "first notification"
     ESCALATED = "got worse"
@@ -36,7 +36,7 @@ class Reason(StrEnum):
 
     @property
     def sends(self) -> bool:
-        """Whether it is a reason to send."""
+        """Whether this is a reason to send."""
         return self in _SENDING
 
 
@@ -53,13 +53,13 @@ _SENDING = {
 
 @dataclass(frozen=True)
 class SinkPolicy:
-    """What a sink wants to hear."""
+    """Which incidents a sink wants."""
 
     name: str
     min_severity: Severity = Severity.WARNING
     include_preview: bool = False
     repeat_seconds: float = REPEAT_SECONDS
-    stale_seconds: float = STALE_SECONDS  # nobody wants to be woken for a run that ended before
+    stale_seconds: float = STALE_SECONDS  # no alert for a log that ended earlier than this
 
     def wants(self, incident: Incident) -> bool:
         """Whether the sink asks for incidents of this severity and maturity."""
@@ -69,7 +69,7 @@ class SinkPolicy:
 
 @dataclass(frozen=True)
 class Sent:
-    """The last notification of one event of an incident to a sink: when, and how the incident stood."""
+    """The last notification of one event of an incident to a sink, and the incident at that time."""
 
     at: float
     severity: Severity
@@ -94,12 +94,12 @@ def decide(
     now: float,
     told: Severity | None = None,
 ) -> Decision:
-    """Whether a sink hears of a change; ``sent`` is what it heard of this incident before.
+    """Decide whether a sink hears of a change; ``sent`` is what it was sent of this incident before.
 
-    ``told`` is how severe the problem was when the sink heard of it from another log of the training.
+    ``told`` is the severity that the sink was sent for another log of the same training.
 
-    REPEAT is asked of an incident that is merely still open. The first that a sink hears of an open
-    incident is FIRING, even if it has got worse or a silence ended since.
+    A REPEAT change asks for a reminder of an incident that did not change. The first notification of an
+    open incident is FIRING, even if the incident has escalated or a silence has ended since.
     """
     reason = _reason(change, policy, silenced, sent, now)
     if reason is Reason.FIRST_NOTIFICATION and told is not None and told >= change.incident.severity:
@@ -143,7 +143,7 @@ def _reason(
 
 
 def _knows_the_end(incident: Incident, sent: Mapping[Event, Sent]) -> bool:
-    """Whether the last word was that it is over. Findings only ever grow, so they tell what came later."""
+    """Whether the sink's last notification was the resolution. ``findings`` only grows, so it orders them."""
     if (over := sent.get(Event.RESOLVED)) is None:
         return False
     return over.findings >= min(incident.findings, max(one.findings for one in sent.values()))

@@ -1,4 +1,4 @@
-"""Rows that another hand has changed: one that cannot be decoded does not count, and is said once."""
+"""Decodes rows of the database. A row that cannot be decoded is logged once and ignored."""
 
 import json
 import logging
@@ -15,22 +15,22 @@ _log = logging.getLogger(__name__)
 
 
 class Decoder:
-    """Decodes what a database keeps."""
+    """Decodes stored values."""
 
     def __init__(self) -> None:
         self._said: set[object] = set()
 
     def __call__(self, decode: Callable[[Any], _T], kept: Any) -> _T | None:
-        """What was kept; None, and a line in the log the first time, where it cannot be decoded."""
+        """The decoded value; None if it cannot be decoded, which is logged the first time."""
         try:
             return decode(kept)
         except (ValueError, RecursionError) as error:  # ValueErrors are also what json and msgspec raise
             if kept not in self._said:
                 self._said.add(kept)
-                _log.error("a row of the state directory cannot be decoded and does not count: %s", error)
+                _log.error("ignoring a row of the state directory that cannot be decoded: %s", error)
             return None
 
 
 def incident(kept: str) -> Incident:
-    """An incident out of JSON. Raises ValueError."""
+    """An incident from its JSON. Raises ValueError."""
     return msgspec.convert(json.loads(kept), Incident)

@@ -1,7 +1,7 @@
-"""Incidents of one training that keeps several logs.
+"""Finds incidents that several logs of one training share.
 
-Hugging Face's Trainer writes its state beside what it reports to TensorBoard and W&B, Lightning's loggers
-come in pairs. Each log is a run of its own, and each has the incident; a person is to hear of it once.
+Hugging Face's Trainer writes its state beside the logs for TensorBoard and W&B, and Lightning often uses two
+loggers. Each log is a run of its own and has the incident, but a person should hear of it once.
 """
 
 import math
@@ -15,7 +15,7 @@ _SAME_NUMBER = 0.01  # relative; TensorBoard rounds to float32, a console to few
 
 
 class KnownIncidents:
-    """Incidents of all runs, among which the duplicates of one are found without looking at all."""
+    """The incidents of all runs, indexed so that the duplicates of one are found quickly."""
 
     def __init__(self, incidents: Iterable[Incident]) -> None:
         self._by_place: dict[tuple[Any, ...], dict[str, list[Incident]]] = {}
@@ -24,18 +24,18 @@ class KnownIncidents:
             by_format.setdefault(_format(incident), []).append(incident)
 
     def duplicates_of(self, incident: Incident) -> Iterator[Incident]:
-        """Those for which `same_finding` holds; a thousand runs of one format cost nothing."""
+        """The incidents for which `same_finding` holds. Runs of its own format are not compared."""
         for format_, others in self._by_place.get(_place(incident), {}).items():
             if format_ != _format(incident):
                 yield from (other for other in others if same_finding(incident, other))
 
 
 def same_finding(one: Incident, other: Incident) -> bool:
-    """Whether two logs, of different formats, tell of the same problem of the same training.
+    """Whether two logs of different formats report the same problem of the same training.
 
-    They agree in the steps, in the time where both know it, and in the numbers of the evidence unless one
-    got worse since, which brings new ones. Two trainings may agree by chance only where the numbers are at
-    a limit, as a share of 1 is, and the steps are the same all the same.
+    Their steps agree, and so do their times if both are known. The numbers of the evidence agree too, unless
+    the severities differ: an escalation brings new numbers. Two trainings agree by chance only if their
+    steps are the same and their numbers are at a limit, such as a share of 1.
     """
     return (
         _format(one) != _format(other)

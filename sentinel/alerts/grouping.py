@@ -1,4 +1,4 @@
-"""What the sinks are to hear about one run after one poll: one incident, one message, worst first."""
+"""Decides what the sinks hear about one run after one poll: one message an incident, worst first."""
 
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ from sentinel.alerts.silences import Silence
 from sentinel.text import duration_text
 
 Catalogue = Callable[[Sequence[str]], Sequence[Mapping[str, str]]]
-"""The entries of some ids, in the same order: id, title, fix, check, url."""
+"""Gives the entries for some ids, in the same order: id, title, fix, check, url."""
 
 SentBefore = MutableMapping[tuple[str, str], dict[Event, Sent]]
-"""By incident id and sink name."""
+"""What was sent, by incident id and sink name."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was decided about one change for one sink. ``body`` holds the fields of a Notification, in
-    built-in types, where it is to be sent.
+    """The decision about one change for one sink. ``body`` holds the fields of a Notification in built-in
+    types if it is to be sent.
     """
 
     incident: Incident
@@ -47,8 +47,8 @@ def outcomes(
 ) -> list[Outcome]:
     """Every change decided for every sink, and with ``reminders`` those due for what did not change.
 
-    ``run`` is the run, its path and its framework as notifications show them; ``still_open`` are all
-    its open incidents after the changes, ``others`` incidents of any run. ``sent`` is brought up to date.
+    ``run`` is the run, its path and its framework as notifications show them. ``still_open`` are all its
+    open incidents after the changes, and ``others`` the incidents of any run. ``sent`` is updated.
     """
     changes = list(changes)
     changed = {change.incident.id for change in changes}
@@ -74,7 +74,7 @@ def outcomes(
                 before[decision.event] = Sent(now, incident.severity, incident.findings, waiting=True)
                 body = _body(decision.event, run, incident, still_open, catalogue)
                 found.append(Outcome(incident, policy.name, decision, body))
-            elif change.event is not Event.REPEAT:  # that a reminder is not due is no news
+            elif change.event is not Event.REPEAT:  # a reminder that is not due is not worth a record
                 found.append(Outcome(incident, policy.name, decision))
     return found
 
@@ -107,13 +107,13 @@ def _body(
 
 
 def idempotency_key(incident: Incident, event: Event) -> str:
-    """The same for the same event of the same incident, however often it is derived or sent."""
+    """A key that is the same whenever the same event of the same incident is derived or sent."""
     key = "\x1f".join((incident.id, event.value, str(incident.findings)))
     return blake2b(key.encode(), digest_size=16).hexdigest()
 
 
 def cost(incident: Incident) -> str:
-    """What the run spent between onset and the newest finding: "340 steps, 2 h 5 min"; may be empty."""
+    """What the run has spent from the onset to the newest finding: "340 steps, 2 h 5 min"; may be empty."""
     parts = []
     if incident.last_step is not None and incident.last_step > incident.onset_step:
         parts.append(f"{incident.last_step - incident.onset_step} steps")

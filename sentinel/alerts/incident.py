@@ -1,4 +1,4 @@
-"""An incident: a finding that held, with a life of its own."""
+"""An incident: a finding that held, and its life."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -12,9 +12,8 @@ from sentinel.alerts.causes import PossibleCause
 
 
 class State(StrEnum):
-    """PENDING is not shown to anybody; LOST means that its log went silent, never that it is over."""
+    """The life of an incident. LOST means that its log went silent, not that the problem is over."""
 
-    PENDING = "pending"
     FIRING = "firing"
     ESCALATED = "escalated"
     RESOLVED = "resolved"
@@ -22,7 +21,7 @@ class State(StrEnum):
 
 
 class Event(StrEnum):
-    """What happened to an incident, as the notification says it."""
+    """What happened to an incident; a notification names it."""
 
     FIRING = "firing"
     ESCALATED = "escalated"
@@ -58,13 +57,13 @@ class Incident:
     resolved_step: int | None = None
     last_step: int | None = None  # newest step at which the finding was still there
     last_time: float | None = None
-    findings: int = 0  # rows at which it was found; only ever grows, where steps may go back
+    findings: int = 0  # rows at which it was found; never decreases, although steps may go back
     returns: int = 0  # how often it came back after it was resolved
     inhibited_by: str | None = None
 
     @property
     def open(self) -> bool:
-        """Whether the problem is, as far as the log tells, still there."""
+        """Whether the problem is still there, as far as the log shows."""
         return self.state in (State.FIRING, State.ESCALATED, State.LOST)
 
     @property
@@ -78,21 +77,21 @@ class Incident:
 
 
 def incident_id(run: str, stream: str, attempt: int, tag: str, detector: str, index: int) -> str:
-    """The same finding in the same log has the same id, however often and by whom it was read."""
+    """The id of an incident. The same finding in the same log always has the same id."""
     key = "\x1f".join((run, stream, str(attempt), tag, detector, str(index)))
     return blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 @dataclass(frozen=True)
 class Change:
-    """An incident as it is now, and the event that brought it there."""
+    """An incident after an event."""
 
     event: Event
     incident: Incident
 
 
 class _LenientFormatter(Formatter):
-    """Says ``?`` for what is missing and drops a format that does not suit its value."""
+    """Writes ``?`` for a missing value, and ignores a format that does not suit its value."""
 
     def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
         try:
@@ -110,5 +109,5 @@ class _LenientFormatter(Formatter):
 
 
 def format_message(message: str, values: Mapping[str, Any]) -> str:
-    """A variant's message with its numbers. Odd or missing evidence shortens it, and never raises."""
+    """A variant's message with its numbers. Missing or odd evidence never raises."""
     return _LenientFormatter().vformat(message, (), values)

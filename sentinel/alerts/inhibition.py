@@ -1,9 +1,9 @@
-"""Which incident explains which: one message a cause.
+"""Decides which incident explains which, so that each cause is sent once.
 
 A detector declares the class of trouble that it finds (``cause``) and the classes that this explains
-(``silences``). Of two incidents that are related in this way, the one that began first explains the other,
-whichever was noticed first and however severe they are. A detector that fires on several tags of a stream
-explains itself.
+(``silences``). Of two incidents that are related in this way, the one with the earlier onset explains the
+other. Neither the order in which they fired nor their severity matters. If a detector fires on several tags
+of a stream, the first of these incidents explains the others.
 """
 
 from collections.abc import Mapping
@@ -12,14 +12,14 @@ from detectors.api import Declaration, Maturity, Severity
 from sentinel.alerts.incident import Incident
 
 OF_THE_RUN = ""
-"""The stream of what is found about a run as a whole: its settings, its console, its silence."""
+"""The stream of findings about a run as a whole: its console output, its silence."""
 
 
 def explains(cause: Incident, effect: Incident, detectors: Mapping[str, Declaration]) -> bool:
-    """Whether the trouble that ``cause`` reports brings about the one that ``effect`` reports.
+    """Whether the incident ``cause`` explains the incident ``effect``.
 
-    Incidents of different streams are not related, except to those of the run as a whole. What nobody is
-    sent (an info, a preview) explains nothing that somebody would be sent.
+    Incidents of different streams are not related, except to those of the run as a whole. An incident that
+    no sink is sent by default (info, preview) does not explain one that is sent.
     """
     if cause.detector == effect.detector:
         related = cause.stream == effect.stream and cause.tag != effect.tag
@@ -32,7 +32,7 @@ def explains(cause: Incident, effect: Incident, detectors: Mapping[str, Declarat
 
 
 def _begins_before(one: Incident, other: Incident) -> bool:
-    """By the step where both count the same steps, else by the clock, if there is one."""
+    """Compare by step within a stream, else by time if both times are known."""
     if one.stream == other.stream:
         return (one.attempt, one.onset_step) < (other.attempt, other.onset_step)
     if one.onset_time is not None and other.onset_time is not None:

@@ -1,9 +1,9 @@
-"""From verdicts to incidents: hold, escalate, resolve, return, lose.
+"""Turns verdicts into incidents: they hold, escalate, resolve, reopen and are lost.
 
-A finding belongs to one detector on one tag of one stream and outlives a restart of the run: the next
-attempt confirms it without a second page, or resolves it. What comes back soon after it was resolved is the
-same incident. Each return doubles the clean rows that end it, so a signal that hovers at a threshold is one
-incident that stays open. Only ``Book.silent`` is told of a clock.
+An incident belongs to one detector on one tag of one stream. It outlives a restart of the run: the next
+attempt confirms it without a second alert, or resolves it. Trouble that comes back soon after it was
+resolved is the same incident. Each return doubles the clean rows that end it, so a signal that hovers at a
+threshold is one incident that stays open. Only ``Book.silent`` depends on a clock.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,8 +24,8 @@ from sentinel.catalogue.rules import Clues
 class Book:
     """The incidents and waiting findings of one run.
 
-    ``detectors`` are all whose verdicts come. ``parameters`` are the configured thresholds of each detector
-    where they are not the defaults.
+    ``detectors`` are all detectors whose verdicts may arrive. ``parameters`` are the configured thresholds of
+    each detector that differ from its defaults.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Book:
         self._tracks: dict[Key, Track] = {}
 
     def awake(self) -> set[Key]:
-        """Keys for which a clean verdict matters; for all others it may be left out."""
+        """The keys for which a clean verdict matters. For all others it may be left out."""
         return set(self._tracks)
 
     @property
@@ -53,7 +53,7 @@ class Book:
         return [track.current(incident) for track, incident in self._open()]
 
     def advance(self, stretches: Iterable[Stretch]) -> list[Change]:
-        """What the next verdicts change, in any stretches of equal severity.
+        """Apply the next verdicts, given as stretches of equal severity, and return the changes.
 
         All verdicts of one position must come in one call; stretches may come in any order.
         """
@@ -61,11 +61,10 @@ class Book:
         return [change for verdict in turns for change in self._judge(verdict, turns)]
 
     def silent(self, silent_seconds: float, lost_after_seconds: float) -> list[Change]:
-        """Open incidents of a log that got nothing for too long are lost: nobody knows how they stand.
+        """Mark the open incidents of a log that was silent for too long as lost.
 
-        Once the log goes on they are what they were before, without a word, since whoever was told of
-        them still knows. What is found about the run as a whole needs no log. To be called on every poll,
-        after ``advance``.
+        When the log continues, they return to their earlier state without a notification. Incidents of the
+        run as a whole are not lost, because they do not need new rows. Call this after ``advance``.
         """
         lost = silent_seconds > lost_after_seconds
         changes = []
@@ -85,9 +84,9 @@ class Book:
         return msgspec.to_builtins(list(self._tracks.values()))
 
     def restore(self, dumped: Any) -> None:
-        """Go on where ``dump`` was called, without detectors that are no longer there.
+        """Restore what ``dump`` gave, without detectors that no longer exist.
 
-        Raises msgspec.ValidationError for what it did not make.
+        Raises msgspec.ValidationError for anything else.
         """
         tracks = msgspec.convert(dumped, list[Track])
         self._tracks = {track.key: track for track in tracks if track.key.detector in self._detectors}
@@ -119,7 +118,7 @@ class Book:
             yield from self._end(track, v, turns)
 
     def _restarted(self, track: Track, v: Verdict) -> Track | None:
-        """An open incident goes on in the next attempt; all else begins anew there."""
+        """Carry an open incident into the next attempt, and forget everything else."""
         if track.incident is None or not track.incident.open:
             del self._tracks[track.key]
             return None
@@ -139,10 +138,10 @@ class Book:
             worse = incident.changed(severity=held, state=State.ESCALATED, **self._said(v))
             yield self._begin(Event.ESCALATED, track, worse)
         elif track.alone is not None and track.alone >= detector.clear:
-            yield self._begin(Event.FIRING, track, incident)  # it outlived its cause, so it is told after all
+            yield self._begin(Event.FIRING, track, incident)  # it outlived its cause, so it is sent after all
 
     def _end(self, track: Track, v: Verdict, turns: Turns) -> Iterator[Change]:
-        """Resolve an open incident; forget a finding that did not hold or an incident that stayed away."""
+        """Resolve an open incident; forget a finding that did not hold or an incident that did not return."""
         incident = track.incident
         if incident is None or not incident.open:
             del self._tracks[v.key]
@@ -150,7 +149,7 @@ class Book:
         track.before_lost = track.alone = None
         yield _change(Event.RESOLVED, track, incident.changed(state=State.RESOLVED, resolved_step=v.step))
         if incident.attempt != v.key.attempt:
-            del self._tracks[v.key]  # what comes now is a matter of the present attempt
+            del self._tracks[v.key]  # trouble from now on belongs to the present attempt
         for other, effect in self._open():
             if effect.inhibited_by == incident.id:
                 turns.catch_up(other.key, place(v))
@@ -165,7 +164,7 @@ class Book:
         return self._begin(event, track, back)
 
     def _begin(self, event: Event, track: Track, incident: Incident) -> Change:
-        """Record what an incident has become, and which others it now explains or is explained by."""
+        """Record a change of an incident, and which incidents now explain each other."""
         track.before_lost = track.alone = None
         change = _change(event, track, incident.changed(inhibited_by=self._cause(incident)))
         root = change.incident.inhibited_by or incident.id
@@ -181,7 +180,7 @@ class Book:
         return change
 
     def _cause(self, effect: Incident) -> str | None:
-        """The open incident that explains another, or what in turn explains that one."""
+        """The id of the open root incident that explains ``effect``; None if nothing does."""
         open_ = {incident.id: incident for _, incident in self._open()}
         for incident in open_.values():
             root = open_.get(incident.inhibited_by or incident.id)
@@ -238,11 +237,11 @@ class Book:
 
 
 def _change(event: Event, track: Track, incident: Incident) -> Change:
-    """Record what an incident has become."""
+    """Record a change of an incident."""
     track.incident = incident
     return Change(event, track.current(incident))
 
 
 def _rounded(value: Any) -> Any:
-    """Nine digits: what lies beyond depends on where a sum over a window happened to begin."""
+    """Round to nine digits: further digits depend on where a sum over a window began."""
     return float(f"{value:.9g}") if isinstance(value, float) else value

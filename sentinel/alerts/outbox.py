@@ -1,8 +1,8 @@
-"""The outbox: the notifications that the sinks have still to be sent, and the pause of each receiver.
+"""The outbox holds the notifications that wait for the sinks, and the pause of each receiver.
 
-A notification waits here until its sink took it, refused it for good, or it was given up. Those of one
-incident leave in the order in which they were decided. The worst incident goes first, and the newest
-first among equals; one that has failed often lets the others pass.
+A notification waits until its sink took it, refused it permanently, or it is given up. Notifications of one
+incident leave in the order of their decisions. The worst incident goes first; among equals, the newest. A
+notification that has failed often lets the others pass.
 """
 
 import json
@@ -39,7 +39,7 @@ class OutboxEntry:
 
 @dataclass(frozen=True)
 class Receiver:
-    """How a sink's receiver stands: the tries in a row that failed, and when the next one is due."""
+    """The state of a sink's receiver: the failed tries in a row, and when the next try is due."""
 
     failures: int = 0
     next_attempt: float = 0.0  # on the machine's clock
@@ -54,43 +54,43 @@ class Undelivered:
     attempts: int
     failed: bool  # given up
     error: str | None
-    next_attempt: float | None  # None where nothing but its turn is waited for
+    next_attempt: float | None  # None if it waits only for its turn
 
 
 class Outbox:
-    """The outbox in a database. Every method raises StateError where the database fails."""
+    """The outbox in a database. Every method raises StateError if the database fails."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def waiting(self, sink: str) -> int:
-        """How many notifications the sink has still to be sent."""
+        """How many notifications wait for the sink."""
         query = "SELECT count(*) FROM outbox WHERE state = 'pending' AND sink = ?"
         ((count,),) = self._database.rows(query, sink)
         return int(count)
 
     def next(self, sink: str) -> OutboxEntry | None:
-        """The one notification to send next; None where none waits."""
+        """The notification to send next; None if none waits."""
         entries = self.worst(sink, incidents=1)
         return entries[0] if entries else None
 
     def worst(self, sink: str, incidents: int) -> list[OutboxEntry]:
-        """All that waits about the worst so many incidents, in the order in which it was decided."""
+        """All waiting notifications of the worst incidents, this many of them, in the order of decision."""
         rows = self._database.rows(_WAITING_ABOUT_WORST, sink, sink, _PATIENT_TRIES, incidents)
         return [OutboxEntry(*row) for row in rows]
 
     def receiver(self, sink: str) -> Receiver:
-        """How the sink's receiver stood after the last try."""
+        """The state of the sink's receiver after the last try."""
         for row in self._database.rows("SELECT failures, next_attempt FROM receivers WHERE sink = ?", sink):
             return Receiver(*row)
         return Receiver()
 
     def sent(self, sink: str, entries: Iterable[OutboxEntry], now: float) -> None:
-        """The receiver took them."""
+        """Record that the receiver took them."""
         self._settle(sink, entries, "sent", None, now)
 
     def failed(self, sink: str, entries: Iterable[OutboxEntry], error: str, now: float) -> None:
-        """The receiver will never take them."""
+        """Record that the receiver will never take them."""
         self._settle(sink, entries, "failed", error, now)
 
     def _settle(
@@ -121,7 +121,7 @@ class Outbox:
         pause_seconds: float,
         receiver: Receiver,
     ) -> None:
-        """The receiver did not take them now, and stands as ``receiver`` after this try."""
+        """Record a failed try, and the state of the receiver after it."""
         with self._database.transaction() as connection:
             connection.executemany(
                 "UPDATE outbox SET attempts = attempts + 1, error = ?, waited_seconds = waited_seconds + ? "
@@ -134,7 +134,7 @@ class Outbox:
             )
 
     def undelivered(self, limit: int = 1000) -> list[Undelivered]:
-        """What waits or was given up: what waits first, and then the newest first."""
+        """Notifications that wait, then those that were given up, the newest first."""
         rows = self._database.rows(
             "SELECT outbox.sink, incident, attempts, state = 'failed', error, next_attempt "
             "FROM outbox LEFT JOIN receivers ON receivers.sink = outbox.sink AND state = 'pending' "
@@ -152,9 +152,9 @@ class Outbox:
 def enqueue(
     connection: sqlite3.Connection, sink: str, incident: Incident, body: Mapping[str, Any], now: float
 ) -> None:
-    """Put a notification into the outbox, inside a transaction; one whose key it has held is left out.
+    """Put a notification into the outbox, inside a transaction. A key that it has held before is left out.
 
-    That an incident is over is less urgent than any incident that is not.
+    A resolution is less urgent than any open incident.
     """
     urgency = 0 if body["event"] == Event.RESOLVED else incident.severity
     connection.execute(

@@ -1,4 +1,4 @@
-"""Silences: what a person does not want to hear about for a while."""
+"""Silences: nothing is sent about some runs for a while."""
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -17,13 +17,13 @@ class Silence:
     created_at: float
 
     def matches(self, run: str, path: str, detector: str, now: float) -> bool:
-        """Whether it holds for this run and detector at this time."""
+        """Whether the silence covers this run and detector at this time."""
         named = fnmatchcase(run, self.run) or fnmatchcase(path, self.run)
         return now < self.until and named and fnmatchcase(detector, self.detector)
 
 
 def silence(run: str, detector: str, until: float, reason: str, now: float) -> Silence:
-    """A new silence. Raises ValueError for one that is over before it begins."""
+    """A new silence. Raises ValueError if it would end before it begins."""
     if not until > now:
         raise ValueError("a silence must end in the future")
     key = "\x1f".join((run, detector, repr(until), reason, repr(now)))

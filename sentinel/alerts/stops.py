@@ -1,4 +1,4 @@
-"""The runs that are not judged, for as long as they are not, and why."""
+"""Records which runs are not judged at present, and why."""
 
 from dataclasses import dataclass
 
@@ -16,18 +16,18 @@ class Stop:
 
 
 class Stops:
-    """Those in a database. Every method raises StateError where the database fails."""
+    """The stops in a database. Every method raises StateError if the database fails."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def all(self) -> dict[str, Stop]:
-        """By run id, the latest first."""
+        """All stops by run id, the latest first."""
         rows = self._database.rows("SELECT run, path, reason, since FROM stopped ORDER BY since DESC, run")
         return {row[0]: Stop(*row) for row in rows}
 
     def set(self, run: str, path: str, reason: str | None, now: float) -> None:
-        """Say why a run is not judged; None if it is."""
+        """Record why a run is not judged; None removes its stop."""
         with self._database.transaction() as connection:
             connection.execute("DELETE FROM stopped WHERE run = ?", (utf8(run),))
             if reason is not None:

@@ -1,13 +1,12 @@
 """The state directory: everything that must survive a kill, in one SQLite database.
 
-What a poll of a run changes (its cursor and state, its incidents, what was decided about them and the
-notifications to send) is one transaction, so a kill at any moment leaves all of it or nothing, and
-reading goes on where the last transaction ended. Transactions with incidents are on the disk before
-``commit`` returns; of the others a power failure may take the last ones back, and they are made again
-from the log in the same way.
+One transaction holds everything that a poll of a run changes: its cursor and state, its incidents, the
+decisions about them and the notifications to send. A kill at any moment leaves all of it or nothing, and
+reading continues where the last transaction ended. A transaction with decisions is on the disk before
+``commit`` returns. A power failure may undo the last others; the next watch derives them from the log again.
 
-One process writes runs (``database.sole_watcher``); any number may read, add silences or deliver beside
-it. A ``Store`` belongs to the thread that opened it.
+One process writes runs (``database.sole_watcher``). Any number of processes may read, add silences or
+deliver at the same time. A ``Store`` belongs to the thread that opened it.
 """
 
 import json
@@ -45,7 +44,7 @@ _SENT_BEFORE = """
 
 @dataclass(frozen=True)
 class Update:
-    """What one poll of one run changed. ``state`` is the run's whole state, opaque to the store."""
+    """What one poll changed in one run. ``state`` is the whole state of the run, opaque to the store."""
 
     run: str
     path: str
@@ -57,7 +56,7 @@ class Update:
 
 @dataclass(frozen=True)
 class RunRow:
-    """A run that was read before."""
+    """A run that was committed before."""
 
     id: str
     path: str
@@ -67,7 +66,7 @@ class RunRow:
 
 @dataclass(frozen=True)
 class DecisionRow:
-    """What was decided about one event of an incident for one sink."""
+    """The decision about one event of an incident for one sink."""
 
     at: float
     run: str
@@ -84,15 +83,15 @@ class DecisionRow:
 
 
 class Store:
-    """What is kept in one state directory. Every method raises StateError where the database fails.
+    """The content of one state directory. Every method raises StateError if the database fails.
 
-    A single row that cannot be decoded does not count, and is said once.
+    A row that cannot be decoded is logged once and ignored.
     """
 
     def __init__(self, directory: Path, *, create: bool = True) -> None:
-        """Open it, and make it where it is missing unless ``create`` is false.
+        """Open the store; with ``create``, make it if it is missing.
 
-        Raises StateError where it cannot be used or was written by a newer version.
+        Raises StateError if it cannot be used or if a newer version wrote it.
         """
         self._database = Database(directory, create=create)
         self._decoded = Decoder()
@@ -110,7 +109,7 @@ class Store:
         self.close()
 
     def commit(self, updates: Iterable[Update], now: float) -> None:
-        """Record what a poll changed, in one transaction. No notification is ever put in the outbox twice."""
+        """Record some updates in one transaction. A notification enters the outbox once at most."""
         updates = list(updates)
         with self._database.transaction(durable=any(update.outcomes for update in updates)) as connection:
             for update in updates:
@@ -129,18 +128,18 @@ class Store:
                     _record(connection, run, outcome, now)
 
     def runs(self) -> list[RunRow]:
-        """Every run that was ever read, the latest first."""
+        """All runs, the latest first."""
         rows = self._database.rows("SELECT id, path, format, updated FROM runs ORDER BY updated DESC, id")
         return [RunRow(*row) for row in rows]
 
     def run_state(self, run: str) -> bytes | None:
-        """The state that was committed last for a run; None for a new one."""
+        """The last committed state of a run; None for a new run."""
         for (state,) in self._database.rows("SELECT state FROM runs WHERE id = ?", utf8(run)):
             return bytes(state)
         return None
 
     def incidents(self, *, open_only: bool = False, limit: int = 1000) -> list[Incident]:
-        """Incidents, those that changed last first."""
+        """Incidents; those that changed last come first."""
         query = "SELECT incident FROM incidents WHERE open >= ? ORDER BY updated DESC, rowid DESC LIMIT ?"
         rows = self._database.rows(query, int(open_only), limit)
         found = (self._decoded(incident, whole) for (whole,) in rows)
@@ -166,29 +165,29 @@ class Store:
         return [DecisionRow(*row) for row in rows]
 
     def silences(self, now: float) -> list[Silence]:
-        """The silences that still hold, those that end first, first."""
+        """The active silences; those that end first come first."""
         rows = self._database.rows("SELECT * FROM silences WHERE until > ? ORDER BY until", now)
         return [Silence(*row) for row in rows]
 
     def add_silence(self, silence: Silence) -> None:
-        """Keep a silence."""
+        """Add a silence."""
         with self._database.transaction(durable=True) as connection:
             connection.execute("INSERT OR REPLACE INTO silences VALUES (?, ?, ?, ?, ?, ?)", astuple(silence))
 
     def remove_silence(self, silence_id: str) -> bool:
-        """End a silence; false if there is none of that id."""
+        """End a silence. False if no silence has this id."""
         with self._database.transaction(durable=True) as connection:
             gone = connection.execute("DELETE FROM silences WHERE id = ?", (silence_id,))
             return gone.rowcount > 0
 
     def health(self) -> dict[str, Any]:
-        """What the watching process last said about itself and its parts."""
+        """The last health record of the watching process and its parts."""
         rows = self._database.rows("SELECT key, value FROM health ORDER BY key")
         found = {key: self._decoded(json.loads, value) for key, value in rows}
         return {key: value for key, value in found.items() if value is not None}
 
     def set_health(self, values: Mapping[str, Any]) -> None:
-        """Say how a part is; None forgets it. Values are JSON-able."""
+        """Record the health of some parts; None removes a part. Values must be JSON-able."""
         with self._database.transaction() as connection:
             for key, value in values.items():
                 if value is None:
@@ -199,7 +198,7 @@ class Store:
                     )
 
     def prune(self, now: float) -> None:
-        """Forget old decisions, settled notifications and silences that are over."""
+        """Delete old decisions, settled notifications and ended silences."""
         long_ago, old = now - _KEEP_RECORDS_SECONDS, now - _KEEP_SENT_SECONDS
         with self._database.transaction() as connection:
             connection.execute("DELETE FROM decisions WHERE at < ?", (long_ago,))

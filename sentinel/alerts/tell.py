@@ -1,6 +1,6 @@
-"""The last stage of the pipeline: who hears of what, and why not.
+"""The last stage of the pipeline decides which sink hears of which change, and why the others do not.
 
-It is pure, so `watch` sends what comes out and `replay` reports what would have been sent.
+It is pure: `watch` sends the result, and `replay` reports what would have been sent.
 """
 
 import math
@@ -34,10 +34,10 @@ class News:
 
 @dataclass(frozen=True)
 class Audience:
-    """Those who may be told, and what they know.
+    """The sinks and what they were sent before.
 
-    ``sent`` is what each of them was told before; telling brings it up to date. ``known`` are the incidents
-    of all runs, among which one training may have several logs.
+    ``sent`` is what each sink was sent; `tell` updates it. ``known`` are the incidents of all runs, because
+    one training may have several logs.
     """
 
     policies: Sequence[SinkPolicy]
@@ -47,7 +47,7 @@ class Audience:
 
 
 def tell(news: News, audience: Audience, now: float) -> list[Outcome]:
-    """A decision with a named reason for each change and each sink, and the reminders that are due."""
+    """Decide for each change and each sink, with a named reason, and add the reminders that are due."""
     policies = [replace(p, stale_seconds=math.inf) if news.live else p for p in audience.policies]
     return outcomes(
         news.run,

@@ -1,7 +1,7 @@
-"""One key's way: a finding that waits to hold, an incident, its end, and its return.
+"""The state of one key: a finding that waits to hold, then an incident, its end and its return.
 
-Everything is counted in judged rows and nothing in polls or seconds, so an incident's life depends only on
-the sequence of verdicts and not on how it was cut.
+A track counts judged rows, not polls or seconds. An incident's life therefore depends only on the sequence
+of verdicts, not on how the log was cut into polls.
 """
 
 from dataclasses import dataclass, field
@@ -11,11 +11,11 @@ from sentinel.alerts.incident import Incident, State
 from sentinel.alerts.turns import Key, Verdict
 
 REMEMBERED_ROWS = 10_000
-"""Clean rows after its end in which an incident that comes back is the same one. A walk around a threshold
-of 100,000 rows is then one incident, and seldom two, also where it wanders for thousands of rows."""
+"""Trouble that returns within this many clean rows after its end is the same incident. A random walk of
+100,000 rows around a threshold is then one incident, seldom two."""
 
 FLAPPING_RETURNS = 3
-"""Returns that make an incident a flapping one."""
+"""An incident is flapping from this many returns on."""
 
 _MOST_DOUBLINGS = 6  # each return doubles the clean rows that end it: 10 rows become 640 at most
 ENDLESS = 1 << 62
@@ -23,8 +23,8 @@ ENDLESS = 1 << 62
 
 @dataclass(slots=True)
 class Track:
-    """What is known of one key. ``incident`` is None while a finding waits; once resolved it is kept for a
-    while, in case it comes back.
+    """The state of one key. ``incident`` is None while a finding waits to hold. A resolved incident is kept
+    for a while in case it returns.
     """
 
     key: Key
@@ -41,11 +41,11 @@ class Track:
     incident: Incident | None = None
 
     def current(self, incident: Incident) -> Incident:
-        """Its incident with its newest finding."""
+        """The incident with the newest finding of this track."""
         return incident.changed(last_step=self.last_step, last_time=self.last_time, findings=self.findings)
 
     def count(self, last: Verdict, rows: int, detector: Declaration) -> None:
-        """Take in so many rows of one severity, of which this is the last, whatever follows from them."""
+        """Count ``rows`` rows of one severity, of which ``last`` is the last. Changes counts only."""
         if not last.severity:
             self.streak, self.clean = [], self.clean + rows
             return
@@ -56,15 +56,15 @@ class Track:
             self.alone += rows
 
     def held(self, detector: Declaration) -> Severity:
-        """How bad the finding was on each of the last ``hold`` rows; CLEAN if it was not there on all."""
+        """The lowest severity of the last ``hold`` rows; CLEAN if fewer rows in a row were found."""
         return Severity(min(self.streak) if len(self.streak) == detector.hold else Severity.CLEAN)
 
     def is_over(self, detector: Declaration) -> bool:
-        """Whether an incident was gone for long enough to be resolved, or a finding did not hold."""
+        """Whether enough clean rows have passed to resolve the incident or to drop the finding."""
         return self.clean >= self._clean_rows(detector)
 
     def uneventful(self, severity: int, detector: Declaration) -> int:
-        """How many more rows of this severity change nothing but counts, if nothing happens to other keys."""
+        """How many further rows of this severity change only counts, unless another key changes."""
         if not severity:
             return self._clean_rows(detector) - self.clean - 1
         incident = self.incident
@@ -73,7 +73,7 @@ class Track:
         return ENDLESS if self.alone is None else detector.clear - self.alone - 1
 
     def _clean_rows(self, detector: Declaration) -> int:
-        """Clean rows that end what this track is."""
+        """The number of clean rows after which the incident ends, or after which the track is dropped."""
         if self.incident is None:
             return 1
         enough = detector.clear << min(self.incident.returns, _MOST_DOUBLINGS)

@@ -1,7 +1,7 @@
-"""Verdicts of many keys in one order, without the rows that change nothing but counts.
+"""Orders the verdicts of many keys, and skips the rows that change only counts.
 
-A signal near its threshold gives a verdict for every row, and nearly none of them begins or ends anything.
-Such rows are counted as a stretch. What comes out is the same as if each row had its turn.
+A signal near its threshold has a verdict for every row, but almost none of them begins or ends an incident.
+Such rows are counted together. The result is the same as if each row were judged alone.
 """
 
 import heapq
@@ -17,7 +17,7 @@ from sentinel.catalogue.rules import Known
 
 @dataclass(frozen=True)
 class Key:
-    """Whose verdict it is. Keys that differ only in the attempt are equal: a finding outlives a restart."""
+    """What a verdict is about. The attempt does not count in comparisons: a finding outlives a restart."""
 
     run: str
     stream: str
@@ -27,7 +27,7 @@ class Key:
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """A detector's word on one row of one series. ``severity`` 0 is a clean row."""
+    """What a detector says about one row of one series. ``severity`` 0 means clean."""
 
     key: Key
     signal: str
@@ -42,25 +42,25 @@ class Verdict(msgspec.Struct, frozen=True):
     evidence: Mapping[str, Any] = {}
     known: Known | None = None  # what the log had told by then
     catalogue: tuple[str, ...] = ()  # in place of the variant's, where not empty
-    final: bool = False  # the last word on a run that is over, which need not hold
+    final: bool = False  # about a run that is over; fires at once, whatever `hold` says
 
 
 Stretch = Sequence[Verdict]
-"""Verdicts of one key, one attempt and one severity in their order, at least one. May be made on demand."""
+"""One or more consecutive verdicts of one key, attempt and severity. They may be made on demand."""
 
 Place = tuple[str, int, int, str, str, int]
-"""Where a verdict stands among all others."""
+"""The sort key of a verdict among all others."""
 
 
 def place(verdict: Verdict) -> Place:
-    """Verdicts of one position have an order too, so that the outcome does not depend on how they come."""
+    """The place of a verdict. It also orders verdicts of one position, whatever order they arrive in."""
     key = verdict.key
     return key.stream, verdict.position, key.attempt, key.detector, key.tag, verdict.index
 
 
 @dataclass(slots=True)
 class _Cursor:
-    """How far one key's stretches are read. The rows from ``done`` to ``turn`` are yet to be counted."""
+    """How far the stretches of one key are read. The rows from ``done`` to ``turn`` are not counted yet."""
 
     stretches: list[Stretch]  # the present one last
     next: Verdict  # whose turn it is
@@ -73,11 +73,11 @@ class _Cursor:
 
 
 class Turns:
-    """Iterates over the verdicts that have to be judged one by one, in the order of their places.
+    """Iterates over the verdicts that must be judged one by one, in the order of their places.
 
-    These are the first and the last row of each stretch, and those between them that come after as many
-    rows as ``uneventful`` says of the row before. ``count`` is given the last and the number of the rows left
-    out, before their key's next turn.
+    These are the first and the last row of each stretch, and each row in between that follows as many rows as
+    ``uneventful`` allowed to skip. Before the next turn of a key, ``count`` gets the last skipped verdict and
+    the number of skipped rows.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class Turns:
                 self._wait(cursor, min(cursor.done + skipped, len(cursor.rows) - 1))
 
     def catch_up(self, key: Key, before: Place) -> None:
-        """Count the key's rows before a place and give the next one a turn, as its track has changed."""
+        """Count the rows of a key before a place and judge the next one, because its track has changed."""
         cursor = self._cursors.get(key)
         if cursor is not None and cursor.turn > cursor.done:
             self._pass(cursor, bisect_left(cursor.rows, before, cursor.done, cursor.turn, key=place))

@@ -33,7 +33,7 @@ def replay(
     """Show what `watch` would have said about finished logs."""
     from detectors.api import Severity
     from sentinel.replay import replay as judge
-    from sentinel.telemetry import log_to_stderr
+    from sentinel.service import log_to_stderr
 
     log_to_stderr()
     settings = configuration(config, paths=paths)

@@ -55,8 +55,8 @@ def watch(
     from sentinel.alerts.database import sole_watcher
     from sentinel.alerts.store import Store
     from sentinel.clock import SystemClock
+    from sentinel.service import ServiceManager, log_to_stderr
     from sentinel.sinks.delivery import Delivery
-    from sentinel.telemetry import ServiceManager, log_to_stderr
     from sentinel.watch.beginning import when_available
     from sentinel.watch.watchers import Watchers
 

@@ -1,4 +1,4 @@
-"""The machine-readable reports: one JSON object, in the form that the README describes."""
+"""The machine-readable reports: one JSON object."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from sentinel.runs.state import Standing
 
 
 def document(replay: Replay, now: float) -> dict[str, Any]:
-    """The whole replay, JSON-able. How a run stands depends on the time of day ``now``."""
+    """The whole replay, JSON-able. The states of the runs depend on the time of day ``now``."""
     stands = standings([look_at(run.tracker.log, True, now) for run in replay.runs])
     runs = [_replayed(run, one, replay) for run, one in zip(replay.runs, stands, strict=True)]
     return {"schema": 1, "runs": runs}
@@ -43,7 +43,7 @@ def _replayed(run: ReplayedRun, stands: Standing, replay: Replay) -> dict[str, A
 
 
 def _told(outcomes: Iterable[Outcome]) -> list[dict[str, str]]:
-    """Who would have heard of an incident, or why not, in the order in which it was decided."""
+    """The decision of each sink about an incident, in order."""
     return [
         {"sink": one.sink, "event": one.decision.event, "reason": one.decision.reason} for one in outcomes
     ]

@@ -1,4 +1,4 @@
-"""The runs that were found, for a person: a paragraph each, then how many stand how."""
+"""The runs that were found, for a person: a paragraph for each, then the number in each state."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def _signals(run: ListedRun) -> Iterator[str]:
         yield _signal(signal, tuple(tags))
 
 
-@lru_cache(maxsize=1 << 10)  # the runs of one project have the same
+@lru_cache(maxsize=1 << 10)  # the runs of one project have the same signals
 def _signal(signal: str, tags: tuple[str, ...]) -> str:
     further = f" and {len(tags) - _MOST_TAGS} more" if len(tags) > _MOST_TAGS else ""
     return f"{signal} ({' '.join(clean_text(tag) for tag in tags[:_MOST_TAGS])}{further})"

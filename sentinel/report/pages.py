@@ -1,4 +1,4 @@
-"""Markdown pages of detectors and catalogue entries, from their own declarations."""
+"""Builds the Markdown pages of detectors and catalogue entries from their declarations."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""A series in one line of text, with marks under it."""
+"""Draws a series in one line of text, with marks below it."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ _LOG_RATIO = 1000.0  # above this, a positive series is drawn by its logarithm
 
 
 def sparkline(values: Sequence[float]) -> str:
-    """One bar a value, lowest to highest, and a gap for NaN; by logarithm where it spans decades."""
+    """One bar for each value, a gap for NaN. A positive series that spans decades is drawn by logarithm."""
     known = [value for value in values if not math.isnan(value)]
     if not known:
         return ""
@@ -22,7 +22,7 @@ def sparkline(values: Sequence[float]) -> str:
 
 
 def marks(coarse: Coarse, steps: Sequence[tuple[int, str]]) -> str:
-    """A line of the sparkline's length with each mark under the bucket that its step lies in."""
+    """A line as long as the sparkline, with each mark below the bucket of its step."""
     first_steps = coarse.step[: coarse.buckets].tolist()
     line = [" "] * len(first_steps)
     for step, mark in steps:

@@ -1,4 +1,4 @@
-"""A replay for a person: what went wrong, since when, how one knows, what to try, what it cost."""
+"""A replay for a person: what went wrong, since when, the evidence, what to try, and the cost."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -87,7 +87,7 @@ def _causes(incident: Incident) -> Iterator[tuple[str, str]]:
 
 
 def _told(run: ReplayedRun, incident: Incident) -> Iterator[str]:
-    """Which sinks would have been told of an incident, and why others would not."""
+    """Which sinks would have been sent an incident, and why the others would not."""
     decided = [(one.sink, one.decision.reason) for one in run.told.get(incident.id, ())]
     told = {sink: None for sink, reason in decided if reason.sends}
     if told:
@@ -105,7 +105,7 @@ def _life(incident: Incident) -> str:
 
 
 def _picture(incident: Incident, view: View, coarse: Coarse) -> Iterator[Text]:
-    """The signals concerned over the attempt, and below them where the incident began, fired and ended."""
+    """The signals over the attempt, and below them the steps at which the incident began, fired and ended."""
     steps, legend = [(incident.onset_step, "o"), (incident.fired_step, "!")], "o onset, ! fired"
     if incident.resolved_step is not None:
         steps.append((incident.resolved_step, "x"))

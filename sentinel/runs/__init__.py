@@ -1,1 +1,1 @@
-"""One run: its log as far as it was read, what the log tells of it, and how the run stands."""
+"""One run: its log, what the log says about the run, and the state of the run."""

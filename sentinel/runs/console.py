@@ -1,7 +1,7 @@
-"""What a run printed, line by line: errors that end it, and whether it went on after one.
+"""Reads what a run printed, line by line: errors that end it, and whether it went on after one.
 
-The position of a line is its number in its file, and what is known of the lines before it is kept, so that
-the same lines say the same however they were cut into polls.
+The position of a line is its number in its file. The state of the lines before it is kept, so the result
+does not depend on how the lines were cut into polls.
 """
 
 import math
@@ -18,11 +18,11 @@ from sentinel.catalogue import Signature
 from sentinel.sources.base import Line
 
 LONGEST_LINE = 500
-"""Characters that are looked at, which bounds the time that a line can cost."""
+"""Characters of a line that are read. This bounds the time that one line can cost."""
 
-_WENT_ON = 50  # ordinary lines after an error; what launchers and loggers print of an end is shorter
+_WENT_ON = 50  # ordinary lines after an error mean that the run went on; launchers print fewer at an end
 _LONGEST_TRACEBACK = 500  # lines
-_MOST_WRITERS = 64  # processes whose tracebacks are put together; one of more is not looked at
+_MOST_WRITERS = 64  # processes whose tracebacks are collected; further ones are ignored
 _MOST_ORIGINS = 64
 
 _TRACEBACK = "Traceback (most recent call last):"
@@ -41,7 +41,7 @@ _WANTED = ("KeyboardInterrupt", "SystemExit", "GeneratorExit")
 
 
 class _Traceback(msgspec.Struct):
-    """One that has begun: ``caught`` where a logger announced it."""
+    """A traceback that has begun. ``caught`` means that a logger announced it."""
 
     line: int
     caught: bool
@@ -49,39 +49,42 @@ class _Traceback(msgspec.Struct):
 
 
 class _Origin(msgspec.Struct):
-    """What is known of one file of lines. ``ordinary`` counts the lines since the last error, if any."""
+    """The state of one file of lines. ``ordinary`` counts the lines since the last error, if there is one."""
 
     lines: int = 0
     ordinary: int | None = None
     step: int | None = None  # at the last error
-    announced: bool = False  # by the last line, that an exception was caught
+    announced: bool = False  # the last line announced a caught exception
     tracebacks: dict[str, _Traceback] = {}  # by writer
 
 
 class Console(msgspec.Struct):
-    """The state of a run's console lines, which is bounded, whatever is printed.
+    """The state of the console lines of a run. Its size is bounded, whatever the run prints.
 
-    ``cursor`` is where reading the files beside the log stopped.
+    ``cursor`` says where reading the files beside the log stopped.
     """
 
     origins: dict[str, _Origin] = {}
     cursor: dict[str, Any] = {}
 
     def take_text(self, name: str, text: str, signatures: Sequence[Signature]) -> Iterator[Printed]:
-        """What the next whole lines of a file bring, given as they stand in it."""
+        """The news in the next whole lines of a file, given as text."""
         if (origin := self._origin(name)) is None:
             return
         quiet = not origin.tracebacks and origin.ordinary is None and _TRACEBACK not in text
         lines = text.split("\n")[:-1]
         if quiet and lines and not any(one.may_be_in(text) for one in signatures):
-            skipped, lines = len(lines) - 1, lines[-1:]  # the last line may announce what the next ones bring
+            skipped, lines = (
+                len(lines) - 1,
+                lines[-1:],
+            )  # the last line may announce an exception in the next ones
             origin.lines += skipped
-        # What a progress bar overwrote is gone.
+        # Keep what a terminal would show: a progress bar overwrites what precedes a carriage return.
         shown = (line.rstrip("\r").rpartition("\r")[2] for line in lines)
         yield from self.take(name, [Line(math.nan, line) for line in shown], signatures)
 
     def take(self, name: str, lines: Sequence[Line], signatures: Sequence[Signature]) -> Iterator[Printed]:
-        """What the next lines of one file bring."""
+        """The news in the next lines of one file."""
         if (origin := self._origin(name)) is None:
             return
         for line in lines:
@@ -102,7 +105,7 @@ class Console(msgspec.Struct):
                     yield Printed(name, origin.lines, text, line.step, time, Severity.CLEAN)
 
     def _origin(self, name: str) -> _Origin | None:
-        """What is known of a file; None for one too many."""
+        """The state of a file; None if there are too many files."""
         if name not in self.origins and len(self.origins) >= _MOST_ORIGINS:
             return None
         return self.origins.setdefault(name, _Origin())
@@ -110,7 +113,7 @@ class Console(msgspec.Struct):
 
 @dataclass(frozen=True)
 class _Error:
-    """An error that a line ends or is."""
+    """An error that one line states, or that the last line of a traceback ends."""
 
     text: str
     severity: Severity
@@ -119,7 +122,7 @@ class _Error:
 
 
 def _error(origin: _Origin, line: str, signatures: Sequence[Signature]) -> _Error | None:
-    """The error that the line completes; takes note of a traceback that it begins or goes on."""
+    """The error that the line completes, if any. Records a traceback that the line begins or continues."""
     found = _WRITER.match(line)
     writer, text = (found[0], line[found.end() :]) if found else ("", line)
     if text.startswith(_TRACEBACK):

@@ -1,4 +1,4 @@
-"""What a run's log tells beside its series: how much there is of it, its settings, and whether it ended."""
+"""What a log says about its run beside the series: its extent, its settings, and whether the run ended."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,20 +11,20 @@ from sentinel.sources.base import Chunk, Ending, Outcome
 from sentinel.sources.flattening import MOST_KEYS, Plain
 
 _PAUSES_KEPT = 100
-_SHORTEST_LOSS_SECONDS = 600.0  # an evaluation or a checkpoint may well keep a log silent for minutes
-_LONG_INTERVALS = 10  # silences of this many long intervals are out of the ordinary
-_SUMMARY = "train_runtime"  # Hugging Face's Trainer logs it when it is done, and never before
+_SHORTEST_LOSS_SECONDS = 600.0  # an evaluation or a checkpoint may keep a log silent for minutes
+_LONG_INTERVALS = 10  # a silence of this many long intervals is unusual
+_SUMMARY = "train_runtime"  # Hugging Face's Trainer logs it only at its end
 
 
 class Setting(NamedTuple):
-    """A setting of a run and where it stands: the log's format, or the name of a file beside it."""
+    """A setting of a run and its origin: the format of the log, or the name of a file beside it."""
 
     value: Plain
     origin: str
 
 
 class Facts(msgspec.Struct):
-    """Of one run. Steps and times are None until there are any; times are on the log's clock."""
+    """The facts about one run. Steps and times are None before the first point; times use the log's clock."""
 
     points: int = 0
     first_step: int | None = None
@@ -33,12 +33,12 @@ class Facts(msgspec.Struct):
     last_time: float | None = None
     pauses: list[float] = []  # seconds, the last ones
     config: dict[str, Setting] = {}
-    plan: dict[str, float] = {}  # by signal, of streams that begin from now on
+    plan: dict[str, float] = {}  # planned values by signal, for streams that begin from now on
     told_ending: Ending | None = None
     summary_step: int | None = None
 
     def count(self, chunk: Chunk) -> None:
-        """Take in a chunk that has points."""
+        """Add a chunk that has points."""
         self.points += len(chunk.step)
         low, high = int(chunk.step.min()), int(chunk.step.max())
         self.first_step = low if self.first_step is None else min(self.first_step, low)
@@ -55,13 +55,13 @@ class Facts(msgspec.Struct):
             self.summary_step = int(chunk.step[found].max())
 
     def note(self, settings: Mapping[str, Plain], origin: str) -> None:
-        """Remember settings, those of later calls in place of earlier ones."""
+        """Add settings. A later value replaces an earlier one."""
         for key, value in settings.items():
             if key in self.config or len(self.config) < MOST_KEYS:
                 self.config[key] = Setting(value, origin)
 
     def ending(self, planned_steps: float | None) -> Ending | None:
-        """That the run ended, as far as its log tells."""
+        """How the run ended; None if its log does not say that it ended."""
         if self.told_ending is not None:
             return self.told_ending
         if self.last_step is None:
@@ -74,12 +74,12 @@ class Facts(msgspec.Struct):
 
     @property
     def lost_after_seconds(self) -> float:
-        """How long the log may be silent, by its own clock."""
+        """How long the log may be silent before the run counts as lost, by the log's own clock."""
         return lost_after_seconds(self.pauses)
 
 
 def lost_after_seconds(intervals: Sequence[float]) -> float:
-    """How long a log may be silent, from the seconds between its last arrivals (any order, may be empty)."""
+    """How long a log may be silent, given the seconds between its arrivals (any order, may be empty)."""
     if not intervals:
         return _SHORTEST_LOSS_SECONDS
     long_interval = sorted(intervals)[math.ceil(0.95 * len(intervals)) - 1]

@@ -1,4 +1,4 @@
-"""The log of one run: where it was read up to, what was understood, and how the run ended."""
+"""The log of one run: how far it was read, what it means, and how the run ended."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -35,7 +35,7 @@ _DISORDERED = (
 
 @dataclass(frozen=True)
 class Overview:
-    """What is known of a run, without what it takes to read on. Can be pickled."""
+    """What reports show of a run. It can be pickled, and cannot read on."""
 
     name: str
     path: str
@@ -58,9 +58,9 @@ class Arrived:
 
 @dataclass
 class RunLog:
-    """What was read of one run. It survives a restart through `dump`.
+    """The log of one run as far as it was read; `dump` and `restore` carry it over a restart.
 
-    ``console`` is None where nothing judges what the run printed, which then is not read.
+    ``console`` is None if no detector reads console text; the text is then skipped.
     """
 
     run: Run
@@ -71,27 +71,27 @@ class RunLog:
     streams: dict[str, Stream] = field(default_factory=dict)
     facts: Facts = field(default_factory=Facts)
     console: Console | None = None
-    printed: Sequence[Printed] = ()  # news from the console, of the last `absorb`
-    newly_stopped: Sequence[Stopped] = ()  # what is judged no more since the last `absorb`
+    printed: Sequence[Printed] = ()  # news from the console in the last `absorb`
+    newly_stopped: Sequence[Stopped] = ()  # what stopped being judged in the last `absorb`
     readability_changed: bool = False  # in the last `absorb`
-    prints_more: bool = False  # lines are left that `absorb` has not seen
-    complaints: Sequence[Complaint] = ()  # of the last `absorb`, about what lies beside the log
+    prints_more: bool = False  # `absorb` has not seen all console lines
+    complaints: Sequence[Complaint] = ()  # of the last `absorb`, about files beside the log
     reached_end: bool = False  # once
     live: bool = False  # it grew after its end was reached
 
     def __post_init__(self) -> None:
         self._config_files = ConfigFiles(self.run)
-        self._output: Output | None = None  # that waits to be taken in
+        self._output: Output | None = None  # read by `poll`, not absorbed yet
 
     def poll(self, limit: int) -> Batch:
-        """What is new, in about ``limit`` points at most; `absorb` takes it in."""
+        """Read what is new, at most about ``limit`` points. `absorb` adds it."""
         if self.console is not None and self._output is None:
-            # Before the points, so that all that was logged ahead of these lines is known with them.
+            # Before the points, so that everything logged before these lines is known with them.
             self._output = OutputFiles(self.run).poll(self.console.cursor)
         return self.run.source.poll(self.cursor, limit)
 
     def absorb(self, batch: Batch) -> list[Arrived]:
-        """Take in what a poll yielded; gives the new rows to judge."""
+        """Add what a poll gave. Returns the new rows to judge."""
         self.readability_changed = stopped(self.cursor) != stopped(batch.cursor)
         self.cursor = batch.cursor
         self.complaints = ()
@@ -117,13 +117,13 @@ class RunLog:
         return arrived
 
     def end(self) -> list[Arrived]:
-        """What is left to judge when nothing more comes. May be called again after the log went on."""
+        """The rows to judge when the log is over. May be called again after the log went on."""
         return [
             Arrived(self.run.id, name, one) for name, stream in self.streams.items() for one in stream.end()
         ]
 
     def _news(self, console: Console, batch: Batch) -> Iterator[Printed]:
-        """What the console brings. Files beside the log are taken in when all that was logged before is."""
+        """News from the console. Files beside the log are added after all points that precede them."""
         found = [console.take("", batch.lines, signatures())] if batch.lines else []
         self.prints_more = False
         if not batch.more and self._output is not None:
@@ -140,8 +140,8 @@ class RunLog:
     def _plan_at(self, begin: float) -> dict[str, float]:
         """The plan of a stream whose first point has this time.
 
-        A file counts only if it was there before and did not change since, because only then it tells the
-        same whenever the log is read; the time of a log without times is NaN, and nothing was before that.
+        A file counts only if it was last changed before that time, because only then it says the same
+        whenever the log is read. The time of a log without times is NaN, so no file counts for it.
         """
         files, complaints = self._config_files.read()
         self.complaints = [*self.complaints, *complaints]
@@ -155,22 +155,22 @@ class RunLog:
 
     @property
     def ending(self) -> Ending | None:
-        """That the run ended, as far as its log tells."""
+        """How the run ended; None if its log does not say that it ended."""
         plans = {stream.planned_steps for stream in self.streams.values()}
         return self.facts.ending(plans.pop() if len(plans) == 1 else None)
 
     @property
     def stopped(self) -> str | None:
-        """Why what follows in the log is not judged, if something keeps it from that."""
+        """Why the rest of the log is not judged; None if it is."""
         return next((one.reason for one in self._stopped() if not one.signal), None) or self.unreadable
 
     @property
     def unreadable(self) -> str | None:
-        """Why nothing more can be read of the log, as long as that lasts."""
+        """Why nothing more can be read of the log; None if it can be read."""
         return stopped(self.cursor)
 
     def _stopped(self) -> Iterator[Stopped]:
-        """The streams that are judged no more, and the signals of which not all tags are."""
+        """The streams that are no longer judged, and the signals with tags that are left out."""
         for name, stream in self.streams.items():
             if stream.attempts.disordered_at is not None:
                 step, time = stream.attempts.disordered_at
@@ -180,14 +180,14 @@ class RunLog:
                 yield Stopped(name, step, None if math.isnan(time) else time, reason, signal)
 
     def _stream(self, name: str) -> Stream:
-        """The stream of that name, begun if it is new."""
+        """The stream of that name, created if it is new."""
         if name not in self.streams:
             self.streams[name] = Stream(name, self.run.format, self.run.part, self.naming, self.views)
         return self.streams[name]
 
     @property
     def attempts(self) -> int:
-        """How often training began or was resumed, as far as the log tells."""
+        """How often training began or was resumed, as far as the log shows."""
         return sum(s.attempts.number for s in self.streams.values() if s.begun)
 
     def understanding(self) -> Understanding:
@@ -229,7 +229,7 @@ class RunLog:
         }
 
     def restore(self, kept: dict[str, Any]) -> None:
-        """Go on where `dump` was called."""
+        """Restore what `dump` gave."""
         self.cursor = kept["cursor"]
         for name, stream in kept["streams"].items():
             self._stream(name).restore(stream)
@@ -240,19 +240,19 @@ class RunLog:
 
 
 class Remembered(msgspec.Struct):
-    """What is kept of a run that a reader of the state directory may want to know."""
+    """The part of a stored run state that `sentinel status` shows."""
 
     facts: Facts = msgspec.field(default_factory=Facts)
     ending: Ending | None = None
 
     @classmethod
     def of(cls, state: bytes) -> Self:
-        """Out of packed state. Raises ValueError for what this version did not make."""
+        """Read it from packed state. Raises ValueError for a state that this version did not make."""
         return msgspec.convert(unpacked(state), cls)
 
 
 def packed(state: dict[str, Any]) -> bytes:
-    """State with arrays in it as bytes. Raises TypeError for what is no part of a run's state."""
+    """Encode a state that may hold arrays. Raises TypeError for any other type."""
     return _ENCODER.encode(state)
 
 

@@ -1,4 +1,4 @@
-"""How runs stand that lie beside one another: one may go on where another one stopped."""
+"""The states of runs that lie beside one another: one may continue where another one stopped."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from sentinel.runs.state import Standing, silent_seconds, standing
 
 @dataclass(frozen=True)
 class Look:
-    """A run as it was found, read to its end or not, and for how long it was silent (None: it is gone)."""
+    """A run, whether its log was read ``whole``, and for how long it was silent (None: the log is gone)."""
 
     run: Overview
     whole: bool
@@ -21,13 +21,13 @@ class Look:
 
 
 def look_at(log: RunLog, whole: bool, now: float) -> Look:
-    """A run as far as it was read, at this time of day."""
+    """A run as far as it was read, at the time of day ``now``."""
     silent = silent_seconds(log.run.path, log.facts.last_time if whole else None, now)
     return Look(log.overview(), whole, silent)
 
 
 def standings(looks: Sequence[Look]) -> list[Standing]:
-    """How each of the runs stands, in their order."""
+    """The state of each run, in their order."""
     goes_on_in = _successors(looks)
     return [
         standing(
@@ -41,7 +41,7 @@ def standings(looks: Sequence[Look]) -> list[Standing]:
 
 
 def _successors(looks: Iterable[Look]) -> dict[str, str]:
-    """Names of runs that were resumed as another run beside them, and that run's name."""
+    """Runs that another run beside them continues: that run's name, by name."""
     families: dict[tuple[str, str, str | None], list[Look]] = {}
     for look in looks:
         kind = look.run.path.rpartition("/")[0], look.run.format, look.run.understanding.framework
@@ -60,7 +60,7 @@ def _successors(looks: Iterable[Look]) -> dict[str, str]:
 
 
 def _goes_on(run: Facts, begin: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which of the runs with these first and last steps go on at about the step where this one stopped."""
+    """Which runs with these first and last steps continue from about the step where this one stopped."""
     first, last = run.first_step or 0, run.last_step or 0
     pace = max(1, first)  # from one record to the next: a first record after n steps is one of each n
     return (begin > max(first, 1)) & (begin <= last + pace) & (end > last)

@@ -1,4 +1,4 @@
-"""How a run stands, and how one knows."""
+"""The state of a run, and the evidence for it."""
 
 import os
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ from sentinel.sources.places import Place, Url
 from sentinel.text import duration_text
 
 LOST_SECONDS = 86400.0
-"""A day without a word: whoever could go on with the run would have done so."""
+"""After a day of silence nobody is expected to continue the run."""
 
-_SURE_SECONDS = 86400.0  # no time zone, however it was left out, moves a log's clock further
-_MOST_FILES = 1000  # of a run, whose times are looked at
+_SURE_SECONDS = 86400.0  # an unknown time zone cannot move a log's clock further than this
+_MOST_FILES = 1000  # of a run whose modification times are read
 
 
 class RunState(StrEnum):
-    """PREEMPTED: another run goes on from where this one stopped. STALLED and LOST are both silent
-    without a reason; of a lost run nothing more is expected.
+    """The state of a run. PREEMPTED: another run continues from where this one stopped. STALLED and LOST
+    runs are silent without a stated end; a LOST run is not expected to continue.
     """
 
     RUNNING = "running"
@@ -33,7 +33,7 @@ class RunState(StrEnum):
 
 @dataclass(frozen=True)
 class Standing:
-    """The state and the sentence that tells how one knows."""
+    """A state, and a sentence with the evidence for it."""
 
     state: RunState
     evidence: str
@@ -45,10 +45,10 @@ def standing(
     lost_after_seconds: float,
     goes_on_in: str | None = None,
 ) -> Standing:
-    """The word of the log goes before everything else.
+    """The state of a run. What the log says about its end overrides everything else.
 
-    ``silent_seconds`` is the time since the last thing was written, None if the log is gone;
-    ``lost_after_seconds`` how long it may be silent, and ``goes_on_in`` the run that took over.
+    ``silent_seconds`` is the time since the last write, None if the log is gone. ``lost_after_seconds`` is
+    how long the log may be silent. ``goes_on_in`` names the run that continues this one.
     """
     if ending is not None:
         return Standing(RunState(ending.outcome.value), ending.evidence)
@@ -56,19 +56,19 @@ def standing(
         return Standing(RunState.PREEMPTED, f"{goes_on_in} goes on from there")
     if silent_seconds is None:
         return Standing(RunState.LOST, "its log is gone")
-    silent = f"its log does not tell of an end and was last written {duration_text(silent_seconds)} ago"
+    silent = f"its log does not say that it ended; last written {duration_text(silent_seconds)} ago"
     if silent_seconds <= lost_after_seconds:
         return Standing(RunState.RUNNING, silent)
-    pauses = f"; it never paused for {duration_text(lost_after_seconds)}"
+    pauses = f"; it never paused for longer than {duration_text(lost_after_seconds)}"
     lost = silent_seconds > max(LOST_SECONDS, lost_after_seconds)
     return Standing(RunState.LOST if lost else RunState.STALLED, silent + pauses)
 
 
 def silent_seconds(place: Place, last_time: float | None, now: float) -> float | None:
-    """How long nothing was written to a run; None if it is gone. ``last_time`` is the newest in its log.
+    """Seconds since the last write to a run; None if it is gone. ``last_time`` is the newest in its log.
 
-    The files' own times count, since a log may be written in some unknown time zone; but not those of a
-    copy, which is younger than its log.
+    The modification times of the files count, because the time zone of a log may be unknown. They do not
+    count for a copy, whose files are younger than its log.
     """
     if isinstance(place, Url):
         return max(0.0, now - last_time) if last_time is not None else 0.0
@@ -83,7 +83,7 @@ def silent_seconds(place: Place, last_time: float | None, now: float) -> float |
 
 
 def _written(path: Path) -> float:
-    """When a file, or one right below a directory, was last written."""
+    """When a file, or a file directly in a directory, was last written."""
     status = os.lstat(path)
     times = [status.st_mtime]
     if S_ISDIR(status.st_mode):

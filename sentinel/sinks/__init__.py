@@ -1,1 +1,1 @@
-"""Where notifications go: one sink a file. Only `delivery` retries."""
+"""Sends notifications: one file for each sink. Only `delivery` retries."""

@@ -1,4 +1,4 @@
-"""The contract of a sink: send one message, or say whether trying again can help.
+"""The contract of a sink: send one message, or say whether a retry can help.
 
 A sink module defines one ``SinkConfig`` whose ``type`` is a ``Literal`` with its name in the
 configuration; ``discovery`` finds it there.
@@ -19,7 +19,7 @@ from sentinel.settings import Table
 
 @dataclass(frozen=True)
 class Notification:
-    """What a person receives. ``key`` is the same at every retry, so a receiver can drop repeats."""
+    """A message about one incident. ``key`` is the same at every retry, so a receiver can ignore repeats."""
 
     key: str
     event: Event
@@ -27,14 +27,14 @@ class Notification:
     incident: Incident
     catalogue: Sequence[Mapping[str, str]]  # id, title, fix, check, url; likeliest first
     also_open: Sequence[str] = ()  # summaries of the run's other open incidents
-    cost: str = ""  # what it has cost since onset: steps and wall time, in words
+    cost: str = ""  # steps and time since onset, in words
 
 
 @dataclass(frozen=True)
 class Digest:
-    """What piled up for a receiver, as one message: the latest notification of each incident, worst first.
+    """Many waiting notifications in one message: the latest of each incident, worst first.
 
-    ``key`` is the same for the same notifications; each of them keeps its own, too.
+    ``key`` is the same for the same notifications. Each notification keeps its own key as well.
     """
 
     key: str
@@ -42,11 +42,11 @@ class Digest:
 
 
 class SinkError(Exception):
-    """A message was not delivered. What it says names no URL, token or secret."""
+    """A message was not delivered. The text names no URL, token or secret."""
 
 
 class Transient(SinkError):
-    """Trying again later can help. ``retry_after_seconds`` is what the receiver asked for, if it did."""
+    """A later retry can help. ``retry_after_seconds`` is the pause that the receiver asked for, if any."""
 
     def __init__(self, message: str, retry_after_seconds: float | None = None) -> None:
         super().__init__(message)
@@ -54,24 +54,24 @@ class Transient(SinkError):
 
 
 class Permanent(SinkError):
-    """Trying again cannot help: a wrong address, a refused token, a body the receiver rejects."""
+    """A retry cannot help: a wrong address, a refused token, a body that the receiver rejects."""
 
 
 class Sink(Protocol):
-    """Where notifications go."""
+    """Sends messages to one receiver."""
 
     @property
     def name(self) -> str:
-        """Its name in the configuration and in `sentinel status`."""
+        """The name in the configuration and in `sentinel status`."""
         ...
 
     def send(self, message: Notification | Digest, now: float) -> None:
-        """Deliver, or raise Transient or Permanent. Never retries, never waits longer than its timeout."""
+        """Deliver, or raise Transient or Permanent. Never retries and never waits longer than its timeout."""
         ...
 
 
 class SinkConfig(Table, ABC):
-    """What every ``[[sinks]]`` table may hold."""
+    """The keys that every ``[[sinks]]`` table may hold."""
 
     type: str
     name: str = Field(
@@ -83,9 +83,9 @@ class SinkConfig(Table, ABC):
     include_preview: bool = Field(False, description="whether the sink gets incidents of preview detectors")
 
     def policy(self) -> SinkPolicy:
-        """What it wants to hear, as the decision to notify reads it."""
+        """Which incidents the sink wants."""
         return SinkPolicy(self.name or self.type, Severity[self.min_severity.upper()], self.include_preview)
 
     @abstractmethod
     def open(self) -> Sink:
-        """The sink itself. Raises ConfigError where a secret that it needs is not there."""
+        """The sink. Raises ConfigError if a secret is missing."""

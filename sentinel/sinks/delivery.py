@@ -1,11 +1,11 @@
-"""Brings the notifications of the outbox to the sinks, and is the only place that tries again.
+"""Delivers the notifications of the outbox to the sinks. Only this module retries.
 
-Each sink has a thread of its own, so one that hangs delays no other. A notification is taken out of
-the outbox only after its sink took it; a kill in between sends it once more with the same key.
+Each sink has a thread of its own, so a sink that hangs delays no other. A notification leaves the outbox
+only after its sink took it; after a kill in between it is sent again with the same key.
 
-A receiver that fails is left alone for growing pauses, and tried with one notification at a time. What
-piled up meanwhile follows as digests. All pauses count on the clock of the time awake, so neither a
-suspend nor a wall clock that is set shortens them, loses a notification or holds one up for long.
+A receiver that fails rests for growing pauses, and then gets one notification at a time. What piled up in
+the meantime follows as digests. Pauses are measured in time awake, so a suspend or a clock that is set
+neither loses a notification nor holds one up for long.
 """
 
 import json
@@ -30,35 +30,36 @@ from sentinel.text import duration_text
 
 LONGEST_PAUSE_SECONDS = 300.0
 LONGEST_ASKED_SECONDS = 900.0
-"""As far as a receiver's Retry-After is believed."""
+"""The longest pause that a receiver can ask for with Retry-After."""
 GIVE_UP_SECONDS = 86400.0
-"""Pauses of one notification, added up, after which it is given up: that takes some 300 tries, or 96 where
-the receiver asks for the longest pauses."""
+"""A notification is given up when its pauses add up to this: after some 300 tries, or 96 if the receiver
+asks for the longest pauses."""
 PILE = 20
-"""Of more notifications than these that wait for one receiver, it gets digests."""
+"""If more notifications than these wait for one receiver, it gets digests."""
 DIGEST_INCIDENTS = 1500
-"""In one digest. Some 350 bytes each in the JSON form, and many receivers refuse bodies above a megabyte."""
+"""The most incidents in one digest. Each takes some 350 bytes of JSON, and many receivers refuse bodies above
+a megabyte."""
 _LONGEST_WAIT_SECONDS = 30.0  # another process may write to the outbox
 
 _log = logging.getLogger(__name__)
 
 
 class _Lane:
-    """One sink, and how its receiver stands in this process."""
+    """One sink, and the state of its receiver in this process."""
 
     def __init__(self, sink: Sink, known: Receiver, clock: Clock) -> None:
         self.sink = sink
         self.failures = known.failures
-        # The machine's clock may have been set since; what it says is not believed further than this.
+        # The machine's clock may have been set since, so the stored pause is limited.
         rest = min(max(known.next_attempt - clock.now(), 0.0), LONGEST_ASKED_SECONDS)
         self.rests_until = clock.awake() + rest
         self.piling = False
 
     def parcel(self, outbox: Outbox) -> list[OutboxEntry]:
-        """What to send next, as one message: more than one notification is a digest.
+        """The notifications to send next as one message; several make a digest.
 
-        Of a pile the worst notification goes alone and first, the rest as digests. A receiver that fails
-        shall take one before it gets the rest.
+        If many wait, the worst one goes first and alone, and the rest follow as digests. A receiver that
+        failed must take one notification before it gets the rest.
         """
         begun, self.piling = self.piling, outbox.waiting(self.sink.name) > (1 if self.piling else PILE)
         if begun and self.piling and not self.failures:
@@ -68,9 +69,9 @@ class _Lane:
 
 
 class Delivery:
-    """Sends what is due from ``start`` to ``stop``; `with` does both.
+    """Sends what is due between ``start`` and ``stop``; `with` calls both.
 
-    The threads wait in real time for what ``clock`` says; who moves a clock by hand calls ``wake``.
+    The threads wait in real time for what ``clock`` says. Whoever moves a clock by hand must call ``wake``.
     """
 
     def __init__(self, state_dir: Path, sinks: Sequence[Sink], clock: Clock) -> None:
@@ -83,7 +84,7 @@ class Delivery:
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
-        """Begin to send."""
+        """Start to send."""
         for sink in self._sinks:
             # Daemons: a sink that hangs must not keep the process from ending.
             thread = threading.Thread(target=self._serve, args=(sink,), name=f"sink {sink.name}", daemon=True)
@@ -91,14 +92,14 @@ class Delivery:
             thread.start()
 
     def wake(self) -> None:
-        """Look into the outbox now: something was committed or the clock was moved."""
+        """Read the outbox now, because something was committed or the clock was moved."""
         with self._changed:
             self._changed.notify_all()
 
     def drain(self, seconds: float) -> bool:
-        """Wait at most so long until nothing is left to send; whether nothing is left at all.
+        """Wait until nothing is left to send, at most this long. Gives whether nothing is left.
 
-        A notification whose receiver rests for longer is not waited for.
+        Does not wait for a receiver that rests for longer.
         """
         deadline = self._clock.awake() + seconds
         with Store(self._state_dir) as store, self._changed:
@@ -111,7 +112,7 @@ class Delivery:
                 self._changed.wait(min(left, _LONGEST_WAIT_SECONDS))
 
     def stop(self, seconds: float = 0.0) -> None:
-        """Send nothing more, and wait at most so long for what is on its way; later it may still arrive."""
+        """Send nothing more. Wait at most this long for deliveries that have begun; they may arrive later."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
@@ -141,7 +142,7 @@ class Delivery:
                     self._changed.wait_for(lambda: self._stopping, _LONGEST_WAIT_SECONDS)
 
     def _next(self, outbox: Outbox, sink: Sink) -> list[OutboxEntry]:
-        """Wait for what is due next; nothing at the end."""
+        """Wait for the next notifications that are due; empty at the end."""
         with self._changed:  # held while looking, so that no call of ``wake`` falls in between
             while not self._stopping:
                 wait = self._next_due(outbox, sink) - self._clock.awake()
@@ -151,7 +152,7 @@ class Delivery:
         return []
 
     def _next_due(self, outbox: Outbox, sink: Sink) -> float:
-        """When the sink's next try is due, on the clock of the time awake; never, where nothing waits."""
+        """When the sink's next try is due, in time awake; infinity if nothing waits."""
         if sink.name not in self._lanes:
             self._lanes[sink.name] = _Lane(sink, outbox.receiver(sink.name), self._clock)
         return self._lanes[sink.name].rests_until if outbox.waiting(sink.name) else math.inf
@@ -159,7 +160,13 @@ class Delivery:
     def _deliver(self, outbox: Outbox, lane: _Lane, entries: Sequence[OutboxEntry]) -> None:
         readable = {entry: told for entry in entries if (told := _notification(entry)) is not None}
         if broken := [entry for entry in entries if entry not in readable]:
-            _give_up(outbox, lane.sink.name, broken, "its row in the state cannot be read", self._clock.now())
+            _give_up(
+                outbox,
+                lane.sink.name,
+                broken,
+                "its row in the state directory cannot be read",
+                self._clock.now(),
+            )
         if readable:
             error = attempt(lane.sink, _message(readable), self._clock.now())
             self._settle(outbox, lane, [*readable], error)
@@ -171,7 +178,9 @@ class Delivery:
         if error is None:
             outbox.sent(name, entries, now)
             lane.failures = 0
-        elif isinstance(error, Permanent) and len(entries) == 1:  # a refused digest says nothing of its parts
+        elif (
+            isinstance(error, Permanent) and len(entries) == 1
+        ):  # a refused digest says nothing about its parts
             _give_up(outbox, name, entries, str(error), now)
             lane.failures = 0
         else:
@@ -183,7 +192,7 @@ class Delivery:
         name, now = lane.sink.name, self._clock.now()
         asked = min(getattr(error, "retry_after_seconds", None) or 0.0, LONGEST_ASKED_SECONDS)
         pause = max(pause_seconds(entries[0].key, lane.failures), asked)
-        why = f"{error}; it asked for a pause of {duration_text(asked)}" if asked else str(error)
+        why = f"{error} and asked for a pause of {duration_text(asked)}" if asked else str(error)
         if not lane.failures:
             _log.warning("sink %s: %s; trying again in %s", name, why, duration_text(pause))
         if over := [entry for entry in entries if entry.waited_seconds >= GIVE_UP_SECONDS]:
@@ -201,7 +210,7 @@ def _give_up(outbox: Outbox, sink: str, entries: Sequence[OutboxEntry], error: s
 
 
 def _notification(entry: OutboxEntry) -> Notification | None:
-    """What the entry holds; None where that cannot be read."""
+    """The notification of an entry; None if it cannot be read."""
     try:
         return msgspec.convert(json.loads(entry.body), Notification)
     except (ValueError, msgspec.MsgspecError):
@@ -209,7 +218,7 @@ def _notification(entry: OutboxEntry) -> Notification | None:
 
 
 def _message(readable: Mapping[OutboxEntry, Notification]) -> Notification | Digest:
-    """The one notification, or a digest of more."""
+    """The only notification, or a digest of several."""
     if len(readable) == 1:
         return next(iter(readable.values()))
     latest: dict[str, Notification] = {}
@@ -223,7 +232,7 @@ def _message(readable: Mapping[OutboxEntry, Notification]) -> Notification | Dig
 
 
 def attempt(sink: Sink, message: Notification | Digest, now: float) -> SinkError | None:
-    """Send it once; None where the sink took it, else why not. Never raises."""
+    """Send a message once. None if the sink took it, else the error. Never raises."""
     try:
         sink.send(message, now)
     except SinkError as error:
@@ -234,9 +243,9 @@ def attempt(sink: Sink, message: Notification | Digest, now: float) -> SinkError
 
 
 def pause_seconds(key: str, failures: int) -> float:
-    """The pause after so many failed tries: twice as long each time, between half of it and all of it.
+    """The pause after this many failed tries: at least half of a limit that doubles with each try.
 
-    Which share depends on the key, so that watches that failed together do not come back together.
+    The share depends on the key, so that watches that failed together do not retry together.
     """
     longest = min(2.0 ** min(failures, 30), LONGEST_PAUSE_SECONDS)
     share = int.from_bytes(blake2b(f"{key} {failures}".encode(), digest_size=4).digest()) / 2**32

@@ -1,4 +1,4 @@
-"""Finds every type of sink in this package; a new file needs no registration."""
+"""Finds every type of sink in this package, so a new file needs no registration."""
 
 import importlib
 import pkgutil
@@ -24,9 +24,9 @@ def sink_types() -> dict[str, type[SinkConfig]]:
 
 
 def named(configs: Sequence[SinkConfig]) -> list[SinkConfig]:
-    """The same sinks, each with a name of its own: its type where none is given, then type-2, type-3.
+    """The same sinks, each with a name. A sink without one gets its type, then type-2, type-3.
 
-    Raises ValueError where two sinks were given the same name.
+    Raises ValueError if two sinks have the same name.
     """
     taken = [config.name for config in configs if config.name]
     if twice := sorted({name for name in taken if taken.count(name) > 1}):

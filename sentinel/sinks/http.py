@@ -1,12 +1,12 @@
-"""One POST, and the one policy about its outcome that all HTTP sinks share.
+"""Sends one POST, and decides for all HTTP sinks what its outcome means.
 
-Delivered is a 2xx status. 408, 425, 429 and 5xx may pass, as may everything that goes wrong before
-there is a status: names, connections, TLS, timeouts. Every other status will be the same next time,
-a redirect included: following it would carry the address's token and the body somewhere else.
+A 2xx status means delivered. 408, 425, 429 and 5xx are transient, and so is everything that fails before
+there is a status: names, connections, TLS, timeouts. Every other status is permanent. That includes a
+redirect, because following it would send the address's token and the body somewhere else.
 
-The environment's proxies and certificates count (``HTTPS_PROXY``, ``NO_PROXY``, ``SSL_CERT_FILE``), except
-that a loopback address is never asked for through a proxy. Settings that cannot be used are transient:
-whoever mends them and starts sentinel again gets what waited.
+The proxies and certificates of the environment apply (``HTTPS_PROXY``, ``NO_PROXY``, ``SSL_CERT_FILE``), but
+a loopback address is never reached through a proxy. Proxy settings that cannot be used are transient: after
+they are corrected and sentinel is restarted, the waiting notifications are sent.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ logging.getLogger("httpx").setLevel(logging.WARNING)
 
 @dataclass(frozen=True)
 class Answer:
-    """What the receiver said: the status, the beginning of the body, when to come back if it asked."""
+    """The receiver's answer: the status, the beginning of the body, and the pause that it asked for."""
 
     status: int
     text: str = field(repr=False)  # may echo the address
@@ -50,10 +50,10 @@ class Answer:
 def post(
     url: SecretStr, body: bytes, headers: Mapping[str, str], timeout_seconds: float, now: float
 ) -> Answer:
-    """Post JSON and wait for the answer, ``timeout_seconds`` at most over all of it.
+    """Post JSON and wait for the answer, at most ``timeout_seconds`` in total.
 
-    Raises Transient where no answer came. What it raises has no cause and no context, because those
-    of the library hold the request.
+    Raises Transient if no answer came. The error has no cause and no context, because the library's errors
+    hold the request.
     """
     outcome = asyncio.run(_attempt(url, body, headers, timeout_seconds, now))
     if isinstance(outcome, str):
@@ -105,7 +105,7 @@ async def _beginning(response: "httpx.Response", deadline: float) -> bytes:
     import httpx
 
     text = b""
-    # The status has decided already: a body that breaks off must not make us send once more.
+    # The status has decided already: a body that breaks off must not cause a second send.
     with contextlib.suppress(httpx.HTTPError, TimeoutError):
         async with asyncio.timeout_at(deadline):
             async for part in response.aiter_raw():
@@ -116,7 +116,7 @@ async def _beginning(response: "httpx.Response", deadline: float) -> bytes:
 
 
 def _client(url: SecretStr, timeout_seconds: float) -> "httpx.AsyncClient | str":
-    """A client as the environment wants it, or why the environment's settings cannot be used."""
+    """A client with the settings of the environment, or why these settings cannot be used."""
     import httpx
 
     try:
@@ -149,7 +149,7 @@ def _trust() -> ssl.SSLContext:
 
 
 def _reason(error: BaseException) -> str:
-    """Why there was no answer, in words of our own: the library's own name hosts and proxies."""
+    """Why there was no answer, in our own words, because the library's messages name hosts and proxies."""
     import httpx
 
     cause: BaseException | None = error
@@ -167,7 +167,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _retry_after(value: str, now: float) -> float | None:
-    """Seconds from now, from either form of the header; None where there is none that makes sense."""
+    """Seconds from now, from either form of the header; None if the header is missing or invalid."""
     try:
         seconds = float(value) if value.strip().isdigit() else parsedate_to_datetime(value).timestamp() - now
     except (ValueError, TypeError, OverflowError):

@@ -1,6 +1,6 @@
-"""What a person reads in a notification, as plain text; each sink only lays it out.
+"""The words of a notification as plain text; each sink only lays them out.
 
-All of it has passed ``clean_text``.
+All text has passed ``clean_text``.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ _MOST_CAUSES = 5
 _SHOWN = "id", "title", "fix", "check"  # of a catalogue entry
 _MOST_OTHERS = 5
 MOST_IN_FULL = 10
-"""Messages of a digest that a person reads more of than their number."""
+"""How many messages of a digest are shown in detail."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Message:
 
 
 def message(notification: Notification) -> Message:
-    """The words for a notification. A resolved incident needs no evidence and no causes any more."""
+    """The words of a notification. A resolved incident shows no evidence and no causes."""
     incident = notification.incident
     over = notification.event is Event.RESOLVED
     titled = _TITLES[notification.event].format(
@@ -85,7 +85,7 @@ class Summary:
 
 
 def summary(digest: Digest) -> Summary:
-    """The words for a digest."""
+    """The words of a digest."""
     notifications = digest.notifications
     over = [n for n in notifications if n.event is Event.RESOLVED]
     still = [n for n in notifications if n.event is not Event.RESOLVED]
@@ -113,7 +113,7 @@ def _since(incident: Incident) -> str:
 
 
 def evidence_rows(incident: Incident) -> list[tuple[str, str]]:
-    """The numbers behind an incident, as a person reads them: name and value."""
+    """The evidence of an incident for a person: names and values."""
     rows = [row for row in incident.evidence.items() if row[1] is not None][:_MOST_EVIDENCE]
     return [(clean_text(name.replace("_", " "), 60), clean_text(_number(value), 100)) for name, value in rows]
 

@@ -1,4 +1,4 @@
-"""Where a sink's address and signing secret come from: the environment, a file, or the table itself."""
+"""Reads a sink's address and signing secret from the environment, a file, or the table itself."""
 
 import os
 from pathlib import Path
@@ -12,7 +12,7 @@ from sentinel.sinks.base import SinkConfig
 
 
 class HttpSinkConfig(SinkConfig):
-    """A sink with an address. Chat services put their token into it, so it is a secret like any other."""
+    """A sink with an address. The address is a secret, because chat services put their token into it."""
 
     url: SecretStr | None = Field(None, description="address to post to")
     url_env: str | None = Field(None, description="environment variable that holds the address")
@@ -30,7 +30,7 @@ class HttpSinkConfig(SinkConfig):
         return self
 
     def address(self) -> SecretStr:
-        """The address to post to. Raises ConfigError where there is none or it is not an HTTP address."""
+        """The address to post to. Raises ConfigError if it is missing or not an HTTP address."""
         found = self.url or read_secret(self.url_env, self.url_file)
         try:
             return _checked_address(found, str(self.url_env or self.url_file or "url"))
@@ -39,9 +39,9 @@ class HttpSinkConfig(SinkConfig):
 
 
 def read_secret(env: str | None, file: Path | None) -> SecretStr:
-    """The secret in an environment variable, else in a file, without surrounding white space.
+    """The secret from an environment variable, else from a file, without surrounding white space.
 
-    Raises ConfigError, naming the variable or the file, where there is nothing to read.
+    Raises ConfigError with the name of the variable or file if there is nothing to read.
     """
     if env is not None:
         text, place = os.environ.get(env, ""), f"environment variable {env}"

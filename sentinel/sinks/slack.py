@@ -1,7 +1,7 @@
 """Notifications as Block Kit messages to a Slack incoming webhook.
 
-The blocks come from slack_sdk; the post is our own, because slack_sdk's webhook client tries again
-by itself, follows redirects and logs the address.
+slack_sdk builds the blocks. The post is our own, because slack_sdk's webhook client retries by itself,
+follows redirects and logs the address.
 """
 
 import json
@@ -33,7 +33,7 @@ _REFUSALS = {
     "posting_to_general_channel_denied": "only administrators may post there; choose another channel",
     "team_disabled": "the workspace is not active any more",
 }
-"""What Slack writes into the body of an answer that no second try will change, and the mend."""
+"""The bodies of Slack's permanent refusals, and what to do about each."""
 
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _LOOSE_MARKER = re.compile(r"(?<![A-Za-z0-9])[*_~`]+|[*_~`]+(?![A-Za-z0-9])|`+")
@@ -48,7 +48,7 @@ class SlackSink:
     timeout_seconds: float
 
     def send(self, message: Notification | Digest, now: float) -> None:
-        """Post it once. Raises Transient or Permanent as ``http.check`` and Slack's own words decide."""
+        """Post once. Raises Transient or Permanent according to ``http.check`` and Slack's answer."""
         body = json.dumps(slack_body(message)).encode()
         headers = {"Idempotency-Key": message.key}
         answer = http.post(self.url, body, headers, self.timeout_seconds, now)
@@ -64,12 +64,12 @@ class SlackConfig(HttpSinkConfig):
     type: Literal["slack"] = Field("slack", description="post to a Slack incoming webhook")
 
     def open(self) -> SlackSink:
-        """The sink. Raises ConfigError where its address cannot be read."""
+        """The sink. Raises ConfigError if its address cannot be read."""
         return SlackSink(self.name or self.type, self.address(), self.timeout_seconds)
 
 
 def slack_body(told: Notification | Digest) -> dict[str, Any]:
-    """The message that Slack receives; ``text`` is what it shows where blocks do not fit."""
+    """The message for Slack. Slack shows ``text`` where it cannot show blocks."""
     if isinstance(told, Digest):
         all_of_it = summary(told)
         text, blocks = f"{all_of_it.title}: {', '.join(all_of_it.counts)}", _digest_blocks(all_of_it)
@@ -85,10 +85,10 @@ def slack_body(told: Notification | Digest) -> dict[str, Any]:
 
 
 def escaped(text: str, limit: int) -> str:
-    """``text`` as Slack shows it literally: no mention, link or formatting comes of it.
+    """``text`` escaped so that Slack shows it literally, without mentions, links or formatting.
 
-    Slack knows no escape for its formatting characters; a zero-width space on either side takes
-    their effect. Inside a word they have none and stay, so that names of tags can be copied.
+    Slack has no escape for its formatting characters, but a zero-width space on either side disables them.
+    Inside a word they have no effect and stay as they are, so that names of tags can be copied.
     """
     inert = _LOOSE_MARKER.sub("\u200b\\g<0>\u200b", text)
     pieces = [_ENTITIES.get(character, character) for character in inert]
@@ -124,7 +124,7 @@ def _blocks(shown: Message) -> Iterator[Any]:
 
 
 def _digest_blocks(shown: Summary) -> Iterator[Any]:
-    """The worst, each with what to try first, and how many there are of each detector."""
+    """The worst incidents, each with the first thing to try, and the number for each detector."""
     from slack_sdk.models.blocks import ContextBlock, HeaderBlock, PlainTextObject, SectionBlock
 
     yield HeaderBlock(text=PlainTextObject(text=escaped(shown.title, _HEADER), emoji=False))

@@ -23,7 +23,7 @@ class TerminalSink:
     stream: TextIO | None = None
 
     def send(self, message: Notification | Digest, now: float) -> None:  # noqa: ARG002 - the contract
-        """Print it. Raises Transient where the stream does not take it."""
+        """Print once. Raises Transient if the stream cannot be written."""
         from rich.console import Console
 
         stream = self.stream or sys.stderr

@@ -1,6 +1,6 @@
 """Notifications as JSON to any HTTP receiver, signed where a secret is set.
 
-The body is ``WebhookBody``, or ``DigestBody`` where many notifications had to wait; ``body_schema`` and
+The body is ``WebhookBody``, or ``DigestBody`` if many notifications had to wait; ``body_schema`` and
 ``digest_schema`` give their JSON Schemas. ``Idempotency-Key`` is the same for every try of one notification.
 ``X-Sentinel-Signature`` is `sha256=` and the hexadecimal HMAC-SHA256 of the raw body.
 """
@@ -44,7 +44,7 @@ class CatalogueBody(TypedDict):
 
 
 class WebhookBody(TypedDict):
-    """What is posted. ``schema`` changes when a field changes its meaning or goes."""
+    """The body of one notification. ``schema`` increases when a field changes its meaning or is removed."""
 
     schema: Literal[1]
     event: EventName
@@ -56,7 +56,7 @@ class WebhookBody(TypedDict):
 
 
 class DigestIncidentBody(TypedDict):
-    """An incident in a digest: the fields of ``IncidentBody`` that tell which it is and how it stands."""
+    """An incident in a digest: the fields of ``IncidentBody`` that identify it and give its state."""
 
     id: str
     detector: str
@@ -67,7 +67,7 @@ class DigestIncidentBody(TypedDict):
 
 
 class DigestedBody(TypedDict):
-    """One notification in a digest: the latest about its incident, with its own idempotency key."""
+    """One notification in a digest: the latest of its incident, with its own idempotency key."""
 
     event: EventName
     idempotency_key: str
@@ -76,7 +76,7 @@ class DigestedBody(TypedDict):
 
 
 class DigestBody(TypedDict):
-    """What is posted in place of many notifications that had to wait; the worst comes first."""
+    """The body of a digest. The worst incident comes first."""
 
     schema: Literal[1]
     event: Literal["digest"]
@@ -146,7 +146,7 @@ def digest_schema() -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class WebhookSink:
-    """Posts ``WebhookBody`` or ``DigestBody`` to ``url``, signed with ``secret`` where there is one."""
+    """Posts ``WebhookBody`` or ``DigestBody`` to ``url``, signed if there is a ``secret``."""
 
     name: str
     url: SecretStr
@@ -154,7 +154,7 @@ class WebhookSink:
     timeout_seconds: float
 
     def send(self, message: Notification | Digest, now: float) -> None:
-        """Post it once. Raises Transient or Permanent as ``http.check`` decides."""
+        """Post once. Raises Transient or Permanent according to ``http.check``."""
         told = digest_body(message, now) if isinstance(message, Digest) else webhook_body(message, now)
         body = json.dumps(told, allow_nan=False).encode()
         headers = {"Idempotency-Key": message.key}
@@ -182,7 +182,7 @@ class WebhookConfig(HttpSinkConfig):
         return self
 
     def open(self) -> WebhookSink:
-        """The sink. Raises ConfigError where its address or its key cannot be read."""
+        """The sink. Raises ConfigError if its address or its key cannot be read."""
         signed = self.secret_env is not None or self.secret_file is not None
         secret = read_secret(self.secret_env, self.secret_file) if signed else None
         return WebhookSink(self.name or self.type, self.address(), secret, self.timeout_seconds)

@@ -1,1 +1,1 @@
-"""Follows logs while they grow: finds runs, reads on, records, and tells."""
+"""Follows logs while they grow: finds runs, reads them, records the results, and notifies."""

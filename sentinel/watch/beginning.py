@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from sentinel.errors import StateUnavailable
-from sentinel.telemetry import ServiceManager
+from sentinel.service import ServiceManager
 
 _AGAIN_SECONDS = 1.0
 

@@ -1,4 +1,4 @@
-"""Tells what changed, and records it together with the state of its runs."""
+"""Decides who hears of changes, and records them together with the state of the runs."""
 
 import threading
 from collections.abc import Collection, Mapping, Sequence
@@ -13,7 +13,7 @@ from sentinel.alerts.tell import Audience, tell
 from sentinel.guard import Guard
 from sentinel.tracking import Tracker
 
-_DECIDING = threading.Lock()  # so that what is told of one training by logs of two watches is told once
+_DECIDING = threading.Lock()  # so that two watches that follow logs of one training send its incident once
 
 AllNews = Mapping[str, Sequence[Change]]
 """Changes by run id."""
@@ -28,7 +28,7 @@ class Recorded:
 
 
 class Recorder:
-    """Writes to one store, which belongs to the thread that calls `record`."""
+    """Records in one store. The store belongs to the thread that calls `record`."""
 
     def __init__(self, store: Store, policies: Sequence[SinkPolicy]) -> None:
         self._store = store
@@ -37,16 +37,16 @@ class Recorder:
     def record(
         self, trackers: Sequence[Tracker], news: AllNews, now: float, only_news: bool = False
     ) -> Recorded:
-        """Commit the state of some runs, their incidents and what the sinks shall hear, as one.
+        """Commit the state of some runs, their incidents and the notifications in one transaction.
 
-        With ``only_news`` those of which there is nothing to tell are left out. What one run holds stops no
-        other. Raises StateError: then nothing was recorded, and all of it may be recorded later.
+        With ``only_news``, runs without news are left out. An error of one run does not stop the others.
+        Raises StateError if nothing was recorded; the same may then be recorded later.
         """
         guard, left = Guard(), list(trackers)
         with _DECIDING:
             updates = self._updates(left, news, now, only_news, guard)
             while any(tracker.id in guard.failures for tracker in left):
-                # The others may have been kept quiet by what a run that failed was to tell.
+                # An incident of a failed run may have kept the others from being sent.
                 left = [tracker for tracker in left if tracker.id not in guard.failures]
                 updates = self._updates(left, news, now, only_news, guard)
             runs = {tracker.id: tracker.log.run for tracker in left}
@@ -77,7 +77,7 @@ class Recorder:
 def _update(
     tracker: Tracker, changes: Sequence[Change], audience: Audience, now: float, only_news: bool
 ) -> Update | None:
-    """What is to be recorded of one run; with ``only_news`` None where there is nothing to tell."""
+    """The update of one run; with ``only_news``, None if there is no news."""
     news, run = tracker.news(changes), tracker.log.run
     told = tell(news, audience, now)
     if only_news and not changes and not told:

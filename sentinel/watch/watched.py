@@ -1,4 +1,4 @@
-"""The runs under watch: when each was last heard of, where it lies, and what keeps it from being judged."""
+"""The runs under watch: when points last arrived, where each lies, and why it is not judged."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -10,10 +10,10 @@ from sentinel.sources.output_files import ENDINGS
 from sentinel.sources.places import Url
 from sentinel.tracking import Tracker
 
-_COMMIT_SECONDS = 30.0  # a run that is read but has no news is committed this often ...
+_COMMIT_SECONDS = 30.0  # a run without news is committed this often ...
 _COMMIT_POINTS = 200_000  # ... or after so many points
 _INTERVALS = 100
-_QUIET_SECONDS = 60.0  # after its ending a run may still log what it had in store
+_QUIET_SECONDS = 60.0  # a run may still flush its log after its end
 _FIRST_PAUSE_SECONDS = 60.0  # before a run that failed is tried again; twice as long after each failure ...
 _LONGEST_PAUSE_SECONDS = 3600.0  # ... up to this
 
@@ -22,9 +22,9 @@ _LONGEST_PAUSE_SECONDS = 3600.0  # ... up to this
 class Watched:
     """A run under watch. All times are times awake.
 
-    ``committed_at`` is minus infinity until its state was committed once. ``stopped`` says why it is not
-    judged, and ``recorded_stop`` what the store knows of that. After a failure the tracker may be half
-    changed: another has to take its place.
+    ``committed_at`` is minus infinity before the first commit. ``stopped`` says why the run is not judged,
+    and ``recorded_stop`` what the store holds about that. After a failure the tracker may be half changed, so
+    another one must replace it.
     """
 
     tracker: Tracker
@@ -36,23 +36,23 @@ class Watched:
     rests_until: float = float("-inf")
     stopped: str | None = None
     recorded_stop: str | None = None
-    concluded: int | None = None  # points when it was last over
+    concluded: int | None = None  # number of points when the run was last over
 
     def overdue(self, now: float) -> bool:
-        """Whether too much would have to be read once more after a kill."""
+        """Whether a commit is due, so that a kill does not cost too much re-reading."""
         late = now - self.committed_at >= _COMMIT_SECONDS
         return self.uncommitted >= _COMMIT_POINTS or (late and self.uncommitted > 0)
 
     def committed(self, now: float) -> None:
-        """All that was read is recorded."""
+        """Note that everything that was read is recorded."""
         self.uncommitted, self.committed_at = 0, now
 
     def silence(self, now: float) -> tuple[float, float]:
-        """For how many seconds nothing arrived, and how many make it lost; a log that ended owes nothing."""
+        """Seconds since points arrived (0 if the log ended), and the seconds after which it is lost."""
         return 0.0 if self.tracker.log.ending else now - self.arrived_at, self._lost_after_seconds
 
     def is_newly_over(self, now: float) -> bool:
-        """Whether nothing more is expected of it, which was not so when it was last asked."""
+        """Whether the run is over and was not when this was last called."""
         log = self.tracker.log
         quiet = _QUIET_SECONDS if log.ending else self._lost_after_seconds
         over = log.reached_end and now - self.arrived_at > quiet
@@ -64,19 +64,19 @@ class Watched:
         return max(lost_after_seconds(self.intervals), self.tracker.log.facts.lost_after_seconds)
 
     def heard(self, points: int, now: float) -> None:
-        """Points arrived."""
+        """Note that points arrived."""
         self.uncommitted += points
         self.intervals.append(now - self.arrived_at)
         self.arrived_at = now
 
     def failed(self, reason: str, now: float) -> None:
-        """A stage raised: it is tried again later, from what was committed."""
+        """Note that a stage raised. The run is tried again later, from its last commit."""
         self.stopped, self.uncommitted = reason, 0
         pause = min(_FIRST_PAUSE_SECONDS * 2.0**self.failures, _LONGEST_PAUSE_SECONDS)
         self.failures, self.rests_until = min(self.failures + 1, 30), now + pause
 
     def went_well(self) -> None:
-        """No stage raised."""
+        """Note that no stage raised."""
         self.stopped, self.failures, self.rests_until = self.tracker.log.stopped, 0, float("-inf")
 
 
@@ -87,7 +87,7 @@ class WatchedRuns:
         self._by_id: dict[str, Watched] = {}
         self._by_path: dict[Path, list[Watched]] = {}
         self._beside: dict[Path, list[Watched]] = {}  # runs that are a file, by the directory of that
-        self._remote: list[Watched] = []  # of which nobody tells that they changed
+        self._remote: list[Watched] = []  # no event says that they changed
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -99,7 +99,7 @@ class WatchedRuns:
         return run_id in self._by_id
 
     def add(self, watched: Watched) -> None:
-        """One more."""
+        """Add a run."""
         path = watched.tracker.log.run.path
         self._by_id[watched.tracker.id] = watched
         if isinstance(path, Url):
@@ -116,7 +116,7 @@ class WatchedRuns:
         return [*{watched.tracker.id: watched for watched in (*found, *new, *self._remote)}.values()]
 
     def may_grow_by(self, path: Path) -> bool:
-        """Whether the file belongs to no run, as some are known by what they hold, or holds many."""
+        """Whether a change of this file may bring a new run: it belongs to no run yet, or may hold many."""
         runs = [watched.tracker.log.run.path for watched in self._at(path)]
         return not runs or any(run.parent == _database(path) for run in runs if isinstance(run, Path))
 
@@ -131,5 +131,5 @@ class WatchedRuns:
 
 
 def _database(path: Path) -> Path:
-    """A database may change by what is beside it, in its write-ahead log."""
+    """The database of a write-ahead log; any other path as it is."""
     return Path(str(path).removesuffix("-wal"))

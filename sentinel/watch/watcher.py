@@ -1,9 +1,9 @@
-"""Follows logs while they grow: finds runs, reads on, records and notifies, until it is told to stop.
+"""Follows logs while they grow: finds runs, reads them, records the results and notifies.
 
-What a poll of a run brought is committed with the cursor it ended at, so after a kill the next start
-goes on from the last commit and derives the same again. Runs without news of an incident are
-committed only now and then; what was read since is then simply read once more. Pauses and ages count
-on the time awake: a clock that is set changes none of them.
+The results of a poll are committed together with the cursor at which it ended. After a kill the next start
+continues from the last commit and derives the same again. Runs without news of an incident are committed
+only now and then; what was read since then is read again. Pauses and ages are measured in time awake, so a
+clock that is set does not change them.
 """
 
 import logging
@@ -21,12 +21,12 @@ from sentinel.config import Config
 from sentinel.errors import StateUnavailable
 from sentinel.guard import Guard
 from sentinel.pipeline import Pipeline
+from sentinel.service import ServiceManager
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.base import Complaint, Run
 from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.places import Url
 from sentinel.sources.watching import Changes
-from sentinel.telemetry import ServiceManager
 from sentinel.text import clean_text
 from sentinel.tracking import Tracker
 from sentinel.watch.recorder import AllNews, Recorder
@@ -34,8 +34,8 @@ from sentinel.watch.troubles import Troubles
 from sentinel.watch.watched import Watched, WatchedRuns
 
 _RUNS_AT_ONCE = 64
-_SWEEP_SECONDS = 60.0  # everything is looked at this often, whatever the file system tells
-_SEARCH_SECONDS = 5.0  # runs are searched this often where known files changed that may yet become one ...
+_SWEEP_SECONDS = 60.0  # every run is polled this often, whatever events the file system sends
+_SEARCH_SECONDS = 5.0  # new runs are searched for this often if files changed that may become one ...
 _SEARCH_SHARE = 0.05  # ... and for at most this share of the time
 _REVIEW_SECONDS = 10.0
 _NEVER = float("-inf")
@@ -64,19 +64,19 @@ class Watcher:
         self._seen: set[Path] = set()  # changed paths that a discovery has looked at
         self._troubles = Troubles()
         self._swept_at = self._reviewed_at = self._health_at = self._search_at = _NEVER
-        self._promising = False  # some file changed that may yet become a run, or hold another one
+        self._promising = False  # a file changed that may become a run or hold another one
         self._changes: Changes | None = None
-        self._owed: partial[None] | None = None  # what is to be recorded before anything else is read
+        self._owed: partial[None] | None = None  # must be recorded before anything else is read
         self._unrecordable: str | None = None  # why nothing can be recorded
 
     def once(self, stop: threading.Event) -> None:
-        """Read all there is and commit it; of old logs, too, the sinks hear."""
+        """Read everything that is there and commit it. Incidents of old logs are sent as well."""
         self._policies = [replace(policy, stale_seconds=math.inf) for policy in self._policies]
         self._look(None, stop)
         self._commit_all()
 
     def run(self, stop: threading.Event) -> None:
-        """Watch until ``stop`` is set; whoever sets it also calls `wake`."""
+        """Watch until ``stop`` is set. The caller that sets it must also call `wake`."""
         local = [path for path in self._config.paths if isinstance(path, Path)]
         with Changes(local, poll=self._config.polling) as self._changes:
             self._complain(self._changes.complaints)
@@ -88,24 +88,24 @@ class Watcher:
         self._commit_all()
 
     def wake(self) -> None:
-        """End a wait for changes; may be called from a signal handler."""
+        """End the wait for changes. May be called from a signal handler."""
         if self._changes is not None:
             self._changes.stop()
 
     def round(self, changed: Collection[Path] | None, stop: threading.Event) -> None:
-        """Read on in the runs that changed (None: in all), until nothing is left to read.
+        """Read the runs that changed (None: all runs) until nothing is left to read.
 
-        While nothing can be recorded, nothing is read; a later round goes on where this one stopped.
+        While nothing can be recorded, nothing is read. A later round continues where this one stopped.
         """
         try:
             self._look(changed, stop)
         except StateUnavailable as error:
             if self._unrecordable is None:
-                _log.error("nothing is read until it can be recorded: %s", error)
+                _log.error("reading stops until the state can be recorded: %s", error)
             self._unrecordable, self._swept_at = str(error), _NEVER
         else:
             if self._unrecordable is not None:
-                _log.warning("recording goes on")
+                _log.warning("the state can be recorded again; reading continues")
             self._unrecordable = None
         self._say_alive()
         self._delivery.wake()
@@ -129,13 +129,13 @@ class Watcher:
         self._review()
 
     def _is_search_due(self, changed: Collection[Path]) -> bool:
-        """Whether there may be a new run: at a path that is new, or, some seconds later, at another."""
+        """Whether to search for new runs: at once at a new path, after some seconds at a known one."""
         self._promising = self._promising or any(map(self._runs.may_grow_by, changed))
         due = self._clock.awake() >= self._search_at
         return not self._seen.issuperset(changed) or (self._promising and due)
 
     def _discover(self) -> list[Watched]:
-        """Search runs everywhere; gives those that were not known."""
+        """Search all paths for runs. Gives the new ones."""
         begun = self._clock.awake()
         found = discover(self._config.paths, self._config.state_dir / "copies")
         self._complain(found.complaints)
@@ -153,7 +153,7 @@ class Watcher:
         return added
 
     def _tracker(self, run: Run) -> Tracker:
-        """A run as it was committed last, else from the start of its log, which derives the same again."""
+        """A tracker from the last commit of the run; if that cannot be used, from the start of its log."""
         name = run_name(run, common_path(self._config.paths))
         tracker, state, guard = self._pipeline.track(run, name), self._store.run_state(run.id), Guard()
         if state is not None:
@@ -161,39 +161,39 @@ class Watcher:
         if run.id not in guard.failures:
             return tracker
         _log.error(
-            "%s: what is kept of it cannot be used, so its log is read from the start: %s",
+            "%s: its saved state cannot be used, so its log is read from the start: %s",
             clean_text(name),
             guard.failures[run.id],
         )
         return self._pipeline.track(run, name)
 
     def _read(self, group: Sequence[Watched]) -> list[Watched]:
-        """Advance some runs by one poll; gives those whose logs go on."""
+        """Advance some runs by one poll. Gives those with more to read."""
         awake = self._clock.awake()
         group = [watched for watched in group if watched.rests_until <= awake]
         for watched in group:
             if watched.failures:
                 watched.tracker = self._tracker(watched.tracker.log.run)
-        steps = self._pipeline.advance([watched.tracker for watched in group])
-        news = {step.tracker.id: step.changes for step in steps if step.changes and not step.failure}
-        for watched, step in zip(group, steps, strict=True):
-            self._complain(step.complaints)
-            if step.failure:
-                self._stop(watched, step.failure)
-            elif step.points:
-                watched.heard(step.points, awake)
+        advances = self._pipeline.advance([watched.tracker for watched in group])
+        news = {one.tracker.id: one.changes for one in advances if one.changes and not one.failure}
+        for watched, advance in zip(group, advances, strict=True):
+            self._complain(advance.complaints)
+            if advance.failure:
+                self._stop(watched, advance.failure)
+            elif advance.points:
+                watched.heard(advance.points, awake)
         self._say_alive()
-        well = [watched for watched, step in zip(group, steps, strict=True) if not step.failure]
+        well = [watched for watched, advance in zip(group, advances, strict=True) if not advance.failure]
         self._record([w for w in well if w.tracker.id in news or w.overdue(awake)], news)
         for watched in group:
             if watched.rests_until <= awake:
                 watched.went_well()
         self._record_stops(group)
         self._set_health()
-        return [watched for watched, step in zip(group, steps, strict=True) if step.more]
+        return [watched for watched, advance in zip(group, advances, strict=True) if advance.more]
 
     def _set_health(self) -> None:
-        """Let `sentinel status` know that this watch lives."""
+        """Record for `sentinel status` that this watch is alive."""
         awake = self._clock.awake()
         if awake - self._health_at >= _REVIEW_SECONDS:
             state = {"looked_at": self._clock.now(), "runs": len(self._runs)}
@@ -202,7 +202,7 @@ class Watcher:
             self._health_at = awake
 
     def _review(self) -> None:
-        """What time alone brings: logs that fell silent, reminders that are due."""
+        """Handle what time alone brings: logs that fell silent, reminders that are due."""
         awake, now = self._clock.awake(), self._clock.now()
         if awake - self._reviewed_at < _REVIEW_SECONDS:
             return
@@ -214,10 +214,10 @@ class Watcher:
             for w in running
         }
         over = [watched for watched in running if watched.is_newly_over(awake)]
-        for step in self._pipeline.conclude([watched.tracker for watched in over]):
-            found[step.tracker.id] = [*found[step.tracker.id], *step.changes]
-            if step.failure:
-                guard.failures[step.tracker.id] = step.failure
+        for advance in self._pipeline.conclude([watched.tracker for watched in over]):
+            found[advance.tracker.id] = [*found[advance.tracker.id], *advance.changes]
+            if advance.failure:
+                guard.failures[advance.tracker.id] = advance.failure
         for watched in running:
             if watched.tracker.id in guard.failures:
                 self._stop(watched, guard.failures[watched.tracker.id])
@@ -226,7 +226,7 @@ class Watcher:
         self._reviewed_at = awake
 
     def _news_of_silence(self, watched: Watched) -> list[Change]:
-        """What the time since a run was last heard of changes. A log of long ago is not expected to grow."""
+        """The changes that the silence of a run brings. An old log is not expected to grow."""
         tracker, (silent, lost_after) = watched.tracker, watched.silence(self._clock.awake())
         stalled = self._pipeline.review(tracker, silent, watched.intervals) if tracker.log.live else []
         return [*stalled, *tracker.book.silent(silent, lost_after)]
@@ -237,7 +237,7 @@ class Watcher:
         self._record([watched for watched in self._runs if watched.uncommitted], {})
 
     def _record(self, group: Sequence[Watched], news: AllNews, only_news: bool = False) -> None:
-        """Record the state of some runs, their incidents and what the sinks shall hear, as one."""
+        """Commit the state of some runs, their incidents and the notifications in one transaction."""
         if not group:
             return
         self._owed = partial(self._record, group, news, only_news)
@@ -252,13 +252,13 @@ class Watcher:
                 self._stop(watched, reason)
 
     def _stop(self, watched: Watched, reason: str) -> None:
-        """A run failed; the others go on."""
+        """Let a failed run rest; the others go on."""
         watched.failed(reason, self._clock.awake())
         name = clean_text(watched.tracker.log.name)
         self._troubles.say(f"{name} is not judged, and is tried again later: {reason}")
 
     def _record_stops(self, group: Sequence[Watched]) -> None:
-        """Let `sentinel status` know which runs are not judged."""
+        """Record for `sentinel status` which runs are not judged."""
         for watched in group:
             if watched.stopped != watched.recorded_stop:
                 run = watched.tracker.log.run

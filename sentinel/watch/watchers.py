@@ -1,4 +1,4 @@
-"""One watch for what lies on this machine and one for each address, so that no server holds up the others."""
+"""One watcher for this machine and one for each address, so that a slow server delays no other run."""
 
 import threading
 from functools import partial
@@ -7,16 +7,16 @@ from pathlib import Path
 from sentinel.alerts.store import Store
 from sentinel.clock import Clock
 from sentinel.config import Config
+from sentinel.service import ServiceManager
 from sentinel.sinks.delivery import Delivery
-from sentinel.telemetry import ServiceManager
 from sentinel.watch.beginning import when_available
 from sentinel.watch.watcher import Watcher
 
-_END_SECONDS = 3.0  # how long an end waits for those amid a question; what they did not commit is read again
+_END_SECONDS = 3.0  # how long an end waits for requests to servers; what was not committed is read again
 
 
 class Watchers:
-    """Watches ``config.paths``: the first part in the thread that calls `run`, each other in its own.
+    """Watches ``config.paths``: the first part in the thread that calls `run`, each other part in its own.
 
     ``store`` belongs to that thread.
     """
@@ -37,7 +37,7 @@ class Watchers:
         self._failures: list[Exception] = []
 
     def once(self) -> None:
-        """Read all there is and commit it."""
+        """Read everything that is there and commit it."""
         self._give_up_on_removed_sinks()
         for part in self._parts:
             self._watcher(part, self._store, self._service).once(self._stop)
@@ -46,7 +46,7 @@ class Watchers:
         """Watch until `end` is called or one part fails, whose error is raised."""
         when_available(self._begin, self._stop, self._service)
         first, *others = self._parts
-        unheard = ServiceManager(speaks=False)  # a server's slowness is no business of this machine's
+        unheard = ServiceManager(speaks=False)  # a slow server must not starve the watchdog
         threads = [threading.Thread(target=self._watch, args=(part, unheard), daemon=True) for part in others]
         for thread in threads:
             thread.start()
@@ -66,13 +66,13 @@ class Watchers:
         self._store.outbox.give_up_on_others(names, self._clock.now())
 
     def end(self) -> None:
-        """Let `run` end soon; may be called from a signal handler."""
+        """Make `run` end soon. May be called from a signal handler."""
         self._stop.set()
         for watcher in tuple(self._running):
             watcher.wake()
 
     def _watch(self, part: Config, service: ServiceManager) -> None:
-        """Watch one part until the end, which is also the other parts'."""
+        """Watch one part until its end, which ends the other parts as well."""
         try:
             store = when_available(partial(Store, part.state_dir), self._stop, service)
             if store is None:

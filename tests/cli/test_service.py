@@ -45,7 +45,7 @@ def test_it_tells_and_ends_when_told(sick_run, tmp_path, number):
     with watching(*words) as process:
         wait_for(process, "kl-blowup")
         with watching(*words) as second:
-            assert "another sentinel watches with this state_dir" in second.communicate(timeout=60)[1]
+            assert "another watch uses this state_dir" in second.communicate(timeout=60)[1]
             assert second.returncode == 2
         process.send_signal(number)
         rest = process.communicate(timeout=10)[1]

@@ -9,8 +9,8 @@ import pytest
 from sentinel.alerts.store import Store
 from sentinel.clock import ManualClock
 from sentinel.config import Config
+from sentinel.service import ServiceManager
 from sentinel.sinks.delivery import Delivery
-from sentinel.telemetry import ServiceManager
 from sentinel.watch.watcher import Watcher
 
 NOW = 1_767_230_000.0

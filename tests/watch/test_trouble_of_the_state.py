@@ -16,8 +16,8 @@ from sentinel.alerts.store import Store
 from sentinel.clock import ManualClock
 from sentinel.config import Config
 from sentinel.errors import StateError, StateUnavailable
+from sentinel.service import ServiceManager
 from sentinel.sinks.delivery import Delivery
-from sentinel.telemetry import ServiceManager
 from sentinel.watch.watcher import Watcher
 from sentinel.watch.watchers import Watchers
 
@@ -99,12 +99,12 @@ def test_a_full_disk_is_waited_for(tmp_path, small_disk, caplog):
         watcher.round(None, GOING)
     assert house.told() == before
     assert "the disk is full; free some space" in house.service.status
-    assert caplog.text.count("nothing is read until it can be recorded") == 1
+    assert caplog.text.count("reading stops until the state can be recorded") == 1
     (small_disk / "ballast").unlink()
     watcher.round(set(), GOING)
     assert len(house.told()) == len({*house.told()}) == 41
     assert house.service.status == "41 runs"
-    assert "recording goes on" in caplog.text
+    assert "the state can be recorded again; reading continues" in caplog.text
 
 
 def test_a_watch_that_begins_on_a_full_disk_waits(tmp_path, small_disk):
@@ -180,7 +180,7 @@ def test_state_that_is_damaged_costs_one_run_a_re_read(house, caplog):
     watcher.round(None, GOING)
     assert {run.tracker.log.facts.points for run in watcher._runs} == {60}
     (line,) = (line for line in caplog.messages if "bad.jsonl" in line)
-    assert "what is kept of it cannot be used, so its log is read from the start" in line
+    assert "its saved state cannot be used, so its log is read from the start" in line
     assert house.told() == ["bad", "good"]
 
 

@@ -13,9 +13,9 @@ from sentinel.alerts.store import Store
 from sentinel.clock import ManualClock
 from sentinel.config import Config
 from sentinel.replay import replay
+from sentinel.service import ServiceManager
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.jsonl import JsonLines
-from sentinel.telemetry import ServiceManager
 from sentinel.watch.watcher import Watcher
 from tests.sources.writers import TrackioWriter
 from tests.test_conclusion import high_at_the_end

@@ -5,8 +5,8 @@ import pytest
 from sentinel.alerts.store import Store
 from sentinel.clock import SystemClock
 from sentinel.config import Config
+from sentinel.service import ServiceManager
 from sentinel.sinks.delivery import Delivery
-from sentinel.telemetry import ServiceManager
 from sentinel.watch.watcher import Watcher
 from sentinel.watch.watchers import Watchers
 from tests.sinks.samples import NOTIFICATION, enqueue

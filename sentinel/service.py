@@ -1,4 +1,4 @@
-"""What sentinel says about itself: log lines on stderr and notices to systemd."""
+"""What sentinel reports about itself: log lines on stderr and notices to systemd."""
 
 import logging
 import os
@@ -11,7 +11,7 @@ _FORMAT = "%(asctime)sZ %(levelname)s %(name)s: %(message)s"
 
 
 def log_to_stderr(level: int = logging.INFO) -> None:
-    """Send the log lines of sentinel's own modules to stderr, in UTC; other libraries only warn."""
+    """Log to stderr, with times in UTC. Other libraries log only warnings and errors."""
     handler = logging.StreamHandler(sys.stderr)
     formatter = logging.Formatter(_FORMAT, datefmt="%Y-%m-%dT%H:%M:%S")
     formatter.converter = time.gmtime
@@ -21,28 +21,28 @@ def log_to_stderr(level: int = logging.INFO) -> None:
 
 
 class ServiceManager:
-    """systemd, where sentinel is a ``Type=notify`` service; elsewhere every method does nothing.
+    """Notifies systemd if sentinel is a ``Type=notify`` service; otherwise every method does nothing.
 
-    Nor does one that does not speak, for a part on which the service does not depend.
+    With ``speaks=False`` every method does nothing as well, for a part on which the service does not depend.
     """
 
     def __init__(self, *, speaks: bool = True) -> None:
         self._notifier = SystemdNotifier() if speaks and os.environ.get("NOTIFY_SOCKET") else None
 
     def ready(self) -> None:
-        """The logs are being watched."""
+        """Report that the watch has begun."""
         self._tell("READY=1")
 
     def alive(self, status: str) -> None:
-        """A round ended: feed the watchdog; `systemctl status` shows the status."""
+        """Feed the watchdog; `systemctl status` shows ``status``."""
         self._tell(f"WATCHDOG=1\nSTATUS={status}")
 
     def reloading(self, awake: float) -> None:
-        """The configuration is being read again, until `ready`. ``awake`` is the clock's time awake."""
+        """Report a reload, which lasts until `ready`. ``awake`` is the clock's time awake in seconds."""
         self._tell(f"RELOADING=1\nMONOTONIC_USEC={int(awake * 1e6)}")
 
     def stopping(self) -> None:
-        """The end is wanted."""
+        """Report that the service is stopping."""
         self._tell("STOPPING=1")
 
     def _tell(self, state: str) -> None:
