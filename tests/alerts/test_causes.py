@@ -38,6 +38,11 @@ def test_a_flat_loss_is_told_apart_by_what_the_run_shows(evidence, findings, fir
     assert causes(findings=findings, **evidence)[0].id == first
 
 
+def test_the_floor_of_a_second_softmax_is_known():
+    assert causes(("A-sft-plateau", "O12", "O7"), best=1.4613)[0].id == "O12"
+    assert causes(("A-sft-plateau", "O12", "O7"), best=1.44)[0].id == "A-sft-plateau"
+
+
 def test_without_clues_the_usual_order_stands():
     found = causes(("O1", "O7", "L8"))
     assert [(c.id, c.because) for c in found] == [("O1", ""), ("O7", ""), ("L8", "")]
