@@ -36,8 +36,7 @@ class Verdicts:
 
     def __init__(self, found: pl.DataFrame, series: Sequence[Judged], history: History) -> None:
         self._number, self._severity = found[SERIES].to_numpy(), found[SEVERITY].to_numpy()
-        names = (SERIES, INDEX, STEP, SEVERITY, VARIANT, ONSET)
-        self._rows = list(zip(*(found[name].to_list() for name in names), strict=True))
+        self._rows = found.select(SERIES, INDEX, STEP, SEVERITY, VARIANT, ONSET)
         self._evidence = found.drop(list(FINDINGS))
         self._series = series
         self._history = history
@@ -45,11 +44,11 @@ class Verdicts:
     def stretches(self) -> Iterator[Stretch]:
         """All of them, in order within each series."""
         changes = np.diff(self._number, prepend=-1) | np.diff(self._severity, prepend=-1)
-        begins = [*np.flatnonzero(changes).tolist(), len(self._rows)]
+        begins = [*np.flatnonzero(changes).tolist(), self._rows.height]
         return (_Rows(self, range(*bounds)) for bounds in pairwise(begins))
 
     def __getitem__(self, row: int) -> Verdict:
-        number, index, step, severity, variant, onset_step = self._rows[row]
+        number, index, step, severity, variant, onset_step = self._rows.row(row)
         one = self._series[number]
         rows, place = one.window.rows, index - one.window.first
         return Verdict(
