@@ -19,7 +19,9 @@ from sentinel.sources.growing import nothing_new, unreadable
 
 FORMAT = "trainer_state"
 
-_NAME = "trainer_state.json"
+STATE = "trainer_state.json"
+"""The name of the file."""
+
 _CHECKPOINT = re.compile(r"checkpoint-(\d+|best|last|final)|(best|last)-checkpoint")
 _GLOBAL_STEP = re.compile(rb'"global_step":\s*(\d{1,18})\b')
 _HEAD_BYTES = 4096  # of a state, whose keys are sorted: "global_step" is among the first
@@ -31,7 +33,7 @@ _SETTINGS = (
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
     """The run whose state, or a checkpoint's, lies in this directory."""
-    if _NAME in names:
+    if STATE in names:
         output = directory.parent if _CHECKPOINT.fullmatch(directory.name) else directory
         yield Run(output, FORMAT, TrainerState(output))
 
@@ -65,16 +67,16 @@ class TrainerState:
         else:
             refused = {"refused": complaints[0].problem} if complaints else {}
             return Batch({**cursor, "newest": newest, **refused}, complaints=complaints)
-        settings = _settings(state)
-        steps = {name: settings[name] for name in ("max_steps",) if name in settings}
-        taken, chunks, more = take(cursor, state["log_history"], limit, _NAME, steps)
-        return Batch({**taken, "newest": None if more else newest}, chunks, complaints, more, settings)
+        plan = settings(state)
+        steps = {name: plan[name] for name in ("max_steps",) if name in plan}
+        taken, chunks, more = take(cursor, state["log_history"], limit, STATE, steps)
+        return Batch({**taken, "newest": None if more else newest}, chunks, complaints, more, plan)
 
     def _newest_first(self) -> list[Path]:
         """The states by the time of their saving."""
         with os.scandir(self.directory) as entries:
             folders = [Path(entry.path) for entry in entries if _CHECKPOINT.fullmatch(entry.name)]
-        paths = [folder / _NAME for folder in (self.directory, *folders)]
+        paths = [folder / STATE for folder in (self.directory, *folders)]
         times = {path: path.stat().st_mtime_ns for path in paths if path.is_file()}
         return sorted(times, key=lambda path: (times[path], path), reverse=True)
 
@@ -114,7 +116,7 @@ def _is_state(document: Any) -> bool:
     return isinstance(document, dict) and isinstance(document.get("log_history"), list)
 
 
-def _settings(state: Mapping[str, Any]) -> dict[str, float]:
+def settings(state: Mapping[str, Any]) -> dict[str, float]:
     """What the state says of the plan; a number that stands for "no limit" says nothing."""
     found = {name: state.get(name) for name in _SETTINGS}
     return {n: v for n, v in found.items() if isinstance(v, (int, float)) and 0 < v < sys.maxsize // 2}

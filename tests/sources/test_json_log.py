@@ -33,6 +33,10 @@ def test_which_files_count(tmp_path):
         "yes/training_metrics.json": '[{"loss": 1, "step": 1}]',
         "yes/metrics.json": '[\n{"step": 1, "x": 2}\n]',
         "yes/log_history.json": '[{"epoch": 1, "learning_rate": 0.1',
+        "yes/wrapped_history.json": '{"model": "a", "history": [{"epoch": 1, "loss": 0.5}]}',
+        "yes/training_logs.json": '{"best_metric": null, "log_history": [{"loss": 2, "step": 5}]}',
+        "yes/parts_log.json": '{"train": {"loss": [0.5, 0.4]}, "val": {"loss": [0.6, 0.5]}}',
+        "yes/pandas_log.json": '{"epoch": {"0": 1, "1": 2}, "loss": {"0": 0.5, "1": 0.4}}',
         "no/package.json": '{"loss": [1, 2]}',
         "no/config.json": '{"step": 1, "loss": 2}',
         "no/train_results.json": '{"epoch": 3.0, "train_loss": 2.0}',
@@ -50,6 +54,33 @@ def test_which_files_count(tmp_path):
     runs = [run for run in discover([tmp_path]).runs if run.format == FORMAT]
     found = {str(run.path.relative_to(tmp_path)) for run in runs}
     assert found == {name.partition("/")[2] for name in contents if name.startswith("yes/")}
+
+
+def test_the_forms_of_documents(tmp_path):
+    points = [("loss", 5, "2.0"), ("loss", 10, "1.5")]
+    entries = [{"step": 5, "loss": 2.0}, {"step": 10, "loss": 1.5}]
+    documents = [
+        entries,
+        {"best_metric": None, "global_step": 10, "max_steps": 20, "log_history": entries},
+        {"model": {"layers": [1, 2]}, "history": entries},
+        {"history": {"step": [5, 10], "loss": [2.0, 1.5]}},
+        {"step": {"0": 5, "1": 10}, "loss": {"0": 2.0, "1": 1.5}},
+    ]
+    for i, document in enumerate(documents):
+        path = tmp_path / str(i) / "training_log.json"
+        path.parent.mkdir()
+        path.write_text(json.dumps(document))
+        reader = Reader(path).poll()
+        assert reader.points == points
+        assert reader.batch.config == ({"max_steps": 20} if i == 1 else {})
+
+
+def test_parts_of_a_training_by_name(tmp_path):
+    document = {"train": {"loss": [0.5, 0.4]}, "val": {"loss": [0.6, 0.5]}}
+    (tmp_path / "log.json").write_text(json.dumps(document))
+    assert Reader(tmp_path).poll().points == [
+        ("train/loss", 1, "0.5"), ("val/loss", 1, "0.6"), ("train/loss", 2, "0.4"), ("val/loss", 2, "0.5"),
+    ]  # fmt: skip
 
 
 def test_what_keras_kept():
