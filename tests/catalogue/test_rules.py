@@ -121,3 +121,12 @@ def test_the_page_of_an_entry_lists_its_clues():
     assert "## What in a run confirms it" in shown
     assert re.search(r"^- zero-gradient is open: the gradient norm is exactly 0$", shown, re.MULTILINE)
     assert re.search(r"^- gradient above 0\.0: ", shown, re.MULTILINE)
+
+
+@pytest.mark.parametrize("entry", catalogue.load().values(), ids=lambda e: e.id)
+def test_what_a_page_refers_to_has_a_page(entry):
+    text = " ".join((entry.fix, entry.check, entry.body))
+    named = re.findall(
+        r"(?<![\w/`-])(?:A-[a-z][a-z0-9-]*|G-[a-z-]+|GA-[a-z0-9]+|DP\d+|[OLRV]\d+)(?![\w/-])", text
+    )
+    assert set(named) <= catalogue.load().keys()
