@@ -43,7 +43,8 @@ def test_hovering_is_one_incident(detector):
     scenario, fired_at = _threshold(detector)
     changes, told = _told(detector, _walk(scenario, fired_at), scenario.settings)
     fired = sum(change.event is Event.FIRING for change in changes)
-    assert 1 <= fired <= MOST_INCIDENTS, Counter(change.event.value for change in changes)
+    least = 0 if detector.history.earlier else 1  # a walk has no restart in it
+    assert least <= fired <= MOST_INCIDENTS, Counter(change.event.value for change in changes)
     openings = sum(event is not Event.RESOLVED for event in told)
     assert openings <= fired * MOST_NEWS + REPEATS, Counter(told)
     assert len(told) <= 2 * openings
