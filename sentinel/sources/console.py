@@ -17,7 +17,8 @@ from typing import Any
 
 from sentinel.sources import discovery
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Line, Run
-from sentinel.sources.console_lines import WORDS, seconds
+from sentinel.sources.console_lines import seconds
+from sentinel.sources.console_shapes import WORDS
 from sentinel.sources.console_writer import Writer
 from sentinel.sources.files import open_log
 from sentinel.sources.growing import Mark, Read, nothing_new, read_lines, unreadable
@@ -36,16 +37,17 @@ _LONGEST_TEXT = 2000  # characters of a line that is passed on
 _MOST_WRITERS = 16  # what a further one prints is not looked at
 
 _NAME = re.compile(
-    r".*\.(?:log|out|err|stdout|stderr)|.*(?:log|out|output|console|err|stdout|stderr)[\w-]*\.txt",
+    r".*\.(?:log|out|err|stdout|stderr)|.*(?:log|out|output|console|err|stdout|stderr)[\w.-]*\.txt",
     re.IGNORECASE,
 )
 _WRITER = re.compile(
-    r"\[(?:rank|default)?\d{1,5}\]:? ?|\s{0,4}\d{1,5}: (?=\S)"  # torchrun, srun
+    r"\[(?:rank|default)?\d{1,5}\](?!\t):? ?"  # torchrun, unlike the rounds of XGBoost and LightGBM
+    r"|\s{0,4}\d{1,5}: (?=\S)(?!\S{1,30}, \S{1,30} avg)"  # srun, unlike the iterations of Darknet
     r"|\([\w:.]{1,80} pid=\d{1,9}(?:, ip=[\w.:]{1,40})?\) ?"  # Ray
 )
 _DRAWN = (b"{", b"|", b"---", b"===", b"\xe2\x94")  # by dictionaries, tables and rules
 _SIGNS = (*(word.encode() for word in WORDS), b"]:", *_DRAWN)  # "[sample=8/64]:" begins a block
-_CONTROL = re.compile(r"\x1b(?:\[[0-9;?]*+[ -/]*+[@-~]?|\][^\x07\x1b]*+\x07?|.)|[\x00\x08\ufeff]", re.DOTALL)
+_CONTROL = re.compile(r"\x1b(?:\[[0-9;?]*+[ -/]*+[@-~]?|\][^\x07\x1b]*+\x07?|.)|[\x08\ufeff]", re.DOTALL)
 _BAR = re.compile(
     r"(?P<title>[^|]{0,200}?)\s*\d{1,3}%\|[^|]*+\|\s*(?P<count>\d{1,15})/(?P<total>\d{1,15}) \[[^,\]]*+,?"
 )
@@ -120,7 +122,8 @@ class _Text:
         start = 0
         while self.taken < limit and (end := data.find(b"\n", start)) >= 0:
             if not self._overlong:
-                *overwritten, line = _segments(data[start:end].removesuffix(b"\r"))
+                # UTF-16, which PowerShell writes, has ASCII with a zero in every other byte.
+                *overwritten, line = _segments(data[start:end].replace(b"\0", b"").removesuffix(b"\r"))
                 self._take_overwritten(overwritten)
                 self._take_line(line)
             self._overlong = False
@@ -215,7 +218,7 @@ def _is_plain(path: Path, piece: bytes) -> bool:
 
 def _may_count(line: bytes) -> bool:
     """Whether the line may be metrics or part of a table, at a fraction of the cost of reading it."""
-    lowered = line.lower()
+    lowered = line.replace(b"\0", b"").lower()
     return any(sign in lowered for sign in _SIGNS)
 
 

@@ -1,4 +1,4 @@
-"""What a line says that a training printed: the table of known shapes, and how to read one line.
+"""What one line says that a training printed.
 
 Frameworks print the same few shapes: a dictionary (HF Trainer, ms-swift, fairseq's JSON), a two-column
 table (Spinning Up, Baselines, Stable-Baselines3), a count of steps with indented pairs of name and number
@@ -9,119 +9,14 @@ below it (Composer, OLMo), or followed by such pairs (nearly everybody else). A 
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from sentinel.sources import records
+from sentinel.sources.console_shapes import SHAPES, WORDS, Shape
 from sentinel.sources.printed import NUMBER, OPENING, Record, entries, number
 from sentinel.sources.records import EPOCH_KEYS, STEP_KEYS, is_metrics, named
 
-_STEPS = ("num_updates", "timestepssofar")  # further names of the step: fairseq's, Baselines' older ones
-
-
-@dataclass(frozen=True)
-class Shape:
-    """A line that counts and says something.
-
-    ``line`` finds the count, as some of the groups ``step``, ``planned`` (the last step), ``iter`` (may
-    begin anew in each epoch) and ``epoch``; a group of another name is a metric. ``plain`` says that the
-    count is proof enough; otherwise some name must be a known metric's.
-    """
-
-    name: str
-    line: re.Pattern[str]
-    plain: bool = True
-    names: Mapping[str, str] | None = None  # what a metric is called elsewhere, where it is printed otherwise
-
-
-KERAS = "keras"
-"""Shape of the line of a whole epoch, whose number stands in a line before it (`begun_epoch`)."""
-
-_SHAPES = (
-    Shape(KERAS, re.compile(r"^\s{0,9}(\d{1,15})/\1 (?:\[=+\] |━+ )?(?:- )?\d{1,9}m?s(?!\w)")),
-    Shape(
-        "megatron",  # also GPT-NeoX
-        re.compile(r"(?<!\w)iteration +(?P<step>\d{1,15})/ *(?P<planned>\d{1,15}) +\|"),
-    ),
-    Shape(
-        "megatron validation",
-        re.compile(
-            r"(?<!\w)(?:validation|test) (?:loss|results) at (?:iteration|the end)? ?(?P<step>\d{1,15})"
-        ),
-        names={"lm loss value": "lm loss validation", "lm loss PPL": "lm loss validation ppl"},
-    ),
-    Shape("composer", re.compile(r"^\[metric\]\[batch=(?P<step>\d{1,15})\](?=:)")),  # FileLogger
-    Shape(
-        "fairseq validation",
-        re.compile(r"(?<!\w)epoch (?P<epoch>\d{1,9}) \| valid on '[^'|]{1,100}' subset \|"),
-        names={n: f"valid_{n}" for n in ("loss", "nll_loss", "ppl", "wps", "wpb", "bsz", "best_loss")},
-    ),
-    Shape(
-        "cyclegan",  # also pix2pix, "loss_log.txt"
-        re.compile(r"\(epoch: (?P<epoch>\d{1,9}), iters: (?P<iter>\d{1,15})"),
-    ),
-    Shape(
-        "deepspeed overflow",
-        re.compile(r"loss scale(?:: \d+, reducing| from \d+) to (?P<loss_scale>\d+(?:\.\d+)?)"),
-    ),
-    Shape(
-        "deepspeed",
-        re.compile(r"(?<!\w)step=(?P<step>\d{1,15}), (?=skipped=)"),
-        names={"skipped": "skipped_steps"},
-    ),
-    Shape(
-        "deepspeed speed",
-        re.compile(r"(?<!\w)micro_step=\d{1,15}/global_step=(?P<step>\d{1,15}), (?=RunningAvg)"),
-    ),
-    Shape(
-        "epoch and iteration",  # timm, mmengine, the examples of PyTorch
-        re.compile(
-            r"(?<![\w?&])(?:epoch(?:\(\w{1,9}\))?|train)[\s:=\[]{1,6}(?P<epoch>\d{1,9})(?:/\d{1,9})?\]?,?\s{0,3}"
-            r"\[\s{0,9}(?P<iter>\d{1,15})\s?/",
-            re.IGNORECASE,
-        ),
-        plain=False,
-    ),
-    Shape(
-        "epoch, step",
-        re.compile(
-            r"(?<![\w?&])epoch[\s:=\[(#]{1,6}(?P<epoch>\d{1,9})(?:/\d{1,9})?[\])]?[\s,|:-]{1,5}"
-            r"(?:global[ _])?(?:step|iter|iteration|batch)[\s:=\[(#]{1,6}(?P<iter>\d{1,15})(?!\.?\d)",
-            re.IGNORECASE,
-        ),
-        plain=False,
-    ),
-    Shape(
-        "step",  # torchtune, nanoGPT, nanochat, verl, Detectron2, Tacotron and many others
-        re.compile(
-            r"(?<![\w.?&])(?P<other>(?:total|max|num|of|per|every|warmup|eval|validate|logging|save)[ _-])?"
-            r"(?:global[ _]?)?(?:step|iter|iteration|update)s?(?:\(\w{1,9}\))?[\s:=\[(#]{1,12}"
-            r"(?P<step>\d{1,15})(?:\s?/\s{0,5}(?P<planned>\d{1,15}))?(?![\d.]|%)",
-            re.IGNORECASE,
-        ),
-        plain=False,
-    ),
-    Shape(
-        "epoch",  # fairseq, whose updates are among the pairs
-        re.compile(
-            r"(?<![\w.?&])(?P<other>(?:total|max|num|of|per|every|warmup)[ _-])?"
-            r"epoch[\s:=\[(#]{1,6}(?P<epoch>\d{1,9}(?:\.\d{1,9})?)(?![\d%])",
-            re.IGNORECASE,
-        ),
-        plain=False,
-    ),
-    Shape(
-        "episode",  # the examples of reinforcement learning, PyTorch's among them
-        re.compile(
-            r"(?<![\w.?&])(?P<other>(?:total|max|num|of|per|every|last)[ _-])?"
-            r"episode[\s:=\[(#]{1,6}(?P<step>\d{1,15})(?:/\d{1,15})?(?![\d.]|%)",
-            re.IGNORECASE,
-        ),
-        plain=False,
-    ),
-)
-
-WORDS = ("step", "iter", "epoch", "update", "train", "loss scale", "episode", "batch=")
-"""One of these, in any case, is in every line of the shapes above."""
+_STEPS = ("num_updates", "timestepssofar", "round")
+"""Further names of the step: those of fairseq, of older Baselines, and of CatBoost's lines."""
 
 _COUNTS = (*STEP_KEYS, *EPOCH_KEYS)
 
@@ -132,7 +27,7 @@ _METRIC = re.compile(
 )
 
 _VALUE = (
-    rf"(?:tensor\(|np\.float\d\d\()?[\[(]{{0,2}}(?P<value>{NUMBER})"
+    rf"(?:tensor\(|np\.float\d\d\()?(?P<list>[\[(]{{0,2}})(?P<value>{NUMBER})"
     r"(?P<unit> ?%| ?(?:ms|s|sec|secs|seconds|it/s|GiB|GB|MiB|MB)(?!\w))?+(?![\w/]|[.:]\w)"
 )
 _WORD = r"[A-Za-z_][\w./@-]*+"
@@ -147,8 +42,17 @@ _SPACE = re.compile(
 )
 """Pairs written as "name: 1.0" or "name=1.0", and, where a line has none, as "name 1.0, other 2.0"."""
 
-_DASHED = re.compile(rf" - (?P<name>{_WORD}) (?P<value>{NUMBER})(?P<unit>)(?= - |$)", re.IGNORECASE)
+_DASHED = re.compile(rf" - (?P<name>{_WORD}) (?P<list>)(?P<value>{NUMBER})(?P<unit>)(?= - |$)", re.IGNORECASE)
 """Pairs between dashes, as flair prints its loss among others with a colon."""
+
+_OF_GROUPS = re.compile(r"(?<![a-z])lr|learning.?rate|mom", re.IGNORECASE)
+"""What optimizers have of each of their groups: the first stands for all."""
+
+_PART = re.compile(
+    r"\s{0,9}(?P<part>train(?:ing)?|valid(?:ation)?|val|test|eval)(?: set)?\s{0,9}[:|-]?\s{1,9}(?=\w)",
+    re.IGNORECASE,
+)
+_SHARE = re.compile(r"(\d{1,15})/(\d{1,15}) \(\d{1,3}(?:\.\d{1,9})?%\)")
 
 _PARTS = {"%": 100, "ms": 1000}  # of what metrics are in: shares and seconds
 
@@ -167,7 +71,9 @@ _BEGUN_BLOCK = (
 
 _ENTRY = re.compile(rf"\s+(?P<name>[A-Za-z][^:=]*+)(?:: |=)(?P<value>{NUMBER})", re.IGNORECASE)
 
-_BEGUN_EPOCH = re.compile(r"Epoch (?P<epoch>\d{1,9})/\d{1,9}")
+_BEGUN_EPOCH = re.compile(
+    r"[-=*]{0,99}\s{0,9}Epoch:? \[?(?P<epoch>\d{1,9})/\d{1,9}\]?:?\s{0,9}[-=*]{0,99}", re.IGNORECASE
+)
 
 _EVALUATES = re.compile(r"\((?:val|test)\)")
 """Stands in counts of a validation's own batches, as MMEngine prints them."""
@@ -221,6 +127,19 @@ def begun_epoch(line: str) -> float | None:
     return float(found["epoch"]) if found else None
 
 
+def of_part(line: str) -> Record:
+    """The metrics of a line that begins with a part of the data, as in "Test set: Average loss: 0.2".
+
+    Its names begin with that part. What the line belongs to stands above it.
+    """
+    found = _PART.match(line)
+    if found is None:
+        return {}
+    text = _SHARE.sub(lambda share: str(int(share[1]) / max(1, int(share[2]))), line[found.end() :])
+    pairs: Record = {f"{found['part']} {name}": value for name, value in _pairs(text, {})}
+    return pairs if any(map(_METRIC.search, pairs)) else {}
+
+
 def parse(line: str) -> tuple[str, Record] | None:
     """The shape and the content of a line that is a metric line all by itself."""
     if (opening := OPENING.search(line)) is not None:
@@ -239,7 +158,7 @@ def parse(line: str) -> tuple[str, Record] | None:
 
 def _counts(text: str) -> Iterator[tuple[Shape, re.Match[str]]]:
     """Where the text counts something that is not the number of something else, by shape."""
-    for shape in _SHAPES:
+    for shape in SHAPES:
         matches = shape.line.finditer(text)
         if found := next((m for m in matches if not m.groupdict().get("other")), None):
             yield shape, found
@@ -260,7 +179,7 @@ def with_step(record: Record) -> Record:
 
 def _counted(shape: Shape, found: re.Match[str]) -> Record:
     before, after = found.string[: found.start()], found.string[found.end() :]
-    text = f"{_LEVEL.sub('|', _STAMP.sub('|', before, 1), 1)}|{after}"
+    text = f"{_LEVEL.sub('|', _STAMP.sub('|', before, 1), 1)}|{after}".replace("'s ", " ")
     pairs = dict(_pairs(text, shape.names or {}))
     metrics = {name: value for name, value in pairs.items() if name.lower() not in _COUNTS}
     if not shape.plain and not any(map(_METRIC.search, metrics)):
@@ -279,9 +198,12 @@ def _count(found: re.Match[str]) -> Record:
 
 
 def _pairs(text: str, names: Mapping[str, str]) -> Iterator[tuple[str, float]]:
-    pairs = [*_DASHED.finditer(text), *_COLON.finditer(text)] or list(_SPACE.finditer(text))
+    pairs = [*_DASHED.finditer(text), *_COLON.finditer(text)]
+    spaced = _SPACE.finditer(text)
+    pairs += [pair for pair in spaced if not pairs or _METRIC.search(pair["name"])]
     for pair in pairs:
         value = number(pair["value"])
-        if value is not None and pair["name"] != "eta":
+        is_list = pair["list"] and text.startswith(",", pair.end()) and not _OF_GROUPS.search(pair["name"])
+        if value is not None and pair["name"] != "eta" and not is_list:
             unit = (pair["unit"] or "").strip().lower()
             yield names.get(pair["name"], pair["name"]), value / _PARTS.get(unit, 1)

@@ -6,17 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from sentinel.sources.console_lines import (
-    KERAS,
     begun_block,
     begun_epoch,
     entry,
     is_metric,
     is_rule,
+    of_part,
     parse,
     row,
     seconds,
     with_step,
 )
+from sentinel.sources.console_shapes import KERAS
 from sentinel.sources.printed import Record, number
 from sentinel.sources.records import STEP_KEYS, Records, is_metrics, named
 
@@ -81,7 +82,7 @@ class Writer:
             self._epoch = epoch
             return True
         if (parsed := parse(text)) is None:
-            return False
+            return self._take_part(of_part(text))
         shape, record = parsed
         if shape == KERAS:
             if self._epoch is None:  # an evaluation, which looks the same
@@ -93,6 +94,16 @@ class Writer:
             self._waiting = record
         else:
             self._add(record)
+        return True
+
+    def _take_part(self, record: Record) -> bool:
+        """Whether these are metrics, which belong to the epoch or the step above them."""
+        if not record or (self._epoch is None and not self._count):
+            return False
+        if self._epoch is not None:
+            record["epoch"] = self._epoch
+            self.shapes["part"] += 1
+        self._add(record)
         return True
 
     def progress(self, count: int, total: int) -> None:

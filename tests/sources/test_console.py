@@ -39,6 +39,7 @@ def read(path: Path, limit: int = 1000) -> Reader:
         ("train.log", 1),
         ("slurm-12.out", 1),
         ("log_17.txt", 1),
+        ("log_lr_0.010.txt", 1),
         ("stdout.txt", 1),
         ("notes.txt", 0),
         ("log.py", 0),
@@ -61,6 +62,54 @@ def test_an_access_log_is_no_log_of_a_training(tmp_path):
         name="access.log",
     )
     assert not discover([tmp_path]).runs
+
+
+@pytest.mark.parametrize(
+    "heading", ["Epoch {}/40:", "Epoch {}/40", "Epoch [{}/40]", "----- Epoch {}/40 -----"]
+)
+def test_metrics_below_the_epoch_that_begins(tmp_path, heading):
+    lines = [
+        text
+        for epoch in (1, 2)
+        for text in (
+            heading.format(epoch),
+            f"Train - Loss: 0.{epoch} | Acc: 75%",
+            f"val Loss: 0.{epoch}5 Acc: 0.5",
+        )
+    ]
+    path = log(tmp_path, *lines, name="training_log.txt")
+    assert [run.path for run in discover([tmp_path]).runs] == [path]
+    points = [point for point in read(path).points if point[0] != "epoch"]
+    assert points[:4] == [
+        ("Train Loss", 1, "0.1"), ("Train Acc", 1, "0.75"), ("val Loss", 1, "0.15"), ("val Acc", 1, "0.5"),
+    ]  # fmt: skip
+    assert points[4] == ("Train Loss", 2, "0.2")
+
+
+def test_the_test_of_an_epoch_belongs_to_the_last_step(tmp_path):
+    path = log(
+        tmp_path,
+        *(f"Train Epoch: 1 [{i}/60000 ({i // 600}%)]\tLoss: 0.5" for i in (0, 640)),
+        "Test set: Average loss: 0.0521, Accuracy: 9836/10000 (98%)",
+    )
+    assert read(path).points[-2:] == [("Test Average loss", 640, "0.0521"), ("Test Accuracy", 640, "0.9836")]
+
+
+def test_what_powershell_wrote(tmp_path):
+    path = tmp_path / "train.log"
+    path.write_bytes("".join(f"{loss(step)}\r\n" for step in (1, 2, 3)).encode("utf-16"))
+    assert [run.path for run in discover([tmp_path]).runs] == [path]
+    assert read(path).points == [("loss", step, "1.0") for step in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    "line", ["[{}]\ttrain-logloss:0.25", " {}: 2.5, 2.25 avg loss, 0.001 rate, 1.2 seconds, 64 images"]
+)
+def test_a_round_is_no_process(tmp_path, line):
+    path = log(tmp_path, *(line.format(step) for step in (1, 2, 3)))
+    reader = read(path)
+    assert {step for _, step, _ in reader.points} == {1, 2, 3}
+    assert len(reader.batch.chunks) == 1
 
 
 def test_metrics_far_from_the_beginning_are_found(tmp_path):

@@ -9,11 +9,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentinel.sources import console_lines
+from sentinel.sources import console_shapes
 from sentinel.sources.console import LONGEST_LINE
-from sentinel.sources.console_lines import parse
+from sentinel.sources.console_lines import begun_epoch, of_part, parse
 
 LINES = {
+    "Epoch 1, loss 0.69, train accuracy: 54.67%": {"epoch": 1.0, "loss": 0.69, "train accuracy": 0.5467},
+    "[Epoch 1/200] [Batch 5/938] [D loss: 0.5, acc: 75.0%] [G loss: 0.7]": {
+        "epoch": 1.0, "iter": 5.0, "D loss": 0.5, "acc": 0.75, "G loss": 0.7,
+    },
+    "step 3: rewards=[0,1], loss=0.5, lr=[0.001, 0.002]": {"step": 3.0, "loss": 0.5, "lr": 0.001},
+    " 17: 2.305, 2.25 avg loss, 0.001 rate, 1.2 seconds, 1088 images": {
+        "step": 17.0, "batch_loss": 2.305, "loss": 2.25, "learning_rate": 0.001,
+    },
+    "[12]\ttrain-logloss:0.25\tvalidation_0-logloss:0.5": {
+        "step": 12.0, "train-logloss": 0.25, "validation_0-logloss": 0.5,
+    },
+    "[12]\ttraining's binary_logloss: 0.25\tvalid_0's binary_logloss: 0.5": {
+        "step": 12.0, "training binary_logloss": 0.25, "valid_0 binary_logloss": 0.5,
+    },
+    "12:\tlearn: 0.25\ttest: 0.5\tbest: 0.5 (12)\ttotal: 50ms\tremaining: 49s": {
+        "step": 12.0, "learn": 0.25, "test": 0.5, "best": 0.5, "total": 0.05, "remaining": 49.0,
+    },
     "{'loss': 1.2, 'grad_norm': nan, 'learning_rate': 5e-05, 'epoch': 0.1}": {
         "loss": 1.2, "grad_norm": math.nan, "learning_rate": 5e-05, "epoch": 0.1,
     },
@@ -199,9 +216,11 @@ def test_the_cost_of_a_line_is_linear(unit):
     line = (unit * LONGEST_LINE)[: LONGEST_LINE // 2]
     for text in (line, f"step 1: {line}", f"{{'step': 1, '{line}", f"(epoch: 1, iters: 1, {line}"):
         parse(text)  # were it quadratic, this would not come to an end
+    begun_epoch(line)
+    of_part(f"train {line}")
 
 
 def test_names_of_the_shapes_are_their_own():
-    text = Path(console_lines.__file__).read_text()
+    text = Path(console_shapes.__file__).read_text()
     names = re.findall(r'Shape\(\s*"([^"]+)"', text)
     assert len(names) == len(set(names))
