@@ -1,8 +1,8 @@
 """A watch that is killed again and again while its runs go wrong and its receiver misbehaves.
 
-Every source has a run. Each that lies in files has another, in whose place a new training begins half-way,
-before the eyes of the watch. `python -m tests.survival 50` kills it fifty times; the test suite does it a
-few times.
+Every source has a run, and rsync brings the logs of some more from elsewhere. Each run that lies in files
+has another, in whose place a new training begins half-way, before the eyes of the watch.
+`python -m tests.survival 50` kills it fifty times; the test suite does it a few times.
 """
 
 import json
@@ -27,12 +27,14 @@ from sentinel.service import ServiceManager
 from sentinel.sinks.delivery import Delivery
 from sentinel.watch.watcher import Watcher
 from tests.sinks.receiver import Receiver, hang, status
+from tests.sources.copying import rsync
 from tests.sources.wandb_backend import Backend
 from tests.sources.writers import WRITERS, WandbOnlineWriter, Writer
 
 STEPS = 240  # spread over the lives, so that kills fall before, between and after the incidents
 LONGEST_LIFE_SECONDS = 2.5  # from when the watch begins to read
 ANSWERS = (status(200), status(500), status(429, Retry_After="1"), hang)
+RSYNCED = ("jsonl", "tensorboard", "wandb", "csv")
 LATER = ("state", "resolved_step")
 """What another training may change of an incident that was there before."""
 
@@ -73,13 +75,30 @@ def rows(dice: random.Random, late: int = 0) -> Iterator[Row]:
         }
 
 
+class Rsynced:
+    """Writes a run elsewhere; after each step rsync brings it to where it is watched."""
+
+    def __init__(self, writer: Writer, original: Path) -> None:
+        self.writer, self.original = writer, original
+
+    def start(self, directory: Path) -> None:
+        self.original.mkdir(parents=True)
+        self.writer.start(self.original)
+        self.directory = directory
+
+    def log(self, step: int, values: Row) -> None:
+        self.writer.log(step, values)
+        rsync()(self.original, self.directory)
+
+    def close(self) -> None:
+        self.writer.close()
+
+
 class Training:
     """One run that is being written."""
 
-    def __init__(self, writer: Writer, directory: Path, seed: int) -> None:
-        self.writer, self.directory, self.seed = writer, directory, seed
-        # Else all formats would tell of one training, of which a person hears once.
-        self.late = [WandbOnlineWriter, *WRITERS.values()].index(type(writer))
+    def __init__(self, writer: Writer, directory: Path, seed: int, late: int) -> None:
+        self.writer, self.directory, self.seed, self.late = writer, directory, seed, late
         self.begin()
 
     def begin(self) -> None:
@@ -110,9 +129,15 @@ def survive(directory: Path, kills: int, seed: int) -> Outcome:
         chosen(handler, released)
 
     with Receiver() as receiver, Backend() as backend:
-        steady = [Training(writer(), kept / name, seed) for name, writer in WRITERS.items()]
-        steady.append(Training(WandbOnlineWriter(backend), kept / "online", seed))
-        passing = [Training(writer(), replaced / name, seed) for name, writer in WRITERS.items()]
+        writers = {name: writer() for name, writer in WRITERS.items()}
+        writers["online"] = WandbOnlineWriter(backend)
+        if shutil.which("rsync"):
+            originals = directory / "elsewhere"
+            writers |= {f"{name}-rsynced": Rsynced(WRITERS[name](), originals / name) for name in RSYNCED}
+        # Later than each other: else all would tell of one training, of which a person hears once.
+        late = {name: number for number, name in enumerate(writers)}
+        steady = [Training(writer, kept / name, seed, late[name]) for name, writer in writers.items()]
+        passing = [Training(WRITERS[n](), replaced / n, seed, late[n]) for n in WRITERS]
         sentinel = Sentinel(directory, receiver.url, backend.environment(directory))
         calm = Calm(directory / "calm", replaced)
         for life in range(kills):
