@@ -49,7 +49,7 @@ _OF_GROUPS = re.compile(r"(?<![a-z])lr|learning.?rate|mom", re.IGNORECASE)
 """What optimizers have of each of their groups: the first stands for all."""
 
 _PART = re.compile(
-    r"\s{0,9}(?P<part>train(?:ing)?|valid(?:ation)?|val|test|eval)(?: set)?\s{0,9}[:|-]?\s{1,9}(?=\w)",
+    r"\s{0,9}(?P<part>train(?:ing)?|valid(?:ation)?|val|test)(?: set)?\s{0,9}[:|-]?\s{1,9}(?=\w)",
     re.IGNORECASE,
 )
 _SHARE = re.compile(r"(\d{1,15})/(\d{1,15}) \(\d{1,3}(?:\.\d{1,9})?%\)")
