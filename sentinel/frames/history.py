@@ -69,9 +69,11 @@ class Rows:
 def _padded(parts: Sequence[Floats]) -> Floats:
     """Lists of different lengths below each other."""
     longest = max(part.shape[1] for part in parts)
-    blanks = ([(0, 0), (0, longest - part.shape[1])] for part in parts)
-    wide = [np.pad(part, blank, constant_values=np.nan) for part, blank in zip(parts, blanks, strict=True)]
-    return np.concatenate(wide)
+    return np.concatenate([part if part.shape[1] == longest else _wide(part, longest) for part in parts])
+
+
+def _wide(part: Floats, width: int) -> Floats:
+    return np.pad(part, [(0, 0), (0, width - part.shape[1])], constant_values=np.nan)
 
 
 @dataclass(frozen=True)

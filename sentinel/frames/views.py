@@ -6,6 +6,7 @@ one history.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from detectors.api import Detector
@@ -43,7 +44,7 @@ class View:
         """The context in column order; column 0 of the rows is the judged value itself."""
         return (*self.needs, *(use.column for use in self.uses), *self.settings)
 
-    @property
+    @cached_property
     def signals(self) -> set[Signal]:
         """All signals that it asks for, and those that they follow from."""
         asked = {self.judged, *self.needs, *(use.signal for use in (*self.uses, *self.lists))}

@@ -33,7 +33,7 @@ from sentinel.watch.recorder import AllNews, Recorder
 from sentinel.watch.troubles import Troubles
 from sentinel.watch.watched import Watched, WatchedRuns
 
-_RUNS_AT_ONCE = 64
+_RUNS_AT_ONCE = 512
 _SWEEP_SECONDS = 60.0  # every run is polled this often, whatever events the file system sends
 _SEARCH_SECONDS = 5.0  # new runs are searched for this often if files changed that may become one ...
 _SEARCH_SHARE = 0.05  # ... and for at most this share of the time
