@@ -188,7 +188,7 @@ def test_a_receiver_that_asks_for_a_pause_shows_in_the_status(sentinel, sick_run
         assert sentinel("watch", "--once").status == 0
         assert len(receiver.received) == 1
     shown = sentinel("status").out.split("Undelivered")[1].split("Latest decisions")[0]
-    assert "the receiver answered 429; it asked for a pause of 15 min" in shown
+    assert "the receiver answered 429 and asked for a pause of 15 min" in shown
     assert re.search(r"in 1[45] min", shown)
 
 

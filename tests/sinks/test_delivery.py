@@ -203,7 +203,7 @@ def test_retry_after_is_believed_for_a_quarter_of_an_hour_and_mutes_one_receiver
     assert not settle(delivery)
     (waiting,) = store.outbox.undelivered()
     assert (waiting.sink, waiting.next_attempt) == ("sink", START + LONGEST_ASKED_SECONDS)
-    assert waiting.error == "slow down; it asked for a pause of 15 min"
+    assert waiting.error == "slow down and asked for a pause of 15 min"
     enqueue(store, numbered(2), ["sink", "other"], START)
     assert not later(delivery, clock, LONGEST_ASKED_SECONDS - 1)
     assert (len(sink.tries), other.keys) == (1, ["a-firing-1", "a-firing-2"])
@@ -273,7 +273,7 @@ def test_a_row_that_cannot_be_read_stops_no_other(tmp_path, store, deliver, cloc
     assert (broken.incident, broken.failed, broken.error) == (
         "1",
         True,
-        "its row in the state cannot be read",
+        "its row in the state directory cannot be read",
     )
 
 
