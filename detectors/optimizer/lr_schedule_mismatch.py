@@ -6,7 +6,8 @@ or with more than a fifth of the planned steps to go. A smooth decay that stoppe
 with as much to go. A first warm-up that is longer than half the plan, or twice the planned warm-up, and
 one that climbs in rare rungs and is far below the configured peak by then. A rate that never moves
 although the settings name a schedule, or a warm-up that the log should show. A run of 100 points or more
-that is over while its rate still rose, line or staircase, unless it was stopped early in its plan.
+that is over while its rate still rose, line or staircase, unless it was stopped early in its plan. Without
+a plan a smooth rise is only worth knowing: a run that was stopped in its warm-up looks the same.
 
 ## Why it matters
 Steps at a learning rate of zero cost full price and change nothing, and those on the first rungs of a
@@ -37,7 +38,7 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
-from detectors.schema import ENDED, INDEX, SERIES, STEP, VALUE
+from detectors.schema import ENDED, INDEX, SERIES, STEP, VALUE, VARIANT
 from detectors.settings import Setting
 from detectors.signals import Signal
 from detectors.stats import PRECISION, recent_max, recent_median, resting, start_median, start_value
@@ -197,7 +198,10 @@ def lr_schedule_mismatch(
             "warm-up-unfinished": unfinished,
             "constant": constant,
         },
-        severities={Severity.CRITICAL: never | (zero & (left > 0.5))},
+        severities={
+            Severity.CRITICAL: never | (zero & (left > 0.5)),
+            Severity.INFO: (pl.col(VARIANT) == "warm-up-unfinished") & planned.is_null() & smooth,
+        },
         onset=pl.when(rests).then(since),
         evidence=(
             "peak",
