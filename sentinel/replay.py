@@ -17,7 +17,7 @@ from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.places import Place
 from sentinel.tracking import Tracker
 
-_RUNS_AT_ONCE = 128
+_RUNS_AT_ONCE = 64
 
 _log = logging.getLogger(__name__)
 
