@@ -150,6 +150,7 @@ def test_one_point_is_no_finding(detector):
     assert found.filter(pl.col(SEVERITY) > 0).is_empty()
 
 
+@pytest.mark.slow
 @each_scenario
 @pytest.mark.parametrize("logged", ["never", "seldom"])
 def test_survives_gaps_in_what_it_uses(scenario, logged):
@@ -163,6 +164,7 @@ def test_survives_gaps_in_what_it_uses(scenario, logged):
     assert_valid(detector, judge(detector, windows(detector, streams)))
 
 
+@pytest.mark.slow
 @each_detector
 @pytest.mark.parametrize(
     "text", ["0x300", "-1x300", "1e300x300", "(-1e300 1e300)x150", "1e-300x300", "(0.5 nan)x200"]

@@ -38,6 +38,7 @@ RUN = {"run": "hovering", "path": "/runs/hovering", "framework": None}
 DETECTORS = [d for d in all_detectors().values() if isinstance(d, Detector)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("detector", DETECTORS, ids=lambda d: d.name)
 def test_hovering_is_one_incident(detector):
     scenario, fired_at = _threshold(detector)

@@ -232,6 +232,7 @@ def test_long_series_have_the_same_coarse_view_however_they_arrive(size: int) ->
     assert verdicts(cut(points, range(0, len(points), size))) == verdicts([chunk_of(points)])
 
 
+@pytest.mark.slow
 def test_parts_of_a_long_series_that_arrive_together_are_judged_in_their_order() -> None:
     points = log(1500, seed=1)  # more than are searched for an attempt's end at once
     chunks = cut(points, range(0, len(points), 256))

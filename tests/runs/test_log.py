@@ -166,6 +166,7 @@ def too_short_a_schedule(directory):
     (directory / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bytes_at_once", [300, 10_000, 10**6])
 def test_a_plan_beside_the_log_makes_a_schedule_wrong_however_it_is_read(pipeline, tmp_path, bytes_at_once):
     arguments(tmp_path, 1000, START - 1)

@@ -177,6 +177,7 @@ LOGS = [
 ]
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(rows=ROWS, limit=st.integers(1, 20))
 @example(rows=ODD, limit=3)
