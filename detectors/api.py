@@ -151,6 +151,16 @@ class Detector(Declaration):
         """What a run must log to be judged."""
         return Demand(self.judges, self.needs)
 
+    @property
+    def due(self) -> "pl.Expr":
+        """Holds for the rows of a WINDOW frame that the detector judges now."""
+        import polars as pl  # slow to import, and who only looks at declarations needs none
+
+        from detectors.schema import ENDED, INDEX, NEW
+
+        turn = (pl.col(INDEX) + 1) % self.every == 0
+        return pl.col(NEW) & (turn | pl.col(ENDED) if self.at_end else turn)
+
     def run(self, points: "pl.DataFrame", parameters: Mapping[str, Any] | None = None) -> "pl.DataFrame":
         """Verdicts for the new rows of a WINDOW frame that are due, sorted by series and index.
 
@@ -158,17 +168,13 @@ class Detector(Declaration):
         signals, its own columns. A clean verdict has no variant, whatever the rule put there.
         Raises TypeError for an unknown parameter, polars' errors for a frame that is not a WINDOW.
         """
-        import polars as pl  # slow to import, and who only looks at declarations needs none
+        import polars as pl
 
         from detectors import schema
         from detectors.schema import ENDED, FINDINGS, INDEX, NEW, SERIES, SEVERITY, VARIANT
 
         unsaid = (NEW, ENDED, schema.SIGNAL, schema.TIME, *schema.COARSE)
-
-        due = (pl.col(INDEX) + 1) % self.every == 0
-        if self.at_end:
-            due = due | pl.col(ENDED)
-        judged = points.lazy().filter(NEW, due).select(SERIES, INDEX)
+        judged = points.lazy().filter(self.due).select(SERIES, INDEX)
         found = self.rule(points.lazy(), **(parameters or {})).drop(unsaid, strict=False)
         missing = [n for n in FINDINGS if n not in found.collect_schema()]
         blanks = [pl.lit(None, dtype=FINDINGS[n]).alias(n) for n in missing]

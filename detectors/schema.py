@@ -50,6 +50,7 @@ COARSE: dict[str, pl.DataType] = {
     "coarse_mean": pl.List(pl.Float64()),
     "coarse_high": pl.List(pl.Float64()),
 }
+"""Null in the rows that are not judged now: the lists are long."""
 
 FINDINGS: dict[str, pl.DataType] = {
     SERIES: pl.UInt32(),

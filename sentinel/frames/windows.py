@@ -57,10 +57,12 @@ def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
     if detector.at_end:
         ended = pl.Series(ENDED, [window.ended for _, window in series])
         more.append(ended.gather(number) & found[NEW])
+    found = found.with_columns(more)
     if detector.history.coarse:
         coarse = (_coarse(name, [window.coarse[name] for _, window in series]) for name in COARSE)
-        more += [column.gather(number) for column in coarse]
-    return found.with_columns(more)
+        due = found.select(pl.when(detector.due).then(SERIES)).to_series()
+        found = found.with_columns(column.gather(due) for column in coarse)
+    return found
 
 
 def _shown(detector: Detector, view: View, window: Window) -> tuple[Rows, Steps]:
