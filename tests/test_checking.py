@@ -12,7 +12,7 @@ from detectors.checks import RunCheck, run_check
 from detectors.discovery import all_detectors
 from sentinel.pipeline import Pipeline
 from sentinel.sources.base import Run
-from sentinel.sources.jsonl import JsonLines
+from sentinel.sources.json.lines import JsonLines
 
 START = 1.7e9
 CHECKS = [check for check in all_detectors().values() if isinstance(check, RunCheck)]

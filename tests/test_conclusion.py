@@ -13,7 +13,7 @@ from detectors.signals import Signal
 from detectors.verdict import verdicts
 from sentinel.pipeline import Pipeline
 from sentinel.sources.base import Run
-from sentinel.sources.jsonl import JsonLines
+from sentinel.sources.json.lines import JsonLines
 
 
 @detector(

@@ -16,7 +16,8 @@ from sentinel.config import Config
 from sentinel.replay import replay
 from sentinel.service import ServiceManager
 from sentinel.sinks.delivery import Delivery
-from sentinel.sources import wandb_online, wandb_server
+from sentinel.sources.wandb import online as wandb_online
+from sentinel.sources.wandb import server as wandb_server
 from sentinel.watch.watcher import Watcher
 from tests.sources.wandb_backend import PROJECT, Backend
 from tests.sources.writers import WRITERS, WandbOnlineWriter

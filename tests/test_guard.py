@@ -18,7 +18,7 @@ from sentinel.runs.log import RunLog
 from sentinel.service import ServiceManager
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.discovery import formats
-from sentinel.sources.jsonl import JsonLines
+from sentinel.sources.json.lines import JsonLines
 from sentinel.tracking import Tracker
 from sentinel.watch import recorder
 from sentinel.watch.watched import Watched

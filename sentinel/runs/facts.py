@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from sentinel.sources.base import Chunk, Ending, Outcome
-from sentinel.sources.flattening import MOST_KEYS, Plain
+from sentinel.sources.reading.flattening import MOST_KEYS, Plain
 
 _PAUSES_KEPT = 100
 _SHORTEST_LOSS_SECONDS = 600.0  # an evaluation or a checkpoint may keep a log silent for minutes

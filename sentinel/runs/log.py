@@ -22,9 +22,9 @@ from sentinel.runs.console import Console
 from sentinel.runs.facts import Facts
 from sentinel.runs.understanding import Understanding, understood
 from sentinel.sources.base import Batch, Complaint, Cursor, Ending, Outcome, Run, stopped
-from sentinel.sources.config_files import ConfigFiles
-from sentinel.sources.flattening import flat
-from sentinel.sources.output_files import Output, OutputFiles
+from sentinel.sources.beside.config_files import ConfigFiles
+from sentinel.sources.beside.output_files import Output, OutputFiles
+from sentinel.sources.reading.flattening import flat
 
 _TOO_MANY_TAGS = "{signal} has more than {most} tags; further ones are left out"
 _DISORDERED = (

@@ -1,1 +1,1 @@
-"""Readers of growing logs: one format, one file. `base` is the contract, `discovery` finds runs."""
+"""Readers of growing logs, one package for each format. `base` is the contract, `discovery` finds runs."""

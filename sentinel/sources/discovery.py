@@ -1,6 +1,6 @@
 """Finds the runs under a path: a file, a run directory or a tree of many; or behind an address.
 
-Every module of this package that defines ``FORMAT`` and ``find`` is a format, and every one that defines
+Every module below this package that defines ``FORMAT`` and ``find`` is a format, and every one that defines
 ``SCHEMES``, ``check`` and ``search`` knows addresses; a new one needs no registration. Runs are known by
 their real path, so that one which is reached twice, such as through W&B's ``latest-run``, counts once, and
 has one name wherever the search began.
@@ -21,8 +21,8 @@ from typing import Any
 import sentinel.sources
 from sentinel.errors import did_you_mean
 from sentinel.sources.base import Complaint, Run
-from sentinel.sources.files import is_text, real_path
 from sentinel.sources.places import Place, Url
+from sentinel.sources.reading.files import is_text, real_path
 
 Find = Callable[[Path, Sequence[str]], Iterable[Run]]
 
@@ -83,8 +83,9 @@ def remotes() -> Mapping[str, Remote]:
 
 def _modules(constant: str) -> Iterator[Any]:
     """The modules that define the constant. Others are not imported for that: it would take its time."""
-    for info in pkgutil.iter_modules(sentinel.sources.__path__, "sentinel.sources."):
-        text = pkgutil.get_data("sentinel.sources", f"{info.name.rpartition('.')[2]}.py") or b""
+    for info in pkgutil.walk_packages(sentinel.sources.__path__, "sentinel.sources."):
+        package, _, name = info.name.rpartition(".")
+        text = b"" if info.ispkg else pkgutil.get_data(package, f"{name}.py") or b""
         if re.search(rb"^%s = " % constant.encode(), text, re.MULTILINE):
             yield importlib.import_module(info.name)
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sentinel.sources import sqlite
 from sentinel.sources.base import Batch, Complaint, Cursor, Run
-from sentinel.sources.flattening import flat
-from sentinel.sources.plain import JSON
-from sentinel.sources.records import Records
+from sentinel.sources.reading import sqlite
+from sentinel.sources.reading.flattening import flat
+from sentinel.sources.reading.plain import JSON
+from sentinel.sources.reading.records import Records
 
 FORMAT = "trackio"
 

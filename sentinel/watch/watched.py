@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sentinel.runs.facts import lost_after_seconds
-from sentinel.sources.output_files import ENDINGS
+from sentinel.sources.beside.output_files import ENDINGS
 from sentinel.sources.places import Url
 from sentinel.tracking import Tracker
 

@@ -26,9 +26,9 @@ from sentinel.sinks.delivery import Delivery
 from sentinel.sources.base import Complaint, Run
 from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.places import Url
-from sentinel.sources.watching import Changes
 from sentinel.text import clean_text
 from sentinel.tracking import Tracker
+from sentinel.watch.file_events import Changes
 from sentinel.watch.recorder import AllNews, Recorder
 from sentinel.watch.troubles import Troubles
 from sentinel.watch.watched import Watched, WatchedRuns

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from sentinel.sources.jsonl import JsonLines
+from sentinel.sources.json.lines import JsonLines
 
 _LARGEST = 1 << 18  # bytes of a mutated file
 _TOKENS = [

@@ -20,7 +20,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 
 from sentinel.config import Config
 from sentinel.replay import replay
-from sentinel.sources.tensorboard import EventFiles
+from sentinel.sources.tensorboard.event_files import EventFiles
 from tests.sources.event_files import NAME, VERSION, event
 
 EVENTS = 1_000_000

@@ -18,8 +18,8 @@ import pandas as pd
 import polars as pl
 
 from sentinel.sources.base import Cursor, Source
-from sentinel.sources.csv_log import CsvLog
-from sentinel.sources.jsonl import JsonLines
+from sentinel.sources.csv.log import CsvLog
+from sentinel.sources.json.lines import JsonLines
 from tests.benchmarks.tensorboard import TAGS
 
 VALUES = 1_000_000

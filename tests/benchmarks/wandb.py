@@ -21,7 +21,7 @@ import orjson
 import polars as pl
 from wandb.proto.wandb_internal_pb2 import HistoryRecord, Record, SummaryRecord
 
-from sentinel.sources.wandb_offline import WandbFile
+from sentinel.sources.wandb.offline import WandbFile
 from tests.benchmarks.tensorboard import TAGS
 from tests.sources.wandb_log import BLOCK, CHUNK_HEADER, FULL, HEADER, LAST, framed
 

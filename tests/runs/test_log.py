@@ -13,7 +13,7 @@ from sentinel.runs.facts import Setting
 from sentinel.runs.log import Remembered, packed, unpacked
 from sentinel.sources.base import Batch, Chunk, Ending, Line, Outcome, Run
 from sentinel.sources.discovery import discover
-from sentinel.sources.jsonl import JsonLines
+from sentinel.sources.json.lines import JsonLines
 from sentinel.watch.watched import Watched
 
 START = 1.7e9

@@ -7,7 +7,8 @@ import pytest
 import wandb
 
 from sentinel.clock import ManualClock
-from sentinel.sources import wandb_online, wandb_server
+from sentinel.sources.wandb import online as wandb_online
+from sentinel.sources.wandb import server as wandb_server
 from tests.sources.reading import Reader
 from tests.sources.runs import STEPS, held, largest, write
 from tests.sources.wandb_backend import KEY, PROJECT, Backend, StoredRun, history

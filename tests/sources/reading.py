@@ -9,7 +9,7 @@ from sentinel.clock import ManualClock
 from sentinel.sources.base import Batch, Run
 from sentinel.sources.discovery import discover
 from sentinel.sources.places import Place
-from sentinel.sources.plain import LATEST
+from sentinel.sources.reading.plain import LATEST
 
 
 class Reader:

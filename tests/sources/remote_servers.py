@@ -1,4 +1,4 @@
-"""Servers on loopback for what `sentinel.sources.remote` reads; here what all have in common, and SSH."""
+"""Servers on loopback for what `sentinel.sources.remote` reads: what all have in common, and SSH."""
 
 import asyncio
 import os

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel.sources.base import Run
-from sentinel.sources.config_files import ConfigFiles
-from sentinel.sources.flattening import MOST_KEYS, flat
-from sentinel.sources.plain_yaml import load
+from sentinel.sources.beside.config_files import ConfigFiles
+from sentinel.sources.beside.plain_yaml import load
+from sentinel.sources.reading.flattening import MOST_KEYS, flat
 
 
 def read(path, format_="jsonl"):

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentinel.sources import console
 from sentinel.sources.base import Run
-from sentinel.sources.console import LONGEST_LINE, Console, find
+from sentinel.sources.console import log as console
+from sentinel.sources.console.log import LONGEST_LINE, Console, find
 from sentinel.sources.discovery import discover
 from tests.sources.reading import Reader
 from tests.sources.wandb_log import WandbLog

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentinel.sources import console_shapes
-from sentinel.sources.console import LONGEST_LINE
-from sentinel.sources.console_lines import begun_epoch, of_part, parse
+from sentinel.sources.console import shapes as console_shapes
+from sentinel.sources.console.lines import begun_epoch, of_part, parse
+from sentinel.sources.console.log import LONGEST_LINE
 
 LINES = {
     "Epoch 1, loss 0.69, train accuracy: 54.67%": {"epoch": 1.0, "loss": 0.69, "train accuracy": 0.5467},

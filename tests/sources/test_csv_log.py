@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentinel.sources import csv_rows
-from sentinel.sources.csv_log import CsvLog
-from sentinel.sources.csv_rows import _read_each, read_header, read_rows
+from sentinel.sources.csv import rows as csv_rows
+from sentinel.sources.csv.log import CsvLog
+from sentinel.sources.csv.rows import _read_each, read_header, read_rows
 from sentinel.sources.discovery import discover
 from tests.sources.reading import Reader
 

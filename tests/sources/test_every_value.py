@@ -13,7 +13,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 from wandb.proto.wandb_internal_pb2 import Record
 
-from sentinel.sources.flattening import flat
+from sentinel.sources.reading.flattening import flat
 from tests.sources.reading import Reader
 from tests.sources.wandb_log import WandbLog
 from tests.sources.writers import MlflowDatabaseWriter, MlflowWriter, TrackioWriter

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sentinel.sources import csv_log, jsonl
-from sentinel.sources.growing import read_lines
+from sentinel.sources.csv import log as csv_log
+from sentinel.sources.json import lines as jsonl
+from sentinel.sources.reading.growing import read_lines
 from tests.sources.reading import Reader
 
 LONGEST = 40

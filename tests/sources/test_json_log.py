@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from sentinel.sources.discovery import discover
-from sentinel.sources.json_log import FORMAT
+from sentinel.sources.json.log import FORMAT
 from tests.sources.reading import Reader
 
 FIXTURE = Path(__file__).parent / "fixtures" / "json" / "keras"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sentinel.sources import jsonl
-from sentinel.sources.jsonl import JsonLines
+from sentinel.sources.json import lines as jsonl
+from sentinel.sources.json.lines import JsonLines
 from tests.sources.reading import Reader
 
 LINES = "".join(json.dumps({"step": i, "loss": i / 7, "kl/mean": -1e-9 * i}) + "\n" for i in range(5000))

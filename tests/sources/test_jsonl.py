@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentinel.sources import jsonl
 from sentinel.sources.discovery import discover
-from sentinel.sources.jsonl import FORMAT, JsonLines
+from sentinel.sources.json import lines as jsonl
+from sentinel.sources.json.lines import FORMAT, JsonLines
 from tests.benchmarks.fuzz_jsonl import fuzz_jsonl
 from tests.sources.reading import Reader
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sentinel.sources import leveldb_log
-from sentinel.sources.leveldb_log import split
+from sentinel.sources.wandb import leveldb as leveldb_log
+from sentinel.sources.wandb.leveldb import split
 from tests.sources.wandb_log import BLOCK, CHUNK_HEADER, FIRST, FULL, HEADER, LAST, MIDDLE, chunk, framed
 
 

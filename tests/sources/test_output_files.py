@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel.sources.base import Run
-from sentinel.sources.output_files import OutputFiles
+from sentinel.sources.beside.output_files import OutputFiles
 
 
 def output(path):

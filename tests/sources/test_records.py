@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from sentinel.sources.records import Records
+from sentinel.sources.reading.records import Records
 
 
 def read(*records, pieces=None):

@@ -12,9 +12,12 @@ import pytest
 from sentinel.alerts.store import Store
 from sentinel.cli.app import main
 from sentinel.clock import ManualClock
-from sentinel.sources import clients, discovery, mirror, patience, remote
+from sentinel.sources import discovery
 from sentinel.sources.discovery import discover, place
-from sentinel.sources.mirror import Mirror
+from sentinel.sources.reading import patience
+from sentinel.sources.remote import clients, mirror
+from sentinel.sources.remote import directories as remote
+from sentinel.sources.remote.mirror import Mirror
 from tests.sinks.receiver import Receiver
 from tests.sources.reading import Reader
 from tests.sources.remote_servers import SECRET, SshServer

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.sources import csv_log
 from sentinel.sources.base import stopped
+from sentinel.sources.csv import log as csv_log
 from tests.sources.reading import Reader
 from tests.sources.runs import SENSELESS, STEPS, largest, write
 from tests.sources.writers import WRITERS

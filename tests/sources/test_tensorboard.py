@@ -6,9 +6,9 @@ import pytest
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboardX import SummaryWriter
 
-from sentinel.sources import tensorboard
 from sentinel.sources.discovery import discover
-from sentinel.sources.tensorboard import EventFiles, find
+from sentinel.sources.tensorboard import event_files as tensorboard
+from sentinel.sources.tensorboard.event_files import EventFiles, find
 from tests.benchmarks.fuzz_tensorboard import fuzz_tensorboard
 from tests.sources.event_files import (
     NAME,

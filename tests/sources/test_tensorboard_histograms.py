@@ -11,7 +11,7 @@ from tensorboard.plugins.histogram.metadata import create_summary_metadata
 from tensorboard.plugins.histogram.summary_v2 import histogram_pb
 from tensorboardX import SummaryWriter
 
-from sentinel.sources import tensorboard_histograms
+from sentinel.sources.tensorboard import histograms as tensorboard_histograms
 from tests.sources.event_files import NAME, VERSION, event, scalar
 from tests.sources.reading import Reader
 

@@ -11,8 +11,10 @@ from tbparse import SummaryReader
 from tensorboard.compat.proto.summary_pb2 import HistogramProto, Summary
 from tensorboardX import SummaryWriter
 
-from sentinel.sources import tensorboard_events, tensorboard_layouts, tfrecord
-from sentinel.sources.tensorboard_values import values
+from sentinel.sources.tensorboard import events as tensorboard_events
+from sentinel.sources.tensorboard import layouts as tensorboard_layouts
+from sentinel.sources.tensorboard import tfrecord
+from sentinel.sources.tensorboard.values import values
 from tests.sources.event_files import (
     NAME,
     SCALARS,

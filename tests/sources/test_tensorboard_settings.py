@@ -11,7 +11,7 @@ from tensorboard.summary.writer.event_file_writer import EventFileWriter
 from tensorboard.util.tensor_util import make_tensor_proto
 from tensorboardX import SummaryWriter
 
-from sentinel.sources.tensorboard import EventFiles
+from sentinel.sources.tensorboard.event_files import EventFiles
 
 ARGUMENTS = {"max_steps": 500, "warmup_steps": 50, "output_dir": "out", "fsdp": []}
 

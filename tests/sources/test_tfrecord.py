@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentinel.sources import tfrecord
-from sentinel.sources.tfrecord import LARGEST_PAYLOAD, split
+from sentinel.sources.tensorboard import tfrecord
+from sentinel.sources.tensorboard.tfrecord import LARGEST_PAYLOAD, split
 from tests.sources.event_files import checksum, header, record
 
 MANY = 10**9

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sentinel.sources.discovery import discover
-from sentinel.sources.trainer_state import FORMAT, TrainerState
+from sentinel.sources.json.trainer_state import FORMAT, TrainerState
 from tests.sources.reading import Reader
 
 FIXTURE = Path(__file__).parent / "fixtures" / "trainer_state" / "output"

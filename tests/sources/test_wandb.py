@@ -11,9 +11,9 @@ from wandb.proto.wandb_internal_pb2 import ConfigRecord, HistoryRecord, MetricRe
 
 from sentinel.sources.base import Outcome
 from sentinel.sources.discovery import discover
-from sentinel.sources.leveldb_log import split
-from sentinel.sources.wandb_offline import WandbFile
-from sentinel.sources.wandb_steps import Steps
+from sentinel.sources.wandb.leveldb import split
+from sentinel.sources.wandb.offline import WandbFile
+from sentinel.sources.wandb.steps import Steps
 from tests.sources.reading import Reader
 from tests.sources.wandb_log import HEADER, WandbLog, framed
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from wandb.proto.wandb_internal_pb2 import HistoryItem, HistoryRecord
 
-from sentinel.sources.wandb_history import _Leaves, read_history
+from sentinel.sources.wandb.history import _Leaves, read_history
 
 NAMES = st.one_of(st.sampled_from(["loss", "lr", "_step", "train/loss"]), st.text(min_size=1, max_size=300))
 NUMBERS = st.one_of(st.floats(), st.integers(), st.just(10**400))

@@ -3,8 +3,8 @@
 import pytest
 from wandb.proto import wandb_internal_pb2
 
-from sentinel.sources import wandb_messages
-from sentinel.sources.wandb_messages import message_type
+from sentinel.sources.wandb import messages as wandb_messages
+from sentinel.sources.wandb.messages import message_type
 
 
 @pytest.mark.parametrize("name", ["Record", "HistoryRecord", "HistoryItem"])

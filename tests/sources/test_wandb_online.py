@@ -12,10 +12,11 @@ from sentinel.clock import SystemClock
 from sentinel.config import Config
 from sentinel.service import ServiceManager
 from sentinel.sinks.delivery import Delivery
-from sentinel.sources import wandb_online, wandb_server
 from sentinel.sources.base import Outcome
 from sentinel.sources.discovery import discover, place
 from sentinel.sources.places import Url
+from sentinel.sources.wandb import online as wandb_online
+from sentinel.sources.wandb import server as wandb_server
 from sentinel.watch.watcher import Watcher
 from tests.sources.reading import Reader
 from tests.sources.wandb_backend import PROJECT, StoredRun, history, losses

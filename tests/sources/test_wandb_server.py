@@ -10,8 +10,9 @@ from wandb.apis.public import api as client_api
 from wandb.apis.public import runs as client_runs
 
 from sentinel.cli.app import main
-from sentinel.sources import patience, wandb_server
 from sentinel.sources.discovery import discover, place
+from sentinel.sources.reading import patience
+from sentinel.sources.wandb import server as wandb_server
 from tests.sources.reading import Reader
 from tests.sources.wandb_backend import KEY, PROJECT, StoredRun, history, losses
 

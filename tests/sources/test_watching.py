@@ -2,8 +2,8 @@ import threading
 
 import pytest
 
-from sentinel.sources import watching
-from sentinel.sources.watching import Changes, sends_events
+from sentinel.watch import file_events as watching
+from sentinel.watch.file_events import Changes, sends_events
 
 FOREVER = 60  # seconds; every wait ends with the event it waits for
 

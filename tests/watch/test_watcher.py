@@ -15,7 +15,7 @@ from sentinel.config import Config
 from sentinel.replay import replay
 from sentinel.service import ServiceManager
 from sentinel.sinks.delivery import Delivery
-from sentinel.sources.jsonl import JsonLines
+from sentinel.sources.json.lines import JsonLines
 from sentinel.watch.watcher import Watcher
 from tests.sources.writers import TrackioWriter
 from tests.test_conclusion import high_at_the_end

@@ -1,0 +1,1 @@
+"""What lies beside a log: files with settings, and console output."""

@@ -1,0 +1,154 @@
+"""The settings that a training left in files beside its log, pickles such as ``training_args.bin`` excepted.
+
+They lie in the run's own directory or, where a framework nests its log, in those above. A file is known by
+its name.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from stat import S_ISREG
+from typing import Any
+
+from sentinel.sources.base import Complaint, Run
+from sentinel.sources.reading.files import open_log
+from sentinel.sources.reading.flattening import Plain, flat
+
+_LARGEST = 1 << 20  # bytes
+_SMALL = 1 << 12  # bytes, of a directory itself; of so few entries all are listed at once
+_UNREADABLE = (0, 0, 0)  # stamp of what could not even be opened
+_WANDBS_OWN = ("_wandb", "wandb_version")
+_ARGUMENTS = ("args", "training_args", "train_args", "hparams", "hyperparameters", "hyperparams")
+_CONFIGS = ("train_config", "training_config", "llamaboard_config", "configuration", "config")
+_NAMES = (
+    ".hydra/config.yaml",
+    *(f"{stem}{ending}" for stem in _ARGUMENTS for ending in (".json", ".yaml", ".yml")),
+    *(f"{stem}{ending}" for stem in _CONFIGS for ending in (".yaml", ".yml")),
+    *("train_config.json", "training_config.json", "params.json"),
+    *("ds_config.json", "deepspeed_config.json", "deepspeed.json"),
+    *("adapter_config.json", "config.json"),
+    "files/config.yaml",  # W&B's, below a run directory
+)
+"""The most telling first, since of two files that name the same setting the first counts."""
+
+_ABOVE = (".hydra/config.yaml", "configuration.yaml", "torchtune_config.yaml")
+"""What concerns the runs in all directories below: Hydra's, ML-Agents' and torchtune's."""
+
+_INNER = re.compile(r"checkpoint-\d+|vis_data|tensorboard|tb|tb_logs|run_\d+_\d+\.\d+")
+"""Part of the run in the directory above."""
+
+_HUGGING_FACE = re.compile(r"[A-Z][a-z]{2}\d\d_\d\d-\d\d-\d\d_.+")  # below runs/, in the output directory
+
+
+@dataclass(frozen=True)
+class ConfigFile:
+    """``name`` is relative to the run's directory; ``modified`` is in seconds since the epoch."""
+
+    name: str
+    modified: float
+    settings: Mapping[str, Plain]
+
+
+@dataclass
+class ConfigFiles:
+    """The settings beside one run; a file that did not change is not read again."""
+
+    run: Run
+    _known: dict[str, tuple[tuple[int, int, int], ConfigFile | None]] = field(default_factory=dict)
+
+    def read(self) -> tuple[list[ConfigFile], list[Complaint]]:
+        """What is there now, the most telling file first; and what became unreadable since the last call."""
+        if self.run.local is None:
+            return [], []
+        own = self.run.local if self.run.local.is_dir() else self.run.local.parent
+        complaints: list[Complaint] = []
+        found = [self._read(path, own, complaints) for path in self._candidates(own)]
+        return [file for file in found if file is not None], complaints
+
+    def _candidates(self, own: Path) -> Iterator[str]:
+        trained = self.run.format in ("tensorboard", "trainer_state")
+        for place, names in _places(own):
+            for name in _there(os.fspath(place), names):
+                if name != "config.json" or trained or (place / "trainer_state.json").exists():
+                    yield f"{place}/{name}"
+
+    def _read(self, path: str, own: Path, complaints: list[Complaint]) -> ConfigFile | None:
+        known, file = self._known.get(path, (None, None))
+        try:
+            status = os.stat(path)
+            stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
+            if known == stamp or not S_ISREG(status.st_mode):
+                return file
+            settings = flat(_settings(Path(path)))
+            file = ConfigFile(os.path.relpath(path, own), status.st_mtime, settings) if settings else None
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            if known == _UNREADABLE:
+                return None
+            stamp, file = _UNREADABLE, None
+            complaints.append(Complaint(Path(path), "", f"cannot be read ({error.strerror})"))
+        except ValueError as error:
+            file = None
+            complaints.append(Complaint(Path(path), "", f"{error}; its settings are not known"))
+        self._known[path] = stamp, file
+        return file
+
+
+def _there(directory: str, names: Sequence[str]) -> Iterator[str]:
+    """Which of the names are there. Many runs may share a directory, so only a small one is listed."""
+    with suppress(OSError):
+        if os.stat(directory).st_size <= _SMALL:
+            found = {*os.listdir(directory)}
+            names = [name for name in names if name.partition("/")[0] in found]
+    return (name for name in names if os.access(f"{directory}/{name}", os.F_OK))
+
+
+def _places(own: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
+    yield own, _NAMES
+    if own.parent.name == "runs" and _HUGGING_FACE.fullmatch(own.name):
+        yield own.parent.parent, _NAMES
+        return
+    if _INNER.fullmatch(own.name):
+        own = own.parent
+        yield own, _NAMES
+    yield own.parent, _ABOVE
+
+
+def _settings(path: Path) -> Mapping[Any, Any]:
+    """What the file says; nothing if it is empty or holds no table. Raises OSError, ValueError."""
+    with open_log(path) as file:
+        data = file.read(_LARGEST + 1)
+    if len(data) > _LARGEST:
+        raise ValueError(f"is larger than {_LARGEST >> 20} MiB")
+    if not data.strip():
+        return {}
+    found = _json(data) if path.suffix == ".json" else _yaml(data)
+    if not isinstance(found, dict):
+        return {}
+    return {name: _unwrapped(value) for name, value in found.items() if name not in _WANDBS_OWN}
+
+
+def _json(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"is no JSON at line {error.lineno} ({error.msg})") from None
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(f"is no JSON ({type(error).__name__})") from None
+
+
+def _yaml(data: bytes) -> Any:
+    from sentinel.sources.beside.plain_yaml import load  # slow to import, and few runs need it
+
+    return load(data)
+
+
+def _unwrapped(value: Any) -> Any:
+    """W&B keeps ``{"desc": null, "value": 3}`` for a 3."""
+    wrapped = isinstance(value, dict) and "value" in value and value.keys() <= {"desc", "value"}
+    return value["value"] if wrapped else value

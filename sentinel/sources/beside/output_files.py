@@ -1,0 +1,75 @@
+"""What a training printed into files beside its log, line by line as it comes."""
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from sentinel.sources.base import Run
+from sentinel.sources.reading.growing import Mark, read_new
+
+ENDINGS = (".log", ".out", ".err")
+"""Of the names of files that hold console output."""
+
+_MOST_FILES = 50  # more are no console output of one run
+_MOST_AT_ONCE = 1 << 20  # bytes of a file in one poll
+
+
+@dataclass(frozen=True)
+class Output:
+    """The lines completed since the cursor before, by file; ``more`` says that a file goes on behind them.
+
+    A text ends with a line break. Its lines may be of any length, and hold what a progress bar overwrote.
+    """
+
+    text: Mapping[str, str]
+    cursor: Mapping[str, Mark]
+    more: bool
+
+
+@dataclass(frozen=True)
+class OutputFiles:
+    """The console output beside one run."""
+
+    run: Run
+
+    def poll(self, cursor: Mapping[str, Mark]) -> Output:
+        """What was printed since ``cursor`` (``{}`` for the start). A file that cannot be read has no lines.
+
+        A file that shrank or was replaced goes on with its new lines.
+        """
+        found: dict[str, str] = {}
+        marks, more = dict(cursor), False
+        if self.run.local is not None:
+            directory = self.run.local if self.run.local.is_dir() else self.run.local.parent
+            with suppress(OSError):
+                names = self._names(directory, self.run.local)
+                for name in names if len(names) <= _MOST_FILES else ():
+                    with suppress(OSError):
+                        if (read := _read(directory / name, marks.get(name, {}))) is not None:
+                            found[name], marks[name], goes_on = read
+                            more = more or goes_on
+        return Output(found, marks, more)
+
+    def _names(self, directory: Path, own: Path) -> list[str]:
+        with os.scandir(directory) as entries:
+            names = sorted(entry.name for entry in entries)
+        found = [name for name in names if name.endswith(ENDINGS)]
+        if directory != own:  # a log file, which shares its directory with other things, or runs
+            found = [name for name in found if name != own.name]
+            if sum(name.endswith(own.suffix) for name in names) > 1:
+                found = [name for name in found if Path(name).stem == own.stem]
+        return [name for name in found if (directory / name).is_file()]
+
+
+def _read(path: Path, mark: Mark) -> tuple[str, Mark, bool] | None:
+    """Whole lines, the next mark and whether more follow; None if nothing is new."""
+    read = read_new(path, mark, _MOST_AT_ONCE)
+    if read is None:
+        return None
+    consumed = read.data.rfind(b"\n") + 1
+    if not consumed and len(read.data) == _MOST_AT_ONCE:
+        consumed = len(read.data)
+    text = read.data[: read.data.rfind(b"\n") + 1].decode(errors="replace")
+    return text, read.mark(consumed, waiting=not read.more), read.more

@@ -1,0 +1,230 @@
+"""Text that a training printed, kept as a file: the metric lines in it are the points of one run.
+
+Only a file whose text plainly has metric lines is taken, and only where no other log of its directory
+tells the same. What a progress bar overwrote (all before a carriage return) is no line. Several processes
+may print into one file; where each line begins with a process's name, each is a stream of its own.
+
+The last line counts when its line break is there: "loss: 2.1" may yet become "loss: 2.15".
+"""
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sentinel.sources import discovery
+from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Line, Run
+from sentinel.sources.console.lines import seconds
+from sentinel.sources.console.shapes import WORDS
+from sentinel.sources.console.writer import Writer
+from sentinel.sources.reading.files import open_log
+from sentinel.sources.reading.growing import Mark, Read, nothing_new, read_lines, unreadable
+from sentinel.sources.reading.sniffing import remembered
+from sentinel.sources.wandb.offline import has_history
+
+FORMAT = "console"
+
+LONGEST_LINE = 1 << 20
+"""Bytes; a longer line is skipped, which bounds the memory of a poll."""
+
+_LEAST_READ = 1 << 16
+_BYTES_A_POINT = 32  # how far to read for a number of points; a guess that only costs time where it is wrong
+_SNIFFED = 1 << 16  # bytes at the beginning and at the end of a file
+_LONGEST_TEXT = 2000  # characters of a line that is passed on
+_MOST_WRITERS = 16  # what a further one prints is not looked at
+
+_NAME = re.compile(
+    r".*\.(?:log|out|err|stdout|stderr)|.*(?:log|out|output|console|err|stdout|stderr)[\w.-]*\.txt",
+    re.IGNORECASE,
+)
+_WRITER = re.compile(
+    r"\[(?:rank|default)?\d{1,5}\](?!\t):? ?"  # torchrun, unlike the rounds of XGBoost and LightGBM
+    r"|\s{0,4}\d{1,5}: (?=\S)(?!\S{1,30}, \S{1,30} avg)"  # srun, unlike the iterations of Darknet
+    r"|\([\w:.]{1,80} pid=\d{1,9}(?:, ip=[\w.:]{1,40})?\) ?"  # Ray
+)
+_DRAWN = (b"{", b"|", b"---", b"===", b"\xe2\x94")  # by dictionaries, tables and rules
+_SIGNS = (*(word.encode() for word in WORDS), b"]:", *_DRAWN)  # "[sample=8/64]:" begins a block
+_CONTROL = re.compile(r"\x1b(?:\[[0-9;?]*+[ -/]*+[@-~]?|\][^\x07\x1b]*+\x07?|.)|[\x08\ufeff]", re.DOTALL)
+_BAR = re.compile(
+    r"(?P<title>[^|]{0,200}?)\s*\d{1,3}%\|[^|]*+\|\s*(?P<count>\d{1,15})/(?P<total>\d{1,15}) \[[^,\]]*+,?"
+)
+
+
+def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
+    """The console logs among the names of one directory that hold metrics which no other log there has."""
+    paths = [directory / name for name in filter(_NAME.fullmatch, names)]
+    logs = [path for path in paths if _holds_metrics(path)]
+    if logs and not _is_told_elsewhere(directory, names):
+        yield from (Run(path, FORMAT, Console(path)) for path in logs)
+
+
+@dataclass(frozen=True)
+class Console:
+    """One file of printed lines."""
+
+    path: Path
+
+    def poll(self, cursor: Cursor, limit: int) -> Batch:
+        """What was printed since ``cursor``; see `sentinel.sources.base.Source`."""
+        try:
+            read = _read(self.path, cursor.get("mark", {}), limit)
+        except OSError as error:
+            return unreadable(self.path, cursor, error)
+        if read is None:
+            return nothing_new(cursor)
+        text = _Text(self.path, cursor, read.restarted)
+        consumed = text.take(read.data, read.offset, limit)
+        more = consumed > 0 and (read.more or text.taken >= limit)
+        cursor = text.memory(read.mark(consumed, waiting=not more))
+        return Batch(cursor, text.chunks(), text.complaints, more, lines=text.lines)
+
+
+class _Text:
+    """The lines of one poll."""
+
+    def __init__(self, path: Path, cursor: Cursor, restarted: bool) -> None:
+        writers: Mapping[str, Mapping[str, Any]] = cursor.get("writers", {})
+        if restarted:
+            writers = {name: {"restarted": True} for name in writers}
+        self.complaints: list[Complaint] = []
+        self.lines: list[Line] = []
+        self._path = path
+        self._writers = {name: Writer(memory) for name, memory in writers.items()}
+        self._overlong: bool = cursor.get("overlong", False) and not restarted  # amid a line that is skipped
+
+    @property
+    def taken(self) -> int:
+        """Points and lines so far."""
+        return len(self.lines) + sum(len(writer.records) for writer in self._writers.values())
+
+    def memory(self, mark: Mark) -> dict[str, Any]:
+        """The next cursor."""
+        writers = {name: writer.memory() for name, writer in self._writers.items()}
+        return {"mark": mark, "writers": writers, "overlong": self._overlong}
+
+    def chunks(self) -> list[Chunk]:
+        """The points read, by writer."""
+        name = self._path.name
+        return [
+            writer.records.chunk(f"{name}:{of}" if of else name, writer.restarted)
+            for of, writer in self._writers.items()
+            if writer.records
+        ]
+
+    def take(self, data: bytes, offset: int, limit: int) -> int:
+        """Read lines until there are ``limit`` points and lines; gives the number of bytes consumed.
+
+        ``data`` begins at byte ``offset`` of the file.
+        """
+        start = 0
+        while self.taken < limit and (end := data.find(b"\n", start)) >= 0:
+            if not self._overlong:
+                # UTF-16, which PowerShell writes, has ASCII with a zero in every other byte.
+                *overwritten, line = _segments(data[start:end].replace(b"\0", b"").removesuffix(b"\r"))
+                self._take_overwritten(overwritten)
+                self._take_line(line)
+            self._overlong = False
+            start = end + 1
+        if self.taken >= limit or len(data) - start < LONGEST_LINE:
+            return start
+        shown = data.rfind(b"\r", start, len(data) - 1)  # not the last byte: a line break may follow it
+        if shown >= 0:
+            self._take_overwritten(_segments(data[start:shown]))
+            return shown + 1
+        if not self._overlong:
+            self._overlong = True
+            problem = f"a line is longer than {LONGEST_LINE >> 20} MiB and was skipped"
+            self.complaints.append(Complaint(self._path, f"byte {offset + start}", problem))
+        return len(data)
+
+    @property
+    def plain(self) -> bool:
+        """Whether there were two metric lines of one shape."""
+        return any(max(writer.shapes.values(), default=0) > 1 for writer in self._writers.values())
+
+    def _take_overwritten(self, segments: Iterable[str]) -> None:
+        for text in segments:
+            if (bar := _bar(text)) is not None:
+                self._progress(bar)
+
+    def _take_line(self, line: str) -> None:
+        name, text = _split_writer(line)
+        if (bar := _bar(text)) is not None:
+            self._progress(bar)
+            text = f"{bar['title']} {text[bar.end() :]}"
+        writer = self._writer(name)
+        if writer is not None and writer.take(text):
+            self._writers[name] = writer
+        elif text and not text.isspace():
+            steps = (one.last_step for one in (*self._writers.values(), writer) if one is not None)
+            last = max((step for step in steps if step is not None), default=None)
+            self.lines.append(Line(seconds(text), text[:_LONGEST_TEXT], last))
+
+    def _progress(self, bar: re.Match[str]) -> None:
+        writer = self._writer("")
+        if writer is not None and not bar["title"].strip():
+            writer.progress(int(bar["count"]), int(bar["total"]))
+            self._writers[""] = writer
+
+    def _writer(self, name: str) -> Writer | None:
+        return self._writers.get(name) or (Writer({}) if len(self._writers) < _MOST_WRITERS else None)
+
+
+def _segments(line: bytes) -> list[str]:
+    """What was shown on one line of the terminal, one after the other."""
+    texts = line.decode(errors="replace").split("\r")
+    return [text if text.isprintable() else _CONTROL.sub("", text) for text in texts]
+
+
+def _bar(text: str) -> re.Match[str] | None:
+    return _BAR.match(text) if "%|" in text else None
+
+
+def _split_writer(line: str) -> tuple[str, str]:
+    found = _WRITER.match(line)
+    return (found[0].strip(" :"), line[found.end() :]) if found else ("", line)
+
+
+def _read(path: Path, mark: Mark, limit: int) -> Read | None:
+    """What is new, up to about ``limit`` points but at least one line, if that is not overlong."""
+    return read_lines(path, mark, min(LONGEST_LINE, max(_LEAST_READ, limit * _BYTES_A_POINT)), LONGEST_LINE)
+
+
+@remembered
+def _holds_metrics(path: Path) -> bool:
+    """Whether two lines of one shape stand near the beginning or near the end of the file."""
+    try:
+        with open_log(path) as file:
+            if _is_plain(path, file.read(_SNIFFED)):
+                return True
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(_SNIFFED, size - _SNIFFED))
+            return _is_plain(path, file.read(_SNIFFED))
+    except OSError:
+        return False
+
+
+def _is_plain(path: Path, piece: bytes) -> bool:
+    text = _Text(path, {}, False)
+    for line in filter(_may_count, piece.split(b"\n")[:-1]):
+        text.take(line + b"\n", 0, sys.maxsize)
+        if text.plain:
+            return True
+    return False
+
+
+def _may_count(line: bytes) -> bool:
+    """Whether the line may be metrics or part of a table, at a fraction of the cost of reading it."""
+    lowered = line.replace(b"\0", b"").lower()
+    return any(sign in lowered for sign in _SIGNS)
+
+
+def _is_told_elsewhere(directory: Path, names: Sequence[str]) -> bool:
+    """Whether another format finds a run beside the text, or W&B's file has the text itself."""
+    if directory.name == "files" and any(map(has_history, directory.parent.glob("run-*.wandb"))):
+        return True
+    others = (other for name, other in discovery.formats().items() if name != FORMAT)
+    return any(next(iter(other(directory, names)), None) is not None for other in others)

@@ -1,0 +1,83 @@
+"""Numbers and dictionaries as programs print them."""
+
+import ast
+import re
+from collections.abc import Collection
+
+import orjson
+
+from sentinel.sources.reading.plain import plain_text
+from sentinel.sources.reading.records import STEP_KEYS
+
+Record = dict[str, float | str]
+"""Names and numbers of a line, with the keys by which `reading.records` knows step and time."""
+
+NUMBER = (
+    r"[+-]?(?:\d{1,3}(?:,\d{3})++(?:\.\d+)?|(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d{1,4}+)?|nan|inf(?:inity)?)"
+)
+"""Pattern of a number, thousands separated or not."""
+
+_QUOTED = r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\""
+_ENTRY = re.compile(
+    rf"\s*+(?P<name>{_QUOTED})\s*+:\s*+(?:(?P<value>{_QUOTED}|{NUMBER}(?!\w))"
+    r"|[\w.]++(?:\([^()]*+\))?|\[[^\[\]]*+\])\s*+(?P<end>[,}])",
+    re.IGNORECASE,
+)
+OPENING = re.compile(r"\{(?=\s{0,9}['\"])")
+"""Pattern of what a dictionary begins with."""
+
+
+def entries(line: str, start: int) -> Record:
+    """The entries of a dictionary whose values are numbers, or text that may tell a step.
+
+    Its opening brace ends at ``start``. Of what is no whole dictionary there are none.
+    """
+    record: Record = {}
+    for name, value in _as_json(line[start - 1 : line.rfind("}") + 1]) or _one_by_one(line, start):
+        if not isinstance(value, str):
+            record[name] = float(value)
+        elif (found := number(value)) is not None:
+            record[name] = found
+        elif name in STEP_KEYS:
+            record[name] = value
+    return record
+
+
+def _as_json(text: str) -> Collection[tuple[str, float | str]]:
+    """The entries, if the text is JSON but for the kind of its quotes and of numbers and texts only."""
+    if "\\" in text or ("'" in text and '"' in text):
+        return ()
+    try:
+        found = orjson.loads(text.replace("'", '"'))
+    except orjson.JSONDecodeError:
+        return ()
+    return found.items() if {float, int, str}.issuperset(map(type, found.values())) else ()
+
+
+def _one_by_one(line: str, start: int) -> list[tuple[str, str]]:
+    """The entries whose values are numbers or texts; none where it is no whole dictionary."""
+    found = []
+    end = ","
+    while end == "," and (entry := _ENTRY.match(line, start)) is not None:
+        start, end = entry.end(), entry["end"]
+        name, value = _unquoted(entry["name"]), entry["value"]
+        if value is not None and name is not None:
+            found.append((name, value.strip("'\"")))
+    return found if end == "}" else []
+
+
+def _unquoted(text: str) -> str | None:
+    if "\\" not in text:
+        return text[1:-1]
+    try:
+        return plain_text(str(ast.literal_eval(text)))  # a string literal: there is nothing to run or to nest
+    except (SyntaxError, ValueError):
+        return None
+
+
+def number(text: str) -> float | None:
+    """The number that the text is, thousands separated or not; None if it is none."""
+    try:
+        return float(text.replace(",", ""))
+    except ValueError:
+        return None

@@ -1,0 +1,160 @@
+"""The metrics that one process prints, line after line: records, tables, blocks, progress bars."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from sentinel.sources.console.lines import (
+    begun_block,
+    begun_epoch,
+    entry,
+    is_metric,
+    is_rule,
+    of_part,
+    parse,
+    row,
+    seconds,
+    with_step,
+)
+from sentinel.sources.console.printed import Record, number
+from sentinel.sources.console.shapes import KERAS
+from sentinel.sources.reading.records import STEP_KEYS, Records, is_metrics, named
+
+_MOST_ROWS = 500  # of a table
+_NOT_A_STEP = ("eval_", "train_runtime")  # names in records that no step of the training brings
+
+
+class Writer:
+    """The metrics that one process prints, given the memory of those before (``{}`` for none)."""
+
+    def __init__(self, memory: Mapping[str, Any]) -> None:
+        self.records = Records(memory.get("records", {}))
+        self.shapes: Counter[str] = Counter()  # of the lines so far
+        self.restarted: bool = memory.get("restarted", False)  # and no point was read since
+        self._count: int = memory.get("count", 0)  # records
+        self._table: Record | None = _restored(memory["table"]) if memory.get("table") is not None else None
+        self._heading: str = memory.get("heading", "")
+        self._block: Record | None = memory.get("block")  # its time and, for its first metric, its count
+        self._epoch: float | None = memory.get("epoch")  # that began, by Keras' word
+        self._shown: str = memory.get("shown", "")  # by the last progress bar without a title, "12/500"
+        self._waiting: Record = _restored(memory.get("waiting", {}))  # for its step
+
+    def memory(self) -> dict[str, Any]:
+        """What the next lines need to know of these; JSON-able."""
+        return {
+            "records": self.records.memory(),
+            "restarted": self.restarted and not self.records,
+            "count": self._count,
+            "table": None if self._table is None else _kept(self._table),
+            "heading": self._heading,
+            "block": self._block,
+            "epoch": self._epoch,
+            "shown": self._shown,
+            "waiting": _kept(self._waiting),
+        }
+
+    @property
+    def last_step(self) -> int | None:
+        """Of the metrics so far."""
+        return self.records.step_at(self._count) if self._count else None
+
+    def take(self, text: str) -> bool:
+        """Whether the text is metrics or part of some."""
+        self._end_waiting()
+        stripped = text.strip()
+        if is_rule(stripped):
+            self._end_table()
+            self._table = {}
+            return True
+        if self._table is not None and (cells := row(stripped)) is not None:
+            self._take_row(*cells)
+            return True
+        if (count := begun_block(stripped)) is not None:
+            self._block = count | self._time(text)
+            return True
+        if self._block is not None and (found := entry(text)) is not None:
+            self._take_entry(self._block, *found)
+            return True
+        if not text.startswith((" ", "\t", "[")):  # Composer's evaluation tells its progress in brackets
+            self._block = None
+        if (epoch := begun_epoch(stripped)) is not None:
+            self._epoch = epoch
+            return True
+        if (parsed := parse(text)) is None:
+            return self._take_part(of_part(text))
+        shape, record = parsed
+        if shape == KERAS:
+            if self._epoch is None:  # an evaluation, which looks the same
+                return False
+            record["epoch"], self._epoch = self._epoch, None
+        record = self._time(text) | record
+        self.shapes[shape] += 1
+        if self._shown and shape == "dictionary" and named(record, STEP_KEYS) is None:
+            self._waiting = record
+        else:
+            self._add(record)
+        return True
+
+    def _take_part(self, record: Record) -> bool:
+        """Whether these are metrics, which belong to the epoch or the step above them."""
+        if not record or (self._epoch is None and not self._count):
+            return False
+        if self._epoch is not None:
+            record["epoch"] = self._epoch
+            self.shapes["part"] += 1
+        self._add(record)
+        return True
+
+    def progress(self, count: int, total: int) -> None:
+        """Take in a progress bar without a title.
+
+        Each line that HF's Trainer prints is followed by its bar, drawn anew, and that tells the step. The
+        bar before the line may lag behind, or be the evaluation's.
+        """
+        self._shown = f"{count}/{total}"
+        self._end_waiting()
+
+    def _end_waiting(self) -> None:
+        record, self._waiting = self._waiting, {}
+        if record and not any(name.startswith(_NOT_A_STEP) for name in record):
+            record["step"] = self._shown
+        if record:
+            self._add(record)
+
+    def _take_row(self, name: str, value: str) -> None:
+        if not value and name.endswith("/"):
+            self._heading = name.strip()
+        elif (
+            (found := number(value)) is not None and self._table is not None and len(self._table) < _MOST_ROWS
+        ):
+            indented = name.startswith("   ")
+            self._table[f"{self._heading}{name.strip()}" if indented else name.strip()] = found
+
+    @staticmethod
+    def _time(text: str) -> Record:
+        return {"wall_time": when} if math.isfinite(when := seconds(text)) else {}
+
+    def _take_entry(self, block: Record, name: str, value: float) -> None:
+        self.shapes["block"] += is_metric(name)
+        self._add({**block, name: value})
+        self._block = {k: v for k, v in block.items() if k == "wall_time"}  # and the same step
+
+    def _end_table(self) -> None:
+        if self._table and is_metrics(record := with_step(self._table)):
+            self.shapes["table"] += 1
+            self._add(record)
+        self._table, self._heading = None, ""
+
+    def _add(self, record: Record) -> None:
+        self._count += 1
+        self.records.add(record, self._count)
+
+
+def _kept(record: Record) -> Record:
+    """The record with what JSON has no numbers for as text."""
+    return {name: v if isinstance(v, str) or math.isfinite(v) else str(v) for name, v in record.items()}
+
+
+def _restored(record: Record) -> Record:
+    return {name: float(v) if v in ("nan", "inf", "-inf") else v for name, v in record.items()}

@@ -1,0 +1,1 @@
+"""Tables with a header and a row for each step."""

@@ -1,0 +1,144 @@
+"""Rows of a CSV file as points: which step and time they have, and whether they were read before.
+
+What must be known of the rows before is in ``Axis`` and ``Seen``, JSON-able and bounded, so that reading
+in many pieces gives the same points as reading in one.
+"""
+
+import hashlib
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sentinel.sources.base import Chunk
+from sentinel.sources.csv.rows import Header, Rows
+from sentinel.sources.reading.plain import plain_times, whole
+from sentinel.sources.reading.records import seconds
+
+_INDEX_NAMES = ("", "Unnamed: 0")  # of the column that pandas writes first
+
+
+@dataclass
+class Axis:
+    """The step of each row: the header's column of steps, else whole epochs, else the row's number.
+
+    A row without a step belongs to the last one. Rows are numbered for good once an epoch was a fraction.
+    """
+
+    rows: int = 0
+    last: int = 0
+    numbered: bool = False
+
+    def steps(self, header: Header, rows: Rows) -> NDArray[np.int64]:
+        """The steps of the next rows."""
+        count = len(rows.values)
+        numbers = np.arange(self.rows + 1, self.rows + count + 1)
+        self.rows += count
+        column = header.epoch if header.step is None else header.step
+        if column is None or self.numbered:
+            return numbers
+        values = rows.values[:, column]
+        can_count = whole(values)
+        steps = self._carried(values, can_count)
+        if header.step is None:
+            fraction = np.flatnonzero(rows.logged[:, column] & ~can_count)
+            if len(fraction):
+                self.numbered = True
+                steps[fraction[0] :] = numbers[fraction[0] :]
+        return steps
+
+    def _carried(self, values: NDArray[np.float64], whole: NDArray[np.bool_]) -> NDArray[np.int64]:
+        if not len(values):
+            return np.empty(0, dtype=np.int64)
+        if whole.all():
+            self.last = int(values[-1])
+            return values.astype(np.int64)
+        latest = np.maximum.accumulate(np.where(whole, np.arange(len(values)), -1))
+        steps = np.where(latest >= 0, values[latest], 0.0).astype(np.int64)
+        steps[latest < 0] = self.last
+        self.last = int(steps[-1])
+        return steps
+
+
+@dataclass
+class Seen:
+    """Fingerprints of all rows up to the first, second, fourth, eighth and so on, and up to the last.
+
+    A file that is written anew with further columns, or these in another order, keeps them.
+    """
+
+    count: int = 0  # rows
+    total: int = 0
+    after: dict[str, int] = field(default_factory=dict)  # by the number of rows
+
+    def add(self, header: Header, rows: Rows, steps: NDArray[np.int64]) -> None:
+        """Take in the next rows."""
+        if not len(steps):
+            return
+        weights = np.array([_weight(name) for name in header.names], dtype=np.uint64)
+        cells = np.where(rows.logged, rows.values, 0.0) if rows.gaps else rows.values
+        numbers = np.arange(self.count, self.count + len(steps), dtype=np.uint64)
+        sums = np.einsum("rc,c->r", cells.view(np.uint64), weights)  # faster than @, which here is no BLAS
+        sums = (sums + steps.view(np.uint64)) * (2 * numbers + 1)
+        totals = np.cumsum(sums, dtype=np.uint64) + np.uint64(self.total)
+        for doubled in (1 << i for i in range(60)):
+            if self.count < doubled <= self.count + len(steps):
+                self.after[str(doubled)] = int(totals[doubled - self.count - 1])
+        self.count += len(steps)
+        self.total = int(totals[-1])
+
+    def agrees(self, other: "Seen") -> bool:
+        """Whether both began alike, as far as their fingerprints tell."""
+        both = self.after.keys() & other.after.keys()
+        whole = self.count != other.count or self.total == other.total
+        return whole and all(self.after[count] == other.after[count] for count in both)
+
+
+def points(header: Header, rows: Rows, steps: NDArray[np.int64], stream: str, restarted: bool) -> Chunk:
+    """What the rows logged, in their order; steps and times are no points."""
+    times = np.full(len(steps), np.nan)
+    logged, full = rows.logged, not rows.gaps
+    if header.time is not None:
+        times = _times(header, rows.values[:, header.time])
+        times[list(rows.times)] = [_seconds(text) for text in rows.times.values()]
+        logged, full = logged.copy(), False
+        logged[:, header.time] &= np.isnan(times)
+    used = np.ones(len(header.names), bool) if full else np.any(logged, axis=0, keepdims=True)[0]
+    used[[i for i, name in enumerate(header.names) if i == header.step or name in _INDEX_NAMES]] = False
+    columns = np.flatnonzero(used)
+    names = [header.names[i] for i in columns]
+    tags = {name: i for i, name in enumerate(dict.fromkeys(names))}
+    ids = np.array([tags[name] for name in names], dtype=np.uint32)
+    if full and len(tags) == len(names):
+        values = rows.values[:, _consecutive(columns)]
+        return Chunk.of_rows(stream, names, steps, times, values, restarted)
+    values, logged = rows.values[:, columns], logged[:, columns]
+    tag = np.broadcast_to(ids, logged.shape)[logged]
+    per_row = np.count_nonzero(logged, axis=1)
+    step, time = np.repeat(steps, per_row), np.repeat(times, per_row)
+    return Chunk(stream, list(tags), tag, step, time, values[logged], restarted)
+
+
+def _consecutive(columns: NDArray[np.int64]) -> NDArray[np.int64] | slice:
+    """The columns as a slice, which takes no copy, if there is none between them."""
+    span = slice(columns[0], columns[-1] + 1) if len(columns) else slice(0)
+    return span if span.stop - span.start == len(columns) else columns
+
+
+def _times(header: Header, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Seconds since the epoch; NaN for what is a duration."""
+    start = header.settings.get("t_start")
+    if isinstance(start, (int, float)):
+        return plain_times(values + start)
+    return np.array([_seconds(value) for value in values.tolist()], dtype=np.float64)
+
+
+def _seconds(value: float | str) -> float:
+    found = seconds(value)
+    return np.nan if found is None else found
+
+
+@lru_cache(maxsize=1 << 14)
+def _weight(name: str) -> int:
+    return int.from_bytes(hashlib.blake2b(name.encode(errors="replace"), digest_size=8).digest()) | 1

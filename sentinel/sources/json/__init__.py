@@ -1,0 +1,1 @@
+"""JSON lines, JSON documents, and the state that Hugging Face's Trainer saves."""

@@ -1,0 +1,100 @@
+"""JSON documents that are written anew, as a whole, at each save: which of their entries are new.
+
+What was read is remembered as the number of entries and a fingerprint of the last one. A document that
+has fewer, or another in that place, tells of a training that began anew.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from sentinel.sources.base import Chunk, Complaint, Cursor
+from sentinel.sources.reading.files import open_log
+from sentinel.sources.reading.plain import JSON
+from sentinel.sources.reading.records import Records
+
+LARGEST = 256 << 20
+"""Bytes; a larger document is not read, which bounds the memory of a poll."""
+
+_LONGEST_TOKEN = 10  # bytes of a word, escape or sign that may be cut in two at the end of a torn document
+
+
+class BrokenError(Exception):
+    """A document that no further bytes can mend, or that is too large."""
+
+    def __init__(self, path: Path, place: str, problem: str) -> None:
+        super().__init__(problem)
+        self.complaint = Complaint(path, place, problem)
+
+
+def stamp(path: Path) -> list[Any]:
+    """What changes when the file is written anew. Raises OSError."""
+    status = path.stat()
+    return [str(path), status.st_ino, status.st_size, status.st_mtime_ns]
+
+
+def load(path: Path) -> Any:
+    """The document; None while it is empty or being saved. Raises OSError and BrokenError."""
+    with open_log(path) as file:
+        data = file.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise BrokenError(path, "", f"is larger than {LARGEST >> 20} MiB and is not read")
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        pass  # NaN and infinities are no JSON, but Python writes and reads them
+    text = data.decode("utf-8-sig", errors="replace").rstrip("\0 \t\r\n")
+    try:
+        return JSON.decode(text)
+    except json.JSONDecodeError as error:
+        if error.pos + _LONGEST_TOKEN >= len(text) or error.msg.startswith("Unterminated"):
+            return None
+        problem = f"is no JSON ({error.msg}) and is not read until it is saved again"
+        raise BrokenError(path, f"line {error.lineno}", problem) from None
+    except RecursionError:
+        raise BrokenError(path, "", "is nested too deeply to be a log and is not read") from None
+
+
+def take(
+    cursor: Cursor, entries: Sequence[Any], limit: int, stream: str, facts: Mapping[str, float]
+) -> tuple[dict[str, Any], list[Chunk], bool]:
+    """The next cursor, about ``limit`` points of entries that are new, and whether there are more.
+
+    ``facts`` hold for the whole document; they are told with the next entry when they are new.
+    """
+    count: int = cursor.get("entries", 0)
+    if count and _last(entries, count) != cursor["last"]:
+        count, cursor = 0, {"restarted": True}
+    records = Records(cursor.get("records", {}))
+    told = cursor.get("facts", {})
+    while count < len(entries) and len(records) < limit:
+        entry = entries[count]
+        count += 1
+        if isinstance(entry, dict):
+            records.add(entry if told == facts else {**entry, **facts}, count)
+            told = facts
+    state = {
+        "entries": count,
+        "last": _last(entries, count),
+        "records": records.memory(),
+        "facts": dict(told),
+    }
+    restarted = cursor.get("restarted", False)
+    if not records:
+        return state | {"restarted": restarted}, [], False
+    return state, [records.chunk(stream, restarted)], count < len(entries)
+
+
+def begins_with(entries: Sequence[Any], earlier: Sequence[Any]) -> bool:
+    """Whether ``entries`` are a later state of the same list."""
+    return _last(entries[: len(earlier)], len(earlier)) == _last(earlier, len(earlier))
+
+
+def _last(entries: Sequence[Any], count: int) -> str:
+    """A fingerprint of the last of ``count`` entries; that of nothing where there are fewer."""
+    last = json.dumps(entries[count - 1], sort_keys=True) if 0 < count <= len(entries) else ""
+    return hashlib.blake2b(last.encode(), digest_size=8).hexdigest()

@@ -1,0 +1,298 @@
+"""JSON lines: one object a line, appended while the run goes on. One file is one run and one stream.
+
+A file called ``*.jsonl`` or ``*.ndjson`` counts where its first lines are a training's log and no data set
+(`sniffing.are_log`). A ``*.json``, ``*.log`` or ``*.txt`` counts only where nearly all of its first lines are
+objects with a step (Detectron2's ``metrics.json``, OpenMMLab's ``*.log.json``).
+
+A line such as ``{"config": {"lr": 0.001}}``, without a step or a number of its own, states settings.
+
+The last line is taken without its line break as soon as it is a whole object: no beginning of an
+object is itself an object, so it can no longer change. For the same reason, what follows an object on
+its line is read as a line of its own.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run
+from sentinel.sources.reading.files import open_log
+from sentinel.sources.reading.flattening import Plain, flat
+from sentinel.sources.reading.growing import Read, nothing_new, read_lines, unreadable
+from sentinel.sources.reading.plain import JSON
+from sentinel.sources.reading.records import EPOCH_KEYS, STEP_KEYS, TIME_KEYS, Records, is_metrics, named
+from sentinel.sources.reading.sniffing import are_log, remembered
+
+FORMAT = "jsonl"
+
+LONGEST_LINE = 4 << 20
+"""Bytes; a longer line is skipped."""
+
+_BYTES_A_POINT = 32  # how far to read for a number of points; a guess that only costs time where it is wrong
+_LEAST_READ = 1 << 16
+_MOST_READ = 24 << 20  # which bounds the memory of a poll
+_LEAST_BYTES = 1 << 16  # to read fewer line by line is as fast
+_LEAST_POINTS = 4096  # and fewer points
+_MOST_AT_ONCE = 10_000  # objects of a line, so that a file without line breaks is read piece by piece, too
+_MOST_COMPLAINTS = 5  # about broken lines of one file
+_SNIFFED_LINES = 64
+_LINES_BY_NAME = (".jsonl", ".ndjson")
+_ENDINGS = (*_LINES_BY_NAME, ".json", ".log", ".txt")
+_SETTINGS = ("config", "configuration", "hparams", "hyperparameters", "args", "settings")
+_MMENGINE_COPY = re.compile(r"\d{8}_\d{6}\.json")  # of what scalars.json holds
+
+_BLANK = re.compile("[\ufeff\x00 \t\r]+")  # also byte order marks, and the zeros that a power cut leaves
+_OBJECT = re.compile(r'\{\s*(?:["}]|$)')
+_UTF16 = (b"\xff\xfe", b"\xfe\xff", b"{\0", b"\0{\0")  # beginnings, with a byte order mark and without
+_BARE_NUMBER = re.compile(
+    r"(?<=[:,\[\s])[+-]?(?:nan|inf(?:inity)?|\d++(?:\.\d*+)?(?:e[+-]?\d++)?|\.\d++(?:e[+-]?\d++)?)"
+    r"(?=\s*[,\]}])",
+    re.IGNORECASE | re.ASCII,
+)
+"""As C and others write them: ``nan``, ``-inf``, ``.5``, ``1.``, ``+1``."""
+
+
+def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
+    """The JSON lines files among the names of one directory."""
+    for name in names:
+        if "scalars.json" in names and _MMENGINE_COPY.fullmatch(name):
+            continue
+        if name.endswith(_ENDINGS) and _is_log(directory / name):
+            yield Run(directory / name, FORMAT, JsonLines(directory / name))
+
+
+@dataclass(frozen=True)
+class JsonLines:
+    """One file of JSON objects, one a line."""
+
+    path: Path
+
+    def poll(self, cursor: Cursor, limit: int) -> Batch:
+        """The points of the lines that were completed since ``cursor``."""
+        try:
+            read = _read(self.path, cursor.get("mark", {}), limit)
+        except OSError as error:
+            return unreadable(self.path, cursor, error)
+        if read is None:
+            return nothing_new(cursor)
+        lines = _Lines(self.path, {"restarted": True} if read.restarted else cursor)
+        consumed = lines.take(read, limit)
+        limited = (lines.at_once or lines.points >= limit) and consumed < len(read.data)
+        more = not lines.refused and (read.more or limited)
+        cursor = lines.memory(read.mark(consumed, waiting=not more))
+        return Batch(cursor, lines.chunks(), lines.complaints, more)
+
+
+class _Lines:
+    """The lines of one poll: which are whole, which cannot be read, and the points of the others."""
+
+    def __init__(self, path: Path, cursor: Cursor) -> None:
+        self.path = path
+        self.refused: str = cursor.get("refused", "")  # why the file is no JSON lines at all
+        self.records = Records(cursor.get("records", {}))
+        self.complaints: list[Complaint] = []
+        self.at_once = False  # whether the last chunk was, and more can follow
+        self._chunks: list[Chunk] = []
+        self._config: Mapping[str, Plain] = {}  # that precedes the next point
+        self._finished: int = cursor.get("finished", 0)  # lines
+        self._broken: int = cursor.get("broken", 0)  # lines
+        self._overlong: bool = cursor.get("overlong", False)  # amid a line that is being skipped
+        self._restarted: bool = cursor.get("restarted", False)  # and no point was read since
+
+    def memory(self, mark: Mapping[str, Any]) -> dict[str, Any]:
+        """The next cursor."""
+        return {
+            "mark": mark,
+            "records": self.records.memory(),
+            "refused": self.refused,
+            "finished": self._finished,
+            "broken": self._broken,
+            "overlong": self._overlong,
+            "restarted": self._restarted and not self.records,
+        }
+
+    @property
+    def points(self) -> int:
+        """How many were read."""
+        return len(self.records) + sum(chunk.value.size for chunk in self._chunks)
+
+    def chunks(self) -> list[Chunk]:
+        """The points and the settings read, if there are any."""
+        if self.records or self._config:
+            self._end_chunk(self.records.chunk(self.path.name, self._restarted))
+        return self._chunks
+
+    def take(self, read: Read, limit: int) -> int:
+        """Read lines until there are ``limit`` points; gives the number of bytes consumed."""
+        data, start = read.data, 0
+        if read.offset == 0 and data.startswith(_UTF16):
+            self.refused = "is UTF-16, not UTF-8, and is not read; have it written with encoding='utf-8'"
+            self._complain("", self.refused)
+        if self.refused:
+            return len(data)
+        if not self._overlong and (start := self._take_at_once(data, limit)):
+            return start
+        while start < len(data) and self.points < limit:
+            end = data.find(b"\n", start)
+            taken = (
+                self._take_line(data[start:end])
+                if end >= 0
+                else self._take_unfinished(data[start:], read.more)
+            )
+            if not taken:
+                break
+            start += taken
+            if self._finished == 1 and self._config and (taken := self._take_at_once(data[start:], limit)):
+                return start + taken
+        return start
+
+    def _take_at_once(self, data: bytes, limit: int) -> int:
+        """How many bytes were read; none, if line by line is the way."""
+        if len(data) < _LEAST_BYTES or limit < _LEAST_POINTS:
+            return 0
+        from sentinel.sources.json.rows import read_rows  # with polars, which is slow to import
+
+        if found := read_rows(data, limit):
+            frame, size = found
+            if chunk := self.records.rows(frame, self.path.name, self._restarted):
+                self._end_chunk(chunk)
+                self.at_once = True
+                self._finished += frame.height
+                return size
+        return 0
+
+    def _take_line(self, line: bytes) -> int:
+        objects, taken = ([], len(line)) if self._overlong else _objects(line)
+        self._add(objects)
+        if taken < len(line):
+            if len(objects) == _MOST_AT_ONCE:
+                return taken
+            self._broken += 1
+            if self._broken < _MOST_COMPLAINTS:
+                self._complain(self._place, "is not a JSON object and was skipped")
+            elif self._broken == _MOST_COMPLAINTS:
+                self._complain(
+                    self._place, "is not a JSON object and was skipped, as will be others, without a word"
+                )
+        self._overlong = False
+        self._finished += 1
+        return len(line) + 1
+
+    def _take_unfinished(self, rest: bytes, more: bool) -> int:
+        if self._overlong:
+            return len(rest)
+        if more and len(rest) < LONGEST_LINE:
+            return 0  # the next read shows more of it
+        objects, taken = _objects(rest)
+        self._add(objects)
+        if objects:
+            return taken
+        if len(rest) < LONGEST_LINE:
+            return 0
+        self._complain(self._place, f"is longer than {LONGEST_LINE >> 20} MiB and was skipped")
+        self._overlong = True
+        return len(rest)
+
+    def _add(self, objects: list[dict[str, Any]]) -> None:
+        for record in objects:
+            if settings := _settings(record):
+                if self.records:
+                    self._end_chunk(self.records.chunk(self.path.name, self._restarted))
+                    self.records = Records(self.records.memory())
+                self._config = {**self._config, **flat(settings)}
+            else:
+                self.records.add(record, self._finished + 1)
+
+    def _end_chunk(self, chunk: Chunk) -> None:
+        self._chunks.append(replace(chunk, config=self._config))
+        self._config = {}
+        self._restarted = self._restarted and not len(chunk.step)
+
+    @property
+    def _place(self) -> str:
+        return f"line {self._finished + 1}"
+
+    def _complain(self, place: str, problem: str) -> None:
+        self.complaints.append(Complaint(self.path, place, problem))
+
+
+def _read(path: Path, mark: Mapping[str, Any], limit: int) -> Read | None:
+    """What is new, up to about ``limit`` points but at least one line, if that is not overlong."""
+    return read_lines(path, mark, min(_MOST_READ, max(_LEAST_READ, limit * _BYTES_A_POINT)), LONGEST_LINE)
+
+
+def _settings(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The settings that a record states, if it does nothing else."""
+    stated = record.get(named(record, _SETTINGS) or "")
+    if not isinstance(stated, dict) or named(record, (*STEP_KEYS, *EPOCH_KEYS)) is not None:
+        return {}
+    numbers = [name for name, value in record.items() if type(value) in (int, float)]
+    return stated if all(name.lower() in TIME_KEYS for name in numbers) else {}
+
+
+def _objects(line: bytes) -> tuple[list[dict[str, Any]], int]:
+    """The first objects of the line, and how many of its bytes they are: all, if nothing else follows."""
+    if not line or line.isspace():
+        return [], len(line)
+    try:
+        record = orjson.loads(line)
+        return ([record], len(line)) if type(record) is dict else ([], 0)
+    except orjson.JSONDecodeError:
+        pass  # NaN and infinities are no JSON, but Python writes and reads them
+    objects: list[dict[str, Any]] = []
+    text = line.decode(errors="surrogateescape")
+    end = _skip_blank(text, 0)
+    if end < len(text) and not _OBJECT.match(text, end):
+        return [], 0
+    while end < len(text) and len(objects) < _MOST_AT_ONCE:
+        try:
+            record, after = JSON.raw_decode(text, end)
+        except (ValueError, RecursionError):
+            break
+        if type(record) is not dict:
+            break
+        objects.append(record)
+        end = _skip_blank(text, after)
+    if not objects and end < len(text):
+        record = _loosely(text)
+        return ([record], len(line)) if type(record) is dict else ([], 0)
+    return objects, len(line) - len(text[end:].encode(errors="surrogateescape"))
+
+
+def _loosely(text: str) -> Any:
+    """What the text says where numbers may be written as no JSON has them; None if it still is none."""
+    try:
+        return JSON.decode(_BARE_NUMBER.sub(lambda found: json.dumps(float(found[0])), text))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _skip_blank(text: str, start: int) -> int:
+    found = _BLANK.match(text, start)
+    return found.end() if found else start
+
+
+@remembered
+def _is_log(path: Path) -> bool:
+    """Whether the lines at the beginning of the file are those of a log."""
+    try:
+        with open_log(path) as file:
+            head = file.read(_LEAST_READ)
+    except OSError:
+        return False
+    if head.startswith(_UTF16):
+        return are_log(path.stem, [])
+    *whole, rest = head.split(b"\n", _SNIFFED_LINES)
+    found = [_objects(line) for line in (*whole, rest)[:_SNIFFED_LINES]]
+    records = [record for objects, _ in found for record in objects]
+    broken = sum(taken < len(line) for line, (_, taken) in zip(whole, found, strict=False))
+    if path.suffix not in _LINES_BY_NAME and (
+        4 * broken > len(whole) or len(records) < 2 or not any(map(is_metrics, records))
+    ):
+        return False
+    return are_log(path.stem, records)

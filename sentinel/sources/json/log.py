@@ -1,0 +1,106 @@
+"""A whole JSON file that is a log: a list of objects, or lists of equal length by name (Keras's history).
+
+The list may lie below a name such as `log_history`, as in a state of HF's Trainer that has another file name.
+The lists by name may be below one more name, `{"train": {"loss": [...]}}`, and objects in pandas' form,
+`{"loss": {"0": 1.5, "1": 1.25}}`.
+
+Only files with the name of a training log count whose beginning plainly is one; a summary, a result
+or a configuration is none.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sentinel.sources.base import Batch, Cursor, Run
+from sentinel.sources.json.documents import BrokenError, load, stamp, take
+from sentinel.sources.json.trainer_state import STATE, settings
+from sentinel.sources.reading.files import open_log
+from sentinel.sources.reading.growing import nothing_new, unreadable
+from sentinel.sources.reading.records import flattened, named
+from sentinel.sources.reading.sniffing import HEAD_BYTES, is_log, is_log_name
+
+FORMAT = "json"
+
+_FIELD = r'"((?:[^"\\]|\\.)*)"\s*:\s*'
+_NUMBER = re.compile(_FIELD + r"(?=-?[\dNI])")
+_NUMBERS = re.compile(_FIELD + r"\[\s*(?=-?[\dNI])")
+_COLUMN = re.compile(_FIELD + r'\{\s*"0"\s*:\s*(?=-?[\dNI])')
+_WRAPPERS = ("log_history", "history", "logs", "metrics")
+_LIST = re.compile(rf'\s*(?:\{{.*?"(?:{"|".join(_WRAPPERS)})"\s*:\s*)?\[\s*\{{', re.DOTALL)
+_LISTS = re.compile(rf"\s*\{{\s*(?:{_FIELD}\{{\s*)?(?:{_NUMBERS.pattern}|{_COLUMN.pattern})")
+
+
+def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
+    """The JSON documents among the names of one directory that are logs."""
+    for name in names:
+        if not name.endswith(".json") or name == STATE:
+            continue
+        path = directory / name
+        if is_log_name(path.stem) and _is_log(path):
+            yield Run(path, FORMAT, JsonLog(path))
+
+
+@dataclass(frozen=True)
+class JsonLog:
+    """One document."""
+
+    path: Path
+
+    def poll(self, cursor: Cursor, limit: int) -> Batch:
+        """The entries that were added since ``cursor``; see `sentinel.sources.base.Source`."""
+        try:
+            newest = stamp(self.path)
+            if newest == cursor.get("newest"):
+                return nothing_new(cursor)
+            document = load(self.path)
+        except OSError as error:
+            return unreadable(self.path, cursor, error)
+        except BrokenError as error:
+            refused = error.complaint.problem
+            return Batch({**cursor, "newest": newest, "refused": refused}, complaints=[error.complaint])
+        if document is None:
+            return Batch({**cursor, "newest": newest})
+        plan = settings(document) if isinstance(document, dict) and "log_history" in document else {}
+        taken, chunks, more = take(cursor, _entries(document), limit, self.path.name, {})
+        return Batch({**taken, "newest": None if more else newest}, chunks, more=more, config=plan)
+
+
+def _entries(document: Any) -> Sequence[Any]:
+    if not isinstance(document, dict):
+        return document if isinstance(document, list) else []
+    wrapped = document.get(named(document, _WRAPPERS) or "")
+    if isinstance(wrapped, list) and any(isinstance(entry, dict) for entry in wrapped):
+        return wrapped
+    if isinstance(wrapped, dict):
+        document = wrapped
+    columns = {
+        name: values for name, values in flattened(_with_lists(document)).items() if type(values) is list
+    }
+    length = max(map(len, columns.values()), default=0)
+    whole = [name for name, values in columns.items() if len(values) == length]
+    rows = zip(*(columns[name] for name in whole), strict=True)
+    return [dict(zip(whole, row, strict=True)) for row in rows]
+
+
+def _with_lists(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document with the columns that pandas writes, `{"0": 1.5, "1": 1.25}`, as lists."""
+    return {
+        name: [*value.values()] if isinstance(value, dict) and next(iter(value), "") == "0" else value
+        for name, value in document.items()
+    }
+
+
+def _is_log(path: Path) -> bool:
+    """Whether the first object of the list, or the lists with which the object begins, are those of a log."""
+    try:
+        with open_log(path) as file:
+            head = file.read(HEAD_BYTES).decode("utf-8-sig", errors="replace")
+    except OSError:
+        return False
+    if found := _LIST.match(head):
+        return is_log(path.stem, _NUMBER.findall(head[found.end() :].partition("}")[0]))
+    names = [*_NUMBERS.findall(head), *_COLUMN.findall(head)] if _LISTS.match(head) else []
+    return is_log(path.stem, names) or any("loss" in name.lower() for name in names)

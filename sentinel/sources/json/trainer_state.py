@@ -1,0 +1,122 @@
+"""Hugging Face Trainer's ``trainer_state.json``, which is written anew with every checkpoint.
+
+An output directory with its checkpoints is one run. The newest state wins; as copies lose their times, one
+that a longer training went on from does not count as newer than that.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sentinel.sources.base import Batch, Complaint, Cursor, Run
+from sentinel.sources.json.documents import BrokenError, begins_with, load, stamp, take
+from sentinel.sources.reading.files import open_log
+from sentinel.sources.reading.growing import nothing_new, unreadable
+
+FORMAT = "trainer_state"
+
+STATE = "trainer_state.json"
+"""The name of the file."""
+
+_CHECKPOINT = re.compile(r"checkpoint-(\d+|best|last|final)|(best|last)-checkpoint")
+_GLOBAL_STEP = re.compile(rb'"global_step":\s*(\d{1,18})\b')
+_HEAD_BYTES = 4096  # of a state, whose keys are sorted: "global_step" is among the first
+_SETTINGS = (
+    *("max_steps", "num_train_epochs", "train_batch_size"),
+    *("logging_steps", "eval_steps", "save_steps"),
+)
+
+
+def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
+    """The run whose state, or a checkpoint's, lies in this directory."""
+    if STATE in names:
+        output = directory.parent if _CHECKPOINT.fullmatch(directory.name) else directory
+        yield Run(output, FORMAT, TrainerState(output))
+
+
+@dataclass(frozen=True)
+class TrainerState:
+    """The states in one output directory."""
+
+    directory: Path
+
+    def poll(self, cursor: Cursor, limit: int) -> Batch:
+        """The entries that were logged since ``cursor``; see `sentinel.sources.base.Source`."""
+        try:
+            paths = self._newest_first()
+            newest = stamp(paths[0]) if paths else None
+        except OSError as error:
+            return unreadable(self.directory, cursor, error)
+        if newest is None or newest == cursor.get("newest") or _was_outlived(newest, cursor.get("newest")):
+            return nothing_new(cursor)
+        complaints: list[Complaint] = []
+        for path in paths[:1] if cursor.get("entries") else paths:  # an older one has nothing new
+            try:
+                state = load(path)
+                if _is_state(state):
+                    state = _longest(state, path, paths)
+                    break
+            except OSError as error:
+                return unreadable(path, cursor, error)
+            except BrokenError as error:
+                complaints.append(error.complaint)
+        else:
+            refused = {"refused": complaints[0].problem} if complaints else {}
+            return Batch({**cursor, "newest": newest, **refused}, complaints=complaints)
+        plan = settings(state)
+        steps = {name: plan[name] for name in ("max_steps",) if name in plan}
+        taken, chunks, more = take(cursor, state["log_history"], limit, STATE, steps)
+        return Batch({**taken, "newest": None if more else newest}, chunks, complaints, more, plan)
+
+    def _newest_first(self) -> list[Path]:
+        """The states by the time of their saving."""
+        with os.scandir(self.directory) as entries:
+            folders = [Path(entry.path) for entry in entries if _CHECKPOINT.fullmatch(entry.name)]
+        paths = [folder / STATE for folder in (self.directory, *folders)]
+        times = {path: path.stat().st_mtime_ns for path in paths if path.is_file()}
+        return sorted(times, key=lambda path: (times[path], path), reverse=True)
+
+
+def _was_outlived(newest: Sequence[Any], read: Sequence[Any] | None) -> bool:
+    """Whether what is the newest now, by its stamp, was not before: the state that was read is gone.
+
+    At the end of a training, Trainer may delete its last checkpoint and keep the best.
+    """
+    return read is not None and newest[0] != read[0] and newest[-1] < read[-1]
+
+
+def _longest(state: Any, path: Path, paths: Sequence[Path]) -> Any:
+    """The state at ``path``, or the one that is furthest if it tells the same and goes on from there."""
+    furthest = max(paths, key=_progress)
+    if _progress(furthest) == _progress(path):
+        return state
+    try:
+        other = load(furthest)
+    except (OSError, BrokenError):
+        return state
+    goes_on = _is_state(other) and begins_with(other["log_history"], state["log_history"])
+    return other if goes_on else state
+
+
+def _progress(path: Path) -> tuple[int, int]:
+    """The step of the state, and the bytes: what follows the last step makes it longer."""
+    try:
+        with open_log(path) as file:
+            found = _GLOBAL_STEP.search(file.read(_HEAD_BYTES))
+            return int(found[1]) if found else -1, os.fstat(file.fileno()).st_size
+    except OSError:
+        return -1, 0
+
+
+def _is_state(document: Any) -> bool:
+    return isinstance(document, dict) and isinstance(document.get("log_history"), list)
+
+
+def settings(state: Mapping[str, Any]) -> dict[str, float]:
+    """What the state says of the plan; a number that stands for "no limit" says nothing."""
+    found = {name: state.get(name) for name in _SETTINGS}
+    return {n: v for n, v in found.items() if isinstance(v, (int, float)) and 0 < v < sys.maxsize // 2}

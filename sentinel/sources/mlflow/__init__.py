@@ -1,0 +1,1 @@
+"""MLflow's runs, in files or in a SQLite database."""

@@ -1,0 +1,107 @@
+"""A run in MLflow's SQLite store, whose points are one stream in the order in which they were written."""
+
+import math
+import re
+import sqlite3
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sentinel.sources.base import Batch, Chunk, Cursor, Ending, Outcome
+from sentinel.sources.reading import sqlite
+from sentinel.sources.reading.plain import plain_times
+from sentinel.sources.reading.records import NUMBER
+
+_OUTCOMES = {"FINISHED": Outcome.FINISHED, "FAILED": Outcome.CRASHED, "KILLED": Outcome.CRASHED}
+_LARGEST = sys.float_info.max  # is written for an infinity
+
+_POINTS = """
+SELECT rowid, CAST(key AS TEXT), COALESCE(CAST(timestamp AS INTEGER), 0), COALESCE(CAST(step AS INTEGER), 0),
+    CAST(value AS REAL), CAST(is_nan AS INTEGER)
+FROM metrics WHERE run_uuid = ? AND rowid >= ? ORDER BY rowid LIMIT ?
+"""
+
+
+def ending(status: str) -> Ending | None:
+    """What a status of MLflow says of the run's end; None while it goes on."""
+    outcome = _OUTCOMES.get(status)
+    return Ending(outcome, f"MLflow status {status}") if outcome else None
+
+
+def settings(params: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """MLflow's params, which are all text, with numbers for those that are numbers."""
+    return {str(name): _setting(str(value)) for name, value in params}
+
+
+def _setting(text: str) -> str | float:
+    if re.fullmatch(r"[+-]?\d{1,18}", text, re.ASCII):
+        return int(text)
+    return float(text) if NUMBER.fullmatch(text) else text
+
+
+@dataclass(frozen=True)
+class Database:
+    """A run in a SQLite store."""
+
+    path: Path
+    run: str
+
+    def poll(self, cursor: Cursor, limit: int) -> Batch:
+        """The points that were written since ``cursor``; see `sentinel.sources.base.Source`."""
+        return sqlite.poll(self.path, cursor, lambda connection: self._read(connection, cursor, limit))
+
+    def _read(self, connection: sqlite3.Connection, cursor: Cursor, limit: int) -> Batch:
+        last: list[Any] = cursor.get("last", [0])  # the newest point's row, name, time and step
+        restarted = cursor.get("restarted", False)
+        points = connection.execute(_POINTS, (self.run, last[0], limit + 1)).fetchall()
+        if last[0] and points and list(points[0][:4]) == last:
+            points = points[1:]
+        elif last[0]:
+            shorter = not points
+            points = connection.execute(_POINTS, (self.run, 0, limit + 1)).fetchall()
+            if shorter and points and list(points[0][:4]) == cursor.get("first"):
+                return Batch(cursor)  # an older copy, or one whose write-ahead log is still on its way
+            # Another database under the same name, or one whose rows were counted anew.
+            cursor, last, restarted = {}, [0], True
+        params = connection.execute(
+            "SELECT key, value FROM params WHERE run_uuid = ?", (self.run,)
+        ).fetchall()
+        status = connection.execute("SELECT status FROM runs WHERE run_uuid = ?", (self.run,)).fetchone()
+        more = len(points) >= limit
+        before = cursor.get("status", "")
+        now = before if more or status is None else str(status[0])
+        state = {
+            "first": cursor.get("first") or (list(points[0][:4]) if points else None),
+            "last": list(points[-1][:4]) if points else last,
+            "restarted": restarted and not points,
+            "settings": len(params),
+            "status": now,
+        }
+        return Batch(
+            state,
+            [_chunk(points, restarted)] if points else [],
+            more=more,
+            config=settings(params) if len(params) != cursor.get("settings", 0) else {},
+            ending=ending(now) if now != before else None,
+        )
+
+
+def _chunk(points: Sequence[Sequence[Any]], restarted: bool) -> Chunk:
+    _, keys, times, steps, values, nans = zip(*points, strict=True)
+    tags = {key: i for i, key in enumerate(dict.fromkeys(keys))}
+    value = np.array(values, dtype=np.float64)
+    value = np.where(np.abs(value) == _LARGEST, np.copysign(math.inf, value), value)
+    value[np.array(nans, dtype=bool)] = math.nan
+    return Chunk(
+        "metrics",
+        list(tags),
+        np.array([tags[key] for key in keys], dtype=np.uint32),
+        np.array(steps, dtype=np.int64),
+        plain_times(np.array(times, dtype=np.float64) / 1e3),
+        value,
+        restarted,
+    )

@@ -1,0 +1,243 @@
+"""A run in MLflow's file store: a directory with a file a metric, all of which are one stream.
+
+Points come in the order of their times, then steps, then names. While a run is being written, a poll may
+see a point of one file before one of another that is as old: they then come in the order in which
+they were seen, which may differ from a later replay's among points of the same time.
+"""
+
+import math
+import os
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Ending
+from sentinel.sources.mlflow.database import ending, settings
+from sentinel.sources.reading.files import open_log
+from sentinel.sources.reading.growing import Read, read_new, unreadable
+from sentinel.sources.reading.plain import plain_times
+
+METRICS, PARAMS, META = "metrics", "params", "meta.yaml"
+"""What a run's directory holds."""
+
+LINE = re.compile(rb"(-?\d{9,16}) (\S+)(?: (-?\d{1,18})(?: .*)?)?\r?")
+"""Time in ms, value, step (0 where there is none) and, if the metric has any, its data set."""
+
+_STATUS = re.compile(rb"^status: (\d)\r?$", re.MULTILINE)
+_STATUSES = {"3": "FINISHED", "4": "FAILED", "5": "KILLED"}
+_BYTES_A_POINT = 40  # how far to read for a number of points; a guess that only costs time where it is wrong
+_LEAST_READ = 1 << 12  # of a file; also the longest line
+_MOST_COMPLAINTS = 5  # about broken lines of one run
+_LONGEST_SETTING = 1 << 16  # bytes
+
+
+@dataclass(frozen=True)
+class Files:
+    """A run in the file store."""
+
+    directory: Path
+
+    def poll(self, cursor: Cursor, limit: int) -> Batch:
+        """The points that were written since ``cursor``; see `sentinel.sources.base.Source`."""
+        try:
+            names = _file_names(self.directory / METRICS)
+            params = _file_names(self.directory / PARAMS)
+        except OSError as error:
+            return unreadable(self.directory, cursor, error)
+        return _Poll(self.directory, cursor).batch(names, params, limit)
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """The whole lines of a piece of one metric's file."""
+
+    name: str
+    read: Read
+    time: NDArray[np.float64]  # ms; never less than before
+    step: NDArray[np.int64]
+    rank: NDArray[np.int64]  # among points of one time: the step, but never less than before
+    value: NDArray[np.float64]
+    ends: NDArray[np.int64]  # bytes of each line and all before it
+    whole: int  # bytes in all whole lines
+    broken: Sequence[int]  # offsets of lines that say nothing
+
+
+class _Poll:
+    def __init__(self, directory: Path, cursor: Cursor) -> None:
+        self._directory = directory
+        self._marks: dict[str, Any] = dict(cursor.get("files", {}))
+        self._unreadable: dict[str, str] = dict(cursor.get("unreadable_files", {}))  # why, by name
+        self._restarted: bool = cursor.get("restarted", False)  # and no point was read since
+        self._begun: int = cursor.get("begun", 0)  # how often it began anew, as each file's mark has it
+        self._broken: int = cursor.get("broken", 0)  # lines
+        self._settings: int = cursor.get("settings", 0)
+        self._status: str = cursor.get("status", "")
+        self._complaints: list[Complaint] = []
+
+    def batch(self, names: Sequence[str], params: Sequence[str], limit: int) -> Batch:
+        size = max(_LEAST_READ, limit * _BYTES_A_POINT // max(1, len(names)))
+        pieces = [lines for name in names if (lines := self._read(name, size)) is not None]
+        chunks, more = self._merge(pieces, limit) if pieces else ([], False)
+        config = self._config(params)
+        ended = None if more else self._ending()
+        cursor = {
+            "files": self._marks,
+            "unreadable_files": self._unreadable,
+            "restarted": self._restarted,
+            "begun": self._begun,
+            "broken": self._broken,
+            "settings": self._settings,
+            "status": self._status,
+        }
+        return Batch(cursor, chunks, self._complaints, more, config, ended)
+
+    def _read(self, name: str, size: int) -> _Lines | None:
+        path = self._directory / METRICS / name
+        try:
+            read = read_new(path, self._marks.get(name, {}), size)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            batch = unreadable(path, {"unreadable": self._unreadable.get(name)}, error)
+            self._complaints += batch.complaints
+            self._unreadable[name] = batch.cursor["unreadable"]
+            return None
+        self._unreadable.pop(name, None)
+        if read is None:
+            return None
+        lines = _parsed(name, read)
+        for offset in lines.broken:
+            self._broken += 1
+            if self._broken <= _MOST_COMPLAINTS:
+                others = ", as will be others, without a word" if self._broken == _MOST_COMPLAINTS else ""
+                problem = f'is no "time value step" and was skipped{others}'
+                self._complaints.append(Complaint(path, f"byte {read.offset + offset}", problem))
+        return lines
+
+    def _merge(self, pieces: Sequence[_Lines], limit: int) -> tuple[list[Chunk], bool]:
+        """The first points of all files, and whether there are more.
+
+        Those after the end of a file's piece are not known yet: no point that is younger may come now.
+        """
+        horizon = min((p.time[-1] for p in pieces if p.read.more and len(p.time)), default=math.inf)
+        time, step, value = (
+            np.concatenate([getattr(p, field) for p in pieces]) for field in ("time", "step", "value")
+        )
+        piece = np.repeat(np.arange(len(pieces)), [len(p.time) for p in pieces])
+        order = np.lexsort((np.concatenate([p.rank for p in pieces]), time))
+        chosen = order[time[order] <= horizon][:limit]
+        counts = np.bincount(piece[chosen], minlength=len(pieces)).tolist()
+        self._begin_anew([p.name for p in pieces if p.read.restarted])
+        more = False
+        for lines, count in zip(pieces, counts, strict=True):
+            complete = count == len(lines.time)
+            consumed = lines.whole if complete else int(lines.ends[count - 1]) if count else 0
+            more = more or not complete or (lines.read.more and consumed > 0)
+            mark = lines.read.mark(consumed, waiting=complete and not lines.read.more)
+            begun = self._marks.get(lines.name, {}).get("begun", self._begun)
+            self._marks[lines.name] = mark | {"begun": begun}
+        if not len(chosen):
+            return [], more
+        tags, tag = np.unique(piece[chosen], return_inverse=True)
+        chunk = Chunk(
+            "metrics",
+            [pieces[i].name for i in tags],
+            tag.astype(np.uint32),
+            step[chosen],
+            plain_times(time[chosen] / 1e3),
+            value[chosen],
+            self._restarted,
+        )
+        self._restarted = False
+        return [chunk], more
+
+    def _begin_anew(self, replaced: Sequence[str]) -> None:
+        """Take note of replaced files. A run that is replaced file by file begins anew with the first."""
+        before = self._begun
+        for name in replaced:
+            begun = self._marks[name].get("begun", 0) + 1
+            self._marks[name] = {"begun": begun}
+            self._begun = max(self._begun, begun)
+        self._restarted = self._restarted or self._begun > before
+
+    def _config(self, names: Sequence[str]) -> dict[str, Any]:
+        if len(names) == self._settings:
+            return {}
+        self._settings = len(names)
+        texts = []
+        for name in names:
+            with suppress(OSError), open_log(self._directory / PARAMS / name) as file:
+                texts.append((name, file.read(_LONGEST_SETTING).decode(errors="replace")))
+        return settings(texts)
+
+    def _ending(self) -> Ending | None:
+        before, self._status = self._status, ""
+        with suppress(OSError), open_log(self._directory / META) as file:
+            found = _STATUS.search(file.read(_LONGEST_SETTING))
+            self._status = _STATUSES.get(found[1].decode(), "") if found else ""
+        return ending(self._status) if self._status != before else None
+
+
+def _parsed(name: str, read: Read) -> _Lines:
+    time: list[float] = []
+    step: list[int] = []
+    rank: list[int] = []
+    value: list[float] = []
+    ends: list[int] = []
+    broken: list[int] = []
+    start = 0
+    while (end := read.data.find(b"\n", start)) >= 0:
+        found = LINE.fullmatch(read.data, start, end)
+        try:
+            if found is None:
+                raise ValueError
+            number = float(found[2])
+        except ValueError:
+            if end > start:
+                broken.append(start)
+        else:
+            stamp, count = float(found[1]), int(found[3] or 0)
+            rank.append(max(count, rank[-1]) if time and stamp <= time[-1] else count)
+            time.append(max(stamp, time[-1]) if time else stamp)
+            step.append(count)
+            value.append(number)
+            ends.append(end + 1)
+        start = end + 1
+    if start == 0 and read.more:
+        broken.append(0)  # longer than any line that MLflow writes
+        start = len(read.data)
+    return _Lines(
+        name,
+        read,
+        np.array(time, dtype=np.float64),
+        np.array(step, dtype=np.int64),
+        np.array(rank, dtype=np.int64),
+        np.array(value, dtype=np.float64),
+        np.array(ends, dtype=np.int64),
+        start,
+        broken,
+    )
+
+
+def _file_names(directory: Path) -> list[str]:
+    """The paths of all files below, as MLflow names what they hold; none where there is no directory."""
+    names: list[str] = []
+    pending = [""]
+    while pending:
+        prefix = pending.pop()
+        try:
+            with os.scandir(directory / prefix) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        pending.append(f"{prefix}{entry.name}/")
+                    elif entry.is_file():
+                        names.append(f"{prefix}{entry.name}")
+        except FileNotFoundError:
+            continue
+    return sorted(name for name in names if name.isprintable())

@@ -1,0 +1,65 @@
+"""MLflow's file store (``mlruns/``) and its SQLite store (``mlflow.db``): each run there is a run here.
+
+In the file store a run is a directory; in a database its path is the database's, followed by its id.
+Deleted runs do not count.
+"""
+
+import os
+import re
+import sqlite3
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+from sentinel.sources.base import Run
+from sentinel.sources.mlflow.database import Database
+from sentinel.sources.mlflow.files import LINE, META, METRICS, Files
+from sentinel.sources.reading import sqlite
+from sentinel.sources.reading.files import open_log
+
+FORMAT = "mlflow"
+
+_ID = re.compile(r"[\w-]{1,64}", re.ASCII)
+_COLUMNS = {"run_uuid", "key", "value", "timestamp", "step", "is_nan"}
+_MOST_RUNS = 10_000  # of one database, the newest
+_FILES_SNIFFED = 5
+_HEAD_BYTES = 1 << 10
+
+
+def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
+    """The run that the directory is in a file store, and the runs in its databases."""
+    if os.access(f"{directory}/{METRICS}", os.F_OK) and _is_run(directory / METRICS, names):
+        yield Run(directory, FORMAT, Files(directory))
+    for name in names:
+        if name.endswith(sqlite.ENDINGS) and sqlite.is_database(path := directory / name):
+            yield from (Run(path / run, FORMAT, Database(path, run)) for run in _runs(path))
+
+
+def _is_run(metrics: Path, names: Sequence[str]) -> bool:
+    return metrics.is_dir() and (META in names or _holds_metrics(metrics))
+
+
+def _holds_metrics(directory: Path) -> bool:
+    """Whether the first files below begin as a metric's file does; a copied store may lack all others."""
+    files = (Path(place, name) for place, _, names in os.walk(directory) for name in sorted(names))
+    heads = []
+    for path in islice(files, _FILES_SNIFFED):
+        try:
+            with open_log(path) as file:
+                heads.append(file.read(_HEAD_BYTES).partition(b"\n")[0])
+        except OSError:
+            return False
+    return bool(heads) and all(map(LINE.fullmatch, heads))
+
+
+def _runs(path: Path) -> list[str]:
+    """The ids of the runs in a database; none if it is not MLflow's or cannot be read now."""
+    query = "SELECT run_uuid FROM runs WHERE lifecycle_stage = 'active' ORDER BY rowid DESC LIMIT ?"
+    try:
+        with sqlite.reading(path) as connection:
+            if not sqlite.columns(connection, "metrics") >= _COLUMNS:
+                return []
+            found = [run for (run,) in connection.execute(query, (_MOST_RUNS,))]
+    except (OSError, sqlite3.Error):
+        return []
+    return [run for run in found if _ID.fullmatch(str(run))]

@@ -1,0 +1,1 @@
+"""What formats share: files that grow, records and their steps, settings, databases."""

@@ -1,0 +1,57 @@
+"""Which number of a record counts the steps."""
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from sentinel.sources.reading.plain import LARGEST_STEP
+
+_COUNT = re.compile(r"\s*(\d{1,18})\s*(?:/\s*(\d{1,18})\s*)?", re.ASCII)
+
+
+@dataclass
+class Axis:
+    """Which number counts the steps, decided by what the records have shown so far.
+
+    A record's own step counts. Until one was seen, a whole epoch does; until one of these was seen, and
+    for good once an epoch was a fraction, the line number. A record without a step among records
+    that have one belongs to the last step.
+    """
+
+    kind: str = ""  # "step", "epoch", "line"; empty: nothing has shown yet
+    last: int = 0
+    epoch: float = 0.0
+    highest: int = 0  # iteration of this epoch
+    offset: int = 0  # iterations in the epochs before
+
+    def step(self, count: int | None, epoch: Any, line: int) -> int:
+        """The step of one record, of which ``count`` and ``epoch`` are what it says itself."""
+        if count is not None:
+            self.kind, self.last = "step", count
+        elif self.kind in ("", "epoch") and epoch is not None:
+            count, _ = count_of(epoch)
+            self.kind, self.last = ("line", 0) if count is None else ("epoch", count)
+        return line if self.kind in ("", "line") else self.last
+
+    def iteration(self, count: int, epoch: Any) -> int:
+        """A count over all epochs, where ``count`` may begin anew in each (OpenMMLab before mmengine)."""
+        if not isinstance(epoch, (int, float)) or not math.isfinite(epoch):
+            return count
+        if epoch > self.epoch and count < self.highest:
+            self.offset = min(self.offset + self.highest, LARGEST_STEP)
+        elif epoch < self.epoch:
+            self.offset = 0
+        if epoch != self.epoch:
+            self.epoch, self.highest = epoch, 0
+        self.highest = max(self.highest, count)
+        return min(self.offset + count, LARGEST_STEP)
+
+
+def count_of(value: Any) -> tuple[int | None, int | None]:
+    """A step and the planned last one, from 12, 12.0, "12" or "12/500"; None for what is not there."""
+    if isinstance(value, str):
+        found = _COUNT.fullmatch(value)
+        return (int(found[1]), int(found[2]) if found[2] else None) if found else (None, None)
+    whole = abs(value) < LARGEST_STEP and value == int(value)
+    return (int(value) if whole else None), None

@@ -1,0 +1,140 @@
+"""Reads a file that somebody else is still writing: what is new since a mark.
+
+A mark is the JSON-able part of a cursor that belongs to one file. It holds the offset up to which the file
+was consumed, the first bytes of the file and a fingerprint of the last bytes before the offset. These, and
+not the inode, tell whether the file is the same: rsync, editors and `mv` replace a file by a longer copy.
+A file that differs in these bytes was replaced and is read from its start.
+
+A file that became shorter and begins as before may be a copy that is still being written (`cp` and `scp`
+cut the file first). It is given some polls to grow back, as long as each of them finds it changed.
+Otherwise it was replaced, too. An empty file shows neither, so it waits for its first byte.
+
+The inode, the size and the time of the last change tell whether there is anything to look at.
+"""
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from sentinel.sources.base import Batch, Complaint, Cursor
+from sentinel.sources.places import Place
+from sentinel.sources.reading.files import open_log
+
+_HEAD_BYTES = 64
+_TAIL_BYTES = 1024
+_MOST_WAITS = 10  # polls that a shorter file is given to grow back
+
+Mark = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Read:
+    """``data`` begins at byte ``offset`` of the file; ``more`` says that the file goes on behind it."""
+
+    data: bytes
+    offset: int
+    restarted: bool
+    more: bool
+    size: int  # of the file
+    _inode: int
+    _changed: int  # ns since the epoch
+    _head: bytes
+    _before: bytes  # ``data``
+    _waiting: Mark | None = None  # the mark of a file that is shorter than what was consumed of it
+
+    def mark(self, consumed: int, waiting: bool = False) -> dict[str, Any]:
+        """The mark after the first ``consumed`` bytes of ``data``, or some behind it, were understood.
+
+        ``waiting`` says that the rest of the file is torn: it is not read again until the file grows.
+        """
+        seen = {"inode": self._inode, "changed": self._changed}
+        if self._waiting is not None:
+            waits = self._waiting.get("waits", 0) + 1
+            return {**self._waiting, **seen, "size": self.size, "waits": waits}
+        offset = self.offset + consumed
+        size = self.size if waiting else offset
+        mark: dict[str, Any] = {**seen, "size": size, "offset": offset, "head": self._head.hex()}
+        if consumed <= len(self.data):
+            last = self.data[max(0, consumed - _TAIL_BYTES) : consumed]
+            mark["tail"] = _fingerprint(self._before + last)
+        return mark
+
+
+def read_new(path: Path, mark: Mark, limit: int) -> Read | None:
+    """At most ``limit`` bytes that follow ``mark`` (``{}`` for the start); None if there is nothing new.
+
+    Raises OSError where the file cannot be opened or read.
+    """
+    offset = int(mark.get("offset", 0))
+    status = os.stat(path)
+    known = tuple(map(mark.get, ("size", "inode", "changed")))
+    unchanged = known == (status.st_size, status.st_ino, status.st_mtime_ns)
+    waits = mark.get("waits", 0)
+    if unchanged and not waits:
+        return None
+    with open_log(path) as file:
+        status = os.fstat(file.fileno())
+        size = status.st_size
+        seen = bytes.fromhex(mark.get("head", ""))
+        head = file.read(_HEAD_BYTES)
+        if not size:
+            return None
+        before = _at(file, max(0, offset - _TAIL_BYTES), min(offset, _TAIL_BYTES))
+        about = (size, status.st_ino, status.st_mtime_ns, head)
+        if size < offset and seen.startswith(head) and not unchanged and waits < _MOST_WAITS:
+            return Read(b"", offset, False, False, *about, before, mark)
+        restarted = bool(mark) and (
+            size < offset
+            or not head.startswith(seen)
+            or _fingerprint(before) != mark.get("tail", _fingerprint(before))
+        )
+        if restarted:
+            offset, before = 0, b""
+        # To ask for more than there is takes thrice as long, since the bytes are then moved.
+        data = _at(file, offset, min(limit, max(0, size - offset)))
+    if not data and not restarted:
+        return None
+    return Read(data, offset, restarted, offset + len(data) < size, *about, before)
+
+
+def read_lines(path: Path, mark: Mark, size: int, longest: int) -> Read | None:
+    """What is new, up to about ``size`` bytes but at least one line, and nothing behind an overlong one.
+
+    A line of more than ``longest`` bytes comes alone, without its end. Raises OSError as `read_new`.
+    """
+    read = read_new(path, mark, size)
+    if read and read.more and b"\n" not in read.data:
+        return read_new(path, mark, longest)
+    begin = 0
+    while read and len(read.data) - begin > longest:
+        end = read.data.rfind(b"\n", begin, begin + longest) + 1
+        if not end:
+            return read_new(path, mark, begin or longest)
+        begin = end
+    return read
+
+
+def _at(file: BinaryIO, offset: int, size: int) -> bytes:
+    file.seek(offset)
+    return file.read(size)
+
+
+def _fingerprint(data: bytes) -> str:
+    return hashlib.blake2b(data[-_TAIL_BYTES:], digest_size=8).hexdigest()
+
+
+def nothing_new(cursor: Cursor) -> Batch:
+    """What a poll yields that found nothing to read."""
+    return Batch({name: value for name, value in cursor.items() if name != "unreadable"})
+
+
+def unreadable(path: Place, cursor: Cursor, error: OSError) -> Batch:
+    """What a poll yields that met ``error``: a complaint, said once as long as the reason stays the same."""
+    reason = error.strerror or str(error)
+    if cursor.get("unreadable") == reason:
+        return Batch(cursor)
+    problem = f"cannot be read ({reason}); trying again at every poll"
+    return Batch({**cursor, "unreadable": reason}, complaints=[Complaint(path, "", problem)])

@@ -1,0 +1,296 @@
+"""What a logged record means: its step, its time and its numbers, whatever the framework calls them.
+
+A record is one mapping of names to JSON values, as a line of a JSONL file holds it. Records become
+points in the order in which they were logged. What must be known of earlier records to read the next
+one (which axis counts the steps, which series never lacked a value) is the *memory*, JSON-able and
+bounded, so that reading in many pieces gives the same points as reading in one.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from itertools import compress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sentinel.sources.base import Chunk
+from sentinel.sources.reading.axis import Axis, count_of
+from sentinel.sources.reading.plain import LATEST
+
+if TYPE_CHECKING:
+    import polars as pl
+
+STEP_KEYS = (
+    "step",
+    "global_step",
+    "_step",
+    "train/global_step",
+    "trainer/global_step",
+    "training/global_step",
+    "global_step/max_steps",
+    "iter",
+    "iteration",
+    "current_steps",
+    "time/total_timesteps",
+    "total_timesteps",
+    "misc/total_timesteps",
+    "timesteps_total",
+    "totalenvinteracts",
+    "episode",  # before what may count the steps within one
+    "frame",
+    "timestep",
+    "timesteps",
+    "steps",
+    "training_iteration",
+)
+"""Names of the step in lower case, the most telling first. ``epoch`` comes after all of them."""
+
+EPOCH_KEYS = ("epoch",)
+TIME_KEYS = ("wall_time", "wall time", "timestamp", "_timestamp", "time", "date")
+
+NUMBER = re.compile(
+    r"\s*[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf(?:inity)?)\s*", re.IGNORECASE | re.ASCII
+)
+"""A number written out, as ``float`` reads it."""
+
+_PLANNED = "max_steps"  # tag of the 500 in a step logged as "12/500"
+_LEARNING_RATES = ("lr", "learning_rate")
+_MOST_STEPS = 2.0**53  # that a float counts without a gap
+_MOST_SERIES = 1000  # whose nulls are told apart; in any further one a null means "not logged"
+_DEEPEST = 16  # levels of nesting; what lies deeper is no metric
+_MOST_CHARACTERS = 1 << 22  # in all names of a nested record: joined names can be far longer than the record
+
+
+_NUMERIC, _TEXT, _NULL, _OTHER = "n", "t", "0", "-"
+_KIND = {float: _NUMERIC, int: _NUMERIC, str: _TEXT, type(None): _NULL} | dict.fromkeys(
+    (bool, list, dict), _OTHER
+)
+
+
+def is_metrics(record: Mapping[str, Any]) -> bool:
+    """Whether this is plainly a line of a metric log: it has a step and some number."""
+    has_number = any(_KIND[type(value)] == _NUMERIC for value in record.values())
+    return has_number and named(record, (*STEP_KEYS, *EPOCH_KEYS)) is not None
+
+
+def named(names: Iterable[str], keys: Iterable[str]) -> str | None:
+    """Which of the names is the first of the keys that is there, in whatever case; None if none is."""
+    return _named(tuple(names), tuple(keys))
+
+
+@lru_cache(maxsize=1 << 10)  # as there are few kinds of records, and many of each
+def _named(names: tuple[str, ...], keys: tuple[str, ...]) -> str | None:
+    by_key = {name.lower(): name for name in reversed(names)}
+    return next((by_key[key] for key in keys if key in by_key), None)
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """How to read every record that has these names and kinds of values. Positions are in the record."""
+
+    numeric: list[bool]  # which values are points as they stand
+    names: list[str]  # of these points
+    tags: list[int]
+    texts: list[tuple[int, str]]  # which may hold a number
+    nulls: list[str]
+    step: int | None
+    epoch: int | None
+    counts_iterations: bool  # the step may begin anew in each epoch
+    time: tuple[int, str] | None
+
+
+class Records:
+    """Makes points from the records of one stream, given the memory of those before (``{}`` for none)."""
+
+    def __init__(self, memory: Mapping[str, Any]) -> None:
+        self._axis = Axis(**memory.get("axis", {}))
+        self._presence = _Presence(dict(memory.get("presence", {})))
+        self._shapes: dict[tuple[str, ...], _Shape] = {}
+        self._tag_ids: dict[str, int] = {}
+        self._tags: list[int] = []
+        self._values: list[float] = []
+        self._steps: list[int] = []
+        self._times: list[float] = []
+        self._counts: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def memory(self) -> dict[str, Any]:
+        """What the next records need to know of these; JSON-able."""
+        return {"axis": vars(self._axis), "presence": self._presence.always}
+
+    def step_at(self, line: int) -> int:
+        """The last step, in a log of which ``line`` is the last line."""
+        return self._axis.step(None, None, line)
+
+    def chunk(self, stream: str, restarted: bool) -> Chunk:
+        """The points so far."""
+        return Chunk(
+            stream=stream,
+            tags=list(self._tag_ids),
+            tag=np.array(self._tags, dtype=np.uint32),
+            step=np.repeat(np.array(self._steps, dtype=np.int64), self._counts),
+            time=np.repeat(np.array(self._times, dtype=np.float64), self._counts),
+            value=np.array(self._values, dtype=np.float64),
+            restarted=restarted,
+        )
+
+    def add(self, record: Mapping[str, Any], line: int) -> None:
+        """Take in one record. ``line`` counts the steps where no record has any."""
+        record = flattened(record)
+        row = list(record.values())
+        kinds = "".join(map(_KIND.__getitem__, map(type, row)))
+        known = self._shapes.get((*record, kinds))
+        shape = known or self._learn(list(record), kinds)
+        before = len(self._values)
+        self._values.extend(compress(row, shape.numeric))
+        self._tags.extend(shape.tags)
+        if shape.nulls:
+            for name in self._presence.not_a_number(shape.nulls, shape.names):
+                self._point(name, math.nan)
+        if known is None:
+            self._shapes[*record, kinds] = shape
+            self._presence.numbers(shape.names)
+        for position, name in shape.texts:
+            if NUMBER.fullmatch(row[position]):
+                self._presence.numbers([name])
+                self._point(name, float(row[position]))
+        step = self._step(shape, row, line)
+        time = self._time(shape, row)
+        if count := len(self._values) - before:
+            self._steps.append(step)
+            self._times.append(time)
+            self._counts.append(count)
+
+    def rows(self, frame: "pl.DataFrame", stream: str, restarted: bool) -> Chunk | None:
+        """The points of records that are given as rows of numbers; None where they must be taken singly."""
+        shape = self._learn(frame.columns, _NUMERIC * frame.width)
+        if shape.step is None or shape.counts_iterations or not shape.names:
+            return None
+        step = frame[:, shape.step].to_numpy()
+        times = np.full(len(step), math.nan)
+        if shape.time:
+            times = np.array([*map(seconds, frame[:, shape.time[0]])], dtype=np.float64)
+        if (shape.time and np.isnan(times).any()) or not (np.abs(step) < _MOST_STEPS).all():
+            return None
+        steps = step.astype(np.int64)
+        if (steps != step).any():
+            return None
+        self._presence.numbers(shape.names)
+        self._axis.step(int(steps[-1]), None, 0)
+        return Chunk.of_rows(stream, shape.names, steps, times, frame[shape.names].to_numpy(), restarted)
+
+    def _learn(self, names: list[str], kinds: str) -> _Shape:
+        at = {n: i for i, (n, kind) in enumerate(zip(names, kinds, strict=True)) if kind in (_NUMERIC, _TEXT)}
+        step, epoch, time = (named(at, keys) for keys in (STEP_KEYS, EPOCH_KEYS, TIME_KEYS))
+        numeric = [k == _NUMERIC and n not in (step, time) for n, k in zip(names, kinds, strict=True)]
+        points = list(compress(names, numeric))
+        return _Shape(
+            numeric=numeric,
+            names=points,
+            tags=[self._tag_id(n) for n in points],
+            texts=[(i, n) for n, i in at.items() if kinds[i] == _TEXT and n not in (step, time)],
+            nulls=[n for n, k in zip(names, kinds, strict=True) if k == _NULL],
+            step=at[step] if step else None,
+            epoch=at[epoch] if epoch else None,
+            counts_iterations=step == "iter",
+            time=(at[time], time) if time else None,
+        )
+
+    def _step(self, shape: _Shape, row: list[Any], line: int) -> int:
+        epoch = None if shape.epoch is None else row[shape.epoch]
+        count = None
+        if shape.step is not None:
+            count, planned = count_of(row[shape.step])
+            if planned is not None:
+                self._point(_PLANNED, planned)
+        if count is not None and shape.counts_iterations:
+            count = self._axis.iteration(count, epoch)
+        return self._axis.step(count, epoch, line)
+
+    def _time(self, shape: _Shape, row: list[Any]) -> float:
+        if shape.time is None:
+            return math.nan
+        position, name = shape.time
+        when = seconds(row[position])
+        if when is None and isinstance(row[position], (int, float)):
+            self._point(name, row[position])  # a duration, such as mmengine's seconds per iteration
+        return math.nan if when is None else when
+
+    def _point(self, name: str, value: float) -> None:
+        self._tags.append(self._tag_id(name))
+        self._values.append(value)
+
+    def _tag_id(self, name: str) -> int:
+        return self._tag_ids.setdefault(name, len(self._tag_ids))
+
+
+@dataclass
+class _Presence:
+    """Tells a null that stands for NaN from one that says "not logged".
+
+    ``always`` holds, for each series, whether every record that named it had a number for it. orjson
+    writes NaN as null, so a null in a series that always had a number is one, unless the record is of
+    another kind than those before: it brings a number that they had not, or lacks its learning rate.
+    """
+
+    always: dict[str, bool]
+
+    def numbers(self, names: Iterable[str]) -> None:
+        """These series had a number."""
+        for name in names:
+            if name not in self.always and len(self.always) < _MOST_SERIES:
+                self.always[name] = True
+
+    def not_a_number(self, nulls: list[str], numeric: list[str]) -> list[str]:
+        """Those of the nulls that stand for NaN, in a record that has numbers for ``numeric``."""
+        found = [n for n in nulls if self.always.get(n)]
+        lacks_rate = any(n.rpartition("/")[2] in _LEARNING_RATES for n in found)
+        if found and (lacks_rate or not all(map(self.always.get, numeric))):
+            found = []
+        for name in nulls:
+            if name not in found and (name in self.always or len(self.always) < _MOST_SERIES):
+                self.always[name] = False
+        return found
+
+
+def flattened(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The record with ``{"train": {"loss": 1}}`` as ``{"train/loss": 1}``."""
+    if dict not in map(type, record.values()):
+        return record
+    flat: dict[str, Any] = {}
+    characters = 0
+    for name, value in _flat(record):
+        characters += len(name)
+        if characters > _MOST_CHARACTERS:
+            break
+        flat[name] = value
+    return flat
+
+
+def _flat(record: Mapping[str, Any], prefix: str = "", level: int = 1) -> Iterator[tuple[str, Any]]:
+    for name, value in record.items():
+        if not isinstance(value, dict):
+            yield prefix + name, value
+        elif level < _DEEPEST:
+            yield from _flat(value, f"{prefix}{name}/", level + 1)
+
+
+def seconds(value: float | str) -> float | None:
+    """Seconds since the epoch, of a number in s, ms, us or ns or an ISO date (UTC if it names no zone)."""
+    if isinstance(value, str):
+        try:
+            when = datetime.fromisoformat(value.strip())
+        except ValueError:
+            return seconds(float(value)) if NUMBER.fullmatch(value) else None
+        found = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+        return found if 0 <= found < LATEST else None
+    for unit in (1.0, 1e3, 1e6, 1e9):
+        if 1e9 <= value / unit < 1e10:  # the years 2001 to 2286
+            return value / unit
+    return None

@@ -1,0 +1,138 @@
+"""Which files of a common kind, CSV or JSON, are training logs: by their names and by what they hold."""
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import wraps
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any
+
+from sentinel.sources.reading.records import (
+    EPOCH_KEYS,
+    NUMBER,
+    STEP_KEYS,
+    TIME_KEYS,
+    flattened,
+    named,
+    seconds,
+)
+
+HEAD_BYTES = 1 << 16
+"""How much of a file is looked at."""
+
+_NAME = re.compile(
+    r"metrics|progress|^results|summary|monitor|history|loss|log|^train|^rewards?$|^wandb_export|-tag-",
+    re.IGNORECASE,
+)
+_LOG_WORD = re.compile(
+    r"(?<![a-z])(?:metrics?|progress|(?:train(?:ing|er)?)?logs?|logging|losses|scalars|history|monitor)(?![a-z])"
+)
+"""A word in the name of logs, not of data sets: `train.jsonl` and `dialogs.jsonl` are data."""
+
+_LONG_TEXT = 200  # characters of a text that belongs into a data set: a prompt, a completion, an answer
+_MOST_REMEMBERED = 1 << 16  # files; then all are looked at anew
+_LOGGERS = frozenset({"metrics", "progress"})  # names that loggers choose: a column of steps is enough
+_INDEX = ("", "unnamed: 0")  # what pandas writes before the columns
+_METRIC = re.compile(
+    r"loss|accuracy|reward|perplexity|entropy|grad.?norm|learning.?rate|ep_?rew|ep_?ret"
+    r"|(?<![a-z])(acc|lr|kl|ppl|map|m?iou|wer|cer|bleu|auc|f1|mae|mse|rmse|top1)(?![a-z])",
+    re.IGNORECASE,
+)
+
+
+def is_log_name(stem: str) -> bool:
+    """Whether a file of this name, without its ending, may be a training log."""
+    return _NAME.search(stem) is not None
+
+
+def is_log(stem: str, columns: Collection[str]) -> bool:
+    """Whether the columns of a file of such a name are those of a log.
+
+    They are if they count steps or epochs, and one of them or the file is named for a metric, or the file has
+    a name that loggers choose. A file of such a name may have metrics alone: its rows are counted.
+    """
+    counted = named(columns, (*STEP_KEYS, *EPOCH_KEYS, *_INDEX)) is not None
+    metrics = any(map(_METRIC.search, columns))
+    chosen = stem in _LOGGERS or _METRIC.search(stem) is not None
+    return (counted and (chosen or metrics)) or (metrics and chosen)
+
+
+def are_log(stem: str, records: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether the first records of a file of such a name are a training's log and no data set.
+
+    They are if they hold numbers, and a step or epoch grows, or a time grows and a name is a metric's, or the
+    file has the name of a log. Long text in most of them makes them a data set, unless both name and step
+    speak for a log. A file with the name of a log may be empty.
+    """
+    rows = [flattened(record) for record in records]
+    is_named = _LOG_WORD.search(stem.lower()) is not None
+    if not rows:
+        return is_named
+    counted = _grows(rows, (*STEP_KEYS, *EPOCH_KEYS))
+    prose = sum(any(isinstance(v, str) and len(v) > _LONG_TEXT for v in row.values()) for row in records)
+    if 2 * prose > len(rows):
+        return is_named and counted
+    if is_named:
+        return any(_number(value) is not None for row in rows for value in row.values())
+    metrics = {name for row in rows for name in _numbers(row)}
+    timed = _grows(rows, TIME_KEYS) and any(map(_METRIC.search, metrics))
+    return bool(metrics) and (counted or timed)
+
+
+def _grows(rows: Iterable[Mapping[str, Any]], keys: Sequence[str]) -> bool:
+    """Whether one of the keys is there, and a quarter of its changes reach a new maximum; or one row has it.
+
+    Two writers of one file, epochs between steps and resumed trainings change theirs downwards, too.
+    """
+    counts = [count for row in rows if (count := _count(row, keys)) is not None]
+    changes = sum(before != after for before, after in pairwise(counts))
+    rises = sum(before < after for before, after in pairwise(accumulate(counts, max)))
+    return 4 * rises >= changes > 0 or len(counts) == 1
+
+
+def _count(row: Mapping[str, Any], keys: Sequence[str]) -> float | None:
+    value: Any = row.get(named(row, keys) or "")
+    if keys is TIME_KEYS:
+        return seconds(value) if isinstance(value, (int, float, str)) else None
+    return _number(value)
+
+
+def _numbers(row: Mapping[str, Any]) -> Iterable[str]:
+    """The names of the numbers of a row, but for its step and time."""
+    counts = {named(row, keys) for keys in (STEP_KEYS, EPOCH_KEYS, TIME_KEYS)}
+    return (name for name, value in row.items() if name not in counts and _number(value) is not None)
+
+
+def _number(value: Any) -> float | None:
+    """The value as a number: 12, "12" or the 12 of "12/500"; None if it is none."""
+    if isinstance(value, str):
+        value = value.partition("/")[0]
+        return float(value) if NUMBER.fullmatch(value) else None
+    return value if type(value) in (int, float) else None
+
+
+def remembered(look: Callable[[Path], bool]) -> Callable[[Path], bool]:
+    """``look`` at a file, asked again only if the file changed: a log stays one as long as it only grows.
+
+    A file that cannot be looked at is none.
+    """
+    known: dict[Path, tuple[tuple[int, int, int], bool]] = {}
+
+    @wraps(look)
+    def answer(path: Path) -> bool:
+        try:
+            status = os.stat(path)
+        except OSError:
+            return False
+        inode, size, modified = now = status.st_ino, status.st_size, status.st_mtime_ns
+        before, found = known.get(path, ((0, 0, 0), False))
+        if before == now or (found and before[0] == inode and before[1] <= size and before[2] <= modified):
+            return found
+        if len(known) >= _MOST_REMEMBERED:
+            known.clear()
+        found = look(path)
+        known[path] = now, found
+        return found
+
+    return answer

@@ -1,0 +1,84 @@
+"""Reading a SQLite database that somebody else writes, without leaving a trace or getting in the way."""
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from urllib.parse import quote
+
+from sentinel.sources.base import Batch, Cursor
+from sentinel.sources.reading.files import open_log
+from sentinel.sources.reading.growing import unreadable
+
+ENDINGS = (".db", ".sqlite", ".sqlite3")
+
+_MAGIC = b"SQLite format 3\0"
+_JOURNAL, _WAL = 18, 2  # place in the header of the way of writing, and its value for a write-ahead log
+_PATIENCE_SECONDS = 1.0  # while a writer commits
+_LONGEST_VALUE = 4 << 20  # bytes
+_MOST_INSTRUCTIONS = 200_000_000  # of one query, about a second; more takes a database made to hold us up
+_PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_SCHEMA)  # a writer is at work
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection that can only read.
+
+    Raises OSError for a file that cannot be read, sqlite3.Error for one that is no (whole) database.
+    """
+    with open_log(path) as file:
+        header = file.read(_JOURNAL + 1)
+    how = _logged(path) if header[_JOURNAL:] == bytes([_WAL]) else "mode=ro"
+    uri = f"file:{quote(str(path))}?{how}"
+    with closing(sqlite3.connect(uri, uri=True, timeout=_PATIENCE_SECONDS)) as connection:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
+        connection.set_progress_handler(lambda: 1, _MOST_INSTRUCTIONS)
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.text_factory = lambda text: text.decode(errors="replace")
+        yield connection
+
+
+def _logged(path: Path) -> str:
+    """How to open a database that has a write-ahead log, so that SQLite creates no file beside it.
+
+    Without the index of the log nobody has the database open, and it may be read as a file that does not
+    change. (SQLite leaves an empty log behind where a writer closes the database at this very moment.)
+    """
+    if Path(f"{path}-shm").exists():
+        return "mode=ro&readonly_shm=1"
+    with suppress(FileNotFoundError):
+        if os.stat(f"{path}-wal").st_size:
+            raise OSError(f"{path.name}-shm is missing beside its write-ahead log: open it once with sqlite3")
+    return "immutable=1"
+
+
+def columns(connection: sqlite3.Connection, table: str) -> frozenset[str]:
+    """The columns of a table; none if there is no table (a view is none) of that name."""
+    query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
+    if connection.execute(query, (table,)).fetchone() is None:
+        return frozenset()
+    rows = connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
+    return frozenset(name for (name,) in rows)
+
+
+def poll(path: Path, cursor: Cursor, read: Callable[[sqlite3.Connection], Batch]) -> Batch:
+    """What ``read`` makes of the database; if it cannot be read, a complaint, said once."""
+    try:
+        with reading(path) as connection:
+            return read(connection)
+    except OSError as error:
+        return unreadable(path, cursor, error)
+    except sqlite3.Error as error:
+        if error.sqlite_errorcode in _PASSING:
+            return Batch(cursor)
+        return unreadable(path, cursor, OSError(str(error)))
+
+
+def is_database(path: Path) -> bool:
+    """Whether the file begins as a SQLite database does."""
+    try:
+        with open_log(path) as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False

@@ -1,0 +1,1 @@
+"""Logs behind an address: their files are copied as they grow."""

@@ -1,0 +1,89 @@
+"""The libraries that speak to each scheme: how one connects with them, and what their errors mean."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from sentinel.sources.places import Url
+from sentinel.sources.reading.patience import NO_ANSWER
+
+PACKAGES = {"s3": "s3fs", "gs": "gcsfs", "hf": "huggingface_hub", "ssh": "sshfs"}
+
+_OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "hf": {"block_size": 1},  # reads ahead by so many bytes
+    "ssh": {"known_hosts": (), "keepalive_interval": 15},  # those of the user: sshfs would trust any host
+}
+
+
+def connect(url: Url) -> tuple[Any, str]:
+    """The fsspec file system, and the path there. Raises what the library does."""
+    import fsspec
+
+    # What goes wrong is raised as well, and said once.
+    logging.getLogger(PACKAGES[url.scheme]).setLevel(logging.CRITICAL)
+    if url.scheme == "ssh":
+        fsspec.register_implementation("ssh", _ssh(), clobber=True)
+    system, path = fsspec.url_to_fs(str(url), skip_instance_cache=True, **_OPTIONS.get(url.scheme, {}))
+    return system, path
+
+
+@cache
+def _ssh() -> type:
+    """The file system of sshfs, which by itself reads whole files, and gives up at a closed directory."""
+    import fsspec
+
+    class RangesOverSsh(fsspec.get_filesystem_class("ssh")):  # type: ignore[misc]
+        async def _cat_file(self, path: str, start: int, end: int) -> bytes:
+            async with self._pool.get() as channel, channel.open(path, "rb") as file:
+                data: bytes = await file.read(end - start, start)
+                return data
+
+        async def _find(self, path: str, **_: Any) -> dict[str, Any]:
+            """The files at and below a path; links are not followed."""
+            found = {}
+
+            async def look(directory: str) -> None:
+                entries = await self._ls(directory)
+                found.update({entry["name"]: entry for entry in entries if entry["type"] == "file"})
+                below = [entry["name"] for entry in entries if entry["type"] == "directory"]
+                await asyncio.gather(*map(look_if_possible, below))
+
+            async def look_if_possible(directory: str) -> None:
+                try:
+                    await look(directory)
+                except Exception as error:
+                    if not isinstance(error, FileNotFoundError) and not _is_denial(error):
+                        raise
+
+            top = await self._info(path)
+            if top["type"] == "file":
+                return {path: top}
+            await look(path)
+            return found
+
+    return RangesOverSsh
+
+
+def reason(error: Exception) -> str:
+    """In words of our own: those of a client may hold what the other side sent, or a signed address."""
+    name = type(error).__name__
+    if isinstance(error, FileNotFoundError):
+        return "no log lies there, or none that may be seen"
+    if name == "HostKeyNotVerifiable":
+        return "the host's key is not known or another one; connect with ssh once and compare it"
+    if _is_denial(error):
+        return "access is denied; see whether the usual tools of this machine may read it"
+    return f"{NO_ANSWER} ({name})"
+
+
+def _is_denial(error: Exception) -> bool:
+    """By its type, its HTTP status, or what gcsfs says instead."""
+    status = getattr(error, "code", None) or getattr(getattr(error, "response", None), "status_code", None)
+    return (
+        isinstance(error, PermissionError)
+        or any(word in type(error).__name__ for word in ("Credentials", "PermissionDenied"))
+        or status in (401, 403)
+        or str(error).startswith("Forbidden: ")
+    )

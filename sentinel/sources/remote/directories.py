@@ -1,0 +1,75 @@
+"""Directories elsewhere (``s3://``, ``gs://``, ``hf://``, ``ssh://``): their logs are copied as they grow.
+
+Only what was appended is fetched, so the copy of a file that only grows does, too, and whatever reads
+local files reads it. A file that was rewritten gets a new copy, as if it had been replaced here.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+
+from sentinel.sources.base import Batch, Cursor, Run, Source
+from sentinel.sources.places import Url
+from sentinel.sources.reading.growing import unreadable
+from sentinel.sources.reading.patience import Unavailable
+from sentinel.sources.remote.clients import PACKAGES
+from sentinel.sources.remote.mirror import Mirror
+
+SCHEMES = tuple(PACKAGES)
+
+
+def check(url: Url) -> None:
+    """Raises ValueError if this cannot be an address, or what speaks to it is not installed."""
+    package = PACKAGES[url.scheme]
+    if not url.parts:
+        raise ValueError(f"{url} names no place; write {url.scheme}://PLACE/DIRECTORY")
+    if ":" in url.parts[0].rpartition("@")[0]:
+        raise ValueError(f"{url.scheme}:// address holds a password; use the keys of your account instead")
+    if find_spec(package) is None:
+        raise ValueError(f"{url.scheme}:// needs {package} beside sentinel: pip install {package}")
+
+
+def search(url: Url, copies: Path) -> Iterator[Run]:
+    """The runs there are now. Raises OSError if that cannot be learned."""
+    from sentinel.sources.discovery import discover
+
+    mirror = _mirror(url, copies.resolve())
+    mirror.refresh()
+    while mirror.beginning:
+        mirror.refresh()
+    for run in discover([mirror.root]).runs:
+        if run.local is not None:
+            path = mirror.address(run.local)
+            yield Run(path, run.format, RemoteRun(path, mirror, run.source), copy=run.local, part=run.part)
+
+
+@cache
+def _mirror(url: Url, copies: Path) -> Mirror:
+    return Mirror(url, copies / sha256(str(url).encode()).hexdigest()[:16])
+
+
+@dataclass(frozen=True)
+class RemoteRun:
+    """A run that is read from its copy."""
+
+    path: Url
+    mirror: Mirror
+    source: Source
+
+    def poll(self, cursor: Cursor, limit: int) -> Batch:
+        """What is new in the copy; see `sentinel.sources.base.Source`."""
+        try:
+            self.mirror.refresh()
+        except Unavailable as error:
+            return unreadable(self.path, cursor, error)
+        answered = {name: value for name, value in cursor.items() if name != "unreadable"}
+        batch = self.source.poll(answered, limit)
+        complaints = [
+            replace(complaint, path=self.mirror.address(complaint.path))
+            for complaint in batch.complaints
+            if isinstance(complaint.path, Path)
+        ]
+        return replace(batch, complaints=complaints, more=batch.more or self.mirror.behind)

@@ -1,0 +1,181 @@
+"""A copy of the logs below an address, to which only what is new there is appended."""
+
+import math
+import os
+import re
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from sentinel.sources.places import Url
+from sentinel.sources.reading.patience import FIRST_PAUSE_SECONDS, Patience
+from sentinel.sources.remote.clients import connect, reason
+
+_REFRESH_SECONDS = FIRST_PAUSE_SECONDS
+_BATCH_BYTES = 32 << 20
+_CHUNK_BYTES = 1 << 20  # of each file, if there are many
+_OVERLAP_BYTES = 1 << 10  # of what was copied before, read again to see whether the file only grew
+_LARGEST_DOCUMENT = 64 << 20
+
+_TIMES = ("mtime", "LastModified", "updated", "last_modified", "uploaded_at")  # what the file systems call it
+_STAMPS = (*_TIMES, "ETag", "etag", "md5Hash", "blob_id", "xet_hash")
+
+_LOG = re.compile(r"\.(jsonl|ndjson|log|out|err|csv|wandb)$|tfevents|(^|/)(metrics|params|tags)/[^.]+$")
+_DOCUMENT = re.compile(r"\.(json|yaml|yml|txt|tsv)$")  # of which some are no logs, and some are huge
+
+
+@dataclass(frozen=True)
+class _File:
+    remote: str
+    copy: Path
+    size: int
+    modified_ns: int | None  # since the epoch
+    stamp: str  # another one after every change
+
+
+class Mirror:
+    """``root`` holds the copies, below the same names. ``now`` is a clock that never goes back."""
+
+    def __init__(self, url: Url, root: Path, now: Callable[[], float] = time.monotonic) -> None:
+        self.root = root
+        self._url = url
+        self._now = now
+        self._patience = Patience(now, reason)
+        self._parts = url.parts  # of the address of the root
+        self._connection: tuple[Any, str] | None = None
+        self._refresh_at = -math.inf
+        self._known: dict[Path, str] = {}  # stamps of files that are copied whole
+        self._pending: deque[_File] = deque()
+
+    @property
+    def behind(self) -> bool:
+        """Whether something that is known to be new is not copied yet."""
+        return bool(self._pending)
+
+    @property
+    def beginning(self) -> bool:
+        """Whether there are files of which nothing is copied yet."""
+        return any(not file.copy.exists() for file in self._pending)
+
+    def refresh(self) -> None:
+        """Copy some of what is new, after a look at most every quarter of a minute. Raises Unavailable."""
+        if self._pending or self._now() >= self._refresh_at:
+            self._patience.ask(self._advance)
+
+    def address(self, copy: Path) -> Url:
+        """Of what a copy is."""
+        below = copy.relative_to(self.root).parts
+        return Url(self._url.scheme, (*self._parts, *below))
+
+    def _advance(self) -> None:
+        connection, self._connection = self._connection or connect(self._url), None
+        system, top = connection
+        if not self._pending:
+            system.invalidate_cache()
+            self._look(system.find(top, detail=True), top)
+        chunk = max(_CHUNK_BYTES, _BATCH_BYTES // max(len(self._pending), 1))
+        batch = [self._pending.popleft() for _ in range(min(len(self._pending), _BATCH_BYTES // chunk))]
+        if batch:
+            self._fetch(system, batch, chunk)
+        self._connection = connection  # one that failed is not used again
+
+    def _look(self, found: Mapping[str, Mapping[str, Any]], top: str) -> None:
+        """Learn what there is, and forget what is gone."""
+        if top in found:  # a file
+            self._parts = self._url.parts[:-1]
+            top = top.rpartition("/")[0]
+        files = {file.copy: file for file in self._files(found, top)}
+        if not files:
+            raise FileNotFoundError
+        for directory, _, names in os.walk(self.root):
+            for copy in (Path(directory, name) for name in names):
+                if copy not in files:
+                    copy.unlink()
+        news = [file for file in files.values() if self._is_news(file)]
+        self._pending.extend(sorted(news, key=lambda file: file.copy.exists()))
+        self._refresh_at = self._now() + _REFRESH_SECONDS
+
+    def _files(self, found: Mapping[str, Mapping[str, Any]], top: str) -> Iterator[_File]:
+        for remote, info in found.items():
+            name, size = remote.removeprefix(top).strip("/"), int(info.get("size") or 0)
+            document = size <= _LARGEST_DOCUMENT and _DOCUMENT.search(name)
+            inside = {"", ".", ".."}.isdisjoint(name.split("/"))
+            if inside and (document or _LOG.search(name)):
+                stamp = repr([size, *(info.get(key) for key in _STAMPS)])
+                yield _File(remote, self.root / name, size, _modified_ns(info), stamp)
+
+    def _is_news(self, file: _File) -> bool:
+        if file.copy not in self._known:
+            with suppress(FileNotFoundError):
+                status = os.stat(file.copy)
+                if (status.st_size, status.st_mtime_ns) == (file.size, file.modified_ns):
+                    self._known[file.copy] = file.stamp
+        return self._known.get(file.copy) != file.stamp
+
+    def _fetch(self, system: Any, batch: Sequence[_File], chunk: int) -> None:
+        ranges = [_range(_size(file.copy), file.size, chunk) for file in batch]
+        starts, ends = zip(*ranges, strict=True)
+        results = system.cat_ranges([file.remote for file in batch], [*starts], [*ends], on_error="return")
+        errors = [result for result in results if isinstance(result, Exception)]
+        if len(errors) == len(batch):
+            raise errors[0]
+        for file, start, result in zip(batch, starts, results, strict=True):
+            if isinstance(result, bytes):  # what failed is news again at the next look
+                try:
+                    self._take(file, start, result)
+                except OSError:
+                    self._known[file.copy] = file.stamp  # its name is none here
+
+    def _take(self, file: _File, start: int, data: bytes) -> None:
+        """Append what is new in the data, which begin at ``start``, or begin a new copy."""
+        file.copy.parent.mkdir(parents=True, exist_ok=True)
+        have = _size(file.copy)
+        known = b""
+        if have > start:
+            with open(file.copy, "rb") as copy:
+                copy.seek(start)
+                known = copy.read()
+        if have <= file.size and data.startswith(known):
+            with open(file.copy, "ab") as copy:
+                copy.write(data[len(known) :])
+        else:
+            anew = file.copy.with_name(f".{file.copy.name}")
+            anew.write_bytes(b"" if start else data)
+            anew.replace(file.copy)
+        size = _size(file.copy)
+        if size == file.size:
+            self._known[file.copy] = file.stamp
+            if file.modified_ns is not None:
+                os.utime(file.copy, ns=(file.modified_ns, file.modified_ns))
+        elif size != have:
+            self._pending.append(file)
+
+
+def _size(copy: Path) -> int:
+    try:
+        return copy.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _range(have: int, size: int, chunk: int) -> tuple[int, int]:
+    """What to fetch of a file of which there are so many bytes here."""
+    if have > size:
+        return 0, min(size, chunk)
+    if have == size:  # rewritten, probably
+        return max(0, size - chunk), size
+    return max(0, have - _OVERLAP_BYTES), min(size, have + chunk)
+
+
+def _modified_ns(info: Mapping[str, Any]) -> int | None:
+    when = next((info[key] for key in _TIMES if info.get(key) is not None), None)
+    if isinstance(when, str):
+        when = datetime.fromisoformat(when)
+    if isinstance(when, datetime):
+        when = when.timestamp()
+    return int(when * 1e9) if isinstance(when, (int, float)) else None

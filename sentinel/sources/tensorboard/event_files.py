@@ -1,0 +1,198 @@
+"""TensorBoard event files. A directory that holds some is one run; those below it are runs of their own,
+but for those in which ``add_hparams`` of torch and tensorboardX leaves the run's settings.
+
+A process may write several files one after the other: they are one stream, in the order of the time
+and the count in their names. What other processes wrote into the same directory are other streams.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run
+from sentinel.sources.reading.files import is_text
+from sentinel.sources.reading.growing import Mark, Read, read_new
+from sentinel.sources.tensorboard.events import Points, decode
+from sentinel.sources.tensorboard.tfrecord import HEADER_BYTES, Frames, Problem, split
+
+FORMAT = "tensorboard"
+
+LONGEST_RECORD = 8 << 20
+"""Bytes; a longer record, which only images and the like make, is skipped. It bounds the memory of a poll."""
+
+_LEAST_READ = 1 << 13
+_BYTES_A_RECORD = 64  # how far to read for a number of records; a wrong guess only costs time
+
+_TOO_LONG = " and was skipped, as will be others as long, without a word; scalars come in shorter ones"
+
+_NAME = re.compile(r"(?!\.)(?:.*\.)?tfevents(?:\.(?P<time>\d+)(?P<rest>.*))?", re.DOTALL | re.ASCII)
+_WRITER = re.compile(r"\.(?P<process>.+\.\d+)\.(?P<count>\d+)(?P<suffix>\D.*)?", re.DOTALL | re.ASCII)
+_PARTS = frozenset({"train", "train_inner", "training", "val", "valid", "validation", "eval", "test"})
+_UNIX_TIME = re.compile(r"\d{10}\.\d+")
+_LONGEST_SETTINGS = 1 << 16  # bytes; a log that begins with settings grows longer
+_BESIDE = (".meta", ".lock", ".tmp", ".part", ".bak", ".json", ".txt", ".csv", ".gz", ".tar", ".zip")
+"""Endings of what other programs put beside event files; ``.meta`` is Unity's."""
+
+
+def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
+    """The run whose event files lie in this directory, if any do."""
+    files = [directory / name for name in names if _is_event_file(name)]
+    if files:
+        above = directory.parent
+        nested = _UNIX_TIME.fullmatch(directory.name) or directory.name == above.name
+        part_of = above if nested and all(map(_holds_settings, files)) else None
+        part = directory.name if directory.name in _PARTS else ""
+        yield Run(directory, FORMAT, EventFiles(directory), part_of=part_of, part=part)
+
+
+@dataclass(frozen=True)
+class EventFiles:
+    """The event files of one directory."""
+
+    directory: Path
+
+    def poll(self, cursor: Cursor, limit: int) -> Batch:
+        """The scalars that were appended since ``cursor``; see `sentinel.sources.base.Source`."""
+        return _Poll(self.directory, cursor, limit).batch()
+
+
+class _Poll:
+    def __init__(self, directory: Path, cursor: Cursor, limit: int) -> None:
+        self._directory = directory
+        self._marks: dict[str, Mark] = dict(cursor.get("files", {}))
+        self._unreadable: dict[str, str] = dict(cursor.get("unreadable", {}))  # why, by name
+        self._left = limit  # points
+        self._chunks: list[Chunk] = []
+        self._complaints: list[Complaint] = []
+
+    def batch(self) -> Batch:
+        more = [self._read_stream(stream, names) for stream, names in self._streams().items()]
+        state = {"files": self._marks, "unreadable": self._unreadable}
+        cursor = {key: entries for key, entries in state.items() if entries}
+        return Batch(cursor, self._chunks, self._complaints, any(more))
+
+    def _streams(self) -> Mapping[str, Sequence[str]]:
+        """The names of each stream's files, in their order."""
+        names: list[str] = []
+        with self._reporting(""), os.scandir(self._directory) as entries:
+            found = [entry for entry in entries if _is_event_file(entry.name) and is_text(entry.name)]
+            names = [entry.name for entry in found if entry.is_file()]
+        streams: dict[str, list[str]] = {}
+        for name in sorted(names, key=_order):
+            streams.setdefault(_stream(name), []).append(name)
+        return streams
+
+    def _read_stream(self, stream: str, names: Sequence[str]) -> bool:
+        """Whether there is more to read. A file is begun when the one before it was read to its end."""
+        for name in names:
+            if self._left <= 0:
+                return True
+            more = False
+            with self._reporting(name):
+                more = self._read_file(stream, name)
+            if more:
+                return True
+        return False
+
+    def _read_file(self, stream: str, name: str) -> bool:
+        """Whether there is more to read."""
+        path, mark = self._directory / name, self._marks.get(name, {})
+        size = min(max(self._left * _BYTES_A_RECORD, _LEAST_READ), LONGEST_RECORD)
+        cut = _cut(path, mark, size, self._left + 1)  # the first record of a file has no point
+        if cut is None:
+            return False
+        read, frames = cut
+        points = decode(frames, self._left)
+        problems = [*frames.problems, *points.problems]
+        consumed, wanted, lost = frames.consumed, frames.wanted, frames.lost
+        if points.records < len(frames.starts):
+            consumed, wanted, lost = int(frames.starts[points.records]), 0, False
+            problems = [problem for problem in problems if problem.offset < consumed]
+        rest = read.size - read.offset - consumed
+        overlong = mark.get("overlong", False) and not read.restarted
+        if LONGEST_RECORD < wanted <= rest:
+            if not overlong:
+                problems.append(Problem(consumed, f"record is {wanted >> 20} MiB long{_TOO_LONG}"))
+            overlong = True
+            consumed, rest, wanted = consumed + wanted, rest - wanted, 0
+        more = rest >= max(wanted, HEADER_BYTES)
+        restarted = read.restarted or mark.get("restarted", False)
+        for part, settings in _parts(points):
+            columns = (points.tag[part], points.step[part], points.time[part], points.value[part])
+            first = restarted and part.stop > part.start
+            self._chunks.append(Chunk(stream, points.tags, *columns, first, settings))
+            restarted = restarted and not first
+        flags = {"lost": lost, "restarted": restarted, "overlong": overlong}
+        self._marks[name] = read.mark(consumed, waiting=not more) | {k: v for k, v in flags.items() if v}
+        self._left -= max(len(points.value), 1)
+        for problem in sorted(problems, key=lambda problem: problem.offset):
+            self._complaints.append(Complaint(path, f"byte {read.offset + problem.offset}", problem.text))
+        return more
+
+    @contextmanager
+    def _reporting(self, name: str) -> Iterator[None]:
+        """Turns an OSError into a complaint, once."""
+        try:
+            yield
+        except FileNotFoundError:
+            return  # it was there a moment ago; nothing of it is new
+        except OSError as error:
+            reason = error.strerror or str(error)
+            if self._unreadable.get(name) != reason:
+                problem = f"cannot be read ({reason}); trying again at every poll"
+                self._complaints.append(Complaint(self._directory / name, "", problem))
+            self._unreadable[name] = reason
+        else:
+            self._unreadable.pop(name, None)
+
+
+def _parts(points: Points) -> Iterator[tuple[slice, Mapping[str, Any]]]:
+    """The points, cut where settings stand; those that precede the first point may stand alone."""
+    begin = 0
+    config: dict[str, Any] = {}
+    for at, news in [*points.settings, (len(points.value), {})]:
+        if at > begin:
+            yield slice(begin, at), config
+            begin, config = at, {}
+        config = {**config, **news}
+    if config:
+        yield slice(begin, begin), config
+
+
+def _cut(path: Path, mark: Mark, size: int, most: int) -> tuple[Read, Frames] | None:
+    """About ``size`` new bytes, split; a record that is longer is read whole if it is not overlong."""
+    read = read_new(path, mark, size)
+    if read is None:
+        return None
+    frames = split(read.data, most, bool(mark.get("lost")) and not read.restarted, not read.more)
+    longest = min(read.size - read.offset, LONGEST_RECORD)
+    if frames.consumed == 0 and len(read.data) < frames.wanted <= longest:
+        return _cut(path, mark, frames.wanted, most)
+    return read, frames
+
+
+def _holds_settings(path: Path) -> bool:
+    """Whether it is a short file with the settings of a run."""
+    data = path.read_bytes() if path.stat().st_size < _LONGEST_SETTINGS else b""
+    return b"_hparams_/experiment" in data
+
+
+def _is_event_file(name: str) -> bool:
+    return bool(_NAME.fullmatch(name)) and not name.endswith(_BESIDE)
+
+
+def _order(name: str) -> tuple[int, int, str]:
+    found: Any = _NAME.fullmatch(name)
+    writer = _WRITER.fullmatch(found["rest"] or "")
+    return int(found["time"] or 0), int(writer["count"]) if writer else 0, name
+
+
+def _stream(name: str) -> str:
+    """Host, process and suffix where the name has them; a suffix tells apart the writers of a process."""
+    found: Any = _NAME.fullmatch(name)
+    writer = _WRITER.fullmatch(found["rest"] or "")
+    return writer["process"] + (writer["suffix"] or "") if writer else name

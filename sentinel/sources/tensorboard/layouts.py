@@ -1,0 +1,190 @@
+"""Where the numbers of TensorBoard events lie, so that events need not go through protobuf one by one.
+
+Of events of one length nearly all differ only in their *holes*: wall time, step and values. What an event
+is without them, its *skeleton*, says which tags it has. Where the holes lie is not assumed but proved for
+each different skeleton: with other bytes in them, protobuf must read just what is read from the holes.
+
+What was proved is remembered while the process lives, since runs of one project log the same tags.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from struct import Struct
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sentinel.sources.tensorboard.tfrecord import LONGEST_ROW
+from sentinel.sources.tensorboard.values import Values, values
+
+WORTH_A_PROOF = 8
+"""Events; fewer of a kind are read by protobuf."""
+
+_TIME, _STEP = 1, 10  # offsets in an event whose fields have the usual order
+_STEP_FIELD = b"\x10"
+_MOST_SKELETONS = 1 << 13  # remembered; with LONGEST_ROW this bounds the memory to some 16 MB
+_PROBES = (np.arange(3 * LONGEST_ROW).reshape(3, -1) * 37 % 61 + 2).astype(np.uint8)  # no NaN, no zero
+_FORMS = {"<f4": "f", "<f8": "d"}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the holes of events of one length are. All values are floats of 4, or all of 8 bytes."""
+
+    width: int  # bytes of the event
+    step_bytes: int  # 0 where the event has no step, which stands for step 0
+    places: tuple[int, ...]  # offsets of the values
+    kind: str
+    proved: dict[int, tuple[str, ...]] = field(default_factory=dict, compare=False)
+    """Tags by skeleton, which is the little-endian integer of the event without what is in its holes."""
+
+    @cached_property
+    def mask(self) -> NDArray[np.uint8]:
+        """The bits outside the holes. Those that end a varint are outside."""
+        mask = np.full(self.width, 0xFF, np.uint8)
+        mask[_TIME : _TIME + 8] = 0
+        mask[_STEP : _STEP + self.step_bytes] = 0x80
+        for place in self.places:
+            mask[place : place + np.dtype(self.kind).itemsize] = 0
+        return mask
+
+    @cached_property
+    def bits(self) -> int:
+        """The mask as a little-endian integer."""
+        return int.from_bytes(self.mask.tobytes(), "little")
+
+    @cached_property
+    def _struct(self) -> Struct:
+        """Wall time and values; it does not know varints."""
+        ends = [_TIME + 8, *(place + np.dtype(self.kind).itemsize for place in self.places)]
+        gaps = [place - end for place, end in zip(self.places, ends, strict=False)]
+        return Struct(f"<{_TIME}xd" + "".join(f"{gap}x{_FORMS[self.kind]}" for gap in gaps))
+
+    def read(self, rows: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]:
+        """Step and wall time of every row, and its values, a row each."""
+        step = np.zeros(len(rows), np.int64)
+        for i in range(self.step_bytes):
+            step |= (rows[:, _STEP + i] & 0x7F).astype(np.int64) << 7 * i
+        found = [_column(rows, place, self.kind) for place in self.places]
+        return step, _column(rows, _TIME, "<f8"), np.stack(found, axis=1)
+
+    def read_one(self, record: bytes) -> tuple[int, float, Sequence[float]]:
+        """What ``read`` gives for one row, at less cost for few."""
+        step = 0
+        for i in range(self.step_bytes):
+            step |= (record[_STEP + i] & 0x7F) << 7 * i
+        if self.step_bytes == 10:  # all 64 bits, of which the highest is the sign
+            step = (step & (1 << 64) - 1 ^ 1 << 63) - (1 << 63)
+        time, *numbers = self._struct.unpack_from(record)
+        return step, time, numbers
+
+    def tags(self, record: bytes) -> tuple[str, ...] | None:
+        """The tags of a record; None if these are not its holes."""
+        skeleton = int.from_bytes(record, "little") & self.bits
+        if skeleton not in self.proved:
+            shared = np.frombuffer(record, np.uint8) & self.mask
+            rows = shared | _PROBES[:, : self.width] & ~self.mask
+            read = zip(*(column.tolist() for column in self.read(rows)), strict=True)
+            found = [values(bytes(row)) for row in rows]
+            tags = found[0].tags if found[0] else ()
+            if found != [(tags, step, time, tuple(numbers)) for step, time, numbers in read]:
+                return None
+            _remember(self, skeleton, tags)
+        return self.proved[skeleton]
+
+
+@dataclass
+class _Known:
+    """What is known of events of one length."""
+
+    layouts: list[Layout] = field(default_factory=list)
+    unknown: int = 0  # events since a proof was tried
+    due: int = WORTH_A_PROOF  # and when the next one is
+
+
+_known: dict[int, _Known] = {}  # by length
+
+
+def find_layout(record: bytes) -> Layout | None:
+    """Where the holes of this record are; None if its values are not scalars in one usual form."""
+    known = _known.get(len(record))
+    for layout in known.layouts if known else ():
+        if layout.tags(record) is not None:
+            return layout
+    found = values(record)
+    if found is None or not found.tags:
+        return None
+    step_bytes = _varint_bytes(record[_STEP:]) if record[_STEP - 1 : _STEP] == _STEP_FIELD else 0
+    for kind in _FORMS:
+        places = _places(record, found, kind, _STEP + step_bytes)
+        if places is not None:
+            layout = Layout(len(record), step_bytes, places, kind)
+            if layout.tags(record) is not None:
+                return layout
+    return None
+
+
+def recognise(record: bytes) -> tuple[Layout, tuple[str, ...]] | None:
+    """Layout and tags of the record, if it is of a kind that was proved before; what comes often will be."""
+    known = _known.get(len(record))
+    if known is None:
+        if len(record) > LONGEST_ROW:
+            return None
+        known = _known[len(record)] = _Known()
+    event = int.from_bytes(record, "little")
+    for layout in known.layouts:
+        tags = layout.proved.get(event & layout.bits)
+        if tags is not None:
+            return layout, tags
+    known.unknown += 1
+    if known.unknown >= known.due:
+        known.unknown = 0
+        if find_layout(record) is None:
+            known.due *= 2  # what cannot be proved is tried ever more seldom
+    return None
+
+
+def _places(record: bytes, found: Values, kind: str, begin: int) -> tuple[int, ...] | None:
+    """Where the values lie, one behind the other: another number in a place is read as another value."""
+    places: list[int] = []
+    with np.errstate(over="ignore"):
+        contents = [content.tobytes() for content in np.array(found.values, kind)]
+    for i, content in enumerate(contents):
+        place = record.find(content, begin)
+        while place >= 0 and not _is_place(record, found, i, place, kind):
+            place = record.find(content, place + 1)
+        if place < 0:
+            return None
+        places.append(place)
+        begin = place + len(content)
+    return tuple(places)
+
+
+def _is_place(record: bytes, found: Values, i: int, place: int, kind: str) -> bool:
+    other = 1.5 if found.values[i] != 1.5 else 2.5
+    content = np.array(other, kind).tobytes()
+    changed = values(record[:place] + content + record[place + len(content) :])
+    expected = found._replace(values=(*found.values[:i], other, *found.values[i + 1 :]))
+    return repr(changed) == repr(expected)  # NaN is NaN here
+
+
+def _remember(layout: Layout, skeleton: int, tags: tuple[str, ...]) -> None:
+    if sum(len(one.proved) for known in _known.values() for one in known.layouts) >= _MOST_SKELETONS:
+        for other in (one for known in _known.values() for one in known.layouts):
+            other.proved.clear()
+        _known.clear()
+    known = _known.setdefault(layout.width, _Known())
+    if layout not in known.layouts:
+        known.layouts.append(layout)
+    layout.proved[skeleton] = tags
+
+
+def _varint_bytes(data: bytes) -> int:
+    return next((i for i, byte in enumerate(data, 1) if byte < 0x80), 0)
+
+
+def _column(rows: NDArray[np.uint8], offset: int, kind: str) -> NDArray[Any]:
+    """The numbers that begin at ``offset`` of every row."""
+    return np.ndarray(len(rows), kind, rows, offset, rows.strides[:1])

@@ -1,0 +1,65 @@
+"""Run settings in TensorBoard events: what the hparams plugin was told, and texts that are settings.
+
+Such a text is a JSON object, as Hugging Face logs its arguments, or a Markdown table of two columns, as
+CleanRL does. Other texts are prose or samples.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sentinel.sources.reading.flattening import Plain, flat
+
+_PLUGINS = (b"hparams", b"text")
+_LONGEST_TEXT = 1 << 20  # bytes
+_TEXT_ENDING = "/text_summary"  # PyTorch's, behind every name
+_OF_THE_RUN = ("args", "config", "hparams", "hyperparameters", "hyperparams", "training_args")
+"""Texts whose settings need no name before them; those of others do, such as ``model_config``."""
+
+
+def settings_in(record: bytes) -> dict[str, Plain]:
+    """The settings in an event, flat; mostly there are none. Raises DecodeError for what is no event."""
+    found: dict[str, Plain] = {}
+    if not any(plugin in record for plugin in _PLUGINS):
+        return found
+    from tensorboard.compat.proto.event_pb2 import Event  # slow to import
+
+    for value in Event.FromString(record).summary.value:
+        plugin = value.metadata.plugin_data
+        if plugin.plugin_name == "hparams":
+            found |= flat(_hparams(plugin.content))
+        elif plugin.plugin_name == "text" and value.tensor.string_val:
+            name = value.tag.removesuffix(_TEXT_ENDING)
+            table = _table(value.tensor.string_val[0])
+            found |= flat(table if name in _OF_THE_RUN else {name: table} if table else {})
+    return found
+
+
+def _hparams(content: bytes) -> Mapping[str, Any]:
+    """What a session began with; the plugin's other records are about its display."""
+    from google.protobuf.message import DecodeError
+    from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
+
+    try:
+        hparams = HParamsPluginData.FromString(content).session_start_info.hparams
+    except DecodeError:
+        return {}
+    kinds = {name: (value, value.WhichOneof("kind")) for name, value in hparams.items()}
+    return {name: getattr(value, kind) for name, (value, kind) in kinds.items() if kind in _KINDS}
+
+
+_KINDS = ("number_value", "string_value", "bool_value")
+
+
+def _table(text: bytes) -> Mapping[str, Any]:
+    if len(text) > _LONGEST_TEXT:
+        return {}
+    if text.lstrip().startswith(b"{"):
+        try:
+            return dict(json.loads(text))
+        except (ValueError, RecursionError):
+            return {}
+    rows = [line.strip().strip("|").split("|") for line in text.decode(errors="replace").splitlines()]
+    if len(rows) < 3 or {len(row) for row in rows} != {2} or set("".join(rows[1])) - set("-: "):
+        return {}
+    return {name.strip(): value.strip() for name, value in rows[2:]}

@@ -1,0 +1,90 @@
+"""What one TensorBoard event holds, read by protobuf: scalars, and the numbers that stand for histograms."""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sentinel.sources.tensorboard.histograms import statistics
+
+_HALF, _BFLOAT16 = 19, 14
+_ELEMENTS = {  # by DataType: what one element of a tensor is in its content, and the field it is in else
+    1: ("<f4", "float_val"),
+    2: ("<f8", "double_val"),
+    3: ("<i4", "int_val"),
+    4: ("u1", "int_val"),
+    5: ("<i2", "int_val"),
+    6: ("i1", "int_val"),
+    9: ("<i8", "int64_val"),
+    10: ("?", "bool_val"),
+    _BFLOAT16: ("<f4", "half_val"),  # the upper half of a float
+    17: ("<u2", "int_val"),
+    _HALF: ("<f2", "half_val"),
+    22: ("<u4", "uint32_val"),
+    23: ("<u8", "uint64_val"),
+}
+
+
+class Values(NamedTuple):
+    """The scalars of one event, in order: a value for each tag."""
+
+    tags: tuple[str, ...]
+    step: int
+    time: float
+    values: tuple[float, ...]
+
+
+def values(record: bytes) -> Values | None:
+    """The scalars of one event and the statistics of its histograms; None if the record is no event."""
+    event_type, decode_error = _protobuf()
+    try:
+        event = event_type.FromString(record)
+    except decode_error:
+        return None
+    found: list[tuple[str, float]] = []
+    for value in event.summary.value:
+        number = _number(value)
+        found += statistics(value) if number is None else [(value.tag, number)]
+    tags, numbers = zip(*found, strict=True) if found else ((), ())
+    return Values(tags, event.step, event.wall_time, numbers)
+
+
+def _number(value: Any) -> float | None:
+    """What a ``Summary.Value`` holds, if it is a scalar.
+
+    Writers name the plugin with the first value of a tag only, so a single number in a tensor counts
+    unless another plugin claims it.
+    """
+    kind = value.WhichOneof("value")
+    if kind == "simple_value":
+        return float(value.simple_value)
+    if kind == "tensor" and value.metadata.plugin_data.plugin_name in ("", "scalars"):
+        return _element(value.tensor)
+    return None
+
+
+def _element(tensor: Any) -> float | None:
+    """The number in a ``TensorProto`` that holds just one."""
+    if tensor.dtype not in _ELEMENTS or any(dim.size != 1 for dim in tensor.tensor_shape.dim):
+        return None
+    kind, field = _ELEMENTS[tensor.dtype]
+    content = tensor.tensor_content
+    if not content:
+        typed = getattr(tensor, field)
+        if len(typed) != 1:
+            return None
+        if field != "half_val":
+            return float(typed[0])
+        content = (typed[0] & 0xFFFF).to_bytes(2, "little")
+    if tensor.dtype == _BFLOAT16:
+        content = b"\0\0" + content
+    return float(np.frombuffer(content, kind)[0]) if len(content) == np.dtype(kind).itemsize else None
+
+
+@cache
+def _protobuf() -> tuple[Any, type[Exception]]:
+    """The ``Event`` message type, and what it raises for bytes that are none; slow to import."""
+    from google.protobuf.message import DecodeError
+    from tensorboard.compat.proto.event_pb2 import Event
+
+    return Event, DecodeError

@@ -1,0 +1,300 @@
+"""The numbers in W&B history records, each of which holds what was logged at one step.
+
+A record has a message for every item, with the name in its first fields and the value, as JSON, in the
+last. The keys of nested dictionaries are joined with dots, as W&B shows them.
+
+wandb orders the items anew in each record, so the records are walked side by side: the first item of all
+of them at once, then the second. Few records, and one of which some item has another form, are left to
+protobuf.
+"""
+
+import math
+import sys
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from sentinel.sources.reading.plain import JSON, plain_text
+from sentinel.sources.wandb.messages import message_type
+
+_ITEM = 0x0A  # field of a HistoryRecord
+_KEY, _NESTED_KEY, _VALUE_JSON = 0x0A, 0x12, (0x82, 0x01)  # fields of a HistoryItem
+_SPARE = bytes(8)  # behind the last record, so that a look at what follows stays within the bytes
+_NO_LENGTH = 1 << 40
+_WORTH_A_WALK = 16  # records; side by side, fewer take longer than one by one
+_MOST_NAMES = 64  # of one length that are looked for at once; further ones are looked up one by one
+
+_NUMBER_SIGNS = tuple("-0123456789")  # of which one begins a number
+_BEGINS_NUMBER = np.isin(np.arange(256), list(map(ord, _NUMBER_SIGNS)))
+_BEGINS_OTHER = np.isin(np.arange(256), list(b'-NI"{'))  # -Infinity, NaN, Infinity, a text, an object
+_NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_NO_JSON = "a history record holds something that is not JSON"
+_LAST = chr(sys.maxunicode)  # behind every other character
+_MEDIA = "_type"  # key that marks images, tables and the like, of which no part is a metric
+_DEEPEST = 16  # levels of nesting; what lies deeper is no metric either
+
+_Array = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The numbers in some records, in the order of the log. The arrays have one entry a number."""
+
+    names: Sequence[str]
+    name: _Array  # index into names
+    row: _Array  # which record
+    value: NDArray[np.float64]
+
+    def by_row(self, name: str, rows: int) -> NDArray[np.float64]:
+        """What each of so many records has under this name; NaN where it has nothing."""
+        values = np.full(rows, np.nan)
+        if (index := self.index.get(name)) is not None:
+            at = self._groups.of(index)
+            values[self.row[at]] = self.value[at]
+        return values
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """Of each name in names."""
+        return {name: i for i, name in enumerate(self.names)}
+
+    @cached_property
+    def _groups(self) -> "Groups":
+        return Groups(self.name)
+
+
+class Groups:
+    """Where each of the values 0, 1, 2 and so on stands in an array."""
+
+    def __init__(self, values: _Array) -> None:
+        self._order = np.argsort(values, kind="stable")
+        self._starts = np.cumsum([0, *np.bincount(values).tolist()])
+
+    def of(self, value: int) -> _Array:
+        """Places in the array, in their order."""
+        if value + 1 >= len(self._starts):
+            return self._order[:0]
+        return self._order[self._starts[value] : self._starts[value + 1]]
+
+
+def read_history(records: Sequence[bytes]) -> Numbers:
+    """Every number in some serialised ``HistoryRecord`` messages.
+
+    Raises ValueError or google.protobuf.message.DecodeError where an item is no item.
+    """
+    if len(records) < _WORTH_A_WALK:
+        leaves = _Leaves({})
+        for i, record in enumerate(records):
+            leaves.add_record(i, i, record)
+        return leaves.numbers()
+    text = b"".join([*records, _SPARE])
+    data = np.frombuffer(text, np.uint8)
+    bounds = np.cumsum([0, *map(len, records)])
+    row, begin, end, odd = _items(data, bounds)
+    name_end, value = _fields(data, begin, end)
+    odd[row[value < 0]] = True
+    number = ~odd[row] & _BEGINS_NUMBER[data[value]] & (data[value + 1] != ord("I"))
+    other = ~odd[row] & ~number & _BEGINS_OTHER[data[value]]
+    ids: dict[str, int] = {}
+
+    leaves = _Leaves(ids)
+    for i in np.flatnonzero(other).tolist():
+        name, value_json = _name(text[begin[i] : name_end[i]]), text[value[i] : end[i]]
+        leaves.add(begin[i], row[i], name, parsed(value_json))
+    for i in np.flatnonzero(odd).tolist():
+        leaves.add_record(bounds[i], i, records[i])
+
+    begin, name_end, value, end, row = (a[number] for a in (begin, name_end, value, end, row))
+    found = (begin, row, _ids_of(text, begin, name_end, ids), _floats(data, value, end))
+    columns = [np.concatenate(pair) for pair in zip(found, leaves.columns(), strict=True)]
+    order = np.argsort(columns[0], kind="stable")
+    row, which, numbers = (column[order] for column in columns[1:])
+    metric = leaves.no_media(which, row)
+    return Numbers(list(ids), which[metric], row[metric], numbers[metric])
+
+
+def numbers_in(rows: Sequence[Mapping[str, Any]]) -> Numbers:
+    """Every number in some rows of history as W&B's server gives them, in which names have no order."""
+    leaves = _Leaves({})
+    for i, items in enumerate(rows):
+        for key in sorted(items):
+            leaves.add(0, i, plain_text(key), items[key])
+    return leaves.numbers()
+
+
+class _Leaves:
+    """Numbers found one by one: in nested objects, in texts such as "NaN", in items of unusual form."""
+
+    def __init__(self, ids: dict[str, int]) -> None:
+        self._ids = ids  # index by name, of all numbers
+        self._found: list[tuple[int, int, int, float]] = []
+        self._media: dict[str, list[int]] = {}  # rows by what the names of the parts begin with
+
+    def add(self, place: int, row: int, name: str, value: Any, level: int = 1) -> None:
+        """Take in a JSON value: a number, or what may hold some."""
+        if isinstance(value, str):
+            if name.endswith(f".{_MEDIA}"):
+                self._media.setdefault(name.removesuffix(_MEDIA), []).append(row)
+            value = _NOT_FINITE.get(value)
+        if type(value) in (float, int) and name:
+            self._found.append((place, row, self._ids.setdefault(name, len(self._ids)), float(value)))
+        elif isinstance(value, dict) and _MEDIA not in value and level < _DEEPEST:
+            for key, part in value.items():
+                self.add(place, row, f"{name}.{plain_text(key)}", part, level + 1)
+
+    def add_record(self, place: int, row: int, record: bytes) -> None:
+        """Take in a serialised ``HistoryRecord``; raises as `read_history`."""
+        items = message_type("HistoryRecord").FromString(record).item
+        for item, value in zip(items, _item_values(items), strict=True):
+            if value is None and item.value_json.startswith(_NUMBER_SIGNS):
+                raise ValueError(_NO_JSON)
+            self.add(place, row, item_name(item), value)
+
+    def numbers(self) -> Numbers:
+        """All of them, in the order in which they were found."""
+        _, row, name, value = self.columns()
+        metric = self.no_media(name, row)
+        return Numbers(list(self._ids), name[metric], row[metric], value[metric])
+
+    def columns(self) -> tuple[NDArray[Any], ...]:
+        """Places in the log, rows, names and values."""
+        place, row, name, value = zip(*self._found, strict=True) if self._found else ((),) * 4
+        integers = (np.array(column, np.int64) for column in (place, row, name))
+        return *integers, np.array(value, np.float64)
+
+    def no_media(self, name: _Array, row: _Array) -> NDArray[np.bool_]:
+        """Which of the numbers with this name in this row are no part of an image or the like."""
+        metric = np.ones(len(name), np.bool_)
+        if not self._media:
+            return metric
+        names, groups = sorted(self._ids), Groups(name)
+        for prefix, rows in self._media.items():
+            for part in names[bisect_left(names, prefix) : bisect_left(names, prefix + _LAST)]:
+                at = groups.of(self._ids[part])
+                metric[at] &= ~np.isin(row[at], rows)
+        return metric
+
+
+def _items(data: NDArray[np.uint8], bounds: _Array) -> tuple[NDArray[Any], ...]:
+    """Row, begin and end of every item, and which records have one with an unusual length."""
+    ends = bounds[1:]
+    odd = np.zeros(len(ends), np.bool_)
+    row, at = np.arange(len(ends)), bounds[:-1]
+    spans = [(row[:0], at[:0], at[:0])]
+    while len(row):
+        more = (at < ends[row]) & (data[at] == _ITEM)
+        row, at = row[more], at[more]
+        length, begin = _varint(data, at + 1)
+        end = begin + length
+        sound = end <= ends[row]
+        if not sound.all():
+            odd[row[~sound]] = True
+            row, begin, end = row[sound], begin[sound], end[sound]
+        spans.append((row, begin, end))
+        at = end
+    return *map(np.concatenate, zip(*spans, strict=True)), odd
+
+
+def _fields(data: NDArray[np.uint8], begin: _Array, end: _Array) -> tuple[_Array, _Array]:
+    """For each item where its name ends and its value begins; -1 for the value if its form is unusual."""
+    name_end = begin.copy()
+    named = np.arange(len(begin))
+    while len(named):
+        at = name_end[named]
+        more = ((data[at] == _NESTED_KEY) | (data[at] == _KEY)) & (at < end[named])
+        named, at = named[more], at[more]
+        length, text = _varint(data, at + 1)
+        name_end[named] = np.minimum(text + length, end[named])
+    length, value = _varint(data, name_end + 2)
+    usual = (data[name_end] == _VALUE_JSON[0]) & (data[name_end + 1] == _VALUE_JSON[1])
+    usual &= (value + length == end) & (length > 0) & (name_end > begin)
+    return name_end, np.where(usual, value, -1)
+
+
+def _varint(data: NDArray[np.uint8], at: _Array) -> tuple[_Array, _Array]:
+    """The lengths that begin at these places, and where they end; of over two bytes: _NO_LENGTH."""
+    low, high = data[at].astype(np.int64), data[at + 1].astype(np.int64)
+    long = low >= 0x80
+    length = np.where(long, low & 0x7F | high << 7, low)
+    length[long & (high >= 0x80)] = _NO_LENGTH
+    return length, at + 1 + long
+
+
+def _floats(data: NDArray[np.uint8], begin: _Array, end: _Array) -> NDArray[np.float64]:
+    """The JSON numbers between these places, which are read as one list."""
+    sizes = end - begin + 1  # with a comma
+    ends = np.cumsum(sizes)
+    listed = data[np.arange(sizes.sum()) + np.repeat(begin - (ends - sizes), sizes)]
+    listed[ends - 1] = ord(",")
+    text = b"[%b]" % listed[:-1].tobytes()
+    try:
+        numbers = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        numbers = JSON.decode(text.decode())  # what is too large for a float becomes infinite
+    if len(numbers) != len(begin):
+        raise ValueError(_NO_JSON)
+    return np.array(numbers, np.float64)
+
+
+def _ids_of(text: bytes, begin: _Array, end: _Array, ids: dict[str, int]) -> _Array:
+    """The index of each item's name in ``ids``, given where its name's fields are; new ones are added."""
+    found = np.empty(len(begin), np.int64)
+    lengths = end - begin
+    for length in np.flatnonzero(np.bincount(lengths)).tolist():
+        left = np.flatnonzero(lengths == length)
+        fields = np.ndarray((len(text) - length + 1,), f"V{length}", text, strides=(1,))[begin[left]]
+        for _ in range(min(_MOST_NAMES, len(left))):
+            same = fields == fields[0]
+            found[left[same]] = ids.setdefault(_name(fields[0].tobytes()), len(ids))
+            left, fields = left[~same], fields[~same]
+            if not len(left):
+                break
+        found[left] = [ids.setdefault(_name(one), len(ids)) for one in fields.tolist()]
+    return found
+
+
+def item_name(item: Any) -> str:
+    """The name of a ``HistoryItem`` or ``ConfigItem``."""
+    return str(item.key or ".".join(item.nested_key))
+
+
+@lru_cache(maxsize=1 << 14)
+def _name(fields: bytes) -> str:
+    """The name in an item of which only the name's fields are given."""
+    return item_name(message_type("HistoryItem").FromString(fields))
+
+
+def _item_values(items: Sequence[Any]) -> list[Any]:
+    """Their values; a thing that is no JSON has None."""
+    try:
+        values = orjson.loads(f"[{','.join([item.value_json for item in items])}]")
+    except orjson.JSONDecodeError:  # see `parsed`
+        values = []
+    return values if len(values) == len(items) else [*map(_item_value, items)]
+
+
+def _item_value(item: Any) -> Any:
+    if value_json := item.value_json:  # as always but in the newest versions
+        return parsed(value_json.encode())
+    kind = item.WhichOneof("value")
+    if kind in ("integer", "number"):
+        return float(getattr(item, kind))
+    return item.text if kind == "text" else parsed(item.json.encode())
+
+
+def parsed(value_json: bytes) -> Any:
+    """A JSON value as wandb writes it; None for what is no JSON."""
+    try:
+        return orjson.loads(value_json)
+    except orjson.JSONDecodeError:
+        pass  # NaN, infinities, halves of surrogate pairs, numbers too large for a float
+    try:
+        return JSON.decode(value_json.decode())
+    except (ValueError, RecursionError):
+        return None

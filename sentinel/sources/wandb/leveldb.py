@@ -1,0 +1,122 @@
+"""LevelDB's log framing, as in W&B's ``.wandb`` files: cuts bytes into records whose checksums hold.
+
+The file is divided into blocks of 32 KiB. A block holds chunks, each a checksum (4 bytes), a length
+(2 bytes, little-endian) and a type, followed by the payload; fewer than 7 bytes at the end of a block
+are padding. A record is one FULL chunk, or a FIRST, some MIDDLE and a LAST one. W&B's checksum is the
+plain CRC-32 of type and payload, where LevelDB has a masked CRC-32C.
+
+https://github.com/google/leveldb/blob/main/doc/log_format.md
+"""
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from struct import Struct
+
+import numpy as np
+
+from sentinel.sources.tensorboard.tfrecord import Problem, summed
+
+BLOCK_BYTES = 1 << 15
+LONGEST_RECORD = 32 << 20
+"""Bytes; a longer record, which only tables and the like make, is skipped. It bounds the memory of a poll."""
+
+_HEADER = Struct("<IHB")
+_CHECKED = 6  # offset in a chunk of what the checksum covers: type and payload
+_FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
+_MOST_BROKEN = 16  # chunks of one block; then the rest of it is skipped
+_MOST_SEARCHED = 128 * BLOCK_BYTES  # what may be summed in search of a sound chunk: most places are none
+
+
+@dataclass(frozen=True)
+class Log:
+    """What ``split`` found. Offsets count from the start of the bytes that were split."""
+
+    records: Sequence[bytes]
+    ends: Sequence[int]  # offset behind each record
+    problems: Sequence[Problem]
+    consumed: int  # bytes that need not be looked at again
+
+
+def split(data: bytes, start: int, offset: int, at_end: bool) -> Log:
+    """The whole records of ``data[start:]``, where a chunk begins at ``start``.
+
+    ``offset`` is that of ``data`` in its file; ``at_end`` says that the file ends with ``data``. A torn
+    record is left for the next call. Of a broken one nothing but a sound chunk behind it, or else the
+    rest of its block, can tell that it is broken and not torn: until then it is left, too. Reading goes
+    on at that chunk or the next block. Continuations of a record whose beginning was lost are skipped.
+    """
+    written = len(data.rstrip(b"\0")) if at_end else len(data)  # zeros may be bytes still on their way
+    view = memoryview(data)
+    records: list[bytes] = []
+    ends: list[int] = []
+    broken: list[int] = []
+    overlong: list[int] = []
+    parts: list[bytes] = []  # of a record that is not complete
+    consumed = position = start
+    while True:
+        left = BLOCK_BYTES - (offset + position) % BLOCK_BYTES
+        if left < _HEADER.size:
+            position += left
+            left = BLOCK_BYTES
+        if position + _HEADER.size > written:
+            break
+        checksum, length, kind = _HEADER.unpack_from(data, position)
+        end = position + _HEADER.size + length
+        fits = _FULL <= kind <= _LAST and _HEADER.size + length <= left
+        if not fits or zlib.crc32(view[position + _CHECKED : end]) != checksum:
+            if fits and end > written:
+                break
+            block_end = position + left
+            in_block = sum(place >= block_end - BLOCK_BYTES for place in broken[-_MOST_BROKEN:])
+            following = None
+            if in_block < _MOST_BROKEN:
+                following = _sound_chunk(data, position + 1, block_end)
+            if following is None and block_end > len(data):
+                break
+            broken.append(position)
+            parts = []
+            consumed = position = block_end if following is None else following
+            continue
+        payload = data[position + _HEADER.size : end]
+        if kind == _FULL:
+            records.append(payload)
+        elif kind == _FIRST:
+            consumed, parts = position, [payload]
+        elif parts:
+            parts.append(payload)
+            if kind == _LAST:
+                records.append(b"".join(parts))
+            elif end - consumed > LONGEST_RECORD:
+                overlong.append(consumed)
+                parts = []
+        if kind in (_FULL, _LAST):
+            parts = []
+        position = end
+        if not parts:
+            consumed = end
+        if len(ends) < len(records):
+            ends.append(end)
+    problems = [
+        *summed(np.array(broken), "record does not match its checksum and was skipped"),
+        *summed(np.array(overlong), f"record is longer than {LONGEST_RECORD >> 20} MiB and was skipped"),
+    ]
+    return Log(records, ends, problems, min(consumed, len(data)))
+
+
+def _sound_chunk(data: bytes, start: int, block_end: int) -> int | None:
+    """Offset of the first chunk within the rest of a block whose checksum holds, if one is easily found."""
+    end = min(block_end, len(data))
+    searched = 0
+    kinds = np.frombuffer(data, np.uint8)[start + _CHECKED : end]
+    for place in (np.flatnonzero((kinds >= _FULL) & (kinds <= _LAST)) + start).tolist():
+        checksum, length, _ = _HEADER.unpack_from(data, place)
+        chunk_end = place + _HEADER.size + length
+        if chunk_end > end:
+            continue
+        searched += length
+        if searched > _MOST_SEARCHED:
+            return None
+        if zlib.crc32(data[place + _CHECKED : chunk_end]) == checksum:
+            return int(place)
+    return None

@@ -1,0 +1,254 @@
+"""W&B runs on disk, whether they were sent or not. One ``run-*.wandb`` file is one run and one stream.
+
+The file is a log of protobuf messages. wandb appends to it all that it would send: the configuration, the
+history (which are the metrics), the console output and at last the exit code.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Ending, Line, Outcome, Run
+from sentinel.sources.reading.flattening import Plain, flat
+from sentinel.sources.reading.growing import Mark, Read, nothing_new, read_new, unreadable
+from sentinel.sources.reading.plain import LATEST
+from sentinel.sources.reading.sniffing import remembered
+from sentinel.sources.tensorboard.tfrecord import summed
+from sentinel.sources.wandb.history import item_name, read_history
+from sentinel.sources.wandb.leveldb import BLOCK_BYTES, LONGEST_RECORD, Log, split
+from sentinel.sources.wandb.messages import message_type
+from sentinel.sources.wandb.steps import Steps, points
+
+FORMAT = "wandb"
+
+_NAME = re.compile(r"run-(?P<id>.+)\.wandb", re.DOTALL)
+
+_HEADER = b":W&B\xe1\xbe\0"
+_VERSION = len(_HEADER) - 1  # offset
+_MOST_READ = 8 << 20
+_LEAST_READ = BLOCK_BYTES // 4
+_BYTES_A_POINT = 32  # how far to read for a number of points; a wrong guess only costs time
+
+_MOST_SNIFFED = 8 << 20
+_SNIFFED_AT_ONCE = 1 << 13  # points
+
+_NUMBER, _HISTORY = 0x08, 0x12  # fields of a Record
+_UNREAD = frozenset(b"\x1a\x32\x3a")  # those of summaries, files and system metrics, of which there are many
+
+_LONGEST_LINE = 4096  # characters of console output
+
+
+def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
+    """The runs whose files lie in this directory, each known by the directory if it is that run's own."""
+    for name in names:
+        if found := _NAME.fullmatch(name):
+            own = directory.name.endswith(f"-{found['id']}")
+            yield Run(directory if own else directory / name, FORMAT, WandbFile(directory / name))
+
+
+@dataclass(frozen=True)
+class WandbFile:
+    """One ``.wandb`` file."""
+
+    path: Path
+
+    def poll(self, cursor: Cursor, limit: int) -> Batch:
+        """What was logged since ``cursor``; see `sentinel.sources.base.Source`."""
+        try:
+            found = _read(self.path, cursor.get("mark", {}), limit * _BYTES_A_POINT)
+        except OSError as error:
+            return unreadable(self.path, cursor, error)
+        if found is None:
+            return nothing_new(cursor)
+        read, log = found
+        messages = _Messages(self.path, {"restarted": True} if read.restarted else cursor)
+        consumed, more = messages.take(read, log, limit * _BYTES_A_POINT)
+        return messages.batch(read.mark(consumed, waiting=not more), more)
+
+
+@remembered
+def has_history(path: Path) -> bool:
+    """Whether a point lies near the beginning of the ``.wandb`` file."""
+    batch = Batch({}, more=True)
+    for _ in range(_MOST_SNIFFED // (_SNIFFED_AT_ONCE * _BYTES_A_POINT)):
+        if batch.more and not any(len(chunk.step) for chunk in batch.chunks):
+            batch = WandbFile(path).poll(batch.cursor, _SNIFFED_AT_ONCE)
+    return any(len(chunk.step) for chunk in batch.chunks)
+
+
+class _Messages:
+    """What the messages of one poll say, in their order."""
+
+    def __init__(self, path: Path, cursor: Cursor) -> None:
+        self._refused: str = cursor.get("refused", "")  # why the file is none that can be read
+        self._path = path
+        self._steps = Steps(cursor.get("steps", {}))
+        self._unfinished: dict[str, str] = dict(cursor.get("unfinished", {}))  # last line of each output
+        self._restarted: bool = cursor.get("restarted", False)  # and no point was read since
+        self._history: list[tuple[int, bytes]] = []  # place and bytes of records that are not points yet
+        self._foreign: list[int] = []  # places of records that are no messages
+        self._chunks: list[Chunk] = []
+        self._complaints: list[Complaint] = []
+        self._config: dict[str, Plain] = {}  # that precedes the next point
+        self._ending: Ending | None = None
+        self._lines: list[Line] = []
+
+    def batch(self, mark: Mark, more: bool) -> Batch:
+        """All of it."""
+        cursor = {
+            "mark": mark,
+            "steps": self._steps.memory(),
+            "unfinished": self._unfinished,
+            "restarted": self._restarted,
+            "refused": self._refused,
+        }
+        chunks, complaints = self._chunks, self._complaints
+        return Batch(cursor, chunks, complaints, more, ending=self._ending, lines=self._lines)
+
+    def take(self, read: Read, log: Log, most: int) -> tuple[int, bool]:
+        """Take in up to so many bytes of history; gives the bytes consumed and whether more follow."""
+        if read.offset == 0 and not self._starts_well(read.data):
+            return 0, False
+        if self._refused:
+            return len(read.data), read.more
+        place = 0  # about where the record begins
+        for record, end in zip(log.records, log.ends, strict=True):
+            try:
+                most -= self._add(place, record)
+            except (DecodeError, IndexError):
+                self._foreign.append(place)
+            place = end
+            if most <= 0:
+                break
+        self._make_points()
+        if self._config:
+            self._chunk([])
+        consumed = place if most <= 0 else log.consumed
+        problems = [problem for problem in log.problems if problem.offset < consumed]
+        problems += summed(np.array(sorted(self._foreign)), "record is no message of wandb's and was skipped")
+        for problem in problems:
+            where = f"byte {read.offset + problem.offset}"
+            self._complaints.append(Complaint(self._path, where, problem.text))
+        return consumed, read.more or consumed < log.consumed
+
+    def _starts_well(self, data: bytes) -> bool:
+        """Whether the header is complete; if it is a wrong one, the file is refused."""
+        known = data[: len(_HEADER)].rstrip(b"\0")  # zeros may be bytes still on their way
+        if _HEADER.startswith(known) and (len(data) < len(_HEADER) or len(known) < _VERSION):
+            return False
+        if data[:_VERSION] != _HEADER[:_VERSION]:
+            problem = "is no W&B log, although its name says so, and is not read; remove or rename it"
+        elif data[_VERSION] != _HEADER[_VERSION]:
+            problem = (
+                f"is a W&B log in version {data[_VERSION]} of the format, and only version 0 can be read"
+            )
+        else:
+            return True
+        self._refused = problem
+        self._complaints.append(Complaint(self._path, "", problem))
+        return True
+
+    def _add(self, place: int, record: bytes) -> int:
+        """Take in one message; gives its bytes of history."""
+        _, at = _varint(record, 1) if record[0] == _NUMBER else (0, 0)
+        if record[at] == _HISTORY:
+            length, begin = _varint(record, at + 1)
+            self._history.append((place, record[begin : begin + length]))
+            return length
+        if record[at] not in _UNREAD:
+            message = message_type("Record").FromString(record)
+            match message.WhichOneof("record_type"):
+                case "run":
+                    self._configure(message.run.config)
+                case "config":
+                    self._configure(message.config)
+                case "metric":
+                    self._define(message.metric)
+                case "output" | "output_raw" as kind:
+                    self._print(getattr(message, kind))
+                case "exit":
+                    code = message.exit.exit_code
+                    outcome = Outcome.CRASHED if code else Outcome.FINISHED
+                    self._ending = Ending(outcome, f"exit code {code} in the exit record")
+        return 0
+
+    def _configure(self, config: Any) -> None:
+        settings: dict[str, Any] = {}
+        for item in config.update:
+            with suppress(ValueError, RecursionError):
+                settings[item_name(item)] = json.loads(item.value_json)
+        if news := {key: value for key, value in flat(settings).items() if not key.startswith("_wandb.")}:
+            self._make_points()
+            self._config |= news
+
+    def _define(self, metric: Any) -> None:
+        name, axis = (
+            text.replace(r"\.", ".") for text in (metric.name or metric.glob_name, metric.step_metric)
+        )
+        if self._steps.changed_by(name, axis):
+            self._make_points()
+            self._steps.define(name, axis)
+
+    def _print(self, output: Any) -> None:
+        """Take in a piece of console output, of any number of lines."""
+        channel = str(output.output_type)
+        *ended, rest = (self._unfinished.pop(channel, "") + output.line).split("\n")
+        time = output.timestamp.seconds + output.timestamp.nanos / 1e9
+        time = time if 0 < time < LATEST else math.nan
+        lines = (line.rstrip("\r").rpartition("\r")[2][:_LONGEST_LINE] for line in ended)
+        self._lines += [Line(time, line) for line in lines if line.strip()]
+        if rest:
+            overwritten = rest.rfind("\r", 0, -1) + 1  # by progress bars
+            self._unfinished[channel] = rest[overwritten:][:_LONGEST_LINE]
+
+    def _make_points(self) -> None:
+        """Make points of the history so far, as the definitions so far have it."""
+        history, self._history = self._history, []
+        if not history:
+            return
+        try:
+            self._chunk([record for _, record in history])
+        except (ValueError, DecodeError):
+            for place, record in history:
+                try:
+                    self._chunk([record])
+                except (ValueError, DecodeError):
+                    self._foreign.append(place)
+
+    def _chunk(self, records: Sequence[bytes]) -> None:
+        chunk = points(self._path.name, read_history(records), len(records), self._steps)
+        found = len(chunk.step) > 0
+        if not found and not self._config:
+            return
+        restarted = self._restarted and found
+        self._chunks.append(replace(chunk, restarted=restarted, config=self._config))
+        self._restarted, self._config = self._restarted and not found, {}
+
+
+def _read(path: Path, mark: Mark, size: int) -> tuple[Read, Log] | None:
+    """About ``size`` new bytes and their records; one that is longer is read whole if it is not overlong."""
+    read = read_new(path, mark, min(max(size, _LEAST_READ), _MOST_READ))
+    while read:
+        start = 0 if read.offset else len(_HEADER)
+        log = split(read.data, start, read.offset, not read.more)
+        if log.consumed > start or not read.more:
+            return read, log
+        read = read_new(path, mark, min(4 * len(read.data), LONGEST_RECORD + 2 * BLOCK_BYTES))
+    return None
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """The number that begins there and where it ends."""
+    number = shift = 0
+    while data[at] & 0x80:
+        number |= (data[at] & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+    return number | data[at] << shift, at + 1

@@ -1,0 +1,151 @@
+"""W&B runs on a server: ``wandb://ENTITY/PROJECT``, all runs of it, or one with ``/RUN`` behind it.
+
+The history of a run is read by its counter ``_step``, from the first step that was not read. Where it
+has become shorter, somebody rewound the run, and it begins again.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from sentinel.sources.base import Batch, Cursor, Ending, Outcome, Run
+from sentinel.sources.places import Url
+from sentinel.sources.reading.axis import count_of
+from sentinel.sources.reading.flattening import flat
+from sentinel.sources.reading.growing import nothing_new, unreadable
+from sentinel.sources.reading.patience import Unavailable
+from sentinel.sources.wandb.history import numbers_in
+from sentinel.sources.wandb.server import Project
+from sentinel.sources.wandb.steps import COUNTER, Steps, points
+
+SCHEMES = ("wandb",)
+
+_FORMAT = "wandb"
+_STEPS_A_PAGE = 1000
+_MOST_SPARSE = 10  # times as many, if few steps were logged
+_MOST_PAGES = 20  # in one poll
+_OUTCOMES = {
+    "finished": Outcome.FINISHED,
+    "crashed": Outcome.CRASHED,
+    "failed": Outcome.CRASHED,
+    "killed": Outcome.CRASHED,
+}
+
+
+def check(url: Url) -> None:
+    """Raises ValueError if this cannot be an address."""
+    if len(url.parts) not in (2, 3):
+        raise ValueError(
+            "is no address of W&B runs; write wandb://ENTITY/PROJECT or wandb://ENTITY/PROJECT/RUN"
+        )
+
+
+def search(url: Url, _copies: Path) -> Iterator[Run]:
+    """The runs there are now. Raises OSError if the server cannot be asked."""
+    project = _project(url)
+    for name in project.runs():
+        path = Url(url.scheme, (*url.parts[:2], name))
+        yield Run(path, _FORMAT, OnlineRun(path, project))
+
+
+@cache
+def _project(url: Url) -> Project:
+    entity, project, *run = url.parts
+    return Project(entity, project, run[0] if run else None)
+
+
+@dataclass(frozen=True)
+class OnlineRun:
+    """One run of a project."""
+
+    path: Url
+    project: Project
+
+    def poll(self, cursor: Cursor, limit: int) -> Batch:
+        """What was logged since ``cursor``; see `sentinel.sources.base.Source`."""
+        try:
+            listed = self.project.runs().get(self.path.name)
+            if listed is None:
+                raise Unavailable("the server no longer has it")
+            if listed.heard == cursor.get("heard") and not cursor["more"]:
+                return nothing_new(cursor)
+            news = self.project.ask(self.path.name, lambda: _news(listed.run, cursor, limit))
+        except Unavailable as error:
+            return unreadable(self.path, cursor, error)
+        restarted = news.restarted or cursor.get("restarted", False)
+        steps = Steps({} if news.restarted else cursor.get("steps", {}))
+        for name, axis in _axes(news.internals):
+            steps.define(name, axis)
+        chunk = points(self.path.name, numbers_in(news.rows), len(news.rows), steps)
+        found = len(chunk.step) > 0
+        cursor = {
+            "heard": listed.heard,
+            "next": news.end,
+            "lines": news.lines,
+            "more": news.more,
+            "steps": steps.memory(),
+            "restarted": restarted and not found,
+        }
+        ending = None if news.more else _ending(news.state)
+        chunks = [replace(chunk, restarted=restarted)] if found else []
+        return Batch(cursor, chunks, more=news.more, config=flat(news.config), ending=ending)
+
+
+@dataclass(frozen=True)
+class _News:
+    """What the server said of a run."""
+
+    state: str
+    config: Mapping[str, Any]
+    internals: Any
+    lines: int  # of the whole history
+    rows: Sequence[Mapping[str, Any]]
+    end: int  # step from which on nothing was read
+    restarted: bool
+    more: bool
+
+
+def _news(run: Any, cursor: Cursor, limit: int) -> _News:
+    run.load_full_data(force=True)
+    begin, last = cursor.get("next", 0), (run.historyKeys or {}).get("lastStep", -1)
+    lines = run.historyLineCount or 0
+    restarted = last + 1 < begin and lines < cursor["lines"]
+    if restarted:
+        begin = 0
+    rows: list[dict[str, Any]] = []
+    end = begin
+    if last >= begin:
+        page = _STEPS_A_PAGE * min(max((last + 1) // max(lines, 1), 1), _MOST_SPARSE)
+        end = min(begin + _MOST_PAGES * page, last + 1)
+        for row in run.scan_history(min_step=begin, max_step=end, page_size=page):
+            rows.append(row)
+            limit -= len(row)
+            count, _ = count_of(row[COUNTER])
+            if limit <= 0 and count is not None:
+                end = count + 1
+                break
+    internals = run.rawconfig.get("_wandb")
+    return _News(run.state, run.config, internals, lines, rows, end, restarted, end <= last)
+
+
+def _axes(internals: Any) -> Iterator[tuple[str, str]]:
+    """Names, or beginnings and ``*``, and the axis that ``define_metric`` gave them.
+
+    wandb keeps the definitions beside the settings, by the numbers of protobuf's fields: 1 is a name, 2 one
+    with ``*``, 4 the axis, 5 the place of the axis in this list, counted from 1.
+    """
+    metrics = internals.get("m") if isinstance(internals, dict) else None
+    known = [metric for metric in metrics or () if isinstance(metric, dict)]
+    for metric in known:
+        name, axis, place = metric.get("1") or metric.get("2"), metric.get("4"), metric.get("5")
+        if isinstance(place, int) and 0 < place <= len(known):
+            axis = known[place - 1].get("1")
+        if isinstance(name, str) and isinstance(axis, str):
+            yield name, axis
+
+
+def _ending(state: str) -> Ending | None:
+    outcome = _OUTCOMES.get(state)
+    return Ending(outcome, f"W&B calls it {state}") if outcome else None

@@ -1,0 +1,158 @@
+"""What a W&B server is asked, through the wandb client, and how little.
+
+One question a project, or one for every 200 of its runs, tells which runs have news. A server that does
+not answer is left alone for a while, and longer each time.
+
+What the client says of an error may hold all that the server answered, so none of it is passed on.
+"""
+
+import logging
+import math
+import os
+import re
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeVar
+
+from sentinel.sources.reading.patience import NO_ANSWER, Patience, Unavailable
+
+# Its records say what a server answered.
+logging.getLogger("wandb").setLevel(logging.CRITICAL)
+
+_T = TypeVar("_T")
+
+_REFRESH_SECONDS = 15.0  # for each page of runs
+_RUNS_A_PAGE = 200
+_REQUEST_SECONDS = 10
+_RETRY_SECONDS = 1.0
+
+_STATUS = re.compile(r"\bHTTP (\d{3})\b")
+_NEWS = ("heartbeatAt", "historyLineCount")
+_MEANINGS = {
+    401: "does not accept the key; set WANDB_API_KEY, or run `wandb login`",
+    403: "does not let this key read it",
+    404: "knows no such project",
+    429: "asks for fewer requests (status 429)",
+}
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A run as the list of its project has it. ``heard`` changes whenever there may be news."""
+
+    run: Any
+    heard: list[Any]
+
+
+class Project:
+    """The runs of one project, or the one that is called ``run``. ``now`` is a clock that never goes back."""
+
+    def __init__(
+        self, entity: str, project: str, run: str | None = None, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._path = f"{entity}/{project}"
+        self._filters = {"name": run} if run else {}
+        self._now = now
+        self._runs: dict[str, Listed] = {}
+        self._refresh_at = -math.inf
+        self._listing = Patience(now, _reason)
+        self._patience: dict[str, Patience] = {}  # with single runs
+
+    def runs(self) -> Mapping[str, Listed]:
+        """All runs by id, as they were at most a quarter of a minute ago for 200 of them.
+
+        Raises Unavailable.
+        """
+        if self._now() >= self._refresh_at:
+            self._runs = self._listing.ask(self._list)
+            pages = 1 + len(self._runs) // _RUNS_A_PAGE
+            self._refresh_at = self._now() + _REFRESH_SECONDS * pages
+        return self._runs
+
+    def _list(self) -> dict[str, Listed]:
+        api = _connect()
+        api.flush()  # or it would give the same list again
+        try:
+            runs = list(api.runs(self._path, self._filters, per_page=_RUNS_A_PAGE))
+        except Exception as error:
+            if _reason(error) == NO_ANSWER:
+                _disconnect()  # it may be the client's own process that is gone
+            raise
+        return {
+            run.id: Listed(run, [run.state, *(getattr(run, name, None) for name in _NEWS)]) for run in runs
+        }
+
+    def ask(self, run: str, question: Callable[[], _T]) -> _T:
+        """The answer to a question about one run. Raises Unavailable."""
+        try:
+            return self._patience.setdefault(run, Patience(self._now, _reason)).ask(question)
+        except Unavailable:
+            self._refresh_at = -math.inf  # the list shows whether it concerns all runs
+            raise
+
+
+@cache
+def _connect() -> Any:
+    """The client, for the server and the key that are configured. Raises what it does, and Unavailable."""
+    os.environ.setdefault("WANDB_ERROR_REPORTING", "false")  # what is watched is nobody else's business
+    for name in ("WANDB_DIR", "WANDB_CACHE_DIR"):  # it makes directories for every run, and keeps logs
+        os.environ.setdefault(name, _scratch().name)
+    import wandb
+    from wandb.sdk.lib import wbauth
+
+    settings = wandb.Settings(
+        silent=True,
+        x_graphql_retry_max=1,  # 0 would be its default of many
+        x_graphql_retry_wait_min_seconds=_RETRY_SECONDS,
+        x_graphql_retry_wait_max_seconds=_RETRY_SECONDS,
+        x_graphql_timeout_seconds=_REQUEST_SECONDS,
+    )
+    server = wandb.setup(settings=settings).settings.base_url
+    # Without a key, the client would ask whoever sits at the terminal for one.
+    if not wbauth.authenticate_session(host=server, source="sentinel", prompt=False, update_session=False):
+        raise Unavailable(f"there is no key for {server}; set WANDB_API_KEY, or run `wandb login`")
+    # An entity of our own keeps the client from asking for the key's.
+    return wandb.Api(overrides={"entity": "-"}, timeout=2 * _REQUEST_SECONDS + 2)
+
+
+def _disconnect() -> None:
+    """Have the next question connect anew."""
+    import wandb
+
+    with suppress(Exception, SystemExit):  # it ends with the status of its process
+        wandb.teardown()
+    _connect.cache_clear()
+
+
+@cache
+def _scratch() -> "tempfile.TemporaryDirectory[str]":
+    """Gone when the process ends."""
+    return tempfile.TemporaryDirectory(prefix="sentinel-wandb-", ignore_cleanup_errors=True)
+
+
+def _reason(error: Exception) -> str:
+    statuses = {status for cause in _causes(error) if (status := _status(cause))}
+    if statuses:
+        return f"the server {_MEANINGS.get(min(statuses), f'answered {min(statuses)}')}"
+    if type(error) is ValueError:
+        return "the server knows no such project, or does not show it to this key"
+    return NO_ANSWER
+
+
+def _status(error: BaseException) -> int:
+    """The HTTP status that the client met; 0 if it met none."""
+    response = getattr(error, "response", None)
+    if status := getattr(response, "http_status", 0):
+        return int(status)
+    found = _STATUS.search(str(error))
+    return int(found[1]) if found else 0
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__

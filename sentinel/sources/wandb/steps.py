@@ -1,0 +1,127 @@
+"""Which step the numbers of a W&B run belong to.
+
+wandb counts the calls of ``log`` in ``_step``, which orders a run but rarely means its steps. In order of
+precedence a number belongs to the value of the axis that ``define_metric`` gives its name, to a usual
+name of the step in its record, to the last one of those, and to ``_step``.
+"""
+
+from collections.abc import Mapping
+from itertools import compress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sentinel.sources.base import Chunk
+from sentinel.sources.reading.plain import plain_times, whole
+from sentinel.sources.reading.records import STEP_KEYS
+from sentinel.sources.wandb.history import Groups, Numbers
+
+COUNTER = "_step"
+
+_USUAL = [key for key in STEP_KEYS if key != COUNTER]
+_MOST_DEFINED = 4096  # names with an axis of their own
+
+_Floats = NDArray[np.float64]
+
+
+def points(stream: str, numbers: Numbers, rows: int, steps: "Steps") -> Chunk:
+    """The metrics among the numbers in so many records, which are not wandb's own and not a step."""
+    step, is_step = steps.of(numbers, rows)
+    time = plain_times(numbers.by_row("_timestamp", rows))[numbers.row]
+    public = np.array([not name.startswith("_") for name in numbers.names], np.bool_)
+    shown = public[numbers.name] & ~is_step
+    used = np.bincount(numbers.name[shown], minlength=len(numbers.names)) > 0
+    tag = (np.cumsum(used) - 1)[numbers.name[shown]].astype(np.uint32)
+    tags = list(compress(numbers.names, used))
+    return Chunk(stream, tags, tag, step[shown], time[shown], numbers.value[shown])
+
+
+class Steps:
+    """The steps of one run, given the memory of what came before (``{}`` for nothing)."""
+
+    def __init__(self, memory: Mapping[str, Any]) -> None:
+        self._axes: dict[str, str] = dict(memory.get("axes", {}))  # by name, or by its beginning and "*"
+        self._last: dict[str, int] = dict(
+            memory.get("last", {})
+        )  # value of each axis; of a usual one under ""
+        self._fractions: set[str] = set(memory.get("fractions", ()))  # axes that are none
+        self._values: set[str] = set()  # all axes
+        self._lengths: set[int] = set()  # of what stands before a "*"
+        for name, axis in self._axes.items():
+            self._learn(name, axis)
+
+    def memory(self) -> dict[str, Any]:
+        """What the next records need to know of these; JSON-able."""
+        return {"axes": self._axes, "last": self._last, "fractions": sorted(self._fractions)}
+
+    def changed_by(self, name: str, axis: str) -> bool:
+        """Whether this definition says something new."""
+        return bool(axis) and self._axis(name) != axis and len(self._axes) < _MOST_DEFINED
+
+    def define(self, name: str, axis: str) -> None:
+        """Numbers with this name are logged over that axis; a name may end in ``*``."""
+        self._axes[name] = axis
+        self._learn(name, axis)
+
+    def _learn(self, name: str, axis: str) -> None:
+        self._values.add(axis)
+        if name.endswith("*"):
+            self._lengths.add(len(name) - 1)
+
+    def of(self, numbers: Numbers, rows: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Step of each number, and which numbers are the step of their record."""
+        usual = np.full(rows, np.nan)
+        named = np.full(rows, -1)  # by which name
+        for key in _USUAL:
+            if key in numbers.index:
+                counts = _whole(numbers.by_row(key, rows))
+                new = np.isnan(usual) & ~np.isnan(counts)
+                usual[new], named[new] = counts[new], numbers.index[key]
+        counter = self._filled(COUNTER, _whole(numbers.by_row(COUNTER, rows)))
+        usual = self._filled("", usual)
+        by_row = np.where(np.isnan(usual), np.nan_to_num(counter), usual)
+        step = by_row[numbers.row]
+        axes = [self._axis(name) for name in numbers.names]
+        used = sorted({*filter(None, axes), *self._values & numbers.index.keys()} - self._fractions)
+        place = {axis: i for i, axis in enumerate(used)}
+        own = Groups(np.array([place.get(axis or "", len(used)) for axis in axes], np.int64)[numbers.name])
+        for axis in used:
+            counts = self._counts(axis, numbers.by_row(axis, rows))
+            at = own.of(place[axis])
+            of_axis = counts[numbers.row[at]]
+            step[at] = np.where(np.isnan(of_axis), step[at], of_axis)
+        return step.astype(np.int64), numbers.name == named[numbers.row]
+
+    def _axis(self, name: str) -> str | None:
+        """The axis of a name: its own, or that of the longest pattern that matches."""
+        if name in self._axes:
+            return self._axes[name]
+        patterns = (
+            f"{name[:length]}*" for length in sorted(self._lengths, reverse=True) if length <= len(name)
+        )
+        return next((self._axes[pattern] for pattern in patterns if pattern in self._axes), None)
+
+    def _counts(self, axis: str, values: _Floats) -> _Floats:
+        """The axis in each record; NaN before its first value, and for good once it was a fraction."""
+        counts = _whole(values)
+        filled = self._filled(axis, counts)
+        fraction = np.isfinite(values) & np.isnan(counts)
+        if fraction.any():
+            self._fractions.add(axis)
+            filled[int(fraction.argmax()) :] = np.nan
+        return filled
+
+    def _filled(self, axis: str, counts: _Floats) -> _Floats:
+        """The last value at each record, where there was one."""
+        known = np.append(self._last.get(axis, np.nan), counts)
+        latest = np.maximum.accumulate(np.where(np.isnan(known), 0, np.arange(len(known))))
+        filled = known[latest]
+        if not np.isnan(filled[-1]):
+            self._last[axis] = int(filled[-1])
+        return filled[1:]
+
+
+def _whole(values: _Floats) -> _Floats:
+    """The values that count something; NaN for the others."""
+    return np.where(whole(values), values, np.nan)

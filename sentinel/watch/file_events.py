@@ -1,0 +1,181 @@
+"""Tells which files changed: by the kernel's events where it sends them, otherwise by looking at all.
+
+Network and user-space file systems change without an event, so only the kinds that are known to send
+them are trusted; everything else is polled. Even so events can be lost (a directory behind a link, an
+overflowing queue), so whoever uses this looks at everything now and then.
+"""
+
+import os
+import re
+import threading
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Self
+
+from watchdog.events import (
+    DirCreatedEvent,
+    DirMovedEvent,
+    FileCreatedEvent,
+    FileDeletedEvent,
+    FileModifiedEvent,
+    FileMovedEvent,
+    FileSystemEvent,
+    FileSystemEventHandler,
+)
+from watchdog.observers import Observer
+from watchdog.observers.api import BaseObserver, ObservedWatch
+
+from sentinel.sources.base import Complaint
+from sentinel.sources.reading.files import real_path
+
+_LOCAL = frozenset(
+    {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "ramfs", "tmpfs", "xfs", "zfs"}
+)
+_MOUNTS = Path("/proc/self/mountinfo")
+_GATHER_SECONDS = 0.5  # after the first change, so that a burst of them is one awakening
+_TOLD: list[type[FileSystemEvent]] = [
+    DirCreatedEvent,
+    DirMovedEvent,
+    FileCreatedEvent,
+    FileDeletedEvent,
+    FileModifiedEvent,
+    FileMovedEvent,
+]
+
+
+class Changes(FileSystemEventHandler):
+    """Follows paths from the moment it is made until its `with` block ends. They need not exist yet.
+
+    ``polled`` says whether it looks at everything instead of being told; ``complaints`` why, where
+    that is a defect of the machine.
+    """
+
+    def __init__(self, paths: Iterable[Path], poll: bool = False) -> None:
+        self.complaints: list[Complaint] = []
+        self._roots = [Path(real_path(path)) for path in paths]
+        self._condition = threading.Condition()
+        self._stopped = False
+        self._changed: set[Path] = set()
+        self._new_directories = True
+        self._watches: dict[tuple[Path, bool], tuple[tuple[int, int], ObservedWatch]] = {}
+        self._observer: BaseObserver | None = None
+        if not poll and all(sends_events(root) for root in self._roots):
+            self._begin()
+
+    @property
+    def polled(self) -> bool:
+        """Whether `wait` never knows what changed."""
+        return self._observer is None
+
+    def wait(self, seconds: float) -> set[Path] | None:
+        """Wait for a change, at most so long; gives the files and directories that came, changed or went.
+
+        What came may be a directory with anything in it. Empty if nothing changed; None if everything
+        may have. Returns at once after `stop`.
+        """
+        if self._observer is not None:
+            self._watch_roots(self._observer)
+        with self._condition:
+            if self._observer is None:
+                self._condition.wait_for(lambda: self._stopped, seconds)
+                return None
+            if self._condition.wait_for(lambda: self._changed or self._stopped, seconds):
+                self._condition.wait_for(lambda: self._stopped, _GATHER_SECONDS)
+            changed, self._changed = self._changed, set()
+            return changed
+
+    def stop(self) -> None:
+        """End the waiting, now and for good. May be called from a signal handler."""
+        with self._condition:
+            self._stopped = True
+            self._condition.notify_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        self._end()
+
+    def on_any_event(self, event: FileSystemEvent) -> None:
+        """Called by watchdog, in its own thread."""
+        paths = [Path(os.fsdecode(path)) for path in (event.src_path, event.dest_path) if path]
+        self._note([p for p in paths if any(p.is_relative_to(root) for root in self._roots)])
+        self._new_directories |= event.is_directory
+
+    def _note(self, paths: Iterable[Path]) -> None:
+        with self._condition:
+            self._changed.update(paths)
+            self._condition.notify_all()
+
+    def _begin(self) -> None:
+        # watchdog's word on a directory that it meets twice, as parent's content and as news; it copes.
+        warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning, "watchdog")
+        try:
+            self._observer = Observer()
+            self._observer.start()
+        except OSError as error:
+            self._give_up(error)
+        else:
+            self._watch_roots(self._observer)
+            self._changed.clear()
+
+    def _end(self) -> None:
+        if self._observer is not None:
+            self._observer.stop()
+            self._observer.join()
+        self._observer = None
+
+    def _give_up(self, error: OSError) -> None:
+        self._end()
+        mend = "to have them watched, raise fs.inotify.max_user_watches and max_user_instances (sysctl)"
+        problem = f"changes cannot be watched ({error.strerror}), so all files are polled; {mend}"
+        self.complaints.append(Complaint(self._roots[0], "", problem))
+
+    def _watch_roots(self, observer: BaseObserver) -> None:
+        """Watch the roots that appeared or were replaced since the last time."""
+        alive = {emitter.watch for emitter in observer.emitters if emitter.should_keep_running()}
+        try:
+            for root in self._roots:
+                self._watch(root, observer, alive)
+            if self._new_directories:
+                # For subdirectories, watchdog swallows the error that says that the limit is reached.
+                self._new_directories = False
+                observer.unschedule(observer.schedule(self, "/", event_filter=_TOLD))
+        except OSError as error:
+            self._give_up(error)
+
+    def _watch(self, root: Path, observer: BaseObserver, alive: set[ObservedWatch]) -> None:
+        try:
+            is_directory = root.is_dir()
+            directory = root if is_directory else root.parent  # a file that is replaced takes its watch along
+            status = os.stat(directory)
+            identity = (status.st_dev, status.st_ino)
+            known, watch = self._watches.get((directory, is_directory), (None, None))
+            if watch in alive and known == identity:
+                return
+            if watch is not None:
+                observer.unschedule(watch)
+                del self._watches[directory, is_directory]
+            watch = observer.schedule(self, directory, recursive=is_directory, event_filter=_TOLD)
+            self._watches[directory, is_directory] = (identity, watch)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        self._new_directories = True
+        self._note([root])
+
+
+def sends_events(path: Path, mounts: str | None = None) -> bool:
+    """Whether the file system that holds the path tells of every change, by the text of proc's mountinfo."""
+    if mounts is None:
+        if not _MOUNTS.exists():
+            return True  # no Linux; watchdog knows what to do there
+        mounts = _MOUNTS.read_text()
+    deepest, kind = -1, ""
+    for line in mounts.splitlines():
+        about, _, file_system = line.partition(" - ")
+        point = re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), about.split()[4])
+        if path.is_relative_to(point) and len(point) >= deepest:  # the later mount hides the earlier one
+            deepest, kind = len(point), file_system.split()[0]
+    return kind in _LOCAL
