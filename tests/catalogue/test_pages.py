@@ -1,5 +1,4 @@
 import re
-from importlib.resources import files
 
 import pytest
 
@@ -15,6 +14,19 @@ def test_ids_are_well_formed():
     assert [i for i in catalogue.load() if not ID.fullmatch(i)] == []
 
 
+@pytest.mark.parametrize(
+    ("family", "last"), [("O", 26), ("DP", 15), ("L", 10), ("V", 7), ("DF", 7), ("R", 6), ("X", 5), ("G", 10)]
+)
+def test_numbered_families_have_no_gap(family, last):
+    numbers = [int(found[1]) for i in catalogue.load() if (found := re.fullmatch(rf"{family}(\d+)", i))]
+    assert sorted(numbers) == [*range(1, last + 1)]
+
+
+def test_no_two_entries_have_one_title():
+    titles = [entry.title.casefold() for entry in catalogue.load().values()]
+    assert len({*titles}) == len(titles)
+
+
 @each_entry
 def test_page_has_its_headings_in_order_with_text_below(entry):
     first, *parts = re.split(r"^(?=## )", entry.body, flags=re.MULTILINE)
@@ -25,8 +37,8 @@ def test_page_has_its_headings_in_order_with_text_below(entry):
 
 @each_entry
 def test_page_can_be_read_at_night(entry):
-    page = (files(catalogue) / f"{entry.id}.md").read_text(encoding="utf-8")
-    assert 15 <= len(page.splitlines()) <= 35
+    assert 60 <= len(entry.body.split()) <= 300
+    assert all(len(line) <= 80 for line in entry.body.splitlines())
 
 
 @each_entry

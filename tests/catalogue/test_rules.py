@@ -127,6 +127,7 @@ def test_the_page_of_an_entry_lists_its_clues():
 def test_what_a_page_refers_to_has_a_page(entry):
     text = " ".join((entry.fix, entry.check, entry.body))
     named = re.findall(
-        r"(?<![\w/`-])(?:A-[a-z][a-z0-9-]*|G-[a-z-]+|GA-[a-z0-9]+|DP\d+|[OLRV]\d+)(?![\w/-])", text
+        r"(?<![\w/`-])(?:A-[a-z][a-z0-9-]*|G-[a-z-]+|G[ADEV](?:-[a-z0-9]+)?|D[PF]\d+|[GLORVX]\d+)(?![\w/-])",
+        text,
     )
     assert set(named) <= catalogue.load().keys()
