@@ -9,7 +9,7 @@ from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.grouping import Outcome
 from sentinel.alerts.incident import Change, Incident
 from sentinel.alerts.tell import Audience, News, tell
-from sentinel.config import Config
+from sentinel.config.file import Config
 from sentinel.errors import SentinelError
 from sentinel.pipeline import Advance, Pipeline
 from sentinel.sources.base import Complaint

@@ -16,7 +16,7 @@ from detectors.api import Declaration, Detector
 from detectors.checks import RunCheck
 from detectors.discovery import all_detectors
 from sentinel.cli.app import app
-from sentinel.config import json_schema
+from sentinel.config.file import json_schema
 from sentinel.frames.naming import profiles
 from sentinel.sinks.discovery import sink_types
 

@@ -22,13 +22,13 @@ from pathlib import Path
 from sentinel.alerts.store import Store
 from sentinel.alerts.wire import incident_body
 from sentinel.clock import SystemClock
-from sentinel.config import Config
-from sentinel.service import ServiceManager
+from sentinel.config.file import Config
 from sentinel.sinks.delivery import Delivery
+from sentinel.watch.service import ServiceManager
 from sentinel.watch.watcher import Watcher
 from tests.sinks.receiver import Receiver, hang, status
 from tests.sources.copying import rsync
-from tests.sources.wandb_backend import Backend
+from tests.sources.wandb.backend import Backend
 from tests.sources.writers import WRITERS, WandbOnlineWriter, Writer
 
 STEPS = 240  # spread over the lives, so that kills fall before, between and after the incidents

@@ -12,14 +12,14 @@ import wandb
 from sentinel.alerts.incident import Incident
 from sentinel.alerts.store import Store
 from sentinel.clock import ManualClock
-from sentinel.config import Config
+from sentinel.config.file import Config
 from sentinel.replay import replay
-from sentinel.service import ServiceManager
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.wandb import online as wandb_online
 from sentinel.sources.wandb import server as wandb_server
+from sentinel.watch.service import ServiceManager
 from sentinel.watch.watcher import Watcher
-from tests.sources.wandb_backend import PROJECT, Backend
+from tests.sources.wandb.backend import PROJECT, Backend
 from tests.sources.writers import WRITERS, WandbOnlineWriter
 from tests.survival import rows
 

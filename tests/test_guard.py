@@ -9,18 +9,18 @@ import pytest
 from sentinel.alerts.lifecycle import Book
 from sentinel.alerts.store import Store
 from sentinel.clock import ManualClock
-from sentinel.config import Config
+from sentinel.config.file import Config
 from sentinel.detection import Detection
 from sentinel.frames.stream import Stream
 from sentinel.listing import list_runs
 from sentinel.replay import replay
 from sentinel.runs.log import RunLog
-from sentinel.service import ServiceManager
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.discovery import formats
 from sentinel.sources.json.lines import JsonLines
 from sentinel.tracking import Tracker
 from sentinel.watch import recorder
+from sentinel.watch.service import ServiceManager
 from sentinel.watch.watched import Watched
 from sentinel.watch.watcher import Watcher
 

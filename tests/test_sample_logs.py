@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from detectors.discovery import all_detectors
-from sentinel.config import Config
+from sentinel.config.file import Config
 from sentinel.pipeline import Pipeline
 from sentinel.replay import replay
 from sentinel.sources.discovery import discover, run_name

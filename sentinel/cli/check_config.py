@@ -12,7 +12,7 @@ _Schema = Annotated[bool, typer.Option("--schema", help="Print the JSON Schema o
 
 def check_config(file: _File = Path("sentinel.toml"), schema: _Schema = False) -> None:
     """Report every mistake in a configuration."""
-    from sentinel.config import json_schema, load
+    from sentinel.config.file import json_schema, load
 
     if schema:
         typer.echo(json.dumps(json_schema(), indent=2))

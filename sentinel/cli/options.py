@@ -13,7 +13,7 @@ from sentinel import CONFIG_FILE
 from sentinel.errors import SentinelError
 
 if TYPE_CHECKING:
-    from sentinel.config import Config
+    from sentinel.config.file import Config
     from sentinel.sources.places import Place
 
 ConfigFile = Annotated[
@@ -71,7 +71,7 @@ def configuration(
 
     Raises ConfigError for an invalid file and SentinelError for an invalid address.
     """
-    from sentinel.config import Config, load
+    from sentinel.config.file import Config, load
 
     given = {"state_dir": state_dir, "paths": places(paths), "polling": polling}
     found = config_file(file)

@@ -33,8 +33,8 @@ def replay(
 ) -> int:
     """Show what `watch` would have said about finished logs."""
     from detectors.api import Severity
+    from sentinel.cli.logs import log_to_stderr
     from sentinel.replay import replay as judge
-    from sentinel.service import log_to_stderr
 
     log_to_stderr()
     settings = configuration(config, paths=paths)

@@ -14,7 +14,7 @@ from sentinel.cli.options import ConfigFile, StateDir, configuration
 from sentinel.errors import SentinelError
 
 if TYPE_CHECKING:
-    from sentinel.config import Config
+    from sentinel.config.file import Config
     from sentinel.sinks.base import Sink
 
     _Wanted = tuple[Config, list[Sink]]
@@ -54,10 +54,11 @@ def watch(
     """
     from sentinel.alerts.database import sole_watcher
     from sentinel.alerts.store import Store
+    from sentinel.cli.logs import log_to_stderr
     from sentinel.clock import SystemClock
-    from sentinel.service import ServiceManager, log_to_stderr
     from sentinel.sinks.delivery import Delivery
     from sentinel.watch.beginning import when_available
+    from sentinel.watch.service import ServiceManager
     from sentinel.watch.watchers import Watchers
 
     log_to_stderr()

@@ -14,7 +14,7 @@ from pydantic import Field
 from detectors.api import Severity
 from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.incident import Event, Incident
-from sentinel.settings import Table
+from sentinel.config.table import Table
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from typing import Self
 
 from pydantic import Field, SecretStr, model_validator
 
+from sentinel.config.table import LocalPath
 from sentinel.errors import ConfigError
-from sentinel.settings import LocalPath
 from sentinel.sinks.base import SinkConfig
 
 

@@ -15,7 +15,7 @@ from pydantic import Field, SecretStr, TypeAdapter, model_validator
 from typing_extensions import TypedDict
 
 from sentinel.alerts.wire import IncidentBody, incident_body, plain, utc_text
-from sentinel.settings import LocalPath
+from sentinel.config.table import LocalPath
 from sentinel.sinks import http
 from sentinel.sinks.base import Digest, Notification
 from sentinel.sinks.secrets import HttpSinkConfig, read_secret

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from sentinel.errors import StateUnavailable
-from sentinel.service import ServiceManager
+from sentinel.watch.service import ServiceManager
 
 _AGAIN_SECONDS = 1.0
 

@@ -17,11 +17,10 @@ from pathlib import Path
 from sentinel.alerts.incident import Change
 from sentinel.alerts.store import Store
 from sentinel.clock import Clock
-from sentinel.config import Config
+from sentinel.config.file import Config
 from sentinel.errors import StateUnavailable
 from sentinel.guard import Guard
 from sentinel.pipeline import Pipeline
-from sentinel.service import ServiceManager
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.base import Complaint, Run
 from sentinel.sources.discovery import common_path, discover, run_name
@@ -30,6 +29,7 @@ from sentinel.text import clean_text
 from sentinel.tracking import Tracker
 from sentinel.watch.file_events import Changes
 from sentinel.watch.recorder import AllNews, Recorder
+from sentinel.watch.service import ServiceManager
 from sentinel.watch.troubles import Troubles
 from sentinel.watch.watched import Watched, WatchedRuns
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from sentinel.alerts.store import Store
 from sentinel.clock import Clock
-from sentinel.config import Config
-from sentinel.service import ServiceManager
+from sentinel.config.file import Config
 from sentinel.sinks.delivery import Delivery
 from sentinel.watch.beginning import when_available
+from sentinel.watch.service import ServiceManager
 from sentinel.watch.watcher import Watcher
 
 _END_SECONDS = 3.0  # how long an end waits for requests to servers; what was not committed is read again

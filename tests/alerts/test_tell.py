@@ -7,7 +7,7 @@ import pytest
 
 from detectors.api import Severity
 from sentinel.alerts.decision import SinkPolicy
-from sentinel.config import Config
+from sentinel.config.file import Config
 from sentinel.pipeline import Advance
 from sentinel.replay import ReplayedRun, replay, tell_in_order
 from sentinel.report.json import document

@@ -19,8 +19,8 @@ from pathlib import Path
 from tensorboard.compat.proto.summary_pb2 import HistogramProto, Summary, SummaryMetadata
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
 
-from tests.sources.event_files import NAME, VERSION, checksum, event, header, record, scalar
-from tests.sources.reading import Reader
+from tests.sources.reader import Reader
+from tests.sources.tensorboard.writer import NAME, VERSION, checksum, event, header, record, scalar
 
 _LENGTHS = [0, 1, 255, 1 << 16, 1 << 24, (1 << 31) - 1, 1 << 31, 1 << 40, 1 << 60, (1 << 64) - 1]
 _BOMBS = [header(n) for n in _LENGTHS] + [struct.pack("<Q", n) + checksum(b"") for n in _LENGTHS]

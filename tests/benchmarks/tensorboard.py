@@ -18,10 +18,10 @@ from tbparse import SummaryReader
 from tensorboard.backend.event_processing.event_accumulator import SCALARS, EventAccumulator
 from tensorboard.compat.proto.summary_pb2 import Summary
 
-from sentinel.config import Config
+from sentinel.config.file import Config
 from sentinel.replay import replay
 from sentinel.sources.tensorboard.event_files import EventFiles
-from tests.sources.event_files import NAME, VERSION, event
+from tests.sources.tensorboard.writer import NAME, VERSION, event
 
 EVENTS = 1_000_000
 TAGS = [

@@ -23,7 +23,7 @@ from wandb.proto.wandb_internal_pb2 import HistoryRecord, Record, SummaryRecord
 
 from sentinel.sources.wandb.offline import WandbFile
 from tests.benchmarks.tensorboard import TAGS
-from tests.sources.wandb_log import BLOCK, CHUNK_HEADER, FULL, HEADER, LAST, framed
+from tests.sources.wandb.log_writer import BLOCK, CHUNK_HEADER, FULL, HEADER, LAST, framed
 
 VALUES = 1_000_000
 LIMIT = 100_000  # points a poll

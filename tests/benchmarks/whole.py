@@ -18,7 +18,7 @@ import numpy as np
 from tensorboard.compat.proto.summary_pb2 import Summary
 
 from tests.benchmarks.tensorboard import TAGS
-from tests.sources.event_files import NAME, VERSION, event
+from tests.sources.tensorboard.writer import NAME, VERSION, event
 
 SCALARS = 1_000_000
 REPEATS = 5

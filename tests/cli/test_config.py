@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-import sentinel.config
+import sentinel.config.file
 from detectors.discovery import all_detectors
 from detectors.signals import Signal
-from sentinel.config import Config, default_state_dir, json_schema, load
+from sentinel.config.file import Config, default_state_dir, json_schema, load
 from sentinel.errors import ConfigError
 
 BAD = sorted((Path(__file__).parent / "configs").glob("*.bad.toml"))
@@ -64,7 +64,7 @@ def test_settings_reach_detectors_and_signals(tmp_path):
 
 def test_what_a_detector_declares_holds_until_the_file_says_otherwise(monkeypatch):
     off = {name: replace(d, enabled=name != "kl-blowup") for name, d in all_detectors().items()}
-    monkeypatch.setattr(sentinel.config, "all_detectors", lambda: off)
+    monkeypatch.setattr(sentinel.config.file, "all_detectors", lambda: off)
     assert "kl-blowup" not in {d.name for d in Config().enabled_detectors}
     on = Config.model_validate({"detectors": {"kl-blowup": {"enabled": True}}})
     assert "kl-blowup" in {d.name for d in on.enabled_detectors}

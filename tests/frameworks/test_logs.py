@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.config import Config
+from sentinel.config.file import Config
 from sentinel.replay import replay
 
 pytestmark = pytest.mark.slow

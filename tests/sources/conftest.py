@@ -9,9 +9,9 @@ import wandb
 from sentinel.clock import ManualClock
 from sentinel.sources.wandb import online as wandb_online
 from sentinel.sources.wandb import server as wandb_server
-from tests.sources.reading import Reader
+from tests.sources.reader import Reader
 from tests.sources.runs import STEPS, held, largest, write
-from tests.sources.wandb_backend import KEY, PROJECT, Backend, StoredRun, history
+from tests.sources.wandb.backend import KEY, PROJECT, Backend, StoredRun, history
 from tests.sources.writers import ONLINE, WRITERS, WandbOnlineWriter
 
 collect_ignore = [] if find_spec("moto") else ["test_remote.py"]

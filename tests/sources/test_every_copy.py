@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from tests.sources.copying import WAYS
-from tests.sources.reading import Reader
+from tests.sources.reader import Reader
 from tests.sources.runs import (
     IN_TRANSACTIONS,
     REWRITTEN,

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from tests.sources.reading import Reader
+from tests.sources.reader import Reader
 from tests.sources.runs import OTHER_STEPS, STEPS, contents, files, points, write
 
 ALIKE = STEPS[:6] + [(step, {"train/loss": 8.0, "lr": 1.0}) for step in range(6, 20)]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentinel.sources.discovery import discover, formats
-from tests.sources.reading import Reader
+from tests.sources.reader import Reader
 from tests.sources.runs import (
     DOCUMENTS,
     PLAIN_NAMES,

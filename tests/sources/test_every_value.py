@@ -14,8 +14,8 @@ from tensorboard.summary.writer.event_file_writer import EventFileWriter
 from wandb.proto.wandb_internal_pb2 import Record
 
 from sentinel.sources.reading.flattening import flat
-from tests.sources.reading import Reader
-from tests.sources.wandb_log import WandbLog
+from tests.sources.reader import Reader
+from tests.sources.wandb.log_writer import WandbLog
 from tests.sources.writers import MlflowDatabaseWriter, MlflowWriter, TrackioWriter
 
 STEP_NAMES = ["step", "_step", "iter", "epoch", "time", "_timestamp", "timestamp", "wall_time", "global_step"]

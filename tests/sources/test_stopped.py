@@ -7,7 +7,7 @@ import pytest
 
 from sentinel.sources.base import stopped
 from sentinel.sources.csv import log as csv_log
-from tests.sources.reading import Reader
+from tests.sources.reader import Reader
 from tests.sources.runs import SENSELESS, STEPS, largest, write
 from tests.sources.writers import WRITERS
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sentinel.sources.discovery import discover
-from tests.sources.reading import Reader
+from tests.sources.reader import Reader
 from tests.sources.writers import MlflowDatabaseWriter, TrackioWriter
 
 pytestmark = pytest.mark.slow

@@ -18,8 +18,8 @@ from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
-from tests.sources.wandb_backend import Backend, StoredRun
-from tests.sources.wandb_log import WandbLog
+from tests.sources.wandb.backend import Backend, StoredRun
+from tests.sources.wandb.log_writer import WandbLog
 
 MLFLOW_SCHEMA = Path(__file__).parent / "fixtures" / "mlflow" / "mlflow.sql"
 

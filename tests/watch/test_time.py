@@ -8,9 +8,9 @@ import pytest
 
 from sentinel.alerts.store import Store
 from sentinel.clock import ManualClock
-from sentinel.config import Config
-from sentinel.service import ServiceManager
+from sentinel.config.file import Config
 from sentinel.sinks.delivery import Delivery
+from sentinel.watch.service import ServiceManager
 from sentinel.watch.watcher import Watcher
 
 NOW = 1_767_230_000.0

@@ -7,15 +7,15 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import sentinel.config
+import sentinel.config.file
 from detectors.discovery import all_detectors
 from sentinel.alerts.store import Store
 from sentinel.clock import ManualClock
-from sentinel.config import Config
+from sentinel.config.file import Config
 from sentinel.replay import replay
-from sentinel.service import ServiceManager
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.json.lines import JsonLines
+from sentinel.watch.service import ServiceManager
 from sentinel.watch.watcher import Watcher
 from tests.sources.writers import TrackioWriter
 from tests.test_conclusion import high_at_the_end
@@ -115,7 +115,8 @@ def test_an_exception_in_a_file_beside_the_log_is_noticed_when_that_file_changes
 
 @pytest.mark.parametrize(("planned", "hours"), [(19, 0.02), (1000, 0.2)], ids=["finished", "lost"])
 def test_a_run_that_is_over_is_judged_once_more(house, monkeypatch, planned, hours):
-    monkeypatch.setattr(sentinel.config, "all_detectors", lambda: {high_at_the_end.name: high_at_the_end})
+    found = {high_at_the_end.name: high_at_the_end}
+    monkeypatch.setattr(sentinel.config.file, "all_detectors", lambda: found)
     log, watcher = house.runs / "run.jsonl", house.watch()
     rows = ({"step": step, "time": NOW + step, "train/loss": 1.0, "train/lr": 0.1} for step in range(20))
     log.write_text("".join(json.dumps(row) + "\n" for row in [{"config": {"max_steps": planned}}, *rows]))

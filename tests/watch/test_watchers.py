@@ -4,9 +4,9 @@ import pytest
 
 from sentinel.alerts.store import Store
 from sentinel.clock import SystemClock
-from sentinel.config import Config
-from sentinel.service import ServiceManager
+from sentinel.config.file import Config
 from sentinel.sinks.delivery import Delivery
+from sentinel.watch.service import ServiceManager
 from sentinel.watch.watcher import Watcher
 from sentinel.watch.watchers import Watchers
 from tests.sinks.samples import NOTIFICATION, enqueue

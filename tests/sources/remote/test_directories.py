@@ -19,9 +19,9 @@ from sentinel.sources.remote import clients, mirror
 from sentinel.sources.remote import directories as remote
 from sentinel.sources.remote.mirror import Mirror
 from tests.sinks.receiver import Receiver
-from tests.sources.reading import Reader
-from tests.sources.remote_servers import SECRET, SshServer
-from tests.sources.remote_servers_http import GsServer, HfServer, S3Server
+from tests.sources.reader import Reader
+from tests.sources.remote.servers import SECRET, SshServer
+from tests.sources.remote.servers_http import GsServer, HfServer, S3Server
 from tests.sources.runs import STEPS, points
 from tests.sources.writers import WRITERS
 from tests.survival import rows

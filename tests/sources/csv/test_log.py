@@ -13,9 +13,9 @@ from sentinel.sources.csv import rows as csv_rows
 from sentinel.sources.csv.log import CsvLog
 from sentinel.sources.csv.rows import _read_each, read_header, read_rows
 from sentinel.sources.discovery import discover
-from tests.sources.reading import Reader
+from tests.sources.reader import Reader
 
-FIXTURES = Path(__file__).parent / "fixtures" / "csv"
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "csv"
 NUMBERS = st.sampled_from(["0.5", "-1e-3", "7", "nan", "-inf", "Infinity", "1e400"])
 JUNK = st.one_of(
     st.binary(max_size=8), st.sampled_from([b",", b'"', b"\r\n", b"\t", b"1e999", b"#", b"9" * 99])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sentinel.sources.tensorboard import tfrecord
 from sentinel.sources.tensorboard.tfrecord import LARGEST_PAYLOAD, split
-from tests.sources.event_files import checksum, header, record
+from tests.sources.tensorboard.writer import checksum, header, record
 
 MANY = 10**9
 

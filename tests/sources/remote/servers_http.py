@@ -22,7 +22,7 @@ from gcp_storage_emulator.storage import Storage
 from moto.server import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import WSGIRequestHandler, make_server
 
-from tests.sources.remote_servers import SECRET, Server
+from tests.sources.remote.servers import SECRET, Server
 
 
 class HttpServer(Server):

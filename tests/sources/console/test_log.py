@@ -11,10 +11,10 @@ from sentinel.sources.base import Run
 from sentinel.sources.console import log as console
 from sentinel.sources.console.log import LONGEST_LINE, Console, find
 from sentinel.sources.discovery import discover
-from tests.sources.reading import Reader
-from tests.sources.wandb_log import WandbLog
+from tests.sources.reader import Reader
+from tests.sources.wandb.log_writer import WandbLog
 
-FIXTURES = Path(__file__).parent / "fixtures" / "console"
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "console"
 
 
 def log(directory: Path, *lines: str, name: str = "train.log") -> Path:

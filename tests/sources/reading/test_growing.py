@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sentinel.sources.csv import log as csv_log
 from sentinel.sources.json import lines as jsonl
 from sentinel.sources.reading.growing import read_lines
-from tests.sources.reading import Reader
+from tests.sources.reader import Reader
 
 LONGEST = 40
 LINES = st.lists(st.integers(0, 3 * LONGEST).map(lambda n: b"x" * n + b"\n"), max_size=12).map(b"".join)

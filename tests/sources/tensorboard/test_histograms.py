@@ -12,8 +12,8 @@ from tensorboard.plugins.histogram.summary_v2 import histogram_pb
 from tensorboardX import SummaryWriter
 
 from sentinel.sources.tensorboard import histograms as tensorboard_histograms
-from tests.sources.event_files import NAME, VERSION, event, scalar
-from tests.sources.reading import Reader
+from tests.sources.reader import Reader
+from tests.sources.tensorboard.writer import NAME, VERSION, event, scalar
 
 RNG = np.random.default_rng(0)
 NORMAL = RNG.normal(0.5, 2.0, 20_000)

@@ -9,7 +9,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
 from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
 
-from tests.sources.reading import Reader
+from tests.sources.reader import Reader
 
 NAME = "events.out.tfevents.1700000000.host.123.0"
 

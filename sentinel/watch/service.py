@@ -1,23 +1,8 @@
-"""What sentinel reports about itself: log lines on stderr and notices to systemd."""
+"""What a watch reports to systemd."""
 
-import logging
 import os
-import sys
-import time
 
 from sdnotify import SystemdNotifier
-
-_FORMAT = "%(asctime)sZ %(levelname)s %(name)s: %(message)s"
-
-
-def log_to_stderr(level: int = logging.INFO) -> None:
-    """Log to stderr, with times in UTC. Other libraries log only warnings and errors."""
-    handler = logging.StreamHandler(sys.stderr)
-    formatter = logging.Formatter(_FORMAT, datefmt="%Y-%m-%dT%H:%M:%S")
-    formatter.converter = time.gmtime
-    handler.setFormatter(formatter)
-    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
-    logging.getLogger("sentinel").setLevel(level)
 
 
 class ServiceManager:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sentinel.sources.json import lines as jsonl
 from sentinel.sources.json.lines import JsonLines
-from tests.sources.reading import Reader
+from tests.sources.reader import Reader
 
 LINES = "".join(json.dumps({"step": i, "loss": i / 7, "kl/mean": -1e-9 * i}) + "\n" for i in range(5000))
 NUMBERS = ["0.5", "-1e-3", "7", "NaN", "nan", "-inf", "Infinity", "+1", "01", ".5", "1.", "1e400", "9" * 30]

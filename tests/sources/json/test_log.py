@@ -5,9 +5,9 @@ from pathlib import Path
 
 from sentinel.sources.discovery import discover
 from sentinel.sources.json.log import FORMAT
-from tests.sources.reading import Reader
+from tests.sources.reader import Reader
 
-FIXTURE = Path(__file__).parent / "fixtures" / "json" / "keras"
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "json" / "keras"
 
 
 def test_lists_by_name_are_columns(tmp_path):

@@ -13,8 +13,8 @@ from sentinel.cli.app import main
 from sentinel.sources.discovery import discover, place
 from sentinel.sources.reading import patience
 from sentinel.sources.wandb import server as wandb_server
-from tests.sources.reading import Reader
-from tests.sources.wandb_backend import KEY, PROJECT, StoredRun, history, losses
+from tests.sources.reader import Reader
+from tests.sources.wandb.backend import KEY, PROJECT, StoredRun, history, losses
 
 pytestmark = pytest.mark.slow
 

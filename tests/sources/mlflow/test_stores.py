@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from sentinel.sources.base import Outcome
 from sentinel.sources.discovery import discover
-from tests.sources.reading import Reader
+from tests.sources.reader import Reader
 
-FIXTURES = Path(__file__).parent / "fixtures" / "mlflow"
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "mlflow"
 ONE = [
     ("train/loss", 0, "4.0"),
     ("lr", 0, "1.0"),

@@ -10,7 +10,8 @@ from sentinel.sources.discovery import discover
 from sentinel.sources.tensorboard import event_files as tensorboard
 from sentinel.sources.tensorboard.event_files import EventFiles, find
 from tests.benchmarks.fuzz_tensorboard import fuzz_tensorboard
-from tests.sources.event_files import (
+from tests.sources.reader import Reader
+from tests.sources.tensorboard.writer import (
     NAME,
     VERSION,
     event,
@@ -18,7 +19,6 @@ from tests.sources.event_files import (
     read,
     scalar,
 )
-from tests.sources.reading import Reader
 
 
 @pytest.fixture

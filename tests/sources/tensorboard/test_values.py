@@ -7,7 +7,7 @@ import pytest
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
 
-from tests.sources.event_files import (
+from tests.sources.tensorboard.writer import (
     NAME,
     SCALARS,
     SHAPELESS,

@@ -9,9 +9,9 @@ import pytest
 
 from sentinel.sources.discovery import discover
 from sentinel.sources.json.trainer_state import FORMAT, TrainerState
-from tests.sources.reading import Reader
+from tests.sources.reader import Reader
 
-FIXTURE = Path(__file__).parent / "fixtures" / "trainer_state" / "output"
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "trainer_state" / "output"
 
 
 def save(folder, steps, time=None, loss=2.0, **state):

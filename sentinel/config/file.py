@@ -16,10 +16,10 @@ from detectors.api import Declaration
 from detectors.discovery import all_detectors
 from detectors.signals import Signal
 from sentinel import CONFIG_FILE
-from sentinel.defects import describe
+from sentinel.config.errors import describe
+from sentinel.config.table import LocalPath, Table, beside_the_file
 from sentinel.errors import ConfigError
 from sentinel.frames.naming import IGNORE
-from sentinel.settings import LocalPath, Table, beside_the_file
 from sentinel.sinks.base import SinkConfig
 from sentinel.sinks.discovery import named, sink_types
 from sentinel.sinks.terminal import TerminalConfig

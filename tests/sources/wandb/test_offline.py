@@ -14,10 +14,10 @@ from sentinel.sources.discovery import discover
 from sentinel.sources.wandb.leveldb import split
 from sentinel.sources.wandb.offline import WandbFile
 from sentinel.sources.wandb.steps import Steps
-from tests.sources.reading import Reader
-from tests.sources.wandb_log import HEADER, WandbLog, framed
+from tests.sources.reader import Reader
+from tests.sources.wandb.log_writer import HEADER, WandbLog, framed
 
-RUNS = Path(__file__).parent / "fixtures" / "wandb"
+RUNS = Path(__file__).parents[1] / "fixtures" / "wandb"
 ENDINGS = {
     "finished": "exit code 0 in the exit record",
     "crashed": "exit code 1 in the exit record",

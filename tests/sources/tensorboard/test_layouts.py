@@ -15,7 +15,8 @@ from sentinel.sources.tensorboard import events as tensorboard_events
 from sentinel.sources.tensorboard import layouts as tensorboard_layouts
 from sentinel.sources.tensorboard import tfrecord
 from sentinel.sources.tensorboard.values import values
-from tests.sources.event_files import (
+from tests.sources.reader import Reader
+from tests.sources.tensorboard.writer import (
     NAME,
     SCALARS,
     SHAPELESS,
@@ -26,7 +27,6 @@ from tests.sources.event_files import (
     scalar,
     tensor,
 )
-from tests.sources.reading import Reader
 
 HISTOGRAM = Summary.Value(tag="weights", histo=HistogramProto(num=1.0, bucket_limit=[1.0], bucket=[1.0]))
 

@@ -9,17 +9,17 @@ import pytest
 from sentinel.alerts.store import Store
 from sentinel.cli.app import main
 from sentinel.clock import SystemClock
-from sentinel.config import Config
-from sentinel.service import ServiceManager
+from sentinel.config.file import Config
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.base import Outcome
 from sentinel.sources.discovery import discover, place
 from sentinel.sources.places import Url
 from sentinel.sources.wandb import online as wandb_online
 from sentinel.sources.wandb import server as wandb_server
+from sentinel.watch.service import ServiceManager
 from sentinel.watch.watcher import Watcher
-from tests.sources.reading import Reader
-from tests.sources.wandb_backend import PROJECT, StoredRun, history, losses
+from tests.sources.reader import Reader
+from tests.sources.wandb.backend import PROJECT, StoredRun, history, losses
 
 
 def test_only_what_is_new_is_read(backend, live):

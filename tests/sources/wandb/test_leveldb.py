@@ -6,7 +6,17 @@ from hypothesis import strategies as st
 
 from sentinel.sources.wandb import leveldb as leveldb_log
 from sentinel.sources.wandb.leveldb import split
-from tests.sources.wandb_log import BLOCK, CHUNK_HEADER, FIRST, FULL, HEADER, LAST, MIDDLE, chunk, framed
+from tests.sources.wandb.log_writer import (
+    BLOCK,
+    CHUNK_HEADER,
+    FIRST,
+    FULL,
+    HEADER,
+    LAST,
+    MIDDLE,
+    chunk,
+    framed,
+)
 
 
 def log_of(payloads):
