@@ -97,29 +97,38 @@ class Pipeline:
             guard(log.run, "understanding the log", partial(log.absorb, batch)) or ()
             for log, batch in zip(logs, batches, strict=True)
         ]
+        withdrawn = [
+            guard(tracker.log.run, "going on", tracker.book.go_on) or ()
+            if any(chunk.value.size for chunk in batch.chunks)
+            else ()
+            for tracker, batch in zip(trackers, batches, strict=True)
+        ]
         verdicts = self._judge(trackers, arrived, guard) if any(arrived) else {}
         for tracker, batch in zip(trackers, batches, strict=True):
             findings = guard(tracker.log.run, "run checks", partial(self._check, tracker, batch))
             verdicts.setdefault(tracker.id, []).extend(findings or ())
-        changes = _advance(trackers, verdicts, guard)
+        changes = _applied(Book.advance, trackers, verdicts, guard)
         return [
             Advance(
                 tracker=tracker,
                 points=sum(chunk.value.size for chunk in batch.chunks),
                 more=(batch.more or tracker.log.prints_more) and tracker.id not in guard.failures,
                 complaints=[*batch.complaints, *tracker.log.complaints],
-                changes=news,
+                changes=[*past, *news],
                 failure=guard.failures.get(tracker.id),
             )
-            for tracker, batch, news in zip(trackers, batches, changes, strict=True)
+            for tracker, batch, past, news in zip(trackers, batches, withdrawn, changes, strict=True)
         ]
 
     def conclude(self, trackers: Sequence[Tracker]) -> list[Advance]:
-        """Judge runs that are over once more. Gives one advance for each run, in their order."""
+        """Judge runs that are over once more. Gives one advance for each run, in their order.
+
+        If such a run goes on after all, the next `advance` takes back what this brought about.
+        """
         guard = Guard()
         arrived = [guard(t.log.run, "the end of the log", t.log.end) or () for t in trackers]
         verdicts = self._judge(trackers, arrived, guard) if any(arrived) else {}
-        changes = _advance(trackers, verdicts, guard)
+        changes = _applied(Book.conclude, trackers, verdicts, guard)
         return [
             Advance(tracker, 0, False, (), news, guard.failures.get(tracker.id))
             for tracker, news in zip(trackers, changes, strict=True)
@@ -157,10 +166,14 @@ class Pipeline:
         return found
 
 
-def _advance(
-    trackers: Sequence[Tracker], verdicts: Mapping[str, Iterable[Stretch]], guard: Guard
+def _applied(
+    apply: Callable[[Book, Iterable[Stretch]], list[Change]],
+    trackers: Sequence[Tracker],
+    verdicts: Mapping[str, Iterable[Stretch]],
+    guard: Guard,
 ) -> list[Sequence[Change]]:
+    """The changes that the verdicts bring to the book of each run."""
     return [
-        guard(t.log.run, "advancing incidents", partial(t.book.advance, verdicts.get(t.id, ()))) or ()
+        guard(t.log.run, "advancing incidents", partial(apply, t.book, verdicts.get(t.id, ()))) or ()
         for t in trackers
     ]

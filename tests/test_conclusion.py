@@ -1,16 +1,19 @@
 """What is undecided while a run goes on is decided when it is over, and a replay decides the same."""
 
 import json
+from dataclasses import replace
 
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from detectors.api import Detector, History, Maturity, Severity, Variant, detector
+from detectors.api import Cause, Detector, History, Maturity, Severity, Variant, detector
 from detectors.schema import ENDED, INDEX, SERIES, VALUE
 from detectors.signals import Signal
 from detectors.verdict import verdicts
+from sentinel.alerts.incident import State
+from sentinel.alerts.wire import incident_body
 from sentinel.pipeline import Pipeline
 from sentinel.sources.base import Run
 from sentinel.sources.json.lines import JsonLines
@@ -82,17 +85,6 @@ def test_a_log_too_short_to_be_named_is_judged_at_its_end(tmp_path):
     assert [change.incident.fired_step for change in conclude(pipeline, tracker)] == [3]
 
 
-def test_a_run_that_goes_on_is_judged_as_ever(tmp_path):
-    log = tmp_path / "a.jsonl"
-    write(log, [1.0] * 42)
-    pipeline, tracker = follow(log)
-    read(pipeline, tracker)
-    conclude(pipeline, tracker)
-    write(log, [0.1] * 42, begin=42)
-    assert [change.event for change in read(pipeline, tracker)] == ["resolved"]
-    assert conclude(pipeline, tracker) == []
-
-
 def test_who_is_not_asked_at_the_end_has_no_more_rows(tmp_path):
     write(tmp_path / "a.jsonl", [1.0] * 42)
 
@@ -136,6 +128,90 @@ def test_the_end_is_the_same_however_the_log_grew(tmp_path_factory, length, cuts
     ]
     assert said[0] == said[1]
     assert len(said[0]) == (length >= 4)
+
+
+@detector(
+    judges=(Signal.LOSS,),
+    history=History(),
+    variants={"high": Variant("is at {value:.1f}", ())},
+    cause=Cause.LOSS_SHAPE,
+    silences=(Cause.LOSS_SHAPE,),
+    clear=3,
+    at_end=True,
+)
+def high(points: pl.LazyFrame) -> pl.LazyFrame:
+    """A high loss; one that ends high is worse."""
+    worse = pl.col(ENDED) & (pl.col(VALUE) > 0.6)
+    return verdicts(
+        points,
+        found={"high": (pl.col(VALUE) > 0.8) | worse},
+        severities={Severity.CRITICAL: worse},
+        otherwise=Severity.WARNING,
+    )
+
+
+BOTH = replace(high_at_the_end, cause=Cause.LOSS_SHAPE, every=1), high
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    parts=st.lists(st.lists(st.sampled_from([0.1, 0.7, 0.9]), max_size=8), min_size=1, max_size=5),
+    names=st.sampled_from([["train/lr"], ["train/lr", "train/epoch", "eval/loss"]]),
+    reload=st.booleans(),
+)
+def test_a_run_that_goes_on_after_it_seemed_over_has_the_incidents_of_a_replay(
+    tmp_path_factory, parts, names, reload
+):
+    """Also one that was too short to be named at its first end, and one that begins anew."""
+    log = tmp_path_factory.mktemp("run") / "a.jsonl"
+    log.touch()
+    pipeline, tracker = follow(log, BOTH)
+    watched = {}
+    for number, values in enumerate(parts):
+        with log.open("a") as file:
+            for step, value in enumerate(values, 0 if number == 3 else 10 * number):
+                row = {"step": step, "train/loss": value, **dict.fromkeys(names[: number + 1], 0.5)}
+                file.write(json.dumps(row) + "\n")
+        for change in [*read(pipeline, tracker), *conclude(pipeline, tracker), *conclude(pipeline, tracker)]:
+            watched[change.incident.id] = change.incident
+        if reload:
+            state = tracker.dump()
+            pipeline, tracker = follow(log, BOTH)
+            assert tracker.restore(state)
+        watched |= {incident.id: incident for incident in tracker.book.open()}
+    once = follow(log, BOTH)
+    changes = [*read(*once), *conclude(*once)]
+    replayed = {change.incident.id: change.incident for change in changes}
+    replayed |= {incident.id: incident for incident in once[1].book.open()}
+    kept = {key: one for key, one in watched.items() if one.state is not State.WITHDRAWN}
+    assert {key: incident_body(one) for key, one in kept.items()} == {
+        key: incident_body(one) for key, one in replayed.items()
+    }
+    assert [*tracker.book.open()] == [*once[1].book.open()]
+
+
+def test_what_was_found_at_an_end_is_withdrawn_when_the_run_goes_on(tmp_path):
+    log = tmp_path / "a.jsonl"
+    write(log, [1.0] * 42)
+    pipeline, tracker = follow(log)
+    read(pipeline, tracker)
+    (found,) = conclude(pipeline, tracker)
+    write(log, [1.0] * 2, begin=42)
+    (change,) = read(pipeline, tracker)
+    assert (change.event, change.incident.state) == ("resolved", "withdrawn")
+    assert change.incident.id == found.incident.id
+    assert tracker.book.open() == []
+    (again,) = conclude(pipeline, tracker)
+    assert again.event == "firing"
+    assert again.incident.id != found.incident.id, "so that it is told, although the other was withdrawn"
+
+
+def test_nothing_is_lost_that_was_found_because_the_log_went_silent(tmp_path):
+    write(tmp_path / "a.jsonl", [1.0] * 42)
+    pipeline, tracker = follow(tmp_path / "a.jsonl")
+    read(pipeline, tracker)
+    conclude(pipeline, tracker)
+    assert tracker.book.silent(1000, 600) == []
 
 
 @pytest.mark.parametrize("restarts", [1, 2])

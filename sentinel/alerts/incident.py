@@ -12,12 +12,17 @@ from sentinel.alerts.causes import PossibleCause
 
 
 class State(StrEnum):
-    """The life of an incident. LOST means that its log went silent, not that the problem is over."""
+    """The life of an incident.
+
+    LOST means that its log went silent, not that the problem is over. WITHDRAWN means that it was found only
+    because the run seemed to be over, and that the run went on.
+    """
 
     FIRING = "firing"
     ESCALATED = "escalated"
     RESOLVED = "resolved"
     LOST = "lost"
+    WITHDRAWN = "withdrawn"
 
 
 class Event(StrEnum):
@@ -53,6 +58,7 @@ class Incident:
     summary: str
     evidence: Mapping[str, Any] = field(default_factory=dict)  # numbers and text
     causes: tuple[PossibleCause, ...] = ()  # likeliest first
+    cited: tuple[str, ...] = ()  # the entries that the finding cites, in their usual order
     state: State = State.FIRING
     resolved_step: int | None = None
     last_step: int | None = None  # newest step at which the finding was still there
@@ -76,9 +82,14 @@ class Incident:
         return replace(self, **fields)
 
 
-def incident_id(run: str, stream: str, attempt: int, tag: str, detector: str, index: int) -> str:
-    """The id of an incident. The same finding in the same log always has the same id."""
-    key = "\x1f".join((run, stream, str(attempt), tag, detector, str(index)))
+def incident_id(
+    run: str, stream: str, attempt: int, tag: str, detector: str, index: int, *, final: bool = False
+) -> str:
+    """The id of an incident. The same finding in the same log always has the same id.
+
+    What is found only because the run is over (``final``) has an id of its own, because it may be withdrawn.
+    """
+    key = "\x1f".join((run, stream, str(attempt), tag, detector, str(index), *["final"] * final))
     return blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 

@@ -3,22 +3,24 @@
 An incident belongs to one detector on one tag of one stream. It outlives a restart of the run: the next
 attempt confirms it without a second alert, or resolves it. Trouble that comes back soon after it was
 resolved is the same incident. Each return doubles the clean rows that end it, so a signal that hovers at a
-threshold is one incident that stays open. Only ``Book.silent`` depends on a clock.
+threshold is one incident that stays open.
+
+Only ``Book.silent`` and the moment of ``Book.conclude`` depend on a clock. What a conclusion brought about is
+taken back when the run goes on, so in the end only the log decides.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from typing import Any
 
 import msgspec
 
 from detectors.api import Declaration, Severity
-from sentinel import catalogue
-from sentinel.alerts.causes import possible_causes
-from sentinel.alerts.incident import Change, Event, Incident, State, format_message, incident_id
+from sentinel.alerts.incident import Change, Event, Incident, State, incident_id
 from sentinel.alerts.inhibition import OF_THE_RUN, explains
+from sentinel.alerts.statement import Findings, statement, weighed
 from sentinel.alerts.track import ENDLESS, FLAPPING_RETURNS, Track
 from sentinel.alerts.turns import Key, Stretch, Turns, Verdict, place
-from sentinel.catalogue.rules import Clues
 
 
 class Book:
@@ -38,6 +40,7 @@ class Book:
         self._detectors = detectors
         self._parameters = parameters or {}
         self._tracks: dict[Key, Track] = {}
+        self._before_end: list[Track] | None = None  # the tracks before the run was concluded
 
     def awake(self) -> set[Key]:
         """The keys for which a clean verdict matters. For all others it may be left out."""
@@ -60,18 +63,45 @@ class Book:
         turns = Turns(stretches, self._uneventful, self._count)
         return [change for verdict in turns for change in self._judge(verdict, turns)]
 
+    def conclude(self, stretches: Iterable[Stretch]) -> list[Change]:
+        """Apply the verdicts on a run that is over, once until `go_on`."""
+        if self._before_end is not None:
+            return []
+        self._before_end = [copy(track) for track in self._tracks.values()]
+        return self.advance(stretches)
+
+    def go_on(self) -> list[Change]:
+        """Take back what `conclude` brought about, because the run goes on after all.
+
+        Its incidents are withdrawn. Incidents that it changed are again as they were; who was told that one
+        had come back hears that it is over. Incidents of the run as a whole have no part in this.
+        """
+        if self._before_end is None:
+            return []
+        concluded = self._open()
+        of_the_run = {key: track for key, track in self._tracks.items() if key.stream == OF_THE_RUN}
+        before = {track.key: track for track in self._before_end if track.key.stream != OF_THE_RUN}
+        self._tracks, self._before_end = before | of_the_run, None
+        known = {t.incident.id: t.incident for t in self._tracks.values() if t.incident}
+        for track, effect in self._open():
+            if effect.inhibited_by not in known and track.alone is None:
+                # Its cause was withdrawn, or something of the run as a whole may explain it by now.
+                track.incident = effect.changed(inhibited_by=self._cause(effect))
+        return [*_taken_back(concluded, known)]
+
     def silent(self, silent_seconds: float, lost_after_seconds: float) -> list[Change]:
         """Mark the open incidents of a log that was silent for too long as lost.
 
         When the log continues, they return to their earlier state without a notification. Incidents of the
-        run as a whole are not lost, because they do not need new rows. Call this after ``advance``.
+        run as a whole are not lost, because they do not need new rows, and neither are those of a run that
+        was concluded. Call this after ``advance``.
         """
         lost = silent_seconds > lost_after_seconds
         changes = []
         for track, incident in self._open():
             if incident.stream == OF_THE_RUN:
                 continue
-            if lost and track.before_lost is None:
+            if lost and track.before_lost is None and self._before_end is None:
                 track.before_lost = incident.state
                 changes.append(_change(Event.LOST, track, incident.changed(state=State.LOST)))
             elif not lost and track.before_lost is not None:
@@ -81,15 +111,19 @@ class Book:
 
     def dump(self) -> Any:
         """The state in built-in types."""
-        return msgspec.to_builtins(list(self._tracks.values()))
+        return msgspec.to_builtins([list(self._tracks.values()), self._before_end])
 
     def restore(self, dumped: Any) -> None:
         """Restore what ``dump`` gave, without detectors that no longer exist.
 
         Raises msgspec.ValidationError for anything else.
         """
-        tracks = msgspec.convert(dumped, list[Track])
-        self._tracks = {track.key: track for track in tracks if track.key.detector in self._detectors}
+        tracks, before_end = msgspec.convert(dumped, tuple[list[Track], list[Track] | None])
+        self._tracks = {track.key: track for track in self._known(tracks)}
+        self._before_end = None if before_end is None else self._known(before_end)
+
+    def _known(self, tracks: Iterable[Track]) -> list[Track]:
+        return [track for track in tracks if track.key.detector in self._detectors]
 
     def _open(self) -> list[tuple[Track, Incident]]:
         return [(t, t.incident) for t in self._tracks.values() if t.incident and t.incident.open]
@@ -113,7 +147,9 @@ class Book:
             track = self._tracks[v.key] = Track(v.key, v.index, v.step, v.time)
         track.count(v, 1, detector)
         if v.severity:
-            yield from self._found(track, detector, v)
+            for change in self._found(track, detector, v):
+                self._weigh_others(v)
+                yield change
         elif track.is_over(detector):
             yield from self._end(track, v, turns)
 
@@ -193,7 +229,9 @@ class Book:
     def _incident(self, track: Track, severity: Severity, v: Verdict) -> Incident:
         key = v.key
         return Incident(
-            id=incident_id(self._run, key.stream, key.attempt, key.tag, key.detector, track.index),
+            id=incident_id(
+                self._run, key.stream, key.attempt, key.tag, key.detector, track.index, final=v.final
+            ),
             run=self._run,
             stream=key.stream,
             attempt=key.attempt,
@@ -210,30 +248,21 @@ class Book:
         )
 
     def _said(self, v: Verdict) -> dict[str, Any]:
-        """The words and numbers of a verdict, and what may be behind it."""
-        detector = self._detectors[v.key.detector]
-        variant = detector.variants.get(v.variant or "")
-        thresholds = {name: parameter.default for name, parameter in detector.parameters.items()}
-        thresholds.update(self._parameters.get(detector.name, {}))
-        evidence = {name: _rounded(value) for name, value in v.evidence.items()}
-        values = {**thresholds, **evidence, "step": v.step, "tag": v.key.tag, "signal": v.signal}
-        return {
-            "summary": format_message(variant.message, values) if variant else detector.name,
-            "causes": possible_causes(
-                v.catalogue or (variant or detector).catalogue, self._clues(v, evidence), catalogue.load()
-            ),
-            "evidence": evidence,
-        }
-
-    def _clues(self, v: Verdict, evidence: Mapping[str, Any]) -> Clues:
-        """What speaks for and against causes; only what is found in the same stream has an order with it."""
-        return Clues(
-            evidence=evidence,
-            findings={o.detector: o.evidence for _, o in self._open() if o.stream == v.key.stream},
-            known=v.known,
-            position=v.position,
-            step=v.step,
+        name = v.key.detector
+        return statement(
+            v, self._detectors[name], self._parameters.get(name, {}), self._findings(v.key.stream)
         )
+
+    def _weigh_others(self, v: Verdict) -> None:
+        """Weigh the causes of the other open incidents of the stream again, because of what was found now."""
+        findings = self._findings(v.key.stream)
+        for track, incident in self._open():
+            if incident.stream == v.key.stream and track.key != v.key:
+                causes = weighed(incident.cited, incident.evidence, findings, v)
+                track.incident = incident.changed(causes=causes)
+
+    def _findings(self, stream: str) -> Findings:
+        return {one.detector: one.evidence for _, one in self._open() if one.stream == stream}
 
 
 def _change(event: Event, track: Track, incident: Incident) -> Change:
@@ -242,6 +271,14 @@ def _change(event: Event, track: Track, incident: Incident) -> Change:
     return Change(event, track.current(incident))
 
 
-def _rounded(value: Any) -> Any:
-    """Round to nine digits: further digits depend on where a sum over a window began."""
-    return float(f"{value:.9g}") if isinstance(value, float) else value
+def _taken_back(
+    concluded: Iterable[tuple[Track, Incident]], known: Mapping[str, Incident]
+) -> Iterator[Change]:
+    """The ends of the incidents that a conclusion began or reopened; ``known`` are those without it."""
+    for track, incident in concluded:
+        before = known.get(incident.id)
+        if before is None:
+            yield Change(Event.RESOLVED, track.current(incident.changed(state=State.WITHDRAWN)))
+        elif not before.open:
+            over = incident.changed(state=before.state, resolved_step=before.resolved_step)
+            yield Change(Event.RESOLVED, track.current(over))

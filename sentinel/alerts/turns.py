@@ -48,14 +48,17 @@ class Verdict(msgspec.Struct, frozen=True):
 Stretch = Sequence[Verdict]
 """One or more consecutive verdicts of one key, attempt and severity. They may be made on demand."""
 
-Place = tuple[str, int, int, str, str, int]
+Place = tuple[str, bool, int, int, str, str, int]
 """The sort key of a verdict among all others."""
 
 
 def place(verdict: Verdict) -> Place:
-    """The place of a verdict. It also orders verdicts of one position, whatever order they arrive in."""
-    key = verdict.key
-    return key.stream, verdict.position, key.attempt, key.detector, key.tag, verdict.index
+    """The place of a verdict. It also orders verdicts of one position, whatever order they arrive in.
+
+    Verdicts on the end of a stream follow all others of that stream.
+    """
+    v, key = verdict, verdict.key
+    return key.stream, v.final, v.position, key.attempt, key.detector, key.tag, v.index
 
 
 @dataclass(slots=True)

@@ -119,8 +119,21 @@ class RunLog:
     def end(self) -> list[Arrived]:
         """The rows to judge when the log is over. May be called again after the log went on."""
         return [
-            Arrived(self.run.id, name, one) for name, stream in self.streams.items() for one in stream.end()
+            Arrived(self.run.id, name, one)
+            for name, stream in self.streams.items()
+            for one in self._copy_unless_named(stream).end()
         ]
+
+    def _copy_unless_named(self, stream: Stream) -> Stream:
+        """The stream; while it is too short to be named, a copy of it.
+
+        An end names such a stream by the tags that it has, but it may go on and get more of them.
+        """
+        if stream.named:
+            return stream
+        copy = Stream(stream.name, self.run.format, self.run.part, self.naming, self.views)
+        copy.restore(unpacked(packed({"stream": stream.dump()}))["stream"])
+        return copy
 
     def _news(self, console: Console, batch: Batch) -> Iterator[Printed]:
         """News from the console. Files beside the log are added after all points that precede them."""

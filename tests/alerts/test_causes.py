@@ -99,3 +99,30 @@ def test_causes_are_the_same_however_the_log_was_cut(flat, gradient, ratio):
     one_by_one = book()
     finely = [change for part in by_position(verdicts) for change in one_by_one.advance(part)]
     assert book().advance(stretches(verdicts)) == finely
+
+
+def explaining(*lines):
+    """The causes of the open incidents by detector; each finding cites the pages that a flat loss does."""
+    ours = book()
+    cut = [rows for line in lines for rows in changed(line, catalogue=FLAT)]
+    whole = ours.advance(cut)
+    other, found = book(), []
+    for part in by_position(cut):
+        found += other.advance(part)
+        stored = json.loads(json.dumps(other.dump()))
+        other = book()
+        other.restore(stored)
+    assert sorted(map(str, found)) == sorted(map(str, whole)), "streams have no order"
+    assert sorted(map(str, other.open())) == sorted(map(str, ours.open()))
+    return {one.detector: [cause.id for cause in one.causes] for one in ours.open()}
+
+
+def test_causes_are_weighed_again_when_something_else_is_found_later():
+    alone = explaining(rows("ww....", "flat-loss-at-init"))
+    assert alone["flat-loss-at-init"][0] == "O2"
+    later = explaining(rows("ww....", "flat-loss-at-init"), rows("....ww", "zero-gradient"))
+    assert later["flat-loss-at-init"][0] == "O3"
+    waiting = explaining(rows("ww....", "flat-loss-at-init"), rows(".....w", "zero-gradient"))
+    assert waiting == alone, "it has not held"
+    elsewhere = explaining(rows("ww....", "flat-loss-at-init"), rows("....ww", "zero-gradient", stream="b"))
+    assert elsewhere["flat-loss-at-init"][0] == "O2"

@@ -122,6 +122,22 @@ class TestReturn:
             assert changes[-1].incident.attempt == 2
 
 
+@pytest.mark.parametrize("last_first", [False, True])
+def test_a_last_row_counts_before_it_is_judged_as_the_last(last_first):
+    """Both verdicts stand at the same row, and they may arrive in any order."""
+    line = rows("...w")
+    (end,) = changed(rows("...c")[3:], final=True)
+    changes = book().advance([end, *line] if last_first else [*line, end])
+    assert told(changes) == ["firing critical @30"]
+    assert changes[0].incident.findings == 2
+
+
+def test_the_end_of_a_stream_follows_all_its_rows():
+    early_end = changed(rows("c", "flat-loss-at-init"), final=True)
+    changes = book().advance([*early_end, *rows("..ww")])
+    assert [change.incident.detector for change in changes] == ["kl-blowup", "flat-loss-at-init"]
+
+
 def test_open_incidents_keep_up_with_the_finding():
     ours = book()
     ours.advance(rows("wwwww..w.."))

@@ -122,7 +122,13 @@ def test_a_run_that_is_over_is_judged_once_more(house, monkeypatch, planned, hou
     log.write_text("".join(json.dumps(row) + "\n" for row in [{"config": {"max_steps": planned}}, *rows]))
     assert house.look(watcher, detector="high-at-the-end") == []
     assert house.look(watcher, hours, "high-at-the-end") == ["firing: first notification"]
-    assert house.look(watcher, 0.01, "high-at-the-end") in ([], ["lost: log went silent"])
+    assert house.look(watcher, 0.01, "high-at-the-end") == []
+    more = {"step": 20, "time": NOW + 20, "train/loss": 1.0, "train/lr": 0.1}
+    with log.open("a") as file:
+        file.write(json.dumps(more) + "\n")
+    assert house.look(watcher, detector="high-at-the-end") == ["resolved: resolved"]
+    again = house.look(watcher, 20 * hours, "high-at-the-end")
+    assert again == ["firing: first notification"], "another end is another finding"
 
 
 def test_one_training_in_two_logs_is_told_once(house):

@@ -1,0 +1,47 @@
+"""What an incident says: one sentence with numbers, and what may be behind it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from detectors.api import Declaration
+from sentinel import catalogue
+from sentinel.alerts.causes import PossibleCause, possible_causes
+from sentinel.alerts.incident import format_message
+from sentinel.alerts.turns import Verdict
+from sentinel.catalogue.rules import Clues
+
+Findings = Mapping[str, Mapping[str, Any]]
+"""The evidence of the open incidents of a stream, by detector."""
+
+
+def statement(
+    v: Verdict, detector: Declaration, parameters: Mapping[str, Any], findings: Findings
+) -> dict[str, Any]:
+    """The fields of an incident that depend on what a verdict found.
+
+    ``parameters`` are the thresholds that differ from the detector's defaults. ``findings`` are those of the
+    verdict's own stream, because no other has an order with it.
+    """
+    variant = detector.variants.get(v.variant or "")
+    thresholds = {name: parameter.default for name, parameter in detector.parameters.items()} | {**parameters}
+    evidence = {name: _rounded(value) for name, value in v.evidence.items()}
+    values = {**thresholds, **evidence, "step": v.step, "tag": v.key.tag, "signal": v.signal}
+    cited = v.catalogue or (variant or detector).catalogue
+    return {
+        "summary": format_message(variant.message, values) if variant else detector.name,
+        "cited": cited,
+        "causes": weighed(cited, evidence, findings, v),
+        "evidence": evidence,
+    }
+
+
+def weighed(
+    cited: Sequence[str], evidence: Mapping[str, Any], findings: Findings, v: Verdict
+) -> tuple[PossibleCause, ...]:
+    """The cited entries, weighed by all that is known at a verdict."""
+    return possible_causes(cited, Clues(evidence, findings, v.known, v.position, v.step), catalogue.load())
+
+
+def _rounded(value: Any) -> Any:
+    """Round to nine digits: further digits depend on where a sum over a window began."""
+    return float(f"{value:.9g}") if isinstance(value, float) else value
