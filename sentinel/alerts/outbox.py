@@ -69,6 +69,11 @@ class Outbox:
         ((count,),) = self._database.rows(query, sink)
         return int(count)
 
+    def waiting_counts(self) -> dict[tuple[str], int]:
+        """How many notifications wait, by sink."""
+        rows = self._database.rows("SELECT sink, count(*) FROM outbox WHERE state = 'pending' GROUP BY sink")
+        return {(sink,): count for sink, count in rows}
+
     def next(self, sink: str) -> OutboxEntry | None:
         """The notification to send next; None if none waits."""
         entries = self.worst(sink, incidents=1)

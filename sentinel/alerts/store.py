@@ -145,6 +145,14 @@ class Store:
         found = (self._decoded(incident, whole) for (whole,) in rows)
         return [one for one in found if one is not None]
 
+    def open_counts(self) -> dict[tuple[str, str], int]:
+        """How many incidents are open, by detector and severity."""
+        rows = self._database.rows(
+            "SELECT json_extract(incident, '$.detector'), json_extract(incident, '$.severity'), count(*) "
+            "FROM incidents WHERE open AND json_valid(incident) GROUP BY 1, 2"
+        )
+        return {(detector, Severity(severity).name.lower()): count for detector, severity, count in rows}
+
     def sent_before(self, incidents: Iterable[str]) -> dict[tuple[str, str], dict[Event, Sent]]:
         """What the sinks were sent of some incidents, by incident id and sink name."""
         found: dict[tuple[str, str], dict[Event, Sent]] = {}

@@ -14,6 +14,7 @@ from sentinel.errors import SentinelError
 
 if TYPE_CHECKING:
     from sentinel.config.file import Config
+    from sentinel.serve.address import Address
     from sentinel.sources.places import Place
 
 ConfigFile = Annotated[
@@ -64,8 +65,21 @@ def places(texts: Sequence[str]) -> list[Place]:
         raise SentinelError(str(error)) from None
 
 
+def _address(text: str) -> Address:
+    from sentinel.serve.address import Address
+
+    try:
+        return Address.parse(text)
+    except ValueError as error:
+        raise SentinelError(f"--listen {text}: {error}") from None
+
+
 def configuration(
-    file: Path | None, state_dir: Path | None = None, paths: Sequence[str] = (), polling: bool = False
+    file: Path | None,
+    state_dir: Path | None = None,
+    paths: Sequence[str] = (),
+    polling: bool = False,
+    listen: str = "",
 ) -> Config:
     """The configuration of a command: the file's, overridden by the command line.
 
@@ -73,7 +87,12 @@ def configuration(
     """
     from sentinel.config.file import Config, load
 
-    given = {"state_dir": state_dir, "paths": places(paths), "polling": polling}
+    given = {
+        "state_dir": state_dir,
+        "paths": places(paths),
+        "polling": polling,
+        "listen": _address(listen) if listen else None,
+    }
     found = config_file(file)
     config = load(found) if found else Config()
     return config.model_copy(update={name: value for name, value in given.items() if value})

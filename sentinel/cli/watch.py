@@ -26,6 +26,9 @@ _DELIVER_SECONDS = 60.0
 _LAST_SECONDS = 10.0
 """How long a reload waits for deliveries that have begun."""
 
+_FIXED = ("state_dir", "listen", "heartbeat")
+"""Keys of the configuration that a reload cannot change."""
+
 _Paths = Annotated[
     list[str] | None,
     typer.Argument(
@@ -38,6 +41,13 @@ _Poll = Annotated[
     bool,
     typer.Option("--poll", help="Poll instead of waiting for file system events; NFS and FUSE send none."),
 ]
+_Listen = Annotated[
+    str,
+    typer.Option(
+        metavar="[HOST:]PORT",
+        help="Answer /metrics (for Prometheus) and /healthz here; a port alone means on this machine only.",
+    ),
+]
 
 
 def watch(
@@ -46,6 +56,7 @@ def watch(
     once: _Once = False,
     state_dir: StateDir = None,
     poll: _Poll = False,
+    listen: _Listen = "",
 ) -> None:
     """Follow runs and send an alert when one goes wrong.
 
@@ -56,6 +67,9 @@ def watch(
     from sentinel.alerts.store import Store
     from sentinel.cli.logs import log_to_stderr
     from sentinel.clock import SystemClock
+    from sentinel.serve.heartbeat import beating
+    from sentinel.serve.metrics import Metrics
+    from sentinel.serve.server import serving
     from sentinel.sinks.delivery import Delivery
     from sentinel.watch.beginning import when_available
     from sentinel.watch.service import ServiceManager
@@ -64,7 +78,7 @@ def watch(
     log_to_stderr()
 
     def load() -> "_Wanted":
-        settings = configuration(config, state_dir, paths or (), poll)
+        settings = configuration(config, state_dir, paths or (), poll, listen)
         if not settings.paths:
             raise SentinelError("nothing to watch: name a PATH, or set `paths` in the configuration")
         return settings, [sink.open() for sink in settings.sinks]
@@ -83,6 +97,11 @@ def watch(
         return
     signals = _Signals()
     with ExitStack() as held:  # closes what could be opened in the end
+        metrics = Metrics(state, service.health, clock)
+        if address := wanted[0].listen:
+            _log.info("answering /metrics and /healthz on %s", held.enter_context(serving(address, metrics)))
+        if beat := wanted[0].heartbeat:
+            held.enter_context(beating(beat, service.health, clock))
         when_available(lambda: held.enter_context(sole_watcher(state)), signals.ended, service)
         store = when_available(lambda: held.enter_context(Store(state)), signals.ended, service)
         while store is not None and not signals.end:
@@ -90,6 +109,7 @@ def watch(
             with Delivery(settings.state_dir, sinks, clock) as delivery:
                 _log.info("watching %s; state in %s", ", ".join(map(str, settings.paths)), settings.state_dir)
                 watchers = Watchers(settings, store, delivery, clock, service)
+                metrics.logs = watchers.logs
                 signals.interrupt(watchers.end)
                 watchers.run()
                 delivery.stop(_LAST_SECONDS if signals.reload else 0.0)
@@ -141,10 +161,11 @@ def _reloaded(load: "Callable[[], _Wanted]", old: "_Wanted") -> "_Wanted":
     except SentinelError as error:
         problems = str(error).splitlines()
     else:
-        if new[0].state_dir == old[0].state_dir:
+        fixed = [key for key in _FIXED if getattr(new[0], key) != getattr(old[0], key)]
+        if not fixed:
             _log.info("read the configuration again")
             return new
-        problems = ["`state_dir` cannot change while the watch runs; restart it"]
+        problems = [f"`{key}` cannot change while the watch runs; restart it" for key in fixed]
     for problem in problems:
         _log.error("keeping the old configuration: %s", problem)
     return old

@@ -20,6 +20,8 @@ from sentinel.config.errors import describe
 from sentinel.config.table import LocalPath, Table, beside_the_file
 from sentinel.errors import ConfigError
 from sentinel.frames.naming import IGNORE
+from sentinel.serve.address import Address
+from sentinel.serve.heartbeat import HeartbeatConfig
 from sentinel.sinks.base import SinkConfig
 from sentinel.sinks.discovery import named, sink_types
 from sentinel.sinks.terminal import TerminalConfig
@@ -74,6 +76,13 @@ def _named_place(text: Any, info: ValidationInfo) -> Place:
     return beside_the_file(named, info) if isinstance(named, Path) else named
 
 
+def _address(text: Any) -> Address:
+    if not isinstance(text, str | int) or isinstance(text, bool):
+        raise ValueError('should be a port, or a string such as "0.0.0.0:9464"')
+    return Address.parse(str(text))
+
+
+ListenAddress = Annotated[Address, PlainValidator(_address, json_schema_input_type=int | str)]
 NamedPlace = Annotated[Place, PlainValidator(_named_place, json_schema_input_type=str)]
 
 
@@ -97,6 +106,14 @@ class Config(Table):
     sinks: SinkTables = Field(
         default_factory=lambda: named([TerminalConfig()]),
         description="where notifications go; by default the terminal",
+    )
+    listen: ListenAddress | None = Field(
+        default=None,
+        description="where to answer `/metrics` and `/healthz`: a port on this machine, or HOST:PORT",
+    )
+    heartbeat: HeartbeatConfig | None = Field(
+        default=None,
+        description="address to ping while the watch is well; keys as below",
     )
     detectors: DetectorTables = Field(
         default_factory=dict, description="whether a detector is enabled, and its thresholds, by name"

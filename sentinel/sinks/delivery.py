@@ -25,6 +25,7 @@ from sentinel.alerts.outbox import Outbox, OutboxEntry, Receiver
 from sentinel.alerts.store import Store
 from sentinel.clock import Clock
 from sentinel.errors import StateError
+from sentinel.serve.counters import DELIVERIES
 from sentinel.sinks.base import Digest, Notification, Permanent, Sink, SinkError, Transient
 from sentinel.text import duration_text
 
@@ -177,6 +178,7 @@ class Delivery:
         name, now = lane.sink.name, self._clock.now()
         if error is None:
             outbox.sent(name, entries, now)
+            DELIVERIES.labels(name, "sent").inc(len(entries))
             lane.failures = 0
         elif (
             isinstance(error, Permanent) and len(entries) == 1
@@ -198,6 +200,7 @@ class Delivery:
         if over := [entry for entry in entries if entry.waited_seconds >= GIVE_UP_SECONDS]:
             _give_up(outbox, name, over, str(error), now)
         later = [entry for entry in entries if entry.waited_seconds < GIVE_UP_SECONDS]
+        DELIVERIES.labels(name, "postponed").inc(len(later))
         outbox.postponed(name, later, why, pause, Receiver(lane.failures + 1, now + pause))
         lane.failures += 1
         lane.rests_until = self._clock.awake() + pause
@@ -207,6 +210,7 @@ def _give_up(outbox: Outbox, sink: str, entries: Sequence[OutboxEntry], error: s
     for entry in entries:
         _log.error("sink %s: notification %s given up: %s", sink, entry.key, error)
     outbox.failed(sink, entries, error, now)
+    DELIVERIES.labels(sink, "given-up").inc(len(entries))
 
 
 def _notification(entry: OutboxEntry) -> Notification | None:

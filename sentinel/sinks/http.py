@@ -1,4 +1,4 @@
-"""Sends one POST, and decides for all HTTP sinks what its outcome means.
+"""Sends one request, and decides for all HTTP sinks what its outcome means.
 
 A 2xx status means delivered. 408, 425, 429 and 5xx are transient, and so is everything that fails before
 there is a status: names, connections, TLS, timeouts. Every other status is permanent. That includes a
@@ -17,11 +17,11 @@ import math
 import os
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import SecretStr
 
@@ -55,7 +55,17 @@ def post(
     Raises Transient if no answer came. The error has no cause and no context, because the library's errors
     hold the request.
     """
-    outcome = asyncio.run(_attempt(url, body, headers, timeout_seconds, now))
+    json = {"Content-Type": "application/json", **headers}
+    return _answered(_attempt("POST", url, body, json, timeout_seconds, now))
+
+
+def get(url: SecretStr, timeout_seconds: float, now: float) -> Answer:
+    """Get an address, as `post`."""
+    return _answered(_attempt("GET", url, b"", {}, timeout_seconds, now))
+
+
+def _answered(attempt: Coroutine[Any, Any, Answer | str]) -> Answer:
+    outcome = asyncio.run(attempt)
     if isinstance(outcome, str):
         raise Transient(outcome)
     return outcome
@@ -73,7 +83,7 @@ def check(answer: Answer) -> None:
 
 
 async def _attempt(
-    url: SecretStr, body: bytes, headers: Mapping[str, str], timeout_seconds: float, now: float
+    method: str, url: SecretStr, body: bytes, headers: Mapping[str, str], timeout_seconds: float, now: float
 ) -> Answer | str:
     import httpx
 
@@ -85,10 +95,10 @@ async def _attempt(
     try:
         async with opened as client:
             request = client.build_request(
-                "POST",
+                method,
                 url.get_secret_value(),
                 content=body,
-                headers={"Content-Type": "application/json", "Accept-Encoding": "identity", **headers},
+                headers={"Accept-Encoding": "identity", **headers},
             )
             async with asyncio.timeout_at(deadline):
                 response = await client.send(request, stream=True)

@@ -6,13 +6,13 @@ from typing import Self
 
 from pydantic import Field, SecretStr, model_validator
 
-from sentinel.config.table import LocalPath
+from sentinel.config.table import LocalPath, Table
 from sentinel.errors import ConfigError
 from sentinel.sinks.base import SinkConfig
 
 
-class HttpSinkConfig(SinkConfig):
-    """A sink with an address. The address is a secret, because chat services put their token into it."""
+class Addressed(Table):
+    """Something with an address. The address is a secret, because services put their token into it."""
 
     url: SecretStr | None = Field(None, description="address to post to")
     url_env: str | None = Field(None, description="environment variable that holds the address")
@@ -36,6 +36,10 @@ class HttpSinkConfig(SinkConfig):
             return _checked_address(found, str(self.url_env or self.url_file or "url"))
         except ValueError as error:
             raise ConfigError([str(error)]) from None
+
+
+class HttpSinkConfig(Addressed, SinkConfig):
+    """A sink with an address."""
 
 
 def read_secret(env: str | None, file: Path | None) -> SecretStr:

@@ -11,6 +11,7 @@ from sentinel.alerts.incident import Change
 from sentinel.alerts.store import Store, Update
 from sentinel.alerts.tell import Audience, tell
 from sentinel.guard import Guard
+from sentinel.serve.counters import count_incidents
 from sentinel.tracking import Tracker
 
 _DECIDING = threading.Lock()  # so that two watches that follow logs of one training send its incident once
@@ -52,6 +53,8 @@ class Recorder:
             runs = {tracker.id: tracker.log.run for tracker in left}
             of = [runs[update.run] for update in updates]
             done = guard.at_once(of, "recording", partial(self._commit, now), updates)
+        for update in done:
+            count_incidents(news.get(update.run, ()))
         return Recorded({update.run for update in done}, guard.failures)
 
     def _commit(self, now: float, updates: Sequence[Update]) -> list[Update]:

@@ -4,15 +4,24 @@ import os
 
 from sdnotify import SystemdNotifier
 
+from sentinel.serve.health import Health
+
 
 class ServiceManager:
-    """Notifies systemd if sentinel is a ``Type=notify`` service; otherwise every method does nothing.
+    """Notifies systemd if sentinel is a ``Type=notify`` service, and keeps the health of the watch.
 
-    With ``speaks=False`` every method does nothing as well, for a part on which the service does not depend.
+    With ``speaks=False`` systemd hears nothing.
     """
 
     def __init__(self, *, speaks: bool = True) -> None:
+        self.health = Health()
         self._notifier = SystemdNotifier() if speaks and os.environ.get("NOTIFY_SOCKET") else None
+
+    def unheard(self) -> "ServiceManager":
+        """For a part whose delays must not starve the watchdog: the same health, without systemd."""
+        part = ServiceManager(speaks=False)
+        part.health = self.health
+        return part
 
     def ready(self) -> None:
         """Report that the watch has begun."""

@@ -21,6 +21,8 @@ from sentinel.config.file import Config
 from sentinel.errors import StateUnavailable
 from sentinel.guard import Guard
 from sentinel.pipeline import Pipeline
+from sentinel.runs.log import RunLog
+from sentinel.serve.counters import ROUND_SECONDS, count_points
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.base import Complaint, Run
 from sentinel.sources.discovery import common_path, discover, run_name
@@ -87,6 +89,10 @@ class Watcher:
                 changed = self._changes.wait(self._config.poll_seconds)
         self._commit_all()
 
+    def logs(self) -> list[RunLog]:
+        """The logs under watch. May be called from any thread."""
+        return [watched.tracker.log for watched in self._runs]
+
     def wake(self) -> None:
         """End the wait for changes. May be called from a signal handler."""
         if self._changes is not None:
@@ -97,6 +103,7 @@ class Watcher:
 
         While nothing can be recorded, nothing is read. A later round continues where this one stopped.
         """
+        begun = self._clock.awake()
         try:
             self._look(changed, stop)
         except StateUnavailable as error:
@@ -107,6 +114,7 @@ class Watcher:
             if self._unrecordable is not None:
                 _log.warning("the state can be recorded again; reading continues")
             self._unrecordable = None
+        ROUND_SECONDS.observe(self._clock.awake() - begun)
         self._say_alive()
         self._delivery.wake()
 
@@ -182,6 +190,7 @@ class Watcher:
                 self._stop(watched, advance.failure)
             elif advance.points:
                 watched.heard(advance.points, awake)
+                count_points(watched.tracker.log, advance.points, self._clock.now())
         self._say_alive()
         well = [watched for watched, advance in zip(group, advances, strict=True) if not advance.failure]
         self._record([w for w in well if w.tracker.id in news or w.overdue(awake)], news)
@@ -268,8 +277,10 @@ class Watcher:
     def _say_alive(self) -> None:
         idle = sum(1 for watched in self._runs if watched.stopped)
         not_judged = f", {idle} not judged" if idle else ""
-        trouble = f"; reads nothing: {self._unrecordable}" if self._unrecordable else ""
-        self._service.alive(f"{len(self._runs)} runs{not_judged}{trouble}")
+        trouble = f"reads nothing: {self._unrecordable}" if self._unrecordable else ""
+        status = f"{len(self._runs)} runs{not_judged}" + (f"; {trouble}" if trouble else "")
+        self._service.health.report(self._name, trouble, self._clock.awake())
+        self._service.alive(status)
 
     def _complain(self, complaints: Iterable[Complaint]) -> None:
         """Log what could not be read."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from sentinel.alerts.store import Store
 from sentinel.clock import Clock
 from sentinel.config.file import Config
+from sentinel.runs.log import RunLog
 from sentinel.sinks.delivery import Delivery
 from sentinel.watch.beginning import when_available
 from sentinel.watch.service import ServiceManager
@@ -46,7 +47,7 @@ class Watchers:
         """Watch until `end` is called or one part fails, whose error is raised."""
         when_available(self._begin, self._stop, self._service)
         first, *others = self._parts
-        unheard = ServiceManager(speaks=False)  # a slow server must not starve the watchdog
+        unheard = self._service.unheard()  # a slow server must not starve the watchdog
         threads = [threading.Thread(target=self._watch, args=(part, unheard), daemon=True) for part in others]
         for thread in threads:
             thread.start()
@@ -58,12 +59,17 @@ class Watchers:
             raise self._failures[0]
 
     def _begin(self) -> None:
+        self._service.health.begin()
         self._store.set_health(dict.fromkeys(self._store.health()))  # an earlier process's
         self._give_up_on_removed_sinks()
 
     def _give_up_on_removed_sinks(self) -> None:
         names = [sink.name for sink in self._parts[0].sinks]
         self._store.outbox.give_up_on_others(names, self._clock.now())
+
+    def logs(self) -> list[RunLog]:
+        """The logs under watch. May be called from any thread."""
+        return [log for watcher in tuple(self._running) for log in watcher.logs()]
 
     def end(self) -> None:
         """Make `run` end soon. May be called from a signal handler."""

@@ -100,3 +100,19 @@ def test_the_state_lives_where_the_system_says(environment, wanted):
 
 def test_the_example_is_fine():
     assert load(ROOT / "deploy" / "sentinel.toml").sinks
+
+
+@pytest.mark.parametrize(
+    ("written", "wanted"),
+    [("9464", "127.0.0.1:9464"), ('"0.0.0.0:80"', "0.0.0.0:80"), ('"[::1]:80"', "[::1]:80")],
+)
+def test_where_the_watch_listens(tmp_path, written, wanted):
+    (tmp_path / "sentinel.toml").write_text(f"listen = {written}")
+    assert str(load(tmp_path / "sentinel.toml").listen) == wanted
+
+
+@pytest.mark.parametrize("written", ["true", "70000", '"host"', "[1]"])
+def test_an_address_that_none_can_listen_on(tmp_path, written):
+    (tmp_path / "sentinel.toml").write_text(f"listen = {written}")
+    with pytest.raises(ConfigError, match="listen: should be a port"):
+        load(tmp_path / "sentinel.toml")

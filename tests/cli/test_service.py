@@ -35,7 +35,7 @@ def wait_for(process, text):
     for line in process.stderr:
         said.append(line)
         if text in line:
-            return
+            return line
     raise AssertionError(f"{text!r} is not in {''.join(said)}")
 
 

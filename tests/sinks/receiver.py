@@ -111,11 +111,13 @@ class _Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"]))
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         answer, released = self.server.receiver.take(Received(self.path, self.headers, body))
         with contextlib.suppress(ConnectionError):
             answer(self, released)
         self.close_connection = True
+
+    do_GET = do_POST  # noqa: N815
 
     def log_message(self, *_):
         pass

@@ -35,6 +35,7 @@ class Service(ServiceManager):
     """Remembers what systemd would show."""
 
     def __init__(self) -> None:
+        super().__init__(speaks=False)
         self.heard = str
 
     def ready(self) -> None:
@@ -99,11 +100,13 @@ def test_a_full_disk_is_waited_for(tmp_path, small_disk, caplog):
         watcher.round(None, GOING)
     assert house.told() == before
     assert "the disk is full; free some space" in house.service.status
+    assert "the disk is full" in house.service.health.problems(house.clock.awake())[0]
     assert caplog.text.count("reading stops until the state can be recorded") == 1
     (small_disk / "ballast").unlink()
     watcher.round(set(), GOING)
     assert len(house.told()) == len({*house.told()}) == 41
     assert house.service.status == "41 runs"
+    assert not house.service.health.problems(house.clock.awake())
     assert "the state can be recorded again; reading continues" in caplog.text
 
 

@@ -14,6 +14,7 @@ The inode, the size and the time of the last change tell whether there is anythi
 
 import hashlib
 import os
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,23 @@ _TAIL_BYTES = 1024
 _MOST_WAITS = 10  # polls that a shorter file is given to grow back
 
 Mark = Mapping[str, Any]
+
+
+class Total:
+    """A sum to which any thread may add."""
+
+    def __init__(self) -> None:
+        self.value = 0
+        self._lock = threading.Lock()
+
+    def add(self, amount: int) -> None:
+        """Add an amount."""
+        with self._lock:
+            self.value += amount
+
+
+BYTES_READ = Total()
+"""What this process has read of growing files."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +113,7 @@ def read_new(path: Path, mark: Mark, limit: int) -> Read | None:
             offset, before = 0, b""
         # To ask for more than there is takes thrice as long, since the bytes are then moved.
         data = _at(file, offset, min(limit, max(0, size - offset)))
+        BYTES_READ.add(len(data))
     if not data and not restarted:
         return None
     return Read(data, offset, restarted, offset + len(data) < size, *about, before)

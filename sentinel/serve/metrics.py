@@ -1,0 +1,69 @@
+"""All metrics of a watch, in Prometheus' terms.
+
+Runs, open incidents and waiting notifications are not counted but looked up at each scrape.
+"""
+
+from collections import Counter as Tally
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from sentinel.alerts.store import Store
+from sentinel.clock import Clock
+from sentinel.runs.log import RunLog
+from sentinel.runs.state import RunState, silent_seconds, standing
+from sentinel.serve.counters import COUNTED
+from sentinel.serve.health import Health
+from sentinel.sources.reading.growing import BYTES_READ
+
+
+class Metrics(Collector):
+    """All metrics. ``logs`` gives the logs under watch."""
+
+    def __init__(self, state_dir: Path, health: Health, clock: Clock) -> None:
+        self._state_dir = state_dir
+        self._health = health
+        self._clock = clock
+        self.logs: Callable[[], Iterable[RunLog]] = tuple
+
+    def problems(self) -> list[str]:
+        """What is wrong with the watch; empty if all is well."""
+        return self._health.problems(self._clock.awake())
+
+    def collect(self) -> Iterator[Metric]:
+        """The counters, and what is looked up now. Raises StateError if the state cannot be read."""
+        yield from COUNTED.collect()
+        healthy = not self.problems()
+        yield GaugeMetricFamily(
+            "sentinel_healthy", "1 if every part of the watch reads and records.", healthy
+        )
+        yield CounterMetricFamily("sentinel_bytes_read", "Bytes read from log files.", BYTES_READ.value)
+        yield from self._runs()
+        with Store(self._state_dir, create=False) as store:
+            incidents, waiting = store.open_counts(), store.outbox.waiting_counts()
+        yield _gauge(
+            "sentinel_open_incidents", "Open incidents.", ("detector", "severity"), incidents.items()
+        )
+        yield _gauge("sentinel_waiting_notifications", "Notifications that wait.", ("sink",), waiting.items())
+
+    def _runs(self) -> Iterator[Metric]:
+        now, states, stopped = self._clock.now(), Tally(dict.fromkeys(RunState, 0)), 0
+        for log in self.logs():
+            silent = silent_seconds(log.run.path, log.facts.last_time, now)
+            states[standing(log.ending, silent, log.facts.lost_after_seconds).state] += 1
+            stopped += log.stopped is not None
+        by_state = (((state.value,), count) for state, count in states.items())
+        yield _gauge("sentinel_runs", "Runs under watch.", ("state",), by_state)
+        yield GaugeMetricFamily("sentinel_runs_not_judged", "Runs that are no longer judged.", stopped)
+
+
+def _gauge(
+    name: str, meaning: str, labels: Sequence[str], values: Iterable[tuple[tuple[str, ...], int]]
+) -> Metric:
+    family = GaugeMetricFamily(name, meaning, labels=labels)
+    for of, value in values:
+        family.add_metric(of, value)
+    return family

@@ -1,0 +1,177 @@
+"""`/metrics`, `/healthz` and the heartbeat, asked over real sockets."""
+
+import json
+import re
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+import yaml
+
+from sentinel.alerts.store import Store
+from sentinel.clock import SystemClock
+from sentinel.errors import SentinelError
+from sentinel.serve.address import Address
+from sentinel.serve.health import SILENT_SECONDS, Health
+from sentinel.serve.heartbeat import HeartbeatConfig, beating
+from sentinel.serve.metrics import Metrics
+from sentinel.serve.server import serving
+from tests.cli.test_service import wait_for, watching
+from tests.sinks.receiver import Receiver, status
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+
+
+@pytest.fixture
+def health():
+    return Health()
+
+
+@pytest.fixture
+def metrics(tmp_path, health):
+    Store(tmp_path).close()
+    return Metrics(tmp_path, health, SystemClock())
+
+
+@pytest.fixture
+def server(metrics):
+    with serving(Address("127.0.0.1", 0), metrics) as address:
+        yield f"http://{address}"
+
+
+def test_health_is_what_every_part_reported(server, health):
+    assert httpx.get(f"{server}/healthz").status_code == 503
+    now = SystemClock().awake()
+    health.report("watch", "", now)
+    answer = httpx.get(f"{server}/healthz")
+    assert (answer.status_code, answer.text) == (200, "ok\n")
+    health.report("watch wandb://a/b", "reads nothing: the disk is full", now)
+    assert httpx.get(f"{server}/healthz").text == "watch wandb://a/b: reads nothing: the disk is full\n"
+    health.begin()
+    health.report("watch", "", now - SILENT_SECONDS - 1)
+    assert httpx.get(f"{server}/healthz").text.startswith("watch: reported nothing for 5 min")
+    assert "sentinel_healthy 0.0" in httpx.get(f"{server}/metrics").text
+
+
+def test_a_state_that_cannot_be_read_is_a_line_and_no_traceback(server, tmp_path, capfd):
+    (tmp_path / "sentinel.sqlite").write_bytes(b"this was a database once" * 100)
+    answer = httpx.get(f"{server}/metrics")
+    assert answer.status_code == 503
+    assert "sentinel.sqlite" in answer.text
+    assert capfd.readouterr() == ("", "")
+
+
+def test_other_pages_are_not_found(server):
+    assert httpx.get(f"{server}/").status_code == 404
+
+
+def test_an_address_in_use_is_one_line(server, metrics):
+    taken = Address.parse(server.removeprefix("http://"))
+    with pytest.raises(SentinelError, match=f"cannot listen on {taken}: Address already in use"):
+        serving(taken, metrics).__enter__()
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port"),
+    [
+        ("9464", "127.0.0.1", 9464),
+        (":9464", "127.0.0.1", 9464),
+        ("0.0.0.0:1", "0.0.0.0", 1),
+        ("[::1]:80", "::1", 80),
+    ],
+)
+def test_an_address(text, host, port):
+    assert Address.parse(text) == Address(host, port)
+    assert Address.parse(str(Address(host, port))) == Address(host, port)
+
+
+@pytest.mark.parametrize("text", ["", "host", "::1", "h:-1", "h:65536", "h:²"])
+def test_no_address(text):
+    with pytest.raises(ValueError, match="should be a port or HOST:PORT"):
+        Address.parse(text)
+
+
+def test_the_heart_beats_only_while_all_is_well(health, caplog):
+    with Receiver() as receiver:
+        receiver.answers.append(status(500))
+        config = HeartbeatConfig(url=receiver.url, every_seconds=1)
+        with beating(config, health, SystemClock()):
+            with receiver.changed:
+                assert not receiver.changed.wait_for(lambda: receiver.received, timeout=1.5)
+            health.report("watch", "", SystemClock().awake())
+            receiver.wait_for(lambda: len(receiver.received) == 2)
+    assert "heartbeat: the receiver answered 500" in caplog.text
+    assert receiver.url not in caplog.text
+
+
+@pytest.mark.slow  # a watch and a Prometheus, both real
+def test_prometheus_scrapes_a_watch(tmp_path):
+    program = shutil.which("prometheus")
+    if program is None:
+        pytest.skip("no `prometheus` here: apt-get install prometheus")
+    (tmp_path / "runs").mkdir()
+    log = [f'{{"step": {i}, "loss": {"NaN" if i >= 100 else 1.0}}}\n' for i in range(200)]
+    (tmp_path / "runs" / "metrics.jsonl").write_text("".join(log))
+    words = (tmp_path / "runs", "--state-dir", tmp_path / "state", "--listen", "0")
+    with watching(*words) as process:
+        address = wait_for(process, "answering /metrics and /healthz on ").split()[-1]
+        config = {
+            "global": {"scrape_interval": "1s"},
+            "rule_files": [str(DEPLOY / "prometheus-rules.yml")],
+            "scrape_configs": [{"job_name": "sentinel", "static_configs": [{"targets": [address]}]}],
+        }
+        (tmp_path / "prometheus.yml").write_text(yaml.safe_dump(config))
+        command = [
+            program,
+            f"--config.file={tmp_path / 'prometheus.yml'}",
+            f"--storage.tsdb.path={tmp_path / 'data'}",
+            "--web.listen-address=127.0.0.1:0",
+        ]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as prometheus:
+            try:
+                line = wait_for(prometheus, "Listening on")
+                port = re.search(r"address=127\.0\.0\.1:(\d+)", line)[1]
+                found = until_found(f"http://127.0.0.1:{port}/api/v1/query", "sentinel_open_incidents")
+            finally:
+                prometheus.kill()
+        assert found["detector"] == "non-finite-metric"
+        assert found["instance"] == address
+
+
+def until_found(api, query):
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        result = httpx.get(api, params={"query": query}).json()["data"]["result"]
+        if result:
+            return result[0]["metric"]
+        time.sleep(0.2)  # Prometheus sends no event
+    raise AssertionError(f"Prometheus never had {query}")
+
+
+def names(server):
+    return set(re.findall(r"^# TYPE (\S+)", httpx.get(f"{server}/metrics").text, re.MULTILINE))
+
+
+def test_the_rules_and_the_dashboard_name_metrics_that_exist(server):
+    dashboard = json.loads((DEPLOY / "grafana-dashboard.json").read_text())
+    asked = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    rules = yaml.safe_load((DEPLOY / "prometheus-rules.yml").read_text())
+    asked += [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
+    used = {name for expr in asked for name in re.findall(r"(?:sentinel|process)_\w+", expr)}
+    assert {name.removesuffix("_bucket") for name in used} <= names(server)
+
+
+def test_prometheus_takes_the_rules_and_the_metrics(server):
+    program = shutil.which("promtool")
+    if program is None:
+        pytest.skip("no `promtool` here: apt-get install prometheus")
+    subprocess.run(
+        [program, "check", "rules", DEPLOY / "prometheus-rules.yml"], check=True, capture_output=True
+    )
+    exposed = httpx.get(f"{server}/metrics").text
+    lint = [program, "check", "metrics"]
+    checked = subprocess.run(lint, input=exposed, text=True, capture_output=True, check=False)
+    assert checked.returncode == 0, checked.stderr
