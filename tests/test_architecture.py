@@ -4,6 +4,7 @@ import ast
 import sys
 import tomllib
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -26,8 +27,14 @@ def module(file: Path) -> str:
     return ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
-def imports(file: Path) -> Iterator[str]:
-    for node in ast.walk(TREES[file]):
+def imports(file: Path, types: bool = True) -> Iterator[str]:
+    """What a file imports, as `module.name`; without ``types``, not what it imports for its types alone."""
+    nodes = [*ast.walk(TREES[file])]
+    if not types:
+        guards = [n for n in nodes if isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING"]
+        skipped = {id(node) for guard in guards for part in guard.body for node in ast.walk(part)}
+        nodes = [node for node in nodes if id(node) not in skipped]
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -56,6 +63,16 @@ def test_imports_point_one_way(file):
     mine = place(module(file))
     wrong = [n for n in imports(file) if n.split(".")[0] in ("sentinel", "detectors") and place(n) < mine]
     assert not wrong
+
+
+def test_no_modules_import_each_other():
+    """Not even within functions, where Python would allow it. An import for a type alone may point back."""
+    modules = {module(file): file for file in FILES}
+    needed = {
+        name: {n if n in modules else n.rpartition(".")[0] for n in imports(file, types=False)}
+        for name, file in modules.items()
+    }
+    TopologicalSorter(needed).prepare()  # raises CycleError, which names the modules of a circle
 
 
 @pytest.mark.parametrize("room", ["sources", "runs"])

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sentinel.sources.base import Chunk
-from sentinel.sources.csv.rows import Header, Rows
+from sentinel.sources.csv.header import Header, Rows
 from sentinel.sources.reading.plain import plain_times, whole
 from sentinel.sources.reading.records import seconds
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from sentinel.sources.csv.rows import BLANKS, Header, Rows
+from sentinel.sources.csv.header import BLANKS, Header, Rows
+from sentinel.sources.reading.tables import whole_rows
 
 
 def read_table(data: bytes, most: int, header: Header) -> Rows | None:
@@ -51,13 +52,6 @@ def _split(data: bytes, most: int, header: Header, kind: pl.DataType) -> pl.Data
         return whole_rows(table.collect(engine="streaming"), data, most)
     except pl.exceptions.PolarsError:
         return None
-
-
-def whole_rows(frame: pl.DataFrame, data: bytes, most: int) -> pl.DataFrame:
-    """At most so many rows of a frame of ``data``, without a torn last one."""
-    if frame.height > most:
-        return frame.head(most)
-    return frame if data.endswith(b"\n") else frame.head(-1)
 
 
 def _rows(frame: pl.DataFrame, header: Header) -> Rows:

@@ -157,3 +157,11 @@ def unreadable(path: Place, cursor: Cursor, error: OSError) -> Batch:
         return Batch(cursor)
     problem = f"cannot be read ({reason}); trying again at every poll"
     return Batch({**cursor, "unreadable": reason}, complaints=[Complaint(path, "", problem)])
+
+
+def size_of(lines: int, data: bytes) -> int:
+    """In bytes, of the first of the lines; seen from the end, since mostly few lines follow."""
+    end = len(data)
+    for _ in range(data.count(b"\n") - lines + 1):
+        end = data.rfind(b"\n", 0, end)
+    return end + 1

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sentinel.sources.csv import header as csv_header
 from sentinel.sources.csv import rows as csv_rows
+from sentinel.sources.csv.header import read_header
 from sentinel.sources.csv.log import CsvLog
-from sentinel.sources.csv.rows import _read_each, read_header, read_rows
+from sentinel.sources.csv.rows import _read_each, read_rows
 from sentinel.sources.discovery import discover
 from tests.sources.reader import Reader
 
@@ -303,7 +305,8 @@ def test_a_poll_reads_about_as_much_as_it_may(tmp_path):
 
 @pytest.mark.parametrize("rows", [3, 300])
 def test_of_a_very_wide_file_the_first_columns_are_read(tmp_path, monkeypatch, rows):
-    monkeypatch.setattr(csv_rows, "MOST_COLUMNS", 4)
+    for module in (csv_header, csv_rows):
+        monkeypatch.setattr(module, "MOST_COLUMNS", 4)
     path = tmp_path / "metrics.csv"
     path.write_text("step,loss,lr,a,b,c\n" + "".join(f"{i},0.5,0.1,1,2,3\n" for i in range(rows)))
     reader = Reader(tmp_path).poll()

@@ -1,0 +1,118 @@
+"""The header of a CSV file, which names the columns, and the rows below it as numbers."""
+
+import csv
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from sentinel.sources.reading.records import EPOCH_KEYS, STEP_KEYS, TIME_KEYS, named
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+BLANKS = " \t"
+"""What may stand around a cell."""
+
+MOST_COLUMNS = 1 << 14
+"""How many columns of a file are read: as many as a spreadsheet has."""
+
+_LONGEST_SETTINGS = 4096  # bytes
+
+
+@dataclass(frozen=True)
+class Header:
+    """The names of the columns, and what a first line ``#{...}`` says (Stable-Baselines' Monitor)."""
+
+    names: list[str]
+    separator: str
+    size: int  # bytes up to the first row
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    left_out: int = 0  # columns behind those that are read
+
+    def memory(self) -> dict[str, Any]:
+        """All of it, JSON-able."""
+        return {name: getattr(self, name) for name in ("names", "separator", "size", "settings", "left_out")}
+
+    @cached_property
+    def step(self) -> int | None:
+        """The column that counts the steps."""
+        return self._column(STEP_KEYS)
+
+    @cached_property
+    def epoch(self) -> int | None:
+        """The column that counts the epochs."""
+        return self._column(EPOCH_KEYS)
+
+    @cached_property
+    def time(self) -> int | None:
+        """The column with the time, or with the seconds since a start that the settings tell."""
+        return self._column(("t",) if "t_start" in self.settings else TIME_KEYS)
+
+    def _column(self, keys: Sequence[str]) -> int | None:
+        name = named(self.names, keys)
+        return None if name is None else self.names.index(name)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of some lines. ``values`` is rows x columns, NaN also where nothing was ``logged``."""
+
+    values: NDArray[np.float64]
+    logged: NDArray[np.bool_]
+    gaps: bool  # whether there is a cell that was not logged
+    times: Mapping[int, str]  # the cells of the time column that are text, by row
+    broken: Mapping[int, str] = field(default_factory=dict)  # what is wrong, by line, from 0
+    next_header: Header | None = None  # in the line after those that were read
+    lines: int = 0  # read, with such a header
+    cut: bool = False  # whether there may be more
+
+
+def read_header(data: bytes) -> Header | None:
+    """The header at the beginning of a file; None if it is not there as a whole."""
+    start = len(_BYTE_ORDER_MARK) if data.startswith(_BYTE_ORDER_MARK) else 0
+    settings: dict[str, Any] = {}
+    if data.startswith(b"#", start):
+        end = data.find(b"\n", start)
+        settings = _settings(data[start + 1 : end])
+        start = end + 1 if settings else start + 1
+    end = data.find(b"\n", start)
+    while end >= 0 and data.count(b'"', start, end) % 2:  # in a quoted name
+        end = data.find(b"\n", end + 1)
+    if end < 0:
+        return None
+    text = data[start:end].decode(errors="replace")
+    separator = max(",\t;", key=text.count)
+    names = cells_of(text, separator)
+    left_out = max(0, len(names) - MOST_COLUMNS)
+    return Header(names[:MOST_COLUMNS], separator, end + 1, settings, left_out) if names else None
+
+
+def cells_of(text: str, separator: str) -> list[str]:
+    """The cells of a line, without the blanks around them; none if quotes are where they may not be."""
+    text = text.rstrip("\r\n")
+    if '"' not in text:
+        return [cell.strip(BLANKS) for cell in text.split(separator)]
+    if not _quoted_line(separator).fullmatch(text):
+        return []
+    try:
+        return [cell.strip(BLANKS) for cell in next(csv.reader([text], delimiter=separator))]
+    except csv.Error:  # so long a cell
+        return []
+
+
+@cache
+def _quoted_line(separator: str) -> re.Pattern[str]:
+    cell = rf'(?:"(?:[^"]|"")*+"|[^"{separator}]*+)'
+    return re.compile(rf"{cell}(?:{separator}{cell})*+")
+
+
+def _settings(line: bytes) -> dict[str, Any]:
+    try:
+        found = orjson.loads(line) if len(line) < _LONGEST_SETTINGS else None
+    except orjson.JSONDecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
