@@ -21,8 +21,7 @@ from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run
 from sentinel.sources.csv.header import Header, Rows, read_header
 from sentinel.sources.csv.points import Axis, Seen, points
 from sentinel.sources.csv.rows import read_rows
-from sentinel.sources.json.documents import stamp
-from sentinel.sources.reading.files import open_log
+from sentinel.sources.reading.files import open_log, stamp
 from sentinel.sources.reading.growing import Read, nothing_new, read_lines, read_new, size_of, unreadable
 from sentinel.sources.reading.records import NUMBER
 from sentinel.sources.reading.sniffing import HEAD_BYTES, is_log, is_log_name

@@ -31,12 +31,6 @@ class BrokenError(Exception):
         self.complaint = Complaint(path, place, problem)
 
 
-def stamp(path: Path) -> list[Any]:
-    """What changes when the file is written anew. Raises OSError."""
-    status = path.stat()
-    return [str(path), status.st_ino, status.st_size, status.st_mtime_ns]
-
-
 def load(path: Path) -> Any:
     """The document; None while it is empty or being saved. Raises OSError and BrokenError."""
     with open_log(path) as file:

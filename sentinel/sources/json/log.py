@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from sentinel.sources.base import Batch, Cursor, Run
-from sentinel.sources.json.documents import BrokenError, load, stamp, take
+from sentinel.sources.json.documents import BrokenError, load, take
 from sentinel.sources.json.trainer_state import STATE, settings
-from sentinel.sources.reading.files import open_log
+from sentinel.sources.reading.files import open_log, stamp
 from sentinel.sources.reading.growing import nothing_new, unreadable
 from sentinel.sources.reading.records import flattened, named
 from sentinel.sources.reading.sniffing import HEAD_BYTES, is_log, is_log_name

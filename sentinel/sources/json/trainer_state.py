@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from sentinel.sources.base import Batch, Complaint, Cursor, Run
-from sentinel.sources.json.documents import BrokenError, begins_with, load, stamp, take
-from sentinel.sources.reading.files import open_log
+from sentinel.sources.json.documents import BrokenError, begins_with, load, take
+from sentinel.sources.reading.files import open_log, stamp
 from sentinel.sources.reading.growing import nothing_new, unreadable
 
 FORMAT = "trainer_state"

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 from stat import S_ISREG
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 
 def open_log(path: Path) -> BinaryIO:
@@ -33,3 +33,9 @@ def is_text(name: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def stamp(path: Path) -> list[Any]:
+    """What changes when the file is written anew. Raises OSError."""
+    status = path.stat()
+    return [str(path), status.st_ino, status.st_size, status.st_mtime_ns]

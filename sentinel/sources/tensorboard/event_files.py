@@ -16,8 +16,9 @@ from typing import Any
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run
 from sentinel.sources.reading.files import is_text
 from sentinel.sources.reading.growing import Mark, Read, read_new
+from sentinel.sources.reading.problems import Problem
 from sentinel.sources.tensorboard.events import Points, decode
-from sentinel.sources.tensorboard.tfrecord import HEADER_BYTES, Frames, Problem, split
+from sentinel.sources.tensorboard.tfrecord import HEADER_BYTES, Frames, split
 
 FORMAT = "tensorboard"
 

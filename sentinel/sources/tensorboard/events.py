@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sentinel.sources.reading.plain import plain_times
+from sentinel.sources.reading.problems import Problem, summed
 from sentinel.sources.tensorboard.layouts import WORTH_A_PROOF, Layout, find_layout, recognise
 from sentinel.sources.tensorboard.settings import settings_in
-from sentinel.sources.tensorboard.tfrecord import LONGEST_ROW, Frames, Problem, summed
+from sentinel.sources.tensorboard.tfrecord import LONGEST_ROW, Frames
 from sentinel.sources.tensorboard.values import values
 
 _SAMPLES = (0.5, 0.1, 0.9, 0.3, 0.7, 0.0)  # where among the unknown records of a length to look for a layout

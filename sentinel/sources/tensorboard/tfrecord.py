@@ -20,6 +20,8 @@ import google_crc32c
 import numpy as np
 from numpy.typing import NDArray
 
+from sentinel.sources.reading.problems import Problem, summed
+
 LARGEST_PAYLOAD = 1 << 31  # protobuf's own limit: a longer message cannot exist
 
 _HEADER = Struct("<QI")
@@ -36,14 +38,6 @@ _SEARCH_BYTES = 1 << 16
 
 _CRC32C_REVERSED = 0x82F63B78
 _MASK_DELTA = 0xA282EAD8
-
-
-@dataclass(frozen=True)
-class Problem:
-    """``offset`` counts from the start of the bytes that were split."""
-
-    offset: int
-    text: str
 
 
 @dataclass(frozen=True)
@@ -103,14 +97,6 @@ def split(data: bytes, most: int, lost: bool = False, at_end: bool = False) -> F
         wanted = len(data) - position + 1
     problems += summed(starts[broken], "record does not match its checksum and was skipped")
     return Frames(starts, alike, single, problems, position, wanted, lost)
-
-
-def summed(offsets: NDArray[np.int64], what: str) -> list[Problem]:
-    """One problem for all records with the same fate, so that a broken file does not fill a screen."""
-    if len(offsets) == 0:
-        return []
-    others = f" (and {len(offsets) - 1} more up to {offsets[-1] - offsets[0]} bytes further on)"
-    return [Problem(int(offsets[0]), what + others * (len(offsets) > 1))]
 
 
 def _walk(data: bytes, position: int, most: int) -> tuple[NDArray[np.int64], int, int, str]:

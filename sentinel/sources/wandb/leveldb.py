@@ -15,7 +15,7 @@ from struct import Struct
 
 import numpy as np
 
-from sentinel.sources.tensorboard.tfrecord import Problem, summed
+from sentinel.sources.reading.problems import Problem, summed
 
 BLOCK_BYTES = 1 << 15
 LONGEST_RECORD = 32 << 20

@@ -20,8 +20,8 @@ from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Ending, Line,
 from sentinel.sources.reading.flattening import Plain, flat
 from sentinel.sources.reading.growing import Mark, Read, nothing_new, read_new, unreadable
 from sentinel.sources.reading.plain import LATEST
+from sentinel.sources.reading.problems import summed
 from sentinel.sources.reading.sniffing import remembered
-from sentinel.sources.tensorboard.tfrecord import summed
 from sentinel.sources.wandb.history import item_name, read_history
 from sentinel.sources.wandb.leveldb import BLOCK_BYTES, LONGEST_RECORD, Log, split
 from sentinel.sources.wandb.messages import message_type
