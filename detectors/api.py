@@ -12,6 +12,7 @@ from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 from detectors.context import Last, Use
+from detectors.evidence import NO_EVIDENCE, Measure
 from detectors.settings import Setting
 from detectors.signals import Signal
 
@@ -75,7 +76,8 @@ class History:
 class Variant:
     """One way in which a detector's rule breaks: its sentence and the likely causes, likeliest first.
 
-    ``message`` is a format string over the evidence columns, ``value``, ``step`` and the parameters.
+    ``message`` is a format string over the evidence columns, ``value``, ``step``, the parameters, and
+    ``lasted``: the steps and the time since the onset in words, such as "218 steps (7 min)".
     """
 
     message: str
@@ -114,6 +116,7 @@ class Declaration:
     page: str
     maturity: Maturity
     variants: Mapping[str, Variant]
+    evidence: Mapping[str, Measure]  # what a person sees beside a finding, by column
     parameters: Mapping[str, Parameter]
     hold: int  # verdicts in a row that must be found before a finding counts
     clear: int  # clean verdicts in a row after which it is over
@@ -164,24 +167,23 @@ class Detector(Declaration):
     def run(self, points: "pl.DataFrame", parameters: Mapping[str, Any] | None = None) -> "pl.DataFrame":
         """Verdicts for the new rows of a WINDOW frame that are due, sorted by series and index.
 
-        What the rule leaves in its frame beside FINDINGS is evidence: the judged value, the context
-        signals, its own columns. A clean verdict has no variant, whatever the rule put there.
+        The columns beside FINDINGS are the judged value and the declared evidence. A clean verdict has no
+        variant, whatever the rule put there.
         Raises TypeError for an unknown parameter, polars' errors for a frame that is not a WINDOW.
         """
         import polars as pl
 
-        from detectors import schema
-        from detectors.schema import ENDED, FINDINGS, INDEX, NEW, SERIES, SEVERITY, VARIANT
+        from detectors.schema import FINDINGS, INDEX, SERIES, SEVERITY, VALUE, VARIANT
 
-        unsaid = (NEW, ENDED, schema.SIGNAL, schema.TIME, *schema.COARSE)
         judged = points.lazy().filter(self.due).select(SERIES, INDEX)
-        found = self.rule(points.lazy(), **(parameters or {})).drop(unsaid, strict=False)
+        found = self.rule(points.lazy(), **(parameters or {}))
         missing = [n for n in FINDINGS if n not in found.collect_schema()]
         blanks = [pl.lit(None, dtype=FINDINGS[n]).alias(n) for n in missing]
         return (
             found.with_columns(blanks)
             .with_columns(pl.col(n).cast(t) for n, t in FINDINGS.items())
             .with_columns(pl.when(pl.col(SEVERITY) > Severity.CLEAN).then(VARIANT))
+            .select(*FINDINGS, VALUE, *self.evidence)
             .join(judged, on=[SERIES, INDEX], how="semi")
             .sort(SERIES, INDEX)
             .collect()
@@ -193,6 +195,7 @@ def detector(
     judges: tuple[Signal, ...],
     history: History,
     variants: Mapping[str, Variant],
+    evidence: Mapping[str, Measure] = NO_EVIDENCE,
     needs: tuple[Signal, ...] = (),
     uses: tuple[Signal | Use, ...] = (),
     settings: tuple[Setting, ...] = (),
@@ -210,7 +213,7 @@ def detector(
 
     def declare(rule: "Callable[..., pl.LazyFrame]") -> Detector:
         return Detector(
-            **declared(rule, maturity, variants, hold, clear, enabled, cause, silences),
+            **declared(rule, maturity, variants, evidence, hold, clear, enabled, cause, silences),
             rule=rule,
             judges=judges,
             needs=needs,
@@ -229,6 +232,7 @@ def declared(
     rule: Callable[..., Any],
     maturity: Maturity,
     variants: Mapping[str, Variant],
+    evidence: Mapping[str, Measure],
     hold: int,
     clear: int,
     enabled: bool,
@@ -241,6 +245,7 @@ def declared(
         "page": inspect.getdoc(inspect.getmodule(rule)) or "",
         "maturity": maturity,
         "variants": variants,
+        "evidence": evidence,
         "parameters": _parameters(rule),
         "hold": hold,
         "clear": clear,

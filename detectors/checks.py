@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from detectors.api import Cause, Declaration, Maturity, Severity, Variant, declared
+from detectors.evidence import NO_EVIDENCE, Measure
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,7 @@ def run_check(
     *,
     reads: str,
     variants: Mapping[str, Variant],
+    evidence: Mapping[str, Measure] = NO_EVIDENCE,
     maturity: Maturity = Maturity.PREVIEW,
     hold: int = 1,
     clear: int = 1,
@@ -98,7 +100,7 @@ def run_check(
 
     def declare(check: Callable[..., Iterable[RunFinding]]) -> RunCheck:
         return RunCheck(
-            **declared(check, maturity, variants, hold, clear, enabled, cause, silences),
+            **declared(check, maturity, variants, evidence, hold, clear, enabled, cause, silences),
             check=check,
             reads=reads,
         )

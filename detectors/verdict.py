@@ -1,11 +1,11 @@
 """How a rule ends: named conditions over measured columns become one verdict a row."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import polars as pl
 
 from detectors.api import Severity
-from detectors.schema import INDEX, ONSET, SERIES, SEVERITY, STEP, VALUE, VARIANT
+from detectors.schema import ONSET, SEVERITY, VARIANT
 from detectors.stats import first_true
 
 
@@ -18,7 +18,6 @@ def verdicts(
     judged: pl.Expr | None = None,
     lasts: pl.Expr | None = None,
     onset: pl.Expr | None = None,
-    evidence: Sequence[str] = (),
 ) -> pl.LazyFrame:
     """FINDINGS for a WINDOW frame to which a rule has added its measurements.
 
@@ -32,7 +31,6 @@ def verdicts(
     lasts: a lower threshold. A row at which it holds without being found gets no verdict, so that an
         incident ends only below this threshold, and nothing begins there.
     onset: the step at which the trouble of a found row began, null where that is not known.
-    evidence: the columns that a reader of the verdict sees, beside the judged value.
     """
     row = measured.with_columns(first_true(found).alias(VARIANT))
     is_found = pl.col(VARIANT).is_not_null()
@@ -41,8 +39,6 @@ def verdicts(
         counts = counts & (is_found | ~lasts.fill_null(False))
     severity = pl.when(is_found).then(first_true(severities or {}, otherwise=otherwise))
     began = pl.lit(None) if onset is None else pl.when(is_found).then(onset)
-    return (
-        row.with_columns(severity.fill_null(Severity.CLEAN).alias(SEVERITY), began.alias(ONSET))
-        .filter(counts)
-        .select(SERIES, INDEX, STEP, SEVERITY, VARIANT, ONSET, *dict.fromkeys((VALUE, *evidence)))
+    return row.with_columns(severity.fill_null(Severity.CLEAN).alias(SEVERITY), began.alias(ONSET)).filter(
+        counts
     )

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from detectors.api import Cause, Detector, History, Maturity, Severity, Variant, detector
+from detectors.evidence import Measure, Unit
 from detectors.schema import ENDED, INDEX, SERIES, VALUE
 from detectors.signals import Signal
 from detectors.verdict import verdicts
@@ -23,6 +24,7 @@ from sentinel.sources.json.lines import JsonLines
     judges=(Signal.LOSS,),
     history=History(recent=3, head=2),
     variants={"high": Variant("ends at {value:.1f}, {mean:.2f} on average over {rows} rows", ())},
+    evidence={"mean": Measure("mean", Unit.SAME), "rows": Measure("averaged over", Unit.POINTS)},
     maturity=Maturity.STABLE,
     at_end=True,
     every=4,
@@ -35,7 +37,6 @@ def high_at_the_end(points: pl.LazyFrame) -> pl.LazyFrame:
         found={"high": pl.col(ENDED) & (pl.col(VALUE) > 0.5)},
         judged=pl.col(INDEX) >= 3,
         otherwise=Severity.WARNING,
-        evidence=("mean", "rows"),
     )
 
 

@@ -31,6 +31,7 @@ import numpy as np
 import polars as pl
 
 from detectors.api import History, Maturity, Severity, Variant, detector
+from detectors.evidence import Measure, Unit
 from detectors.schema import VALUE
 from detectors.signals import Signal
 from detectors.stats import Floats, last_values, spearman, with_arrays
@@ -49,6 +50,13 @@ LINE = ("slope", "slope_error", "order", "padding", "variation")
     history=History(recent=POINTS + DETREND),
     every=EVERY,
     maturity=Maturity.STABLE,
+    evidence={
+        "slope": Measure("power of the share of real tokens", Unit.NONE),
+        "slope_error": Measure("standard error of the power", Unit.NONE),
+        "order": Measure("rank correlation", Unit.NONE),
+        "padding": Measure("padding, mean", Unit.SHARE),
+        "variation": Measure("padding, standard deviation", Unit.SHARE),
+    },
     variants={
         "padding-counts": Variant(
             "loss goes with the share of real tokens to the power {slope:.2f} +- {slope_error:.2f} over "
@@ -81,7 +89,6 @@ def loss_scales_with_padding(
         found={"padding-counts": ordered & whole, "padding-counts-in-part": ordered & part},
         lasts=slope.is_between(LASTS * partial_slope, highest_slope / LASTS),
         severities={Severity.INFO: ~whole},
-        evidence=LINE,
     )
 
 

@@ -28,6 +28,7 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Variant, detector
+from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, VALUE
 from detectors.signals import Signal
 from detectors.stats import seen_max, seen_min
@@ -45,6 +46,9 @@ ROUNDED = 5e-5  # how far a logged accuracy is from the true one
     hold=1,  # a verdict rests on several evaluations already
     clear=1,
     cause=Cause.EVALUATION,
+    evidence={
+        "count": Measure("evaluations with this value", Unit.COUNT),
+    },
     variants={
         "constant": Variant(
             "accuracy on held-out data has been {value:.4g} to the last digit since the first evaluation",
@@ -69,5 +73,4 @@ def class_collapse(
         measured,
         judged=(pl.col("count") >= evaluations) & ~few_samples,
         found={"constant": constant & (pl.col(VALUE) > 0)},
-        evidence=("count",),
     )

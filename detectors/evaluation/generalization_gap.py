@@ -34,6 +34,7 @@ import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
 from detectors.context import Mean
+from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, STEP, VALUE
 from detectors.signals import Signal
 from detectors.stats import Floats, last_values, with_arrays
@@ -54,6 +55,17 @@ OVERFIT = ("A-overfit", "A-eval-loss", "DP14", "DP1", "O6")
     maturity=Maturity.STABLE,
     hold=1,  # a verdict rests on three evaluations already
     cause=Cause.EVALUATION,
+    evidence={
+        "best": Measure("best so far", Unit.SAME),
+        "level": Measure("now", Unit.SAME),
+        "rise": Measure("rise above the best", Unit.SHARE),
+        "noises": Measure("rise in standard deviations of the noise", Unit.NONE),
+        "since": Measure("evaluations since the best", Unit.COUNT),
+        "metric": Measure("accuracy now", Unit.SHARE),
+        "metric_then": Measure("accuracy at the best", Unit.SHARE),
+        "train": Measure("training loss now", Unit.NONE),
+        "train_then": Measure("training loss at the best", Unit.NONE),
+    },
     variants={
         "metric-holds": Variant(RISEN + "; accuracy holds at {metric:.4g}", OVERFIT),
         "metric-falls": Variant(
@@ -105,7 +117,6 @@ def generalization_gap(
         severities={Severity.INFO: holds & patient},
         judged=(pl.col("train") <= 1.1 * pl.col("train_then")).fill_null(True),
         onset=pl.col("best_step").cast(pl.Int64),
-        evidence=("best", "level", "rise", "noises", "since", "metric", "metric_then", "train", "train_then"),
     )
 
 

@@ -28,6 +28,7 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Variant, detector
+from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, SIGNAL, STEP, VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_max
@@ -45,6 +46,9 @@ FALLEN = 0.7  # of its first value: a loss that has learned something
     hold=1,  # a verdict rests on several evaluations already
     clear=1,
     cause=Cause.EVALUATION,
+    evidence={
+        "name": Measure("metric", Unit.TEXT),
+    },
     variants={
         "precision": Variant("{name} is exactly 0, and was at the evaluations before", ("V3", "V4")),
         "overlap": Variant("{name} is exactly 0, and was at the evaluations before", ("V5", "V3")),
@@ -78,5 +82,4 @@ def zero_eval_metric(
             "overlap": is_zero & (pl.col(SIGNAL) == Signal.MEAN_INTERSECTION_OVER_UNION),
             "precision": is_zero,
         },
-        evidence=("name",),
     )

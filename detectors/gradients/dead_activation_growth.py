@@ -26,6 +26,7 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.evidence import Measure, Unit
 from detectors.schema import VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_median, start_value
@@ -40,6 +41,10 @@ NOW = 10  # points of the present level
     maturity=Maturity.STABLE,
     cause=Cause.NO_GRADIENT,
     silences=(Cause.LOSS_SHAPE,),  # dead layers hold the loss where it is
+    evidence={
+        "level": Measure("median of the last 10 points", Unit.SAME),
+        "start": Measure("at the start", Unit.SAME),
+    },
     variants={
         "dead": Variant(
             "{level:.1%} of this layer's outputs are dead (median of 10 points), {start:.0%} at the start",
@@ -67,5 +72,4 @@ def dead_activation_growth(
         found={"dead": dead, "rising": level > start + rise},
         severities={Severity.CRITICAL: dead},
         lasts=level > start + 0.8 * rise,
-        evidence=("level", "start"),
     )

@@ -29,6 +29,7 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.evidence import Measure, Unit
 from detectors.schema import VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_median, recent_quantile
@@ -45,6 +46,13 @@ LEAST = 20  # of them
     history=History(recent=NOW + BEFORE),
     maturity=Maturity.STABLE,
     cause=Cause.GRADIENT_SIZE,
+    evidence={
+        "level": Measure("median of the last 10 points", Unit.SAME),
+        "before": Measure("median of the 100 points before", Unit.SAME),
+        "loss_level": Measure("loss now", Unit.NONE),
+        "loss_before": Measure("loss before", Unit.NONE),
+        "loss_high": Measure("loss before, upper end of its noise", Unit.NONE),
+    },
     variants={
         "diverging": Variant(
             "the gradient norm grew from {before:.3g} to {level:.3g} (medians of 100 and 10 points) and "
@@ -81,5 +89,4 @@ def exploding_grad_norm(
         severities={Severity.CRITICAL: pl.col("loss_level") > pl.col("loss_high")},
         otherwise=Severity.INFO,
         lasts=level > calm * before,
-        evidence=("level", "before", "loss_level", "loss_before", "loss_high"),
     )

@@ -28,6 +28,7 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.evidence import Measure, Unit
 from detectors.schema import VALUE
 from detectors.settings import Setting
 from detectors.signals import Signal
@@ -45,6 +46,13 @@ SAME = 1e-3  # share of the norm by which equal ones may differ
     history=History(recent=2 * REACH),
     maturity=Maturity.STABLE,
     cause=Cause.GRADIENT_SIZE,
+    evidence={
+        "share": Measure("points at the largest norm", Unit.SHARE),
+        "top": Measure("largest norm", Unit.SAME),
+        "level": Measure("median norm", Unit.SAME),
+        "threshold": Measure("threshold in the settings", Unit.SAME),
+        "share_above": Measure("points far above the threshold", Unit.SHARE),
+    },
     variants={
         "pinned": Variant(
             "the gradient norm is pinned to {top:.3g} at {share:.0%} of the last {reach} points: every "
@@ -92,5 +100,4 @@ def saturated_gradient_clipping(
         found={"pinned": pinned, "far-above": far_above},
         severities={Severity.WARNING: pinned & (top < tight)},
         otherwise=Severity.INFO,
-        evidence=("share", "top", "level", "threshold", "share_above"),
     )

@@ -29,6 +29,7 @@ import polars as pl
 
 from detectors.api import Cause, History, Maturity, Variant, detector
 from detectors.context import Every
+from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_median, start_median
@@ -44,6 +45,14 @@ SIDE = 20  # points of the start and of the present level
     maturity=Maturity.STABLE,
     cause=Cause.NO_GRADIENT,
     silences=(Cause.LOSS_SHAPE,),  # weights without a gradient do not move the loss
+    evidence={
+        "level": Measure("median of the last 20 points", Unit.SAME),
+        "start": Measure("at the start", Unit.SAME),
+        "loss_level": Measure("loss now", Unit.NONE),
+        "loss_start": Measure("loss at the start", Unit.NONE),
+        "smallest_layer": Measure("smallest norm of a layer", Unit.SAME),
+        "largest_layer": Measure("largest norm of a layer", Unit.SAME),
+    },
     variants={
         "vanished": Variant(
             "the gradient norm is {level:.2g} (median of 20 points; {start:.2g} at the start) although the "
@@ -88,5 +97,4 @@ def vanishing_grad_norm(
             "vanished": stays & small & (level > 0),
             "in-depth": stays & (largest_layer > depth * smallest_layer),
         },
-        evidence=("level", "start", "loss_level", "loss_start", "smallest_layer", "largest_layer"),
     )

@@ -31,6 +31,7 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.evidence import Measure, Unit, logged
 from detectors.schema import ENDED, INDEX, SERIES, VALUE
 from detectors.signals import Signal
 from detectors.stats import ROUNDING, recent_mean, recent_median, seen_max, start_median
@@ -51,6 +52,13 @@ SMALL = 0.1  # a norm below this may be logged as 0.0
     maturity=Maturity.STABLE,
     cause=Cause.NO_GRADIENT,
     silences=(Cause.LOSS_SHAPE,),
+    evidence={
+        "share": Measure("zeros in the last 20 points", Unit.SHARE),
+        "start": Measure("at the start", Unit.SAME),
+        "loss_level": Measure("loss now", Unit.NONE),
+        "loss_start": Measure("loss at the start", Unit.NONE),
+        **logged(Signal.LEARNING_RATE),
+    },
     variants={
         "never": Variant(
             "the gradient norm has been exactly 0 since the run began: the loss does not reach the weights",
@@ -92,5 +100,4 @@ def zero_gradient(
         judged=enough & (rate > ZERO_RATE) & ~excused.fill_null(False),
         found={"never": gone & (pl.col("peak") == 0), "died": gone & (pl.col("start") > 0)},
         otherwise=Severity.CRITICAL,
-        evidence=("share", "start", "loss_level", "loss_start", Signal.LEARNING_RATE),
     )

@@ -41,6 +41,7 @@ import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
 from detectors.context import First
+from detectors.evidence import Measure, Unit
 from detectors.schema import ENDED, INDEX, SERIES, STEP, VALUE
 from detectors.settings import Setting
 from detectors.signals import Signal
@@ -75,6 +76,17 @@ FLAT = (
     at_end=True,
     maturity=Maturity.STABLE,
     cause=Cause.LOSS_SHAPE,
+    evidence={
+        "start": Measure("at the start", Unit.SAME),
+        "now": Measure("now", Unit.SAME),
+        "fall": Measure("fall since the start", Unit.SHARE),
+        "most": Measure("largest fall that the noise allows", Unit.SHARE),
+        "spread": Measure("scatter of the points", Unit.SHARE),
+        "trained": Measure("trained for", Unit.STEPS),
+        "gradient": Measure("gradient norm now", Unit.NONE),
+        "first_gradient": Measure("gradient norm at the start", Unit.NONE),
+        "chance": Measure("cost of guessing", Unit.SAME),
+    },
     variants={
         "zero": Variant("loss is exactly 0 from the first point on", ("O15", "O16", "L2", "O3")),
         "no-gradient": Variant(FLAT + "; the gradient norm is zero", ("O3", "O21", "O4", "O2", "O1")),
@@ -168,8 +180,4 @@ def flat_loss_at_init(
         },
         otherwise=Severity.INFO,
         onset=pl.col("first"),
-        evidence=(
-            *("start", "now", "fall", "most", "spread", "trained"),
-            *("gradient", "first_gradient", "chance"),
-        ),
     )

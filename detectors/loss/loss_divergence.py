@@ -28,6 +28,7 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, STEP, VALUE
 from detectors.signals import Signal
 from detectors.stats import seen_min
@@ -51,6 +52,13 @@ NOT_SUPERVISED = (Signal.REWARD, Signal.POLICY_LOSS, Signal.VALUE_LOSS, Signal.P
     cause=Cause.DIVERGENCE,
     # What a loss does after it has diverged says nothing on how it learns.
     silences=(Cause.LOSS_SHAPE, Cause.EVALUATION),
+    evidence={
+        "best": Measure("best level", Unit.SAME),
+        "level": Measure("now", Unit.SAME),
+        "rise": Measure("rise that four in five points exceed", Unit.SHARE),
+        "errors": Measure("rise in standard errors", Unit.NONE),
+        "noise": Measure("noise between points", Unit.SHARE),
+    },
     variants={
         "diverged": Variant(
             "loss has left its best level of {best:.4g} and stays at {level:.4g}",
@@ -110,5 +118,4 @@ def loss_divergence(
         lasts=rise > least_rise / 2,
         severities={Severity.CRITICAL: rise > critical_rise},
         onset=pl.col(STEP).shift(FEW).over(SERIES),
-        evidence=("best", "level", "rise", "errors", "noise"),
     )

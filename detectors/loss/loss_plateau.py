@@ -33,6 +33,7 @@ import numpy as np
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, STEP, VALUE
 from detectors.settings import Setting
 from detectors.signals import Signal
@@ -67,6 +68,17 @@ NOT_SUPERVISED = (Signal.REWARD, Signal.POLICY_LOSS, Signal.VALUE_LOSS, Signal.P
     at_end=True,
     maturity=Maturity.STABLE,
     cause=Cause.LOSS_SHAPE,
+    evidence={
+        "start": Measure("at the start", Unit.SAME),
+        "now": Measure("now", Unit.SAME),
+        "change": Measure("change over the plateau", Unit.SHARE),
+        "error": Measure("standard error of the change", Unit.SHARE),
+        "since": Measure("on the plateau since", Unit.STEP),
+        "share": Measure("share of the start that is left", Unit.SHARE),
+        "rate_share": Measure("learning rate, of its peak", Unit.SHARE),
+        "best": Measure("best so far", Unit.SAME),
+        "rows": Measure("points with the very same value", Unit.COUNT),
+    },
     variants={
         "stuck": Variant(
             "loss has been {value:.4g} to the last digit for {rows} points; its best was {best:.4g}",
@@ -130,7 +142,6 @@ def loss_plateau(
         otherwise=Severity.INFO,
         lasts=(change.abs() < 2 * most_change) & (start > 1.05 * now),
         onset=pl.when(stuck).then(None).otherwise(pl.col("since")).cast(pl.Int64),
-        evidence=("start", "now", "change", "error", "since", "share", "rate_share", "best", "rows"),
     )
 
 

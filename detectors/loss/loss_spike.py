@@ -28,6 +28,7 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.evidence import Measure, Unit
 from detectors.schema import SERIES, VALUE
 from detectors.signals import Signal
 from detectors.verdict import verdicts
@@ -44,6 +45,10 @@ NOT_SUPERVISED = (Signal.REWARD, Signal.POLICY_LOSS, Signal.VALUE_LOSS, Signal.P
     maturity=Maturity.STABLE,
     hold=1,  # a spike is a single point
     cause=Cause.LOSS_SHAPE,
+    evidence={
+        "usual": Measure("usual level", Unit.SAME),
+        "spikes": Measure("spikes within 200 points", Unit.COUNT),
+    },
     variants={
         "repeated": Variant(
             "{spikes} spikes of the loss within 200 points, the last to {value:.4g} from {usual:.4g}",
@@ -84,5 +89,4 @@ def loss_spike(
         },
         severities={Severity.WARNING: pl.col("spikes") >= most_spikes},
         otherwise=Severity.INFO,
-        evidence=("usual", "spikes"),
     )

@@ -32,6 +32,7 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.evidence import Measure, Unit
 from detectors.schema import RAW, SERIES, SIGNAL, STEP, VALUE
 from detectors.signals import Signal
 from detectors.stats import seen_min
@@ -55,6 +56,14 @@ GREW = 2.0  # times its median of 20 points by which a loss grew before it broke
     cause=Cause.NUMERICS,
     # A loss that is not a number has no shape, no gradient and no evaluation any more.
     silences=(Cause.LOSS_SHAPE, Cause.DIVERGENCE, Cause.NO_GRADIENT, Cause.GRADIENT_SIZE, Cause.EVALUATION),
+    evidence={
+        "seen": Measure("logged value", Unit.TEXT),
+        "last": Measure("last finite value", Unit.SAME),
+        "before": Measure("median before it", Unit.SAME),
+        "name": Measure("metric", Unit.TEXT),
+        "needed": Measure("points that tell", Unit.POINTS),
+        "least": Measure("lowest value before", Unit.SAME),
+    },
     variants={
         "masked": Variant(
             "the gradient norm is {seen} and the loss is logged as 0: the trainer leaves NaN out of its mean",
@@ -127,5 +136,4 @@ def non_finite_metric(
         severities={Severity.WARNING: loss & (pl.col("in_two") < 2).fill_null(True)},
         otherwise=Severity.CRITICAL,
         onset=pl.when(zeros).then(pl.col(STEP).shift(zero_points - 1).over(SERIES)),
-        evidence=("seen", "last", "before", "name", "needed", "least"),
     )

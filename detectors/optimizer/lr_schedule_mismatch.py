@@ -38,6 +38,7 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.evidence import Measure, Unit
 from detectors.schema import ENDED, INDEX, SERIES, STEP, VALUE, VARIANT
 from detectors.settings import Setting
 from detectors.signals import Signal
@@ -70,6 +71,19 @@ TOO_SHORT = ("O8", "G-acc-sched", "A-learning-rate")
     maturity=Maturity.STABLE,
     cause=Cause.SCHEDULE,
     silences=(Cause.LOSS_SHAPE,),  # a learning rate near zero moves no weights
+    evidence={
+        "peak": Measure("highest rate so far", Unit.SAME),
+        "of_peak": Measure("rate, of its peak", Unit.SHARE),
+        "still": Measure("unchanged for", Unit.POINTS),
+        "since": Measure("unchanged since", Unit.STEP),
+        "zero_share": Measure("share of the run at zero", Unit.SHARE),
+        "trained": Measure("trained for", Unit.STEPS),
+        "planned": Measure("planned", Unit.STEPS),
+        "left": Measure("share of the plan that is left", Unit.SHARE),
+        "end": Measure("warm-up should end by", Unit.STEP),
+        "planned_peak": Measure("peak in the settings", Unit.SAME),
+        "start": Measure("at the start", Unit.SAME),
+    },
     variants={
         "never-above-zero": Variant(
             "the learning rate is zero since the run began, {trained} steps ago", ("O8", "A-learning-rate")
@@ -203,17 +217,4 @@ def lr_schedule_mismatch(
             Severity.INFO: (pl.col(VARIANT) == "warm-up-unfinished") & planned.is_null() & smooth,
         },
         onset=pl.when(rests).then(since),
-        evidence=(
-            "peak",
-            "of_peak",
-            "still",
-            "since",
-            "zero_share",
-            "trained",
-            "planned",
-            "left",
-            "end",
-            "planned_peak",
-            "start",
-        ),
     )

@@ -27,6 +27,7 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Variant, detector
+from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_max, recent_median
@@ -42,6 +43,10 @@ LATER = 50  # points from which on a large ratio is none of a weight that begins
     maturity=Maturity.STABLE,
     cause=Cause.GRADIENT_SIZE,
     silences=(Cause.LOSS_SHAPE,),  # steps that small leave the loss where it is
+    evidence={
+        "level": Measure("median of the last 20 points", Unit.SAME),
+        "peak": Measure("highest so far", Unit.SAME),
+    },
     variants={
         "small": Variant(
             "optimizer steps move these weights by {level:.2g} of their norm (median of 20 points); about "
@@ -71,5 +76,4 @@ def update_ratio_out_of_band(
             "small": (level < least) & (level > 0.1 * pl.col("peak")),
             "large": (level > most) & (pl.col(INDEX) >= LATER - 1),
         },
-        evidence=("level", "peak"),
     )

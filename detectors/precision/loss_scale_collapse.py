@@ -32,6 +32,7 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.evidence import Measure, Unit
 from detectors.schema import SERIES, STEP, VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_max, start_value
@@ -50,6 +51,12 @@ LATELY = 250  # steps, in which skipped ones are
     cause=Cause.SCALER,
     # A skipped step moves neither schedule nor weights, and its gradient is not finite.
     silences=(Cause.SCHEDULE, Cause.LOSS_SHAPE, Cause.NO_GRADIENT),
+    evidence={
+        "start": Measure("at the start", Unit.SAME),
+        "halvings": Measure("times halved, net, in 1000 steps", Unit.COUNT),
+        "skipped": Measure("optimizer steps skipped", Unit.SHARE),
+        "span": Measure("looked at", Unit.STEPS),
+    },
     variants={
         "exhausted": Variant(
             "the loss scale is down to {value:g}, from {start:g} at the start", ("O24", "GA-bypass", "GA")
@@ -111,7 +118,6 @@ def loss_scale_collapse(
             "falling": (late_halvings >= most_halvings) | (halvings >= early_halvings),
         },
         severities={Severity.CRITICAL: exhausted | skipping},
-        evidence=("start", "halvings", "skipped", "span"),
     )
 
 

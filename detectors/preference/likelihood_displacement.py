@@ -27,6 +27,7 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Severity, Variant, detector
+from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_median, start_median
@@ -41,6 +42,15 @@ BACK = 50  # points over which the margin ought to grow
     uses=(Signal.LOGPS_REJECTED, Signal.PREFERENCE_MARGIN),
     history=History(recent=SIDE + BACK, head=SIDE),
     cause=Cause.POLICY,
+    evidence={
+        "level": Measure("chosen answers now", Unit.SAME),
+        "start": Measure("chosen answers at the start", Unit.SAME),
+        "rejected": Measure("rejected answers now", Unit.SAME),
+        "rejected_start": Measure("rejected answers at the start", Unit.SAME),
+        "margin": Measure("margin now", Unit.NONE),
+        "margin_before": Measure("margin before", Unit.NONE),
+        "scatter": Measure("scatter of the points", Unit.SAME),
+    },
     variants={
         "both": Variant(
             "chosen and rejected answers fell from {start:.4g} and {rejected_start:.4g} to {level:.4g} and "
@@ -80,5 +90,4 @@ def likelihood_displacement(
         found={"both": both, "chosen": (start - level > large_fall * start.abs()) & grows},
         severities={Severity.CRITICAL: both},
         otherwise=Severity.INFO,
-        evidence=("level", "start", "rejected", "rejected_start", "margin", "margin_before", "scatter"),
     )

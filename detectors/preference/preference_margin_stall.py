@@ -29,6 +29,7 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.evidence import Measure, Unit, logged
 from detectors.schema import INDEX, SERIES, VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_max, recent_median
@@ -45,6 +46,14 @@ GUESSING = 0.693147  # ln 2, nats
     history=History(recent=2 * NOW),
     maturity=Maturity.STABLE,
     cause=Cause.LOSS_SHAPE,
+    evidence={
+        "level": Measure("median margin", Unit.SAME),
+        "largest": Measure("largest margin", Unit.SAME),
+        "loss_level": Measure("loss now", Unit.NONE),
+        "accuracy": Measure("pairs ranked as labelled", Unit.SHARE),
+        "points": Measure("judged over", Unit.POINTS),
+        **logged(Signal.LEARNING_RATE),
+    },
     variants={
         "stalled": Variant(
             "after {points} points the reward margin is {level:.2g} and the loss {loss_level:.4f}, as by "
@@ -85,5 +94,4 @@ def preference_margin_stall(
         judged=level.is_not_null() & ~warms_up,
         found={"reversed": wrong_way, "stalled": still_none | still_small},
         severities={Severity.CRITICAL: wrong_way},
-        evidence=("level", "largest", "loss_level", "accuracy", "points", Signal.LEARNING_RATE),
     )

@@ -26,6 +26,7 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Variant, detector
+from detectors.evidence import Measure, Unit
 from detectors.schema import VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_median
@@ -40,6 +41,10 @@ NOW = 10  # points whose median is the present level
     history=History(recent=NOW),
     maturity=Maturity.STABLE,
     cause=Cause.POLICY,
+    evidence={
+        "level": Measure("median of the last 10 points", Unit.SAME),
+        "update_kl": Measure("KL of one update", Unit.NATS),
+    },
     variants={
         "saturated": Variant(
             "PPO clips {level:.0%} of the samples of an update (median of 10 points), more than "
@@ -63,5 +68,4 @@ def clip_fraction_saturation(
         judged=level.is_not_null(),
         found={"saturated": level > most_clipped},
         lasts=level > few_clipped,
-        evidence=("level", "update_kl"),
     )

@@ -31,6 +31,7 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, STEP, VALUE
 from detectors.signals import Signal
 from detectors.stats import ROUNDING, recent_mean, recent_median, recent_quantile, start_median
@@ -49,6 +50,14 @@ RISEN, STEADY = 0.15, 0.05  # above, and at most below, the start
     maturity=Maturity.STABLE,
     cause=Cause.POLICY,
     silences=(Cause.REWARD,),  # answers that are cut off before their end all earn the same
+    evidence={
+        "level": Measure("mean of the last 20 points", Unit.SAME),
+        "spread": Measure("standard deviation of the points", Unit.SAME),
+        "counted": Measure("judged over", Unit.POINTS),
+        "start": Measure("at the start", Unit.SAME),
+        "reward_level": Measure("reward now", Unit.NONE),
+        "reward_before": Measure("reward before", Unit.NONE),
+    },
     variants={
         "never_stops": Variant(
             "{level:.0%} of completions are cut off at the length cap, as from the start ({start:.0%})",
@@ -101,5 +110,4 @@ def clipped_completion_ratio(
         },
         lasts=level > LASTS * warning_ratio,
         severities={Severity.INFO: may_settle, Severity.CRITICAL: surely > critical_ratio + ROUNDING},
-        evidence=("level", "spread", "counted", "start", "reward_level", "reward_before"),
     )

@@ -27,6 +27,7 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Variant, detector
+from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_median, start_median, start_quantile
@@ -42,6 +43,14 @@ START = 20  # points of the start, whose rewards scatter
     history=History(recent=START, head=START),
     maturity=Maturity.STABLE,
     cause=Cause.POLICY,
+    evidence={
+        "level": Measure("median now", Unit.SAME),
+        "start": Measure("median at the start", Unit.SAME),
+        "reward_level": Measure("reward now", Unit.NONE),
+        "reward_start": Measure("reward at the start", Unit.NONE),
+        "reward_low": Measure("reward at the start, lower end of its noise", Unit.NONE),
+        "capped": Measure("completions cut off at the length cap", Unit.SHARE),
+    },
     variants={
         "longer": Variant(
             "completions grew from {start:.0f} to {level:.0f} tokens (medians) while the reward fell from "
@@ -75,5 +84,4 @@ def completion_length_drift(
         ),
         judged=(pl.col(INDEX) >= START + NOW - 1) & fell.is_not_null(),
         found={"longer": fell & (level > longer * start), "shorter": fell & (level < shorter * start)},
-        evidence=("level", "start", "reward_level", "reward_start", "reward_low", "capped"),
     )

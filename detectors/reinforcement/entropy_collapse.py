@@ -32,6 +32,7 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SIGNAL, VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_median, recent_quantile, start_median, start_quantile
@@ -51,6 +52,16 @@ ZERO = -0.01  # nats; below it the entropy is a differential one
     maturity=Maturity.STABLE,
     cause=Cause.POLICY,
     silences=(Cause.REWARD,),  # a policy that always answers the same is rewarded the same
+    evidence={
+        "level": Measure("median of the last 10 points", Unit.SAME),
+        "start": Measure("at the start", Unit.SAME),
+        "capped": Measure("completions cut off at the length cap", Unit.SHARE),
+        "reward_level": Measure("reward now", Unit.NONE),
+        "reward_start": Measure("reward at the start", Unit.NONE),
+        "reward_start_high": Measure("reward at the start, upper end of its noise", Unit.NONE),
+        "reward_std_level": Measure("spread of the reward now", Unit.NONE),
+        "reward_std_start": Measure("spread of the reward at the start", Unit.NONE),
+    },
     variants={
         "collapsed": Variant(
             "the entropy fell from {start:.3g} to {level:.3g} (medians of 10 points) while the reward did "
@@ -111,8 +122,4 @@ def entropy_collapse(
             "collapsed": low & ~improved,
         },
         severities={Severity.INFO: improved & ~capped, Severity.CRITICAL: gone},
-        evidence=(
-            *("level", "start", "capped", "reward_level", "reward_start", "reward_start_high"),
-            *("reward_std_level", "reward_std_start"),
-        ),
     )

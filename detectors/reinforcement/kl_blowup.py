@@ -38,6 +38,7 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.evidence import Measure, Unit, logged
 from detectors.schema import INDEX, SIGNAL, VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_max, recent_median, recent_quantile, start_median
@@ -53,6 +54,16 @@ BEFORE = 50  # points before those; all of them, for any even growth from zero i
     history=History(recent=NOW + BEFORE, head=NOW),
     maturity=Maturity.STABLE,
     cause=Cause.POLICY,  # silences nothing: entropy, length and reward may move for reasons of their own
+    evidence={
+        "level": Measure("median of the last 10 points", Unit.SAME),
+        "limit": Measure("limit", Unit.SAME),
+        "before": Measure("median before", Unit.SAME),
+        "largest": Measure("largest of the last 10 points", Unit.SAME),
+        "clipped": Measure("largest share of clipped samples", Unit.SHARE),
+        "reward_level": Measure("reward now", Unit.NONE),
+        "reward_before": Measure("reward before", Unit.NONE),
+        **logged(Signal.COMPLETION_LENGTH),
+    },
     variants={
         "far": Variant(
             "the KL to the reference is {level:.3g} (median of 10 points), above {limit:.3g}",
@@ -144,8 +155,4 @@ def kl_blowup(
         found=found,
         severities=severities,
         otherwise=Severity.INFO,
-        evidence=(
-            *("level", "limit", "before", "largest", "clipped", "reward_level", "reward_before"),
-            Signal.COMPLETION_LENGTH,
-        ),
     )

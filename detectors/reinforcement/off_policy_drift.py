@@ -28,6 +28,7 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SIGNAL, VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_median, start_median
@@ -41,6 +42,10 @@ NOW = 10  # points of the present level, and of the start
     history=History(recent=NOW, head=NOW),
     maturity=Maturity.STABLE,
     cause=Cause.POLICY,
+    evidence={
+        "level": Measure("median of the last 10 points", Unit.SAME),
+        "start": Measure("at the start", Unit.SAME),
+    },
     variants={
         "gap": Variant(
             "trainer and sampler differ by {level:.3g} nats per token (median of 10 points), {start:.3g} "
@@ -79,5 +84,4 @@ def off_policy_drift(
             "ratio": ~is_gap & ~level.is_between(lowest, highest),
         },
         severities={Severity.CRITICAL: diverged},
-        evidence=("level", "start"),
     )

@@ -38,6 +38,7 @@ import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
 from detectors.blocks import ROWS, rolling, with_blocks
+from detectors.evidence import Measure, Unit, logged
 from detectors.schema import INDEX, SERIES, SIGNAL, VALUE
 from detectors.signals import Signal
 from detectors.stats import Floats
@@ -56,6 +57,16 @@ MEASURES = ("best", "now", "start", "scatter", "error", "held")
     history=History(recent=ROWS, head=EXPLORES, coarse=True),
     maturity=Maturity.STABLE,
     cause=Cause.REWARD,
+    evidence={
+        "best": Measure("best level", Unit.SAME),
+        "now": Measure("now", Unit.SAME),
+        "start": Measure("at the start", Unit.SAME),
+        "scatter": Measure("scatter of the points", Unit.SAME),
+        "error": Measure("standard error of a level", Unit.SAME),
+        "held": Measure("share of the run that it has been low", Unit.SHARE),
+        "lost": Measure("share of the gain that is lost", Unit.SHARE),
+        **logged(Signal.KL, Signal.ENTROPY, Signal.CLIPPED_COMPLETION_RATIO),
+    },
     variants={
         "lost": Variant(
             "the reward fell from {best:.4g} to {now:.4g}: {lost:.0%} of what the run had gained is gone",
@@ -97,7 +108,6 @@ def reward_collapse(
             "worse": fell & worse & (language | (explored & (pl.col("held") > patience))),
         },
         otherwise=Severity.CRITICAL,
-        evidence=(*MEASURES, "lost", Signal.KL, Signal.ENTROPY, Signal.CLIPPED_COMPLETION_RATIO),
     )
 
 

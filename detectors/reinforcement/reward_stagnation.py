@@ -37,6 +37,7 @@ import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
 from detectors.blocks import ROWS, rolling, with_blocks
+from detectors.evidence import Measure, Unit, logged
 from detectors.schema import INDEX, SERIES, VALUE
 from detectors.signals import Signal
 from detectors.stats import PRECISION, Floats, resting
@@ -53,6 +54,18 @@ FEW_CHANGES = 3
     history=History(recent=ROWS, head=LEAST, coarse=True),
     maturity=Maturity.STABLE,
     cause=Cause.REWARD,
+    evidence={
+        "still": Measure("unchanged for", Unit.POINTS),
+        "changes": Measure("changes before", Unit.COUNT),
+        "points": Measure("judged over", Unit.POINTS),
+        "first": Measure("mean of the first quarter", Unit.SAME),
+        "gain": Measure("gain since the first quarter", Unit.SAME),
+        "error": Measure("standard error of the gain", Unit.SAME),
+        "rise": Measure("highest level, in scatters above the first quarter", Unit.NONE),
+        "lowest": Measure("lowest so far", Unit.SAME),
+        "highest": Measure("highest so far", Unit.SAME),
+        **logged(Signal.EPISODE_LENGTH),
+    },
     variants={
         "constant": Variant(
             "the reward has been exactly {value:.6g} for {still} points",
@@ -117,7 +130,6 @@ def reward_stagnation(
             "no-gain": (index >= patience - 1) & flat & is_mean,
         },
         severities={Severity.INFO: rests & at_best & (pl.col("changes") > FEW_CHANGES)},
-        evidence=("still", "changes", "points", *MEASURES, Signal.EPISODE_LENGTH),
     )
 
 

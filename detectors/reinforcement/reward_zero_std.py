@@ -32,6 +32,7 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, SIGNAL, VALUE
 from detectors.signals import Signal
 from detectors.stats import ROUNDING, first_true, recent_mean, recent_median, seen_max, seen_min, wilson_lower
@@ -51,6 +52,14 @@ NEAR = 0.05  # of the run's reward range: how near to its end a reward must be
     history=History(recent=WINDOWS[-1], head=START),
     maturity=Maturity.STABLE,
     cause=Cause.REWARD,
+    evidence={
+        "share": Measure("groups without spread", Unit.SHARE),
+        "points": Measure("judged over", Unit.POINTS),
+        "silent": Measure("points without any signal", Unit.SHARE),
+        "reward_level": Measure("reward now", Unit.NONE),
+        "lowest": Measure("lowest reward so far", Unit.NONE),
+        "highest": Measure("highest reward so far", Unit.NONE),
+    },
     variants={
         "solved": Variant(
             "{share:.0%} of the groups had no spread in reward over the last {points} points, with the "
@@ -116,5 +125,4 @@ def reward_zero_std(
         found={"stuck": alike & at_lowest, "solved": alike & at_highest, "alike": alike},
         severities={Severity.WARNING: (at_highest & ~at_lowest) | ~silent},
         otherwise=Severity.CRITICAL,
-        evidence=("share", "points", "silent", "reward_level", "lowest", "highest"),
     )

@@ -27,10 +27,17 @@ from collections.abc import Iterator
 
 from detectors.api import Cause, Maturity, Severity, Variant
 from detectors.checks import RunFinding, RunView, run_check
+from detectors.evidence import Measure, Unit
 
 
 @run_check(
     reads="console lines",
+    evidence={
+        "text": Measure("line", Unit.TEXT),
+        "place": Measure("raised in", Unit.TEXT),
+        "line": Measure("line number", Unit.COUNT),
+        "origin": Measure("printed in", Unit.TEXT),
+    },
     variants={
         "exception": Variant('the run printed "{text}" ({place}), line {line} of {origin}', ()),
         "signature": Variant('the run printed "{text}", line {line} of {origin}', ()),

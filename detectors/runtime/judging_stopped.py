@@ -28,12 +28,16 @@ from collections.abc import Iterator
 
 from detectors.api import Maturity, Severity, Variant
 from detectors.checks import RunFinding, RunView, run_check
+from detectors.evidence import Measure, Unit
 
 UNREADABLE = "the log"  # stands where others name their stream
 
 
 @run_check(
     reads="the order of steps, the number of tags, whether the log can be read",
+    evidence={
+        "reason": Measure("reason", Unit.TEXT),
+    },
     variants={
         "disordered": Variant("nothing that follows in the log is judged: {reason}", ()),
         "too-many-tags": Variant("not all that is logged is judged: {reason}", ()),

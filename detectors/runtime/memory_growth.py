@@ -29,6 +29,7 @@ import polars as pl
 
 from detectors.api import Cause, History, Variant, detector
 from detectors.blocks import ROWS, with_blocks
+from detectors.evidence import Measure, Unit
 from detectors.signals import Signal
 from detectors.stats import Floats
 from detectors.verdict import verdicts
@@ -43,6 +44,12 @@ PARTS = 16
     history=History(recent=ROWS, coarse=True),
     every=5,
     cause=Cause.SPEED,
+    evidence={
+        "start": Measure("at the start", Unit.SAME),
+        "now": Measure("now", Unit.SAME),
+        "rises": Measure("sixteenths of the run in which it rose", Unit.SHARE),
+        "pace": Measure("pace of the last quarter, of the whole run's", Unit.SHARE),
+    },
     variants={
         "growing": Variant(
             "memory grew from {start:.3g} to {now:.3g} GiB, in {rises:.0%} of the run's sixteenths, and "
@@ -65,7 +72,6 @@ def memory_growth(
     return verdicts(
         measured,
         found={"growing": grown & (pl.col("rises") >= steady) & (pl.col("pace") >= pace)},
-        evidence=MEASURES,
     )
 
 

@@ -31,6 +31,7 @@ import polars as pl
 
 from detectors.api import Cause, History, Maturity, Variant, detector
 from detectors.context import First
+from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, SIGNAL, STEP, VALUE
 from detectors.signals import Signal
 from detectors.stats import Floats, start_value, with_arrays
@@ -50,6 +51,14 @@ SOON = 50  # points after a restart that can tell of it
     maturity=Maturity.STABLE,
     cause=Cause.RESUME,
     silences=(Cause.SCHEDULE, Cause.LOSS_SHAPE, Cause.DIVERGENCE),  # a lost optimizer throws the loss back
+    evidence={
+        "rate_before": Measure("rate before the restart", Unit.NONE),
+        "level": Measure("first value after the restart", Unit.SAME),
+        "earlier_level": Measure("last level before the restart", Unit.SAME),
+        "earlier_first": Measure("first loss before the restart", Unit.NONE),
+        "first_step": Measure("first step after the restart", Unit.STEP),
+        "last_step": Measure("last step before the restart", Unit.STEP),
+    },
     variants={
         "rate": Variant(
             "after a restart the learning rate at step {step} is {value:.3g}; the attempt before had "
@@ -103,7 +112,6 @@ def resume_discontinuity(
         judged=pl.col("last_step").is_not_null() & (before.is_not_null() | ~is_rate),
         found={"rate": is_rate & resumes & differs, "counter": ~is_rate & began_again & goes_on},
         onset=pl.col("first_step"),
-        evidence=("rate_before", "level", "earlier_level", "earlier_first", "first_step", "last_step"),
     )
 
 

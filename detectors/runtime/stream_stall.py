@@ -29,6 +29,7 @@ from typing import Annotated
 
 from detectors.api import Cause, Maturity, Severity, Variant
 from detectors.checks import RunFinding, RunView, run_check
+from detectors.evidence import Measure, Unit
 
 LONG_PAUSE = 0.95  # quantile of the pauses
 TIMES_LONG = 10  # a silence of this many long pauses is out of the ordinary
@@ -38,6 +39,10 @@ TIMES_CRITICAL = 3  # thirty minutes where the threshold is ten
 
 @run_check(
     reads="the clock",
+    evidence={
+        "silent_seconds": Measure("silent for", Unit.SECONDS),
+        "usual_seconds": Measure("longest usual pause", Unit.SECONDS),
+    },
     variants={
         "silent": Variant(
             "no new point for {silent_seconds:.0f} s; it never paused for {usual_seconds:.0f} s",

@@ -25,6 +25,7 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.evidence import Measure, Unit
 from detectors.schema import SIGNAL, VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_median
@@ -41,6 +42,11 @@ LEAST = 80  # of them
     every=5,
     maturity=Maturity.STABLE,
     cause=Cause.SPEED,
+    evidence={
+        "level": Measure("median of the last 20 points", Unit.SAME),
+        "before": Measure("median of the 200 points before", Unit.SAME),
+        "speed": Measure("speed, of the earlier one", Unit.SHARE),
+    },
     variants={
         "slower": Variant(
             "training runs at {speed:.0%} of its earlier speed (median of 20 points against 200 before)",
@@ -68,5 +74,4 @@ def throughput_shift(
         lasts=pl.col("speed") < recovered,
         severities={Severity.WARNING: pl.col("speed") < crawling},
         otherwise=Severity.INFO,
-        evidence=("level", "before", "speed"),
     )

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from detectors.api import Maturity, Severity
 from sentinel.alerts.causes import PossibleCause
+from sentinel.text import duration_text
 
 
 class State(StrEnum):
@@ -80,6 +81,16 @@ class Incident:
     def changed(self, **fields: Any) -> Self:
         """A copy with some fields replaced."""
         return replace(self, **fields)
+
+
+LASTED = "lasted"
+"""The name under which messages may use `lasted_text`."""
+
+
+def lasted_text(steps: int, seconds: float | None) -> str:
+    """How long something has lasted, in words: "218 steps (7 min)"; without known times "218 steps"."""
+    counted = f"{max(steps, 0):,} {'step' if steps == 1 else 'steps'}"
+    return counted if seconds is None else f"{counted} ({duration_text(seconds)})"
 
 
 def incident_id(

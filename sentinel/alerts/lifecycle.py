@@ -171,7 +171,7 @@ class Book:
         if incident is None or not incident.open:
             return
         if held > incident.severity:
-            worse = incident.changed(severity=held, state=State.ESCALATED, **self._said(v))
+            worse = incident.changed(severity=held, state=State.ESCALATED, **self._said(track, v))
             yield self._begin(Event.ESCALATED, track, worse)
         elif track.alone is not None and track.alone >= detector.clear:
             yield self._begin(Event.FIRING, track, incident)  # it outlived its cause, so it is sent after all
@@ -196,7 +196,9 @@ class Book:
     def _return(self, track: Track, incident: Incident, v: Verdict) -> Change:
         returns = incident.returns + 1
         event = Event.FLAPPING if returns == FLAPPING_RETURNS else Event.REOPENED
-        back = incident.changed(returns=returns, state=State.FIRING, resolved_step=None, **self._said(v))
+        back = incident.changed(
+            returns=returns, state=State.FIRING, resolved_step=None, **self._said(track, v)
+        )
         return self._begin(event, track, back)
 
     def _begin(self, event: Event, track: Track, incident: Incident) -> Change:
@@ -244,13 +246,13 @@ class Book:
             onset_time=track.time if v.onset_step is None else v.onset_time,
             fired_step=v.step,
             fired_time=v.time,
-            **self._said(v),
+            **self._said(track, v),
         )
 
-    def _said(self, v: Verdict) -> dict[str, Any]:
-        name = v.key.detector
+    def _said(self, track: Track, v: Verdict) -> dict[str, Any]:
+        name, began = v.key.detector, (track.step, track.time)
         return statement(
-            v, self._detectors[name], self._parameters.get(name, {}), self._findings(v.key.stream)
+            v, began, self._detectors[name], self._parameters.get(name, {}), self._findings(v.key.stream)
         )
 
     def _weigh_others(self, v: Verdict) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from detectors.api import Declaration
 from sentinel import catalogue
 from sentinel.alerts.causes import PossibleCause, possible_causes
-from sentinel.alerts.incident import format_message
+from sentinel.alerts.incident import LASTED, format_message, lasted_text
 from sentinel.alerts.turns import Verdict
 from sentinel.catalogue.rules import Clues
 
@@ -15,17 +15,25 @@ Findings = Mapping[str, Mapping[str, Any]]
 
 
 def statement(
-    v: Verdict, detector: Declaration, parameters: Mapping[str, Any], findings: Findings
+    v: Verdict,
+    began: tuple[int, float | None],
+    detector: Declaration,
+    parameters: Mapping[str, Any],
+    findings: Findings,
 ) -> dict[str, Any]:
     """The fields of an incident that depend on what a verdict found.
 
+    ``began`` is the step and the time of the first row of the finding, for a verdict that knows no onset.
     ``parameters`` are the thresholds that differ from the detector's defaults. ``findings`` are those of the
     verdict's own stream, because no other has an order with it.
     """
     variant = detector.variants.get(v.variant or "")
     thresholds = {name: parameter.default for name, parameter in detector.parameters.items()} | {**parameters}
     evidence = {name: _rounded(value) for name, value in v.evidence.items()}
-    values = {**thresholds, **evidence, "step": v.step, "tag": v.key.tag, "signal": v.signal}
+    step, time = began if v.onset_step is None else (v.onset_step, v.onset_time)
+    lasted = lasted_text(v.step - step, None if time is None or v.time is None else v.time - time)
+    of_row = {"step": v.step, "tag": v.key.tag, "signal": v.signal, LASTED: lasted}
+    values = {**thresholds, **evidence, **of_row}
     cited = v.catalogue or (variant or detector).catalogue
     return {
         "summary": format_message(variant.message, values) if variant else detector.name,

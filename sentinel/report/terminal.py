@@ -11,13 +11,13 @@ from rich.text import Text
 
 from detectors.api import Maturity, Severity
 from sentinel import catalogue
+from sentinel.alerts.evidence import evidence_rows
 from sentinel.alerts.grouping import cost
 from sentinel.alerts.incident import Incident, State
 from sentinel.frames.coarse import Coarse
 from sentinel.frames.views import View
 from sentinel.replay import Replay, ReplayedRun
 from sentinel.report.sparkline import marks, sparkline
-from sentinel.sinks.message import evidence_rows
 from sentinel.text import clean_text
 
 _STYLES = {Severity.INFO: "cyan", Severity.WARNING: "yellow", Severity.CRITICAL: "bold red"}
@@ -73,7 +73,7 @@ def _incident(run: ReplayedRun, incident: Incident) -> Iterator[RenderableType]:
         yield from _picture(incident, *series)
     if spent := cost(incident):
         yield Text(f"cost so far: {spent} since onset")
-    yield _table("evidence", [(name, value) for name, value in evidence_rows(incident)])
+    yield _table("evidence", evidence_rows(incident))
     yield _table("what to try", [*_causes(incident)])
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sentinel.alerts.evidence import evidence_rows
 from sentinel.alerts.incident import Event, Incident
 from sentinel.sinks.base import Digest, Notification
 from sentinel.text import clean_text, duration_text
@@ -21,7 +22,6 @@ _TITLES = {
     Event.LOST: "Log went silent with {detector} open",
     Event.TEST: "Test of this sink: {detector}",
 }
-_MOST_EVIDENCE = 10
 _MOST_CAUSES = 5
 _SHOWN = "id", "title", "fix", "check"  # of a catalogue entry
 _MOST_OTHERS = 5
@@ -110,16 +110,6 @@ def _since(incident: Incident) -> str:
     if incident.onset_time is None or incident.last_time is None:
         return steps
     return f"{steps} or {duration_text(incident.last_time - incident.onset_time)}"
-
-
-def evidence_rows(incident: Incident) -> list[tuple[str, str]]:
-    """The evidence of an incident for a person: names and values."""
-    rows = [row for row in incident.evidence.items() if row[1] is not None][:_MOST_EVIDENCE]
-    return [(clean_text(name.replace("_", " "), 60), clean_text(_number(value), 100)) for name, value in rows]
-
-
-def _number(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _causes(notification: Notification) -> list[Cause]:

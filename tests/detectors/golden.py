@@ -57,8 +57,9 @@ import polars as pl
 
 from detectors.api import Detector, Severity
 from detectors.discovery import all_detectors
-from detectors.schema import INDEX, SERIES, SEVERITY, SIGNAL, STEP, VARIANT
+from detectors.schema import INDEX, ONSET, SERIES, SEVERITY, SIGNAL, STEP, VARIANT
 from detectors.signals import Signal
+from sentinel.alerts.incident import LASTED, lasted_text
 from sentinel.frames.attempt import Attempt
 from sentinel.frames.plan import Plans, planned
 from sentinel.frames.points import Points
@@ -199,10 +200,11 @@ def rendered(scenario: Scenario) -> str:
     return "".join(lines)
 
 
-def message(detector: Detector, row: dict[str, object]) -> str:
+def message(detector: Detector, row: Mapping[str, Any]) -> str:
     """The sentence of a finding, with the detector's default parameters."""
     defaults = {n: p.default for n, p in detector.parameters.items()}
-    return detector.variants[str(row[VARIANT])].message.format(**(defaults | row))
+    lasted = lasted_text(int(row[STEP]) - int(row[STEP] if row[ONSET] is None else row[ONSET]), None)
+    return detector.variants[str(row[VARIANT])].message.format(**(defaults | row | {LASTED: lasted}))
 
 
 def rewrite(detector: Detector) -> None:

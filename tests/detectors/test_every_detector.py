@@ -13,8 +13,10 @@ from polars.testing import assert_frame_equal
 
 from detectors.api import Detector, Severity
 from detectors.discovery import all_detectors
-from detectors.schema import COARSE, FINDINGS, INDEX, NEW, SEVERITY, SIGNAL, TIME, VARIANT, window_schema
+from detectors.evidence import Unit
+from detectors.schema import FINDINGS, INDEX, SEVERITY, SIGNAL, VALUE, VARIANT, window_schema
 from sentinel import catalogue
+from sentinel.alerts.incident import LASTED
 from sentinel.frames.windows import frame
 from tests.detectors import golden
 from tests.detectors.golden import Scenario, Stream, judge, message, path_of, windows
@@ -86,9 +88,20 @@ def test_a_finding_holds_and_clears_in_at_least_one_row(detector):
 
 
 @each_detector
+def test_evidence_is_labelled_and_has_a_unit(detector):
+    found = verdicts(golden.scenarios(detector)[0])
+    assert set(found.columns) - {*FINDINGS, SIGNAL} == {VALUE, *detector.evidence}
+    labels = [measure.label for measure in detector.evidence.values()]
+    assert len(set(labels)) == len(labels), "two columns read alike"
+    for name, measure in detector.evidence.items():
+        assert measure.label.strip(), name
+        assert (measure.unit is Unit.TEXT) == (found.schema[name] == pl.String), name
+
+
+@each_detector
 def test_messages_read_only_what_there_is(detector):
     row = judge(detector, windows(detector, golden.scenarios(detector)[0].streams))
-    known = set(row.columns) | set(detector.parameters)
+    known = {*row.columns, *detector.parameters, LASTED}
     for variant in detector.variants.values():
         fields = {field for _, field, _, _ in string.Formatter().parse(variant.message) if field is not None}
         assert fields <= known
@@ -101,7 +114,6 @@ def test_messages_read_only_what_there_is(detector):
 def test_verdicts_keep_to_the_schema(scenario):
     found = verdicts(scenario)
     assert {n: found.schema.get(n, t) for n, t in FINDINGS.items()} == FINDINGS
-    assert not {NEW, TIME, *COARSE} & set(found.columns), "these are no evidence"
     judged = found.select(SIGNAL, INDEX)
     again = len(scenario.streams) if scenario.detector.at_end else 0
     assert judged.height - judged.n_unique() <= again

@@ -76,6 +76,7 @@ def test_a_run_that_is_ill_is_found_and_said_in_words(check):
         message = check.variants[finding.variant].message
         fields = {field for _, field, _, _ in string.Formatter().parse(message) if field}
         assert fields <= {*finding.evidence, *check.parameters}
+        assert set(finding.evidence) <= set(check.evidence), "evidence without a label"
         assert "?" not in format_message(message, finding.evidence)
 
 

@@ -3,7 +3,7 @@
 import polars as pl
 
 from detectors.api import Severity
-from detectors.schema import FINDINGS, INDEX, NEW, ONSET, SERIES, SEVERITY, STEP, VALUE, VARIANT
+from detectors.schema import INDEX, NEW, ONSET, SERIES, SEVERITY, STEP, VALUE, VARIANT
 from detectors.verdict import verdicts
 
 VALUES = [0.0, 1.0, 2.0, 3.0, None]
@@ -41,11 +41,6 @@ def test_a_row_between_the_thresholds_is_neither_found_nor_clean():
 def test_only_a_found_row_has_an_onset():
     found = verdicts(measured(), found={"seen": ABOVE_2}, onset=pl.col(STEP) - 5).collect()
     assert found[ONSET].to_list() == [None, None, None, 25, None]
-
-
-def test_a_reader_sees_the_judged_value_and_the_evidence():
-    found = verdicts(measured(), found={"seen": ABOVE_2}, evidence=("level",)).collect()
-    assert found.columns == [*FINDINGS, VALUE, "level"]
 
 
 def test_a_frame_without_rows_has_no_verdicts():

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from detectors.api import Detector, History, Variant, detector
 from detectors.context import Every, First, Mean
+from detectors.evidence import Measure, Unit
 from detectors.schema import SERIES
 from detectors.settings import Setting
 from detectors.signals import Signal
@@ -38,6 +39,10 @@ TAGS = {
 }
 
 
+def _columns(*names: str) -> dict[str, Measure]:
+    return {name: Measure(name, Unit.NONE) for name in names}
+
+
 def _sum_of(rows: pl.Expr, name: str) -> pl.Expr:
     return pl.col(name).filter(rows).sum().over(SERIES)
 
@@ -48,6 +53,18 @@ def _sum_of(rows: pl.Expr, name: str) -> pl.Expr:
     settings=(Setting.SCHEDULER, Setting.EPOCHS),
     history=History(recent=7, head=5, coarse=True),
     variants=VARIANTS,
+    evidence=_columns(
+        "learning_rate",
+        "total_steps",
+        "scheduler",
+        "epochs",
+        "recent",
+        "times",
+        "head",
+        "lowest",
+        "means",
+        "buckets",
+    ),
 )
 def everything_seen(points: pl.LazyFrame, *, scale: Annotated[float, "unused"] = 1.0) -> pl.LazyFrame:
     """Reports what a verdict may depend on, so that a difference shows."""
@@ -64,7 +81,12 @@ def everything_seen(points: pl.LazyFrame, *, scale: Annotated[float, "unused"] =
 
 
 @detector(
-    judges=(Signal.LOSS,), needs=(Signal.PAD_FRACTION,), history=History(recent=3), every=2, variants=VARIANTS
+    judges=(Signal.LOSS,),
+    needs=(Signal.PAD_FRACTION,),
+    history=History(recent=3),
+    every=2,
+    variants=VARIANTS,
+    evidence=_columns("both", "pad_fraction"),
 )
 def joined(points: pl.LazyFrame) -> pl.LazyFrame:
     """Reports the rows of a join."""
@@ -78,6 +100,7 @@ def joined(points: pl.LazyFrame) -> pl.LazyFrame:
     non_finite=True,
     history=History(recent=4, coarse=True),
     variants=VARIANTS,
+    evidence=_columns("learning_rate", "raw", "known", "means"),
 )
 def as_logged(points: pl.LazyFrame) -> pl.LazyFrame:
     """Reports rows of points that are not finite, too."""
@@ -97,6 +120,9 @@ def as_logged(points: pl.LazyFrame) -> pl.LazyFrame:
     ),
     history=History(recent=2),
     variants=VARIANTS,
+    evidence=_columns(
+        "loss_mean", "loss_first", "loss_every", "learning_rate", "learning_rate_mean", "earlier"
+    ),
 )
 def beside(points: pl.LazyFrame) -> pl.LazyFrame:
     """Reports what stands beside its rows, and beside the rows before."""
@@ -115,6 +141,7 @@ def beside(points: pl.LazyFrame) -> pl.LazyFrame:
     uses=(Every(Signal.LOSS),),
     history=History(recent=2, earlier=6),
     variants=VARIANTS,
+    evidence=_columns("rows", "last_step", "before", "beside"),
 )
 def resumed(points: pl.LazyFrame) -> pl.LazyFrame:
     """Reports what was before the restart."""
@@ -125,7 +152,7 @@ def resumed(points: pl.LazyFrame) -> pl.LazyFrame:
         last_step=before.then("step").max().over(SERIES),
         before=before.then("value").sum().over(SERIES).round(9),
         beside=before.then(pl.col("loss_every").list.sum()).sum().over(SERIES).round(9),
-    ).drop("loss_every")
+    )
 
 
 DETECTORS: tuple[Detector, ...] = (everything_seen, joined, as_logged, beside, resumed)

@@ -32,9 +32,9 @@ def test_a_firing_incident_reads_in_order(receiver):
         "KL to the reference is 3.2 nats per token, above 2.0",
         "run grpo-7b",
         "since step 400 to 430, 30 steps or 5 min",
-        "*value*\n3.2",
-        "*critical per token*\n2",
-        "*baseline*\n0.04",
+        "*KL*\n3.2 nats per token",
+        "*limit*\n2 nats per token",
+        "*median before*\n0.04 nats per token",
         "*R2* 80% Policy leaves the reference\nthe reward does not rise\n"
         "raise the KL weight\nTo tell: sample",
         "*R1* 20% Reward hacking\nstop and read completions\nTo tell: read",
@@ -75,7 +75,7 @@ def test_each_event_has_its_title(event, title):
 def test_a_resolved_incident_says_how_long_it_lasted_and_no_more():
     shown = texts(slack_body(about(Event.RESOLVED)))
     assert "from step 400 to 430, 30 steps or 5 min" in shown
-    assert not any("R2" in t or "critical per token" in t for t in shown)
+    assert not any("R2" in t or "limit" in t for t in shown)
 
 
 @pytest.mark.parametrize(

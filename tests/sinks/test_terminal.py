@@ -19,7 +19,7 @@ def test_a_firing_incident_takes_a_few_lines():
     assert printed(NOTIFICATION).splitlines() == [
         "Critical: kl-blowup  grpo-7b  since step 400 to 430, 30 steps or 5 min",
         "  KL to the reference is 3.2 nats per token, above 2.0",
-        "  value 3.2, critical per token 2, baseline 0.04",
+        "  KL 3.2 nats per token, limit 2 nats per token, median before 0.04 nats per token",
         "  R2 80% Policy leaves the reference: raise the KL weight",
         "    the reward does not rise",
         "  R1 20% Reward hacking: stop and read completions",
