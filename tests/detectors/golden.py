@@ -148,6 +148,16 @@ def windows(
     settings: Mapping[str, Any] | None = None,
 ) -> list[Judged]:
     """What the engine would show the detector, were the run read in pieces that end after ``cuts`` points."""
+    return [judged for _, judged in series_windows(detector, streams, cuts, settings)]
+
+
+def series_windows(
+    detector: Detector,
+    streams: Sequence[Stream],
+    cuts: Sequence[int] = (),
+    settings: Mapping[str, Any] | None = None,
+) -> list[tuple[tuple[int, str], Judged]]:
+    """The same, and to which series each window belongs: by attempt and tag."""
     plans = Plans(planned(settings or {}))
     step = np.concatenate([s.step for s in streams])
     source = np.repeat(np.arange(len(streams)), [len(s.step) for s in streams])
@@ -171,8 +181,9 @@ def windows(
             for i, s in enumerate(streams)
             if len(own := part[source[order[part]] == i])
         ]
-        found.extend((view, window) for view, _, window in attempt.windows(points, seen, plans))
-    found.extend((view, window) for view, _, window in attempt.end(seen))
+        shown = attempt.windows(points, seen, plans)
+        found.extend(((attempt.number, tag), (view, window)) for view, tag, window in shown)
+    found.extend(((attempt.number, tag), (view, window)) for view, tag, window in attempt.end(seen))
     return found
 
 

@@ -1,0 +1,253 @@
+"""Healthy simulated runs: supervised training, reinforcement learning of two kinds, and preferences.
+
+Each family logs what its frameworks log, with the noise that such logs have: batches in the loss, a few
+prompt groups in a share, heavy tails in an estimate of the KL, episodes in a mean of the last hundred.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from tests.figures.shapes import Floats, Kind, Random, Run, Shape
+
+GROUPS = 1, 4, 8, 40  # prompt groups in a batch
+COMPLETIONS = 8, 64
+
+
+def learning(random: Random, time: Floats) -> Floats:
+    """A loss: fast at first, then slowly, after a warm-up or none; or by a power law."""
+    start, floor = random.uniform(1, 10), random.uniform(0.02, 0.7)
+    since = np.maximum(0, time - random.choice([0, 0.03]))
+    if random.random() < 0.5:
+        return start * (floor + (1 - floor) * np.exp(-since / random.uniform(0.02, 0.3))) * (1 - 0.3 * time)
+    return start * (floor + (1 - floor) * (1 + since / 0.005) ** -random.uniform(0.2, 0.8))
+
+
+def _restarts(time: Floats, parts: int) -> Floats:
+    return (1 + np.cos(np.pi * (parts * time % 1))) / 2
+
+
+SCHEDULES: Mapping[str, Callable[[Floats], Floats]] = {
+    "constant": np.ones_like,
+    "linear": lambda time: 1 - time,
+    "cosine": lambda time: (1 + np.cos(np.pi * time)) / 2,
+    "cosine_with_restarts": lambda time: _restarts(time, 4),
+    "cosine_with_min_lr": lambda time: 0.1 + 0.45 * (1 + np.cos(np.pi * time)),
+    "polynomial": lambda time: (1 - time) ** 2,
+    "exponential": lambda time: 1e-3**time,
+    "multistep": lambda time: 0.1 ** np.digitize(time, [0.5, 0.75, 0.9]),
+    "inverse_sqrt": lambda time: (1 + 50 * time) ** -0.5,
+    "warmup_stable_decay": lambda time: np.minimum(1, (1 - time) / 0.2),
+    "plateau": lambda time: 0.3 ** np.digitize(time, [0.4, 0.7]),
+    "onecycle": lambda time: np.interp(time, [0, 0.3, 1], [0.04, 1, 0]),
+}
+
+
+def scheduled(random: Random, shape: Shape) -> tuple[Floats, dict[str, Any]]:
+    """A learning rate of a usual scheduler, after a warm-up or none, and what the settings say of it."""
+    name = str(random.choice(list(SCHEDULES)))
+    warm_up = 0 if name == "onecycle" else float(random.choice([0, 0.03, 0.1]))
+    peak = 10 ** random.uniform(-6, -1)
+    time = np.arange(shape.points) / shape.points
+    rate = SCHEDULES[name](np.maximum(0, time - warm_up) / (1 - warm_up))
+    rate = peak * rate * (np.minimum(1, (time + 1 / shape.points) / warm_up) if warm_up else 1)
+    settings: dict[str, Any] = {}
+    if random.random() < 0.5:
+        settings |= {"max_steps": shape.steps, "warmup_ratio": warm_up}
+    if random.random() < 0.5:
+        settings |= {"lr_scheduler_type": name, "learning_rate": peak}
+    return rate, settings
+
+
+def norms(random: Random, shape: Shape) -> Callable[[], Floats]:
+    """Gradient norms of any size: even, falling or growing threefold, with a high start or none."""
+    size, change = 10 ** random.uniform(-2, 3), random.choice([1 / 3, 1, 3])
+    high = random.choice([1, 5])
+    level = size * change**shape.time * (1 + (high - 1) * np.exp(-shape.time / 0.02))
+    return lambda: shape.noisy(random, level * np.exp(0.2 * shape.wander(random)), 2)
+
+
+def scaler(random: Random, shape: Shape, fall: Floats | float = 0.0) -> Floats:
+    """A loss scale that backs off where a gradient overflows and doubles after 2000 good steps.
+
+    ``fall`` lowers the binary logarithm of what the run bears.
+    """
+    drift = 0.002 * np.cumsum(random.standard_normal(shape.points))
+    bad = (random.random(shape.points) < 0.001) * 4 * random.random(shape.points)
+    limits = random.uniform(8, 22) + drift + 0.5 * random.standard_normal(shape.points) - bad - fall
+    level, good, patience = 16, 0, max(1, 2000 // shape.every)
+    levels = []
+    for limit in limits.tolist():
+        if level > limit:
+            level, good = max(level - 1, int(limit)), 0
+        elif (good := good + 1) >= patience:
+            level, good = level + 1, 0
+        levels.append(level)
+    return 2.0 ** np.array(levels)
+
+
+def supervised(
+    random: Random, shape: Shape, loss: Floats | None = None, held_out: Floats | None = None
+) -> Run:
+    """A run with these curves of training and held-out loss, healthy ones if they are not given."""
+    time, at = shape.time, shape.evaluated
+    loss = learning(random, time) if loss is None else loss
+    held_out = loss * random.uniform(1, 1.3) if held_out is None else held_out
+    rate, settings = scheduled(random, shape)
+    learned = 1 - np.clip(loss / loss.max(), 0, 1)
+    samples, speed, size = (
+        int(random.choice([100, 500, 10_000])),
+        10 ** random.uniform(0, 5),
+        2 ** random.uniform(1, 6),
+    )
+    gradient, padding = norms(random, shape), random.uniform(0.1, 0.4)
+    fills = 1 - 0.3 * np.exp(-time / 0.03)
+    dead = random.uniform(0.3, 0.6)
+
+    def pace() -> Floats:
+        waits = np.where(random.random(shape.points) < 0.01, 3, 1)  # for a checkpoint
+        return np.asarray(shape.noisy(random, 1.0) / waits)
+
+    return Run(
+        shape,
+        {
+            "loss": lambda: shape.noisy(random, loss),
+            "perplexity": lambda: np.exp(shape.noisy(random, loss, 0.3)),
+            "accuracy": lambda: random.binomial(64, 0.1 + 0.8 * learned) / 64,
+            "eval_loss": lambda: shape.noisy(random, held_out[at], 0.3),
+            "eval_perplexity": lambda: np.exp(shape.noisy(random, held_out[at], 0.1)),
+            "eval_accuracy": lambda: random.binomial(samples, 0.1 + 0.8 * learned[at]) / samples,
+            "mean_average_precision": lambda: 0.6 * (1 - np.exp(-(time[at] + 1e-3) / 0.2)),
+            "mean_intersection_over_union": lambda: 0.7 * (1 - np.exp(-(time[at] + 1e-2) / 0.2)),
+            "learning_rate": lambda: rate,
+            "grad_norm": gradient,
+            "layer_grad_norm:first": lambda: shape.noisy(random, 0.01, 2),
+            "layer_grad_norm:last": lambda: shape.noisy(random, 1.0, 2),
+            "update_ratio": lambda: shape.noisy(random, 1e-3 * rate / rate.max() + 1e-7, 2),
+            "weight_norm": lambda: 50 * (1 + 0.2 * time),
+            "dead_fraction": lambda: np.clip(shape.noisy(random, dead * (1 + 0.2 * time)), 0, 0.85),
+            "pad_fraction": lambda: np.clip(padding + 0.08 * random.standard_normal(shape.points), 0, 0.9),
+            "throughput": lambda: speed * pace(),
+            "tokens_per_second": lambda: speed * pace(),
+            "step_time": lambda: 1 / pace(),
+            "mfu": lambda: 0.4 * pace().clip(0, 2),
+            "gpu_memory": lambda: size * fills * (1 + 0.1 * random.random(shape.points)),
+            "loss_scale": lambda: scaler(random, shape),
+        },
+        settings,
+    )
+
+
+def policy_of_language(random: Random, shape: Shape) -> Run:
+    """GRPO and its kin: the reward rises, the entropy falls, the policy leaves its reference evenly."""
+    time, noise = shape.time, shape.noise
+    learned = 1 - np.exp(-time / random.uniform(0.1, 0.5))
+    low = random.uniform(0.05, 0.3)
+    reward = low + random.uniform(0.3, 0.6) * learned
+    groups, completions = int(random.choice(GROUPS)), int(random.choice(COMPLETIONS))
+    entropy = random.uniform(0.4, 1.5) * (0.2 + 0.8 * np.exp(-2 * time))
+    length, growth = random.uniform(80, 800), random.choice([0.7, 1, 1.5])
+    far, gap = random.choice([0.02, 0.2]), random.uniform(0.005, 0.05)
+    rate, settings = scheduled(random, shape)
+
+    def kl() -> Floats:
+        hit = (random.random(shape.points) < 0.03) * random.pareto(1.1, shape.points)
+        return np.asarray(far * (1e-4 + learned) * np.exp(2 * noise * shape.wander(random)) * (1 + 5 * hit))
+
+    return Run(
+        shape,
+        {
+            "reward": lambda: reward + noise * reward.max() * shape.wander(random),
+            "reward_std": lambda: shape.noisy(random, 0.3 * (1 - 0.5 * learned)),
+            "frac_reward_zero_std": lambda: random.binomial(groups, 0.1 + 0.5 * learned) / groups,
+            "reward_function:format": lambda: np.clip(learned + 0.05 * shape.wander(random), 0, 1),
+            "reward_function:answer": lambda: np.clip(reward + noise * shape.wander(random), 0, 1),
+            "entropy": lambda: shape.noisy(random, entropy),
+            "kl": kl,
+            "completion_length": lambda: shape.noisy(random, length * growth**time),
+            "completion_length_max": lambda: shape.noisy(random, 2.0 * length),
+            "terminated_length": lambda: shape.noisy(random, 0.9 * length),
+            "clipped_completion_ratio": lambda: (
+                random.binomial(completions, 0.02 + 0.15 * (1 - learned)) / completions
+            ),
+            "clip_fraction": lambda: np.clip(0.05 + 0.1 * noise * shape.wander(random), 0, 1),
+            "sampling_logp_difference": lambda: shape.noisy(random, gap, 2),
+            "importance_ratio_mean": lambda: 1 + 0.1 * noise * shape.wander(random),
+            "importance_ratio_min": lambda: shape.noisy(random, 0.1, 2),
+            "importance_ratio_max": lambda: shape.noisy(random, 3.0, 2),
+            "policy_loss": lambda: 0.1 * noise * shape.wander(random),
+            "grad_norm": norms(random, shape),
+            "learning_rate": lambda: rate,
+        },
+        settings,
+    )
+
+
+def policy_of_control(random: Random, shape: Shape) -> Run:
+    """PPO and its kin: a mean return with a long memory, or single episodes; updates in the trust region."""
+    time, noise = shape.time, shape.noise
+    late = random.uniform(0.1, 0.5)
+    rise = 1 - np.exp(-time / 0.2) if random.random() < 0.5 else 1 / (1 + np.exp(-(time - late) / 0.05))
+    if random.random() < 0.25:  # it may fall back for a while
+        rise = rise - 0.4 * np.exp(-(((time - random.uniform(0.3, 0.8)) / 0.03) ** 2))
+    start, end = random.choice([[20, 500], [-1500, -150], [-20, 20], [0, 1]])
+    single = random.random() < 0.25
+    spread, rho = (0.3, 0.0) if single else (0.5 * noise, 0.9)
+    actions = random.choice([np.log(4), 1.4, 6.0])
+    entropy = actions * (1 - random.uniform(0.3, 0.7) * time)
+    far, clipped = random.uniform(0.003, 0.03), random.uniform(0.03, 0.15)
+
+    def returns(spread: float, rho: float, n: int) -> Floats:
+        curve = np.interp(np.linspace(0, 1, n), time, rise)
+        return np.asarray(start + (end - start) * (curve + spread * shape.wander(random, n, rho)))
+
+    return Run(
+        shape,
+        {
+            "reward": lambda: returns(spread, rho, shape.points),
+            "eval_reward": lambda: returns(0.5 * noise, 0.0, shape.evaluations),
+            "episode_length": lambda: shape.noisy(random, 100 + 200 * rise),
+            "policy_entropy": lambda: shape.noisy(random, entropy, 0.5),
+            "approx_kl": lambda: shape.noisy(random, far * (1 + time), 2),
+            "clip_fraction": lambda: np.clip(clipped * (1 + 2 * noise * shape.wander(random)), 0, 1),
+            "value_clip_fraction": lambda: np.clip(0.1 * (1 + noise * shape.wander(random)), 0, 1),
+            "explained_variance": lambda: np.clip(rise + noise * shape.wander(random), -1, 1),
+            "value_loss": lambda: shape.noisy(random, 10 * (0.1 + np.abs(rise)), 3),
+            "policy_loss": lambda: 0.1 * noise * shape.wander(random),
+            "grad_norm": norms(random, shape),
+            "learning_rate": lambda: 3e-4 * (1 - time),
+            "throughput": lambda: shape.noisy(random, 1000.0),
+        },
+        {"max_steps": shape.steps} if random.random() < 0.5 else {},
+    )
+
+
+def preferences(random: Random, shape: Shape) -> Run:
+    """DPO: the margin grows out of its noise, and both log-probabilities fall a little."""
+    time, noise = shape.time, shape.noise
+    margin = random.uniform(0.5, 4) * (1 - np.exp(-time / random.uniform(0.05, 0.3)))
+    answer = random.uniform(50, 400)
+    rate, settings = scheduled(random, shape)
+
+    def log_probability(fall: float) -> Floats:
+        return -answer * (1 + fall * time) * np.exp(0.15 * shape.wander(random, rho=0.0))
+
+    return Run(
+        shape,
+        {
+            "preference_loss": lambda: np.log1p(np.exp(-margin)) * np.exp(noise * shape.wander(random)),
+            "preference_margin": lambda: (
+                margin * (1 + noise * shape.wander(random)) + 0.02 * shape.wander(random)
+            ),
+            "preference_accuracy": lambda: random.binomial(16, 0.5 + 0.4 * np.tanh(margin)) / 16,
+            "logps_chosen": lambda: log_probability(0.05),
+            "logps_rejected": lambda: log_probability(0.2),
+            "grad_norm": norms(random, shape),
+            "learning_rate": lambda: rate,
+        },
+        settings,
+    )
+
+
+FAMILIES: tuple[Kind, ...] = (supervised, policy_of_language, policy_of_control, preferences)

@@ -1,0 +1,148 @@
+"""What a detector says of simulated runs: how often it is wrong, how much it finds and how soon."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from detectors.api import Detector, Severity
+from detectors.schema import INDEX, SERIES, SEVERITY, STEP
+from sentinel.config.file import Config
+from sentinel.frames.windows import frame
+from sentinel.replay import replay
+from tests.detectors.golden import series_windows
+from tests.figures.healthy import FAMILIES
+from tests.figures.shapes import Kind, Run, drawn
+from tests.figures.sick import SICK
+
+NOISES = 0.01, 0.05, 0.2
+HEALTHY = {20: 2_000, 100: 2_000, 1_000: 500, 100_000: 96}  # points of a run -> healthy runs of all noises
+FAULTY = {20: 40, 100: 40, 1_000: 20, 100_000: 2}  # points of a run -> sick runs of each noise
+TESTS = Path(__file__).parents[1]
+REAL = sorted([*TESTS.glob("frameworks/*/log"), *TESTS.parent.glob("sample_logs/healthy-*")])
+POINTS_AT_ONCE = 400_000
+EVALUATED = (
+    "eval_loss",
+    "eval_accuracy",
+    "eval_perplexity",
+    "eval_reward",
+    "mean_average_precision",
+    "mean_intersection_over_union",
+)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The figures of a detector on runs of one length.
+
+    ``recall`` and ``delay`` have a value for each of `NOISES`: the share of sick runs in which an incident
+    is raised, and the median time from the onset to it, as a share of what is left of the run.
+    """
+
+    points: int
+    judged: int  # healthy points
+    alarms: int  # incidents of severity warning or critical on them
+    recall: Sequence[float]
+    delay: Sequence[float | None]
+
+
+@dataclass(frozen=True)
+class Real:
+    """The same on healthy logs that frameworks wrote."""
+
+    judged: int
+    alarms: int
+
+
+def real_figures(detectors: Collection[Detector]) -> dict[str, Real]:
+    """What the detectors say of the healthy logs of the project, by name."""
+    judged, raised = Counter[str](), Counter[str]()
+    for log in REAL:
+        for run in replay([log], Config(), lambda *_: None).runs:
+            raised.update(one.detector for one in run.incidents.values() if one.severity >= Severity.WARNING)
+            for stream in run.tracker.log.streams.values():
+                rows = {key: sum(s.count for s in of.values()) for key, of in stream.attempt.series.items()}
+                for view in stream.views:
+                    judged.update({one.name: rows.get(view.key, 0) for one in view.detectors})
+    return {one.name: Real(judged[one.name], raised[one.name]) for one in detectors}
+
+
+def kinds(detector: Detector) -> list[Kind]:
+    """The families of healthy runs that log what the detector needs; all points of others tell nothing."""
+    random = np.random.default_rng(0)
+    shape = drawn(random, 20, 0.01, each_evaluated=False, resumes=False)
+    logs = {family: {name.partition(":")[0] for name in family(random, shape).logged} for family in FAMILIES}
+    return [family for family, signals in logs.items() if not detector.demand.missing(signals)]
+
+
+def alarms(detector: Detector, runs: Sequence[Run]) -> tuple[int, list[list[int]]]:
+    """How many points are judged, and for each run the steps at which an incident begins.
+
+    An incident of severity warning or critical counts, as does one that is raised at the run's end.
+    """
+    asked = {*detector.judges, *detector.needs, *(use.signal for use in detector.uses)}
+    shown, numbers, points = [], [], 0
+    for number, run in enumerate(runs):
+        streams = run.streams(asked)
+        points += sum(len(stream.step) for stream in streams if stream.signal in detector.judges)
+        series: dict[tuple[int, str], int] = {}
+        for key, judged in series_windows(detector, streams, settings=run.settings):
+            shown.append(judged)
+            numbers.append((number, series.setdefault(key, len(series))))
+    if not shown:
+        return points, [[] for _ in runs]
+    found = detector.run(frame(detector, shown)).select(SERIES, INDEX, STEP, SEVERITY)
+    window = found[SERIES].to_numpy()
+    owner, series_of = np.array(numbers)[window].T
+    ended = np.array([one.ended for _, one in shown])[window]
+    order = np.lexsort((found[INDEX].to_numpy(), window, series_of, owner))
+    owner, series_of, ended = owner[order], series_of[order], ended[order]
+    bad = found[SEVERITY].to_numpy()[order] >= Severity.WARNING
+    place = np.arange(len(bad))
+    begins = np.append(True, np.diff(owner) | np.diff(series_of))[: len(bad)]
+    in_series = place - np.maximum.accumulate(np.where(begins, place, 0)) + 1
+    in_stretch = np.minimum(in_series, place - np.maximum.accumulate(np.where(bad, -1, place)))
+    raised = (in_stretch == detector.hold) | (bad & ended & (in_stretch < detector.hold))
+    steps: list[list[int]] = [[] for _ in runs]
+    for at, run_number in zip(found[STEP].to_numpy()[order][raised], owner[raised], strict=True):
+        steps[run_number].append(int(at))
+    return points, steps
+
+
+def in_parts(runs: Iterator[Run], points: int) -> Iterator[list[Run]]:
+    """The runs in parts that fit into memory."""
+    while part := [*islice(runs, max(1, POINTS_AT_ONCE // points))]:
+        yield part
+
+
+def figures(detector: Detector, points: int) -> Figures:
+    """Measure a detector on runs of this length."""
+    random = np.random.default_rng(points)
+    each_evaluated = any(name in EVALUATED for name in detector.judges)
+    families, (sick, onset) = kinds(detector), SICK[detector.name]
+
+    def simulated(kind: Kind, noise: float, count: int, resumes: bool) -> Iterator[Run]:
+        for _ in range(count):
+            yield kind(random, drawn(random, points, noise, each_evaluated=each_evaluated, resumes=resumes))
+
+    judged = false = 0
+    recalls, delays = [], []
+    for noise in NOISES:
+        for family in families:
+            count = -(-HEALTHY[points] // (len(NOISES) * len(families)))
+            for runs in in_parts(simulated(family, noise, count, True), points):
+                seen, steps = alarms(detector, runs)
+                judged, false = judged + seen, false + sum(map(len, steps))
+        told, late = 0, []
+        for runs in in_parts(simulated(sick, noise, FAULTY[points], False), points):
+            for run, steps in zip(runs, alarms(detector, runs)[1], strict=True):
+                if steps:
+                    told += 1
+                    late.append(max(0.0, (min(steps) / run.shape.steps - onset) / (1 - onset)))
+        recalls.append(round(told / FAULTY[points], 2))
+        delays.append(round(median(late), 2) if late else None)
+    return Figures(points, judged, false, recalls, delays)
