@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.sources.discovery import formats
+from sentinel.sources.registry import formats
 
 ROOT = Path(__file__).parents[1]
 FILES = sorted([*(ROOT / "sentinel").rglob("*.py"), *(ROOT / "detectors").rglob("*.py")])

@@ -16,8 +16,8 @@ from sentinel.listing import list_runs
 from sentinel.replay import replay
 from sentinel.runs.log import RunLog
 from sentinel.sinks.delivery import Delivery
-from sentinel.sources.discovery import formats
 from sentinel.sources.json.lines import JsonLines
+from sentinel.sources.registry import Format, formats
 from sentinel.tracking import Tracker
 from sentinel.watch import recorder
 from sentinel.watch.service import ServiceManager
@@ -59,10 +59,9 @@ def fail(error: type[BaseException] = RuntimeError):
 
 
 def find(monkeypatch):
-    original = formats()["jsonl"]
-    monkeypatch.setitem(
-        formats(), "jsonl", lambda where, names: fail() if BAD in names else original(where, names)
-    )
+    original = formats()["jsonl"].find
+    broken = Format(lambda where, names: fail() if BAD in names else original(where, names))
+    monkeypatch.setitem(formats(), "jsonl", broken)
 
 
 def poll(monkeypatch):

@@ -9,6 +9,7 @@ A profile is one file ``profiles/<name>.toml``:
     formats   log formats that only this framework writes
     marks     lists of tags; a log that has all tags of any one list may be this framework's
     ignore    tags that are known and are no signal
+    summary   tags that are logged once, when the training is over
     [signals] tag = "signal" or tag = { signal = "...", factor = 0.01 }; first listed, first tried
 
 Tags may contain ``*`` (see ``Patterns``). Among the profiles with a mark in the log the one that names
@@ -56,6 +57,7 @@ class Profile:
     names: Patterns = field(repr=False)
     marks: Collection[Collection[str]] = field(repr=False)
     formats: Collection[str] = field(repr=False)
+    summary: Collection[str] = field(repr=False)
     depth: int  # how many profiles it extends, one after the other
 
     def meaning(self, tag: str) -> Meaning | None:
@@ -71,6 +73,12 @@ def profiles() -> Mapping[str, Profile]:
     texts = {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.toml"))}
     tables = {name: tomllib.loads(text) for name, text in texts.items()}
     return {name: _profile(name, tables) for name in tables}
+
+
+@cache
+def summaries() -> tuple[str, ...]:
+    """The tags, without a logger's prefix, that some framework logs once, when the training is over."""
+    return tuple(tag for profile in profiles().values() for tag in profile.summary)
 
 
 def _profile(name: str, tables: Mapping[str, Mapping[str, Any]]) -> Profile:
@@ -91,6 +99,7 @@ def _profile(name: str, tables: Mapping[str, Mapping[str, Any]]) -> Profile:
         names=Patterns(rows, prefixes),
         marks=tables[name].get("marks", ()),
         formats=tables[name].get("formats", ()),
+        summary=tables[name].get("summary", ()),
         depth=len(lineage) - 1,
     )
 

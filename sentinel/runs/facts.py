@@ -7,13 +7,13 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from sentinel.frames.naming import summaries
 from sentinel.sources.base import Chunk, Ending, Outcome
 from sentinel.sources.reading.flattening import MOST_KEYS, Plain
 
 _PAUSES_KEPT = 100
 _SHORTEST_LOSS_SECONDS = 600.0  # an evaluation or a checkpoint may keep a log silent for minutes
 _LONG_INTERVALS = 10  # a silence of this many long intervals is unusual
-_SUMMARY = "train_runtime"  # Hugging Face's Trainer logs it only at its end
 
 
 class Setting(NamedTuple):
@@ -50,8 +50,8 @@ class Facts(msgspec.Struct):
             pauses = clock[1:] - clock[:-1]
             self.pauses = (self.pauses + pauses[pauses > 0][-_PAUSES_KEPT:].tolist())[-_PAUSES_KEPT:]
             self.last_time = max(self.last_time or 0.0, float(time.max()))
-        summaries = [i for i, tag in enumerate(chunk.tags) if tag.endswith(_SUMMARY)]
-        if summaries and (found := np.isin(chunk.tag, summaries)).any():
+        at_end = [i for i, tag in enumerate(chunk.tags) if tag.endswith(summaries())]
+        if at_end and (found := np.isin(chunk.tag, at_end)).any():
             self.summary_step = int(chunk.step[found].max())
 
     def note(self, settings: Mapping[str, Plain], origin: str) -> None:

@@ -1,40 +1,29 @@
 """Finds the runs under a path: a file, a run directory or a tree of many; or behind an address.
 
-Every module below this package that defines ``FORMAT`` and ``find`` is a format, and every one that defines
-``SCHEMES``, ``check`` and ``search`` knows addresses; a new one needs no registration. Runs are known by
-their real path, so that one which is reached twice, such as through W&B's ``latest-run``, counts once, and
-has one name wherever the search began.
+A run is known by its real path, so a run that is reached twice, such as through W&B's ``latest-run``, counts
+once and has one name wherever the search began.
 """
 
-import importlib
 import os
-import pkgutil
-import re
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
-from typing import Any
 
-import sentinel.sources
 from sentinel.errors import did_you_mean
 from sentinel.sources.base import Complaint, Run
 from sentinel.sources.places import Place, Url
 from sentinel.sources.reading.files import is_text, real_path
-
-Find = Callable[[Path, Sequence[str]], Iterable[Run]]
+from sentinel.sources.registry import Find, formats, hidden_logs, remotes
 
 _Files = tuple[Path, Sequence[str]]  # a directory and names there
 _Found = tuple[Sequence[Run], Sequence[Complaint]]
 Looks = Callable[[Callable[[_Files], _Found], Sequence[_Files]], Iterable[_Found]]
 
-_SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})  # beside what is hidden ...
-_HIDDEN_LOGS = frozenset({".guild", ".summary"})  # ... but for Guild AI's event files and Sample Factory's
-_WANDB_RUN = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-.+")
+_SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})  # beside what is hidden
 _KERNELS = ("/proc/", "/sys/")  # whose files hold no logs, and may keep a reader waiting
-_WANDBS_OWN = ("logs", "tmp")  # directories of such a run that are about W&B itself
 
 
 @dataclass(frozen=True)
@@ -44,50 +33,6 @@ class Discovery:
     runs: Sequence[Run]
     complaints: Sequence[Complaint]  # the same at every search, until the trouble is gone
     missing: Sequence[Place]  # paths that do not exist: may appear later, or were mistyped
-
-
-@dataclass(frozen=True)
-class Remote:
-    """What knows the addresses of some schemes.
-
-    ``check`` raises ValueError, with the mend, for an address that cannot be one. ``search`` gives the
-    runs that are there now, may keep copies in a directory, and raises OSError if they cannot be learned.
-    """
-
-    check: Callable[[Url], None]
-    search: Callable[[Url, Path], Iterable[Run]]
-
-
-@cache
-def formats() -> Mapping[str, Find]:
-    """The formats by name, with the function that finds their runs.
-
-    Raises ValueError if two modules share a name.
-    """
-    found: dict[str, Find] = {}
-    for module in _modules("FORMAT"):
-        if found.setdefault(module.FORMAT, module.find) is not module.find:
-            raise ValueError(f"two sources read the format {module.FORMAT}")
-    return dict(sorted(found.items()))
-
-
-@cache
-def remotes() -> Mapping[str, Remote]:
-    """What knows the addresses, by scheme."""
-    return {
-        scheme: Remote(module.check, module.search)
-        for module in _modules("SCHEMES")
-        for scheme in module.SCHEMES
-    }
-
-
-def _modules(constant: str) -> Iterator[Any]:
-    """The modules that define the constant. Others are not imported for that: it would take its time."""
-    for info in pkgutil.walk_packages(sentinel.sources.__path__, "sentinel.sources."):
-        package, _, name = info.name.rpartition(".")
-        text = b"" if info.ispkg else pkgutil.get_data(package, f"{name}.py") or b""
-        if re.search(rb"^%s = " % constant.encode(), text, re.MULTILINE):
-            yield importlib.import_module(info.name)
 
 
 def place(text: str) -> Place:
@@ -117,7 +62,7 @@ def discover(places: Iterable[Place], copies: Path | None = None, looks: Looks =
             search.ask(place, copies or Path(_scratch().name))
         else:
             search.start(place)
-    finds = formats().values()
+    finds = [each.find for each in formats().values()]
     for found in looks(lambda files: _look(finds, *files), search.files):
         search.take(found)
     whole = (run for run in search.runs.values() if f"{run.format}:{run.part_of}" not in search.runs)
@@ -188,7 +133,7 @@ class _Search:
                     if not _leads_below(entry, here):
                         self._follow(entry, pending)
                 elif entry.is_dir(follow_symlinks=False):
-                    if not _is_wandbs_own(entry.path):
+                    if not _is_internal(entry.path):
                         pending.append(entry.path)
                 elif entry.is_file(follow_symlinks=False):  # a pipe would block its reader
                     names.append(entry.name)
@@ -215,7 +160,7 @@ class _Search:
             self._complain(link.path, "leads to no place that is watched, and was skipped")
         elif S_ISREG(mode):
             directory, name = os.path.split(real)
-            if not _is_wandbs_own(directory):
+            if not _is_internal(directory):
                 self.files.append((Path(directory), [name]))
         elif S_ISDIR(mode) and not Path(link.path).is_relative_to(real):  # else it leads up the tree
             pending.append(real)
@@ -269,10 +214,9 @@ def _leads_below(link: os.DirEntry[str], here: Collection[str]) -> bool:
     return parts[0] in here and parts[0] != link.name and not any(map(_skipped, parts[1:]))
 
 
-def _is_wandbs_own(directory: str) -> bool:
-    above, _, name = directory.rpartition("/")
-    return name in _WANDBS_OWN and bool(_WANDB_RUN.fullmatch(above.rpartition("/")[2]))
+def _is_internal(directory: str) -> bool:
+    return any(each.is_internal(directory) for each in formats().values())
 
 
 def _skipped(name: str) -> bool:
-    return name in _SKIPPED or (name.startswith(".") and name not in _HIDDEN_LOGS)
+    return name in _SKIPPED or (name.startswith(".") and name not in hidden_logs())

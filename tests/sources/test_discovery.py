@@ -6,7 +6,8 @@ import pytest
 
 from sentinel.sources import discovery
 from sentinel.sources.base import Run
-from sentinel.sources.discovery import common_path, discover, formats, run_name
+from sentinel.sources.discovery import common_path, discover, run_name
+from sentinel.sources.registry import Format, formats
 
 
 @pytest.fixture
@@ -144,7 +145,7 @@ def test_a_link_into_the_kernel_is_not_followed(tree):
 
 def test_a_format_that_fails_costs_no_other(tree, monkeypatch):
     root = tree("a/log.jsonl")
-    monkeypatch.setitem(discovery.formats(), "csv", lambda *_: [][0])
+    monkeypatch.setitem(discovery.formats(), "csv", Format(lambda *_: [][0]))
     discovered = discover([root])
     assert [run.path for run in discovered.runs] == [root / "a/log.jsonl"]
     assert {str(c) for c in discovered.complaints} == {
@@ -195,7 +196,7 @@ def test_two_formats_in_one_directory_are_two_runs(tree, monkeypatch):
         if "log.jsonl" in names:
             yield Run(directory, "other", None)
 
-    monkeypatch.setattr(discovery, "formats", lambda: {**formats(), "other": find})
+    monkeypatch.setattr(discovery, "formats", lambda: {**formats(), "other": Format(find)})
     root = tree("a/log.jsonl")
     assert [run.id for run in discover([root]).runs] == [f"other:{root}/a", f"jsonl:{root}/a/log.jsonl"]
 

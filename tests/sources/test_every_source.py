@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentinel.sources.discovery import discover, formats
+from sentinel.sources.discovery import discover
+from sentinel.sources.registry import formats
 from tests.sources.reader import Reader
 from tests.sources.runs import (
     DOCUMENTS,

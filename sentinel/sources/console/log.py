@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sentinel.sources import discovery
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Line, Run
 from sentinel.sources.console.lines import seconds
 from sentinel.sources.console.shapes import WORDS
@@ -23,7 +22,7 @@ from sentinel.sources.console.writer import Writer
 from sentinel.sources.reading.files import open_log
 from sentinel.sources.reading.growing import Mark, Read, nothing_new, read_lines, unreadable
 from sentinel.sources.reading.sniffing import remembered
-from sentinel.sources.wandb.offline import has_history
+from sentinel.sources.registry import formats
 
 FORMAT = "console"
 
@@ -223,8 +222,8 @@ def _may_count(line: bytes) -> bool:
 
 
 def _is_told_elsewhere(directory: Path, names: Sequence[str]) -> bool:
-    """Whether another format finds a run beside the text, or W&B's file has the text itself."""
-    if directory.name == "files" and any(map(has_history, directory.parent.glob("run-*.wandb"))):
-        return True
-    others = (other for name, other in discovery.formats().items() if name != FORMAT)
-    return any(next(iter(other(directory, names)), None) is not None for other in others)
+    """Whether another format finds a run beside the text, or has the text itself."""
+    others = [each for name, each in formats().items() if name != FORMAT]
+    return any(each.has_text_of(directory) for each in others) or any(
+        next(iter(each.find(directory, names)), None) is not None for each in others
+    )

@@ -22,6 +22,9 @@ from sentinel.sources.tensorboard.tfrecord import HEADER_BYTES, Frames, split
 
 FORMAT = "tensorboard"
 
+hidden_logs = (".guild", ".summary")
+"""Where Guild AI and Sample Factory keep their event files."""
+
 LONGEST_RECORD = 8 << 20
 """Bytes; a longer record, which only images and the like make, is skipped. It bounds the memory of a poll."""
 

@@ -31,6 +31,9 @@ FORMAT = "wandb"
 
 _NAME = re.compile(r"run-(?P<id>.+)\.wandb", re.DOTALL)
 
+_RUN_DIRECTORY = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-.+")
+_INTERNAL = ("logs", "tmp")  # directories of a run that are about W&B itself
+
 _HEADER = b":W&B\xe1\xbe\0"
 _VERSION = len(_HEADER) - 1  # offset
 _MOST_READ = 8 << 20
@@ -54,6 +57,17 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
             yield Run(directory if own else directory / name, FORMAT, WandbFile(directory / name))
 
 
+def is_internal(directory: str) -> bool:
+    """Whether a directory of a run is only about W&B itself."""
+    above, _, name = directory.rpartition("/")
+    return name in _INTERNAL and _RUN_DIRECTORY.fullmatch(above.rpartition("/")[2]) is not None
+
+
+def has_text_of(directory: Path) -> bool:
+    """Whether the directory is the ``files`` of a run, whose ``.wandb`` file has points and the text."""
+    return directory.name == "files" and any(map(_has_history, directory.parent.glob("run-*.wandb")))
+
+
 @dataclass(frozen=True)
 class WandbFile:
     """One ``.wandb`` file."""
@@ -75,7 +89,7 @@ class WandbFile:
 
 
 @remembered
-def has_history(path: Path) -> bool:
+def _has_history(path: Path) -> bool:
     """Whether a point lies near the beginning of the ``.wandb`` file."""
     batch = Batch({}, more=True)
     for _ in range(_MOST_SNIFFED // (_SNIFFED_AT_ONCE * _BYTES_A_POINT)):

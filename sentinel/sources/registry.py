@@ -1,0 +1,85 @@
+"""The formats and the kinds of addresses that there are.
+
+Every module below this package that defines ``FORMAT`` and ``find`` is a format, and every one that defines
+``SCHEMES``, ``check`` and ``search`` knows addresses. A new one needs no registration.
+"""
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import sentinel.sources
+from sentinel.sources.base import Run
+from sentinel.sources.places import Url
+
+Find = Callable[[Path, Sequence[str]], Iterable[Run]]
+
+
+@dataclass(frozen=True)
+class Format:
+    """What the module of a format defines, under the same names; only ``find`` is required.
+
+    ``hidden_logs`` are the names of hidden directories that hold logs; a search skips all others.
+    ``is_internal`` says whether a directory, given by its real path, holds only what concerns the logger
+    itself. ``has_text_of`` says whether a log of this format, which lies elsewhere, has the text that was
+    printed into the files of a directory.
+    """
+
+    find: Find
+    hidden_logs: Collection[str] = ()
+    is_internal: Callable[[str], bool] = lambda _: False
+    has_text_of: Callable[[Path], bool] = lambda _: False
+
+
+@dataclass(frozen=True)
+class Remote:
+    """What knows the addresses of some schemes.
+
+    ``check`` raises ValueError, with the mend, for an address that cannot be one. ``search`` gives the
+    runs that are there now, may keep copies in a directory, and raises OSError if they cannot be learned.
+    """
+
+    check: Callable[[Url], None]
+    search: Callable[[Url, Path], Iterable[Run]]
+
+
+@cache
+def formats() -> Mapping[str, Format]:
+    """The formats by name. Raises ValueError if two modules share a name."""
+    found: dict[str, Format] = {}
+    for module in _modules("FORMAT"):
+        if module.FORMAT in found:
+            raise ValueError(f"two sources read the format {module.FORMAT}")
+        declared = {field.name for field in fields(Format)} & vars(module).keys()
+        found[module.FORMAT] = Format(**{name: getattr(module, name) for name in declared})
+    return dict(sorted(found.items()))
+
+
+@cache
+def hidden_logs() -> frozenset[str]:
+    """The names of hidden directories that hold logs of some format."""
+    return frozenset(name for each in formats().values() for name in each.hidden_logs)
+
+
+@cache
+def remotes() -> Mapping[str, Remote]:
+    """What knows the addresses, by scheme."""
+    return {
+        scheme: Remote(module.check, module.search)
+        for module in _modules("SCHEMES")
+        for scheme in module.SCHEMES
+    }
+
+
+def _modules(constant: str) -> Iterator[Any]:
+    """The modules that define the constant. Other modules are not imported, which saves time."""
+    for info in pkgutil.walk_packages(sentinel.sources.__path__, "sentinel.sources."):
+        package, _, name = info.name.rpartition(".")
+        text = b"" if info.ispkg else pkgutil.get_data(package, f"{name}.py") or b""
+        if re.search(rb"^%s = " % constant.encode(), text, re.MULTILINE):
+            yield importlib.import_module(info.name)
