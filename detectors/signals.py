@@ -16,6 +16,8 @@ class Signal(StrEnum):
     PREFERENCE_LOSS = "preference_loss"  # DPO and kin; the usual sigmoid form starts at ln 2
     VALUE_LOSS = "value_loss"  # critic; moving target
     EVAL_LOSS = "eval_loss"
+    LOSS_PART = "loss_part"  # one of the terms whose sum is the loss, where the sum is not logged
+    EVAL_LOSS_PART = "eval_loss_part"  # the same of the evaluation loss
     LEARNING_RATE = "learning_rate"  # first parameter group unless the framework logs more
     GRAD_NORM = "grad_norm"  # L2, before clipping
     LAYER_GRAD_NORM = "layer_grad_norm"  # L2 of one layer or parameter; a series each
@@ -58,6 +60,8 @@ class Signal(StrEnum):
     EVAL_PERPLEXITY = "eval_perplexity"
     ACCURACY = "accuracy"  # training batches, 0..1
     EVAL_ACCURACY = "eval_accuracy"
+    EVAL_SCORE = "eval_score"  # of held-out data, higher is better, 0..1: F1, ROUGE, BLEU, Dice
+    EVAL_ERROR_RATE = "eval_error_rate"  # of held-out data, lower is better, share or percent: WER, CER
     MEAN_AVERAGE_PRECISION = "mean_average_precision"  # of a detector on held-out images, 0..1
     MEAN_INTERSECTION_OVER_UNION = "mean_intersection_over_union"  # of a segmenter likewise, 0..1
     UPDATE_RATIO = "update_ratio"  # norm of an optimizer step over norm of its weights; a series a group

@@ -40,7 +40,7 @@ from detectors.verdict import verdicts
 
 LOSSES = (
     *(Signal.LOSS, Signal.EVAL_LOSS, Signal.POLICY_LOSS, Signal.VALUE_LOSS, Signal.PREFERENCE_LOSS),
-    Signal.GRAD_NORM,
+    *(Signal.LOSS_PART, Signal.EVAL_LOSS_PART, Signal.GRAD_NORM),
 )
 REACH = 50  # points in which an ordinary loss is looked for
 GREW = 2.0  # times its median of 20 points by which a loss grew before it broke

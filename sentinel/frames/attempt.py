@@ -42,6 +42,7 @@ class Attempt:
     """The histories of one attempt, and what joins need to go on."""
 
     number: int
+    sums: dict[str, list[str]] = field(default_factory=dict)  # signal -> all tags that are summed at a step
     tags: dict[str, list[str]] = field(default_factory=dict)  # signal -> tags with a finite point, in order
     raw_tags: dict[str, list[str]] = field(default_factory=dict)  # the same with those without a finite point
     context: Context = field(default_factory=Context)
@@ -58,7 +59,7 @@ class Attempt:
         earlier = {view.key: dict(self.earlier.get(view.key, {})) for view in views if view.earlier_rows}
         for key, of_tag in earlier.items():
             of_tag.update({tag: one.recent for tag, one in self.series.get(key, {}).items()})
-        return Attempt(number, earlier=earlier, left_out=self.left_out)
+        return Attempt(number, self.sums, earlier=earlier, left_out=self.left_out)
 
     def windows(
         self, arrived: Sequence[Points], views: Sequence[View], plans: Plans
@@ -142,15 +143,15 @@ class Attempt:
         asked = set[Signal]().union(*(view.signals for view in views))
         found = []
         for one in DERIVED:
-            tags = [self._first_tag(signal) for signal in one.parts]
+            tags = one.tags(self._first_tag, self.sums)
             arrived = {tag: fresh[tag] for tag in tags if tag in fresh}
             if one.signal in asked and arrived:
                 complete = self.joins.setdefault(one.signal, Join()).extend(tags, arrived)
                 if complete is not None:
-                    points, (other,) = complete
+                    points, others = complete
                     with np.errstate(all="ignore"):
-                        value = one.value(points.value, other)
-                    found.append(replace(points, tag=one.name.format(*tags), signal=one.signal, value=value))
+                        value = one.value(points.value, *others)
+                    found.append(replace(points, tag=one.name(*tags), signal=one.signal, value=value))
         return found
 
     def _first_tag(self, signal: Signal) -> str:
@@ -161,6 +162,7 @@ class Attempt:
         """Everything `load` needs."""
         return [
             self.number,
+            self.sums,
             self.tags,
             self.raw_tags,
             self.context.dump(),
@@ -174,9 +176,10 @@ class Attempt:
     @classmethod
     def load(cls, state: list[Any]) -> Self:
         """Undo `dump`."""
-        number, tags, raw_tags, context, joins, partners, series, earlier, left_out = state
+        number, sums, tags, raw_tags, context, joins, partners, series, earlier, left_out = state
         return cls(
             number,
+            sums,
             tags,
             raw_tags,
             Context.load(context),

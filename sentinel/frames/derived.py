@@ -1,4 +1,4 @@
-"""What follows from logged numbers: signals that nobody logs, and shares that are logged in percent."""
+"""What follows from logged numbers: signals that nobody logs, shares that are logged in percent, signs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,27 +12,45 @@ from sentinel.frames.coarse import Floats
 
 @dataclass(frozen=True)
 class Derived:
-    """A signal that is a function of two others at the same step; ``name`` makes a tag of their tags."""
+    """A signal that is a function of others at the same step.
+
+    ``value`` takes an array for the first tag of each of the ``parts``, or for all tags of a single part
+    with which the stream begins. ``name`` makes a tag of their tags.
+    """
 
     signal: Signal
-    parts: tuple[Signal, Signal]
-    name: str
-    value: Callable[[Floats, Floats], Floats]
+    parts: tuple[Signal, ...]
+    name: Callable[..., str]
+    value: Callable[..., Floats]
+
+    def tags(self, first: Callable[[Signal], str], sums: Mapping[str, Sequence[str]]) -> Sequence[str]:
+        """The tags that it takes, "" for one that is not known yet."""
+        one, *more = self.parts
+        return [first(part) for part in self.parts] if more else sums.get(one, ())
+
+
+def _sum(signal: Signal, part: Signal) -> Derived:
+    return Derived(signal, (part,), lambda *tags: " + ".join(tags), lambda *values: np.sum(values, axis=0))
 
 
 DERIVED = (
     Derived(
         Signal.PAD_FRACTION,
         (Signal.BATCH_TOKENS, Signal.BATCH_SLOTS),
-        "1 - {}/{}",
+        "1 - {}/{}".format,
         lambda tokens, slots: 1 - tokens / slots,
     ),
+    _sum(Signal.LOSS, Signal.LOSS_PART),
+    _sum(Signal.EVAL_LOSS, Signal.EVAL_LOSS_PART),
 )
+
+SUMMED = frozenset(one.parts[0] for one in DERIVED if len(one.parts) == 1)
+"""Signals of which all tags together make another signal."""
 
 SHARES = frozenset(
     {
         *(Signal.ACCURACY, Signal.EVAL_ACCURACY, Signal.PREFERENCE_ACCURACY),
-        *(Signal.MEAN_AVERAGE_PRECISION, Signal.MEAN_INTERSECTION_OVER_UNION),
+        *(Signal.MEAN_AVERAGE_PRECISION, Signal.MEAN_INTERSECTION_OVER_UNION, Signal.EVAL_SCORE),
     }
 )
 """Signals from 0 to 1 that people log in percent under the same names."""
@@ -42,14 +60,16 @@ _MOST = 1.5  # no share is larger, rounding and all
 
 def derived(tags: Mapping[str, Sequence[str]]) -> Iterator[tuple[Signal, str]]:
     """The signals that follow from logged ones, of which ``tags`` holds the tags, and their tags."""
+    sums: dict[str, Sequence[str]] = {part: sorted(tags.get(part, ())) for part in SUMMED}
     for one in DERIVED:
-        if all(tags.get(part) for part in one.parts):
-            yield one.signal, one.name.format(*(tags[part][0] for part in one.parts))
+        parts = one.tags(lambda part: next(iter(tags.get(part, ())), ""), sums)
+        if parts and all(parts):
+            yield one.signal, one.name(*parts)
 
 
 @dataclass
 class Units:
-    """In which unit the tags of `SHARES` are logged. The first value of a tag that is not 0 tells it."""
+    """By what the values of a tag are multiplied, where its first value that is not 0 tells it."""
 
     factors: dict[str, float] = field(default_factory=dict)  # by tag
 
@@ -61,3 +81,10 @@ class Units:
             self.factors[tag] = 0.01 if telling[0] > _MOST else 1.0
         found = values * self.factors.get(tag, 1.0)
         return found, ~finite | (found <= _MOST)
+
+    def positive(self, tag: str, values: Floats) -> Floats:
+        """The values with the sign that makes the first of them positive."""
+        telling = values[np.isfinite(values) & (values != 0)]
+        if tag not in self.factors and len(telling):
+            self.factors[tag] = float(np.sign(telling[0]))
+        return values * self.factors.get(tag, 1.0)

@@ -5,13 +5,13 @@ The words of a tag are looked up as a whole, whatever their order and separators
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from detectors.signals import Signal
 from sentinel.frames.patterns import Meaning, Patterns
 
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+|%")
+_WORD = re.compile(r"[mM]AP(?![a-z])|[mM]?IoU|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+|%")
 
 _EVAL = frozenset({"val", "valid", "validation", "eval", "evaluation", "test", "dev"})
 _TRAIN = frozenset({"train", "training"})
@@ -20,7 +20,8 @@ _TRAIN = frozenset({"train", "training"})
 _FILLERS = (
     {"metric", "metrics", "stat", "stats", "scalar", "scalars", "log", "chart", "charts"}
     | {"optim", "optimizer", "model", "data", "global", "rollout", "mean", "avg", "average"}
-    | {"current", "running", "batch", "minibatch", "step", "epoch", "iter", "iteration", "ray", "tune"}
+    | {"current", "running", "local", "batch", "minibatch", "step", "epoch", "iter", "iteration"}
+    | {"ray", "tune", "macro", "micro", "weighted"}
 )
 
 _SPELLINGS = {
@@ -46,11 +47,6 @@ _SPELLINGS = {
     "vf": "value",
     "clipfrac": "clip fraction",
     "approxkl": "approx kl",
-    "tok": "tokens",
-    "tps": "tokens per second",
-    "sps": "samples per second",
-    "fps": "samples per second",
-    "sec": "second",
     "reference": "ref",
     "response": "completion",
     "completions": "completion",
@@ -60,13 +56,18 @@ _TRAINING: Mapping[str, Signal] = {
     "loss": Signal.LOSS,
     "total loss": Signal.LOSS,
     "lm loss": Signal.LOSS,
+    "elbo": Signal.LOSS,
+    "elbo loss": Signal.LOSS,
+    "negative elbo": Signal.LOSS,
     "policy loss": Signal.POLICY_LOSS,
     "policy grad loss": Signal.POLICY_LOSS,
+    "pi loss": Signal.POLICY_LOSS,
     "surrogate loss": Signal.POLICY_LOSS,
     "value loss": Signal.VALUE_LOSS,
     "value function loss": Signal.VALUE_LOSS,
     "td loss": Signal.VALUE_LOSS,
     "q loss": Signal.VALUE_LOSS,
+    "v loss": Signal.VALUE_LOSS,
     "learning rate": Signal.LEARNING_RATE,
     "learning rate 0": Signal.LEARNING_RATE,
     "learning rate group 0": Signal.LEARNING_RATE,
@@ -123,30 +124,68 @@ _TRAINING: Mapping[str, Signal] = {
     "max steps": Signal.TOTAL_STEPS,
     "warmup steps": Signal.WARMUP_STEPS,
     "num warmup steps": Signal.WARMUP_STEPS,
-    "step time": Signal.STEP_TIME,
-    "iter time": Signal.STEP_TIME,
-    "iteration time": Signal.STEP_TIME,
-    "tokens per second": Signal.TOKENS_PER_SECOND,
-    "tokens second": Signal.TOKENS_PER_SECOND,
-    "samples per second": Signal.THROUGHPUT,
-    "samples second": Signal.THROUGHPUT,
 }
 
 _EVALUATION: Mapping[str, Signal] = {
     "loss": Signal.EVAL_LOSS,
     "total loss": Signal.EVAL_LOSS,
     "lm loss": Signal.EVAL_LOSS,
+    "elbo": Signal.EVAL_LOSS,
+    "elbo loss": Signal.EVAL_LOSS,
+    "negative elbo": Signal.EVAL_LOSS,
     "accuracy": Signal.EVAL_ACCURACY,
     "perplexity": Signal.EVAL_PERPLEXITY,
     "reward": Signal.EVAL_REWARD,
     "return": Signal.EVAL_REWARD,
     "episode reward": Signal.EVAL_REWARD,
     "episode return": Signal.EVAL_REWARD,
-    "map": Signal.MEAN_AVERAGE_PRECISION,
-    "m ap": Signal.MEAN_AVERAGE_PRECISION,
-    "miou": Signal.MEAN_INTERSECTION_OVER_UNION,
-    "m io u": Signal.MEAN_INTERSECTION_OVER_UNION,
+    "f 1": Signal.EVAL_SCORE,
+    "f 1 score": Signal.EVAL_SCORE,
+    "rouge 1": Signal.EVAL_SCORE,
+    "rouge 2": Signal.EVAL_SCORE,
+    "rouge l": Signal.EVAL_SCORE,
+    "rouge lsum": Signal.EVAL_SCORE,
+    "bleu": Signal.EVAL_SCORE,
+    "bleu score": Signal.EVAL_SCORE,
+    "bleu 4": Signal.EVAL_SCORE,
+    "sacrebleu": Signal.EVAL_SCORE,
+    "exact match": Signal.EVAL_SCORE,
+    "dice": Signal.EVAL_SCORE,
+    "dice score": Signal.EVAL_SCORE,
+    "iou": Signal.EVAL_SCORE,
+    "wer": Signal.EVAL_ERROR_RATE,
+    "word error rate": Signal.EVAL_ERROR_RATE,
+    "cer": Signal.EVAL_ERROR_RATE,
+    "character error rate": Signal.EVAL_ERROR_RATE,
 }
+
+# Nobody measures these on training batches without saying so.
+_HELD_OUT: Mapping[str, Signal] = {
+    "map": Signal.MEAN_AVERAGE_PRECISION,
+    "map 50": Signal.MEAN_AVERAGE_PRECISION,
+    "map 50 95": Signal.MEAN_AVERAGE_PRECISION,
+    "map 0 5": Signal.MEAN_AVERAGE_PRECISION,
+    "map 0 5 95": Signal.MEAN_AVERAGE_PRECISION,
+    "miou": Signal.MEAN_INTERSECTION_OVER_UNION,
+}
+
+# A bound from below is logged as it is, or negated as a loss.
+_EITHER_SIGN = frozenset({"elbo", "elbo loss"})
+
+# The order of words tells a speed from its inverse.
+_COUNTED = "batch|batches|it|its|iter|iters|iteration|iterations|step|steps"
+_SPEEDS: Mapping[str, Meaning] = {
+    "(tok|tokens) (per )?(s|sec|second)( (per )?(gpu|device))?|tps": Meaning(Signal.TOKENS_PER_SECOND),
+    f"({_COUNTED}|samples|sequences|examples|images|imgs|frames) (per )?(s|sec|second)": Meaning(
+        Signal.THROUGHPUT
+    ),
+    "sps|fps|throughput": Meaning(Signal.THROUGHPUT),
+    f"(s|sec|seconds) (per )?({_COUNTED})|(step|iter|iteration) time( s| sec| seconds)?": Meaning(
+        Signal.STEP_TIME
+    ),
+    f"ms (per )?({_COUNTED})|(step|iter|iteration) time ms": Meaning(Signal.STEP_TIME, 0.001),
+}
+_BEFORE_SPEEDS = "(?:(?:train|training|perf|performance|time|timing|timings|speed|charts|metrics|stats) )*"
 
 # What a user's own probes are called, whose words alone would not say it.
 _PROBES = Patterns(
@@ -170,20 +209,35 @@ def fallback(tag: str) -> Meaning | None:
     """What the words of ``tag`` mean together; None where they do not say it for sure."""
     if (probe := _PROBES.find(tag)) is not None:
         return _PROBES.rows[probe]
-    words = _words(tag)
-    evaluates = bool(words & _EVAL)
-    content = words - _EVAL - _TRAIN
-    table = _table(evaluates)
-    signal = table.get(content) or table.get(content - _FILLERS)
-    return Meaning(signal) if signal else None
+    words = [word.lower() for word in _WORD.findall(tag)]
+    if (speed := _speed(" ".join(words))) is not None:
+        return speed
+    content = frozenset(part for word in words for part in _SPELLINGS.get(word, word).split())
+    evaluates, trains = bool(content & _EVAL), bool(content & _TRAIN)
+    content -= _EVAL | _TRAIN
+    for table in _tables(evaluates, trains):
+        if (found := table.get(content) or table.get(content - _FILLERS)) is not None:
+            return found
+    return None
 
 
-def _words(tag: str) -> frozenset[str]:
-    found = (word.lower() for word in _WORD.findall(tag))
-    return frozenset(part for word in found for part in _SPELLINGS.get(word, word).split())
+def _speed(phrase: str) -> Meaning | None:
+    matches = (meaning for pattern, meaning in _speeds() if pattern.fullmatch(phrase))
+    return next(matches, None)
 
 
 @cache
-def _table(evaluates: bool) -> Mapping[frozenset[str], Signal]:
-    rows = _EVALUATION if evaluates else _TRAINING
-    return {frozenset(words.split()): signal for words, signal in rows.items()}
+def _speeds() -> Sequence[tuple[re.Pattern[str], Meaning]]:
+    return [(re.compile(f"{_BEFORE_SPEEDS}(?:{phrase})"), meaning) for phrase, meaning in _SPEEDS.items()]
+
+
+@cache
+def _tables(evaluates: bool, trains: bool) -> Sequence[Mapping[frozenset[str], Meaning]]:
+    tables = [_EVALUATION if evaluates else _TRAINING, {} if trains else _HELD_OUT]
+    return [
+        {
+            frozenset(words.split()): Meaning(signal, either_sign=words in _EITHER_SIGN)
+            for words, signal in rows.items()
+        }
+        for rows in tables
+    ]

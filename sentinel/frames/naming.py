@@ -10,6 +10,7 @@ A profile is one file ``profiles/<name>.toml``:
     marks     lists of tags; a log that has all tags of any one list may be this framework's
     ignore    tags that are known and are no signal
     summary   tags that are logged once, when the training is over
+    [words]   signal = "signal" or "ignore": what a signal that the fallback reads is in this framework
     [signals] tag = "signal" or tag = { signal = "...", factor = 0.01 }; first listed, first tried
 
 Tags may contain ``*`` (see ``Patterns``). Among the profiles with a mark in the log the one that names
@@ -21,8 +22,9 @@ before it. Any other tag that its profile does not name is the user's own: the f
 
 import difflib
 import tomllib
+from collections import ChainMap
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -55,6 +57,7 @@ class Profile:
     title: str
     source: str
     names: Patterns = field(repr=False)
+    words: Mapping[str, str] = field(repr=False)
     marks: Collection[Collection[str]] = field(repr=False)
     formats: Collection[str] = field(repr=False)
     summary: Collection[str] = field(repr=False)
@@ -97,6 +100,7 @@ def _profile(name: str, tables: Mapping[str, Mapping[str, Any]]) -> Profile:
         title=tables[name]["title"],
         source=tables[name]["source"],
         names=Patterns(rows, prefixes),
+        words=ChainMap(*(table.get("words", {}) for table in lineage)),
         marks=tables[name].get("marks", ()),
         formats=tables[name].get("formats", ()),
         summary=tables[name].get("summary", ()),
@@ -168,7 +172,11 @@ class Naming:
         for names in (self._overrides, profile.names if profile else None):
             if names and (pattern := names.find(tag)) is not None:
                 return names.rows[pattern]
-        return fallback(tag)
+        found = fallback(tag)
+        if found is None or profile is None or found.signal not in profile.words:
+            return found
+        signal = profile.words[found.signal]
+        return None if signal == IGNORE else replace(found, signal=Signal(signal))
 
 
 def _override(tag: str, name: str) -> Meaning | None:

@@ -10,10 +10,14 @@ from detectors.signals import Signal
 
 @dataclass(frozen=True)
 class Meaning:
-    """``value * factor`` is in the signal's unit and sign (-1 for a negated entropy, 0.01 for percent)."""
+    """``value * factor`` is in the signal's unit and sign (-1 for a negated entropy, 0.01 for percent).
+
+    Of a tag that people log with ``either_sign``, the first value tells the sign.
+    """
 
     signal: Signal
     factor: float = 1.0
+    either_sign: bool = False
 
 
 def bare(tag: str, prefixes: Sequence[str]) -> list[str]:

@@ -13,7 +13,7 @@ import numpy as np
 from detectors.signals import Signal
 from sentinel.frames.attempt import Attempt
 from sentinel.frames.attempts import Attempts
-from sentinel.frames.derived import SHARES, Units
+from sentinel.frames.derived import SHARES, SUMMED, Units
 from sentinel.frames.history import Window
 from sentinel.frames.known import KnownOfStream
 from sentinel.frames.naming import Meaning, Naming, Profile, is_of_histogram, profiles, recognise
@@ -108,7 +108,12 @@ class Stream:
 
     def _name(self, tags: Iterable[str]) -> None:
         """Decide for good what the tags mean, by these ones."""
+        tags = sorted(tags)
         self.profile, self.named, self.prologue = self._recognised(tags), True, None
+        for tag in tags:
+            meaning = self._meaning(self.profile, tag)
+            if meaning is not None and meaning.signal in SUMMED:
+                self.attempt.sums.setdefault(meaning.signal, []).append(tag)
 
     def _windows(self, chunk: Chunk) -> Iterator[SeriesWindow]:
         """The windows of points that need not wait any more."""
@@ -151,7 +156,7 @@ class Stream:
         return self.naming.meaning(profile, self._full(tag))
 
     def _full(self, tag: str) -> str:
-        return f"{self.part}/{tag}" if self.part else tag
+        return f"{self.part}/{tag}" if self.part and not tag.startswith(f"{self.part}/") else tag
 
     def _tells_attempts(self, tag: str) -> bool:
         meaning = self.meanings[tag]
@@ -174,6 +179,8 @@ class Stream:
                 if meaning.signal in SHARES:
                     value, is_share = self.units.shares(tag, value)
                     one, value = one[is_share], value[is_share]
+                elif meaning.either_sign:
+                    value = self.units.positive(tag, value)
                 position = self.position + one
                 arrived.append(Points(tag, meaning.signal, chunk.step[one], chunk.time[one], position, value))
         return arrived

@@ -15,7 +15,7 @@ from detectors.settings import Setting
 from detectors.signals import Signal
 from sentinel.frames.derived import DERIVED
 
-_STATE = 7
+_STATE = 8
 """Raised whenever what is remembered of a stream changes its form."""
 
 

@@ -37,7 +37,8 @@ def rewritten(tag: str) -> str:
 
 def expected(text: str) -> Meaning | None:
     signal, _, factor = text.partition(" * ")
-    return Meaning(Signal(signal), float(factor or 1)) if signal else None
+    either = factor == "±1"
+    return Meaning(Signal(signal), 1 if either else float(factor or 1), either) if signal else None
 
 
 def test_every_profile_has_a_table_and_every_table_a_profile():

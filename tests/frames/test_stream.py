@@ -409,3 +409,23 @@ def test_a_rule_is_called_once_for_all_that_a_poll_brings() -> None:
     rows = [v for rows in Detection({}, lambda *_: None).stretches(arrived, set()) for v in rows]
     assert [v.index for v in rows] == [*range(2_000)]
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize("cuts", [(), range(0, 300, 1), range(0, 300, 7)])
+def test_the_terms_of_a_loss_are_summed_where_their_sum_is_not_logged(cuts: Sequence[int]) -> None:
+    terms = {"train/box_loss": 1.0, "train/dfl_loss": 0.5, "train/cls_loss": 2.0}
+    points = [
+        p for s in range(1, 40) for p in (*((t, s, v * s) for t, v in terms.items()), ("lr/pg1", s, 0.1))
+    ]
+    found = [v for v in verdicts(cut(points, cuts)) if v.key.detector == "everything-seen"]
+    assert {v.key.tag for v in found} == {"train/box_loss + train/cls_loss + train/dfl_loss"}
+    assert [(v.step, v.evidence["value"]) for v in found] == [(s, 3.5 * s) for s in range(1, 40)]
+    assert found[-1].evidence["learning_rate"] == 0.1
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_bound_is_a_loss_whatever_its_sign(sign: float) -> None:
+    points = [("train_elbo", step, sign * (50.0 - step)) for step in range(60)]
+    for cuts in ((), range(0, 60, 1)):
+        found = [v for v in verdicts(cut(points, cuts), reload=True) if v.key.detector == "resumed"]
+        assert [v.evidence["value"] for v in found] == [50.0 - step for step in range(60)]

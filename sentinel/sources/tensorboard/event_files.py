@@ -35,7 +35,7 @@ _TOO_LONG = " and was skipped, as will be others as long, without a word; scalar
 
 _NAME = re.compile(r"(?!\.)(?:.*\.)?tfevents(?:\.(?P<time>\d+)(?P<rest>.*))?", re.DOTALL | re.ASCII)
 _WRITER = re.compile(r"\.(?P<process>.+\.\d+)\.(?P<count>\d+)(?P<suffix>\D.*)?", re.DOTALL | re.ASCII)
-_PARTS = frozenset({"train", "train_inner", "training", "val", "valid", "validation", "eval", "test"})
+_PARTS = frozenset({"val", "valid", "validation", "eval", "test"})  # a tag without one is of the training
 _UNIX_TIME = re.compile(r"\d{10}\.\d+")
 _LONGEST_SETTINGS = 1 << 16  # bytes; a log that begins with settings grows longer
 _BESIDE = (".meta", ".lock", ".tmp", ".part", ".bak", ".json", ".txt", ".csv", ".gz", ".tar", ".zip")
