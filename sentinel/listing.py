@@ -42,6 +42,7 @@ class Listing:
 
     runs: Sequence[ListedRun]
     complaints: Sequence[Complaint]
+    detectors: int  # how many there are
 
 
 def list_runs(
@@ -86,7 +87,8 @@ def list_runs(
         )
         for one, stands in zip(listed, standings([one.look for one in listed]), strict=True)
     ]
-    return Listing(runs, [*found.complaints, *(one for run in listed for one in run.complaints)])
+    complaints = [*found.complaints, *(one for run in listed for one in run.complaints)]
+    return Listing(runs, complaints, len(asked))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import gc
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,8 +17,19 @@ if TYPE_CHECKING:
     from detectors.api import Declaration, Demand
 
 
-def runs(paths: Paths, format_: ReportFormat = Format.TERMINAL, config: ConfigFile = None) -> None:
-    """List runs: format, framework, state, signals, and the detectors that cannot judge them.
+_Details = Annotated[
+    bool,
+    typer.Option("--details", help="Also the evidence for the state, the signals and what cannot be judged."),
+]
+
+
+def runs(
+    paths: Paths,
+    format_: ReportFormat = Format.TERMINAL,
+    details: _Details = False,
+    config: ConfigFile = None,
+) -> None:
+    """List runs: format, framework, state, points, and how many detectors can judge them.
 
     If there are many runs, only the beginning of each log is read; `+` after a number means "at least".
     """
@@ -38,9 +49,10 @@ def runs(paths: Paths, format_: ReportFormat = Format.TERMINAL, config: ConfigFi
 
         typer.echo(orjson.dumps(listing_document(listing), option=orjson.OPT_INDENT_2).decode())
     else:
+        from sentinel.report.lines import print_lines
         from sentinel.report.listing import lines
 
-        typer.echo("\n".join(lines(listing)))
+        print_lines(lines(listing, details))
 
 
 @contextmanager

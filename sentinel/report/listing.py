@@ -1,4 +1,4 @@
-"""The runs that were found, for a person: a paragraph for each, then the number in each state."""
+"""The runs that were found, for a person: a line for each, then the number in each state."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -10,32 +10,40 @@ from sentinel.text import clean_text
 _MOST_TAGS = 3
 
 
-def lines(listing: Listing) -> Iterator[str]:
-    """The report, line by line, safe to print."""
+def lines(listing: Listing, details: bool) -> Iterator[tuple[int, str]]:
+    """The report, line by line with the indent of each, safe to print."""
     for run in listing.runs:
-        yield from _run(run)
+        yield 0, _run(run, listing.detectors)
+        if details:
+            yield from ((4, line) for line in _details(run))
+        if run.stopped:
+            yield 4, f"judging stopped: {clean_text(run.stopped, 500)}"
     for complaint in listing.complaints:
-        yield f"unreadable: {clean_text(str(complaint), 500)}"
+        yield 0, f"unreadable: {clean_text(str(complaint), 500)}"
     states = Counter(run.standing.state for run in listing.runs)
     counted = ", ".join(f"{count} {state}" for state, count in states.most_common())
-    yield f"{len(listing.runs)} {'run' if len(listing.runs) == 1 else 'runs'}: {counted}"
+    yield 0, f"{len(listing.runs)} {'run' if len(listing.runs) == 1 else 'runs'}: {counted}"
 
 
-def _run(run: ListedRun) -> Iterator[str]:
+def _run(run: ListedRun, detectors: int) -> str:
     told = run.overview
     framework = f", {told.understanding.framework}" if told.understanding.framework else ""
     more = "" if run.whole else "+"
     attempts = f", {told.attempts}{more} attempts" if told.attempts > 1 else ""
-    yield (
+    return (
         f"{clean_text(told.name)}  {told.format}{framework}, {run.standing.state}, "
-        f"{told.facts.points}{more} points{attempts}"
+        f"{told.facts.points}{more} points{attempts}, judged by {detectors - len(run.lacking)} of {detectors}"
     )
-    yield f"    state: {clean_text(run.standing.evidence)}"
-    if run.stopped:
-        yield f"    judging stopped: {clean_text(run.stopped, 500)}"
-    yield f"    signals: {', '.join(_signals(run)) or 'none'}"
-    if lacking := [f"{name} (no {', '.join(signals)})" for name, signals in run.lacking.items()]:
-        yield f"    not judged: {', '.join(lacking)}"
+
+
+def _details(run: ListedRun) -> Iterator[str]:
+    yield f"state: {clean_text(run.standing.evidence)}"
+    yield f"signals: {', '.join(_signals(run)) or 'none'}"
+    blind: dict[str, list[str]] = {}
+    for detector, signals in run.lacking.items():
+        blind.setdefault(" and ".join(signals), []).append(detector)
+    for signals, detectors in blind.items():
+        yield f"no {signals}: not judged by {', '.join(detectors)}"
 
 
 def _signals(run: ListedRun) -> Iterator[str]:

@@ -17,8 +17,15 @@ def sparkline(values: Sequence[float]) -> str:
     low, high = min(known), max(known)
     if low > 0 and high / low > _LOG_RATIO:
         return sparkline([math.log(value) for value in values])
-    scale = (len(_BARS) - 1) / (high - low) if high > low else 0.0
-    return "".join(" " if math.isnan(v) else _BARS[round((v - low) * scale)] for v in values)
+    top = len(_BARS) - 1
+    span = high / 2 - low / 2  # halves, because the whole span may be too large for a number
+
+    def bar(value: float) -> str:
+        if math.isnan(value):
+            return " "
+        return _BARS[round((value / 2 - low / 2) / span * top) if span else 0]
+
+    return "".join(map(bar, values))
 
 
 def marks(coarse: Coarse, steps: Sequence[tuple[int, str]]) -> str:

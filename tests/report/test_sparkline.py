@@ -1,7 +1,7 @@
 import math
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sentinel.frames.coarse import Coarse
@@ -21,6 +21,8 @@ def test_a_constant_is_flat_and_a_gap_is_a_gap():
     assert sparkline([math.nan]) == ""
 
 
+@example([7.4e297, -1.7976931348623157e308])
+@example([5e-324, 0.0])
 @given(st.lists(st.floats(allow_infinity=False), max_size=64))
 def test_any_values_give_one_character_each(values):
     drawn = sparkline(values)

@@ -1,0 +1,30 @@
+"""Lines of plain text for a terminal, a pipe or a file."""
+
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator
+
+
+def print_lines(lines: Iterable[tuple[int, str]]) -> None:
+    """Print lines, each with its indent, folded to the width of the terminal.
+
+    Folding never breaks a word, so a path can be copied. Nothing is folded where there is no terminal.
+    """
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    sys.stdout.writelines(f"{line}\n" for indent, text in lines for line in _folded(text, indent, width))
+
+
+def _folded(text: str, indent: int, width: int | None) -> Iterator[str]:
+    margin = " " * indent
+    if width is None or len(text) + indent <= width:
+        yield margin + text if text else ""
+        return
+    yield from textwrap.wrap(
+        text,
+        max(width, indent + 40),
+        initial_indent=margin,
+        subsequent_indent=" " * (indent + 2),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

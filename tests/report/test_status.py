@@ -1,0 +1,86 @@
+"""`sentinel status` over state directories as watches leave them."""
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+
+from sentinel.alerts.store import Store, Update
+from sentinel.report import lines, status
+from tests.sinks.samples import INCIDENT
+
+NOW = 1.7e9
+PATH = "/data/team/a-very-long-name-of-an-experiment/with-another-long-name-below-it/run-{:04}"
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(tmp_path) as store:
+        yield store
+
+
+def fill(store, count, sick):
+    """Runs, of which some have an incident."""
+    updates = []
+    for number in range(count):
+        path = PATH.format(number)
+        one = replace(INCIDENT, id=f"{number:016x}", run=f"jsonl:{path}")
+        updates.append(Update(f"jsonl:{path}", path, "jsonl", b"\x80", [one] if number in sick else []))
+    store.commit(updates, NOW)
+
+
+def shown(store, tmp_path, end=""):
+    return status.status(store, tmp_path, NOW + 60, lambda path: path.endswith(end))
+
+
+def test_of_a_thousand_runs_the_worst_are_shown_and_the_rest_is_counted(store, tmp_path, monkeypatch, capsys):
+    fill(store, 1000, {7, 993})
+    monkeypatch.setattr(lines.sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+    lines.print_lines(status.lines(shown(store, tmp_path)))
+    printed = capsys.readouterr().out
+    assert len(printed.splitlines()) < 100
+    assert all(len(line) <= 80 or " " not in line.strip() for line in printed.splitlines())
+    assert "1,000 runs below" in printed
+    first, second = re.findall(r"^  lost: (run-\d+)", printed, re.MULTILINE)[:2]
+    assert {first, second} == {"run-0007", "run-0993"}
+    assert "and 980 more: 980 lost" in printed
+
+
+def test_nothing_is_folded_or_padded_without_a_terminal(store, tmp_path, capsys):
+    fill(store, 3, {1})
+    lines.print_lines(status.lines(shown(store, tmp_path)))
+    printed = capsys.readouterr().out.splitlines()
+    assert max(map(len, printed)) > 80
+    assert not [line for line in printed if line != line.rstrip()]
+
+
+def test_runs_can_be_chosen(store, tmp_path):
+    fill(store, 30, {3, 4})
+    chosen = shown(store, tmp_path, "run-0003")
+    assert [run.row.path for run in chosen.runs] == [PATH.format(3)]
+    assert [one.run for one in chosen.incidents] == [f"jsonl:{PATH.format(3)}"]
+
+
+def test_the_document_is_json_and_holds_all_runs(store, tmp_path):
+    fill(store, 50, {3})
+    document = json.loads(json.dumps(status.document(shown(store, tmp_path))))
+    assert len(document["runs"]) == 50
+    assert document["runs"][0]["path"] == PATH.format(3)
+    assert document["incidents"][0]["run"] == f"jsonl:{PATH.format(3)}"
+
+
+def test_names_of_runs_cannot_write_to_the_terminal(store, tmp_path):
+    path = "/data/\x1b[2Jgone\u202e/run\n  critical: faked"
+    store.commit(
+        [Update(f"jsonl:{path}", path, "jsonl", b"\x80", [replace(INCIDENT, run=f"jsonl:{path}")])], NOW
+    )
+    for _, line in status.lines(shown(store, tmp_path)):
+        assert line.isprintable()
+
+
+def test_an_empty_state_is_said(tmp_path):
+    with Store(tmp_path) as store:
+        found = shown(store, tmp_path)
+    assert [line for _, line in status.lines(found)] == ["0 runs", "", "Open incidents: none"]
