@@ -20,7 +20,8 @@ lines. Tracebacks below a line of a logger's level ERROR or WARNING count as cau
 from the keyboard.
 
 ## Source
-Signatures S28, S29, S40, S50, S51 and S52 of the catalogue's console lines; CPython, Lib/traceback.py.
+The `signatures` in the pages of the catalogue, each typed after the source of the library that prints the
+line; CPython, Lib/traceback.py.
 """
 
 from collections.abc import Iterator

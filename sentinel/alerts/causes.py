@@ -1,8 +1,9 @@
 """Which catalogue entry is behind an incident: the usual order, moved by what the run shows.
 
 An entry that stands at rank n of those that a finding cites has the weight 1/n. Each rule of its page that
-holds multiplies the weight by four (``confirms``) or divides it by four (``excludes``), so one clue moves an
-entry past some that are more usual, and two outdo nearly any order. Scores are the shares of the weights.
+holds multiplies the weight by four (``confirms`` and ``checks``) or divides it by four (``excludes``). So one
+clue moves an entry past some that are more usual, and two outdo nearly any order. Scores are the shares of
+the weights.
 
 Rules see the row at which the incident fires or gets worse and what preceded it in the log. So causes are
 the same however the log was cut into polls.
@@ -33,7 +34,7 @@ def possible_causes(
     """The cited entries, likeliest first; of equal ones the more usual first."""
     weights, reasons = [], []
     for rank, entry in enumerate((entries[id_] for id_ in cited), 1):
-        speaks_for = [rule.because for rule in entry.confirms if rule.holds(clues)]
+        speaks_for = [rule.because for rule in (*entry.checks, *entry.confirms) if rule.holds(clues)]
         against = [rule.because for rule in entry.excludes if rule.holds(clues)]
         weights.append(_CLUE ** (len(speaks_for) - len(against)) / rank)
         reasons.append("; ".join([*speaks_for, *(f"against it: {reason}" for reason in against)]))

@@ -2,10 +2,14 @@
 
 A page is `<id>.md` in this folder. Its front matter has `title`, `fix` (the first thing to try, one
 sentence), `check` (what would tell it from its siblings, one sentence), `siblings` (ids that look alike)
-and `source` (links). It may have `signatures`: lists of a regular expression and the severity (`warning` or
-`critical`) of a console line in which it is found. It may have `confirms` and `excludes`: what in a run
-speaks for or against the entry, as `rules` describes. Its body has the headings Symptom, Cause, Fix and
-Telling it apart.
+and `source` (links). It may have
+
+- `signatures`: the console lines by which the entry is known (`signatures.py`);
+- `confirms` and `excludes`: rules on what in a run speaks for or against the entry (`rules.py`);
+- `checks`: rules on the settings of a run alone that are worth a look by themselves. A report shows those
+  that hold, nobody is told of them, and each speaks for the entry as `confirms` does.
+
+Its body has the headings Symptom, Cause, Fix and Telling it apart.
 """
 
 import re
@@ -17,8 +21,8 @@ from typing import Any
 
 import msgspec
 
-from detectors.api import Severity
 from sentinel.catalogue.rules import Rule
+from sentinel.catalogue.signatures import Signature
 
 HEADINGS = ("## Symptom", "## Cause", "## Fix", "## Telling it apart")
 
@@ -33,23 +37,11 @@ class Entry:
     check: str
     siblings: tuple[str, ...]
     source: tuple[str, ...]
-    signatures: tuple["Signature", ...]
+    signatures: tuple[Signature, ...]
     confirms: tuple[Rule, ...]
     excludes: tuple[Rule, ...]
+    checks: tuple[Rule, ...]
     body: str
-
-
-@dataclass(frozen=True)
-class Signature:
-    """How an error that an entry describes shows in a line that a training prints."""
-
-    entry: str
-    pattern: re.Pattern[str]
-    severity: Severity
-
-    def may_be_in(self, text: str) -> bool:
-        """Whether a line of the text may have it; far faster than to look at each line."""
-        return re.search(self.pattern.pattern.strip("^$"), text) is not None
 
 
 @cache
@@ -62,14 +54,14 @@ def signatures() -> tuple[Signature, ...]:
 def load() -> Mapping[str, Entry]:
     """Every entry by id.
 
-    Raises KeyError for a page whose front matter lacks a field, and msgspec.ValidationError for a rule that
-    is none.
+    Raises KeyError for a page whose front matter lacks a field, and msgspec.ValidationError for a rule or a
+    signature that is none.
     """
     import frontmatter  # only what shows pages pays for it
 
     pages = (page for page in files(__name__).iterdir() if page.name.endswith(".md"))
     entries = {}
-    for page in sorted(pages, key=lambda page: page.name):
+    for page in sorted(pages, key=lambda page: _natural(page.name.removesuffix(".md"))):
         post = frontmatter.loads(page.read_text(encoding="utf-8"))
         meta: Mapping[str, Any] = post.metadata
         name = page.name.removesuffix(".md")
@@ -81,11 +73,12 @@ def load() -> Mapping[str, Entry]:
             siblings=tuple(meta["siblings"]),
             source=tuple(meta["source"]),
             signatures=tuple(
-                Signature(name, re.compile(pattern), Severity[severity.upper()])
-                for pattern, severity in meta.get("signatures", ())
+                msgspec.convert({**signature, "entry": name}, Signature)
+                for signature in meta.get("signatures", ())
             ),
             confirms=msgspec.convert(meta.get("confirms", ()), tuple[Rule, ...]),
             excludes=msgspec.convert(meta.get("excludes", ()), tuple[Rule, ...]),
+            checks=msgspec.convert(meta.get("checks", ()), tuple[Rule, ...]),
             body=post.content.strip(),
         )
     return entries
@@ -99,3 +92,8 @@ def cited(ids: Iterable[str]) -> list[dict[str, str]]:
         for i in ids
         if i in entries
     ]
+
+
+def _natural(name: str) -> list[str | int]:
+    """A sort key by which O3 precedes O21."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]

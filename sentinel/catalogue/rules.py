@@ -1,26 +1,30 @@
 """Rules by which a run speaks for or against an entry of the catalogue.
 
-They stand in the front matter of pages, below `confirms` and `excludes`. Each looks at one thing, which is
-its first key, and says in `because` what follows from it:
+They stand in the front matter of pages. A rule names what it looks at, and says in `because` what follows
+from it. If it names several things, all of them must hold:
 
-- `finding: zero-gradient`: another incident of that detector is open in the same log. With `evidence` and
-  bounds it is that incident's number.
-- `evidence: fall` with `above`, `below` or `is`: a number in the incident's own evidence. With `per: spread`
-  it is divided by another one.
-- `signal: update_ratio` with `is: logged` or `is: missing`: whether the log has had the signal so far.
-- `setting: peak_learning_rate` with `above`, `below` or `is`: a setting of the run (`detectors.settings`).
+- `finding: zero-gradient`: another incident of that detector is open in the same log.
+- `evidence: {fall: {above: 0.1}}`: a number in the evidence of the incident, or of that finding, has these
+  bounds.
+- `signals: {update_ratio: logged}`, or `missing`: whether the log has had the signal so far.
+- `settings: {peak_learning_rate: {below: 1.0e-7}}`: a setting of the run (`detectors.settings`) has these
+  bounds.
 - `framework: [trl-sft, hf-trainer]`: the log is of one of them.
 - `console: 'all_?reduce'`: the error that the incident quotes has this regular expression in it.
 
-What is not known speaks neither for nor against anything.
+Bounds are `above`, `below` and `is`, which takes a value, a list of values, or `missing` for what is not
+known. `per` divides by another number of the same kind first, `modulo` takes the remainder. A rule whose
+numbers are not known does not hold.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
+
+MISSING = "missing"
 
 
 class Known(Protocol):
@@ -53,64 +57,98 @@ class Clues:
         return " ".join(str(self.evidence.get(name, "")) for name in ("text", "place"))
 
 
-class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"is_": "is"}):
+class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"is_": "is"}):
+    """Where a value must lie, as the module describes."""
+
+    above: float | None = None
+    below: float | None = None
+    is_: bool | float | str | tuple[float | str, ...] | None = None
+    per: str | None = None
+    modulo: str | None = None
+
+    def hold(self, name: str, look_up: Callable[[str], Any]) -> bool:
+        """Whether the value of that name lies there; ``look_up`` gives a value by name, None if unknown."""
+        value = look_up(name)
+        if value is None:
+            return self.is_ == MISSING
+        if (other := self.per or self.modulo) is not None:
+            unit = look_up(other)
+            if not (isinstance(value, int | float) and isinstance(unit, int | float) and unit):
+                return False
+            value = value / unit if self.per else value % unit
+        if (self.above, self.below) != (None, None) and not isinstance(value, int | float):
+            return False
+        return (
+            (self.above is None or value > self.above)
+            and (self.below is None or value < self.below)
+            and (self.is_ is None or value in (self.is_ if isinstance(self.is_, tuple) else (self.is_,)))
+        )
+
+    def said_of(self, name: str) -> str:
+        """The question to a value of that name, in words."""
+        choices = self.is_ if isinstance(self.is_, tuple) else (self.is_,)
+        whole = (
+            f"{name} per {self.per}" if self.per else f"{name} modulo {self.modulo}" if self.modulo else name
+        )
+        asked = (
+            f"above {self.above:g}" if self.above is not None else "",
+            f"below {self.below:g}" if self.below is not None else "",
+            f"is {' or '.join(map(_word, choices))}" if self.is_ is not None else "",
+        )
+        return f"{whole} {' and '.join(filter(None, asked))}"
+
+
+class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One line of front matter."""
 
     because: str
     finding: str | None = None
-    evidence: str | None = None
-    per: str | None = None
-    signal: str | None = None
-    setting: str | None = None
+    evidence: dict[str, Bounds] = {}
+    signals: dict[str, Literal["logged", "missing"]] = {}
+    settings: dict[str, Bounds] = {}
     framework: tuple[str, ...] = ()
     console: str | None = None
-    above: float | None = None
-    below: float | None = None
-    is_: float | str | None = None
 
     def __str__(self) -> str:
         """What it asks for, in words."""
-        if self.finding is not None and self.evidence is None:
-            return f"{self.finding} is open"
-        if self.signal is not None:
-            return f"{self.signal} is {self.is_}"
-        if self.console is not None:
-            return f"it printed `{self.console}`"
-        if self.framework:
-            return f"the log is of {', '.join(self.framework)}"
-        of = f"{self.evidence or self.setting}{f' per {self.per}' if self.per else ''}"
-        of += f" of {self.finding}" if self.finding else ""
-        bounds = ("above", self.above), ("below", self.below), ("is", self.is_)
-        return " and ".join(f"{of} {name} {bound}" for name, bound in bounds if bound is not None)
+        of = f"{self.finding}'s " if self.finding is not None else ""
+        asked = [f"{self.finding} is open"] if of and not self.evidence else []
+        asked += [f"{of}{bounds.said_of(name)}" for name, bounds in self.evidence.items()]
+        asked += [f"{name} is {state}" for name, state in self.signals.items()]
+        asked += [f"the log is of {' or '.join(self.framework)}"] if self.framework else []
+        asked += [bounds.said_of(name) for name, bounds in self.settings.items()]
+        asked += [f"it printed `{self.console}`"] if self.console is not None else []
+        return ", ".join(asked)
 
     def holds(self, clues: Clues) -> bool:
         """Whether the run is as the rule says."""
         known = clues.known
         evidence = clues.evidence if self.finding is None else clues.findings.get(self.finding)
-        if evidence is None or (self.finding is not None and self.evidence is None):
-            return evidence is not None
-        if self.evidence is not None:
-            return self._bounds(_ratio(evidence, self.evidence, self.per))
-        if self.console is not None:
-            return re.search(self.console, clues.quoted) is not None
-        if known is None:
+        if evidence is None or (known is None and (self.signals or self.settings or self.framework)):
             return False
-        if self.signal is not None:
-            return known.logs(self.signal, clues.position) is (self.is_ == "logged")
-        if self.setting is not None:
-            return self._bounds(known.setting(self.setting, clues.position, clues.step))
-        return known.framework in self.framework
+        if known is not None and not self._holds_of(known, clues.position, clues.step):
+            return False
+        if self.console is not None and re.search(self.console, clues.quoted) is None:
+            return False
+        return all(bounds.hold(name, evidence.get) for name, bounds in self.evidence.items())
 
-    def _bounds(self, value: float | str | None) -> bool:
-        if isinstance(value, float):
-            above = self.above is None or value > self.above
-            return above and (self.below is None or value < self.below) and self.is_ in (None, value)
-        return value is not None and value == self.is_
+    def _holds_of(self, known: Known, position: int, step: int) -> bool:
+        """Whether the log, apart from findings, is as the rule says."""
+        return (
+            (not self.framework or known.framework in self.framework)
+            and all(known.logs(name, position) is (be == "logged") for name, be in self.signals.items())
+            and all(
+                bounds.hold(name, lambda other: known.setting(other, position, step))
+                for name, bounds in self.settings.items()
+            )
+        )
 
 
-def _ratio(evidence: Mapping[str, Any], name: str, per: str | None) -> float | None:
-    """A number in the evidence, in units of another one where that is named."""
-    value, unit = evidence.get(name), 1.0 if per is None else evidence.get(per)
-    if isinstance(value, int | float) and isinstance(unit, int | float) and unit:
-        return value / unit
-    return None
+def _word(choice: bool | float | str | None) -> str:
+    return (
+        str(choice).lower()
+        if isinstance(choice, bool)
+        else f"{choice:g}"
+        if isinstance(choice, float)
+        else str(choice)
+    )

@@ -14,7 +14,7 @@ import msgspec
 
 from detectors.api import Severity
 from detectors.checks import Printed
-from sentinel.catalogue import Signature
+from sentinel.catalogue.signatures import Signature
 from sentinel.sources.base import Line
 
 LONGEST_LINE = 500
@@ -45,7 +45,17 @@ class _Traceback(msgspec.Struct):
 
     line: int
     caught: bool
-    place: str = ""
+    place: str = ""  # the last line of one's own code
+    innermost: str = ""  # of anybody's code
+
+
+class Remark(msgspec.Struct):
+    """A line that is worth knowing and ends nothing, and the entry whose signature it has."""
+
+    entry: str
+    text: str
+    origin: str
+    line: int
 
 
 class _Origin(msgspec.Struct):
@@ -61,11 +71,12 @@ class _Origin(msgspec.Struct):
 class Console(msgspec.Struct):
     """The state of the console lines of a run. Its size is bounded, whatever the run prints.
 
-    ``cursor`` says where reading the files beside the log stopped.
+    ``cursor`` says where reading the files beside the log stopped. ``signatures`` are those of the catalogue.
     """
 
     origins: dict[str, _Origin] = {}
     cursor: dict[str, Any] = {}
+    remarks: dict[str, Remark] = {}  # the first line for each signature that ends nothing
 
     def take_text(self, name: str, text: str, signatures: Sequence[Signature]) -> Iterator[Printed]:
         """The news in the next whole lines of a file, given as text."""
@@ -73,7 +84,8 @@ class Console(msgspec.Struct):
             return
         quiet = not origin.tracebacks and origin.ordinary is None and _TRACEBACK not in text
         lines = text.split("\n")[:-1]
-        if quiet and lines and not any(one.may_be_in(text) for one in signatures):
+        wanted = (one for one in signatures if one.key not in self.remarks)
+        if quiet and lines and not any(one.may_be_in(text) for one in wanted):
             skipped, lines = (
                 len(lines) - 1,
                 lines[-1:],
@@ -97,7 +109,11 @@ class Console(msgspec.Struct):
                 origin.ordinary, origin.step = 0, line.step
                 place, entries = error.place, error.entries
                 yield Printed(name, origin.lines, error.text, line.step, time, error.severity, place, entries)
-            elif origin.ordinary is not None and not origin.tracebacks:
+                continue
+            for one in signatures:
+                if one.severity is Severity.INFO and one.key not in self.remarks and one.is_in(text):
+                    self.remarks[one.key] = Remark(one.entry, text, name, origin.lines)
+            if origin.ordinary is not None and not origin.tracebacks:
                 origin.ordinary += 1
                 trains_on = line.step is not None and line.step != origin.step
                 if origin.ordinary == _WENT_ON or trains_on:
@@ -133,20 +149,27 @@ def _error(origin: _Origin, line: str, signatures: Sequence[Signature]) -> _Erro
     origin.announced = _CAUGHT.search(text) is not None
     if traceback is not None:
         if text[:1].isspace() and origin.lines - traceback.line < _LONGEST_TRACEBACK:
-            if (frame := _FRAME.match(text)) and not (traceback.place and _OF_A_LIBRARY.search(frame[1])):
-                traceback.place = f"{frame[1]}:{frame[2]}" + (f" in {frame[3]}" if frame[3] else "")
+            if frame := _FRAME.match(text):
+                place = f"{frame[1]}:{frame[2]}" + (f" in {frame[3]}" if frame[3] else "")
+                traceback.innermost = place
+                if not (traceback.place and _OF_A_LIBRARY.search(frame[1])):
+                    traceback.place = place
             return None
         del origin.tracebacks[writer]
         if _EXCEPTION.match(text):
             if traceback.caught or text.startswith(_WANTED):
                 return None
-            known = [one for one in signatures if one.pattern.search(text)]
+            known = _known(signatures, text, f"{traceback.place}\n{traceback.innermost}")
             severity = max((one.severity for one in known), default=Severity.CRITICAL)
             place = traceback.place or "at its top"
             return _Error(text, severity, place, tuple(dict.fromkeys(one.entry for one in known)))
-    if _WARNING.search(text):
-        return None
-    if known := [one for one in signatures if one.pattern.search(text)]:
+    if not _WARNING.search(text) and (known := _known(signatures, text, "")):
         entries = tuple(dict.fromkeys(one.entry for one in known))
         return _Error(text, max(one.severity for one in known), "", entries)
     return None
+
+
+def _known(signatures: Sequence[Signature], line: str, place: str) -> list[Signature]:
+    """The signatures of an error that a line has; first those that ask where it was raised."""
+    found = [one for one in signatures if one.severity > Severity.INFO and one.is_in(line, place)]
+    return sorted(found, key=lambda one: one.raised is None)

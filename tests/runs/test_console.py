@@ -54,7 +54,7 @@ def test_an_exception_outside_ones_own_code_has_its_last_place():
         ("[E ProcessGroupNCCL.cpp:474] [Rank 1] Watchdog caught collective operation timeout: ...",
          ("A-err-hang", "A-err-nccl", "DP3")),
         ("RuntimeError: Function 'LogBackward0' returned nan values in its 0th output.", ("GE-nan",)),
-        ("The total norm of order 2.0 for gradients from `parameters` is non-finite, so it", ("GE-nan",)),
+        ("The total norm of order 2.0 for gradients from `params` is non-finite, so it", ("GE", "GE-nan")),
         ("epoch 3 loss: nan", ("GE-nan",)),
         ("{'loss': 'nan', 'epoch': 1}", ("GE-nan",)),
         ("loss: 0.25, grad_norm: inf", ()),

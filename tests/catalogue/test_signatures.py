@@ -1,0 +1,84 @@
+"""Each signature finds the lines that it is made for, and nothing that healthy trainings print."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import sentinel
+from sentinel import catalogue
+from sentinel.catalogue.signatures import Signature
+from sentinel.runs.console import LONGEST_LINE, Console
+
+HERE = Path(__file__).parent
+LINES = tomllib.loads((HERE / "console_lines.toml").read_text())["line"]
+ROOT = Path(sentinel.__path__[0]).parent
+HEALTHY = [
+    path
+    for path in sorted((ROOT / "tests" / "frameworks").rglob("*"))
+    if path.suffix in (".log", ".out", ".txt")
+]
+
+
+def printed(line):
+    """What a training prints that ends in this line."""
+    if "frames" not in line:
+        return f"{line['text']}\n"
+    frames = "".join(f'  File "{frame}\n    step()\n' for frame in line["frames"])
+    return f"Traceback (most recent call last):\n{frames}{line['text']}\n"
+
+
+@pytest.mark.parametrize("line", LINES, ids=[line["text"][:60] for line in LINES])
+def test_a_line_names_its_entries(line):
+    console, ends = Console(), line.get("ends", True)
+    news = [*console.take_text("train.log", printed(line), catalogue.signatures())]
+    noted = sorted(remark.entry for remark in console.remarks.values())
+    assert ([list(one.catalogue) for one in news], noted) == (
+        ([line["entries"]], []) if ends else ([], sorted(line["entries"]))
+    )
+
+
+@pytest.mark.parametrize("signature", catalogue.signatures(), ids=lambda one: one.key)
+def test_each_signature_has_a_line(signature):
+    assert any(
+        signature.is_in(line["text"], "\n".join(line.get("frames", ())))
+        for line in LINES
+        if signature.entry in line["entries"]
+    )
+
+
+@pytest.mark.parametrize("signature", catalogue.signatures(), ids=lambda one: one.key)
+def test_a_signature_takes_little_time(signature):
+    pattern = signature.pattern or ""
+    assert len(signature.text) < LONGEST_LINE
+    assert not re.search(r"(?<!\\)[*+](?!\+)|\{\d+,\}", pattern), "bound what may repeat"
+
+
+def test_no_two_signatures_are_alike():
+    keys = [one.key for one in catalogue.signatures()]
+    assert len({*keys}) == len(keys)
+
+
+@pytest.mark.parametrize("path", HEALTHY, ids=lambda path: str(path.relative_to(ROOT / "tests")))
+def test_healthy_trainings_print_no_signature_of_an_error(path):
+    text = path.read_text(errors="replace") + "\n"
+    assert [*Console().take_text(path.name, text, catalogue.signatures())] == []
+
+
+def test_a_remark_is_kept_once():
+    console = Console()
+    line = "[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: {}, reducing to 1\n"
+    for scale in (4, 2):
+        assert [*console.take_text("train.log", line.format(scale), catalogue.signatures())] == []
+    (remark,) = console.remarks.values()
+    assert (remark.entry, remark.origin, remark.line) == ("O24", "train.log", 1)
+    assert "loss scale: 4," in remark.text
+    again = msgspec.convert(msgspec.to_builtins(console), Console)
+    assert again.remarks == console.remarks
+
+
+def test_a_signature_that_is_none_is_refused():
+    with pytest.raises(msgspec.ValidationError, match="unknown field `patern`"):
+        msgspec.convert({"text": "a", "severity": "info", "patern": "b"}, Signature)
