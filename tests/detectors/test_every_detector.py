@@ -21,6 +21,12 @@ from sentinel.frames.windows import frame
 from tests.detectors import golden
 from tests.detectors.golden import Scenario, Stream, judge, message, path_of, windows
 
+INFORM = {
+    *("eval-metric-instability", "epoch-periodic-loss", "perplexity-inconsistency"),
+    *("quality-loss-divergence", "reward-scale-instability"),
+}
+"""Detectors of what is worth knowing and never worth a message."""
+
 HEADINGS = ["What it catches", "Why it matters", "What to do", "When it is wrong", "Source"]
 
 DETECTORS = [d for d in all_detectors().values() if isinstance(d, Detector)]
@@ -42,7 +48,8 @@ def test_says_what_its_golden_expects(scenario):
 def test_has_a_golden_that_fires_and_one_that_stays_quiet(detector):
     page = path_of(detector)
     worst = [verdicts(s)[SEVERITY].max() for s in golden.scenarios(detector)]
-    assert any(w is not None and w >= Severity.WARNING for w in worst), f"nothing fires in {page}"
+    least = Severity.INFO if detector.name in INFORM else Severity.WARNING
+    assert any(w is not None and w >= least for w in worst), f"nothing fires in {page}"
     assert Severity.CLEAN in worst, f"nothing is judged and stays quiet in {page}"
 
 

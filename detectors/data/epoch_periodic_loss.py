@@ -1,0 +1,124 @@
+"""The loss repeats itself from epoch to epoch: the batches come in the same order each time.
+
+## What it catches
+A training loss whose changes from point to point correlate with those one epoch earlier by more than 0.5,
+and by 0.3 more than with those of the points around. Two epochs of 20 to 200 points are needed.
+
+## Why it matters
+Stochastic gradient descent counts on batches that are drawn anew. In a fixed order the same samples always
+meet in one batch, their errors do not cancel out, and the last batches of an epoch weigh more than the
+first ones in every evaluation.
+
+## What to do
+Set `shuffle=True` in the loader of the training data. With a `DistributedSampler`, call
+`sampler.set_epoch(epoch)` at the start of each epoch. With an iterable data set, seed its shuffle buffer
+with the epoch.
+
+## When it is wrong
+Batches that are grouped by length repeat their order where the groups do. A fixed order may be meant, as in
+a curriculum. Where a point is a mean over many batches, little of the order is left to see.
+
+## Source
+Catalogue DP14: an autocorrelation above 0.6 at the lag of an epoch, and above its neighbours by 0.3.
+Changes take the place of levels, so that a loss that falls at each epoch's start is no finding; they are
+cut at 2.5 robust standard deviations for the same reason. 0.5 is measured on simulated runs: the order must
+explain half of the variance, and a correlation of chance stays five standard errors below.
+"""
+
+from typing import Annotated
+
+import numpy as np
+import polars as pl
+
+from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.evidence import Measure, Unit
+from detectors.schema import INDEX, VALUE
+from detectors.signals import Signal
+from detectors.stats import Floats, with_arrays
+from detectors.verdict import verdicts
+
+EVERY = 64
+REACH = 400  # points before the judged one: epochs of up to 200 points are compared
+EPOCHS, LEAST = 2, 20  # epochs that are compared, and the points that one must have
+AROUND = 2, 3, 4, 5  # points beside the lag of an epoch that are compared with it
+CUT = 2.5  # robust standard deviations
+ERRORS = 5  # standard errors by which the correlation must exceed none
+
+
+@detector(
+    judges=(Signal.LOSS,),
+    uses=(Signal.EPOCH,),
+    history=History(recent=REACH),
+    every=EVERY,
+    maturity=Maturity.STABLE,
+    clear=2,
+    cause=Cause.LOSS_SHAPE,
+    evidence={
+        "lag": Measure("length of an epoch", Unit.POINTS),
+        "repeats": Measure("correlation of changes with the epoch before", Unit.NONE),
+        "around": Measure("highest correlation around that", Unit.NONE),
+    },
+    variants={
+        "repeats": Variant(
+            "loss repeats itself every {lag:.0f} points, which is one epoch: "
+            "its changes correlate by {repeats:.2f}",
+            ("DP14", "DP1"),
+        )
+    },
+)
+def epoch_periodic_loss(
+    points: pl.LazyFrame,
+    *,
+    least_repeats: Annotated[float, "correlation with the epoch before that tells a fixed order"] = 0.5,
+    least_lead: Annotated[float, "by how much it must exceed the correlation at neighbouring lags"] = 0.3,
+) -> pl.LazyFrame:
+    """See the module's page."""
+    measured = with_arrays(
+        points, ("lag", "repeats", "around", "pairs"), _compare, every=EVERY, at_least=EPOCHS * LEAST
+    )
+    repeats = pl.col("repeats")
+    return verdicts(
+        measured.fill_nan(None),
+        judged=repeats.is_not_null(),
+        found={
+            "repeats": (repeats > least_repeats)
+            & (repeats > pl.col("around") + least_lead)
+            & (repeats > ERRORS / pl.col("pairs").sqrt())
+        },
+        lasts=repeats > least_repeats / 2,
+        otherwise=Severity.INFO,
+    )
+
+
+def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
+    """For each row the correlation with the epoch before, and the highest one at the lags around."""
+    value, epoch = frame[VALUE].to_numpy(), frame[Signal.EPOCH].fill_null(np.nan).to_numpy()
+    found = {name: np.full(len(due), np.nan) for name in ("lag", "repeats", "around", "pairs")}
+    for place, (row, index) in enumerate(zip(due["row"], due[INDEX], strict=True)):
+        rows = slice(row - min(index, REACH), row + 1)
+        known = np.flatnonzero(np.isfinite(epoch[rows]))
+        passed = epoch[rows][known[-1]] - epoch[rows][known[0]] if len(known) else 0
+        if passed <= 0 or (length := (known[-1] - known[0]) / passed) < LEAST:
+            continue
+        changes = _changes(value[rows])
+        if len(changes) < EPOCHS * length - 1:
+            continue
+        near = {lag: _correlation(changes, lag) for lag in round(length) + np.arange(-1, 2)}
+        lag = max(near, key=lambda one: near[one])
+        around = [_correlation(changes, lag + sign * away) for away in AROUND for sign in (-1, 1)]
+        found["lag"][place], found["repeats"][place] = lag, near[lag]
+        found["around"][place], found["pairs"][place] = max(around), len(changes) - lag
+    return found
+
+
+def _changes(values: Floats) -> Floats:
+    """Changes from point to point, in the logarithm where there is one, cut where they are far out."""
+    changes = np.diff(np.log(values) if values.min() > 0 else values)
+    changes = changes - np.median(changes)
+    most = CUT * 1.4826 * np.median(np.abs(changes))
+    return np.clip(changes, -most, most)
+
+
+def _correlation(changes: Floats, lag: int) -> float:
+    """Of the changes with those ``lag`` points earlier; their mean is about 0."""
+    return float(changes[lag:] @ changes[:-lag] / (changes @ changes) * len(changes) / (len(changes) - lag))

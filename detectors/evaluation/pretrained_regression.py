@@ -1,0 +1,88 @@
+"""Fine-tuning makes the model worse on held-out data than it was at the first evaluation.
+
+## What it catches
+A first evaluation that no later one reaches: four or more evaluations, and the best of them is worse than
+the first by more than 10 % and by more than they differ among themselves.
+
+## Why it matters
+A pretrained model is good before it is trained any further. If each later evaluation is worse, the training
+destroys what it was meant to build on, and the untrained model is the better one.
+
+## What to do
+Take the learning rate down by a factor of ten, add a warm-up, and give the backbone a smaller rate than the
+new head. Check that the fine-tuning data are prepared as the pretraining's were: template, tokenizer,
+normalisation. Look whether a frozen part was unfrozen by mistake.
+
+## When it is wrong
+Where the task differs from that of the pretraining, the first evaluations may fall before they rise. Small
+training sets are overfitted within one epoch; then the evaluation loss rises from its first value on, and
+`generalization-gap` says so as well.
+
+## Source
+Catalogue O19, X1, X3: worse than the first evaluation by more than 10 %, at two evaluations or more. A run
+that starts from scratch is at its worst at the first evaluation, so it is never meant.
+"""
+
+from typing import Annotated
+
+import polars as pl
+
+from detectors.api import Cause, History, Maturity, Variant, detector
+from detectors.evidence import Measure, Unit
+from detectors.schema import INDEX, SERIES, SIGNAL, VALUE
+from detectors.signals import Signal
+from detectors.stats import recent_max, seen_max, start_value
+from detectors.verdict import verdicts
+
+REACH = 50  # evaluations
+USEFUL = 0.2  # share from which on a first metric shows that the model knew something
+
+
+@detector(
+    judges=(
+        *(Signal.EVAL_LOSS, Signal.EVAL_ACCURACY),
+        *(Signal.MEAN_AVERAGE_PRECISION, Signal.MEAN_INTERSECTION_OVER_UNION),
+    ),
+    history=History(recent=REACH, head=REACH),
+    maturity=Maturity.STABLE,
+    hold=1,  # a verdict rests on four evaluations already
+    clear=1,
+    cause=Cause.EVALUATION,
+    evidence={
+        "name": Measure("metric", Unit.TEXT),
+        "first": Measure("at the first evaluation", Unit.SAME),
+        "best": Measure("best since", Unit.SAME),
+    },
+    variants={
+        "worse": Variant(
+            "{name} was {first:.4g} at the first evaluation and never better than {best:.4g} since",
+            ("O19", "X1", "X3", "A-overfit"),
+        )
+    },
+)
+def pretrained_regression(
+    points: pl.LazyFrame,
+    *,
+    evaluations: Annotated[int, "evaluations after the first before anything is said"] = 4,
+    least_share: Annotated[float, "share of the first value by which all others are worse"] = 0.1,
+) -> pl.LazyFrame:
+    """See the module's page."""
+    is_loss = pl.col(SIGNAL) == Signal.EVAL_LOSS
+    good = pl.when(is_loss).then(-pl.col(VALUE)).otherwise(VALUE)
+    measured = points.with_columns(later=pl.when(pl.col(INDEX) > 0).then(good)).with_columns(
+        first=start_value(VALUE),
+        best=seen_max("later", REACH, REACH).abs(),
+        latest=recent_max(pl.col("later"), evaluations, at_least=1).abs(),
+        spread=recent_max(pl.col("later"), evaluations, at_least=1)
+        + recent_max(-pl.col("later"), evaluations, at_least=1),
+        name=pl.col(SIGNAL).str.replace("eval_", "").str.replace_all("_", " "),
+    )
+    first, best = pl.col("first"), pl.col("best")
+    worse = pl.when(is_loss).then(best - first).otherwise(first - best)
+    knew = pl.when(is_loss).then(first > 0).otherwise(first > USEFUL)
+    return verdicts(
+        measured,
+        judged=pl.col(INDEX) >= evaluations,
+        found={"worse": knew & (worse > least_share * first) & (worse > pl.col("spread"))},
+        onset=pl.col("step").first().over(SERIES),
+    )

@@ -1,0 +1,110 @@
+"""The training improves, and held-out data see nothing of it from the first evaluation on.
+
+## What it catches
+A training loss that has fallen by 60 % while no evaluation was ever better than the first, nor better than
+the training loss at its start. Likewise a training accuracy half way from guessing to perfection while no
+evaluation came a tenth of that way. At least three evaluations are needed.
+
+## Why it matters
+A model that learns anything general is better on held-out data than an untrained one. If it is not, the
+evaluation sees other inputs, other labels or another mode of the network than the training. Every decision
+that rests on this evaluation is wrong, early stopping first of all.
+
+## What to do
+Evaluate on some training samples with the evaluation's own code. If they score badly, the code differs:
+compare normalisation, channel order, resizing, tokenizer and label order of both paths, and look whether
+`model.eval()` breaks the network (batch statistics that were never trained). If they score well, the model
+memorises, or the held-out data are of another kind.
+
+## When it is wrong
+A model that memorises a small data set within its first epoch looks the same: the labels of both are worth
+a look then. An evaluation loss of another kind or unit than the training loss seldom stands still.
+
+## Source
+Catalogue V1, DP10, O18, O5: three evaluations from the very first one. A fall of 60 % is measured: a
+healthy fine-tuning on few samples halves its training loss while the evaluation loss rests. The accuracy is
+judged as Cohen's kappa, so that the number of classes, where it is known, sets the level of guessing.
+"""
+
+from typing import Annotated
+
+import polars as pl
+
+from detectors.api import Cause, History, Maturity, Variant, detector
+from detectors.context import First, Mean
+from detectors.evidence import Measure, Unit
+from detectors.schema import SIGNAL, VALUE
+from detectors.settings import Setting
+from detectors.signals import Signal
+from detectors.stats import recent_max, seen_max, seen_min, start_value
+from detectors.verdict import verdicts
+
+REACH = 50  # evaluations
+SAME = 0.9  # of a level: an evaluation above this has not improved
+RISEN = 1.05  # times the best of all: from there on `generalization-gap` tells more
+LEARNED, KNOWS_NOTHING = 0.5, 0.1  # kappa of a model that has learned, and of one that guesses
+CAUSES = ("V1", "DP10", "O18", "O5", "A-overfit")
+
+
+@detector(
+    judges=(Signal.EVAL_LOSS, Signal.EVAL_ACCURACY),
+    uses=(Mean(Signal.LOSS), First(Signal.LOSS), Mean(Signal.ACCURACY)),
+    settings=(Setting.NUM_CLASSES,),
+    history=History(recent=REACH, head=REACH),
+    maturity=Maturity.STABLE,
+    hold=1,  # a verdict rests on three evaluations already
+    clear=1,
+    cause=Cause.EVALUATION,
+    evidence={
+        "lowest": Measure("lowest of all evaluations", Unit.SAME),
+        "highest": Measure("highest of all evaluations", Unit.SAME),
+        "loss_first": Measure("training loss at the start", Unit.NONE),
+        "loss_mean": Measure("training loss now", Unit.NONE),
+        "accuracy_mean": Measure("training accuracy now", Unit.SHARE),
+    },
+    variants={
+        "loss": Variant(
+            "loss fell from {loss_first:.4g} to {loss_mean:.4g} on training data, and on held-out data never "
+            "below {lowest:.4g}",
+            CAUSES,
+        ),
+        "accuracy": Variant(
+            "accuracy is {accuracy_mean:.4g} on training data, never above {highest:.4g} on held-out data",
+            CAUSES,
+        ),
+    },
+)
+def train_eval_mismatch(
+    points: pl.LazyFrame,
+    *,
+    evaluations: Annotated[int, "evaluations before anything is said"] = 3,
+    least_fall: Annotated[float, "share of its start that the training loss must have fallen by"] = 0.6,
+) -> pl.LazyFrame:
+    """See the module's page."""
+    loss, start = pl.col("loss_mean"), pl.col("loss_first")
+    recent = {"at_least": evaluations}
+    measured = points.with_columns(
+        lowest=seen_min(VALUE, REACH, REACH),
+        highest=seen_max(VALUE, REACH, REACH),
+        first=start_value(VALUE),
+        guess=(1 / pl.col(Setting.NUM_CLASSES)).fill_null(0.0),
+        near=-recent_max(-pl.col(VALUE), evaluations),
+        loss_level=recent_max(loss, evaluations, **recent),
+        accuracy_level=-recent_max(-pl.col("accuracy_mean"), evaluations, **recent),
+    )
+    fell = pl.col("loss_level") < (1 - least_fall) * start
+    stuck = pl.col("lowest") >= SAME * pl.max_horizontal("first", start)
+    risen = pl.col("near") > RISEN * pl.col("lowest")
+    kappa = {n: (pl.col(n) - pl.col("guess")) / (1 - pl.col("guess")) for n in ("highest", "accuracy_level")}
+    is_loss = pl.col(SIGNAL) == Signal.EVAL_LOSS
+    return verdicts(
+        measured,
+        judged=pl.when(is_loss)
+        .then(pl.col("loss_level").is_not_null() & (start > 0))
+        .otherwise(pl.col("accuracy_level").is_not_null()),
+        found={
+            "loss": is_loss & fell & stuck & ~risen,
+            "accuracy": ~is_loss & (kappa["accuracy_level"] > LEARNED) & (kappa["highest"] < KNOWS_NOTHING),
+        },
+        lasts=is_loss & fell & stuck,
+    )

@@ -1,0 +1,104 @@
+"""The loss of a classifier starts far from what guessing costs.
+
+## What it catches
+A cross-entropy that is negative, or stands far above the logarithm of the number of classes. Before it has
+learned anything, a classifier of `C` classes pays ln C, and a language model ln V for a vocabulary of `V`
+tokens. The rule judges the first 50 points: it informs from the fifth on, and warns if the loss is still
+there after twenty.
+
+## Why it matters
+The start is the one moment at which the right value of the loss is known. A loss that misses it measures
+something else: a sum in place of a mean, probabilities in place of logits, labels outside of their range.
+The learning rate and the clipping threshold are then wrong by the same factor.
+
+## What to do
+Pass one batch of random inputs through the untrained model and compare the loss with ln C. If it is a whole
+multiple, look for a missing division by the accumulation steps or for `reduction="sum"`. If it is negative,
+feed `NLLLoss` with `log_softmax`, or use `CrossEntropyLoss` on the logits. Otherwise look at the scale of
+the inputs and of the last layer.
+
+## When it is wrong
+Losses that add terms, such as those of object detectors, start above ln C. Hence the rule judges only where
+the log has an accuracy or a perplexity beside the loss. A low start is no finding: whoever fine-tunes
+begins far below ln V. A poor initialisation of the last layer costs a lot for some steps, hence the wait
+for twenty points. Attempts that resume a training are left out.
+
+## Source
+Catalogue O16 (a negative loss), O9 (a multiple by the accumulation), DP12 and L8 (a scale or labels that
+are wrong): ln C at the start is the first check of its convergence guide.
+"""
+
+from typing import Annotated
+
+import polars as pl
+
+from detectors.api import Cause, History, Severity, Variant, detector
+from detectors.evidence import Measure, Unit
+from detectors.schema import INDEX, SERIES, VALUE
+from detectors.settings import Setting
+from detectors.signals import Signal
+from detectors.stats import recent_max, recent_median
+from detectors.verdict import verdicts
+
+FEW = 5  # points of which the median counts
+FIRST = 50  # points that are still the start
+LATE = 20  # points after which a poor initialisation has been overcome
+NEAR = 0.1  # of a multiple of ln C: how far from it the loss may be
+RATES = (Signal.ACCURACY, Signal.EVAL_ACCURACY, Signal.PERPLEXITY, Signal.EVAL_PERPLEXITY)
+
+
+@detector(
+    judges=(Signal.LOSS,),
+    uses=RATES,
+    settings=(Setting.NUM_CLASSES, Setting.VOCAB_SIZE, Setting.ACCUMULATION_STEPS),
+    history=History(recent=FIRST, earlier=1),
+    hold=1,  # a verdict rests on five points already
+    cause=Cause.LOSS_SHAPE,
+    evidence={
+        "level": Measure("median of the last five points", Unit.SAME),
+        "guess": Measure("what guessing costs", Unit.SAME),
+        "times": Measure("times what guessing costs", Unit.NONE),
+        Setting.ACCUMULATION_STEPS: Measure("accumulation steps", Unit.COUNT),
+    },
+    variants={
+        "negative": Variant(
+            "loss of a classifier starts below zero, at {level:.4g}; a cross-entropy cannot", ("O16", "O12")
+        ),
+        "multiple": Variant(
+            "loss starts at {level:.4g}, {times:.3g} times the {guess:.4g} that guessing costs; "
+            "there are {accumulation_steps:.0f} accumulation steps",
+            ("O9", "DP12"),
+        ),
+        "high": Variant(
+            "loss starts at {level:.4g}, {times:.3g} times the {guess:.4g} that guessing costs",
+            ("DP12", "L8", "O1", "O9", "O16"),
+        ),
+    },
+)
+def init_loss_mismatch(
+    points: pl.LazyFrame,
+    *,
+    most_times: Annotated[float, "times ln C from which on a start is too high"] = 1.5,
+) -> pl.LazyFrame:
+    """See the module's page."""
+    classifies = pl.any_horizontal(pl.col(r).is_not_null() for r in RATES)
+    classes = pl.coalesce(Setting.NUM_CLASSES, Setting.VOCAB_SIZE)
+    measured = points.with_columns(
+        level=recent_median(VALUE, FEW),
+        highest=recent_max(pl.col(VALUE), FEW),
+        guess=classes.log(),
+        resumed=(pl.col(INDEX) < 0).any().over(SERIES),
+    ).with_columns(times=pl.col("level") / pl.col("guess"))
+    steps, times = pl.col(Setting.ACCUMULATION_STEPS), pl.col("times")
+    high = times > most_times
+    return verdicts(
+        measured,
+        judged=classifies & ~pl.col("resumed") & pl.col(INDEX).is_between(FEW - 1, FIRST - 1),
+        found={
+            "negative": pl.col("highest") < 0,
+            "multiple": high & (steps >= 2) & ((times / steps - 1).abs() < NEAR),
+            "high": high,
+        },
+        severities={Severity.WARNING: pl.col(INDEX) >= LATE - 1},
+        otherwise=Severity.INFO,
+    )

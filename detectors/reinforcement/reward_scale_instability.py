@@ -1,0 +1,85 @@
+"""The scale of the rewards changes by its own size, and the gradients change with it.
+
+## What it catches
+A standard deviation of the reward that varies by more than its mean over 50 points, beside a gradient norm
+that follows it (a rank correlation above 0.6).
+
+## Why it matters
+Advantages that are not normalised scale the gradient. A batch with large rewards then takes a step that is
+many times larger than the others, and undoes what they learned.
+
+## What to do
+Normalise the advantages (`scale_rewards="group"` in TRL, `normalize_advantage=True` in Stable-Baselines3),
+or the rewards (`VecNormalize`). Clip single rewards and the gradient norm.
+
+## When it is wrong
+A sparse reward has no spread in most batches and much in some; that is the task and no fault where the
+advantages are normalised. The finding is informative for that reason.
+
+## Source
+Catalogue R3: a coefficient of variation above 1 over 50 points, and a correlation above 0.6 between the
+logarithms; ranks take their place, because a spread may be 0.
+"""
+
+from typing import Annotated
+
+import numpy as np
+import polars as pl
+
+from detectors.api import Cause, History, Severity, Variant, detector
+from detectors.evidence import Measure, Unit, logged
+from detectors.schema import VALUE
+from detectors.signals import Signal
+from detectors.stats import Floats, last_values, spearman, with_arrays
+from detectors.verdict import verdicts
+
+REACH = 50  # points
+EVERY = 5
+
+
+@detector(
+    judges=(Signal.REWARD_STD,),
+    needs=(Signal.GRAD_NORM,),
+    history=History(recent=REACH),
+    every=EVERY,
+    cause=Cause.REWARD,
+    evidence={
+        "variation": Measure("standard deviation over mean", Unit.NONE),
+        "correlation": Measure("rank correlation with the gradient norm", Unit.NONE),
+        **logged(Signal.GRAD_NORM),
+    },
+    variants={
+        "varies": Variant(
+            "standard deviation of the reward varies by {variation:.2g} times its mean, "
+            "and the gradient norm with it (correlation {correlation:.2f})",
+            ("R3", "A-reward-std"),
+        )
+    },
+)
+def reward_scale_instability(
+    points: pl.LazyFrame,
+    *,
+    most_variation: Annotated[float, "standard deviation over the mean that is too much"] = 1.0,
+    least_correlation: Annotated[float, "rank correlation with the gradient norm"] = 0.6,
+) -> pl.LazyFrame:
+    """See the module's page."""
+    measured = with_arrays(points, ("variation", "correlation"), _compare, every=EVERY, at_least=REACH)
+    variation, correlation = pl.col("variation"), pl.col("correlation")
+    return verdicts(
+        measured.fill_nan(None),
+        judged=variation.is_not_null(),
+        found={"varies": (variation > most_variation) & (correlation > least_correlation)},
+        lasts=(variation > most_variation / 2) & (correlation > least_correlation / 2),
+        otherwise=Severity.INFO,
+    )
+
+
+def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
+    """How much the spread varies, and how the gradient norm follows it."""
+    row = due["row"].to_numpy()
+    spread, norm = (last_values(frame[n].to_numpy(), row, REACH) for n in (VALUE, Signal.GRAD_NORM))
+    mean = spread.mean(axis=1)
+    return {
+        "variation": np.where(mean > 0, spread.std(axis=1) / mean, np.nan),
+        "correlation": spearman(spread, norm),
+    }
