@@ -27,7 +27,7 @@ class Tracker:
 
     def news(self, changes: Sequence[Change]) -> News:
         """The input of `tell` for these changes."""
-        return News(self.log.described(), changes, self.book.open(), self.log.live)
+        return News(self.log.described(), changes, self.book.open())
 
     def dump(self) -> bytes:
         """Everything that `restore` needs. Raises TypeError for a value that cannot be stored."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from sentinel.errors import StateError, StateUnavailable
 
-SCHEMA = 2
+SCHEMA = 3
 _DATABASE = "sentinel.sqlite"
 _LOCK = "watch.lock"
 _BUSY_SECONDS = 30.0
@@ -41,6 +41,11 @@ _UPGRADES = {
         ALTER TABLE outbox ADD COLUMN waited_seconds REAL NOT NULL DEFAULT 0;
         UPDATE outbox SET urgency = json_extract(body, '$.incident.severity')
             WHERE json_extract(body, '$.event') != 'resolved';
+    """,
+    2: """
+        ALTER TABLE outbox ADD COLUMN batch TEXT NOT NULL DEFAULT '';
+        ALTER TABLE outbox ADD COLUMN held INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE outbox ADD COLUMN run TEXT NOT NULL DEFAULT '';
     """,
 }
 """Turns a database of each older schema into the next one. `schema.sql` adds new tables and indexes."""

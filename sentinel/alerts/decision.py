@@ -8,7 +8,6 @@ from detectors.api import Maturity, Severity
 from sentinel.alerts.incident import Change, Event, Incident
 
 REPEAT_SECONDS = 4 * 3600.0
-STALE_SECONDS = 24 * 3600.0
 
 
 class Reason(StrEnum):
@@ -27,7 +26,6 @@ class Reason(StrEnum):
     PREVIEW_NOT_WANTED = "detector is a preview"
     SILENCED = "silenced"
     ALREADY_SENT = "already sent"
-    OLD_LOG = "found in a log of long ago"
     NOT_SENT_BEFORE = "its beginning was not sent either"
     UNDELIVERED = "the last notification is still waiting"
     REPEAT_NOT_DUE = "repeat interval not over"
@@ -59,7 +57,6 @@ class SinkPolicy:
     min_severity: Severity = Severity.WARNING
     include_preview: bool = False
     repeat_seconds: float = REPEAT_SECONDS
-    stale_seconds: float = STALE_SECONDS  # no alert for a log that ended earlier than this
 
     def wants(self, incident: Incident) -> bool:
         """Whether the sink asks for incidents of this severity and maturity."""
@@ -76,6 +73,7 @@ class Sent:
     findings: int
     waiting: bool = False  # not delivered yet
     untried: bool = False  # not delivered because the receiver takes nothing now, and never tried
+    given_up: bool = False  # nothing about the incident was ever delivered, nor will be
 
 
 @dataclass(frozen=True)
@@ -113,7 +111,7 @@ def _reason(
 ) -> Reason:
     incident = change.incident
     if change.event is Event.RESOLVED:  # who heard of the beginning hears of the end, silenced or not
-        if not sent:
+        if all(one.given_up for one in sent.values()):
             return Reason.NOT_SENT_BEFORE
         return Reason.ALREADY_SENT if _knows_the_end(incident, sent) else Reason.RESOLVED
     if incident.inhibited_by is not None:
@@ -125,8 +123,7 @@ def _reason(
     if silenced:
         return Reason.SILENCED
     if not sent:
-        stale = incident.last_time is not None and now - incident.last_time > policy.stale_seconds
-        return Reason.OLD_LOG if stale else Reason.FIRST_NOTIFICATION
+        return Reason.FIRST_NOTIFICATION
     match change.event:
         case Event.ESCALATED if incident.severity > max(s.severity for s in sent.values()):
             return Reason.ESCALATED

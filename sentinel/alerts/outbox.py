@@ -3,6 +3,9 @@
 A notification waits until its sink took it, refused it permanently, or it is given up. Notifications of one
 incident leave in the order of their decisions. The worst incident goes first; among equals, the newest. A
 notification that has failed often lets the others pass.
+
+What the first look at a run finds is held until that look is done. If the run was over by then, all that was
+found in such runs leaves in one message.
 """
 
 import json
@@ -11,16 +14,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sentinel.alerts.database import Database
+from sentinel.alerts.database import Database, utf8
 from sentinel.alerts.incident import Event, Incident
 
 _PATIENT_TRIES = 5
 _NO_SINK = "the configuration has no sink of this name any more"
 
 _WAITING_ABOUT_WORST = """
-    SELECT number, key, body, attempts, waited_seconds FROM outbox
-    WHERE state = 'pending' AND sink = ? AND incident IN (
-        SELECT incident FROM outbox WHERE state = 'pending' AND sink = ? GROUP BY incident
+    SELECT number, key, body, attempts, waited_seconds, batch FROM outbox
+    WHERE state = 'pending' AND NOT held AND sink = ? AND incident IN (
+        SELECT incident FROM outbox WHERE state = 'pending' AND NOT held AND sink = ? GROUP BY incident
         ORDER BY max(max(attempts) - ?, 0), max(urgency) DESC, max(created_at) DESC, min(number) LIMIT ?)
     ORDER BY number
 """
@@ -35,6 +38,7 @@ class OutboxEntry:
     body: str
     attempts: int
     waited_seconds: float  # the pauses after its tries, added up
+    batch: str  # leaves in one message with the others of this batch; empty if alone
 
 
 @dataclass(frozen=True)
@@ -64,8 +68,8 @@ class Outbox:
         self._database = database
 
     def waiting(self, sink: str) -> int:
-        """How many notifications wait for the sink."""
-        query = "SELECT count(*) FROM outbox WHERE state = 'pending' AND sink = ?"
+        """How many notifications wait for the sink and may leave."""
+        query = "SELECT count(*) FROM outbox WHERE state = 'pending' AND NOT held AND sink = ?"
         ((count,),) = self._database.rows(query, sink)
         return int(count)
 
@@ -84,11 +88,52 @@ class Outbox:
         rows = self._database.rows(_WAITING_ABOUT_WORST, sink, sink, _PATIENT_TRIES, incidents)
         return [OutboxEntry(*row) for row in rows]
 
+    def together(self, sink: str, entry: OutboxEntry) -> list[OutboxEntry]:
+        """All waiting notifications of the entry's batch, in the order of decision; else the entry alone."""
+        if not entry.batch:
+            return [entry]
+        rows = self._database.rows(
+            "SELECT number, key, body, attempts, waited_seconds, batch FROM outbox "
+            "WHERE state = 'pending' AND NOT held AND sink = ? AND batch = ? ORDER BY number",
+            sink,
+            entry.batch,
+        )
+        return [OutboxEntry(*row) for row in rows]
+
+    def release(self, runs: Iterable[str], batch: str = "") -> None:
+        """Let leave what was held of some runs, as one batch if it has a name."""
+        with self._database.transaction() as connection:
+            connection.execute(
+                "UPDATE outbox SET held = 0, batch = ? "
+                "WHERE state = 'pending' AND held AND run IN (SELECT value FROM json_each(?))",
+                (batch, json.dumps([utf8(run) for run in runs])),
+            )
+
+    def release_all(self, batch: str) -> None:
+        """Let leave as one batch what an earlier process held and could not release."""
+        held = self._database.rows("SELECT DISTINCT run FROM outbox WHERE state = 'pending' AND held")
+        self.release([run for (run,) in held], batch)
+
     def receiver(self, sink: str) -> Receiver:
         """The state of the sink's receiver after the last try."""
         for row in self._database.rows("SELECT failures, next_attempt FROM receivers WHERE sink = ?", sink):
             return Receiver(*row)
         return Receiver()
+
+    def begin(self, entries: Iterable[OutboxEntry]) -> list[OutboxEntry]:
+        """Record that these are tried now. Gives those that still wait, in their order.
+
+        What was withdrawn meanwhile must not be sent, and what is being sent can no longer be withdrawn.
+        """
+        entries = list(entries)
+        with self._database.transaction() as connection:
+            rows = connection.execute(
+                "UPDATE outbox SET attempts = attempts + 1 "
+                "WHERE state = 'pending' AND number IN (SELECT value FROM json_each(?)) RETURNING number",
+                (json.dumps([entry.number for entry in entries]),),
+            )
+            still = {number for (number,) in rows}
+        return [entry for entry in entries if entry.number in still]
 
     def sent(self, sink: str, entries: Iterable[OutboxEntry], now: float) -> None:
         """Record that the receiver took them."""
@@ -103,8 +148,7 @@ class Outbox:
     ) -> None:
         with self._database.transaction() as connection:
             connection.executemany(
-                "UPDATE outbox SET attempts = attempts + 1, error = ?, state = ?, settled_at = ? "
-                "WHERE number = ?",
+                "UPDATE outbox SET error = ?, state = ?, settled_at = ? WHERE number = ?",
                 [(error, state, now, entry.number) for entry in entries],
             )
             connection.execute("DELETE FROM receivers WHERE sink = ?", (sink,))
@@ -129,8 +173,7 @@ class Outbox:
         """Record a failed try, and the state of the receiver after it."""
         with self._database.transaction() as connection:
             connection.executemany(
-                "UPDATE outbox SET attempts = attempts + 1, error = ?, waited_seconds = waited_seconds + ? "
-                "WHERE number = ?",
+                "UPDATE outbox SET error = ?, waited_seconds = waited_seconds + ? WHERE number = ?",
                 [(error, pause_seconds, entry.number) for entry in entries],
             )
             connection.execute(
@@ -155,17 +198,23 @@ class Outbox:
 
 
 def enqueue(
-    connection: sqlite3.Connection, sink: str, incident: Incident, body: Mapping[str, Any], now: float
+    connection: sqlite3.Connection,
+    sink: str,
+    incident: Incident,
+    body: Mapping[str, Any],
+    now: float,
+    *,
+    held: bool,
 ) -> None:
     """Put a notification into the outbox, inside a transaction. A key that it has held before is left out.
 
-    A resolution is less urgent than any open incident.
+    A resolution is less urgent than any open incident. What is ``held`` leaves after `Outbox.release`.
     """
     urgency = 0 if body["event"] == Event.RESOLVED else incident.severity
     connection.execute(
-        "INSERT OR IGNORE INTO outbox (key, sink, incident, urgency, body, created_at) "
-        "VALUES (?, ?, ?, ?, ?, ?)",
-        (body["key"], sink, incident.id, urgency, json.dumps(body), now),
+        "INSERT OR IGNORE INTO outbox (key, sink, incident, urgency, body, created_at, held, run) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (body["key"], sink, incident.id, urgency, json.dumps(body), now, held, utf8(incident.run)),
     )
 
 

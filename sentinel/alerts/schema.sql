@@ -37,9 +37,13 @@ CREATE TABLE IF NOT EXISTS outbox (
     state          TEXT NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'sent', 'failed')),
     error          TEXT,
     settled_at     REAL,
+    batch          TEXT NOT NULL DEFAULT '',  -- leaves in one message with the others of this batch
+    held           INTEGER NOT NULL DEFAULT 0,  -- whether it waits until the first look at its run is done
+    run            TEXT NOT NULL DEFAULT '',
     UNIQUE (key, sink)
 ) STRICT;
 CREATE INDEX IF NOT EXISTS outbox_due ON outbox (sink, incident, number) WHERE state = 'pending';
+CREATE INDEX IF NOT EXISTS outbox_failed ON outbox (sink, incident) WHERE state = 'failed';
 CREATE INDEX IF NOT EXISTS outbox_settled ON outbox (state, settled_at) WHERE state != 'pending';
 
 CREATE TABLE IF NOT EXISTS receivers (               -- those that did not take the last notification

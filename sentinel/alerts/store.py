@@ -37,7 +37,11 @@ _SENT_BEFORE = """
             AND state = 'pending'),
         EXISTS (SELECT 1 FROM outbox JOIN receivers ON receivers.sink = outbox.sink
             WHERE outbox.sink = sent.sink AND outbox.incident = sent.incident
-            AND state = 'pending' AND attempts = 0 AND created_at = sent.at)
+            AND state = 'pending' AND attempts = 0 AND created_at = sent.at),
+        EXISTS (SELECT 1 FROM outbox WHERE outbox.sink = sent.sink AND outbox.incident = sent.incident
+            AND state = 'failed')
+        AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.sink = sent.sink
+            AND outbox.incident = sent.incident AND state != 'failed')
     FROM sent WHERE incident IN (SELECT value FROM json_each(?))
 """
 
@@ -52,6 +56,7 @@ class Update:
     state: bytes
     incidents: Sequence[Incident] = ()  # those that changed and those still open
     outcomes: Sequence[Outcome] = ()
+    held: bool = False  # whether notifications wait until `Outbox.release`
 
 
 @dataclass(frozen=True)
@@ -79,7 +84,7 @@ class DecisionRow:
     @property
     def sent(self) -> bool:
         """Whether it was a decision to send."""
-        return Reason(self.reason).sends
+        return self.reason in {reason.value for reason in Reason if reason.sends}
 
 
 class Store:
@@ -125,7 +130,7 @@ class Store:
                         (one.id, run, one.open, now, whole),
                     )
                 for outcome in update.outcomes:
-                    _record(connection, run, outcome, now)
+                    _record(connection, run, outcome, now, held=update.held)
 
     def runs(self) -> list[RunRow]:
         """All runs, the latest first."""
@@ -156,14 +161,13 @@ class Store:
     def sent_before(self, incidents: Iterable[str]) -> dict[tuple[str, str], dict[Event, Sent]]:
         """What the sinks were sent of some incidents, by incident id and sink name."""
         found: dict[tuple[str, str], dict[Event, Sent]] = {}
-        for of, sink, event, at, severity, findings, waiting, untried in self._database.rows(
+        for of, sink, event, at, severity, findings, *states in self._database.rows(
             _SENT_BEFORE, json.dumps(list(incidents))
         ):
             kind, worst = self._decoded(Event, event), self._decoded(Severity, severity)
             if kind is not None and worst is not None:
-                found.setdefault((of, sink), {})[kind] = Sent(
-                    at, worst, findings, bool(waiting), bool(untried)
-                )
+                one = Sent(at, worst, findings, *map(bool, states))
+                found.setdefault((of, sink), {})[kind] = one
         return found
 
     def decisions(self, limit: int = 100) -> list[DecisionRow]:
@@ -215,7 +219,7 @@ class Store:
             connection.execute("DELETE FROM silences WHERE until < ?", (old,))
 
 
-def _record(connection: sqlite3.Connection, run: str, outcome: Outcome, now: float) -> None:
+def _record(connection: sqlite3.Connection, run: str, outcome: Outcome, now: float, *, held: bool) -> None:
     incident, sink, decision = outcome.incident, outcome.sink, outcome.decision
     connection.execute(
         "INSERT INTO decisions (at, run, incident, detector, sink, event, reason) "
@@ -230,4 +234,4 @@ def _record(connection: sqlite3.Connection, run: str, outcome: Outcome, now: flo
         "INSERT OR REPLACE INTO sent VALUES (?, ?, ?, ?, ?, ?)",
         (incident.id, sink, decision.event, now, incident.severity, incident.findings),
     )
-    enqueue(connection, sink, incident, outcome.body, now)
+    enqueue(connection, sink, incident, outcome.body, now, held=held)

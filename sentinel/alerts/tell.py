@@ -3,9 +3,8 @@
 It is pure: `watch` sends the result, and `replay` reports what would have been sent.
 """
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from sentinel import catalogue
@@ -21,14 +20,12 @@ class News:
     """What there is to tell of one run.
 
     ``run`` is the run as notifications name it, and ``still_open`` are all its open incidents after the
-    changes: of those that did not change a reminder may be due, if ``reminders`` are wanted. A ``live`` run
-    grew before our eyes, so whatever its clock says, it is none of long ago.
+    changes: of those that did not change a reminder may be due, if ``reminders`` are wanted.
     """
 
     run: Mapping[str, Any]
     changes: Sequence[Change]
     still_open: Sequence[Incident] = ()
-    live: bool = False
     reminders: bool = True
 
 
@@ -48,13 +45,12 @@ class Audience:
 
 def tell(news: News, audience: Audience, now: float) -> list[Outcome]:
     """Decide for each change and each sink, with a named reason, and add the reminders that are due."""
-    policies = [replace(p, stale_seconds=math.inf) if news.live else p for p in audience.policies]
     return outcomes(
         news.run,
         news.changes,
         news.still_open,
         audience.known,
-        policies,
+        audience.policies,
         audience.silences,
         audience.sent,
         catalogue.cited,

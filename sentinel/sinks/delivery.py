@@ -66,7 +66,9 @@ class _Lane:
         if begun and self.piling and not self.failures:
             return outbox.worst(self.sink.name, DIGEST_INCIDENTS)
         entry = outbox.next(self.sink.name)
-        return [entry] if entry else []
+        if entry is None or self.failures:
+            return [entry] if entry else []
+        return outbox.together(self.sink.name, entry)[:DIGEST_INCIDENTS]
 
 
 class Delivery:
@@ -159,6 +161,7 @@ class Delivery:
         return self._lanes[sink.name].rests_until if outbox.waiting(sink.name) else math.inf
 
     def _deliver(self, outbox: Outbox, lane: _Lane, entries: Sequence[OutboxEntry]) -> None:
+        entries = outbox.begin(entries)
         readable = {entry: told for entry in entries if (told := _notification(entry)) is not None}
         if broken := [entry for entry in entries if entry not in readable]:
             _give_up(

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from sentinel.alerts.decision import SinkPolicy
@@ -36,11 +36,18 @@ class Recorder:
         self._policies = policies
 
     def record(
-        self, trackers: Sequence[Tracker], news: AllNews, now: float, only_news: bool = False
+        self,
+        trackers: Sequence[Tracker],
+        news: AllNews,
+        now: float,
+        *,
+        held: Collection[str] = (),
+        only_news: bool = False,
     ) -> Recorded:
         """Commit the state of some runs, their incidents and the notifications in one transaction.
 
-        With ``only_news``, runs without news are left out. An error of one run does not stop the others.
+        Notifications of the runs ``held``, given by their ids, do not leave before `Outbox.release`. With
+        ``only_news``, runs without news are left out. An error of one run does not stop the others.
         Raises StateError if nothing was recorded; the same may then be recorded later.
         """
         guard, left = Guard(), list(trackers)
@@ -51,6 +58,7 @@ class Recorder:
                 left = [tracker for tracker in left if tracker.id not in guard.failures]
                 updates = self._updates(left, news, now, only_news, guard)
             runs = {tracker.id: tracker.log.run for tracker in left}
+            updates = [replace(update, held=update.run in held) for update in updates]
             of = [runs[update.run] for update in updates]
             done = guard.at_once(of, "recording", partial(self._commit, now), updates)
         for update in done:

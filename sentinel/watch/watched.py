@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sentinel.runs.facts import lost_after_seconds
+from sentinel.runs.state import silent_seconds
 from sentinel.sources.beside.output_files import ENDINGS
 from sentinel.sources.places import Url
 from sentinel.tracking import Tracker
@@ -37,6 +38,8 @@ class Watched:
     stopped: str | None = None
     recorded_stop: str | None = None
     concluded: int | None = None  # number of points when the run was last over
+    looked_at: bool = False  # whether the first look at it is done
+    past: bool = False  # it was over at the first look, and has not grown since
 
     def overdue(self, now: float) -> bool:
         """Whether a commit is due, so that a kill does not cost too much re-reading."""
@@ -47,6 +50,19 @@ class Watched:
         """Note that everything that was read is recorded."""
         self.uncommitted, self.committed_at = 0, now
 
+    @property
+    def is_read(self) -> bool:
+        """Whether its log was read to the end, or cannot be read at present."""
+        return self.tracker.log.reached_end or self.failures > 0
+
+    def was_over(self, now: float) -> bool:
+        """Whether the run has ended or fell silent before it was seen; ``now`` is the time of day."""
+        log = self.tracker.log
+        if log.live or log.ending is not None:
+            return not log.live
+        silent = silent_seconds(log.run.path, log.facts.last_time, now)
+        return silent is None or silent > log.facts.lost_after_seconds
+
     def silence(self, now: float) -> tuple[float, float]:
         """Seconds since points arrived (0 if the log ended), and the seconds after which it is lost."""
         return 0.0 if self.tracker.log.ending else now - self.arrived_at, self._lost_after_seconds
@@ -55,7 +71,7 @@ class Watched:
         """Whether the run is over and was not when this was last called."""
         log = self.tracker.log
         quiet = _QUIET_SECONDS if log.ending else self._lost_after_seconds
-        over = log.reached_end and now - self.arrived_at > quiet
+        over = log.reached_end and (self.past or now - self.arrived_at > quiet)
         before, self.concluded = self.concluded, log.facts.points if over else self.concluded
         return over and before != self.concluded
 
@@ -66,6 +82,7 @@ class Watched:
     def heard(self, points: int, now: float) -> None:
         """Note that points arrived."""
         self.uncommitted += points
+        self.past = self.past and not self.looked_at
         self.intervals.append(now - self.arrived_at)
         self.arrived_at = now
 

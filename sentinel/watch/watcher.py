@@ -7,10 +7,8 @@ clock that is set does not change them.
 """
 
 import logging
-import math
 import threading
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -31,14 +29,14 @@ from sentinel.text import clean_text
 from sentinel.tracking import Tracker
 from sentinel.watch.file_events import Changes
 from sentinel.watch.recorder import AllNews, Recorder
+from sentinel.watch.restoring import restored
+from sentinel.watch.searches import Searches
 from sentinel.watch.service import ServiceManager
 from sentinel.watch.troubles import Troubles
 from sentinel.watch.watched import Watched, WatchedRuns
 
 _RUNS_AT_ONCE = 512
 _SWEEP_SECONDS = 60.0  # every run is polled this often, whatever events the file system sends
-_SEARCH_SECONDS = 5.0  # new runs are searched for this often if files changed that may become one ...
-_SEARCH_SHARE = 0.05  # ... and for at most this share of the time
 _REVIEW_SECONDS = 10.0
 _NEVER = float("-inf")
 
@@ -63,17 +61,16 @@ class Watcher:
         )
         self._policies = [sink.policy() for sink in config.sinks]
         self._runs = WatchedRuns()
-        self._seen: set[Path] = set()  # changed paths that a discovery has looked at
+        self._new: list[Watched] = []  # the first look at these is not done
+        self._searches = Searches(clock)
         self._troubles = Troubles()
-        self._swept_at = self._reviewed_at = self._health_at = self._search_at = _NEVER
-        self._promising = False  # a file changed that may become a run or hold another one
+        self._swept_at = self._reviewed_at = self._health_at = _NEVER
         self._changes: Changes | None = None
         self._owed: partial[None] | None = None  # must be recorded before anything else is read
         self._unrecordable: str | None = None  # why nothing can be recorded
 
     def once(self, stop: threading.Event) -> None:
-        """Read everything that is there and commit it. Incidents of old logs are sent as well."""
-        self._policies = [replace(policy, stale_seconds=math.inf) for policy in self._policies]
+        """Read everything that is there and commit it."""
         self._look(None, stop)
         self._commit_all()
 
@@ -125,8 +122,7 @@ class Watcher:
         self._set_health()
         if changed is None or awake - self._swept_at >= _SWEEP_SECONDS:
             changed = None
-        new = self._discover() if changed is None or self._is_search_due(changed) else []
-        self._seen.update(changed or ())
+        new = self._discover() if changed is None or self._searches.is_due(changed, self._runs) else []
         self._say_alive()
         reading = [*self._runs] if changed is None else self._runs.touched(changed, new)
         while reading and not stop.is_set():
@@ -136,44 +132,27 @@ class Watcher:
             self._swept_at = awake
         self._review()
 
-    def _is_search_due(self, changed: Collection[Path]) -> bool:
-        """Whether to search for new runs: at once at a new path, after some seconds at a known one."""
-        self._promising = self._promising or any(map(self._runs.may_grow_by, changed))
-        due = self._clock.awake() >= self._search_at
-        return not self._seen.issuperset(changed) or (self._promising and due)
-
     def _discover(self) -> list[Watched]:
         """Search all paths for runs. Gives the new ones."""
         begun = self._clock.awake()
         found = discover(self._config.paths, self._config.state_dir / "copies")
         self._complain(found.complaints)
         stopped = self._store.stops.all()
-        new = [run for run in found.runs if run.id not in self._runs]
         added = []
-        for run in new:
+        for run in found.runs:
+            if run.id in self._runs:
+                continue
             watched = Watched(self._tracker(run), begun, _NEVER)
             watched.recorded_stop = stopped[run.id].reason if run.id in stopped else None
             self._runs.add(watched)
+            self._new.append(watched)
             added.append(watched)
-        ended = self._clock.awake()
-        self._search_at = ended + max(_SEARCH_SECONDS, (ended - begun) / _SEARCH_SHARE)
-        self._promising = False
+        self._searches.done(begun)
         return added
 
     def _tracker(self, run: Run) -> Tracker:
-        """A tracker from the last commit of the run; if that cannot be used, from the start of its log."""
-        name = run_name(run, common_path(self._config.paths))
-        tracker, state, guard = self._pipeline.track(run, name), self._store.run_state(run.id), Guard()
-        if state is not None:
-            guard(run, "restoring", partial(tracker.restore, state))
-        if run.id not in guard.failures:
-            return tracker
-        _log.error(
-            "%s: its saved state cannot be used, so its log is read from the start: %s",
-            clean_text(name),
-            guard.failures[run.id],
-        )
-        return self._pipeline.track(run, name)
+        """A tracker from the last commit of the run."""
+        return restored(self._pipeline, self._store, run, run_name(run, common_path(self._config.paths)))
 
     def _read(self, group: Sequence[Watched]) -> list[Watched]:
         """Advance some runs by one poll. Gives those with more to read."""
@@ -216,6 +195,9 @@ class Watcher:
         if awake - self._reviewed_at < _REVIEW_SECONDS:
             return
         self._store.prune(now)
+        seen = [watched for watched in self._new if watched.is_read]
+        for watched in seen:
+            watched.past = watched.was_over(now)
         guard = Guard()
         running = [watched for watched in self._runs if not watched.failures]
         found = {
@@ -232,12 +214,24 @@ class Watcher:
                 self._stop(watched, guard.failures[watched.tracker.id])
         ill = [w for w in running if not w.failures and (found[w.tracker.id] or w.tracker.book.open())]
         self._record(ill, found, only_news=True)
+        self._end_first_look(seen, now)
         self._reviewed_at = awake
 
+    def _end_first_look(self, seen: Sequence[Watched], now: float) -> None:
+        """Let what the first look at runs found leave: in one message if they were over."""
+        outbox = self._store.outbox
+        outbox.release(watched.tracker.id for watched in seen if not watched.past)
+        outbox.release((watched.tracker.id for watched in seen if watched.past), batch=f"over at {now}")
+        for watched in seen:
+            watched.looked_at = True
+        self._new = [watched for watched in self._new if not watched.looked_at]
+
     def _news_of_silence(self, watched: Watched) -> list[Change]:
-        """The changes that the silence of a run brings. An old log is not expected to grow."""
+        """The changes that the silence of a run brings. One that is long over is not expected to grow."""
+        if watched.past:
+            return []
         tracker, (silent, lost_after) = watched.tracker, watched.silence(self._clock.awake())
-        stalled = self._pipeline.review(tracker, silent, watched.intervals) if tracker.log.live else []
+        stalled = self._pipeline.review(tracker, silent, watched.intervals)
         return [*stalled, *tracker.book.silent(silent, lost_after)]
 
     def _commit_all(self) -> None:
@@ -250,9 +244,10 @@ class Watcher:
         if not group:
             return
         self._owed = partial(self._record, group, news, only_news)
-        recorder = Recorder(self._store, self._policies)
         trackers = [watched.tracker for watched in group]
-        recorded = recorder.record(trackers, news, self._clock.now(), only_news)
+        held = {watched.tracker.id for watched in group if not watched.looked_at}
+        recorder = Recorder(self._store, self._policies)
+        recorded = recorder.record(trackers, news, self._clock.now(), held=held, only_news=only_news)
         self._owed = None
         for watched in group:
             if watched.tracker.id in recorded.runs:

@@ -39,7 +39,7 @@ class Watchers:
 
     def once(self) -> None:
         """Read everything that is there and commit it."""
-        self._give_up_on_removed_sinks()
+        self._settle_outbox()
         for part in self._parts:
             self._watcher(part, self._store, self._service).once(self._stop)
 
@@ -61,9 +61,11 @@ class Watchers:
     def _begin(self) -> None:
         self._service.health.begin()
         self._store.set_health(dict.fromkeys(self._store.health()))  # an earlier process's
-        self._give_up_on_removed_sinks()
+        self._settle_outbox()
 
-    def _give_up_on_removed_sinks(self) -> None:
+    def _settle_outbox(self) -> None:
+        """Handle what an earlier process left: what it held, and what waits for sinks that are gone."""
+        self._store.outbox.release_all(batch=f"left at {self._clock.now()}")
         names = [sink.name for sink in self._parts[0].sinks]
         self._store.outbox.give_up_on_others(names, self._clock.now())
 

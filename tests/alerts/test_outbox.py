@@ -24,14 +24,16 @@ def store(tmp_path):
         yield opened
 
 
-def put(store, incident, event=Event.FIRING, severity=Severity.CRITICAL, at=NOW, sinks=("slack",)):
+def put(
+    store, incident, event=Event.FIRING, severity=Severity.CRITICAL, at=NOW, sinks=("slack",), held=False
+):
     told = replace(
         NOTIFICATION,
         key=f"{incident}-{event}",
         event=event,
-        incident=INCIDENT.changed(id=incident, severity=severity),
+        incident=INCIDENT.changed(id=incident, run=f"run {incident}", severity=severity),
     )
-    enqueue(store, told, sinks, at)
+    enqueue(store, told, sinks, at, held=held)
 
 
 def leaving(queue, sink="slack"):
@@ -48,7 +50,7 @@ def test_notifications_of_an_incident_leave_in_order(store):
     put(store, "a", Event.ESCALATED)
     put(store, "a", Event.RESOLVED)
     first = store.outbox.next("slack")
-    store.outbox.postponed("slack", [first], "503", 5.0, Receiver(1, NOW + 5))
+    store.outbox.postponed("slack", store.outbox.begin([first]), "503", 5.0, Receiver(1, NOW + 5))
     again = store.outbox.next("slack")
     assert (again.key, again.attempts, again.waited_seconds, again.body) == (first.key, 1, 5.0, first.body)
     assert leaving(store.outbox) == ["a-firing", "a-escalated", "a-resolved"]
@@ -73,7 +75,7 @@ def test_one_that_failed_often_lets_the_others_pass(store):
     for _ in range(8):
         entry = store.outbox.next("slack")
         tried.append(entry.key.split("-")[0])
-        store.outbox.postponed("slack", [entry], "503", 1.0, Receiver(1, NOW))
+        store.outbox.postponed("slack", store.outbox.begin([entry]), "503", 1.0, Receiver(1, NOW))
     assert tried == ["poison"] * 6 + ["fine"] * 2
 
 
@@ -98,7 +100,7 @@ def test_a_receiver_that_took_something_owes_no_pause(store):
 def test_what_was_given_up_is_known(store):
     put(store, "a")
     put(store, "b")
-    store.outbox.failed("slack", [store.outbox.next("slack")], "404", NOW)
+    store.outbox.failed("slack", store.outbox.begin([store.outbox.next("slack")]), "404", NOW)
     waits, failed = store.outbox.undelivered()
     assert (waits.incident, waits.failed, waits.attempts, waits.next_attempt) == ("b", False, 0, None)
     assert (failed.incident, failed.failed, failed.attempts, failed.error) == ("a", True, 1, "404")
@@ -140,6 +142,18 @@ def test_what_an_earlier_version_left_waiting_is_sent(tmp_path):
             )
     with Store(tmp_path) as store:
         assert leaving(store.outbox) == ["firing", "over"]
+
+
+def test_what_is_held_leaves_as_one_batch_or_alone(store):
+    for incident in "abc":
+        put(store, incident, held=True)
+    put(store, "d")
+    assert leaving(store.outbox) == ["d-firing"]
+    store.outbox.release(["run a"])
+    assert leaving(store.outbox) == ["a-firing"]
+    store.outbox.release_all("left")
+    entry = store.outbox.next("slack")
+    assert [one.key for one in store.outbox.together("slack", entry)] == ["b-firing", "c-firing"]
 
 
 def test_what_waits_for_a_sink_that_is_gone_is_given_up(store):

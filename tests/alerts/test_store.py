@@ -14,6 +14,7 @@ from sentinel.alerts.database import SCHEMA, sole_watcher
 from sentinel.alerts.decision import Reason, Sent, SinkPolicy
 from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.grouping import outcomes
+from sentinel.alerts.incident import Event
 from sentinel.alerts.outbox import Receiver
 from sentinel.alerts.silences import silence
 from sentinel.alerts.store import Store, Update
@@ -88,7 +89,7 @@ def test_what_was_never_tried_is_withdrawn_when_its_cause_comes(store, receiver)
     store.commit([update(rows("cc", "flat-loss-at-init", tag="loss"), ours=ours)], NOW)
     (effect,) = (incident.id for incident in ours.open())
     if receiver != "takes all":
-        tried = [store.outbox.next("slack")] if receiver != "rests" else []
+        tried = store.outbox.begin([store.outbox.next("slack")]) if receiver != "rests" else []
         store.outbox.postponed("slack", tried, "503", 5.0, Receiver(1, NOW + 5))
     cause = changed(rows("cc", "loss-scale-collapse", first=2), onset_step=0)
     store.commit([update(cause, ours=ours, sent=store.sent_before([effect]))], NOW)
@@ -97,6 +98,49 @@ def test_what_was_never_tried_is_withdrawn_when_its_cause_comes(store, receiver)
     assert len(store.outbox.undelivered()) == (1 if withdrawn else 2), "the cause is told"
     assert ((effect, "slack") in store.sent_before([effect])) is not withdrawn
     assert (Reason.WITHDRAWN in {one.reason for one in store.decisions()}) is withdrawn
+
+
+def withdrawn_while_it_waits(store, meanwhile=lambda: None):
+    """The id of an effect whose cause comes while its receiver rests; what happens meanwhile is not seen."""
+    ours = book()
+    store.commit([update(rows("cc", "flat-loss-at-init", tag="loss"), ours=ours)], NOW)
+    store.outbox.postponed("slack", [], "503", 5.0, Receiver(1, NOW + 5))
+    (effect,) = (incident.id for incident in ours.open())
+    sent = store.sent_before([effect])
+    cause = changed(rows("cc", "loss-scale-collapse", first=2), onset_step=0)
+    decided = update(cause, ours=ours, sent=sent)
+    meanwhile()
+    store.commit([decided], NOW)
+    return effect
+
+
+def test_what_is_being_sent_is_not_withdrawn(store):
+    """A try may begin between the decision to withdraw and its commit."""
+    begun = []
+    effect = withdrawn_while_it_waits(
+        store, lambda: begun.extend(store.outbox.begin([store.outbox.next("slack")]))
+    )
+    store.outbox.sent("slack", begun, NOW)
+    assert [*store.sent_before([effect])] == [(effect, "slack")], "so that its end is told, too"
+
+
+def test_what_was_withdrawn_is_not_sent(store):
+    """A sink may have taken up a notification before it was withdrawn, and not begun to send it."""
+    taken_up = []
+    effect = withdrawn_while_it_waits(store, lambda: taken_up.append(store.outbox.next("slack")))
+    assert store.outbox.begin(taken_up) == []
+    assert store.sent_before([effect]) == {}
+
+
+def test_the_end_of_what_was_given_up_is_not_sent(store):
+    ours = book()
+    store.commit([update("ww", ours=ours)], NOW)
+    (incident,) = (incident.id for incident in ours.open())
+    store.outbox.failed("slack", store.outbox.begin([store.outbox.next("slack")]), "404", NOW)
+    over = update("." * 10, ours=ours, sent=store.sent_before([incident]))
+    assert [(o.decision.event, o.decision.reason) for o in over.outcomes] == [
+        (Event.RESOLVED, Reason.NOT_SENT_BEFORE)
+    ]
 
 
 def test_the_same_log_read_again_sends_nothing(store):
@@ -170,7 +214,7 @@ class TestRefused:
         Store(tmp_path / "state").close()
         with closing(sqlite3.connect(tmp_path / "state" / "sentinel.sqlite")) as database:
             database.execute(f"PRAGMA user_version = {SCHEMA + 1}")
-        with pytest.raises(StateError, match=r"newer sentinel \(schema 3, this one knows 2\); upgrade"):
+        with pytest.raises(StateError, match=r"newer sentinel \(schema 4, this one knows 3\); upgrade"):
             Store(tmp_path / "state")
 
     def test_another_file(self, tmp_path):

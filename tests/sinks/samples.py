@@ -67,13 +67,20 @@ def digest(count: int, over: int = 0) -> Digest:
     return Digest("d1gest", [*told[: count - over], *done])
 
 
-def enqueue(store: Store, notification: Notification, sinks: Sequence[str], now: float) -> None:
+def enqueue(
+    store: Store, notification: Notification, sinks: Sequence[str], now: float, *, held: bool = False
+) -> None:
     """Put a notification into the outbox, as a poll of its run would."""
-    enqueue_all(store, [notification], sinks, now)
+    enqueue_all(store, [notification], sinks, now, held=held)
 
 
 def enqueue_all(
-    store: Store, notifications: Iterable[Notification], sinks: Sequence[str], now: float
+    store: Store,
+    notifications: Iterable[Notification],
+    sinks: Sequence[str],
+    now: float,
+    *,
+    held: bool = False,
 ) -> None:
     """Put notifications into the outbox in one transaction."""
     found = [
@@ -86,4 +93,4 @@ def enqueue_all(
         for told in notifications
         for sink in sinks
     ]
-    store.commit([Update("run", "/runs/run", "jsonl", b"", outcomes=found)], now)
+    store.commit([Update("run", "/runs/run", "jsonl", b"", outcomes=found, held=held)], now)

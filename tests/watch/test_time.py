@@ -81,11 +81,14 @@ def test_a_log_that_grows_is_live_whatever_its_clock_says(house):
     assert house.look(house.runs / "a.jsonl") == ["firing: first notification"]
 
 
-def test_a_log_of_long_ago_is_told_once_it_grows(house):
-    house.log(range(60), at=1e9)
-    assert house.look() == ["firing: found in a log of long ago"]
-    house.clock.advance(60)
-    assert house.look() == []
-    house.log(range(60, 62), at=1e9)
-    house.clock.advance(60)
+@pytest.mark.parametrize("at", [1e9, NOW], ids=["over", "going on"])
+def test_a_log_of_long_ago_is_not_expected_to_grow(house, at):
+    house.log(range(60), at=at)
     assert house.look() == ["firing: first notification"]
+    house.clock.advance(DAY / 2)
+    assert house.look() == ([] if at == 1e9 else ["lost: log went silent"])
+    house.log(range(60, 62), at=at)
+    house.clock.advance(60)
+    house.look()
+    house.clock.advance(10 * DAY)
+    assert house.look() == ["lost: log went silent"], "it grew, and is a run like any other"

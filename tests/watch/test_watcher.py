@@ -2,6 +2,7 @@
 
 import json
 import threading
+from collections import Counter
 from pathlib import Path
 
 import polars as pl
@@ -17,6 +18,7 @@ from sentinel.sinks.delivery import Delivery
 from sentinel.sources.json.lines import JsonLines
 from sentinel.watch.service import ServiceManager
 from sentinel.watch.watcher import Watcher
+from sentinel.watch.watchers import Watchers
 from tests.sources.writers import TrackioWriter
 from tests.test_conclusion import high_at_the_end
 
@@ -60,12 +62,31 @@ def house(tmp_path):
     return House(tmp_path)
 
 
-def test_a_log_of_long_ago_wakes_nobody_but_is_told_when_asked_for(house):
-    house.log("old", range(60), kl=9.0, at=NOW - 30 * 86400)
-    assert house.look(house.watch()) == ["firing: found in a log of long ago"]
-    house.watch().once(GOING)
+@pytest.mark.parametrize("once", [False, True])
+def test_what_runs_that_were_over_show_is_told_in_one_message(house, once):
+    for number in range(3):
+        house.log(f"old {number}", range(60 + number), kl=9.0, at=NOW - 30 * 86400)
+    house.log("going on", range(70), kl=9.0)
+    watcher = house.watch()
+    watcher.once(GOING) if once else house.look(watcher)
     with Store(house.state) as store:
-        assert {str(d.reason) for d in store.decisions() if d.sent} == {"first notification"}
+        worst = store.outbox.worst("terminal", 100)
+        batches = Counter(entry.batch for entry in worst)
+    assert sorted(batches.values()) == [1, 3]
+    assert batches[""] == 1, "what goes on is told at once and alone"
+
+
+def test_what_a_killed_watch_held_is_told_by_the_next(house):
+    house.log("old", range(60), kl=9.0, at=NOW - 30 * 86400)
+    with Store(house.state) as store:
+        watcher = house.watch()
+        watcher._review = lambda: None  # it is killed before the first look is done
+        house.look(watcher)
+        assert store.outbox.next("terminal") is None
+        config = Config(paths=[str(house.runs)], sinks=[{"type": "terminal"}], state_dir=house.state)
+        delivery = Delivery(house.state, [], house.clock)
+        Watchers(config, store, delivery, house.clock, ServiceManager()).once()
+        assert store.outbox.next("terminal") is not None
 
 
 def test_a_run_that_falls_silent_is_lost_and_one_that_goes_on_is_repeated(house):
@@ -119,7 +140,11 @@ def test_a_run_that_is_over_is_judged_once_more(house, monkeypatch, planned, hou
     monkeypatch.setattr(sentinel.config.file, "all_detectors", lambda: found)
     log, watcher = house.runs / "run.jsonl", house.watch()
     rows = ({"step": step, "time": NOW + step, "train/loss": 1.0, "train/lr": 0.1} for step in range(20))
-    log.write_text("".join(json.dumps(row) + "\n" for row in [{"config": {"max_steps": planned}}, *rows]))
+    lines = [json.dumps(row) + "\n" for row in [{"config": {"max_steps": planned}}, *rows]]
+    log.write_text("".join(lines[:10]))
+    assert house.look(watcher, detector="high-at-the-end") == []
+    with log.open("a") as file:
+        file.writelines(lines[10:])
     assert house.look(watcher, detector="high-at-the-end") == []
     assert house.look(watcher, hours, "high-at-the-end") == ["firing: first notification"]
     assert house.look(watcher, 0.01, "high-at-the-end") == []
