@@ -34,11 +34,13 @@ class Notification:
 class Digest:
     """Many waiting notifications in one message: the latest of each incident, worst first.
 
-    ``key`` is the same for the same notifications. Each notification keeps its own key as well.
+    ``key`` is the same for the same notifications. Each notification keeps its own key as well. ``why`` says
+    why they come together.
     """
 
     key: str
     notifications: Sequence[Notification]
+    why: str = "they had to wait"
 
 
 class SinkError(Exception):

@@ -235,7 +235,10 @@ def _message(readable: Mapping[OutboxEntry, Notification]) -> Notification | Dig
     newest_first = list(latest.values())[::-1]
     worst_first = sorted(newest_first, key=lambda n: (n.event is Event.RESOLVED, -n.incident.severity))
     keys = "\x1f".join(entry.key for entry in readable)
-    return Digest(blake2b(keys.encode(), digest_size=16).hexdigest(), worst_first)
+    key = blake2b(keys.encode(), digest_size=16).hexdigest()
+    if any(entry.batch for entry in readable):
+        return Digest(key, worst_first, why="the runs were over when they were first seen")
+    return Digest(key, worst_first)
 
 
 def attempt(sink: Sink, message: Notification | Digest, now: float) -> SinkError | None:

@@ -94,7 +94,7 @@ def summary(digest: Digest) -> Summary:
         f"{severities[severity]} {severity.name.lower()}" for severity in sorted(severities, reverse=True)
     ]
     return Summary(
-        title=f"{len(notifications)} incidents, in one message because they had to wait",
+        title=f"{len(notifications)} incidents, in one message because {digest.why}",
         counts=[*counts, *([f"{len(over)} resolved"] if over else [])],
         detectors=Counter(clean_text(n.incident.detector, 100) for n in still).most_common(),
         messages=[message(n) for n in notifications],
