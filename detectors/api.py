@@ -8,25 +8,17 @@ else about it is declared in the decorator; its thresholds are keyword-only argu
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from enum import IntEnum, StrEnum
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 from detectors.context import Last, Use
 from detectors.evidence import NO_EVIDENCE, Measure
 from detectors.settings import Setting
+from detectors.severity import Severity as Severity
 from detectors.signals import Signal
 
 if TYPE_CHECKING:
     import polars as pl
-
-
-class Severity(IntEnum):
-    """How bad; WARNING and CRITICAL are worth a message."""
-
-    CLEAN = 0
-    INFO = 1
-    WARNING = 2
-    CRITICAL = 3
 
 
 class Maturity(StrEnum):

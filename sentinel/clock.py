@@ -5,7 +5,6 @@ no pause and no age is measured with it. Pauses and ages are measured in time aw
 """
 
 import time
-from dataclasses import dataclass
 from typing import Protocol
 
 
@@ -31,28 +30,3 @@ class SystemClock:
     def awake(self) -> float:
         """Seconds that the machine has been awake since it started."""
         return time.monotonic()
-
-
-@dataclass
-class ManualClock:
-    """Stands still until it is moved, for tests and for reading a log at the log's own pace."""
-
-    seconds: float = 0.0
-    awake_seconds: float = 0.0
-
-    def now(self) -> float:
-        """The time of day that it was set to."""
-        return self.seconds
-
-    def awake(self) -> float:
-        """The seconds by which it was advanced."""
-        return self.awake_seconds
-
-    def advance(self, seconds: float) -> None:
-        """Let time pass: both times move on."""
-        self.seconds += seconds
-        self.awake_seconds += seconds
-
-    def jump(self, seconds: float) -> None:
-        """Set the time of day forward or back, as a time server does. A suspend looks the same."""
-        self.seconds += seconds

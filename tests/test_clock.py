@@ -1,6 +1,7 @@
 """The two times of a clock."""
 
-from sentinel.clock import ManualClock, SystemClock
+from sentinel.clock import SystemClock
+from tests.manual_clock import ManualClock
 
 
 def test_time_that_passes_moves_both_and_a_jump_only_the_time_of_day():

@@ -11,7 +11,6 @@ import wandb
 
 from sentinel.alerts.incident import Incident
 from sentinel.alerts.store import Store
-from sentinel.clock import ManualClock
 from sentinel.config.file import Config
 from sentinel.replay import replay
 from sentinel.sinks.delivery import Delivery
@@ -19,6 +18,7 @@ from sentinel.sources.wandb import online as wandb_online
 from sentinel.sources.wandb import server as wandb_server
 from sentinel.watch.service import ServiceManager
 from sentinel.watch.watcher import Watcher
+from tests.manual_clock import ManualClock
 from tests.sources.wandb.backend import PROJECT, Backend
 from tests.sources.writers import WRITERS, WandbOnlineWriter
 from tests.survival import rows

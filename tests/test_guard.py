@@ -8,7 +8,6 @@ import pytest
 
 from sentinel.alerts.lifecycle import Book
 from sentinel.alerts.store import Store
-from sentinel.clock import ManualClock
 from sentinel.config.file import Config
 from sentinel.detection import Detection
 from sentinel.frames.stream import Stream
@@ -23,6 +22,7 @@ from sentinel.watch import recorder
 from sentinel.watch.service import ServiceManager
 from sentinel.watch.watched import Watched
 from sentinel.watch.watcher import Watcher
+from tests.manual_clock import ManualClock
 
 NOW = 1.7e9
 GOING = threading.Event()

@@ -35,7 +35,7 @@ def test_replay_finds_what_went_wrong_and_nothing_else(name):
     assert not run.complaints
     wanted = sorted(EXPECTED[name].get("incident", []), key=lambda i: (i["detector"], i["fired_step"]))
     found = sorted(run.incidents.values(), key=lambda i: (i.detector, i.fired_step))
-    assert [(i.detector, i.severity.name.lower(), i.inhibited_by is not None) for i in found] == [
+    assert [(i.detector, i.severity.label, i.inhibited_by is not None) for i in found] == [
         (w["detector"], w["severity"], w.get("explained", False)) for w in wanted
     ]
     for incident, (earliest, latest) in zip(found, (w["fired_step"] for w in wanted), strict=True):

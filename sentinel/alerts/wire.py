@@ -46,7 +46,7 @@ def incident_body(incident: Incident) -> IncidentBody:
     return IncidentBody(
         id=incident.id,
         detector=plain(incident.detector),
-        severity=incident.severity.name.lower(),
+        severity=incident.severity.label,
         maturity=incident.maturity.value,
         signal=plain(incident.signal),
         tag=plain(incident.tag),

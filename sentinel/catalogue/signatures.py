@@ -8,18 +8,17 @@ worth knowing; a report shows it, and nobody is told.
 """
 
 import re
-from typing import Literal
 
 import msgspec
 
-from detectors.api import Severity
+from detectors.severity import Severity, SeverityName
 
 
 class Signature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One line of front matter. ``entry`` is the id of its page."""
 
     text: str
-    level: Literal["info", "warning", "critical"] = msgspec.field(name="severity")
+    level: SeverityName = msgspec.field(name="severity")
     pattern: str | None = None
     raised: str | None = None
     entry: str = ""
@@ -27,7 +26,7 @@ class Signature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def severity(self) -> Severity:
         """How bad a line is that has it."""
-        return Severity[self.level.upper()]
+        return Severity.named(self.level)
 
     @property
     def key(self) -> str:

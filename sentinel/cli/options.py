@@ -78,7 +78,7 @@ def configuration(
     file: Path | None,
     state_dir: Path | None = None,
     paths: Sequence[str] = (),
-    polling: bool = False,
+    poll: bool = False,
     listen: str = "",
 ) -> Config:
     """The configuration of a command: the file's, overridden by the command line.
@@ -90,7 +90,7 @@ def configuration(
     given = {
         "state_dir": state_dir,
         "paths": places(paths),
-        "polling": polling,
+        "poll": poll,
         "listen": _address(listen) if listen else None,
     }
     found = config_file(file)

@@ -3,25 +3,16 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
+from detectors.severity import Severity, SeverityName
 from sentinel.cli.options import ConfigFile, Format, Paths, ReportFormat, configuration
 from sentinel.clock import SystemClock
 
-
-class FailOn(StrEnum):
-    """The severities, as the command line spells them."""
-
-    INFO = "info"
-    WARNING = "warning"
-    CRITICAL = "critical"
-
-
 _FailOn = Annotated[
-    FailOn | None,
+    SeverityName | None,
     typer.Option(
         help="Exit with status 1 if an incident is at least this severe or a run could not be judged."
     ),
@@ -32,7 +23,6 @@ def replay(
     paths: Paths, format_: ReportFormat = Format.TERMINAL, fail_on: _FailOn = None, config: ConfigFile = None
 ) -> int:
     """Show what `watch` would have said about finished logs."""
-    from detectors.api import Severity
     from sentinel.cli.logs import log_to_stderr
     from sentinel.replay import replay as judge
 
@@ -53,7 +43,7 @@ def replay(
     told = [i for run in done.runs for i in run.incidents.values() if i.inhibited_by is None]
     worst = max((incident.severity for incident in told), default=Severity.CLEAN)
     unknown = any(run.stopped for run in done.runs)
-    return int(fail_on is not None and (unknown or worst >= Severity[fail_on.name]))
+    return int(fail_on is not None and (unknown or worst >= Severity.named(fail_on)))
 
 
 @contextmanager

@@ -99,7 +99,7 @@ class Config(Table):
         "$STATE_DIRECTORY, else $XDG_STATE_HOME/sentinel, else ~/.local/state/sentinel",
     )
     poll_seconds: float = Field(default=2.0, gt=0, description="longest pause between two rounds of reading")
-    polling: bool = Field(
+    poll: bool = Field(
         default=False,
         description="poll instead of waiting for file system events; NFS and FUSE send none",
     )

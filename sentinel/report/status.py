@@ -200,11 +200,11 @@ def _words(value: Any, now: float) -> str:
 def _incidents(shown: Status, name: _Names) -> _Lines:
     yield 0, f"Open incidents: {len(shown.incidents) or 'none'}"
     for one in shown.incidents[:_SHOWN]:
-        yield 2, f"{one.severity.name.lower()}: {one.detector} since step {one.onset_step} in {name[one.run]}"
+        yield 2, f"{one.severity.label}: {one.detector} since step {one.onset_step} in {name[one.run]}"
         explained = f"explained by {one.inhibited_by}" if one.inhibited_by else clean_text(one.summary, 500)
         yield 6, f"{explained} ({one.state}, id {one.id})"
     if rest := Counter(one.severity for one in shown.incidents[_SHOWN:]):
-        counted = ", ".join(f"{count} {severity.name.lower()}" for severity, count in sorted(rest.items()))
+        counted = ", ".join(f"{count} {severity.label}" for severity, count in sorted(rest.items()))
         yield 2, f"and {rest.total()} more: {counted}"
 
 

@@ -58,7 +58,7 @@ def _incident(run: ReplayedRun, incident: Incident) -> Iterator[RenderableType]:
     style = _STYLES[incident.severity]
     preview = " (preview)" if incident.maturity is Maturity.PREVIEW else ""
     yield Text.assemble(
-        (f"{incident.severity.name.lower()} ", style),
+        (f"{incident.severity.label} ", style),
         (f"{incident.detector}{preview}", "bold"),
         f"  {_life(incident)}",
     )
@@ -188,7 +188,7 @@ def _overview(troubled: Sequence[ReplayedRun]) -> RenderableType:
     sent = [(i, run) for run in troubled for i in run.incidents.values() if i.inhibited_by is None]
     table = Table.grid(padding=(0, 2))
     for incident, run in sorted(sent, key=lambda one: -one[0].severity):
-        severity = Text(incident.severity.name.lower(), _STYLES[incident.severity])
+        severity = Text(incident.severity.label, _STYLES[incident.severity])
         name = Text(clean_text(run.tracker.log.name))
         table.add_row(severity, Text(incident.detector, "bold"), name, f"step {incident.fired_step}")
     return table

@@ -47,4 +47,4 @@ def count_incidents(changes: Iterable[Change]) -> None:
     """Count the incidents that began to fire."""
     for change in changes:
         if change.event is Event.FIRING:
-            INCIDENTS.labels(change.incident.detector, change.incident.severity.name.lower()).inc()
+            INCIDENTS.labels(change.incident.detector, change.incident.severity.label).inc()

@@ -7,11 +7,11 @@ configuration; ``discovery`` finds it there.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from pydantic import Field
 
-from detectors.api import Severity
+from detectors.severity import Severity, SeverityName
 from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.incident import Event, Incident
 from sentinel.config.table import Table
@@ -79,14 +79,14 @@ class SinkConfig(Table, ABC):
     name: str = Field(
         "", description="name of the sink in `sentinel status`; default: its type, then type-2, ..."
     )
-    min_severity: Literal["info", "warning", "critical"] = Field(
+    min_severity: SeverityName = Field(
         "warning", description="the sink gets incidents of at least this severity"
     )
     include_preview: bool = Field(False, description="whether the sink gets incidents of preview detectors")
 
     def policy(self) -> SinkPolicy:
         """Which incidents the sink wants."""
-        return SinkPolicy(self.name or self.type, Severity[self.min_severity.upper()], self.include_preview)
+        return SinkPolicy(self.name or self.type, Severity.named(self.min_severity), self.include_preview)
 
     @abstractmethod
     def open(self) -> Sink:

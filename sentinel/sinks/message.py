@@ -90,9 +90,7 @@ def summary(digest: Digest) -> Summary:
     over = [n for n in notifications if n.event is Event.RESOLVED]
     still = [n for n in notifications if n.event is not Event.RESOLVED]
     severities = Counter(n.incident.severity for n in still)
-    counts = [
-        f"{severities[severity]} {severity.name.lower()}" for severity in sorted(severities, reverse=True)
-    ]
+    counts = [f"{severities[severity]} {severity.label}" for severity in sorted(severities, reverse=True)]
     return Summary(
         title=f"{len(notifications)} incidents, in one message because {digest.why}",
         counts=[*counts, *([f"{len(over)} resolved"] if over else [])],

@@ -77,7 +77,7 @@ class Watcher:
     def run(self, stop: threading.Event) -> None:
         """Watch until ``stop`` is set. The caller that sets it must also call `wake`."""
         local = [path for path in self._config.paths if isinstance(path, Path)]
-        with Changes(local, poll=self._config.polling) as self._changes:
+        with Changes(local, poll=self._config.poll) as self._changes:
             self._complain(self._changes.complaints)
             changed: Collection[Path] | None = None
             self._service.ready()

@@ -116,7 +116,7 @@ def stretches(verdicts: Sequence[Stretch]) -> list[Stretch]:
 
 def told(changes: Sequence[Change]) -> list[str]:
     """What happened, for reading: event, severity, and the step at which it did."""
-    return [f"{c.event} {c.incident.severity.name.lower()} @{_step(c)}" for c in changes]
+    return [f"{c.event} {c.incident.severity.label} @{_step(c)}" for c in changes]
 
 
 def _step(change: Change) -> int | None:

@@ -74,7 +74,7 @@ def test_the_configuration_here_is_used_and_can_be_checked(sentinel, sick_run):
 def test_help_comes_without_the_heavy_libraries():
     program = "import sys, sentinel.cli.app; print(*sys.modules)"
     loaded = subprocess.check_output([sys.executable, "-c", program], text=True).split()
-    assert not {"polars", "numpy", "pydantic", "rich", "httpx", "detectors"} & set(loaded)
+    assert not {"polars", "numpy", "pydantic", "rich", "httpx", "detectors.api"} & set(loaded)
 
 
 def test_replay_as_json_prints_one_object(sentinel, sick_run):

@@ -204,7 +204,7 @@ def rendered(scenario: Scenario) -> str:
     lines = []
     for row in changes.sort(STEP, SIGNAL).iter_rows(named=True):
         severity = Severity(row[SEVERITY])
-        parts = [str(row[STEP]), row[SIGNAL] if several else "", severity.name.lower()]
+        parts = [str(row[STEP]), row[SIGNAL] if several else "", severity.label]
         if severity:
             parts += [row[VARIANT], message(detector, row)]
         lines.append("  ".join(p for p in parts if p) + "\n")

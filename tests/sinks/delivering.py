@@ -3,9 +3,9 @@
 import sys
 from pathlib import Path
 
-from sentinel.clock import ManualClock
 from sentinel.sinks.delivery import Delivery
 from sentinel.sinks.webhook import WebhookConfig
+from tests.manual_clock import ManualClock
 
 
 def main(state_dir: str, url: str, start: str) -> None:

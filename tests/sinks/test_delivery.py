@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from detectors.api import Severity
 from sentinel.alerts.incident import Event
 from sentinel.alerts.store import Store
-from sentinel.clock import ManualClock
 from sentinel.sinks.base import Digest, Permanent, Transient
 from sentinel.sinks.delivery import (
     GIVE_UP_SECONDS,
@@ -27,6 +26,7 @@ from sentinel.sinks.delivery import (
     pause_seconds,
 )
 from sentinel.sinks.webhook import WebhookConfig
+from tests.manual_clock import ManualClock
 from tests.sinks import delivering
 from tests.sinks import receiver as rx
 from tests.sinks.samples import INCIDENT, NOTIFICATION, enqueue, enqueue_all

@@ -6,9 +6,9 @@ from importlib.util import find_spec
 import pytest
 import wandb
 
-from sentinel.clock import ManualClock
 from sentinel.sources.wandb import online as wandb_online
 from sentinel.sources.wandb import server as wandb_server
+from tests.manual_clock import ManualClock
 from tests.sources.reader import Reader
 from tests.sources.runs import STEPS, held, largest, write
 from tests.sources.wandb.backend import KEY, PROJECT, Backend, StoredRun, history

@@ -5,11 +5,11 @@ import json
 import msgspec
 import numpy as np
 
-from sentinel.clock import ManualClock
 from sentinel.sources.base import Batch, Run
 from sentinel.sources.discovery import discover
 from sentinel.sources.places import Place
 from sentinel.sources.reading.plain import LATEST
+from tests.manual_clock import ManualClock
 
 
 class Reader:

@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 
 from sentinel.alerts.store import Store
-from sentinel.clock import ManualClock
 from sentinel.config.file import Config
 from sentinel.sinks.delivery import Delivery
 from sentinel.sinks.webhook import WebhookConfig
 from sentinel.watch.service import ServiceManager
 from sentinel.watch.watchers import Watchers
+from tests.manual_clock import ManualClock
 from tests.sinks.receiver import Receiver
 
 NOW = 1_767_230_000.0

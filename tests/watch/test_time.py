@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from sentinel.alerts.store import Store
-from sentinel.clock import ManualClock
 from sentinel.config.file import Config
 from sentinel.sinks.delivery import Delivery
 from sentinel.watch.service import ServiceManager
 from sentinel.watch.watcher import Watcher
+from tests.manual_clock import ManualClock
 
 NOW = 1_767_230_000.0
 DAY = 86400.0

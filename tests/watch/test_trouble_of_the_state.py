@@ -13,13 +13,13 @@ import pytest
 
 from sentinel.alerts import database
 from sentinel.alerts.store import Store
-from sentinel.clock import ManualClock
 from sentinel.config.file import Config
 from sentinel.errors import StateError, StateUnavailable
 from sentinel.sinks.delivery import Delivery
 from sentinel.watch.service import ServiceManager
 from sentinel.watch.watcher import Watcher
 from sentinel.watch.watchers import Watchers
+from tests.manual_clock import ManualClock
 
 GOING = threading.Event()
 HOLD = """

@@ -11,7 +11,6 @@ import pytest
 import sentinel.config.file
 from detectors.discovery import all_detectors
 from sentinel.alerts.store import Store
-from sentinel.clock import ManualClock
 from sentinel.config.file import Config
 from sentinel.replay import replay
 from sentinel.sinks.delivery import Delivery
@@ -19,6 +18,7 @@ from sentinel.sources.json.lines import JsonLines
 from sentinel.watch.service import ServiceManager
 from sentinel.watch.watcher import Watcher
 from sentinel.watch.watchers import Watchers
+from tests.manual_clock import ManualClock
 from tests.sources.writers import TrackioWriter
 from tests.test_conclusion import high_at_the_end
 

@@ -11,13 +11,13 @@ import pytest
 
 from sentinel.alerts.store import Store
 from sentinel.cli.app import main
-from sentinel.clock import ManualClock
 from sentinel.sources import discovery
 from sentinel.sources.discovery import discover, place
 from sentinel.sources.reading import patience
 from sentinel.sources.remote import clients, mirror
 from sentinel.sources.remote import directories as remote
 from sentinel.sources.remote.mirror import Mirror
+from tests.manual_clock import ManualClock
 from tests.sinks.receiver import Receiver
 from tests.sources.reader import Reader
 from tests.sources.remote.servers import SECRET, SshServer

@@ -1,0 +1,26 @@
+"""How bad a finding is."""
+
+from enum import IntEnum
+from typing import Literal
+
+SeverityName = Literal["info", "warning", "critical"]
+"""The severities as people write and read them."""
+
+
+class Severity(IntEnum):
+    """How bad; WARNING and CRITICAL are worth a message."""
+
+    CLEAN = 0
+    INFO = 1
+    WARNING = 2
+    CRITICAL = 3
+
+    @classmethod
+    def named(cls, name: SeverityName) -> "Severity":
+        """The severity of that name."""
+        return cls[name.upper()]
+
+    @property
+    def label(self) -> str:
+        """The name as people read it: `warning`."""
+        return self.name.lower()
