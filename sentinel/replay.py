@@ -107,7 +107,7 @@ def tell_in_order(runs: Sequence[ReplayedRun], policies: Sequence[SinkPolicy]) -
         standing.pop(change.incident.id, None)
         if change.incident.open:
             standing[change.incident.id] = change.incident
-        news = News(run.tracker.log.described(), [change], [*standing.values()], reminders=False)
+        news = News(run.tracker.described(), [change], [*standing.values()], reminders=False)
         for outcome in tell(news, audience, at):
             run.told.setdefault(outcome.incident.id, []).append(outcome)
 

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sentinel.alerts.incident import Change
 from sentinel.alerts.lifecycle import Book
 from sentinel.alerts.tell import News
+from sentinel.runs.description import described
 from sentinel.runs.log import RunLog, packed, unpacked
 
 
@@ -25,9 +27,13 @@ class Tracker:
         """The id of the run; see `sentinel.sources.base.Run`."""
         return self.log.run.id
 
+    def described(self) -> dict[str, Any]:
+        """The run as notifications name it; see `sentinel.runs.description`."""
+        return described(self.log)
+
     def news(self, changes: Sequence[Change]) -> News:
         """The input of `tell` for these changes."""
-        return News(self.log.described(), changes, self.book.open())
+        return News(self.described(), changes, self.book.open())
 
     def dump(self) -> bytes:
         """Everything that `restore` needs. Raises TypeError for a value that cannot be stored."""

@@ -56,7 +56,15 @@ def test_a_callback_drives_it_without_files_or_configuration():
         ("pager", "kl-blowup", "firing", "first notification")
     ]
     assert 40 <= told[0].incident.fired_step < 60
-    assert told[0].body["run"] == {"run": "training", "path": "memory://training", "framework": None}
+    assert told[0].body["run"] == {
+        "run": "training",
+        "path": "memory://training",
+        "framework": None,
+        "place": "memory://training",
+        "host": None,
+        "planned_steps": None,
+        "world_size": None,
+    }
 
 
 @pytest.mark.parametrize("at_once", [1, 7, 1000])

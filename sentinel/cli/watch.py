@@ -90,7 +90,7 @@ def watch(
         with (
             sole_watcher(state),
             Store(state) as opened,
-            Delivery(state, sinks, clock) as delivery,
+            Delivery(state, sinks, clock, settings.link) as delivery,
         ):
             Watchers(settings, opened, delivery, clock, service).once()
             delivery.drain(_DELIVER_SECONDS)
@@ -106,7 +106,7 @@ def watch(
         store = when_available(lambda: held.enter_context(Store(state)), signals.ended, service)
         while store is not None and not signals.end:
             settings, sinks = wanted
-            with Delivery(settings.state_dir, sinks, clock) as delivery:
+            with Delivery(settings.state_dir, sinks, clock, settings.link) as delivery:
                 _log.info("watching %s; state in %s", ", ".join(map(str, settings.paths)), settings.state_dir)
                 watchers = Watchers(settings, store, delivery, clock, service)
                 metrics.logs = watchers.logs

@@ -82,6 +82,13 @@ def _address(text: Any) -> Address:
     return Address.parse(str(text))
 
 
+def _link(text: str) -> str:
+    if text and not text.startswith(("http://", "https://")):
+        raise ValueError("should begin with http:// or https://")
+    return text
+
+
+LinkTemplate = Annotated[str, AfterValidator(_link)]
 ListenAddress = Annotated[Address, PlainValidator(_address, json_schema_input_type=int | str)]
 NamedPlace = Annotated[Place, PlainValidator(_named_place, json_schema_input_type=str)]
 
@@ -106,6 +113,11 @@ class Config(Table):
     sinks: SinkTables = Field(
         default_factory=lambda: named([TerminalConfig()]),
         description="where notifications go; by default the terminal",
+    )
+    link: LinkTemplate = Field(
+        default="",
+        description="link to a page about a run, with {run}, {path} and {step} where they belong; runs on "
+        "a W&B server have a link by themselves",
     )
     listen: ListenAddress | None = Field(
         default=None,

@@ -169,8 +169,13 @@ class RunLog:
     @property
     def ending(self) -> Ending | None:
         """How the run ended; None if its log does not say that it ended."""
+        return self.facts.ending(self.planned_steps)
+
+    @property
+    def planned_steps(self) -> float | None:
+        """How long the training is to go on, if all streams say the same."""
         plans = {stream.planned_steps for stream in self.streams.values()}
-        return self.facts.ending(plans.pop() if len(plans) == 1 else None)
+        return plans.pop() if len(plans) == 1 else None
 
     @property
     def stopped(self) -> str | None:
@@ -219,14 +224,6 @@ class RunLog:
             understanding=self.understanding(),
             stopped=self.stopped,
         )
-
-    def described(self) -> dict[str, str | None]:
-        """The run as notifications name it."""
-        return {
-            "run": self.name,
-            "path": str(self.run.path),
-            "framework": self.understanding().framework,
-        }
 
     def dump(self) -> dict[str, Any]:
         """Everything that `restore` and `remembered` need, for `packed`."""

@@ -23,11 +23,12 @@ class Notification:
 
     key: str
     event: Event
-    run: Mapping[str, Any]  # run, path, framework: as the JSON form says
+    run: Mapping[str, Any]  # as `sentinel.runs.description` says
     incident: Incident
     catalogue: Sequence[Mapping[str, str]]  # id, title, fix, check, url; likeliest first
     also_open: Sequence[str] = ()  # summaries of the run's other open incidents
-    cost: str = ""  # steps and time since onset, in words
+    link: str = ""  # to a page about the run
+    checkpoint: str = ""  # the last one before the onset
 
 
 @dataclass(frozen=True)

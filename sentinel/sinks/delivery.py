@@ -27,6 +27,7 @@ from sentinel.clock import Clock
 from sentinel.errors import StateError
 from sentinel.serve.counters import DELIVERIES
 from sentinel.sinks.base import Digest, Notification, Permanent, Sink, SinkError, Transient
+from sentinel.sinks.details import completed
 from sentinel.text import duration_text
 
 LONGEST_PAUSE_SECONDS = 300.0
@@ -74,13 +75,16 @@ class _Lane:
 class Delivery:
     """Sends what is due between ``start`` and ``stop``; `with` calls both.
 
+    ``link`` is the template of the links to runs; see `sentinel.sinks.details`.
+
     The threads wait in real time for what ``clock`` says. Whoever moves a clock by hand must call ``wake``.
     """
 
-    def __init__(self, state_dir: Path, sinks: Sequence[Sink], clock: Clock) -> None:
+    def __init__(self, state_dir: Path, sinks: Sequence[Sink], clock: Clock, link: str = "") -> None:
         self._state_dir = state_dir
         self._clock = clock
         self._sinks = sinks
+        self._link = link
         self._changed = threading.Condition()
         self._stopping = False
         self._lanes: dict[str, _Lane] = {}
@@ -172,8 +176,14 @@ class Delivery:
                 self._clock.now(),
             )
         if readable:
-            error = attempt(lane.sink, _message(readable), self._clock.now())
+            error = attempt(lane.sink, self._message(readable), self._clock.now())
             self._settle(outbox, lane, [*readable], error)
+
+    def _message(self, readable: Mapping[OutboxEntry, Notification]) -> Notification | Digest:
+        """The only notification, or a digest of several."""
+        if len(readable) > 1:
+            return _digest(readable)
+        return completed(next(iter(readable.values())), self._link)
 
     def _settle(
         self, outbox: Outbox, lane: _Lane, entries: Sequence[OutboxEntry], error: SinkError | None
@@ -224,10 +234,8 @@ def _notification(entry: OutboxEntry) -> Notification | None:
         return None
 
 
-def _message(readable: Mapping[OutboxEntry, Notification]) -> Notification | Digest:
-    """The only notification, or a digest of several."""
-    if len(readable) == 1:
-        return next(iter(readable.values()))
+def _digest(readable: Mapping[OutboxEntry, Notification]) -> Digest:
+    """The latest notification of each incident."""
     latest: dict[str, Notification] = {}
     for notification in readable.values():
         latest.pop(notification.incident.id, None)

@@ -1,30 +1,35 @@
 """The words of a notification as plain text; each sink only lays them out.
 
-All text has passed ``clean_text``.
+All text has passed ``clean_text``. Catalogue text may hold `code` between backticks.
 """
 
+import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from glob import escape
 
+from detectors.api import Maturity
 from sentinel.alerts.evidence import evidence_rows
-from sentinel.alerts.incident import Event, Incident
+from sentinel.alerts.incident import Event, Incident, lasted_text
+from sentinel.alerts.wire import utc_text
 from sentinel.sinks.base import Digest, Notification
 from sentinel.text import clean_text, duration_text
 
-_TITLES = {
-    Event.FIRING: "{severity}: {detector}",
-    Event.ESCALATED: "{severity}, got worse: {detector}",
-    Event.REPEAT: "{severity}, still there: {detector}",
-    Event.RESOLVED: "Resolved: {detector}",
-    Event.REOPENED: "{severity}, came back: {detector}",
-    Event.FLAPPING: "{severity}, keeps coming back: {detector}",
-    Event.LOST: "Log went silent with {detector} open",
-    Event.TEST: "Test of this sink: {detector}",
+_NEWS = {
+    Event.FIRING: "",
+    Event.ESCALATED: "Got worse",
+    Event.REPEAT: "Still there",
+    Event.RESOLVED: "Resolved",
+    Event.REOPENED: "Came back",
+    Event.FLAPPING: "Keeps coming back",
+    Event.LOST: "The log went silent",
+    Event.TEST: "",
 }
-_MOST_CAUSES = 5
+_MOST_CAUSES = 3
 _SHOWN = "id", "title", "fix", "check"  # of a catalogue entry
 _MOST_OTHERS = 5
+_SILENCED_FOR = "4h"
 MOST_IN_FULL = 10
 """How many messages of a digest are shown in detail."""
 
@@ -37,7 +42,7 @@ class Cause:
     title: str
     fix: str
     check: str
-    share: str  # "80%": how likely it is among all
+    share: str  # "80 %": how likely it is among all
     because: str  # what in the run speaks for it and against it; may be empty
 
 
@@ -45,32 +50,32 @@ class Cause:
 class Message:
     """The parts of a notification in reading order. Empty parts are not shown."""
 
-    title: str
+    headline: str  # what is wrong, as a sentence
+    title: str  # "critical kl-blowup"
     run: str
-    summary: str
-    since: str  # onset and how long
-    cost: str
-    evidence: Sequence[tuple[str, str]]
+    facts: Sequence[tuple[str, str]]  # labels and values: where, when, for how long, at what cost
     causes: Sequence[Cause]
+    evidence: Sequence[tuple[str, str]]  # labels and values
     also_open: Sequence[str]
+    link: str
+    silence: str  # the command that silences the incident
 
 
 def message(notification: Notification) -> Message:
-    """The words of a notification. A resolved incident shows no evidence and no causes."""
-    incident = notification.incident
-    over = notification.event is Event.RESOLVED
-    titled = _TITLES[notification.event].format(
-        severity=incident.severity.name.capitalize(), detector=incident.detector
-    )
+    """The words of a notification. A resolved incident shows no evidence, causes and commands."""
+    incident, run = notification.incident, notification.run
+    over = notification.event in (Event.RESOLVED, Event.TEST)
+    preview = " (preview)" if incident.maturity is Maturity.PREVIEW else ""
     return Message(
-        title=clean_text(titled, 100),
-        run=clean_text(str(notification.run.get("run", incident.run))),
-        summary=clean_text(incident.summary, 1000) or clean_text(titled),
-        since=_since(incident),
-        cost=clean_text(notification.cost),
-        evidence=[] if over else evidence_rows(incident),
+        headline=_headline(notification),
+        title=clean_text(f"{incident.severity.name.lower()} {incident.detector}{preview}", 100),
+        run=clean_text(str(run.get("run", incident.run))),
+        facts=[(label, text) for label, value in _facts(notification) if (text := clean_text(value, 500))],
         causes=[] if over else _causes(notification),
-        also_open=[clean_text(summary) for summary in notification.also_open[:_MOST_OTHERS]],
+        evidence=[] if over else evidence_rows(incident),
+        also_open=[sentence(other) for other in notification.also_open[:_MOST_OTHERS]],
+        link=notification.link,
+        silence="" if over else _silence(incident.detector, str(run.get("path", ""))),
     )
 
 
@@ -99,15 +104,120 @@ def summary(digest: Digest) -> Summary:
     )
 
 
-def _since(incident: Incident) -> str:
-    began = f"{'since' if incident.open else 'from'} step {incident.onset_step}"
-    last = incident.last_step
-    if last is None or last <= incident.onset_step:
-        return began
-    steps = f"{began} to {last}, {last - incident.onset_step} steps"
+def text(told: Notification | Digest) -> str:
+    """The whole notification or digest as lines of plain text, for mails and other text channels."""
+    return "\n".join(_digest_lines(summary(told)) if isinstance(told, Digest) else _lines(message(told)))
+
+
+def subject(told: Notification | Digest) -> str:
+    """One line that says what it is about."""
+    if isinstance(told, Digest):
+        shown = summary(told)
+        return f"{shown.title}: {', '.join(shown.counts)}"
+    one = message(told)
+    return f"{one.run}: {one.headline}"
+
+
+def sentence(words: str) -> str:
+    """The words with a capital letter and a full stop; untrusted, so cleaned."""
+    line = clean_text(words, 1000)
+    ends = not line or line.endswith((".", "!", "?", "…"))
+    return line[:1].upper() + line[1:] + ("" if ends else ".")
+
+
+def _lines(shown: Message) -> Iterator[str]:
+    yield shown.headline
+    yield ""
+    width = max(len(label) for label, _ in (("severity", ""), *shown.facts))
+    yield from (f"{label:{width}}  {value}" for label, value in (("severity", shown.title), *shown.facts))
+    for number, cause in enumerate(shown.causes):
+        yield ""
+        yield f"{'Or' if number else 'Likely'}: {cause.title} ({cause.id}, {cause.share})"
+        if cause.because:
+            yield f"  Why: {cause.because}"
+        yield f"  Do: {cause.fix}"
+        if cause.check:
+            yield f"  Check: {cause.check}"
+    if shown.evidence:
+        yield ""
+        widest = max(len(label) for label, _ in shown.evidence)
+        yield from (f"{label:{widest}}  {value}" for label, value in shown.evidence)
+    if shown.also_open:
+        yield ""
+        yield from (f"Also open: {other}" for other in shown.also_open)
+    if shown.link or shown.silence:
+        yield ""
+    if shown.link:
+        yield shown.link
+    if shown.silence:
+        yield f"To silence it: {shown.silence}"
+
+
+def _digest_lines(shown: Summary) -> Iterator[str]:
+    yield f"{shown.title}: {', '.join(shown.counts)}"
+    for one in shown.messages[:MOST_IN_FULL]:
+        yield ""
+        yield f"{one.title} in {one.run}: {one.headline}"
+        yield from (f"  Do: {cause.fix}" for cause in one.causes[:1])
+    if len(shown.messages) > MOST_IN_FULL:
+        yield ""
+        yield f"All by detector: {', '.join(f'{name} {count}' for name, count in shown.detectors)}"
+
+
+def _headline(notification: Notification) -> str:
+    incident, news = notification.incident, _NEWS[notification.event]
+    told = sentence(incident.summary) or sentence(incident.detector)
+    if notification.event is Event.RESOLVED:
+        news = f"{news} after {_lasted(incident)}"
+    return f"{news}: {told}" if news else told
+
+
+def _facts(notification: Notification) -> Iterator[tuple[str, str]]:
+    incident, run = notification.incident, notification.run
+    yield "run", str(run.get("run", incident.run))
+    yield "framework", str(run.get("framework") or "")
+    yield "host", str(run.get("host") or "")
+    yield "path", str(run.get("place") or run.get("path") or "")
+    if notification.event is Event.TEST:
+        return
+    clock, planned = utc_text(incident.fired_time), run.get("planned_steps")
+    at = f"step {incident.fired_step:,}" + (f" of {planned:,.0f}" if planned else "")
+    yield "found", f"{clock.replace('T', ' ').replace('Z', ' UTC')}, {at}" if clock else at
+    if incident.open:
+        yield "since", f"step {incident.onset_step:,}, for {_lasted(incident)}"
+    yield "cost", _cost(incident, run.get("world_size"))
+    yield "checkpoint", notification.checkpoint
+
+
+def _seconds(incident: Incident) -> float | None:
+    """Seconds from the onset to the newest finding; None where the log has no times."""
     if incident.onset_time is None or incident.last_time is None:
-        return steps
-    return f"{steps} or {duration_text(incident.last_time - incident.onset_time)}"
+        return None
+    return max(incident.last_time - incident.onset_time, 0.0)
+
+
+def _lasted(incident: Incident) -> str:
+    last = incident.fired_step if incident.last_step is None else incident.last_step
+    return lasted_text(last - incident.onset_step, _seconds(incident))
+
+
+def _cost(incident: Incident, world_size: float | None) -> str:
+    """What was spent since the onset, where the run's settings say on how many devices."""
+    seconds = _seconds(incident)
+    if not seconds or not world_size:
+        return ""
+    return (
+        f"{world_size * seconds / 3600:.3g} GPU-hours ({world_size:.0f} processes, {duration_text(seconds)})"
+    )
+
+
+def _silence(detector: str, path: str) -> str:
+    if not path:
+        return ""
+    run = shlex.quote(escape(clean_text(path, 1000)))
+    return (
+        f"sentinel silence add {run} --detector {shlex.quote(detector)} --for {_SILENCED_FOR} --reason seen"
+    )
 
 
 def _causes(notification: Notification) -> list[Cause]:
@@ -115,7 +225,7 @@ def _causes(notification: Notification) -> list[Cause]:
     return [
         Cause(
             **{field: clean_text(entries[one.id].get(field, ""), 400) for field in _SHOWN},
-            share=f"{one.score:.0%}",
+            share=f"{one.score:.0%}".replace("%", " %"),
             because=clean_text(one.because, 400),
         )
         for one in notification.incident.causes[:_MOST_CAUSES]

@@ -10,7 +10,7 @@ from pydantic import Field
 from detectors.api import Severity
 from sentinel.alerts.incident import Event
 from sentinel.sinks.base import Digest, Notification, SinkConfig, Transient
-from sentinel.sinks.message import MOST_IN_FULL, message, summary
+from sentinel.sinks.message import MOST_IN_FULL, summary, text
 
 _COLOURS = {Severity.CRITICAL: "bold red", Severity.WARNING: "bold yellow"}
 
@@ -52,20 +52,8 @@ def _lines(notification: Notification) -> Any:
     # Text rather than markup: brackets in a run's name are just brackets.
     from rich.text import Text
 
-    shown = message(notification)
-    title = Text(shown.title, _colour(notification))
-    lines = [Text.assemble(title, "  ", (shown.run, "bold"), "  ", (shown.since, "dim")), Text(shown.summary)]
-    if shown.evidence:
-        lines.append(Text(", ".join(f"{name} {value}" for name, value in shown.evidence), "dim"))
-    for cause in shown.causes:
-        lines.append(Text.assemble((cause.id, "bold"), f" {cause.share} {cause.title}: {cause.fix}"))
-        if cause.because:
-            lines.append(Text(f"  {cause.because}", "dim"))
-    lines.extend(Text(f"to tell whether it is {first.id}: {first.check}") for first in shown.causes[:1])
-    lines.extend(Text(f"also open: {summary}") for summary in shown.also_open)
-    if shown.cost:
-        lines.append(Text(f"cost so far: {shown.cost}"))
-    return Text("\n  ").join(lines)
+    headline, *rest = filter(None, text(notification).split("\n"))
+    return Text("\n  ").join([Text(headline, _colour(notification)), *map(Text, rest)])
 
 
 def _digest_lines(digest: Digest) -> Any:
@@ -76,7 +64,7 @@ def _digest_lines(digest: Digest) -> Any:
     lines.extend(_lines(notification) for notification in digest.notifications[:MOST_IN_FULL])
     rest = zip(digest.notifications[MOST_IN_FULL:], shown.messages[MOST_IN_FULL:], strict=True)
     lines.extend(
-        Text.assemble((one.title, _colour(n)), "  ", (one.run, "bold"), "  ", one.summary) for n, one in rest
+        Text.assemble((one.title, _colour(n)), "  ", (one.run, "bold"), "  ", one.headline) for n, one in rest
     )
     return Text("\n").join(lines)
 

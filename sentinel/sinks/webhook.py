@@ -28,11 +28,12 @@ EventName = Literal["firing", "escalated", "repeat", "resolved", "reopened", "fl
 
 
 class RunBody(TypedDict):
-    """The run that an incident belongs to."""
+    """The run that an incident belongs to. ``path`` is absolute; ``host`` is null for a run elsewhere."""
 
     run: str
     path: str
     framework: str | None
+    host: str | None
 
 
 class CatalogueBody(TypedDict):
@@ -53,6 +54,8 @@ class WebhookBody(TypedDict):
     run: RunBody
     incident: IncidentBody
     catalogue: list[CatalogueBody]
+    link: str
+    checkpoint: str
 
 
 class DigestIncidentBody(TypedDict):
@@ -98,6 +101,8 @@ def webhook_body(notification: Notification, now: float) -> WebhookBody:
             {"id": entry["id"], "title": entry["title"], "fix": entry["fix"]}
             for entry in notification.catalogue
         ],
+        "link": plain(notification.link),
+        "checkpoint": plain(notification.checkpoint),
     }
 
 
@@ -131,7 +136,12 @@ def _digested(notification: Notification) -> DigestedBody:
 
 def _run_body(notification: Notification) -> RunBody:
     run = notification.run
-    return {"run": plain(run["run"]), "path": plain(run["path"]), "framework": plain(run["framework"])}
+    return {
+        "run": plain(run["run"]),
+        "path": plain(run.get("place") or run["path"]),
+        "framework": plain(run["framework"]),
+        "host": plain(run.get("host")),
+    }
 
 
 def body_schema() -> dict[str, Any]:

@@ -139,7 +139,6 @@ def test_the_body_is_a_notification():
     assert notification.incident == found.incident
     assert notification.run == RUN
     assert [entry["id"] for entry in notification.catalogue] == ["R2", "R1"]
-    assert notification.cost == "10 steps, 1 min"
 
 
 def test_the_same_event_has_the_same_key_whoever_derives_it():

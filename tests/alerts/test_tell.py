@@ -64,8 +64,8 @@ def test_the_earlier_log_of_one_training_tells(tmp_path):
 
 def replayed(verdicts, policies, pieces):
     """What the sinks would have heard of one run whose verdicts came in so many pieces."""
-    ours, log = book(), SimpleNamespace(described=lambda: {"run": "a", "path": "/a"})
-    run = ReplayedRun(SimpleNamespace(log=log, book=ours))
+    ours = book()
+    run = ReplayedRun(SimpleNamespace(described=lambda: {"run": "a", "path": "/a"}, book=ours))
     for piece in range(pieces):
         begin, end = (1000 * part // pieces for part in (piece, piece + 1))
         part = [stretch for stretch in verdicts if begin <= stretch[0].index < end]

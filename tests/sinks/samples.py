@@ -37,14 +37,23 @@ INCIDENT = Incident(
 NOTIFICATION = Notification(
     key="00c0ffee00c0ffee:firing:1",
     event=Event.FIRING,
-    run={"run": "grpo-7b", "path": "/runs/grpo-7b", "framework": "trl-grpo"},
+    run={
+        "run": "grpo-7b",
+        "path": "/runs/grpo-7b",
+        "framework": "trl-grpo",
+        "place": "/runs/grpo-7b",
+        "host": "node-7",
+        "planned_steps": 1000.0,
+        "world_size": 8.0,
+    },
     incident=INCIDENT,
     catalogue=[
-        {"id": "R2", "title": "Policy leaves the reference", "fix": "raise the KL weight", "check": "sample"},
+        {"id": "R2", "title": "Policy leaves the reference", "fix": "raise `beta`", "check": "sample"},
         {"id": "R1", "title": "Reward hacking", "fix": "stop and read completions", "check": "read"},
     ],
     also_open=["entropy fell to 0.02"],
-    cost="30 steps, 5 min",
+    link="https://tensorboard.example/#run=grpo-7b",
+    checkpoint="/runs/grpo-7b/checkpoint-350",
 )
 
 

@@ -1,5 +1,4 @@
 import json
-import re
 from dataclasses import replace
 
 import pytest
@@ -7,98 +6,95 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentinel.alerts.causes import PossibleCause
-from sentinel.alerts.incident import Event
 from sentinel.sinks.base import Digest, Permanent, Transient
-from sentinel.sinks.slack import SlackConfig, escaped, slack_body
+from sentinel.sinks.slack import SlackConfig
+from sentinel.sinks.slack_blocks import slack_body
 from tests.sinks import receiver as rx
-from tests.sinks.samples import INCIDENT, NOTIFICATION, about, digest
+from tests.sinks.samples import INCIDENT, NOTIFICATION, digest
 
 NOW = 1_767_230_000.0
 text = st.text(st.one_of(st.characters(), st.sampled_from("<>&*_~`!@#|:[]\n\x1b")), max_size=200)
 
 
-def texts(body):
-    """Every text that Slack shows, wherever it stands in the blocks."""
-    if isinstance(body, dict):
-        return [t for k, v in body.items() for t in ([v] if k == "text" and isinstance(v, str) else texts(v))]
-    return [t for item in body for t in texts(item)] if isinstance(body, list) else []
+def elements(body):
+    """Every element that holds text, wherever it stands in the blocks."""
+    if isinstance(body, list):
+        return [element for item in body for element in elements(item)]
+    if isinstance(body.get("text"), str):
+        return [body]
+    return [element for item in body.values() if isinstance(item, dict | list) for element in elements(item)]
+
+
+def marked(element):
+    """The text as a person reads it: bold between stars, code between backticks."""
+    style, text = element.get("style", {}), element["text"]
+    mark = "*" if style.get("bold") else "`" if style.get("code") else ""
+    bare = text.strip()
+    return f"<{element['url']}|{text}>" if "url" in element else text.replace(bare, f"{mark}{bare}{mark}")
+
+
+def shown(body):
+    return "\n".join("".join(map(marked, elements(block))).strip("\n") for block in body["blocks"])
 
 
 def test_a_firing_incident_reads_in_order(receiver):
     SlackConfig(url=receiver.url).open().send(NOTIFICATION, NOW)
-    assert texts(json.loads(receiver.received[0].body)) == [
-        "Critical: kl-blowup in grpo-7b: KL to the reference is 3.2 nats per token, above 2.0",
-        "Critical: kl-blowup",
-        "KL to the reference is 3.2 nats per token, above 2.0",
-        "run grpo-7b",
-        "since step 400 to 430, 30 steps or 5 min",
-        "*KL*\n3.2 nats per token",
-        "*limit*\n2 nats per token",
-        "*median before*\n0.04 nats per token",
-        "*R2* 80% Policy leaves the reference\nthe reward does not rise\n"
-        "raise the KL weight\nTo tell: sample",
-        "*R1* 20% Reward hacking\nstop and read completions\nTo tell: read",
-        "*Also open*\nentropy fell to 0.02",
-        "*Cost so far* 30 steps, 5 min",
+    body = json.loads(receiver.received[0].body)
+    assert body["text"] == "grpo-7b: KL to the reference is 3.2 nats per token, above 2.0."
+    assert shown(body).splitlines() == [
+        "KL to the reference is 3.2 nats per token, above 2.0.",
+        "*severity*  critical kl-blowup",
+        "*run*  grpo-7b",
+        "*framework*  trl-grpo",
+        "*host*  node-7",
+        "*path*  /runs/grpo-7b",
+        "*found*  2026-01-01 00:02:00 UTC, step 412 of 1,000",
+        "*since*  step 400, for 30 steps (5 min)",
+        "*cost*  0.667 GPU-hours (8 processes, 5 min)",
+        "*checkpoint*  /runs/grpo-7b/checkpoint-350",
+        "<https://tensorboard.example/#run=grpo-7b|Open the run>",
+        "*Likely:* Policy leaves the reference (R2, 80 %)",
+        "Why: the reward does not rise",
+        "*Do:* raise `beta`",
+        "*Check:* sample",
+        "*Or:* Reward hacking (R1, 20 %)",
+        "*Do:* stop and read completions",
+        "*Check:* read",
+        "KL             3.2 nats per token",
+        "limit          2 nats per token",
+        "median before  0.04 nats per token",
+        "*Also open*",
+        "Entropy fell to 0.02.",
+        "*To silence it*",
+        "sentinel silence add /runs/grpo-7b --detector kl-blowup --for 4h --reason seen",
     ]
 
 
 def test_a_digest_shows_the_worst_and_counts_the_rest(receiver):
     SlackConfig(url=receiver.url).open().send(digest(14, over=2), NOW)
+    body = json.loads(receiver.received[0].body)
     title, counts = "14 incidents, in one message because they had to wait", "12 critical, 2 resolved"
-    one = (
-        "*Critical: kl-blowup* in grpo-7b\nKL to the reference is 3.2 nats per token, above 2.0\n"
-        "R2: raise the KL weight"
-    )
-    assert texts(json.loads(receiver.received[0].body)) == [
-        *(f"{title}: {counts}", title, counts),
-        *[one] * 10,
-        "*All by detector* kl-blowup 12",
+    one = [
+        "*critical kl-blowup* in grpo-7b",
+        "KL to the reference is 3.2 nats per token, above 2.0.",
+        "raise `beta`",
     ]
+    assert body["text"] == f"{title}: {counts}"
+    assert shown(body).splitlines() == [title, counts, *one * 10, "*All by detector* kl-blowup 12"]
     assert receiver.received[0].headers["Idempotency-Key"] == "d1gest"
 
 
 @pytest.mark.parametrize(
-    ("event", "title"),
-    [
-        (Event.ESCALATED, "Critical, got worse: kl-blowup"),
-        (Event.REPEAT, "Critical, still there: kl-blowup"),
-        (Event.RESOLVED, "Resolved: kl-blowup"),
-        (Event.LOST, "Log went silent with kl-blowup open"),
-        (Event.TEST, "Test of this sink: kl-blowup"),
-    ],
+    "raw", ["<!channel> & <@U1> <http://a.b|c>", "*bold* _i_ ~s~ `code`", ":tada: @here", "a\u202eb"]
 )
-def test_each_event_has_its_title(event, title):
-    assert texts(slack_body(about(event)))[1] == title
-
-
-def test_a_resolved_incident_says_how_long_it_lasted_and_no_more():
-    shown = texts(slack_body(about(Event.RESOLVED)))
-    assert "from step 400 to 430, 30 steps or 5 min" in shown
-    assert not any("R2" in t or "limit" in t for t in shown)
-
-
-@pytest.mark.parametrize(
-    ("raw", "shown"),
-    [
-        ("<!channel> & <@U1> <http://a.b|c>", "&lt;!channel&gt; &amp; &lt;@U1&gt; &lt;http://a.b|c&gt;"),
-        ("train/loss_scale_mean", "train/loss_scale_mean"),
-        ("*bold*", "\u200b*\u200bbold\u200b*\u200b"),
-        ("a `code` b", "a \u200b`\u200bcode\u200b`\u200b b"),
-        ("2 < 3", "2 &lt; 3"),
-    ],
-)
-def test_run_text_is_shown_literally(raw, shown):
-    assert escaped(raw, 1000) == shown
-
-
-@given(text, st.integers(1, 60))
-def test_escaped_text_is_inert_and_bounded(raw, limit):
-    inert = escaped(raw, limit)
-    assert len(inert) <= limit
-    assert not set(inert) & {"<", ">"}
-    assert re.fullmatch(r"(&(amp|lt|gt);|[^&])*", inert, re.DOTALL)
-    assert not re.search(r"(?:^|\s)[*_~`]+\w", inert)
+def test_text_from_a_run_stands_in_elements_that_slack_shows_literally(raw):
+    hostile = replace(NOTIFICATION, incident=INCIDENT.changed(summary=raw), run={"run": raw, "path": raw})
+    body = slack_body(hostile)
+    assert {element["type"] for element in elements(body["blocks"])} <= {"plain_text", "text", "link"}
+    assert all(e.get("emoji") is False for e in elements(body["blocks"]) if e["type"] == "plain_text")
+    assert not set(body["text"]) & {"<", ">"}
+    assert body["mrkdwn"] is False
+    assert "\u202e" not in json.dumps(body, ensure_ascii=False)
 
 
 @given(st.dictionaries(text, text | st.floats() | st.integers(), max_size=30), text, text, text)
@@ -113,10 +109,10 @@ def test_any_run_makes_a_message_that_slack_takes(evidence, name, summary, tag):
     for told in (notification, Digest(name, [notification] * 20)):
         body = slack_body(told)  # slack_sdk's models hold Slack's limits
         assert len(body["blocks"]) <= 50
-        for shown in texts(body):
-            assert 0 < len(shown) <= 3000
-            assert "<" not in shown
-            shown.encode()
+        assert len(body["text"]) <= 3000
+        for element in elements(body["blocks"]):
+            assert 0 < len(element["text"]) <= 3000
+            element["text"].encode()
 
 
 @pytest.mark.parametrize(

@@ -15,33 +15,52 @@ def printed(notification):
     return stream.getvalue()
 
 
-def test_a_firing_incident_takes_a_few_lines():
+def test_a_firing_incident_reads_line_by_line():
     assert printed(NOTIFICATION).splitlines() == [
-        "Critical: kl-blowup  grpo-7b  since step 400 to 430, 30 steps or 5 min",
-        "  KL to the reference is 3.2 nats per token, above 2.0",
-        "  KL 3.2 nats per token, limit 2 nats per token, median before 0.04 nats per token",
-        "  R2 80% Policy leaves the reference: raise the KL weight",
-        "    the reward does not rise",
-        "  R1 20% Reward hacking: stop and read completions",
-        "  to tell whether it is R2: sample",
-        "  also open: entropy fell to 0.02",
-        "  cost so far: 30 steps, 5 min",
+        "KL to the reference is 3.2 nats per token, above 2.0.",
+        "  severity    critical kl-blowup",
+        "  run         grpo-7b",
+        "  framework   trl-grpo",
+        "  host        node-7",
+        "  path        /runs/grpo-7b",
+        "  found       2026-01-01 00:02:00 UTC, step 412 of 1,000",
+        "  since       step 400, for 30 steps (5 min)",
+        "  cost        0.667 GPU-hours (8 processes, 5 min)",
+        "  checkpoint  /runs/grpo-7b/checkpoint-350",
+        "  Likely: Policy leaves the reference (R2, 80 %)",
+        "    Why: the reward does not rise",
+        "    Do: raise `beta`",
+        "    Check: sample",
+        "  Or: Reward hacking (R1, 20 %)",
+        "    Do: stop and read completions",
+        "    Check: read",
+        "  KL             3.2 nats per token",
+        "  limit          2 nats per token",
+        "  median before  0.04 nats per token",
+        "  Also open: Entropy fell to 0.02.",
+        "  https://tensorboard.example/#run=grpo-7b",
+        "  To silence it: sentinel silence add /runs/grpo-7b --detector kl-blowup --for 4h --reason seen",
     ]
 
 
 def test_a_resolved_incident_takes_fewer():
-    assert printed(replace(about(Event.RESOLVED), also_open=(), cost="")).splitlines() == [
-        "Resolved: kl-blowup  grpo-7b  from step 400 to 430, 30 steps or 5 min",
-        "  KL to the reference is 3.2 nats per token, above 2.0",
+    over = replace(about(Event.RESOLVED), run={"run": "grpo-7b"}, also_open=(), link="", checkpoint="")
+    assert printed(over).splitlines() == [
+        "Resolved after 30 steps (5 min): KL to the reference is 3.2 nats per token, above 2.0.",
+        "  severity  critical kl-blowup",
+        "  run       grpo-7b",
+        "  found     2026-01-01 00:02:00 UTC, step 412",
     ]
 
 
 def test_a_digest_shows_the_worst_in_full_and_of_the_rest_a_line_each():
     lines = printed(digest(14, over=2)).splitlines()
     assert lines[0] == "14 incidents, in one message because they had to wait: 12 critical, 2 resolved"
-    assert lines[1:91] == printed(NOTIFICATION).splitlines() * 10
-    told = "grpo-7b  KL to the reference is 3.2 nats per token, above 2.0"
-    assert lines[91:] == [f"Critical: kl-blowup  {told}"] * 2 + [f"Resolved: kl-blowup  {told}"] * 2
+    assert lines[1:-4] == printed(NOTIFICATION).splitlines() * 10
+    told = "critical kl-blowup  grpo-7b"
+    summary = "KL to the reference is 3.2 nats per token, above 2.0."
+    over = f"Resolved after 30 steps (5 min): {summary}"
+    assert lines[-4:] == [f"{told}  {summary}"] * 2 + [f"{told}  {over}"] * 2
 
 
 def test_text_from_a_run_controls_nothing():
@@ -52,7 +71,7 @@ def test_text_from_a_run_controls_nothing():
         run={"run": hostile},
     )
     shown = printed(notification)
-    assert len(shown.splitlines()) == 9
+    assert not [line for line in shown.splitlines() if line.startswith("Resolved")]
     assert not set(shown) & set("\x1b\x07\r\u202e")
     assert "[red]x[/red] Resolved: all" in shown
 

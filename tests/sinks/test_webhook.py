@@ -32,12 +32,19 @@ def test_the_body_is_the_documented_one(event, receiver):
     assert body["event"] == event
     assert body["idempotency_key"] == receiver.received[0].headers["Idempotency-Key"]
     assert body["sent_at"] == "2026-01-01T01:13:20Z"
-    assert body["run"] == {"run": "grpo-7b", "path": "/runs/grpo-7b", "framework": "trl-grpo"}
+    assert body["run"] == {
+        "run": "grpo-7b",
+        "path": "/runs/grpo-7b",
+        "framework": "trl-grpo",
+        "host": "node-7",
+    }
+    assert body["link"] == "https://tensorboard.example/#run=grpo-7b"
+    assert body["checkpoint"] == "/runs/grpo-7b/checkpoint-350"
     assert body["incident"]["resolved_step"] == (440 if event is Event.RESOLVED else None)
     assert body["catalogue"][0] == {
         "id": "R2",
         "title": "Policy leaves the reference",
-        "fix": "raise the KL weight",
+        "fix": "raise `beta`",
     }
 
 
@@ -90,7 +97,7 @@ def test_a_digest_is_the_documented_one_and_small(receiver):
     assert first == {
         "event": "firing",
         "idempotency_key": "0:firing",
-        "run": {"run": "grpo-7b", "path": "/runs/grpo-7b", "framework": "trl-grpo"},
+        "run": {"run": "grpo-7b", "path": "/runs/grpo-7b", "framework": "trl-grpo", "host": "node-7"},
         "incident": {
             "id": "0",
             "detector": "kl-blowup",

@@ -1,0 +1,64 @@
+"""What a notification says beyond the incident: a link to the run, and the last checkpoint before the onset.
+
+Both are looked up when it is sent, because a listing of a slow file system must not hold up the watch.
+"""
+
+import os
+import re
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from urllib.parse import quote
+
+from sentinel.sinks.base import Notification
+from sentinel.sinks.checkpoints import last_checkpoint
+
+_LONGEST_LISTING_SECONDS = 5.0
+_WANDB_RUN = re.compile(r"wandb://([^/]+)/([^/]+)/([^/]+)")
+_WANDB_CLOUD = {"", "https://api.wandb.ai"}
+
+_listing = threading.Lock()
+
+
+def completed(notification: Notification, link: str) -> Notification:
+    """The notification with its link and checkpoint. ``link`` is a template with {run}, {path} and {step}."""
+    run, incident = notification.run, notification.incident
+    place = str(run.get("place") or "")
+    found: list[str] = []
+    if place and "://" not in place and incident.open:
+        _within(
+            _LONGEST_LISTING_SECONDS,
+            lambda: found.append(last_checkpoint(place, incident.onset_step, incident.onset_time)),
+        )
+    return replace(
+        notification,
+        link=_link(link, str(run.get("run", "")), place, incident.onset_step),
+        checkpoint=found[0] if found else "",
+    )
+
+
+def _link(template: str, run: str, place: str, step: int) -> str:
+    """The link of the template; without one, the page of a run on a W&B server. Text from runs is quoted."""
+    if template:
+        values = {"run": quote(run, safe=""), "path": quote(place, safe=""), "step": str(step)}
+        return re.sub(r"\{(run|path|step)\}", lambda name: values[name[1]], template)
+    if found := _WANDB_RUN.fullmatch(place):
+        base = os.environ.get("WANDB_BASE_URL", "").rstrip("/")
+        entity, project, name = (quote(part, safe="") for part in found.groups())
+        return f"{'https://wandb.ai' if base in _WANDB_CLOUD else base}/{entity}/{project}/runs/{name}"
+    return ""
+
+
+def _within(seconds: float, work: Callable[[], object]) -> None:
+    """Do what a file system may hold up, and wait only so long; nothing while the last one still hangs."""
+
+    def run() -> None:
+        with suppress(OSError):
+            work()
+        _listing.release()
+
+    if _listing.acquire(blocking=False):
+        thread = threading.Thread(target=run, name="checkpoints", daemon=True)
+        thread.start()
+        thread.join(seconds)

@@ -1,0 +1,41 @@
+from pathlib import Path
+from socket import gethostname
+
+import pytest
+
+from sentinel.pipeline import Pipeline
+from sentinel.sources.base import Run
+from sentinel.sources.json.lines import JsonLines
+
+CONFIG = '{"config": {"max_steps": 500, "world_size": 8}}\n'
+
+
+def described(log, place=None):
+    tracker = Pipeline([], {}, {}, lambda *_: None).track(Run(place or log, "jsonl", JsonLines(log)), "a")
+    tracker.log.absorb(tracker.log.poll(1000))
+    return tracker.described()
+
+
+@pytest.fixture
+def log(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return Path("log.jsonl")
+
+
+def test_a_run_says_where_it_lies_and_what_its_settings_plan(log):
+    log.write_text(CONFIG + "".join(f'{{"step": {i}, "train/loss": 1.0}}\n' for i in range(20)))
+    assert described(log) == {
+        "run": "a",
+        "path": "log.jsonl",
+        "framework": None,
+        "place": str(log.absolute()),
+        "host": gethostname(),
+        "planned_steps": 500.0,
+        "world_size": 8.0,
+    }
+
+
+def test_what_the_settings_do_not_say_is_not_known(log):
+    log.write_text('{"step": 1, "train/loss": 1.0}\n')
+    told = described(log)
+    assert (told["planned_steps"], told["world_size"]) == (None, None)

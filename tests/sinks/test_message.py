@@ -1,0 +1,71 @@
+import shlex
+from dataclasses import replace
+
+import pytest
+
+from detectors.api import Maturity
+from sentinel.alerts.incident import Event
+from sentinel.sinks.message import message, sentence, subject, text
+from tests.sinks.samples import INCIDENT, NOTIFICATION, about, digest
+
+SUMMARY = "KL to the reference is 3.2 nats per token, above 2.0."
+
+
+@pytest.mark.parametrize(
+    ("event", "headline"),
+    [
+        (Event.FIRING, SUMMARY),
+        (Event.ESCALATED, f"Got worse: {SUMMARY}"),
+        (Event.REPEAT, f"Still there: {SUMMARY}"),
+        (Event.RESOLVED, f"Resolved after 30 steps (5 min): {SUMMARY}"),
+        (Event.REOPENED, f"Came back: {SUMMARY}"),
+        (Event.FLAPPING, f"Keeps coming back: {SUMMARY}"),
+        (Event.LOST, f"The log went silent: {SUMMARY}"),
+    ],
+)
+def test_the_headline_says_what_is_wrong_and_what_is_new(event, headline):
+    assert message(about(event)).headline == headline
+    assert subject(about(event)) == f"grpo-7b: {headline}"
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [("loss is flat", "Loss is flat."), ("Why?", "Why?"), ("a\nb\x1b[31m", "A b."), ("", "")],
+)
+def test_a_sentence_has_a_capital_letter_and_a_full_stop(words, shown):
+    assert sentence(words) == shown
+
+
+def test_a_resolved_incident_asks_for_nothing():
+    shown = message(about(Event.RESOLVED))
+    assert (shown.causes, shown.evidence, shown.silence) == ([], [], "")
+    assert "since" not in dict(shown.facts)
+
+
+def test_what_is_not_known_is_left_out():
+    bare = INCIDENT.changed(onset_time=None, fired_time=None, last_time=None)
+    shown = message(replace(NOTIFICATION, incident=bare, run={"run": "a"}, checkpoint=""))
+    assert shown.facts == [("run", "a"), ("found", "step 412"), ("since", "step 400, for 30 steps")]
+    assert shown.silence == ""
+
+
+def test_a_preview_says_so():
+    incident = INCIDENT.changed(maturity=Maturity.PREVIEW)
+    assert message(replace(NOTIFICATION, incident=incident)).title == "critical kl-blowup (preview)"
+
+
+def test_the_command_that_silences_is_safe_to_paste():
+    hostile = "/runs/a b'; rm -rf ~ #[1]*"
+    command = message(replace(NOTIFICATION, run={"run": "a", "path": hostile})).silence
+    words = shlex.split(command)
+    assert words[:3] == ["sentinel", "silence", "add"]
+    assert words[3].replace("[[]", "[").replace("[*]", "*") == hostile
+    assert words[4:] == ["--detector", "kl-blowup", "--for", "4h", "--reason", "seen"]
+
+
+def test_a_digest_as_text():
+    lines = text(digest(14, over=2)).splitlines()
+    assert lines[0] == "14 incidents, in one message because they had to wait: 12 critical, 2 resolved"
+    assert lines[1:4] == ["", f"critical kl-blowup in grpo-7b: {SUMMARY}", "  Do: raise `beta`"]
+    assert lines[-1] == "All by detector: kl-blowup 12"
+    assert subject(digest(14, over=2)) == lines[0]
