@@ -72,7 +72,7 @@ class Verdicts:
 
         Other rows may be present by chance, depending on how the log was cut into polls.
         """
-        for start, rows in window.parts:
+        for start, rows in (0, window.head), (window.begin, window.seen):
             at = int(np.searchsorted(rows.step, step))
             seen = start + at < self._history.head or index - self._history.recent <= start + at
             if at < len(rows) and rows.step[at] == step and seen:

@@ -14,15 +14,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from detectors.context import Last
+from detectors.context import Last, Use
 from detectors.signals import Signal
 from sentinel.frames.coarse import Floats
-from sentinel.frames.context import Context
+from sentinel.frames.context import Asked, Context
 from sentinel.frames.derived import DERIVED
-from sentinel.frames.history import Rows, SeriesHistory, Window
+from sentinel.frames.history import SeriesHistory, Window
 from sentinel.frames.joins import REACH, Join
 from sentinel.frames.plan import Plans
-from sentinel.frames.points import Points
+from sentinel.frames.points import Points, finite
+from sentinel.frames.rows import Rows
 from sentinel.frames.views import View
 
 MAX_TAGS_PER_SIGNAL = 128
@@ -66,22 +67,20 @@ class Attempt:
     ) -> Iterator[tuple[View, str, Window]]:
         """What is to be judged of the rows that newly arrived points complete: view, judged tag, window."""
         raw = _admitted(arrived, self.raw_tags)
-        logged = [points.finite() for points in arrived]
+        logged = finite(arrived)
         fresh = _admitted([points for points in logged if points.signal not in _DERIVED], self.tags)
         derived = [points for points in logged if points.signal in _DERIVED] + self._derived(fresh, views)
-        fresh |= _admitted([points.finite() for points in derived], self.tags)
+        fresh |= _admitted(finite(derived), self.tags)
         for points in _in_order(logged):
             if points.tag not in fresh:
                 self.left_out.setdefault(points.signal, (int(points.step[0]), float(points.time[0])))
-        asked = {use for view in views for use in (*view.uses, *view.lists)}
-        self.context.extend(fresh, asked | {Last(signal) for signal in _PLANNED}, self.tags)
-        for view in views:
-            seen, tags = (raw, self.raw_tags) if view.non_finite else (fresh, self.tags)
-            for tag in tags.get(view.judged, ())[:MAX_JUDGED_TAGS]:
-                judged, needed = self._complete(view, tag, seen.get(tag), fresh)
-                if judged is not None and len(judged):
-                    rows = self._rows(view, judged, needed, plans)
-                    yield from ((view, tag, window) for window in self._history(view, tag).extend(rows))
+        self.context.extend(fresh, _uses(views), self.tags)
+        complete = [*self._complete(views, raw, fresh)]
+        beside = self.context.beside([_asked(view, judged) for view, judged, _ in complete], self.tags)
+        for (view, judged, needed), found in zip(complete, beside, strict=True):
+            rows = _rows(view, judged, needed, *found, plans)
+            for window in self._history(view, judged.tag).extend(rows):
+                yield view, judged.tag, window
         self.context.trim()
         for signal in {s for view in views for s in view.needs}:
             if (partner := fresh.get(self._first_tag(signal))) is not None:
@@ -105,38 +104,36 @@ class Attempt:
 
     def last(self, signal: Signal) -> float | None:
         """The newest value of a signal that the views or the plan ask for."""
-        points = self.context.recent.get(self._first_tag(signal))
-        return float(points.value[-1]) if points else None
-
-    def _rows(self, view: View, judged: Points, needed: Sequence[Floats], plans: Plans) -> Rows:
-        """The rows of judged points, with all that stands beside them."""
-        series = f"{view.key} {judged.tag}"
-        used = [self.context.beside(judged, use, self.tags, series) for use in view.uses]
-        for place, use in enumerate(view.uses):
-            if isinstance(use, Last) and use.signal in _PLANNED:
-                planned = plans.column(use.signal, judged.position, judged.step)
-                used[place] = np.where(np.isnan(used[place]), planned, used[place])
-        settings = [plans.column(setting, judged.position, judged.step) for setting in view.settings]
-        columns = np.column_stack([judged.value, *needed, *used, *settings])
-        lists = tuple(self.context.beside(judged, every, self.tags, series) for every in view.lists)
-        return Rows(judged.step, judged.time, judged.position, columns, lists)
+        return self.context.newest(self._first_tag(signal))
 
     def _complete(
+        self, views: Sequence[View], raw: Mapping[str, Points], fresh: Mapping[str, Points]
+    ) -> Iterator[tuple[View, Points, Sequence[Floats]]]:
+        """The judged points of each series whose partners are there, and the partners' values."""
+        for view in views:
+            seen, tags = (raw, self.raw_tags) if view.non_finite else (fresh, self.tags)
+            for tag in tags.get(view.judged, ())[:MAX_JUDGED_TAGS]:
+                if view.needs:
+                    found = self._joined(view, tag, seen.get(tag), fresh)
+                else:
+                    found = (seen[tag], ()) if tag in seen else None
+                if found is not None and len(found[0]):
+                    yield view, *found
+
+    def _joined(
         self, view: View, tag: str, judged: Points | None, fresh: Mapping[str, Points]
-    ) -> tuple[Points | None, Sequence[Floats]]:
-        """The judged points of ``tag`` whose partners are there, and the partners' values."""
-        if not view.needs:
-            return judged, ()
+    ) -> tuple[Points, Sequence[Floats]] | None:
+        """The judged points of ``tag`` that have all partners now, and the partners' values."""
         partners = [self._first_tag(signal) for signal in view.needs]
         arrived = {name: fresh[name] for name in partners if name in fresh} | (
             {tag: judged} if judged else {}
         )
         if not arrived:
-            return None, ()
+            return None
         key = f"{view.key} {tag}"
         if key not in self.joins:
             self.joins[key] = Join({name: self.partners[name] for name in partners if name in self.partners})
-        return self.joins[key].extend([tag, *partners], arrived) or (None, ())
+        return self.joins[key].extend([tag, *partners], arrived)
 
     def _derived(self, fresh: Mapping[str, Points], views: Sequence[View]) -> list[Points]:
         """New points of signals that follow from others, as far as a view asks for them."""
@@ -189,6 +186,33 @@ class Attempt:
             {k: {t: Rows.load(r) for t, r in w.items()} for k, w in earlier.items()},
             {signal: (step, time) for signal, (step, time) in left_out.items()},
         )
+
+
+def _uses(views: Sequence[View]) -> set[Use]:
+    """All that the views and the plan ask to know of other signals."""
+    return {use for view in views for use in (*view.uses, *view.lists)} | {Last(one) for one in _PLANNED}
+
+
+def _asked(view: View, judged: Points) -> Asked:
+    return Asked(f"{view.key} {judged.tag}", judged, view.uses, view.lists)
+
+
+def _rows(
+    view: View,
+    judged: Points,
+    needed: Sequence[Floats],
+    used: Floats,
+    lists: tuple[Floats, ...],
+    plans: Plans,
+) -> Rows:
+    """The rows of judged points, with all that stands beside them."""
+    for place, use in enumerate(view.uses):
+        if isinstance(use, Last) and use.signal in _PLANNED:
+            planned = plans.column(use.signal, judged.position, judged.step)
+            used[:, place] = np.where(np.isnan(used[:, place]), planned, used[:, place])
+    settings = [plans.column(setting, judged.position, judged.step) for setting in view.settings]
+    numbers = np.column_stack([judged.time, judged.value, *needed, used, *settings])
+    return Rows(np.column_stack([judged.step, judged.position]), numbers, lists)
 
 
 def _in_order(arrived: Iterable[Points]) -> list[Points]:

@@ -1,13 +1,14 @@
 """The values of other signals that stand beside rows; `detectors.context` says which points count."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detectors.context import Every, First, Mean, Use
+from detectors.context import Every, First, Last, Mean, Use
 from sentinel.frames.coarse import Floats, Steps
 from sentinel.frames.points import Points
 
@@ -16,6 +17,18 @@ _KEPT = 2
 
 _START = ""
 """The series that never has a row: what is summed up there is since the attempt began."""
+
+_POSITION_BITS = 40
+"""Bits of a key that hold a position in the stream. The bits above them hold a place."""
+
+_NOWHERE = -1
+"""The place of a tag without points."""
+
+_BEFORE_ALL = np.iinfo(np.int64).min
+"""The key of a point that precedes all others and never counts, so that no table is empty."""
+
+Tags = Mapping[str, Sequence[str]]
+"""The tags of each signal, in the order of their appearance."""
 
 
 @dataclass
@@ -26,104 +39,176 @@ class Sum:
     count: int = 0
     end: int = 0
 
-    def extend(self, points: Points, first: int, ends: Steps) -> tuple[Floats, Steps]:
+    def extend(self, values: Floats, first: int, ends: Steps) -> tuple[Floats, Steps]:
         """Totals and counts for rows that end before the points numbered ``ends``; the rest is kept.
 
-        ``points`` are the tag's from number ``first`` on. The newest waits until there is a row behind it.
+        ``values`` are the tag's from number ``first`` on. The newest waits until there is a row behind it.
         """
-        stop = max(first + len(points) - 1, self.end, *ends[-1:])
+        stop = max(first + len(values) - 1, self.end, *ends[-1:])
         number = np.arange(self.end, stop)
         row = np.searchsorted(ends, number, side="right")
         totals, counts = np.zeros(len(ends) + 1), np.bincount(row, minlength=len(ends) + 1)
         totals[0], counts[0] = self.total, counts[0] + self.count
-        np.add.at(
-            totals, row, points.value[number - first]
-        )  # one by one: the order of additions is the log's
+        np.add.at(totals, row, values[number - first])  # one by one: the order of additions is the log's
         self.total, self.count, self.end = float(totals[-1]), int(counts[-1]), int(stop)
         return totals[:-1], counts[:-1]
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Rows of one series, by the points that complete them, and what is to stand beside them."""
+
+    series: str
+    rows: Points
+    numbers: Sequence[Last | First | Mean]
+    lists: Sequence[Every]
+
+
 @dataclass
 class Context:
-    """What is kept of the tags of one attempt, so that rows may ask for it."""
+    """What is kept of the tags of one attempt, so that rows may ask for it.
 
-    recent: dict[str, Points] = field(default_factory=dict)  # tag -> its last points, one of each step
-    first: dict[str, Points] = field(default_factory=dict)  # tag -> its first point
-    counts: dict[str, int] = field(default_factory=dict)  # tag -> how many points it has
+    A tag has two places: one for its last points, of which each step has one, and one for its first point.
+    ``key``, ``step`` and ``value`` hold all points in the order of their places and positions, so that one
+    search answers all rows.
+    """
+
+    places: dict[str, int] = field(default_factory=dict)  # tag -> place of its last points; its first is next
+    key: Steps = field(default_factory=lambda: np.array([_BEFORE_ALL]))
+    step: Steps = field(default_factory=lambda: np.zeros(1, np.int64))
+    value: Floats = field(default_factory=lambda: np.full(1, np.nan))
+    counts: dict[str, int] = field(default_factory=dict)  # tag -> how many points it has, if it has sums
     sums: dict[str, dict[str, Sum]] = field(default_factory=dict)  # tag -> series -> since its last row
 
-    def extend(
-        self, fresh: Mapping[str, Points], uses: Collection[Use], tags: Mapping[str, Sequence[str]]
-    ) -> None:
-        """Take in new points by tag, as far as the ``uses`` ask for them; ``tags`` are each signal's."""
-        asked = {tag for use in uses for tag in _asked(use, tags)}
-        for tag in asked & fresh.keys():
-            earlier = self.recent.get(tag)
-            points = self.recent[tag] = fresh[tag].after(earlier)
-            self.counts[tag] = self.counts.get(tag, 0) + len(points) - (len(earlier) if earlier else 0)
-            self.first.setdefault(tag, points.take([0]))
-        for tag in {tag for use in uses if isinstance(use, Mean) for tag in _asked(use, tags)}:
+    def extend(self, fresh: Mapping[str, Points], uses: Collection[Use], tags: Tags) -> None:
+        """Take in new points by tag, as far as the ``uses`` ask for them."""
+        asked = dict.fromkeys(tag for use in uses for tag in _asked(use, tags))
+        for tag in (tag for use in uses if isinstance(use, Mean) for tag in _asked(use, tags)):
             self.sums.setdefault(tag, {_START: Sum()})
+        before = {tag: len(self._values(tag)[1]) for tag in self.sums}
+        new = [part for tag in asked if tag in fresh for part in self._placed(fresh[tag])]
+        if new:
+            self._add(new)
+        for tag, count in before.items():
+            self.counts[tag] = self.counts.get(tag, 0) + len(self._values(tag)[1]) - count
 
-    def beside(self, rows: Points, use: Use, tags: Mapping[str, Sequence[str]], series: str) -> Floats:
-        """What stands beside each row of a series: rows x tags for `Every`, else one column. NaN is null."""
-        found = [self._of_tag(rows, use, tag, series) for tag in _asked(use, tags) if tag in self.recent]
+    def _placed(self, points: Points) -> Iterator[tuple[int, Points]]:
+        """The points of a tag with their places."""
+        if points.tag not in self.places:
+            self.places[points.tag] = 2 * len(self.places)
+            yield self.places[points.tag] + 1, points.take(slice(1))
+        yield self.places[points.tag], points
+
+    def _add(self, new: Sequence[tuple[int, Points]]) -> None:
+        """Put points where they belong. Of those with the same step only the first counts."""
+        keys = [(place << _POSITION_BITS) + points.position for place, points in new]
+        self.key = np.concatenate([self.key, *keys])
+        self.step = np.concatenate([self.step, *(points.step for _, points in new)])
+        self.value = np.concatenate([self.value, *(points.value for _, points in new)])
+        self._take(np.argsort(self.key, kind="stable"))
+        place, step = self.key >> _POSITION_BITS, self.step
+        repeats = (place[1:] == place[:-1]) & (step[1:] == step[:-1])
+        if repeats.any():
+            self._take(np.append(0, 1 + np.flatnonzero(~repeats)))
+
+    def _take(self, which: NDArray[Any]) -> None:
+        self.key, self.step, self.value = self.key[which], self.step[which], self.value[which]
+
+    def _values(self, tag: str) -> tuple[int, Floats]:
+        """The last points of a tag: where they begin in the table, and their values."""
+        place = self.places.get(tag, _NOWHERE)
+        begin, end = self.key.searchsorted([place << _POSITION_BITS, (place + 1) << _POSITION_BITS])
+        return int(begin), self.value[begin:end]
+
+    def beside(self, asked: Sequence[Asked], tags: Tags) -> Iterator[tuple[Floats, tuple[Floats, ...]]]:
+        """What stands beside the rows of some series: numbers (rows x uses), and lists (rows x tags each).
+
+        NaN is null.
+        """
+        if not asked:
+            return
+        places = [[self._places(use, tags) for use in (*one.numbers, *one.lists)] for one in asked]
+        last, known = self._before(
+            [(one.rows, [*chain(*own)]) for one, own in zip(asked, places, strict=True)]
+        )
+        value, begin = np.where(known, self.value[last], np.nan), 0
+        for one, own in zip(asked, places, strict=True):
+            found = []
+            for use, them in zip((*one.numbers, *one.lists), own, strict=True):
+                part = slice(begin, begin := begin + len(them) * len(one.rows))
+                found.append(value[part].reshape(len(them), len(one.rows)))
+                for tag in _asked(use, tags) if isinstance(use, Mean) else ():
+                    found[-1][0] = self._means(tag, one.series, last[part], known[part])
+            count = len(one.numbers)
+            numbers = np.concatenate([np.empty((0, len(one.rows))), *found[:count]]).T
+            yield numbers, tuple(part.T for part in found[count:])
+
+    def _places(self, use: Use, tags: Tags) -> list[int]:
+        """The places of the points that a use asks for."""
+        places = [self.places[tag] for tag in _asked(use, tags) if tag in self.places]
         if isinstance(use, Every):
-            return np.column_stack([np.empty((len(rows), 0)), *found])
-        return found[0] if found else np.full(len(rows), np.nan)
+            return places
+        return [place + isinstance(use, First) for place in places] or [_NOWHERE]
 
-    def _of_tag(self, rows: Points, use: Use, tag: str, series: str) -> Floats:
-        points = self.first[tag] if isinstance(use, First) else self.recent[tag]
-        last, known = _before(rows, points)
-        if not isinstance(use, Mean):
-            return np.where(known, points.value[last], np.nan)
-        sums, number = self.sums[tag], self.counts[tag] - len(points)
+    def _before(self, asked: Sequence[tuple[Points, Sequence[int]]]) -> tuple[Steps, NDArray[np.bool_]]:
+        """For each place and each row beside which it is asked for: the last point there that counts, and
+        whether there is one.
+
+        Where points that precede a row have later steps than it has, none is known to count.
+        """
+        place = np.concatenate([np.repeat(np.array(own, np.int64), len(rows)) for rows, own in asked])
+        position = np.concatenate([np.tile(rows.position, len(own)) for rows, own in asked])
+        step = np.concatenate([np.tile(rows.step, len(own)) for rows, own in asked])
+        last = self.key.searchsorted((place << _POSITION_BITS) + position) - 1
+        last -= self._is_at(last, place) & (self.step[last] == step)
+        return last, self._is_at(last, place) & (self.step[last] < step)
+
+    def _is_at(self, points: Steps, place: Steps) -> NDArray[np.bool_]:
+        found: NDArray[np.bool_] = self.key[points] >> _POSITION_BITS == place
+        return found
+
+    def _means(self, tag: str, series: str, last: Steps, known: NDArray[np.bool_]) -> Floats:
+        """The mean of a tag since the row before, for each row of a series."""
+        begin, values = self._values(tag)
+        sums, number = self.sums[tag], self.counts[tag] - len(values)
         since = sums.setdefault(series, replace(sums[_START]))
-        ends = np.maximum.accumulate(np.maximum(number + last + 1, since.end))
-        totals, counts = since.extend(points, number, ends)
+        ends = np.maximum.accumulate(np.maximum(number + last - begin + 1, since.end))
+        totals, counts = since.extend(values, number, ends)
         return np.where(known & (counts > 0), totals / np.maximum(counts, 1), np.nan)
+
+    def newest(self, tag: str) -> float | None:
+        """The last value of a tag that a use asks for; None if it has none."""
+        _, values = self._values(tag)
+        return float(values[-1]) if len(values) else None
 
     def trim(self) -> None:
         """Forget what no row to come can ask for."""
         nothing = np.empty(0, np.int64)
-        for tag, points in self.recent.items():
-            if len(points) > _KEPT:
-                for since in self.sums.get(tag, {}).values():
-                    since.extend(points, self.counts[tag] - len(points), nothing)
-                self.recent[tag] = points.tail(_KEPT)
+        for tag, sums in self.sums.items():
+            _, values = self._values(tag)
+            for since in sums.values() if len(values) > _KEPT else ():
+                since.extend(values, self.counts[tag] - len(values), nothing)
+        place, last = self.key >> _POSITION_BITS, np.ones(len(self.key), bool)
+        last[:-_KEPT] = place[_KEPT:] != place[:-_KEPT]
+        self._take(last)
 
     def dump(self) -> list[Any]:
         """Everything `load` needs."""
-        return [
-            {tag: points.dump() for tag, points in self.recent.items()},
-            {tag: points.dump() for tag, points in self.first.items()},
-            self.counts,
-            {tag: {key: list(astuple(one)) for key, one in sums.items()} for tag, sums in self.sums.items()},
-        ]
+        table = self.key, self.step, self.value
+        sums = {
+            tag: {key: list(astuple(one)) for key, one in of_tag.items()} for tag, of_tag in self.sums.items()
+        }
+        return [self.places, *table, self.counts, sums]
 
     @classmethod
     def load(cls, state: list[Any]) -> Self:
         """Undo `dump`."""
-        recent, first, counts, sums = state
-        return cls(
-            {tag: Points.load(points) for tag, points in recent.items()},
-            {tag: Points.load(points) for tag, points in first.items()},
-            counts,
-            {tag: {key: Sum(*one) for key, one in of_tag.items()} for tag, of_tag in sums.items()},
-        )
+        places, key, step, value, counts, sums = state
+        restored = {tag: {k: Sum(*one) for k, one in of_tag.items()} for tag, of_tag in sums.items()}
+        return cls(places, key, step, value, counts, restored)
 
 
-def _asked(use: Use, tags: Mapping[str, Sequence[str]]) -> Sequence[str]:
+def _asked(use: Use, tags: Tags) -> Sequence[str]:
     """The tags that a use asks for, in the order of their appearance."""
     of_signal = tags.get(use.signal, ())
     return of_signal if isinstance(use, Every) else of_signal[:1]
-
-
-def _before(rows: Points, points: Points) -> tuple[Steps, NDArray[np.bool_]]:
-    """For each row the place of the last point that counts beside it, and whether there is one.
-
-    Where points that precede a row have later steps than it has, none is known to count.
-    """
-    last = np.searchsorted(points.position, rows.position) - 1
-    last = np.where((last >= 0) & (points.step[last] == rows.step), last - 1, last)
-    return last, (last >= 0) & (points.step[last] < rows.step)

@@ -1,5 +1,6 @@
 """Points of one tag of one attempt, as the stream holds them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -10,7 +11,7 @@ from detectors.signals import Signal
 from sentinel.frames.coarse import Floats, Steps
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Points:
     """Points of one tag of one attempt, in the order of the stream."""
 
@@ -34,11 +35,6 @@ class Points:
         """No more than the last ``count`` of them, without the larger arrays that they are parts of."""
         return self.take(np.arange(max(0, len(self) - count), len(self)))
 
-    def finite(self) -> "Points":
-        """Those whose value is finite."""
-        known = np.isfinite(self.value)
-        return self if known.all() else self.take(known)
-
     def after(self, earlier: "Points | None") -> "Points":
         """These points behind ``earlier`` ones of the same tag, without repeated steps."""
         both = self
@@ -57,3 +53,10 @@ class Points:
         """Undo `dump`."""
         tag, signal, *arrays = state
         return cls(tag, Signal(signal), *arrays)
+
+
+def finite(points: Sequence[Points]) -> Sequence[Points]:
+    """The points of some tags whose value is finite."""
+    if np.isfinite(np.concatenate([np.empty(0), *(one.value for one in points)])).all():
+        return points
+    return [one.take(np.isfinite(one.value)) for one in points]

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from detectors.api import Detector
-from detectors.context import Every, Use, lists, numbers
+from detectors.context import Every, First, Last, Mean, lists, numbers
 from detectors.settings import Setting
 from detectors.signals import Signal
 from sentinel.frames.derived import DERIVED
@@ -29,7 +29,7 @@ class View:
     judged: Signal
     non_finite: bool  # whether a row's value may be NaN or infinite
     needs: tuple[Signal, ...]
-    uses: tuple[Use, ...]
+    uses: tuple[Last | First | Mean, ...]
     settings: tuple[Setting, ...]
     lists: tuple[Every, ...]
     detectors: tuple[Detector, ...]
@@ -39,7 +39,7 @@ class View:
         """Unique among the views of one set of detectors."""
         return "+".join((self.judged, *self.needs)) + "?" * self.non_finite
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         """The context in column order; column 0 of the rows is the judged value itself."""
         return (*self.needs, *(use.column for use in self.uses), *self.settings)

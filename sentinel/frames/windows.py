@@ -1,17 +1,19 @@
 """From series' windows to the one frame that a detector judges all of them in."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from detectors.api import Detector
 from detectors.context import lists, numbers
 from detectors.schema import COARSE, ENDED, INDEX, NEW, RAW, SERIES, SIGNAL, STEP, TIME, VALUE
 from detectors.settings import CHOICES
-from sentinel.frames.coarse import Floats, Steps
-from sentinel.frames.history import Rows, Window
+from sentinel.frames.coarse import Floats
+from sentinel.frames.history import Window
+from sentinel.frames.rows import Rows, padded
 from sentinel.frames.views import View
 
 Judged = tuple[View, Window]
@@ -21,8 +23,7 @@ def is_due(detector: Detector, window: Window) -> bool:
     """Whether the detector judges any of the window's new rows."""
     if window.ended:
         return detector.at_end
-    first, last = window.first, window.first + len(window.rows)
-    return last // detector.every > first // detector.every
+    return window.end // detector.every > window.first // detector.every
 
 
 def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
@@ -30,9 +31,13 @@ def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
 
     A series' number in the frame is its place in ``series``.
     """
-    shown = [_shown(detector, view, window) for view, window in series]
-    rows, index = Rows.joined([part for part, _ in shown]), np.concatenate([number for _, number in shown])
-    number = np.repeat(np.arange(len(series), dtype=np.uint32), [len(part) for part, _ in shown])
+    parts = [(n, at, rows) for n, (_, window) in enumerate(series) for at, rows in _shown(detector, window)]
+    sizes = np.array([len(rows) for _, _, rows in parts])
+    number = np.array([n for n, _, _ in parts], np.uint32).repeat(sizes)
+    index = np.arange(sizes.sum()) + (np.array([at for _, at, _ in parts]) - sizes.cumsum() + sizes).repeat(
+        sizes
+    )
+    rows = _joined(detector, [(series[n][0], rows) for n, _, rows in parts])
     first = np.array([window.first for _, window in series])
     judged = pl.Series([view.judged.value for view, _ in series], dtype=pl.String)
     value, *beside = rows.columns.T
@@ -65,35 +70,58 @@ def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
     return found
 
 
-def _shown(detector: Detector, view: View, window: Window) -> tuple[Rows, Steps]:
-    """All that the detector may see, each row once, with what it asks to stand beside them; their index."""
-    recent, earlier = (
-        window.recent.last(detector.history.recent),
-        window.earlier.last(detector.history.earlier),
-    )
-    start = window.first - len(recent)
-    head = window.head[: min(detector.history.head, start)]  # those that are not among the recent ones
-    rows = Rows.joined([earlier, head, recent, window.rows])
-    index = np.arange(-len(earlier), len(head)), np.arange(start, window.first + len(window.rows))
-    used = [view.columns.index(n) for n in (*detector.needs, *(use.column for use in numbers(detector.uses)))]
+def _shown(detector: Detector, window: Window) -> Iterator[tuple[int, Rows]]:
+    """All rows of a series that the detector may see, each once, in parts with the index of their first."""
+    history = detector.history
+    begin = max(window.first - history.recent, window.begin)
+    if history.earlier:
+        earlier = window.earlier.last(history.earlier)
+        yield -len(earlier), earlier
+    if history.head and begin > 0:
+        yield 0, window.head[: min(history.head, begin)]  # those that are not among the recent ones
+    yield begin, window.seen[begin - window.begin :]
+
+
+def _joined(detector: Detector, parts: Sequence[tuple[View, Rows]]) -> Rows:
+    """The rows of all parts, with what the detector asks to stand beside them."""
+    joined = []
+    for _, group in groupby(parts, lambda part: id(part[0])):
+        them = [*group]
+        columns, wanted = _columns(detector, them[0][0])
+        rows = Rows.joined([rows for _, rows in them])
+        joined.append(Rows(rows.places, rows.numbers[:, columns], tuple(rows.lists[i] for i in wanted)))
+    return Rows.joined(joined)
+
+
+def _columns(detector: Detector, view: View) -> tuple[list[int], list[int]]:
+    """Where rows of the view hold what the detector asks for: among their numbers, and among their lists."""
+    names = [
+        view.columns.index(n) for n in (*detector.needs, *(use.column for use in numbers(detector.uses)))
+    ]
     settings = len(view.columns) - len(view.settings)  # a signal and a setting may share a name
     stated = [settings + view.settings.index(setting) for setting in detector.settings]
-    columns = rows.columns[:, [0, *(1 + place for place in (*used, *stated))]]
-    wanted = tuple(rows.lists[view.lists.index(use)] for use in lists(detector.uses))
-    return replace(rows, columns=columns, lists=wanted), np.concatenate(index)
+    return [0, 1, *(2 + place for place in (*names, *stated))], [
+        view.lists.index(use) for use in lists(detector.uses)
+    ]
 
 
 def _list(name: str, values: Floats) -> pl.Series:
     """A list for each row of the values, up to the last one that is known."""
     places = np.arange(1, values.shape[1] + 1)
-    lengths = pl.Series((places * ~np.isnan(values)).max(axis=1, initial=0))
-    rows = pl.Series(name, values, pl.Array(pl.Float64(), values.shape[1]), nan_to_null=True)
-    return pl.select(pl.lit(rows.arr.to_list()).list.head(pl.lit(lengths))).to_series()
+    lengths = (places * ~np.isnan(values)).max(axis=1, initial=0)
+    return _lists(name, values, lengths)
 
 
 def _coarse(name: str, values: Sequence[Floats]) -> pl.Series:
     """What is known of each of some arrays, as lists."""
-    return pl.Series(name, [one[np.isfinite(one)].tolist() for one in values], dtype=COARSE[name])
+    known = [one[np.isfinite(one)] for one in values]
+    return _lists(name, padded([one[None, :] for one in known]), np.array([len(one) for one in known]))
+
+
+def _lists(name: str, values: Floats, lengths: NDArray[np.int64]) -> pl.Series:
+    """A list for each row, of its first values."""
+    rows = pl.Series(name, values, pl.Array(pl.Float64(), values.shape[1]), nan_to_null=True)
+    return pl.select(pl.lit(rows.arr.to_list()).list.head(pl.lit(pl.Series(lengths)))).to_series()
 
 
 def _text(codes: pl.Series, texts: Sequence[str]) -> pl.Series:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from detectors.context import Every, First, Last, Mean
 from detectors.signals import Signal
-from sentinel.frames.context import Context
+from sentinel.frames.context import Asked, Context
 from sentinel.frames.points import Points
 
 USES = [kind(Signal.LOSS) for kind in (Last, First, Mean, Every)]
@@ -30,8 +30,9 @@ def told(log, cuts):
         context.extend(fresh, USES, {Signal.LOSS: known})
         rows = points_of("row", piece)
         if len(rows):
-            columns = [context.beside(rows, use, {Signal.LOSS: known}, "row") for use in USES]
-            found += [[column[i].tolist() for column in columns] for i in range(len(rows))]
+            asked = Asked("row", rows, USES[:3], USES[3:])
+            ((numbers, (every,)),) = context.beside([asked], {Signal.LOSS: known})
+            found += [[*numbers[i].tolist(), every[i].tolist()] for i in range(len(rows))]
         context.trim()
         context = Context.load(context.dump())
     return [[last, first, mean, ended(every)] for last, first, mean, every in found]
@@ -96,7 +97,8 @@ def test_a_long_pause_between_rows_is_summed_up_and_not_kept():
         points = Points("a", Signal.LOSS, steps, steps * 0.0, steps, steps.astype(float))
         context.extend({"a": points}, uses, tags)
         context.trim()
-    assert sum(len(points) for points in context.recent.values()) == 2
+    assert len(context.value) == 4  # two points, the first of all, and the one that precedes all
     end = np.array([100_000])
     row = Points("row", Signal.EVAL_LOSS, end, end * 0.0, end, end * 1.0)
-    assert context.beside(row, uses[0], tags, "row") == [np.arange(100_000).mean()]
+    ((mean, ()),) = context.beside([Asked("row", row, uses, [])], tags)
+    assert mean == [[np.arange(100_000).mean()]]
