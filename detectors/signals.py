@@ -9,7 +9,11 @@ from enum import StrEnum
 
 
 class Signal(StrEnum):
-    """One meaning; the comment gives unit and sign."""
+    """One meaning; the comment gives unit and sign.
+
+    ``Signal("tag:PATTERN")`` is the signal of a person's own rule: the tags that fit a pattern, in whatever
+    unit. It is not listed here, and a tag may have it beside another meaning.
+    """
 
     LOSS = "loss"  # supervised objective that ought to fall; nats or task units, usually >= 0
     POLICY_LOSS = "policy_loss"  # RL surrogate; about 0, either sign, its level means nothing
@@ -78,3 +82,20 @@ class Signal(StrEnum):
     EPOCH = "epoch"
     TOTAL_STEPS = "total_steps"  # planned optimizer steps
     WARMUP_STEPS = "warmup_steps"  # planned
+
+    @classmethod
+    def _missing_(cls, value: object) -> "Signal | None":
+        if not isinstance(value, str) or not value.startswith(OWN):
+            return None
+        own = str.__new__(cls, value)
+        own._name_ = own._value_ = value
+        return own
+
+
+OWN = "tag:"
+"""How the signal of a person's own rule begins."""
+
+
+def tag_pattern(signal: Signal) -> str | None:
+    """The pattern of tags behind the signal of a person's own rule; None for any other signal."""
+    return signal.value.removeprefix(OWN) if signal.value.startswith(OWN) else None

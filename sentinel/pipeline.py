@@ -68,8 +68,8 @@ class Pipeline:
     ) -> None:
         self.detectors = {detector.name: detector for detector in detectors}
         self._parameters = parameters
-        self._naming = Naming(signals)
         self._views = views(d for d in self.detectors.values() if isinstance(d, Detector))
+        self._naming = Naming(signals, (view.judged for view in self._views))
         checks = [d for d in self.detectors.values() if isinstance(d, RunCheck)]
         self._checking = Checking(checks, parameters, failed)
         self._failed = failed

@@ -17,7 +17,10 @@ from detectors.checks import RunCheck
 from detectors.discovery import all_detectors
 from sentinel.cli.app import app
 from sentinel.config.file import json_schema
+from sentinel.config.rules import Rule
+from sentinel.config.table import Table
 from sentinel.frames.naming import profiles
+from sentinel.serve.heartbeat import HeartbeatConfig
 from sentinel.sinks.discovery import sink_types
 
 ROOT = Path(__file__).parents[1]
@@ -74,6 +77,22 @@ def config() -> str:
     return table(["Key", "Default", "Meaning"], rows)
 
 
+def keys(model: type[Table]) -> str:
+    rows = [
+        [f"`{key}`", "" if field.is_required() else literal(field.default), field.description or ""]
+        for key, field in model.model_fields.items()
+    ]
+    return table(["Key", "Default", "Meaning"], rows)
+
+
+def rules() -> str:
+    return keys(Rule)
+
+
+def heartbeat() -> str:
+    return keys(HeartbeatConfig)
+
+
 def sinks() -> str:
     keys: dict[str, tuple[Any, list[str]]] = {}
     for kind, model in sink_types().items():
@@ -118,7 +137,7 @@ def shown(words: list[str]) -> str:
 
 
 def rewritten(text: str) -> str:
-    for part in (report, detectors, frameworks, config, sinks, commands):
+    for part in (report, detectors, frameworks, config, rules, heartbeat, sinks, commands):
         begin, end = f"<!-- begin {part.__name__} -->", f"<!-- end {part.__name__} -->"
         assert begin in text, f"README.md lacks {begin}"
         assert end in text, f"README.md lacks {end}"

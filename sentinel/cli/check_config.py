@@ -18,4 +18,6 @@ def check_config(file: _File = Path("sentinel.toml"), schema: _Schema = False) -
         typer.echo(json.dumps(json_schema(), indent=2))
         return
     config = load(file)
-    typer.echo(f"{file}: no mistakes; sinks: {', '.join(sink.name for sink in config.sinks)}")
+    rules = [rule.detector_name for rule in config.rules]
+    named = f"; rules: {', '.join(rules)}" if rules else ""
+    typer.echo(f"{file}: no mistakes; sinks: {', '.join(sink.name for sink in config.sinks)}{named}")

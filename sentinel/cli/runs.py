@@ -72,10 +72,13 @@ def _no_garbage() -> Iterator[None]:
 def _settings(config: Path | None) -> tuple[Mapping[str, str], Mapping[str, Demand]]:
     """The meaning of the user's own tags, and what each enabled detector demands, by detector name."""
     from detectors.discovery import all_detectors
+    from detectors.signals import tag_pattern
 
     signals: Mapping[str, str] = {}
     detectors: Iterable[Declaration] = all_detectors().values()
     if config_file(config):
         configured = configuration(config)
         signals, detectors = configured.signals, configured.enabled_detectors
-    return signals, {detector.name: detector.demand for detector in detectors}
+    demands = {detector.name: detector.demand for detector in detectors}
+    # A listing does not know which tags a rule of one's own asks for.
+    return signals, {n: d for n, d in demands.items() if not any(map(tag_pattern, d.judges))}

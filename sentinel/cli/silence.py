@@ -53,11 +53,13 @@ def add(
     from sentinel.alerts.silences import silence
     from sentinel.alerts.store import Store
 
-    if not set("*?[") & set(detector) and detector not in all_detectors():
-        raise UnknownName("detector", detector, all_detectors())
+    settings = configuration(config, state_dir)
+    known = {*all_detectors(), *(rule.detector_name for rule in settings.rules)}
+    if not set("*?[") & set(detector) and detector not in known:
+        raise UnknownName("detector", detector, known)
     now = SystemClock().now()
     new = silence(run, detector, now + duration, reason, now)
-    with Store(configuration(config, state_dir).state_dir) as store:
+    with Store(settings.state_dir) as store:
         store.add_silence(new)
     typer.echo(f"{new.id}: {detector} of {run} is silent")
 

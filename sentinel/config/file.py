@@ -17,6 +17,7 @@ from detectors.discovery import all_detectors
 from detectors.signals import Signal
 from sentinel import CONFIG_FILE
 from sentinel.config.errors import describe
+from sentinel.config.rules import Rule, unique
 from sentinel.config.table import LocalPath, Table, beside_the_file
 from sentinel.errors import ConfigError
 from sentinel.frames.naming import IGNORE
@@ -90,6 +91,7 @@ def _link(text: str) -> str:
 
 LinkTemplate = Annotated[str, AfterValidator(_link)]
 ListenAddress = Annotated[Address, PlainValidator(_address, json_schema_input_type=int | str)]
+RuleTables = Annotated[list[Rule], AfterValidator(lambda rules: unique(rules, {*all_detectors()}))]
 NamedPlace = Annotated[Place, PlainValidator(_named_place, json_schema_input_type=str)]
 
 
@@ -130,6 +132,7 @@ class Config(Table):
     detectors: DetectorTables = Field(
         default_factory=dict, description="whether a detector is enabled, and its thresholds, by name"
     )
+    rules: RuleTables = Field(default_factory=list, description="thresholds of your own")
     signals: dict[str, TagMeaning] = Field(
         default={},
         description="the signal that each of your own tags means, or `ignore`; overrides built-in names",
@@ -137,8 +140,10 @@ class Config(Table):
 
     @property
     def enabled_detectors(self) -> list[Declaration]:
-        """The enabled detectors in alphabetical order."""
-        return [d for n, d in all_detectors().items() if self.detectors.get(n, {}).get("enabled", d.enabled)]
+        """The enabled detectors in alphabetical order, then the rules of one's own."""
+        chosen = {n: self.detectors.get(n, {}).get("enabled", d.enabled) for n, d in all_detectors().items()}
+        built_in = [d for n, d in all_detectors().items() if chosen[n]]
+        return [*built_in, *(rule.detector() for rule in self.rules)]
 
     @property
     def parameters(self) -> dict[str, dict[str, Any]]:

@@ -23,13 +23,13 @@ before it. Any other tag that its profile does not name is the user's own: the f
 import difflib
 import tomllib
 from collections import ChainMap
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from detectors.signals import Signal
+from detectors.signals import Signal, tag_pattern
 from sentinel.frames.fallback import fallback
 from sentinel.frames.patterns import Meaning, Patterns, bare, is_logged
 
@@ -149,11 +149,14 @@ def is_of_histogram(tag: str) -> bool:
 class Naming:
     """Tags to meanings for one configuration.
 
-    ``overrides`` maps the user's tags (or patterns) to names of signals or to "ignore".
+    ``overrides`` maps the user's tags (or patterns) to names of signals or to "ignore". ``asked`` are the
+    signals that somebody asks for; among them are those of the user's own rules.
     Raises ValueError for a name that is no signal, with the nearest one.
     """
 
-    def __init__(self, overrides: Mapping[str, str]) -> None:
+    def __init__(self, overrides: Mapping[str, str], asked: Iterable[Signal] = ()) -> None:
+        patterns = {signal: pattern for signal in asked if (pattern := tag_pattern(signal))}
+        self._own = {signal: Patterns({pattern: None}) for signal, pattern in patterns.items()}
         self._overrides = Patterns({tag: _override(tag, name) for tag, name in overrides.items()})
         self._known: dict[tuple[str, str], Meaning | None] = {}  # by profile and tag
 
@@ -165,6 +168,10 @@ class Naming:
                 self._known.clear()
             self._known[key] = self._meaning(profile, tag)
         return self._known[key]
+
+    def own(self, tag: str) -> list[Meaning]:
+        """What ``tag`` means to the user's own rules, beside its usual meaning."""
+        return [Meaning(signal) for signal, names in self._own.items() if names.find(tag) is not None]
 
     def _meaning(self, profile: Profile | None, tag: str) -> Meaning | None:
         if is_of_histogram(tag) and tag not in self._overrides.rows:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from detectors.signals import Signal
 from sentinel.frames.attempt import Attempt
@@ -67,6 +68,9 @@ class Stream:
     attempts: Attempts = field(default_factory=Attempts)
     attempt: Attempt = field(default_factory=lambda: Attempt(1))
     meanings: dict[str, Meaning | None] = field(default_factory=dict)
+    judged: dict[str, Sequence[Meaning]] = field(
+        default_factory=dict
+    )  # those that a view or the plan asks for
     plans: Plans = field(default_factory=Plans)
     signals: dict[str, int] = field(default_factory=dict)  # position of the first point of each
     units: Units = field(default_factory=Units)
@@ -119,7 +123,7 @@ class Stream:
         """The windows of points that need not wait any more."""
         for tag in chunk.tags:
             if tag not in self.meanings:
-                self.meanings[tag] = self._meaning(self.profile, tag)
+                self._learn(tag)
         self._note_signals(chunk)
         telling = np.array([self._tells_attempts(tag) for tag in chunk.tags], dtype=bool)
         for number, part in self.attempts.split(chunk, telling):
@@ -155,6 +159,17 @@ class Stream:
     def _meaning(self, profile: Profile | None, tag: str) -> Meaning | None:
         return self.naming.meaning(profile, self._full(tag))
 
+    def own(self, tag: str) -> list[Meaning]:
+        """What a tag means to the user's own rules."""
+        return self.naming.own(self._full(tag))
+
+    def _learn(self, tag: str) -> None:
+        """Decide for good what a tag means."""
+        meaning = self.meanings[tag] = self._meaning(self.profile, tag)
+        asked = {Signal.TOTAL_STEPS}.union(*(view.signals for view in self.views))
+        all_of_it = [*([meaning] if meaning else ()), *self.own(tag)]
+        self.judged[tag] = [one for one in all_of_it if one.signal in asked]
+
     def _full(self, tag: str) -> str:
         return f"{self.part}/{tag}" if self.part and not tag.startswith(f"{self.part}/") else tag
 
@@ -164,9 +179,7 @@ class Stream:
 
     def _points(self, chunk: Chunk, part: slice) -> list[Points]:
         """The points of tags that a view or the plan asks for, in the signal's unit and sign."""
-        asked = {Signal.TOTAL_STEPS}.union(*(view.signals for view in self.views))
-        meanings = [self.meanings[t] for t in chunk.tags]
-        judged = np.array([m is not None and m.signal in asked for m in meanings], dtype=bool)
+        judged = np.array([bool(self.judged[tag]) for tag in chunk.tags], dtype=bool)
         if not judged.any():
             return []
         at = np.arange(part.start, part.stop)
@@ -174,16 +187,19 @@ class Stream:
         at = at[np.argsort(chunk.tag[at], kind="stable")]
         arrived = []
         for one in np.split(at, np.flatnonzero(np.diff(chunk.tag[at])) + 1):
-            if len(one) and (meaning := meanings[chunk.tag[one[0]]]) is not None:
-                tag, value = chunk.tags[chunk.tag[one[0]]], chunk.value[one] * meaning.factor
-                if meaning.signal in SHARES:
-                    value, is_share = self.units.shares(tag, value)
-                    one, value = one[is_share], value[is_share]
-                elif meaning.either_sign:
-                    value = self.units.positive(tag, value)
-                position = self.position + one
-                arrived.append(Points(tag, meaning.signal, chunk.step[one], chunk.time[one], position, value))
+            if len(one):
+                tag = chunk.tags[chunk.tag[one[0]]]
+                arrived += [self._points_of(chunk, one, tag, meaning) for meaning in self.judged[tag]]
         return arrived
+
+    def _points_of(self, chunk: Chunk, at: NDArray[np.intp], tag: str, meaning: Meaning) -> Points:
+        value = chunk.value[at] * meaning.factor
+        if meaning.signal in SHARES:
+            value, is_share = self.units.shares(tag, value)
+            at, value = at[is_share], value[is_share]
+        elif meaning.either_sign:
+            value = self.units.positive(tag, value)
+        return Points(tag, meaning.signal, chunk.step[at], chunk.time[at], self.position + at, value)
 
     def dump(self) -> list[Any]:
         """Everything `load` needs."""
@@ -213,7 +229,8 @@ class Stream:
         self.profile = profiles()[profile] if profile else None
         self.attempts, self.attempt = Attempts.load(attempts), Attempt.load(attempt)
         self.plans, self.units = Plans(*plans), Units(units)
-        self.meanings = {t: self._meaning(self.profile, t) for t in tags}
+        for tag in tags:
+            self._learn(tag)
 
 
 def _joined(earlier: Chunk | None, later: Chunk) -> Chunk:

@@ -1,0 +1,90 @@
+"""`[[rules]]`: a person's own thresholds, which become detectors."""
+
+import re
+from string import Formatter
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from detectors.api import Detector, Severity
+from detectors.own_rules import SAYS, Bounds, own_rule
+from detectors.signals import OWN, Signal
+from sentinel.config.table import Table
+
+_CONDITIONS = ("above", "below", "outside", "rises_by", "falls_by")
+
+
+class Rule(Table):
+    """One rule of one's own."""
+
+    name: str = Field(description="what it is called in messages and in `sentinel explain`")
+    signal: Literal[tuple(map(str, Signal))] | None = Field(  # type: ignore[valid-type]
+        None, description="the signal that it judges, whatever its tag is called"
+    )
+    tag: str | None = Field(
+        None, min_length=1, description="the tags that it judges; `*` stands for a part without `/`"
+    )
+    above: float | None = Field(None, description="a value above this is wrong")
+    below: float | None = Field(None, description="a value below this is wrong")
+    outside: tuple[float, float] | None = Field(None, description="a value below or above the two is wrong")
+    rises_by: float | None = Field(
+        None, gt=0, description="a value that is this much above the lowest so far is wrong"
+    )
+    falls_by: float | None = Field(
+        None, gt=0, description="a value that is this much below the highest so far is wrong"
+    )
+    for_points: int = Field(3, ge=1, le=10_000, description="points in a row that must be wrong")
+    severity: Literal["info", "warning", "critical"] = Field("warning", description="how bad it is")
+    say: str = Field(
+        "", description="the message; may hold {value}, {step}, {tag}, {signal}, {lowest} and {highest}"
+    )
+
+    @property
+    def detector_name(self) -> str:
+        """Its name in kebab-case, as detectors have it."""
+        return "-".join(re.findall(r"[a-z0-9]+", self.name.casefold()))
+
+    @model_validator(mode="after")
+    def _is_one_rule(self) -> Self:
+        if not self.detector_name:
+            raise ValueError("name needs a letter or a digit from a to z and 0 to 9")
+        if (self.signal is None) == (self.tag is None):
+            raise ValueError(f"rule {self.name!r}: give either signal or tag")
+        if sum(getattr(self, name) is not None for name in _CONDITIONS) != 1:
+            raise ValueError(f"rule {self.name!r}: give exactly one of {', '.join(_CONDITIONS)}")
+        if self.outside is not None and self.outside[0] > self.outside[1]:
+            raise ValueError(f"rule {self.name!r}: outside = [lower, upper]")
+        if problem := _problem_of_format(self.say):
+            raise ValueError(f"rule {self.name!r}: say: {problem}")
+        return self
+
+    def detector(self) -> Detector:
+        """The detector that applies it."""
+        below, above = self.outside or (self.below, self.above)
+        bounds = Bounds(above, below, self.rises_by, self.falls_by)
+        signal = Signal(self.signal or f"{OWN}{self.tag}")
+        severity = Severity[self.severity.upper()]
+        return own_rule(self.detector_name, signal, bounds, self.for_points, severity, self.say)
+
+
+def _problem_of_format(say: str) -> str:
+    """What is wrong with a message; empty if nothing is."""
+    try:
+        named = [name for _, name, _, _ in Formatter().parse(say) if name is not None]
+        if unknown := sorted(set(named) - set(SAYS)):
+            return f"{{{unknown[0]}}} is unknown; use {', '.join(f'{{{name}}}' for name in SAYS)}"
+        say.format(**SAYS)
+    except (ValueError, IndexError, KeyError) as error:
+        return f"not a format string: {error}"
+    return ""
+
+
+def unique(rules: list[Rule], taken: set[str]) -> list[Rule]:
+    """The same rules. Raises ValueError if a name is one of ``taken``, or that of two rules."""
+    for rule in rules:
+        if rule.detector_name in taken:
+            raise ValueError(
+                f"another rule or detector is called {rule.detector_name!r}; choose another name"
+            )
+        taken = {*taken, rule.detector_name}
+    return rules

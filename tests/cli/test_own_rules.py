@@ -1,0 +1,90 @@
+"""Rules of one's own, from the configuration to what is told."""
+
+import json
+
+import pytest
+
+from detectors.signals import Signal, tag_pattern
+from sentinel.config.rules import Rule
+
+CASES = {
+    'signal = "loss"\nabove = 5.0': [1.0] * 20 + [6.0] * 5 + [1.0] * 20,
+    'signal = "loss"\nbelow = 0.5': [1.0] * 20 + [0.1] * 5 + [1.0] * 20,
+    'tag = "l*"\noutside = [0.5, 5.0]': [1.0] * 20 + [0.1, 6.0, 0.1, 6.0, 6.0] + [1.0] * 20,
+    'signal = "loss"\nrises_by = 2.0': [3.0] * 10 + [1.0] * 10 + [3.5] * 5 + [1.0] * 20,
+    'signal = "loss"\nfalls_by = 2.0': [1.0] * 10 + [3.0] * 10 + [0.5] * 5 + [3.0] * 20,
+}
+"""Each is broken from step 20 to step 24."""
+
+
+@pytest.fixture
+def replayed(sentinel, tmp_path):
+    def run(rule, values, **others):
+        (tmp_path / "sentinel.toml").write_text(f'[[rules]]\nname = "My rule"\n{rule}\n')
+        records = [{"step": i, "loss": value, **others} for i, value in enumerate(values)]
+        (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
+        (found,) = json.loads(sentinel("replay", "metrics.jsonl", "--format", "json").out)["runs"]
+        return found, [one for one in found["incidents"] if one["detector"] == "my-rule"]
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "rule", CASES, ids=lambda rule: rule.split()[-1] if "out" in rule else rule.split()[3]
+)
+def test_a_rule_lives_like_any_detector(replayed, rule):
+    _, (found,) = replayed(rule, CASES[rule])
+    life = found["onset_step"], found["fired_step"], found["resolved_step"]
+    assert life == (20, 22, 34)
+    assert (found["state"], found["severity"], found["maturity"]) == ("resolved", "warning", "stable")
+    assert found["summary"].startswith("loss ")
+    assert [one["event"] for one in found["told"]] == ["firing", "resolved"]
+
+
+def test_it_says_what_it_is_told_to_say(replayed):
+    rule = 'signal = "loss"\nabove = 5.0\nfor_points = 1\nseverity = "critical"\nsay = "{tag} {value:.1f}!"'
+    _, (found,) = replayed(rule, [1.0, 7.25])
+    assert (found["summary"], found["severity"], found["fired_step"]) == ("loss 7.2!", "critical", 1)
+
+
+def test_a_lowest_value_is_remembered_for_a_whole_run(replayed):
+    _, (found,) = replayed('signal = "loss"\nrises_by = 2.0', [1.0] + [2.5] * 3000 + [3.5] * 3)
+    assert (found["onset_step"], found["summary"]) == (3001, "loss rose from 1 to 3.5, by more than 2")
+
+
+def test_a_tag_that_nobody_logs_is_said(replayed):
+    run, incidents = replayed('tag = "my/metric"\nabove = 5.0', [1.0] * 10)
+    assert not incidents
+    assert {"detector": "my-rule", "missing": ["tag:my/metric"]} in run["not_judged"]
+
+
+def test_a_tag_keeps_its_other_meanings(replayed):
+    run, (found,) = replayed('tag = "loss"\nabove = 5.0', [6.0] * 10)
+    assert run["signals"] == {"loss": ["loss"], "tag:loss": ["loss"]}
+    assert found["signal"] == "tag:loss"
+
+
+def test_hovering_is_one_incident(replayed):
+    values = [5.0 + (0.1 if (i * 7919) % 97 < 48 else -0.1) for i in range(20_000)]
+    _, incidents = replayed('signal = "loss"\nabove = 5.0\nfor_points = 1', values)
+    assert len(incidents) == 1
+
+
+def test_rules_are_known_to_other_commands(sentinel, tmp_path):
+    (tmp_path / "sentinel.toml").write_text('[[rules]]\nname = "My rule"\nsignal = "loss"\nabove = 1.0\n')
+    assert sentinel("check-config").out == "sentinel.toml: no mistakes; sinks: terminal; rules: my-rule\n"
+    assert sentinel("silence", "add", "*", "--detector", "my-rule", "--reason", "x").status == 0
+
+
+def test_the_signal_of_a_rule_is_no_name_for_a_tag():
+    own = Signal("tag:my/*")
+    assert own not in set(Signal)
+    assert own == Signal("tag:my/*")
+    assert (tag_pattern(own), tag_pattern(Signal.LOSS)) == ("my/*", None)
+    with pytest.raises(ValueError, match="'los' is not a valid Signal"):
+        Signal("los")
+
+
+def test_the_keys_of_a_rule_are_told_in_the_schema():
+    for field in Rule.model_fields.values():
+        assert field.description
