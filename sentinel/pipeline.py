@@ -15,10 +15,9 @@ from typing import Any
 
 from detectors.api import Declaration, Detector
 from detectors.checks import RunCheck
-from sentinel.alerts.grouping import Outcome
 from sentinel.alerts.incident import Change
 from sentinel.alerts.lifecycle import Book
-from sentinel.alerts.tell import Audience, tell
+from sentinel.alerts.outcomes import Audience, Outcome, tell
 from sentinel.alerts.turns import Stretch
 from sentinel.checking import Checking
 from sentinel.frames.naming import Naming

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 
 from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.duplicates import KnownIncidents
-from sentinel.alerts.grouping import Outcome
 from sentinel.alerts.incident import Change, Incident
-from sentinel.alerts.tell import Audience, News, tell
+from sentinel.alerts.outcomes import Audience, News, Outcome, tell
 from sentinel.config.file import Config
 from sentinel.errors import SentinelError
 from sentinel.pipeline import Advance, Pipeline

@@ -6,7 +6,7 @@ from typing import Any
 
 from sentinel.alerts.incident import Change
 from sentinel.alerts.lifecycle import Book
-from sentinel.alerts.tell import News
+from sentinel.alerts.outcomes import News
 from sentinel.runs.description import described
 from sentinel.runs.log import RunLog, packed, unpacked
 

@@ -8,7 +8,7 @@ import pytest
 from detectors.discovery import all_detectors
 from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.duplicates import KnownIncidents
-from sentinel.alerts.tell import Audience
+from sentinel.alerts.outcomes import Audience
 from sentinel.pipeline import Pipeline
 from sentinel.sources.base import Batch, Chunk, Run
 from sentinel.sources.places import Url

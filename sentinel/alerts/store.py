@@ -22,9 +22,9 @@ from detectors.api import Severity
 from sentinel.alerts.database import Database, utf8
 from sentinel.alerts.decision import Reason, Sent
 from sentinel.alerts.decoding import Decoder, incident
-from sentinel.alerts.grouping import Outcome
 from sentinel.alerts.incident import Event, Incident
 from sentinel.alerts.outbox import Outbox, enqueue, withdraw
+from sentinel.alerts.outcomes import Outcome
 from sentinel.alerts.silences import Silence
 from sentinel.alerts.stops import Stops
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sentinel.alerts.grouping import Outcome
+from sentinel.alerts.outcomes import Outcome
 from sentinel.alerts.wire import incident_body
 from sentinel.listing import ListedRun, Listing
 from sentinel.replay import Replay, ReplayedRun

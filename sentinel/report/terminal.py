@@ -12,8 +12,8 @@ from rich.text import Text
 from detectors.api import Maturity, Severity
 from sentinel import catalogue
 from sentinel.alerts.evidence import evidence_rows
-from sentinel.alerts.grouping import cost
 from sentinel.alerts.incident import Incident, State
+from sentinel.alerts.outcomes import cost
 from sentinel.frames.coarse import Coarse
 from sentinel.frames.views import View
 from sentinel.replay import Replay, ReplayedRun

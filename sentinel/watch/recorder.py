@@ -8,8 +8,8 @@ from functools import partial
 from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.incident import Change
+from sentinel.alerts.outcomes import Audience, tell
 from sentinel.alerts.store import Store, Update
-from sentinel.alerts.tell import Audience, tell
 from sentinel.guard import Guard
 from sentinel.serve.counters import count_incidents
 from sentinel.tracking import Tracker

@@ -6,9 +6,9 @@ from detectors.api import Severity
 from sentinel.alerts import duplicates
 from sentinel.alerts.decision import Reason
 from sentinel.alerts.duplicates import KnownIncidents, same_finding
-from sentinel.alerts.grouping import outcomes
 from sentinel.alerts.incident import Change
-from tests.alerts.test_grouping import NOW, PAGER, RUN, SLACK, catalogue, decided, heard
+from sentinel.alerts.outcomes import Audience, News, tell
+from tests.alerts.test_outcomes import NOW, PAGER, RUN, SLACK, decided, heard
 from tests.alerts.timeline import book, rows
 
 INCIDENT = book().advance(rows("ww"))[0].incident.changed(evidence={"level": 4.123456789, "why": "high"})
@@ -62,8 +62,8 @@ def both(verdicts, policies=(SLACK,), later=None):
     changes = [Change(c.event, _moved(c.incident)) for c in theirs.advance(later or verdicts)]
     still_open = [_moved(incident) for incident in theirs.open()]
     others = [outcome.incident for outcome in first]
-    second = outcomes(RUN, changes, still_open, KnownIncidents(others), policies, [], sent, catalogue, NOW)
-    return first, second
+    audience = Audience(policies, [], sent, KnownIncidents(others))
+    return first, tell(News(RUN, changes, still_open), audience, NOW)
 
 
 def _moved(incident):

@@ -13,9 +13,9 @@ import pytest
 from sentinel.alerts.database import SCHEMA, sole_watcher
 from sentinel.alerts.decision import Reason, Sent, SinkPolicy
 from sentinel.alerts.duplicates import KnownIncidents
-from sentinel.alerts.grouping import outcomes
 from sentinel.alerts.incident import Event
 from sentinel.alerts.outbox import Receiver
+from sentinel.alerts.outcomes import Audience, News, tell
 from sentinel.alerts.silences import silence
 from sentinel.alerts.store import Store, Update
 from sentinel.errors import StateError
@@ -36,8 +36,8 @@ def store(tmp_path):
 def update(line="wwcc", state=b"state", run=RUN, sent=None, sinks=(SINK,), ours=None):
     ours = ours or book()
     changes = ours.advance(rows(line) if isinstance(line, str) else line)
-    decided = outcomes(
-        NAMES, changes, ours.open(), KnownIncidents([]), sinks, [], sent or {}, lambda _: [], NOW
+    decided = tell(
+        News(NAMES, changes, ours.open()), Audience(sinks, [], sent or {}, KnownIncidents([])), NOW
     )
     return Update(run, "/runs/a", "jsonl", state, [c.incident for c in changes] + ours.open(), decided)
 

@@ -13,11 +13,10 @@ from detectors.discovery import all_detectors
 from detectors.schema import INDEX, SEVERITY, STEP
 from sentinel.alerts.decision import REPEAT_SECONDS, SinkPolicy
 from sentinel.alerts.duplicates import KnownIncidents
-from sentinel.alerts.grouping import outcomes
 from sentinel.alerts.incident import Event
 from sentinel.alerts.lifecycle import Book
+from sentinel.alerts.outcomes import Audience, News, tell
 from sentinel.alerts.turns import Key
-from sentinel.catalogue import cited
 from sentinel.frames.windows import frame
 from sentinel.verdicts import Judged, Verdicts
 from tests.detectors.golden import Scenario, Stream, judge, scenarios, windows
@@ -97,10 +96,11 @@ def _told(detector: Detector, streams: list[Stream], settings: object) -> tuple[
     found = detector.run(frame(detector, shown))
     stretches = Verdicts(found, judged, detector.history).stretches()
     book, changes, told, sent = Book("run", {detector.name: detector}), [], [], {}
+    audience = Audience([SINK], [], sent, KnownIncidents([]))
     for number, poll in groupby(stretches, lambda rows: rows[0].position // a_poll):
         changes += (new := book.advance(poll))
         now = number * ROWS_A_POLL * SECONDS_A_ROW
-        decided = outcomes(RUN, new, book.open(), KnownIncidents([]), [SINK], [], sent, cited, now)
+        decided = tell(News(RUN, new, book.open()), audience, now)
         told += [outcome.decision.event for outcome in decided if outcome.body]
         for events in sent.values():
             events.update({event: replace(one, waiting=False) for event, one in events.items()})

@@ -8,8 +8,8 @@ import msgspec
 from detectors.api import Maturity, Severity
 from sentinel.alerts.causes import PossibleCause
 from sentinel.alerts.decision import Decision, Reason
-from sentinel.alerts.grouping import Outcome
 from sentinel.alerts.incident import Event, Incident, State
+from sentinel.alerts.outcomes import Outcome
 from sentinel.alerts.store import Store, Update
 from sentinel.sinks.base import Digest, Notification
 

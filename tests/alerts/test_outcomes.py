@@ -7,7 +7,7 @@ import msgspec
 from detectors.api import Severity
 from sentinel.alerts.decision import Reason, Sent, SinkPolicy
 from sentinel.alerts.duplicates import KnownIncidents
-from sentinel.alerts.grouping import cost, outcomes
+from sentinel.alerts.outcomes import Audience, News, cost, tell
 from sentinel.alerts.silences import silence
 from sentinel.sinks.base import Notification
 from tests.alerts.timeline import book, changed, rows
@@ -18,16 +18,12 @@ SLACK = SinkPolicy("slack")
 PAGER = SinkPolicy("pager", Severity.CRITICAL)
 
 
-def catalogue(ids):
-    return [{"id": i, "title": f"title of {i}", "fix": "", "check": "", "url": ""} for i in ids]
-
-
 def decided(verdicts, policies=(SLACK,), silences=(), sent=None, ours=None, others=()):
     ours = ours or book()
     changes = ours.advance(verdicts)
     sent = {} if sent is None else sent
-    return outcomes(
-        RUN, changes, ours.open(), KnownIncidents(others), policies, silences, sent, catalogue, NOW
+    return tell(
+        News(RUN, changes, ours.open()), Audience(policies, silences, sent, KnownIncidents(others)), NOW
     )
 
 

@@ -1,20 +1,21 @@
-"""Decides what the sinks hear about one run after one poll: one message an incident, worst first."""
+"""The last stage of the pipeline decides which sink hears of which change, and why the others do not.
 
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+It is pure: `watch` sends the result, and `replay` reports what would have been sent.
+"""
+
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
 import msgspec
 
+from sentinel import catalogue
 from sentinel.alerts.decision import Decision, Reason, Sent, SinkPolicy, decide
 from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.incident import Change, Event, Incident
 from sentinel.alerts.silences import Silence
 from sentinel.text import duration_text
-
-Catalogue = Callable[[Sequence[str]], Sequence[Mapping[str, str]]]
-"""Gives the entries for some ids, in the same order: id, title, fix, check, url."""
 
 SentBefore = MutableMapping[tuple[str, str], dict[Event, Sent]]
 """What was sent, by incident id and sink name."""
@@ -32,35 +33,50 @@ class Outcome:
     body: Mapping[str, Any] | None = None
 
 
-def outcomes(
-    run: Mapping[str, Any],
-    changes: Iterable[Change],
-    still_open: Sequence[Incident],
-    others: KnownIncidents,
-    policies: Sequence[SinkPolicy],
-    silences: Sequence[Silence],
-    sent: SentBefore,
-    catalogue: Catalogue,
-    now: float,
-    *,
-    reminders: bool = True,
-) -> list[Outcome]:
-    """Every change decided for every sink, and with ``reminders`` those due for what did not change.
+@dataclass(frozen=True)
+class News:
+    """What there is to tell of one run.
 
-    ``run`` is the run, its path and its framework as notifications show them. ``still_open`` are all its
-    open incidents after the changes, and ``others`` the incidents of any run. ``sent`` is updated.
+    ``run`` is the run as notifications name it, and ``still_open`` are all its open incidents after the
+    changes: of those that did not change a reminder may be due, if ``reminders`` are wanted.
     """
-    changes = list(changes)
-    changed = {change.incident.id for change in changes}
-    unchanged = [incident for incident in still_open if reminders and incident.id not in changed]
-    standing = {incident.id: incident for incident in still_open}
+
+    run: Mapping[str, Any]
+    changes: Sequence[Change]
+    still_open: Sequence[Incident] = ()
+    reminders: bool = True
+
+
+@dataclass(frozen=True)
+class Audience:
+    """The sinks and what they were sent before.
+
+    ``sent`` is what each sink was sent; `tell` updates it. ``known`` are the incidents of all runs, because
+    one training may have several logs.
+    """
+
+    policies: Sequence[SinkPolicy]
+    silences: Sequence[Silence]
+    sent: SentBefore
+    known: KnownIncidents
+
+
+def tell(news: News, audience: Audience, now: float) -> list[Outcome]:
+    """Decide for each change and each sink, with a named reason, and add the reminders that are due.
+
+    The worst incident comes first; the changes of one incident keep their order.
+    """
+    run, sent = news.run, audience.sent
+    standing = {incident.id: incident for incident in news.still_open}
+    changed = {change.incident.id for change in news.changes}
+    unchanged = [i for i in news.still_open if news.reminders and i.id not in changed]
     found = []
-    for change in _worst_first([*changes, *(Change(Event.REPEAT, incident) for incident in unchanged)]):
+    for change in _worst_first([*news.changes, *(Change(Event.REPEAT, incident) for incident in unchanged)]):
         incident = change.incident
         explained_by = standing.get(incident.id, incident).inhibited_by  # a cause may have come since
-        silenced = any(s.matches(run["run"], run["path"], incident.detector, now) for s in silences)
-        same = [other.id for other in others.duplicates_of(incident)]
-        for policy in policies:
+        silenced = any(s.matches(run["run"], run["path"], incident.detector, now) for s in audience.silences)
+        same = [other.id for other in audience.known.duplicates_of(incident)]
+        for policy in audience.policies:
             before = sent.setdefault((incident.id, policy.name), {})
             told = [s.severity for other in same for s in sent.get((other, policy.name), {}).values()]
             hears_cause = explained_by not in standing or policy.wants(standing[explained_by])
@@ -72,7 +88,7 @@ def outcomes(
             decision = decide(asked, policy, silenced, before, now, max(told, default=None))
             if decision.reason.sends:
                 before[decision.event] = Sent(now, incident.severity, incident.findings, waiting=True)
-                body = _body(decision.event, run, incident, still_open, catalogue)
+                body = _body(decision.event, incident, news)
                 found.append(Outcome(incident, policy.name, decision, body))
             elif change.event is not Event.REPEAT:  # a reminder that is not due is not worth a record
                 found.append(Outcome(incident, policy.name, decision))
@@ -80,27 +96,20 @@ def outcomes(
 
 
 def _worst_first(changes: Sequence[Change]) -> list[Change]:
-    """By the worst severity of each incident; the changes of one incident keep their order."""
     worst: dict[str, int] = {}
     for change in changes:
         worst[change.incident.id] = max(change.incident.severity, worst.get(change.incident.id, 0))
     return sorted(changes, key=lambda change: -worst[change.incident.id])
 
 
-def _body(
-    event: Event,
-    run: Mapping[str, Any],
-    incident: Incident,
-    still_open: Sequence[Incident],
-    catalogue: Catalogue,
-) -> dict[str, Any]:
-    others = sorted((i for i in still_open if i.id != incident.id), key=lambda i: -i.severity)
+def _body(event: Event, incident: Incident, news: News) -> dict[str, Any]:
+    others = sorted((i for i in news.still_open if i.id != incident.id), key=lambda i: -i.severity)
     return {
         "key": idempotency_key(incident, event),
         "event": event.value,
-        "run": dict(run),
+        "run": dict(news.run),
         "incident": msgspec.to_builtins(incident),
-        "catalogue": [dict(entry) for entry in catalogue(incident.catalogue)],
+        "catalogue": catalogue.cited(incident.catalogue),
         "also_open": [other.summary for other in others],
         "cost": cost(incident),
     }
