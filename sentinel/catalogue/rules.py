@@ -37,8 +37,8 @@ class Known(Protocol):
     def logs(self, signal: str, position: int) -> bool:
         """Whether the signal had a point up to this position of the stream."""
 
-    def setting(self, name: str, position: int, step: int) -> float | str | None:
-        """The value that a setting has there."""
+    def setting(self, name: str, position: int, step: int) -> float | str | bool | None:
+        """The value that a setting has there; a switch is true or false."""
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from detectors.settings import CHOICES, Setting
-from sentinel.frames.plan import Plans
+from sentinel.frames.plan import Plans, meant
 
 
 @dataclass(frozen=True)
@@ -21,10 +20,7 @@ class KnownOfStream:
         """Whether the signal had a point up to this position, in whichever attempt."""
         return signal in self.begun and self.begun[signal] <= position
 
-    def setting(self, name: str, position: int, step: int) -> float | str | None:
+    def setting(self, name: str, position: int, step: int) -> float | str | bool | None:
         """A setting's value there, None where it is not known."""
         value = float(self.plans.column(name, np.array([position]), np.array([step]))[0])
-        choices = CHOICES.get(Setting(name))
-        if np.isnan(value):
-            return None
-        return value if choices is None else choices[int(value)]
+        return None if np.isnan(value) else meant(name, value)

@@ -24,6 +24,8 @@ from sentinel.frames.coarse import Floats, Steps
 _FILE = Path(__file__).with_name("settings.toml")
 _LONGEST_NAME = 2  # parts of a dotted key
 _OTHER = "other"
+_OFF = ("false", "none", "null", "no", "off", "0", "")
+_VERSION = re.compile(r"(\d{1,4})\.(\d{1,3})(?!\d)")
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,14 @@ def planned(settings: Mapping[str, Any]) -> dict[str, float]:
     return {setting.value: values.pop() for setting, values in best.items() if len(values) == 1}
 
 
+def meant(name: str, value: float) -> float | str | bool:
+    """What the value of a setting says: a text, whether a switch is on, or the number itself."""
+    setting = Setting(name)
+    if (choices := CHOICES.get(setting)) is not None:
+        return choices[int(value)]
+    return bool(value) if _rows()[setting].get("switch") else value
+
+
 def _named(parts: tuple[str, ...]) -> list[_Name]:
     """The settings that a key may state."""
     names = _names()
@@ -68,11 +78,16 @@ def _value(name: _Name, stated: Any) -> float | None:
     if choices is not None:
         text = _text(name.setting, stated)
         return None if text is None else float(choices.index(text))
+    row = _rows()[name.setting]
+    if row.get("switch"):
+        return float(str(stated).casefold() not in _OFF)
+    if row.get("version"):
+        found = _VERSION.match(str(stated))
+        return int(found[1]) + int(found[2]) / 1000 if found else None
     try:
         number = math.nan if isinstance(stated, bool) else float(stated)
     except (TypeError, ValueError, OverflowError):
         return None
-    row = _rows()[name.setting]
     enough = number >= row["least"] if "least" in row else number > 0
     return number if enough and number < row.get("below", math.inf) else None
 
@@ -81,8 +96,10 @@ def _text(setting: Setting, stated: Any) -> str | None:
     """Which of a setting's texts the stated one means."""
     if isinstance(stated, bool) or not isinstance(stated, (str, int)):
         return None
-    plain = re.sub("[^a-z0-9]", "", str(stated).rpartition(".")[2].casefold())
-    words = _rows()[setting]["words"].items()
+    row = _rows()[setting]
+    told = str(stated) if row.get("whole") else str(stated).rpartition(".")[2]
+    plain = re.sub("[^a-z0-9]", "", told.casefold())
+    words = row["words"].items()
     other = _OTHER if _OTHER in CHOICES[setting] and isinstance(stated, str) and plain else None
     return next((text for text, them in words if any(word in plain for word in them)), other)
 

@@ -7,6 +7,7 @@ from sentinel.alerts.outcomes import Outcome
 from sentinel.alerts.wire import incident_body
 from sentinel.listing import ListedRun, Listing
 from sentinel.replay import Replay, ReplayedRun
+from sentinel.report.checks import checks
 from sentinel.runs.log import Overview
 from sentinel.runs.standings import look_at, standings
 from sentinel.runs.state import Standing
@@ -35,6 +36,10 @@ def _replayed(run: ReplayedRun, stands: Standing, replay: Replay) -> dict[str, A
     return {
         **_described(overview, stands, run.stopped, lacking),
         "complaints": [str(complaint) for complaint in run.complaints],
+        "checks": [
+            {"id": one.id, "because": one.because, "settings": dict(one.settings)}
+            for one in checks(run.tracker.log)
+        ],
         "incidents": [
             {**incident_body(incident), "told": _told(run.told.get(incident.id, ()))}
             for incident in run.incidents.values()

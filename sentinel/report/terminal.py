@@ -17,6 +17,7 @@ from sentinel.alerts.outcomes import cost
 from sentinel.frames.coarse import Coarse
 from sentinel.frames.views import View
 from sentinel.replay import Replay, ReplayedRun
+from sentinel.report.checks import checks
 from sentinel.report.sparkline import marks, sparkline
 from sentinel.text import clean_text
 
@@ -34,6 +35,8 @@ def show(replay: Replay, console: Console | None = None) -> None:
     for run in quiet:
         mark = ("not judged to its end  ", "yellow") if run.stopped else ("nothing found  ", "green")
         console.print(Text.assemble(mark, _headline(run), f"; {_judged(run, replay)} could judge it"))
+    if len(replay.runs) == len(quiet) == 1:
+        console.print(*_checks(quiet[0]), end="")
     if lacking := ", ".join(_not_judged(replay)):
         console.print(Text(f"not judged: {lacking}", "dim"))
     for complaint in [*replay.complaints, *(c for run in replay.runs for c in run.complaints)]:
@@ -52,6 +55,13 @@ def _run(run: ReplayedRun) -> Iterator[RenderableType]:
     told = sorted(run.incidents.values(), key=lambda i: (i.inhibited_by is not None, i.fired_step))
     for incident in told:
         yield Padding(Group(*_incident(run, incident)), (0, 0, 1, 2))
+    yield from _checks(run)
+
+
+def _checks(run: ReplayedRun) -> Iterator[RenderableType]:
+    """What the settings and the console lines of a run give reason to read."""
+    if found := checks(run.tracker.log):
+        yield Padding(_table("worth a look", [(one.id, str(one)) for one in found]), (0, 0, 1, 2))
 
 
 def _incident(run: ReplayedRun, incident: Incident) -> Iterator[RenderableType]:

@@ -8,7 +8,7 @@ import pytest
 from detectors.settings import CHOICES, Setting
 from detectors.signals import Signal
 from sentinel.frames import plan as settings_of_runs
-from sentinel.frames.plan import Plans, planned
+from sentinel.frames.plan import Plans, meant, planned
 
 
 @pytest.mark.parametrize(
@@ -109,14 +109,47 @@ def test_only_what_plainly_is_the_plan_counts(settings, plan):
             {"data.max_response_length": 512, "algorithm.kl_ctrl.kl_coef": 0.001},
             {"max_completion_length": 512, "beta": 0.001},
         ),
+        (  # PEFT and TRL
+            {
+                "_name_or_path": "meta-llama/Llama-3.2-1B",
+                "transformers_version": "4.38.2",
+                "peft_config.default.r": 8,
+                "peft_config.default.target_modules.0": "q_proj",
+                "peft_config.default.modules_to_save": None,
+                "optim": "adamw_torch_fused",
+                "eval_strategy": "no",
+                "dataloader_drop_last": False,
+                "scale_rewards": "none",
+                "torch_dtype": "torch.bfloat16",
+                "rope_scaling.rope_type": "linear",
+                "packing": "true",
+                "deepspeed": "zero3.json",
+            },
+            {
+                "model_family": "llama",
+                "transformers_version": 4.038,
+                "lora_rank": 8,
+                "target_modules": True,
+                "modules_to_save": False,
+                "optimizer": "adamw",
+                "optimizer_kernel": "fused",
+                "evaluation": "never",
+                "drop_last": False,
+                "normalize_advantages": False,
+                "model_dtype": "bfloat16",
+                "rope_type": "linear",
+                "packing": True,
+                "deepspeed": True,
+            },
+        ),
+        ({"transformers_version": "nightly", "model_type": "my own", "packing": None}, {"packing": False}),
         ({"MODEL.RETINANET.NUM_CLASSES": 80, "num_classes": 1, "betas.0": 0.9, "n_epochs": 10}, {}),
         ({"lr_scheduler_type": None, "optimizer": {}, "precision": True, "cos_lr": False, "sched": ""}, {}),
         ({"optimizer": "NAdam", "scheduler": "my own"}, {"optimizer": "other", "scheduler": "other"}),
     ],
 )
 def test_settings_are_known_under_the_names_of_frameworks(settings, plan):
-    said = {s: CHOICES[s][int(v)] if s in CHOICES else v for s, v in planned(settings).items()}
-    assert said == plan
+    assert {name: meant(name, value) for name, value in planned(settings).items()} == plan
 
 
 def test_every_setting_has_names_and_every_text_words_or_a_flag():
