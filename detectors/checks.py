@@ -9,7 +9,7 @@ finding what is over.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from detectors.api import Cause, Declaration, Maturity, Severity, Variant, declared
 from detectors.evidence import NO_EVIDENCE, Measure
@@ -27,6 +27,7 @@ class Printed:
     severity: Severity  # CLEAN where the run went on
     place: str = ""  # of an exception: where it was raised
     catalogue: tuple[str, ...] = ()  # entries whose signature the line bears
+    preempted: bool = False  # the scheduler or a signal ended the run, and not an error of its own
 
 
 @dataclass(frozen=True)
@@ -44,18 +45,36 @@ class Stopped:
 
 
 @dataclass(frozen=True)
+class Ended:
+    """How a run ended, as its log, its console or its server says."""
+
+    outcome: Literal["finished", "crashed", "preempted"]
+    evidence: str  # "exit code 1 in the exit record"
+
+
+@dataclass(frozen=True)
 class RunView:
-    """What is known of a run. Steps and times are None until there are any."""
+    """What is known of a run. Steps and times are None until there are any.
+
+    ``silent_seconds`` is the time since points arrived, on the clock of a watch; None where it is not known,
+    as in a replay. ``ended`` is known as soon as something says so, and ``concluded`` is the same once
+    nothing more is expected of the run.
+    """
 
     points: int
     last_step: int | None
     last_time: float | None  # seconds since the epoch, on the log's clock
     pauses: Sequence[float]  # seconds between the last arrivals of points
-    silent_seconds: float  # since points arrived, on the clock of the watch; 0 in a replay
-    ended: bool  # the log says that the run has finished or crashed
+    silent_seconds: float | None
+    ended: Ended | None
     printed: Sequence[Printed]  # since the check was last asked
     stopped: Sequence[Stopped]  # as well
     unreadable: str | None = None  # why nothing more can be read of its log, as long as that lasts
+    failure: str | None = None  # which stage of sentinel fails on the run, and why
+    concluded: Ended | None = None
+    first_time: float | None = None
+    planned_steps: float | None = None
+    last_lines: str = ""  # that it printed
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from detectors.checks import Printed, RunCheck, RunFinding, RunView, Stopped
+from detectors.checks import Ended, Printed, RunCheck, RunFinding, RunView, Stopped
 from sentinel.alerts.inhibition import OF_THE_RUN
 from sentinel.alerts.turns import Key, Stretch, Verdict
 from sentinel.runs.log import RunLog
@@ -25,25 +25,35 @@ class Checking:
         log: RunLog,
         printed: Sequence[Printed],
         stopped: Sequence[Stopped],
-        silent_seconds: float = 0.0,
+        *,
+        silent_seconds: float | None = None,
         pauses: Iterable[float] = (),
+        failure: str | None = None,
+        concluded: bool = False,
     ) -> Iterator[Stretch]:
         """The present findings of the checks, each as a stretch of its own.
 
         ``silent_seconds`` is the time since points arrived, and ``pauses`` are the times between earlier
-        arrivals, both on the clock of a watch.
+        arrivals, both on the clock of a watch. ``failure`` says which stage failed on the run. A run is
+        ``concluded`` if nothing more is expected of it.
         """
-        facts = log.facts
+        facts, ending = log.facts, log.ending
+        ended = None if ending is None else Ended(ending.outcome.value, ending.evidence)
         view = RunView(
             points=facts.points,
             last_step=facts.last_step,
             last_time=facts.last_time,
             pauses=[*facts.pauses, *pauses],
             silent_seconds=silent_seconds,
-            ended=log.ending is not None,
+            ended=ended,
             printed=printed,
             stopped=stopped,
             unreadable=log.unreadable,
+            failure=failure,
+            concluded=ended if concluded else None,
+            first_time=facts.first_time,
+            planned_steps=log.planned_steps,
+            last_lines=log.console.last_lines if log.console else "",
         )
         for check in self.checks:
             try:
@@ -51,10 +61,10 @@ class Checking:
             except Exception as error:  # noqa: BLE001  a broken check must not stop the others
                 self.failed(check.name, log.run.id, error)
                 continue
-            yield from ([_verdict(log, check, finding)] for finding in findings)
+            yield from ([_verdict(log, check, finding, final=concluded)] for finding in findings)
 
 
-def _verdict(log: RunLog, check: RunCheck, finding: RunFinding) -> Verdict:
+def _verdict(log: RunLog, check: RunCheck, finding: RunFinding, *, final: bool) -> Verdict:
     step = log.facts.last_step if finding.step is None else finding.step
     return Verdict(
         key=Key(log.run.id, OF_THE_RUN, _ATTEMPT, finding.tag, check.name),
@@ -67,4 +77,5 @@ def _verdict(log: RunLog, check: RunCheck, finding: RunFinding) -> Verdict:
         variant=finding.variant,
         evidence=finding.evidence,
         catalogue=finding.catalogue,
+        final=final,
     )

@@ -127,6 +127,9 @@ class Pipeline:
         guard = Guard()
         arrived = [guard(t.log.run, "the end of the log", t.log.end) or () for t in trackers]
         verdicts = self._judge(trackers, arrived, guard) if any(arrived) else {}
+        for tracker in trackers:
+            check = partial(self._checking.stretches, tracker.log, (), (), concluded=True)
+            verdicts.setdefault(tracker.id, []).extend(guard(tracker.log.run, "run checks", check) or ())
         changes = _applied(Book.conclude, trackers, verdicts, guard)
         return [
             Advance(tracker, 0, False, (), news, guard.failures.get(tracker.id))
@@ -135,14 +138,21 @@ class Pipeline:
 
     def review(self, tracker: Tracker, silent_seconds: float, pauses: Iterable[float]) -> list[Change]:
         """The changes that time alone brings to a run under watch; see `Checking.stretches`."""
-        return tracker.book.advance(self._checking.stretches(tracker.log, (), (), silent_seconds, pauses))
+        checked = self._checking.stretches(tracker.log, (), (), silent_seconds=silent_seconds, pauses=pauses)
+        return tracker.book.advance(checked)
+
+    def report_failure(self, tracker: Tracker, reason: str) -> Sequence[Change]:
+        """The incident that says which stage failed on a run; none if that fails as well."""
+        checked = self._checking.stretches(tracker.log, (), (), failure=reason)
+        return Guard()(tracker.log.run, "reporting", partial(tracker.book.advance, checked)) or ()
 
     def _check(self, tracker: Tracker, batch: Batch) -> list[Stretch]:
         """The findings of the run checks, if the poll brought something that they judge."""
         log, grew = tracker.log, any(chunk.value.size for chunk in batch.chunks)
         found = log.printed or log.newly_stopped or log.readability_changed
         if found or (grew and tracker.book.watches_run):
-            return [*self._checking.stretches(log, log.printed, log.newly_stopped)]
+            silent = 0.0 if grew else None
+            return [*self._checking.stretches(log, log.printed, log.newly_stopped, silent_seconds=silent)]
         return []
 
     def _judge(

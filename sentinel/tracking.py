@@ -8,7 +8,8 @@ from sentinel.alerts.incident import Change
 from sentinel.alerts.lifecycle import Book
 from sentinel.alerts.outcomes import News
 from sentinel.runs.description import described
-from sentinel.runs.log import RunLog, packed, unpacked
+from sentinel.runs.log import RunLog
+from sentinel.runs.packing import packed, unpacked
 
 
 @dataclass

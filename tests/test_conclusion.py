@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from detectors.api import Cause, Detector, History, Maturity, Severity, Variant, detector
@@ -155,6 +155,7 @@ BOTH = replace(high_at_the_end, cause=Cause.LOSS_SHAPE, every=1), high
 
 
 @settings(deadline=None, max_examples=60)
+@example(parts=[[0.1, 0.9, 0.9, 0.1], [0.1, 0.7], [0.1]], names=["train/lr"], reload=False)
 @given(
     parts=st.lists(st.lists(st.sampled_from([0.1, 0.7, 0.9]), max_size=8), min_size=1, max_size=5),
     names=st.sampled_from([["train/lr"], ["train/lr", "train/epoch", "eval/loss"]]),

@@ -49,7 +49,8 @@ def test_a_log_that_grows_gives_the_same(name, tmp_path):
     path = tmp_path / log_of(name).name
     path.touch()
     chance = random.Random(name)
-    pipeline = Pipeline(all_detectors().values(), {}, {}, lambda *failure: pytest.fail(str(failure)))
+    detectors = [detector for detector in all_detectors().values() if detector.enabled]
+    pipeline = Pipeline(detectors, {}, {}, lambda *failure: pytest.fail(str(failure)))
     tracker, incidents, size = None, {}, 0
     while size < len(content):
         size = min(len(content), size + chance.choice([7, 500, 9000]))

@@ -45,11 +45,13 @@ from detectors.evidence import Measure, Unit
     },
     maturity=Maturity.STABLE,
     cause=Cause.CRASH,
-    silences=tuple(cause for cause in Cause if cause is not Cause.CRASH),
+    silences=tuple(Cause),
 )
 def console_error(run: RunView) -> Iterator[RunFinding]:
     """A finding for each error; a clean one where the run went on."""
     for news in run.printed:
+        if news.preempted:
+            continue
         found = news.severity > Severity.CLEAN
         yield RunFinding(
             index=news.line,

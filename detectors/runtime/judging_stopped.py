@@ -1,11 +1,13 @@
 """Some of the log, or all that follows in it, is not judged.
 
 ## What it catches
-Three reasons why no detector looks at what is logged, each said once:
+Four reasons why no detector looks at what is logged, each said once:
 
 - The steps of a stream went back so often that they order nothing any more. Nothing that follows is judged.
 - A signal has more tags than are kept, such as one for each of a thousand layers. Further tags are left out.
 - The log cannot be read: its file is no log, or the system refuses it. This is over as soon as it can be.
+- A stage of sentinel fails on the run, such as the reader of its log. The run is tried again after growing
+  pauses, and this is over as soon as that succeeds and the log goes on.
 
 ## Why it matters
 A run that nobody judges looks like a healthy one.
@@ -30,7 +32,7 @@ from detectors.api import Maturity, Severity, Variant
 from detectors.checks import RunFinding, RunView, run_check
 from detectors.evidence import Measure, Unit
 
-UNREADABLE = "the log"  # stands where others name their stream
+UNREADABLE, FAILED = "the log", "a stage of sentinel"  # stand where others name their stream
 
 
 @run_check(
@@ -42,11 +44,12 @@ UNREADABLE = "the log"  # stands where others name their stream
         "disordered": Variant("nothing that follows in the log is judged: {reason}", ()),
         "too-many-tags": Variant("not all that is logged is judged: {reason}", ()),
         "unreadable": Variant("nothing more is judged: {reason}", ()),
+        "failed": Variant("the run is not judged at present: {reason}", ()),
     },
     maturity=Maturity.STABLE,
 )
 def judging_stopped(run: RunView) -> Iterator[RunFinding]:
-    """One finding for each stream and signal, where it stopped, and one while the log is unreadable."""
+    """One finding for each stream and signal, where it stopped, and one while nothing is judged at all."""
     for stop in run.stopped:
         yield RunFinding(
             index=0,
@@ -57,10 +60,11 @@ def judging_stopped(run: RunView) -> Iterator[RunFinding]:
             time=stop.time,
             evidence={"reason": stop.reason},
         )
-    yield RunFinding(
-        index=run.points,
-        severity=Severity.INFO if run.unreadable else Severity.CLEAN,
-        variant="unreadable" if run.unreadable else None,
-        tag=UNREADABLE,
-        evidence={"reason": run.unreadable} if run.unreadable else {},
-    )
+    for variant, tag, reason in (("unreadable", UNREADABLE, run.unreadable), ("failed", FAILED, run.failure)):
+        yield RunFinding(
+            index=run.points,
+            severity=Severity.INFO if reason else Severity.CLEAN,
+            variant=variant if reason else None,
+            tag=tag,
+            evidence={"reason": reason} if reason else {},
+        )

@@ -51,6 +51,7 @@ TIMES_CRITICAL = 3  # thirty minutes where the threshold is ten
     },
     maturity=Maturity.STABLE,
     cause=Cause.STALL,
+    silences=tuple(cause for cause in Cause if cause not in (Cause.STALL, Cause.CRASH, Cause.NUMERICS)),
 )
 def stream_stall(
     run: RunView,
@@ -63,6 +64,8 @@ def stream_stall(
     longest = pauses[-2] if len(pauses) > 1 else 0.0  # the longest may be a clock that was set
     limit = max(TIMES_LONG * long, TIMES_LONGEST * longest, least_seconds)
     silent = run.silent_seconds
+    if silent is None:
+        return
     if run.ended or silent <= limit:
         severity = Severity.CLEAN
     else:

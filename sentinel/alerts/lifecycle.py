@@ -74,12 +74,12 @@ class Book:
         """Take back what `conclude` brought about, because the run goes on after all.
 
         Its incidents are withdrawn. Incidents that it changed are again as they were; who was told that one
-        had come back hears that it is over. Incidents of the run as a whole have no part in this.
+        had come back hears that it is over. Other incidents of the run as a whole have no part in this.
         """
         if self._before_end is None:
             return []
         concluded = self._open()
-        of_the_run = {key: track for key, track in self._tracks.items() if key.stream == OF_THE_RUN}
+        of_the_run = {k: t for k, t in self._tracks.items() if k.stream == OF_THE_RUN and not t.final}
         before = {track.key: track for track in self._before_end if track.key.stream != OF_THE_RUN}
         self._tracks, self._before_end = before | of_the_run, None
         known = {t.incident.id: t.incident for t in self._tracks.values() if t.incident}
@@ -144,7 +144,7 @@ class Book:
         if track is None:
             if not v.severity:
                 return
-            track = self._tracks[v.key] = Track(v.key, v.index, v.step, v.time)
+            track = self._tracks[v.key] = Track(v.key, v.index, v.step, v.time, final=v.final)
         track.count(v, 1, detector)
         if v.severity:
             for change in self._found(track, detector, v):
@@ -282,5 +282,4 @@ def _taken_back(
         if before is None:
             yield Change(Event.RESOLVED, track.current(incident.changed(state=State.WITHDRAWN)))
         elif not before.open:
-            over = incident.changed(state=before.state, resolved_step=before.resolved_step)
-            yield Change(Event.RESOLVED, track.current(over))
+            yield Change(Event.RESOLVED, track.current(before))

@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ import msgspec
 from detectors.api import Severity
 from detectors.checks import Printed
 from sentinel.catalogue.signatures import Signature
+from sentinel.runs.preemption import may_preempt, preempts
 from sentinel.sources.base import Line
 
 LONGEST_LINE = 500
@@ -24,6 +26,8 @@ _WENT_ON = 50  # ordinary lines after an error mean that the run went on; launch
 _LONGEST_TRACEBACK = 500  # lines
 _MOST_WRITERS = 64  # processes whose tracebacks are collected; further ones are ignored
 _MOST_ORIGINS = 64
+_LAST_LINES = 3
+_LAST_CHARACTERS = 120
 
 _TRACEBACK = "Traceback (most recent call last):"
 _WRITER = re.compile(
@@ -65,7 +69,14 @@ class _Origin(msgspec.Struct):
     ordinary: int | None = None
     step: int | None = None  # at the last error
     announced: bool = False  # the last line announced a caught exception
+    preempted: bool = False  # it was ended from outside; errors from then on follow from that
+    last: list[str] = []  # the last lines, shortened
     tracebacks: dict[str, _Traceback] = {}  # by writer
+
+    def keep(self, lines: Sequence[str]) -> None:
+        """Remember the last of some lines."""
+        last = (line[:_LAST_CHARACTERS] for line in reversed(lines) if line and not line.isspace())
+        self.last = [*self.last, *[*islice(last, _LAST_LINES)][::-1]][-_LAST_LINES:]
 
 
 class Console(msgspec.Struct):
@@ -85,12 +96,10 @@ class Console(msgspec.Struct):
         quiet = not origin.tracebacks and origin.ordinary is None and _TRACEBACK not in text
         lines = text.split("\n")[:-1]
         wanted = (one for one in signatures if one.key not in self.remarks)
-        if quiet and lines and not any(one.may_be_in(text) for one in wanted):
-            skipped, lines = (
-                len(lines) - 1,
-                lines[-1:],
-            )  # the last line may announce an exception in the next ones
-            origin.lines += skipped
+        if quiet and lines and not may_preempt(text) and not any(one.may_be_in(text) for one in wanted):
+            origin.lines += len(lines) - 1
+            origin.keep(lines[:-1])
+            lines = lines[-1:]  # it may announce an exception in the next lines
         # Keep what a terminal would show: a progress bar overwrites what precedes a carriage return.
         shown = (line.rstrip("\r").rpartition("\r")[2] for line in lines)
         yield from self.take(name, [Line(math.nan, line) for line in shown], signatures)
@@ -104,8 +113,15 @@ class Console(msgspec.Struct):
             text = line.text[:LONGEST_LINE]
             if not text or text.isspace():
                 continue
+            origin.keep([text])
             time = line.time if math.isfinite(line.time) else None
-            if (error := _error(origin, text, signatures)) is not None:
+            error = _error(origin, text, signatures)
+            if preempts(text) or (error is not None and origin.preempted):
+                if not origin.preempted:
+                    yield Printed(name, origin.lines, text, line.step, time, Severity.INFO, preempted=True)
+                origin.preempted, origin.ordinary, origin.step = True, 0, line.step
+                continue
+            if error is not None:
                 origin.ordinary, origin.step = 0, line.step
                 place, entries = error.place, error.entries
                 yield Printed(name, origin.lines, error.text, line.step, time, error.severity, place, entries)
@@ -117,8 +133,14 @@ class Console(msgspec.Struct):
                 origin.ordinary += 1
                 trains_on = line.step is not None and line.step != origin.step
                 if origin.ordinary == _WENT_ON or trains_on:
-                    origin.ordinary = None
+                    origin.ordinary, origin.preempted = None, False
                     yield Printed(name, origin.lines, text, line.step, time, Severity.CLEAN)
+
+    @property
+    def last_lines(self) -> str:
+        """The last lines of the file with most lines; empty if nothing was printed."""
+        fullest = max(self.origins.values(), key=lambda origin: origin.lines, default=_Origin())
+        return "\n".join(fullest.last)
 
     def _origin(self, name: str) -> _Origin | None:
         """The state of a file; None if there are too many files."""

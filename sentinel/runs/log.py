@@ -7,7 +7,6 @@ from itertools import chain
 from typing import Any, Self
 
 import msgspec
-import numpy as np
 
 from detectors.api import Severity
 from detectors.checks import Printed, Stopped
@@ -20,6 +19,7 @@ from sentinel.frames.stream import SeriesWindow, Stream
 from sentinel.frames.views import View
 from sentinel.runs.console import Console
 from sentinel.runs.facts import Facts
+from sentinel.runs.packing import packed, unpacked
 from sentinel.runs.understanding import Understanding, understood
 from sentinel.sources.base import Batch, Complaint, Cursor, Ending, Outcome, Run, stopped
 from sentinel.sources.beside.config_files import ConfigFiles
@@ -146,6 +146,8 @@ class RunLog:
         for news in chain.from_iterable(found):
             if news.severity is Severity.CLEAN:
                 self.facts.told_ending = None
+            elif news.preempted and self.facts.told_ending is None:
+                self.facts.told_ending = Ending(Outcome.PREEMPTED, f"it printed {news.text!r}")
             elif news.place and self.facts.told_ending is None:
                 self.facts.told_ending = Ending(Outcome.CRASHED, f"it printed {news.text!r}")
             yield news
@@ -259,36 +261,3 @@ class Remembered(msgspec.Struct):
     def of(cls, state: bytes) -> Self:
         """Read it from packed state. Raises ValueError for a state that this version did not make."""
         return msgspec.convert(unpacked(state), cls)
-
-
-def packed(state: dict[str, Any]) -> bytes:
-    """Encode a state that may hold arrays. Raises TypeError for any other type."""
-    return _ENCODER.encode(state)
-
-
-def unpacked(state: bytes) -> dict[str, Any]:
-    """Undo `packed`. Raises msgspec.DecodeError for bytes that it did not make."""
-    found = msgspec.msgpack.decode(state, ext_hook=_array)
-    if not isinstance(found, dict):
-        raise msgspec.DecodeError("no state of a run")
-    return found
-
-
-_ARRAY = 1  # msgpack extension code
-
-
-def _extension(thing: Any) -> Any:
-    if isinstance(thing, np.ndarray):
-        parts = [thing.dtype.str, thing.shape, thing.tobytes()]
-        return msgspec.msgpack.Ext(_ARRAY, msgspec.msgpack.encode(parts))
-    raise TypeError(f"{type(thing).__name__} is no part of a run's state")
-
-
-def _array(code: int, data: memoryview) -> Any:
-    if code != _ARRAY:
-        raise msgspec.DecodeError(f"unknown extension {code}")
-    kind, shape, content = msgspec.msgpack.decode(data)
-    return np.frombuffer(content, dtype=kind).reshape(shape).copy()
-
-
-_ENCODER = msgspec.msgpack.Encoder(enc_hook=_extension)

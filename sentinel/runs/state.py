@@ -19,8 +19,8 @@ _MOST_FILES = 1000  # of a run whose modification times are read
 
 
 class RunState(StrEnum):
-    """The state of a run. PREEMPTED: another run continues from where this one stopped. STALLED and LOST
-    runs are silent without a stated end; a LOST run is not expected to continue.
+    """The state of a run. PREEMPTED: the scheduler ended it, or another run continues from where it stopped.
+    STALLED and LOST runs are silent without a stated end; a LOST run is not expected to continue.
     """
 
     RUNNING = "running"

@@ -106,6 +106,7 @@ class Outcome(StrEnum):
 
     FINISHED = "finished"
     CRASHED = "crashed"
+    PREEMPTED = "preempted"
 
 
 @dataclass(frozen=True)

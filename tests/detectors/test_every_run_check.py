@@ -1,11 +1,12 @@
 """What every run check keeps to, whoever wrote it."""
 
 import string
+from dataclasses import replace
 
 import pytest
 
 from detectors.api import Severity
-from detectors.checks import Printed, RunCheck, RunView, Stopped
+from detectors.checks import Ended, Printed, RunCheck, RunView, Stopped
 from detectors.discovery import all_detectors
 from sentinel import catalogue
 from sentinel.alerts.incident import format_message
@@ -20,8 +21,8 @@ NOTHING = RunView(
     last_step=None,
     last_time=None,
     pauses=(),
-    silent_seconds=0.0,
-    ended=False,
+    silent_seconds=None,
+    ended=None,
     printed=(),
     stopped=(),
 )
@@ -31,7 +32,7 @@ ILL = RunView(
     last_time=1.7e9,
     pauses=(1.0, 2.0),
     silent_seconds=1e6,
-    ended=False,
+    ended=None,
     printed=(
         Printed("train.log", 3, "E: x", None, None, Severity.CRITICAL, "a.py:1", ("O11",)),
         Printed("train.log", 4, "Killed", None, None, Severity.WARNING, "", ("DP9",)),
@@ -41,7 +42,17 @@ ILL = RunView(
         Stopped("s", 7, None, "loss has too many tags", "loss"),
     ),
     unreadable="it is no log",
+    failure="the jsonl reader failed: E",
 )
+ENDED = [
+    replace(ILL, concluded=Ended(outcome, reason))
+    for outcome, reason in [
+        ("crashed", "exit code 1 in the exit record"),
+        ("crashed", "exit code 137 in the exit record"),
+        ("finished", "exit code 0 in the exit record"),
+        ("preempted", "it printed 'CANCELLED'"),
+    ]
+]
 
 
 @each_check
@@ -70,7 +81,7 @@ def test_a_run_of_which_nothing_is_known_is_clean(check):
 
 @each_check
 def test_a_run_that_is_ill_is_found_and_said_in_words(check):
-    found = [finding for finding in check.check(ILL) if finding.severity]
+    found = [finding for view in [ILL, *ENDED] for finding in check.check(view) if finding.severity]
     assert {finding.variant for finding in found} == set(check.variants)
     for finding in found:
         message = check.variants[finding.variant].message

@@ -10,7 +10,8 @@ import pytest
 from detectors.discovery import all_detectors
 from sentinel.pipeline import Pipeline
 from sentinel.runs.facts import Setting
-from sentinel.runs.log import Remembered, packed, unpacked
+from sentinel.runs.log import Remembered
+from sentinel.runs.packing import packed, unpacked
 from sentinel.sources.base import Batch, Chunk, Ending, Line, Outcome, Run
 from sentinel.sources.discovery import discover
 from sentinel.sources.json.lines import JsonLines

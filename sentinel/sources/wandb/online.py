@@ -31,6 +31,7 @@ _OUTCOMES = {
     "crashed": Outcome.CRASHED,
     "failed": Outcome.CRASHED,
     "killed": Outcome.CRASHED,
+    "preempted": Outcome.PREEMPTED,
 }
 
 

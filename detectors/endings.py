@@ -1,0 +1,28 @@
+"""What the checks on the end of a run have in common."""
+
+from typing import Any
+
+from detectors.api import Severity
+from detectors.checks import RunFinding, RunView
+from detectors.evidence import Measure, Unit
+
+ENDING_EVIDENCE = {
+    "reason": Measure("known from", Unit.TEXT),
+    "reached": Measure("ended", Unit.TEXT),
+    "ran_seconds": Measure("ran for", Unit.SECONDS),
+    "last_lines": Measure("last printed", Unit.TEXT),
+}
+
+
+def ended(run: RunView, severity: Severity, variant: str) -> RunFinding:
+    """The finding on a run that is concluded."""
+    planned = f" of {run.planned_steps:.0f}" if run.planned_steps else ""
+    evidence: dict[str, Any] = {
+        "reason": run.concluded.evidence if run.concluded else "",
+        "reached": "before its first step" if run.last_step is None else f"at step {run.last_step}{planned}",
+    }
+    if run.first_time is not None and run.last_time is not None:
+        evidence["ran_seconds"] = run.last_time - run.first_time
+    if run.last_lines:
+        evidence["last_lines"] = run.last_lines
+    return RunFinding(index=run.points, severity=severity, variant=variant, evidence=evidence)

@@ -1,0 +1,46 @@
+"""The run crashed.
+
+## What it catches
+A run that is over and whose log, console or server says that it failed: an exit code other than 0, an
+uncaught exception in the console, the state "crashed", "failed" or "killed" of a tracking server.
+
+## Why it matters
+The machine is paid for and does nothing, until somebody starts the run again.
+
+## What to do
+Read the last lines that it printed; the first error among them counts. Start the run again from its last
+checkpoint once the cause is mended.
+
+## When it is wrong
+A training that ends with another exit code on purpose. A run that goes on after all withdraws it. A run that
+a scheduler ends is no crash; see `run-preempted`. One that dies without a word is found by `stream-stall`.
+
+## Source
+The exit record of W&B's files, the states of W&B and MLflow, CPython's tracebacks.
+"""
+
+from collections.abc import Iterator
+
+from detectors.api import Cause, Maturity, Severity, Variant
+from detectors.checks import RunFinding, RunView, run_check
+from detectors.endings import ENDING_EVIDENCE, ended
+
+KILLED = ("exit code 137", "exit code -9", "exit code 9 ")  # SIGKILL as shells, Python and others number it
+
+
+@run_check(
+    reads="how the run ended",
+    evidence=ENDING_EVIDENCE,
+    variants={
+        "killed": Variant("the run was killed {reached}: {reason}", ("A-err-exit9", "DP9")),
+        "crashed": Variant("the run crashed {reached}: {reason}", ()),
+    },
+    maturity=Maturity.STABLE,
+    cause=Cause.CRASH,
+    silences=tuple(cause for cause in Cause if cause is not Cause.NUMERICS),
+)
+def run_crashed(run: RunView) -> Iterator[RunFinding]:
+    """One finding once a run that crashed is over."""
+    if run.concluded is not None and run.concluded.outcome == "crashed":
+        killed = any(code in f"{run.concluded.evidence} " for code in KILLED)
+        yield ended(run, Severity.CRITICAL, "killed" if killed else "crashed")

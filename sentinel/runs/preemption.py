@@ -1,0 +1,21 @@
+"""Lines by which a run says that a scheduler or a signal ends it, and not an error of its own."""
+
+import re
+
+_PREEMPTED = re.compile(
+    r"\*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT \S+"  # slurmstepd: a time limit, a preemption, scancel
+    r"|Received (?:15|SIGTERM) death signal, shutting down workers"  # torch's elastic agent
+    r"|SignalException: Process \d+ got signal: 15\b"  # its processes
+    r"|Received SIGTERM: 15\b|\bSIGTERMException\b"  # Lightning's signal_connector.py
+    r"|Handling auto-requeue signal: \d+"  # the same
+)
+
+
+def preempts(line: str) -> bool:
+    """Whether a line says that the run is ended from outside."""
+    return _PREEMPTED.search(line) is not None
+
+
+def may_preempt(text: str) -> bool:
+    """Whether some line of the text may say so; far faster than to look at each line."""
+    return any(word in text for word in ("CANCELLED AT", "signal", "SIGTERM"))
