@@ -131,6 +131,7 @@ PIECES = [
     "ERROR: retry\n",
     "[rank1]: Traceback (most recent call last):\n",
     "[rank1]: E: x\n",
+    "*** JOB 1 ON n CANCELLED AT 2026-01-01T00:00:00 DUE TO TIME LIMIT ***\n",
 ]
 
 
@@ -144,12 +145,13 @@ def test_any_cut_says_the_same(pieces, cuts, reload):
     text = "".join(pieces)
     printed = lines(text)
     edges = [0, *sorted(min(cut, len(printed)) for cut in cuts), len(printed)]
-    console, found = Console(), []
+    console, found, whole = Console(), [], Console()
     for begin, end in pairwise(edges):
         found += said("".join(f"{line.text}\n" for line in printed[begin:end]), console)
         if reload:
             console = msgspec.convert(msgspec.to_builtins(console), Console)
-    assert found == said(text)
+    assert found == said(text, whole)
+    assert console.last_lines == whole.last_lines
     one_by_one = Console().take("train.log", printed, signatures())
     assert found == [(n.line, n.text if n.severity else None, n.place, n.catalogue) for n in one_by_one]
 

@@ -1,0 +1,124 @@
+"""How a run ended: finished, crashed or preempted, and that it went on after all."""
+
+import json
+
+import pytest
+
+from detectors.discovery import all_detectors
+from sentinel.pipeline import Pipeline
+from sentinel.sources.base import Batch, Ending, Outcome, Run
+from sentinel.sources.json.lines import JsonLines
+from sentinel.sources.places import Url
+
+CHECKS = [all_detectors()[f"run-{end}"] for end in ("crashed", "finished", "preempted")]
+CHECKS += [all_detectors()["console-error"], all_detectors()["stream-stall"]]
+START = 1.7e9
+SLURM = "slurmstepd: error: *** STEP 1.0 ON n1 CANCELLED AT 2026-01-01T00:00:00 DUE TO PREEMPTION ***\n"
+TORCHRUN = (
+    "W0409 07:28:49.530000 1359 torch/distributed/elastic/agent/server/api.py:719] "
+    "Received 15 death signal, shutting down workers\n"
+    "Traceback (most recent call last):\n"
+    '  File "/env/lib/python3.12/site-packages/torch/distributed/run.py", line 909, in run\n'
+    "torch.distributed.elastic.multiprocessing.api.SignalException: Process 1359 got signal: 15\n"
+)
+LIGHTNING = "[rank: 0] Received SIGTERM: 15\n"
+CRASH = 'Traceback (most recent call last):\n  File "train.py", line 4, in <module>\nValueError: odd\n'
+
+
+def follow(directory, source=None):
+    def fail(check, run, error):
+        raise error
+
+    log = directory / "metrics.jsonl"
+    pipeline = Pipeline(CHECKS, {}, {}, fail)
+    run = (
+        Run(log, "jsonl", JsonLines(log)) if source is None else Run(Url("memory", ("a",)), "memory", source)
+    )
+    return pipeline, pipeline.track(run, "a")
+
+
+def write(directory, steps, planned=1000):
+    with (directory / "metrics.jsonl").open("a") as file:
+        for step in steps:
+            settings = {} if step else {"config": {"max_steps": planned}}
+            row = {"step": step, "loss": 1.0, "timestamp": START + 60 * step}
+            file.writelines(json.dumps(one) + "\n" for one in (settings, row) if one)
+
+
+def ends(pipeline, tracker):
+    """What is found while the log is read, and once the run is over: detectors and who explains them."""
+    (advance,) = pipeline.advance([tracker])
+    (end,) = pipeline.conclude([tracker])
+    assert (advance.failure, end.failure) == (None, None)
+    found = [change for change in [*advance.changes, *end.changes] if change.event == "firing"]
+    names = {incident.id: incident.detector for incident in tracker.book.open()}
+    now = {incident.id: incident for incident in tracker.book.open()}
+    return {c.incident.detector: names.get(now[c.incident.id].inhibited_by or "") for c in found}
+
+
+def test_a_run_that_reached_its_plan_has_finished(tmp_path):
+    write(tmp_path, range(20), planned=19)
+    pipeline, tracker = follow(tmp_path)
+    assert ends(pipeline, tracker) == {"run-finished": None}
+    (incident,) = tracker.book.open()
+    assert incident.summary == "the run finished at step 19 of 19: step 19 is the last one planned"
+    assert incident.evidence["ran_seconds"] == 60 * 19
+
+
+def test_a_run_that_fell_silent_has_no_end(tmp_path):
+    write(tmp_path, range(20))
+    assert ends(*follow(tmp_path)) == {}
+
+
+def test_an_exception_explains_the_crash(tmp_path):
+    write(tmp_path, range(20))
+    (tmp_path / "train.log").write_text(f"begun\n{CRASH}torchrun: closing\n")
+    pipeline, tracker = follow(tmp_path)
+    assert ends(pipeline, tracker) == {"console-error": None, "run-crashed": "console-error"}
+    (crashed,) = (one for one in tracker.book.open() if one.detector == "run-crashed")
+    assert crashed.evidence["last_lines"].splitlines()[-2:] == ["ValueError: odd", "torchrun: closing"]
+
+
+@pytest.mark.parametrize(("code", "first"), [(1, None), (137, "A-err-exit9")])
+def test_an_exit_code_alone_is_a_crash(tmp_path, code, first):
+    class Ended:
+        def poll(self, *_):
+            return Batch({}, ending=Ending(Outcome.CRASHED, f"exit code {code} in the exit record"))
+
+    pipeline, tracker = follow(tmp_path, Ended())
+    assert ends(pipeline, tracker) == {"run-crashed": None}
+    (incident,) = tracker.book.open()
+    assert incident.severity.name == "CRITICAL"
+    assert (incident.catalogue[0] if incident.catalogue else None) == first
+
+
+@pytest.mark.parametrize("words", [SLURM, TORCHRUN, LIGHTNING, SLURM + CRASH], ids=range(4))
+def test_what_ends_a_run_from_outside_is_no_crash(tmp_path, words):
+    """Nor is an error that follows from it."""
+    write(tmp_path, range(20))
+    (tmp_path / "train.log").write_text(words)
+    pipeline, tracker = follow(tmp_path)
+    assert ends(pipeline, tracker) == {"run-preempted": None}
+    assert pipeline.review(tracker, 1e6, []) == [], "and it does not stall"
+    (incident,) = tracker.book.open()
+    assert incident.severity.name == "INFO"
+
+
+@pytest.mark.parametrize("first", [CRASH, SLURM], ids=["crashed", "preempted"])
+def test_a_run_that_goes_on_in_a_new_attempt_withdraws_its_end(tmp_path, first):
+    write(tmp_path, range(20))
+    (tmp_path / "train.log").write_text(first)
+    pipeline, tracker = follow(tmp_path)
+    assert ends(pipeline, tracker)
+    write(tmp_path, range(10, 12))
+    (advance,) = pipeline.advance([tracker])
+    withdrawn = [one.incident for one in advance.changes if one.incident.state == "withdrawn"]
+    assert [one.detector.removeprefix("run-") for one in withdrawn] == [
+        "crashed" if first is CRASH else "preempted"
+    ]
+
+
+def test_what_was_preempted_and_went_on_may_crash(tmp_path):
+    write(tmp_path, range(20))
+    (tmp_path / "train.log").write_text(SLURM + "epoch\n" * 60 + CRASH)
+    assert ends(*follow(tmp_path)) == {"console-error": None, "run-crashed": "console-error"}
