@@ -164,3 +164,12 @@ def test_a_check_that_fails_stops_no_other(tmp_path):
     assert [change.incident.detector for change in read(pipeline, tracker)] == ["console-error"]
     assert failed == ["broken"]
     assert Path(tracker.log.run.path).exists()
+
+
+def test_what_a_silent_run_prints_does_not_end_its_stall(tmp_path):
+    write(tmp_path, "metrics.jsonl", log_lines(range(20)))
+    pipeline, tracker = follow(tmp_path)
+    read(pipeline, tracker)
+    assert stalled(tracker, pipeline, 610) == [("firing", "WARNING")]
+    write(tmp_path, "train.log", ["[rank1]: Watchdog caught collective operation timeout\n", "Killed\n"])
+    assert "resolved" not in {change.event for change in read(pipeline, tracker)}
