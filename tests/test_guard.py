@@ -156,7 +156,7 @@ def test_in_a_watch(house, monkeypatch, stage, caplog):
         stage(broken)
         watcher = house.watch()
         watcher.round(None, GOING)
-        others = {name: ["firing: first notification"] for name in NAMES if name != BAD}
+        others = {name: ["firing: first-notification"] for name in NAMES if name != BAD}
         assert house.told() == others
         (reason,) = house.stopped().values()
         assert "a defect" in reason
@@ -167,7 +167,7 @@ def test_in_a_watch(house, monkeypatch, stage, caplog):
     assert house.told() == others, "a run that failed rests before it is tried again"
     house.clock.advance(1)
     watcher.round(None, GOING)
-    assert house.told() == others | {BAD: ["firing: first notification"]}
+    assert house.told() == others | {BAD: ["firing: first-notification"]}
     assert house.stopped() == {}
 
 
@@ -185,7 +185,7 @@ def test_state_that_cannot_be_restored_costs_that_run_a_re_read(house, monkeypat
     assert {run.tracker.log.facts.points for run in watcher._runs} == {70}
     assert caplog.text.count("its saved state cannot be used") == 1
     assert house.stopped() == {}
-    assert all(told[0] == "firing: first notification" for told in house.told().values())
+    assert all(told[0] == "firing: first-notification" for told in house.told().values())
 
 
 def test_a_search_that_fails_at_one_file_finds_the_others(house, monkeypatch, caplog):

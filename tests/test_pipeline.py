@@ -53,7 +53,7 @@ def test_a_callback_drives_it_without_files_or_configuration():
         assert advance.failure is None
         told += advance.tell(audience, now=START + number)
     assert [(one.sink, one.incident.detector, one.decision.event, one.decision.reason) for one in told] == [
-        ("pager", "kl-blowup", "firing", "first notification")
+        ("pager", "kl-blowup", "firing", "first-notification")
     ]
     assert 40 <= told[0].incident.fired_step < 60
     assert told[0].body["run"] == {

@@ -13,7 +13,7 @@ from typing import Any
 
 from sentinel.errors import StateError, StateUnavailable
 
-SCHEMA = 3
+SCHEMA = 4
 _DATABASE = "sentinel.sqlite"
 _LOCK = "watch.lock"
 _BUSY_SECONDS = 30.0
@@ -46,6 +46,26 @@ _UPGRADES = {
         ALTER TABLE outbox ADD COLUMN batch TEXT NOT NULL DEFAULT '';
         ALTER TABLE outbox ADD COLUMN held INTEGER NOT NULL DEFAULT 0;
         ALTER TABLE outbox ADD COLUMN run TEXT NOT NULL DEFAULT '';
+    """,
+    3: """
+        UPDATE decisions SET reason = CASE reason
+            WHEN 'first notification' THEN 'first-notification'
+            WHEN 'got worse' THEN 'escalated'
+            WHEN 'still there, repeat interval over' THEN 'repeat-due'
+            WHEN 'came back, repeat interval over' THEN 'reopened'
+            WHEN 'keeps coming back' THEN 'flapping'
+            WHEN 'log went silent' THEN 'lost'
+            WHEN 'explained by another incident' THEN 'inhibited'
+            WHEN 'told already, of another log of the same training' THEN 'told-of-another-log'
+            WHEN 'below the sink''s severity' THEN 'below-sink-severity'
+            WHEN 'detector is a preview' THEN 'preview-not-wanted'
+            WHEN 'already sent' THEN 'already-sent'
+            WHEN 'its beginning was not sent either' THEN 'not-sent-before'
+            WHEN 'the last notification is still waiting' THEN 'undelivered'
+            WHEN 'repeat interval not over' THEN 'repeat-not-due'
+            WHEN 'withdrawn before it was tried, explained by another incident' THEN 'withdrawn'
+            WHEN 'not found again since the last notification' THEN 'nothing-new'
+            ELSE reason END;
     """,
 }
 """Turns a database of each older schema into the next one. `schema.sql` adds new tables and indexes."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Self
 
 from detectors.api import Maturity, Severity
 from sentinel.alerts.incident import Change, Event, Incident
@@ -11,42 +12,41 @@ REPEAT_SECONDS = 4 * 3600.0
 
 
 class Reason(StrEnum):
-    """Why a notification is sent or not."""
+    """Why a notification is sent or not.
 
-    FIRST_NOTIFICATION = "first notification"
-    ESCALATED = "got worse"
-    REPEAT_DUE = "still there, repeat interval over"
-    RESOLVED = "resolved"
-    REOPENED = "came back, repeat interval over"
-    FLAPPING = "keeps coming back"
-    LOST = "log went silent"
-    INHIBITED = "explained by another incident"
-    TOLD_OF_ANOTHER_LOG = "told already, of another log of the same training"
-    BELOW_SINK_SEVERITY = "below the sink's severity"
-    PREVIEW_NOT_WANTED = "detector is a preview"
-    SILENCED = "silenced"
-    ALREADY_SENT = "already sent"
-    NOT_SENT_BEFORE = "its beginning was not sent either"
-    UNDELIVERED = "the last notification is still waiting"
-    REPEAT_NOT_DUE = "repeat interval not over"
-    WITHDRAWN = "withdrawn before it was tried, explained by another incident"
-    NOTHING_NEW = "not found again since the last notification"
+    The value is a stable name, which the state directory and JSON reports keep. ``text`` is the wording for
+    people, and may change. ``sends`` is true for a reason to send.
+    """
 
-    @property
-    def sends(self) -> bool:
-        """Whether this is a reason to send."""
-        return self in _SENDING
+    text: str
+    sends: bool
 
+    def __new__(cls, name: str, text: str, sends: bool = False) -> Self:
+        """A member with its wording."""
+        member = str.__new__(cls, name)
+        member._value_ = name
+        member.text = text
+        member.sends = sends
+        return member
 
-_SENDING = {
-    Reason.FIRST_NOTIFICATION,
-    Reason.ESCALATED,
-    Reason.REPEAT_DUE,
-    Reason.RESOLVED,
-    Reason.REOPENED,
-    Reason.FLAPPING,
-    Reason.LOST,
-}
+    FIRST_NOTIFICATION = "first-notification", "first notification", True
+    ESCALATED = "escalated", "got worse", True
+    REPEAT_DUE = "repeat-due", "still there, repeat interval over", True
+    RESOLVED = "resolved", "resolved", True
+    REOPENED = "reopened", "came back, repeat interval over", True
+    FLAPPING = "flapping", "keeps coming back", True
+    LOST = "lost", "log went silent", True
+    INHIBITED = "inhibited", "explained by another incident"
+    TOLD_OF_ANOTHER_LOG = "told-of-another-log", "told already, of another log of the same training"
+    BELOW_SINK_SEVERITY = "below-sink-severity", "below the sink's severity"
+    PREVIEW_NOT_WANTED = "preview-not-wanted", "detector is a preview"
+    SILENCED = "silenced", "silenced"
+    ALREADY_SENT = "already-sent", "already sent"
+    NOT_SENT_BEFORE = "not-sent-before", "its beginning was not sent either"
+    UNDELIVERED = "undelivered", "the last notification is still waiting"
+    REPEAT_NOT_DUE = "repeat-not-due", "repeat interval not over"
+    WITHDRAWN = "withdrawn", "withdrawn before it was tried, explained by another incident"
+    NOTHING_NEW = "nothing-new", "not found again since the last notification"
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from sentinel.alerts.outcomes import Outcome
 from sentinel.alerts.silences import Silence
 from sentinel.alerts.stops import Stops
 
+_REASONS = {str(reason): reason for reason in Reason}
 _KEEP_SENT_SECONDS = 7 * 86400.0
 _KEEP_RECORDS_SECONDS = 30 * 86400.0
 
@@ -71,7 +72,10 @@ class RunRow:
 
 @dataclass(frozen=True)
 class DecisionRow:
-    """The decision about one event of an incident for one sink."""
+    """The decision about one event of an incident for one sink.
+
+    ``reason`` is the name of a Reason, or of one that an earlier version had.
+    """
 
     at: float
     run: str
@@ -84,7 +88,14 @@ class DecisionRow:
     @property
     def sent(self) -> bool:
         """Whether it was a decision to send."""
-        return self.reason in {reason.value for reason in Reason if reason.sends}
+        known = _REASONS.get(self.reason)
+        return known is not None and known.sends
+
+    @property
+    def reason_text(self) -> str:
+        """The reason in words."""
+        known = _REASONS.get(self.reason)
+        return known.text if known else self.reason
 
 
 class Store:

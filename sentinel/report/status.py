@@ -233,7 +233,7 @@ def _deliveries(shown: Status, name: _Names) -> _Lines:
     if shown.decisions:
         yield 0, "Latest decisions"
     for one in shown.decisions:
-        told = f"{one.sink}: {one.event} of {one.detector} in {name[one.run]}: {one.reason}"
+        told = f"{one.sink}: {one.event} of {one.detector} in {name[one.run]}: {one.reason_text}"
         yield 2, clean_text(f"{_ago(shown.now, one.at)}, {told}", 500)
 
 

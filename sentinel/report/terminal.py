@@ -104,7 +104,7 @@ def _told(run: ReplayedRun, incident: Incident) -> Iterator[str]:
         yield f"told: {', '.join(told)}"
     for sink, reason in dict(reversed(decided)).items():  # the first decision of each sink
         if sink not in told:
-            yield f"not told: {sink}, {reason}"
+            yield f"not told: {sink}, {reason.text}"
 
 
 def _life(incident: Incident) -> str:

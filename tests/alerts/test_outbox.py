@@ -117,7 +117,7 @@ def test_what_is_due_is_found_by_an_index(tmp_path, store):
     assert "SCAN outbox" not in plan
 
 
-OLDER_OUTBOX = """
+OLDER_TABLES = """
 CREATE TABLE outbox (
     number INTEGER PRIMARY KEY, key TEXT NOT NULL, sink TEXT NOT NULL, incident TEXT NOT NULL,
     body TEXT NOT NULL, created_at REAL NOT NULL, attempts INTEGER NOT NULL DEFAULT 0,
@@ -126,13 +126,17 @@ CREATE TABLE outbox (
     error TEXT, settled_at REAL, UNIQUE (key, sink)
 ) STRICT;
 CREATE INDEX outbox_pending ON outbox (sink, incident, number) WHERE state = 'pending';
+CREATE TABLE decisions (
+    number INTEGER PRIMARY KEY, at REAL NOT NULL, run TEXT NOT NULL, incident TEXT NOT NULL,
+    detector TEXT NOT NULL, sink TEXT NOT NULL, event TEXT NOT NULL, reason TEXT NOT NULL
+) STRICT;
 PRAGMA user_version = 1;
 """
 
 
 def test_what_an_earlier_version_left_waiting_is_sent(tmp_path):
     with closing(sqlite3.connect(tmp_path / "sentinel.sqlite", isolation_level=None)) as database:
-        database.executescript(OLDER_OUTBOX)
+        database.executescript(OLDER_TABLES)
         for key, event in (("over", Event.RESOLVED), ("firing", Event.FIRING)):
             body = json.dumps(msgspec.to_builtins(replace(NOTIFICATION, key=key, event=event)))
             database.execute(

@@ -49,8 +49,8 @@ def test_a_commit_is_kept(tmp_path, store):
         assert other.run_state(RUN) == b"state"
         assert other.incidents(open_only=True) == [committed.incidents[-1]]
         assert [(d.event, d.sent, d.reason) for d in other.decisions()] == [
-            ("escalated", True, "got worse"),
-            ("firing", True, "first notification"),
+            ("escalated", True, "escalated"),
+            ("firing", True, "first-notification"),
         ]
         assert [r.path for r in other.runs()] == ["/runs/a"]
 
@@ -197,6 +197,47 @@ def test_health(store):
     assert store.health() == {"poll": {"at": NOW}}
 
 
+WORDINGS = {
+    "first notification": Reason.FIRST_NOTIFICATION,
+    "got worse": Reason.ESCALATED,
+    "still there, repeat interval over": Reason.REPEAT_DUE,
+    "resolved": Reason.RESOLVED,
+    "came back, repeat interval over": Reason.REOPENED,
+    "keeps coming back": Reason.FLAPPING,
+    "log went silent": Reason.LOST,
+    "explained by another incident": Reason.INHIBITED,
+    "told already, of another log of the same training": Reason.TOLD_OF_ANOTHER_LOG,
+    "below the sink's severity": Reason.BELOW_SINK_SEVERITY,
+    "detector is a preview": Reason.PREVIEW_NOT_WANTED,
+    "silenced": Reason.SILENCED,
+    "already sent": Reason.ALREADY_SENT,
+    "its beginning was not sent either": Reason.NOT_SENT_BEFORE,
+    "the last notification is still waiting": Reason.UNDELIVERED,
+    "repeat interval not over": Reason.REPEAT_NOT_DUE,
+    "withdrawn before it was tried, explained by another incident": Reason.WITHDRAWN,
+    "not found again since the last notification": Reason.NOTHING_NEW,
+}
+"""What the state directory held for each reason until schema 3."""
+
+
+def test_the_reasons_of_an_earlier_version_are_known_by_their_names(tmp_path):
+    Store(tmp_path).close()
+    with closing(sqlite3.connect(tmp_path / "sentinel.sqlite")) as database, database:
+        for wording in (*WORDINGS, "found in a log of long ago"):
+            database.execute(
+                "INSERT INTO decisions (at, run, incident, detector, sink, event, reason) "
+                "VALUES (1, 'r', 'i', 'd', 's', 'firing', ?)",
+                (wording,),
+            )
+        database.execute("PRAGMA user_version = 3")
+    with Store(tmp_path) as store:
+        gone, *known = store.decisions()
+    assert [one.reason for one in reversed(known)] == [*WORDINGS.values()]
+    assert [one.reason_text for one in reversed(known)] == [reason.text for reason in WORDINGS.values()]
+    assert [one.sent for one in reversed(known)] == [reason.sends for reason in WORDINGS.values()]
+    assert (gone.reason_text, gone.sent) == ("found in a log of long ago", False)
+
+
 def test_only_the_owner_may_read(tmp_path, store):
     store.set_health({"a": 1})
     directory = tmp_path / "state"
@@ -214,7 +255,7 @@ class TestRefused:
         Store(tmp_path / "state").close()
         with closing(sqlite3.connect(tmp_path / "state" / "sentinel.sqlite")) as database:
             database.execute(f"PRAGMA user_version = {SCHEMA + 1}")
-        with pytest.raises(StateError, match=r"newer sentinel \(schema 4, this one knows 3\); upgrade"):
+        with pytest.raises(StateError, match=r"newer sentinel \(schema 5, this one knows 4\); upgrade"):
             Store(tmp_path / "state")
 
     def test_another_file(self, tmp_path):

@@ -92,15 +92,15 @@ def test_what_a_killed_watch_held_is_told_by_the_next(house):
 def test_a_run_that_falls_silent_is_lost_and_one_that_goes_on_is_repeated(house):
     watcher = house.watch()
     house.log("run", range(60), kl=9.0)
-    assert house.look(watcher) == ["firing: first notification"]
-    assert house.look(watcher, hours=1) == ["lost: log went silent"]
+    assert house.look(watcher) == ["firing: first-notification"]
+    assert house.look(watcher, hours=1) == ["lost: lost"]
     house.log("run", range(60, 70), kl=9.0, at=NOW + 3600)
     assert house.look(watcher) == []
     with Store(house.state) as store:
         for entry in iter(lambda: store.outbox.next("terminal"), None):
             store.outbox.sent("terminal", [entry], house.clock.now())
     house.log("run", range(70, 80), kl=9.0, at=NOW + 18000)
-    assert house.look(watcher, hours=5) == ["repeat: still there, repeat interval over"]
+    assert house.look(watcher, hours=5) == ["repeat: repeat-due"]
 
 
 def test_a_run_that_stops_growing_under_the_watch_stalls_until_it_goes_on(house):
@@ -110,7 +110,7 @@ def test_a_run_that_stops_growing_under_the_watch_stalls_until_it_goes_on(house)
     assert house.look(watcher, detector="stream-stall") == []
     house.log("run", range(60, 70), kl=0.1)
     assert house.look(watcher, hours=0.01, detector="stream-stall") == []
-    assert house.look(watcher, hours=1, detector="stream-stall") == ["firing: first notification"]
+    assert house.look(watcher, hours=1, detector="stream-stall") == ["firing: first-notification"]
     house.log("run", range(70, 80), kl=0.1, at=NOW + 3600)
     assert house.look(watcher, hours=0.01, detector="stream-stall") == ["resolved: resolved"]
 
@@ -120,7 +120,7 @@ def test_a_training_that_dies_of_an_exception_is_told_of_at_once(house):
     house.log("run", range(60), kl=0.1)
     assert house.look(watcher, detector="console-error") == []
     (house.runs / "run.log").write_text('Traceback (most recent call last):\n  File "a.py", line 3\nE: x\n')
-    assert house.look(watcher, detector="console-error") == ["firing: first notification"]
+    assert house.look(watcher, detector="console-error") == ["firing: first-notification"]
     assert house.look(watcher, hours=5, detector="stream-stall") == [], "it ended"
 
 
@@ -146,31 +146,31 @@ def test_a_run_that_is_over_is_judged_once_more(house, monkeypatch, planned, hou
     with log.open("a") as file:
         file.writelines(lines[10:])
     assert house.look(watcher, detector="high-at-the-end") == []
-    assert house.look(watcher, hours, "high-at-the-end") == ["firing: first notification"]
+    assert house.look(watcher, hours, "high-at-the-end") == ["firing: first-notification"]
     assert house.look(watcher, 0.01, "high-at-the-end") == []
     more = {"step": 20, "time": NOW + 20, "train/loss": 1.0, "train/lr": 0.1}
     with log.open("a") as file:
         file.write(json.dumps(more) + "\n")
     assert house.look(watcher, detector="high-at-the-end") == ["resolved: resolved"]
     again = house.look(watcher, 20 * hours, "high-at-the-end")
-    assert again == ["firing: first notification"], "another end is another finding"
+    assert again == ["firing: first-notification"], "another end is another finding"
 
 
 def test_one_training_in_two_logs_is_told_once(house):
     house.log("run", range(60), kl=9.0)
     rows = [json.loads(line) for line in (house.runs / "run.jsonl").read_text().splitlines()]
     pl.DataFrame(rows).write_csv(house.runs / "metrics.csv")
-    again = "told already, of another log of the same training"
+    again = "told-of-another-log"
     done = replay([house.runs], Config(sinks=[{"type": "terminal"}], signals={"kl": "kl"}), lambda *_: None)
     outcomes = [outcome for run in done.runs for told in run.told.values() for outcome in told]
     told = [one.decision for one in outcomes if one.incident.detector == "kl-blowup"]
     assert sorted(f"{one.event}: {one.reason}" for one in told) == [
-        "firing: first notification",
+        "firing: first-notification",
         f"firing: {again}",
     ]
     watcher = house.watch()
-    assert house.look(watcher) == ["firing: first notification", f"firing: {again}"]
-    assert house.look(watcher, hours=1) == ["lost: log went silent", f"lost: {again}"]
+    assert house.look(watcher) == ["firing: first-notification", f"firing: {again}"]
+    assert house.look(watcher, hours=1) == ["lost: lost", f"lost: {again}"]
     assert house.look(house.watch(), hours=5) == []
 
 
@@ -181,7 +181,7 @@ def test_another_configuration_reads_again_and_tells_nothing_twice(house):
         first = {i.id for i in store.incidents()}
     assert first
     watcher = house.watch(detectors={"entropy-collapse": {"enabled": False}})
-    assert house.look(watcher) == ["firing: already sent"]
+    assert house.look(watcher) == ["firing: already-sent"]
     with Store(house.state) as store:
         assert {i.id for i in store.incidents()} == first
 
@@ -197,7 +197,7 @@ def test_a_detector_in_which_polars_panics_stops_no_other(house, monkeypatch):
 
     monkeypatch.setitem(all_detectors()["entropy-collapse"].__dict__, "rule", raising)
     house.log("good", range(60), kl=9.0)
-    assert house.look(house.watch()) == ["firing: first notification"]
+    assert house.look(house.watch()) == ["firing: first-notification"]
     with Store(house.state) as store:
         assert store.stops.all() == {}
 
@@ -213,7 +213,7 @@ def test_a_detector_that_fails_and_a_source_that_fails_stop_nobody(house, monkey
     monkeypatch.setitem(all_detectors()["entropy-collapse"].__dict__, "rule", fail)
     house.log("bad", range(60), kl=9.0)
     house.log("good", range(60), kl=9.0)
-    assert house.look(house.watch()) == ["firing: first notification"]
+    assert house.look(house.watch()) == ["firing: first-notification"]
     house.look(house.watch(), hours=1)
     with Store(house.state) as store:
         assert store.health()["detector entropy-collapse"] == "RuntimeError: a defect"
