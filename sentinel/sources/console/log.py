@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Line, Run
+from sentinel.sources.console.bars import BAR
 from sentinel.sources.console.lines import seconds
 from sentinel.sources.console.shapes import WORDS
 from sentinel.sources.console.writer import Writer
@@ -47,9 +48,6 @@ _WRITER = re.compile(
 _DRAWN = (b"{", b"|", b"---", b"===", b"\xe2\x94")  # by dictionaries, tables and rules
 _SIGNS = (*(word.encode() for word in WORDS), b"]:", *_DRAWN)  # "[sample=8/64]:" begins a block
 _CONTROL = re.compile(r"\x1b(?:\[[0-9;?]*+[ -/]*+[@-~]?|\][^\x07\x1b]*+\x07?|.)|[\x08\ufeff]", re.DOTALL)
-_BAR = re.compile(
-    r"(?P<title>[^|]{0,200}?)\s*\d{1,3}%\|[^|]*+\|\s*(?P<count>\d{1,15})/(?P<total>\d{1,15}) \[[^,\]]*+,?"
-)
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
@@ -127,12 +125,14 @@ class _Text:
                 self._take_line(line)
             self._overlong = False
             start = end + 1
-        if self.taken >= limit or len(data) - start < LONGEST_LINE:
+        if self.taken >= limit:
             return start
         shown = data.rfind(b"\r", start, len(data) - 1)  # not the last byte: a line break may follow it
-        if shown >= 0:
+        if shown >= 0 and b"\0" not in data:
             self._take_overwritten(_segments(data[start:shown]))
             return shown + 1
+        if len(data) - start < LONGEST_LINE:
+            return start
         if not self._overlong:
             self._overlong = True
             problem = f"a line is longer than {LONGEST_LINE >> 20} MiB and was skipped"
@@ -145,15 +145,23 @@ class _Text:
         return any(max(writer.shapes.values(), default=0) > 1 for writer in self._writers.values())
 
     def _take_overwritten(self, segments: Iterable[str]) -> None:
-        for text in segments:
-            if (bar := _bar(text)) is not None:
-                self._progress(bar)
+        """Take in what was drawn over; of the states of one bar the last is enough."""
+        last: re.Match[str] | None = None
+        for bar in filter(None, map(_bar, segments)):
+            if last is not None and (last["title"] != bar["title"] or not int(bar["count"])):
+                self._take_bar(last, ended=False)
+            last = bar
+            self._progress(bar)
+        if last is not None:
+            self._take_bar(last, ended=False)
 
     def _take_line(self, line: str) -> None:
         name, text = _split_writer(line)
         if (bar := _bar(text)) is not None:
             self._progress(bar)
-            text = f"{bar['title']} {text[bar.end() :]}"
+            if self._take_bar(bar, ended=True):
+                return
+            text = f"{bar['title']} {bar['rest']}{text[bar.end() :]}"
         writer = self._writer(name)
         if writer is not None and writer.take(text):
             self._writers[name] = writer
@@ -168,6 +176,13 @@ class _Text:
             writer.progress(int(bar["count"]), int(bar["total"]))
             self._writers[""] = writer
 
+    def _take_bar(self, bar: re.Match[str], ended: bool) -> bool:
+        writer = self._writer("") if bar["title"].strip() else None
+        if writer is None or not writer.take_bar(bar, ended):
+            return False
+        self._writers[""] = writer
+        return True
+
     def _writer(self, name: str) -> Writer | None:
         return self._writers.get(name) or (Writer({}) if len(self._writers) < _MOST_WRITERS else None)
 
@@ -179,7 +194,7 @@ def _segments(line: bytes) -> list[str]:
 
 
 def _bar(text: str) -> re.Match[str] | None:
-    return _BAR.match(text) if "%|" in text else None
+    return BAR.match(text) if "%|" in text else None
 
 
 def _split_writer(line: str) -> tuple[str, str]:

@@ -1,6 +1,7 @@
 """Numbers and dictionaries as programs print them."""
 
 import ast
+import math
 import re
 from collections.abc import Collection
 
@@ -13,7 +14,8 @@ Record = dict[str, float | str]
 """Names and numbers of a line, with the keys by which `reading.records` knows step and time."""
 
 NUMBER = (
-    r"[+-]?(?:\d{1,3}(?:,\d{3})++(?:\.\d+)?|(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d{1,4}+)?|nan|inf(?:inity)?)"
+    r"[+-]?(?:\d{1,3}(?:,\d{3})++(?:\.\d+)?|(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d{1,4}+)?"
+    r"|(?:nan|inf(?:inity)?)(?:\.0)?)"  # Lightning adds ".0" to what has no point
 )
 """Pattern of a number, thousands separated or not."""
 
@@ -77,7 +79,18 @@ def _unquoted(text: str) -> str | None:
 
 def number(text: str) -> float | None:
     """The number that the text is, thousands separated or not; None if it is none."""
+    text = text.replace(",", "")
     try:
-        return float(text.replace(",", ""))
+        return float(text[:-2] if text.lower().endswith(("nan.0", "inf.0", "infinity.0")) else text)
     except ValueError:
         return None
+
+
+def kept(record: Record) -> Record:
+    """The record with what JSON has no numbers for as text."""
+    return {name: v if isinstance(v, str) or math.isfinite(v) else str(v) for name, v in record.items()}
+
+
+def restored(record: Record) -> Record:
+    """Undo `kept`."""
+    return {name: float(v) if v in ("nan", "inf", "-inf") else v for name, v in record.items()}

@@ -1,10 +1,12 @@
 """The metrics that one process prints, line after line: records, tables, blocks, progress bars."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from sentinel.sources.console.bars import Bars
 from sentinel.sources.console.lines import (
     begun_block,
     begun_epoch,
@@ -17,7 +19,7 @@ from sentinel.sources.console.lines import (
     seconds,
     with_step,
 )
-from sentinel.sources.console.printed import Record, number
+from sentinel.sources.console.printed import Record, kept, number, restored
 from sentinel.sources.console.shapes import KERAS
 from sentinel.sources.reading.records import STEP_KEYS, Records, is_metrics, named
 
@@ -33,12 +35,13 @@ class Writer:
         self.shapes: Counter[str] = Counter()  # of the lines so far
         self.restarted: bool = memory.get("restarted", False)  # and no point was read since
         self._count: int = memory.get("count", 0)  # records
-        self._table: Record | None = _restored(memory["table"]) if memory.get("table") is not None else None
+        self._table: Record | None = restored(memory["table"]) if memory.get("table") is not None else None
         self._heading: str = memory.get("heading", "")
         self._block: Record | None = memory.get("block")  # its time and, for its first metric, its count
         self._epoch: float | None = memory.get("epoch")  # that began, by Keras' word
         self._shown: str = memory.get("shown", "")  # by the last progress bar without a title, "12/500"
-        self._waiting: Record = _restored(memory.get("waiting", {}))  # for its step
+        self._waiting: Record = restored(memory.get("waiting", {}))  # for its step
+        self._bars = Bars(memory.get("bars", {}))
 
     def memory(self) -> dict[str, Any]:
         """What the next lines need to know of these; JSON-able."""
@@ -46,12 +49,13 @@ class Writer:
             "records": self.records.memory(),
             "restarted": self.restarted and not self.records,
             "count": self._count,
-            "table": None if self._table is None else _kept(self._table),
+            "table": None if self._table is None else kept(self._table),
             "heading": self._heading,
             "block": self._block,
             "epoch": self._epoch,
             "shown": self._shown,
-            "waiting": _kept(self._waiting),
+            "waiting": kept(self._waiting),
+            "bars": self._bars.memory(),
         }
 
     @property
@@ -115,6 +119,17 @@ class Writer:
         self._shown = f"{count}/{total}"
         self._end_waiting()
 
+    def take_bar(self, bar: re.Match[str], ended: bool) -> bool:
+        """Whether a state of a progress bar shows metrics of an epoch; ``ended`` if it ends its line."""
+        parsed = parse(f"{bar['title']} {bar['rest']}")
+        epoch = parsed[1].pop("epoch", None) if parsed else None
+        if parsed is None or not isinstance(epoch, float) or named(parsed[1], STEP_KEYS) is not None:
+            return False
+        for record in self._bars.take(bar, epoch, parsed[1], ended):
+            self.shapes["bar"] += 1
+            self._add(record)
+        return True
+
     def _end_waiting(self) -> None:
         record, self._waiting = self._waiting, {}
         if record and not any(name.startswith(_NOT_A_STEP) for name in record):
@@ -149,12 +164,3 @@ class Writer:
     def _add(self, record: Record) -> None:
         self._count += 1
         self.records.add(record, self._count)
-
-
-def _kept(record: Record) -> Record:
-    """The record with what JSON has no numbers for as text."""
-    return {name: v if isinstance(v, str) or math.isfinite(v) else str(v) for name, v in record.items()}
-
-
-def _restored(record: Record) -> Record:
-    return {name: float(v) if v in ("nan", "inf", "-inf") else v for name, v in record.items()}

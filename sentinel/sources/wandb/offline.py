@@ -42,6 +42,7 @@ _BYTES_A_POINT = 32  # how far to read for a number of points; a wrong guess onl
 
 _MOST_SNIFFED = 8 << 20
 _SNIFFED_AT_ONCE = 1 << 13  # points
+_LEAST_STEPS = 2  # of a history
 
 _NUMBER, _HISTORY = 0x08, 0x12  # fields of a Record
 _UNREAD = frozenset(b"\x1a\x32\x3a")  # those of summaries, files and system metrics, of which there are many
@@ -64,7 +65,7 @@ def is_internal(directory: str) -> bool:
 
 
 def has_text_of(directory: Path) -> bool:
-    """Whether the directory is the ``files`` of a run, whose ``.wandb`` file has points and the text."""
+    """Whether the directory is the ``files`` of a run, whose ``.wandb`` file has the text and a history."""
     return directory.name == "files" and any(map(_has_history, directory.parent.glob("run-*.wandb")))
 
 
@@ -90,12 +91,13 @@ class WandbFile:
 
 @remembered
 def _has_history(path: Path) -> bool:
-    """Whether a point lies near the beginning of the ``.wandb`` file."""
-    batch = Batch({}, more=True)
+    """Whether points of two steps lie near the beginning of the ``.wandb`` file; one shows no course."""
+    batch, steps = Batch({}, more=True), set[int]()
     for _ in range(_MOST_SNIFFED // (_SNIFFED_AT_ONCE * _BYTES_A_POINT)):
-        if batch.more and not any(len(chunk.step) for chunk in batch.chunks):
+        if batch.more and len(steps) < _LEAST_STEPS:
             batch = WandbFile(path).poll(batch.cursor, _SNIFFED_AT_ONCE)
-    return any(len(chunk.step) for chunk in batch.chunks)
+            steps.update(*(chunk.step.ravel().tolist() for chunk in batch.chunks))
+    return len(steps) >= _LEAST_STEPS
 
 
 class _Messages:

@@ -133,6 +133,8 @@ def test_output_of_wandb_counts_where_the_record_has_no_history(tmp_path):
     record.history({"_step": 1, "note": "begun"})
     assert list(find(run / "files", ["output.log"]))
     record.history({"_step": 2, "loss": 1.0})
+    assert list(find(run / "files", ["output.log"])), "one step shows no course"
+    record.history({"_step": 3, "loss": 1.0})
     assert not list(find(run / "files", ["output.log"]))
 
 
@@ -355,3 +357,52 @@ def test_a_file_is_looked_at_again_when_it_changed(tmp_path, monkeypatch):
     assert list(find(tmp_path, ["train.log"]))
     path.write_text("nothing\n")
     assert not list(find(tmp_path, ["train.log"]))
+
+
+def test_the_bar_of_an_epoch_is_a_point_when_it_is_full():
+    """Lightning draws the bar of an epoch anew behind its validation, and keeps old values until then."""
+    path = FIXTURES / "lightning.log"
+    found = {
+        tag: [(step, float(v)) for name, step, v in read(path).points if name == tag]
+        for tag in ("train_loss_step", "train_loss_epoch", "val_loss")
+    }
+    assert found == {
+        "train_loss_step": [(0, 0.252), (1, 0.00329), (2, 6.17e-05), (3, 1.67e-06)],
+        "train_loss_epoch": [(0, 1.24), (1, 0.0167), (2, 0.000309), (3, 7.26e-06)],
+        "val_loss": [(0, 0.0612), (1, 0.00107), (2, 2.4e-05), (3, 6.69e-07)],
+    }
+
+
+@pytest.mark.parametrize("piece", [1, 97, 2000])
+def test_a_bar_that_arrives_in_pieces_shows_the_same(tmp_path, piece):
+    text = (FIXTURES / "lightning.log").read_bytes()
+    path = tmp_path / "train.log"
+    path.write_bytes(text)
+    expected = read(path).points
+    path.write_bytes(text[:1])
+    reader = read(path)
+    for end in range(piece, len(text) + piece, piece * (40 if piece == 1 else 1)):
+        path.write_bytes(text[:end])
+        reader.poll()
+    path.write_bytes(text)
+    reader.poll()
+    assert reader.points == expected
+
+
+def test_a_bar_on_lines_of_its_own_counts_batches(tmp_path):
+    """A training that prints amid the epoch ends the line of its bar."""
+    bar = "Epoch {}: {}%|█ | {}/100 [00:01<00:03, 1.0it/s, loss={}]"
+    states = [(0, 5, 3.0), (0, 9, 2.5), (0, 7, 9.0), (0, 100, 2.0), (1, 3, 1.5), (1, 100, "nan.0")]
+    path = log(tmp_path, *(bar.format(e, n, n, v) + "tensor([0.0])" for e, n, v in states))
+    expected = [(5, "3.0"), (9, "2.5"), (100, "2.0"), (103, "1.5"), (200, "nan")]
+    assert [(step, value) for tag, step, value in read(path).points if tag == "loss"] == expected
+
+
+def test_the_bars_of_training_and_validation_are_told_apart(tmp_path):
+    bars = (
+        "Epoch {0}/9 [Train]: 100%|█| 9/9 [00:01<00:00, 9it/s, loss={0}.5]\n"
+        "Epoch {0}/9 [Val]: 100%|█| 2/2 [00:00<00:00, 9it/s, loss={0}.7]"
+    )
+    path = log(tmp_path, bars.format(1), bars.format(2))
+    losses = [p for p in read(path).points if p[0] != "epoch"]
+    assert losses == [("loss", 1, "1.5"), ("val/loss", 1, "1.7"), ("loss", 2, "2.5"), ("val/loss", 2, "2.7")]

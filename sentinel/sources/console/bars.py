@@ -1,0 +1,88 @@
+"""Progress bars that count the batches of an epoch, as tqdm draws them and Lightning fills them.
+
+The last state of an epoch's bar is the epoch's point. A state that stands on a line of its own amid the
+epoch, because something else was printed, is a point at its batch. What a bar shows while it is drawn again
+is no point: most of it is as old as the epoch before.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from sentinel.sources.console.printed import Record, kept, restored
+
+BAR = re.compile(
+    r"(?P<title>[^|]{0,200}?)\s*\d{1,3}%\|[^|]*+\|\s*(?P<count>\d{1,15})/(?P<total>\d{1,15}) \[[^,\]]*+,?"
+    r"(?P<rest>[^\]]*+)"
+)
+"""Pattern of a state of a bar."""
+
+_HELD_OUT = re.compile(r"(?<![a-z])(?:val|valid|validation|test|eval|evaluation)(?![a-z])", re.IGNORECASE)
+
+
+class Bars:
+    """The bars of one process, given the memory of those before (``{}`` for none)."""
+
+    def __init__(self, memory: Mapping[str, Any]) -> None:
+        self._epoch: float | None = memory.get("epoch")
+        self._shown = {title: restored(record) for title, record in memory.get("shown", {}).items()}
+        self._told: list[str] = list(memory.get("told", []))  # names that are points of this epoch already
+        self._reached: dict[str, int] = dict(memory.get("reached", {}))  # count of each bar of this epoch
+        self._late: list[str] = list(memory.get("late", []))  # names that are new only after the bar is full
+        self._counts_batches: bool = memory.get("counts_batches", False)
+
+    def memory(self) -> dict[str, Any]:
+        """What the next states need to know of these; JSON-able."""
+        return {
+            "epoch": self._epoch,
+            "shown": {title: kept(record) for title, record in self._shown.items()},
+            "told": self._told,
+            "reached": self._reached,
+            "late": self._late,
+            "counts_batches": self._counts_batches,
+        }
+
+    def take(self, bar: re.Match[str], epoch: float, metrics: Record, ended: bool) -> list[Record]:
+        """The points that are due when the bar of an epoch shows these metrics.
+
+        ``ended`` says that the line ends with this state.
+        """
+        found = []
+        if epoch != self._epoch:
+            found.append(self._rest())
+            self._epoch, self._shown, self._told, self._reached = epoch, {}, [], {}
+        title, count, total = bar["title"].strip(), int(bar["count"]), int(bar["total"])
+        # A terminal that moved its cursor leaves old states behind newer ones.
+        reached = self._reached.get(title, 0)
+        is_old = 0 < count < reached
+        self._reached[title] = reached if is_old else count
+        if count and not is_old:
+            if part := _HELD_OUT.search(title):
+                metrics = {f"{part[0].lower()}/{name}": value for name, value in metrics.items()}
+            self._counts_batches |= ended and count < total
+            step = {"step": epoch * total + count} if self._counts_batches else {}
+            self._shown[title] = {**metrics, "epoch": epoch, **step}
+            if ended and count < total:
+                found.append({name: value for name, value in self._all.items() if name not in self._late})
+            elif ended:
+                found.append(self._rest(without_late=not self._told))
+        return [record for record in found if record]
+
+    @property
+    def _all(self) -> Record:
+        """What the bars of this epoch show."""
+        return {name: value for record in self._shown.values() for name, value in record.items()}
+
+    def _rest(self, without_late: bool = False) -> Record:
+        """What the bars of this epoch show and is no point yet."""
+        shown = self._all
+        axis = {name: shown.pop(name) for name in ("epoch", "step") if name in shown}
+        rest = {
+            name: value
+            for name, value in shown.items()
+            if name not in self._told and not (without_late and name in self._late)
+        }
+        if self._told:
+            self._late += [name for name in rest if name not in self._late]
+        self._told += rest
+        return rest | axis if rest else {}
