@@ -37,6 +37,11 @@ class ReplayedRun:
         """Why the run was not judged to its end; None if it was."""
         return self.failure or self.tracker.log.stopped
 
+    @property
+    def unread(self) -> bool:
+        """Whether nothing of the run could be read."""
+        return self.stopped is not None and not self.tracker.log.facts.points
+
     def add(self, advance: Advance) -> None:
         """Add what one poll brought."""
         self.complaints += advance.complaints
@@ -58,7 +63,7 @@ def replay(paths: Sequence[Place], config: Config, progress: Callable[[int, int]
     """Read every run under the paths to its end.
 
     ``progress`` is called with the number of runs that are done and the number of all runs. Raises
-    SentinelError if a path does not exist or nothing can be read.
+    SentinelError if a path does not exist or nothing could be read.
     """
     found = discover(paths)
     if found.missing:

@@ -1,17 +1,23 @@
 """`sentinel check-config`: check a configuration before it is used."""
 
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from sentinel.errors import ConfigError
+
+if TYPE_CHECKING:
+    from sentinel.config.file import Config
 
 _File = Annotated[Path, typer.Argument(metavar="FILE", help="The configuration file.", show_default=True)]
 _Schema = Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of the file, for editors.")]
 
 
 def check_config(file: _File = Path("sentinel.toml"), schema: _Schema = False) -> None:
-    """Report every mistake in a configuration."""
+    """Report every mistake in a configuration, and what it needs that is missing on this machine."""
     from sentinel.config.file import json_schema, load
 
     if schema:
@@ -21,3 +27,20 @@ def check_config(file: _File = Path("sentinel.toml"), schema: _Schema = False) -
     rules = [rule.detector_name for rule in config.rules]
     named = f"; rules: {', '.join(rules)}" if rules else ""
     typer.echo(f"{file}: no mistakes; sinks: {', '.join(sink.name for sink in config.sinks)}{named}")
+    for missing in _missing(config):
+        typer.echo(f"missing here: {missing}")
+
+
+def _missing(config: "Config") -> Iterator[str]:
+    """Variables, files and paths that a watch with this configuration would not find."""
+    needs: list[tuple[str, Callable[[], object]]] = [(f"sink {s.name}", s.open) for s in config.sinks]
+    if config.heartbeat is not None:
+        needs.append(("heartbeat", config.heartbeat.address))
+    for name, need in needs:
+        try:
+            need()
+        except ConfigError as error:
+            yield from (f"{problem} ({name})" for problem in error.problems)
+    for path in config.paths:
+        if isinstance(path, Path) and not path.exists():
+            yield f"{path} (`paths`)"

@@ -40,6 +40,8 @@ def replay(
         from sentinel.report.terminal import show
 
         show(done)
+    if all(run.unread for run in done.runs):
+        return 2
     told = [i for run in done.runs for i in run.incidents.values() if i.inhibited_by is None]
     worst = max((incident.severity for incident in told), default=Severity.CLEAN)
     unknown = any(run.stopped for run in done.runs)

@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -41,6 +42,7 @@ _Poll = Annotated[
     bool,
     typer.Option("--poll", help="Poll instead of waiting for file system events; NFS and FUSE send none."),
 ]
+_Wait = Annotated[bool, typer.Option("--wait", help="Wait for a PATH that does not exist yet.")]
 _Listen = Annotated[
     str,
     typer.Option(
@@ -56,6 +58,7 @@ def watch(
     once: _Once = False,
     state_dir: StateDir = None,
     poll: _Poll = False,
+    wait: _Wait = False,
     listen: _Listen = "",
 ) -> None:
     """Follow runs and send an alert when one goes wrong.
@@ -81,6 +84,9 @@ def watch(
         settings = configuration(config, state_dir, paths or (), poll, listen)
         if not settings.paths:
             raise SentinelError("nothing to watch: name a PATH, or set `paths` in the configuration")
+        missing = [path for path in settings.paths if isinstance(path, Path) and not path.exists()]
+        if missing and not wait:
+            raise SentinelError(f"{missing[0]}: no such file or directory; --wait waits until it exists")
         return settings, [sink.open() for sink in settings.sinks]
 
     wanted, clock, service = load(), SystemClock(), ServiceManager()

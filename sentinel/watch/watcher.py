@@ -28,6 +28,7 @@ from sentinel.sources.places import Url
 from sentinel.text import clean_text
 from sentinel.tracking import Tracker
 from sentinel.watch.file_events import Changes
+from sentinel.watch.introduction import introduced
 from sentinel.watch.recorder import AllNews, Recorder
 from sentinel.watch.restoring import restored
 from sentinel.watch.searches import Searches
@@ -222,6 +223,10 @@ class Watcher:
         outbox = self._store.outbox
         outbox.release(watched.tracker.id for watched in seen if not watched.past)
         outbox.release((watched.tracker.id for watched in seen if watched.past), batch=f"over at {now}")
+        if seen:
+            logs = [watched.tracker.log for watched in seen]
+            for line in introduced(logs, self._config.enabled_detectors):
+                _log.info("%s", line)
         for watched in seen:
             watched.looked_at = True
         self._new = [watched for watched in self._new if not watched.looked_at]

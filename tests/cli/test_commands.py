@@ -26,6 +26,7 @@ from tests.sinks.receiver import Receiver, status
         (["watch", "--pol"], r"sentinel: No such option: --pol.*"),
         (["watch"], r"sentinel: nothing to watch: name a PATH, or set `paths` in the configuration"),
         (["watch", "--config", "none.toml", "x"], r"sentinel: none.toml: No such file or directory"),
+        (["watch", "nowhere"], r"sentinel: nowhere: no such file or directory; --wait waits until it exists"),
         (["replay", "nowhere"], r"sentinel: nowhere: no such file or directory"),
         (["replay", "empty"], r"sentinel: .*empty.*"),
         (["replay", "empty", "--fail-on", "bad"], r"sentinel: Invalid value for '--fail-on': .*"),
@@ -69,6 +70,51 @@ def test_every_defect_of_a_configuration_gets_a_line(sentinel, tmp_path):
 def test_the_configuration_here_is_used_and_can_be_checked(sentinel, sick_run):
     assert sentinel("check-config").out == "sentinel.toml: no mistakes; sinks: terminal\n"
     assert json.loads(sentinel("check-config", "--schema").out)["title"] == "sentinel.toml"
+
+
+def test_what_a_configuration_needs_and_lacks_is_named(sentinel, tmp_path):
+    (tmp_path / "here").mkdir()
+    (tmp_path / "sentinel.toml").write_text(
+        'paths = ["here", "gone"]\n'
+        '[[sinks]]\ntype = "slack"\nname = "team"\nurl_env = "NO_SUCH_VARIABLE"\n'
+        '[[sinks]]\ntype = "webhook"\nurl_file = "no-such-file"\n'
+        '[heartbeat]\nurl_env = "NO_OTHER_VARIABLE"\n'
+    )
+    ran = sentinel("check-config")
+    assert ran.status == 0
+    assert ran.out.splitlines()[1:] == [
+        "missing here: environment variable NO_SUCH_VARIABLE is empty or not set (sink team)",
+        "missing here: no-such-file: No such file or directory (sink webhook)",
+        "missing here: environment variable NO_OTHER_VARIABLE is empty or not set (heartbeat)",
+        "missing here: gone (`paths`)",
+    ]
+
+
+def test_a_watch_can_wait_for_a_path(sentinel, tmp_path):
+    ran = sentinel("watch", "later", "--wait", "--once")
+    assert (ran.status, ran.out) == (0, "")
+
+
+def test_a_watch_says_what_it_found(sentinel, sick_run):
+    found = [
+        line for line in sentinel("watch", "--once").err.splitlines() if " INFO " in line and "found" in line
+    ]
+    assert len(found) == 1
+    total = len([d for d in all_detectors().values() if d.enabled])
+    assert re.fullmatch(
+        rf".*found .*: (trl-grpo|jsonl), \d+ points; \d+ of {total} detectors can judge it", found[0]
+    )
+
+
+def test_a_log_that_cannot_be_read_is_an_error_unless_others_can(sentinel, tmp_path):
+    (tmp_path / "run-a.wandb").write_bytes(b"this is no log" * 10)
+    alone = sentinel("replay", ".")
+    assert alone.status == 2
+    assert "is no W&B log, although its name says so" in alone.out
+    (tmp_path / "metrics.jsonl").write_text('{"step": 1, "loss": 0.5}\n{"step": 2, "loss": 0.4}\n')
+    both = sentinel("replay", ".")
+    assert both.status == 0
+    assert "nothing found  metrics.jsonl" in both.out
 
 
 def test_help_comes_without_the_heavy_libraries():

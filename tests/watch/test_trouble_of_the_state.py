@@ -182,7 +182,8 @@ def test_state_that_is_damaged_costs_one_run_a_re_read(house, caplog):
     watcher = house.watch()
     watcher.round(None, GOING)
     assert {run.tracker.log.facts.points for run in watcher._runs} == {60}
-    (line,) = (line for line in caplog.messages if "bad.jsonl" in line)
+    errors = [one.getMessage() for one in caplog.records if one.levelname == "ERROR"]
+    (line,) = (error for error in errors if "bad.jsonl" in error)
     assert "its saved state cannot be used, so its log is read from the start" in line
     assert house.told() == ["bad", "good"]
 
