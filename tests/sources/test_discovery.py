@@ -8,6 +8,7 @@ from sentinel.sources import discovery
 from sentinel.sources.base import Run
 from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.registry import Format, formats
+from tests.sources import messy_home
 
 
 @pytest.fixture
@@ -243,3 +244,8 @@ def test_a_home_directory_without_runs_has_none(tmp_path):
     discovered = discover([tmp_path])
     assert not discovered.runs
     assert not discovered.complaints
+
+
+def test_a_messy_home_directory_lists_no_run(tmp_path):
+    messy_home.build(tmp_path, 2000)
+    assert [run.path.relative_to(tmp_path) for run in discover([tmp_path]).runs] == []
