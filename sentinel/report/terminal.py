@@ -33,14 +33,9 @@ def show(replay: Replay, console: Console | None = None) -> None:
         console.print(Group(*_run(run)))
     quiet = [run for run in replay.runs if not run.incidents]
     for run in quiet:
-<<<<<<< HEAD
-        mark = ("not judged to its end  ", "yellow") if run.stopped else ("nothing found  ", "green")
-        console.print(Text.assemble(mark, _headline(run), f"; {_judged(run, replay)} could judge it"))
+        console.print(Text.assemble(_mark(run), _headline(run), f"; {_judged(run, replay)} could judge it"))
     if len(replay.runs) == len(quiet) == 1:
         console.print(*_checks(quiet[0]), end="")
-=======
-        console.print(Text.assemble(_mark(run), _headline(run), f"; {_judged(run, replay)} could judge it"))
->>>>>>> a36669e (A watch says what it found; a missing path is an error unless --wait; check-config names what is missing here; replay ends with status 2 where nothing could be read)
     if lacking := ", ".join(_not_judged(replay)):
         console.print(Text(f"not judged: {lacking}", "dim"))
     for complaint in [*replay.complaints, *(c for run in replay.runs for c in run.complaints)]:
