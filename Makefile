@@ -33,7 +33,7 @@ bench: .venv/dev  ## speed and memory beside other readers
 detector-figures: .venv/dev  ## measure the detectors on simulated runs, into detectors/FIGURES.md
 	.venv/bin/python -m tests.figures
 
-docs: .venv/dev  ## rewrite the generated parts of the README
+docs: .venv/dev  ## rewrite the generated parts of the README, and detectors/COVERAGE.md
 	.venv/bin/python -m tests.readme
 
 lock:  ## pin the newest versions that fit pyproject.toml (needs uv)

@@ -1,4 +1,4 @@
-"""The generated parts of README.md: `python -m tests.readme` rewrites them, a test checks them.
+"""The generated parts of README.md: `python -m tests.readme` rewrites them and detectors/COVERAGE.md.
 
 A part stands between `<!-- begin NAME -->` and `<!-- end NAME -->`.
 """
@@ -148,4 +148,7 @@ def rewritten(text: str) -> str:
 
 
 if __name__ == "__main__":
+    from tests.coverage import COVERAGE, written
+
     README.write_text(rewritten(README.read_text()))
+    COVERAGE.write_text(written())

@@ -7,7 +7,10 @@ and `source` (links). It may have
 - `signatures`: the console lines by which the entry is known (`signatures.py`);
 - `confirms` and `excludes`: rules on what in a run speaks for or against the entry (`rules.py`);
 - `checks`: rules on the settings of a run alone that are worth a look by themselves. A report shows those
-  that hold, nobody is told of them, and each speaks for the entry as `confirms` does.
+  that hold, nobody is told of them, and each speaks for the entry as `confirms` does;
+- `probes`: what a trainer can log to make the failure visible, and what each is;
+- `seen`: how else the failure shows, or why no log shows it, one sentence. An entry that no detector,
+  signature, check or probe points to must have it.
 
 Its body has the headings Symptom, Cause, Fix and Telling it apart.
 """
@@ -41,6 +44,8 @@ class Entry:
     confirms: tuple[Rule, ...]
     excludes: tuple[Rule, ...]
     checks: tuple[Rule, ...]
+    probes: Mapping[str, str]
+    seen: str
     body: str
 
 
@@ -79,6 +84,8 @@ def load() -> Mapping[str, Entry]:
             confirms=msgspec.convert(meta.get("confirms", ()), tuple[Rule, ...]),
             excludes=msgspec.convert(meta.get("excludes", ()), tuple[Rule, ...]),
             checks=msgspec.convert(meta.get("checks", ()), tuple[Rule, ...]),
+            probes=dict(meta.get("probes", {})),
+            seen=meta.get("seen", ""),
             body=post.content.strip(),
         )
     return entries

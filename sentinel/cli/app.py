@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from sentinel.cli.catalogue import catalogue
 from sentinel.cli.check_config import check_config
 from sentinel.cli.explain import explain
 from sentinel.cli.replay import replay
@@ -48,6 +49,7 @@ app.command()(watch)
 app.command()(replay)
 app.command()(runs)
 app.command()(explain)
+app.command()(catalogue)
 app.command()(status)
 app.add_typer(silences, name="silence")
 app.command()(check_config)

@@ -1,25 +1,22 @@
-"""`sentinel explain`: show the page of a detector or a catalogue entry."""
+"""`sentinel explain`: show the page of a detector or a catalogue entry, or the list of all."""
 
-import sys
 from typing import Annotated
 
 import typer
 
+from sentinel.cli.pages import show
+
 _Name = Annotated[
-    str,
-    typer.Argument(metavar="NAME", help="Name of a detector (kl-blowup) or id of a catalogue entry (R2)."),
+    str | None,
+    typer.Argument(
+        metavar="[NAME]",
+        help="Name of a detector (kl-blowup) or id of a catalogue entry (R2). Without it, all are listed.",
+    ),
 ]
 
 
-def explain(name: _Name) -> None:
-    """Show the page of a detector or a catalogue entry."""
-    from sentinel.report.pages import page
+def explain(name: _Name = None) -> None:
+    """Show the page of a detector or a catalogue entry, or list all of them."""
+    from sentinel.report.pages import index, page
 
-    text = page(name)
-    if not sys.stdout.isatty():
-        typer.echo(text)
-        return
-    from rich.console import Console
-    from rich.markdown import Markdown
-
-    Console(width=min(Console().width, 100)).print(Markdown(text))
+    show(index() if name is None else page(name))

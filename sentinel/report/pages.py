@@ -1,12 +1,16 @@
 """Builds the Markdown pages of detectors and catalogue entries from their declarations."""
 
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 
 from detectors.api import Declaration, Detector
 from detectors.checks import RunCheck
 from detectors.discovery import all_detectors
 from sentinel import catalogue
+from sentinel.catalogue.index import families, search, unwritten
 from sentinel.errors import UnknownName
+
+_WIDTH = 80
 
 
 def page(name: str) -> str:
@@ -16,10 +20,47 @@ def page(name: str) -> str:
     """
     detectors, entries = all_detectors(), catalogue.load()
     if name in detectors:
-        return "\n".join(_detector(detectors[name]))
+        return _wrapped("\n".join(_detector(detectors[name])))
     if name in entries:
-        return "\n".join(_entry(entries[name]))
+        return _wrapped("\n".join(_entry(entries[name])))
+    if name in unwritten():
+        return _wrapped("\n".join(_unwritten(name)))
     raise UnknownName("detector or catalogue entry", name, [*detectors, *entries])
+
+
+def index() -> str:
+    """All detectors with what they flag, and the families of the catalogue."""
+    lines = ["# Detectors\n", *(f"- **{name}**: {flags(d)}" for name, d in all_detectors().items())]
+    lines += ["\n# Catalogue\n"]
+    lines += [f"- **{family}**: {', '.join(e.id for e in entries)}" for family, entries in families().items()]
+    lines += ["\n`sentinel explain NAME` shows a page, `sentinel catalogue` the titles of all entries."]
+    return _wrapped("\n".join(lines))
+
+
+def listed() -> str:
+    """The titles of all catalogue entries, by family."""
+    return "\n\n".join(f"# {family}\n\n{_titles(entries)}" for family, entries in families().items())
+
+
+def found(words: Sequence[str]) -> str:
+    """The titles of the catalogue entries whose pages hold all the words."""
+    entries = search(words)
+    return _titles(entries) if entries else f"No page of the catalogue holds {' and '.join(words)}."
+
+
+def flags(detector: Declaration) -> str:
+    """The first paragraph of a detector's page, in one line."""
+    return " ".join(detector.page.split("\n\n")[0].split())
+
+
+def _titles(entries: Iterable[catalogue.Entry]) -> str:
+    return "\n".join(f"- **{entry.id}**: {entry.title}" for entry in entries)
+
+
+def _unwritten(id_: str) -> Iterator[str]:
+    yield f"# {id_} has no page\n"
+    yield f"The documents behind the catalogue refer to {id_}, and none of them describes it. The nearest:\n"
+    yield _titles(catalogue.load()[near] for near in unwritten()[id_])
 
 
 def _detector(detector: Declaration) -> Iterator[str]:
@@ -55,12 +96,40 @@ def _entry(entry: catalogue.Entry) -> Iterator[str]:
     yield f"**First thing to try.** {entry.fix}\n"
     yield f"**The check that tells.** {entry.check}\n"
     yield f"{entry.body}\n"
-    for title, rules in (("confirms", entry.confirms), ("excludes", entry.excludes)):
-        if rules:
-            yield f"## What in a run {title} it\n"
-            yield from (f"- {rule}: {rule.because}" for rule in rules)
+    for title, items in (
+        ("What in a run confirms it", [f"{rule}: {rule.because}" for rule in entry.confirms]),
+        ("What in a run excludes it", [f"{rule}: {rule.because}" for rule in entry.excludes]),
+        ("Settings that point to it", [f"{rule}: {rule.because}" for rule in entry.checks]),
+        ("Lines that point to it", [f"`{one.text}` ({one.level})" for one in entry.signatures]),
+        ("What to log for it", [f"`{name}`: {what}" for name, what in entry.probes.items()]),
+        ("How it shows", [entry.seen] if entry.seen else []),
+    ):
+        if items:
+            yield f"## {title}\n"
+            yield from (f"- {item}" for item in items)
             yield ""
     citing = [name for name, detector in all_detectors().items() if entry.id in detector.catalogue]
     for label, names in (("Look-alikes", entry.siblings), ("Detectors", citing), ("Sources", entry.source)):
         if names:
             yield f"{label}: {', '.join(names)}\n"
+
+
+def _wrapped(page: str) -> str:
+    """The page with paragraphs and list items in lines of at most 80 characters."""
+    lines: list[str] = []
+    for line in page.splitlines():
+        begins = not line or line.startswith(("#", "- "))
+        if lines and lines[-1] and not begins and not lines[-1].startswith("#"):
+            lines[-1] += f" {line.strip()}"
+        else:
+            lines.append(line)
+    return "\n".join(_folded(line) for line in lines)
+
+
+def _folded(line: str) -> str:
+    indent = "  " if line.startswith("- ") else ""
+    if line.startswith("#"):
+        return line
+    return textwrap.fill(
+        line, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )

@@ -300,6 +300,15 @@ def test_a_shell_completes_commands(sentinel, monkeypatch):
     assert sentinel("che").out == "check-config\n"
 
 
+def test_the_catalogue_can_be_listed_and_searched(sentinel):
+    everything = sentinel("explain").out
+    assert "- **kl-blowup**: " in everything
+    assert "O24" in everything
+    assert "- **O24**: The fp16 loss scale" in sentinel("catalogue").out
+    assert sentinel("catalogue", "--search", "bus error memory").out.startswith("- **DP15**: ")
+    assert "- **L6**: " in sentinel("explain", "P15").out
+
+
 def test_every_page_can_be_explained(sentinel):
     for name, detector in all_detectors().items():
         ran = sentinel("explain", name)

@@ -1,0 +1,18 @@
+"""Shows Markdown: laid out on a terminal, as it is in a file or a pipe."""
+
+import sys
+
+import typer
+
+WIDTH = 80
+
+
+def show(text: str) -> None:
+    """Show a page."""
+    if not sys.stdout.isatty():
+        typer.echo(text)
+        return
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    Console(width=min(Console().width, WIDTH)).print(Markdown(text))
