@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from detectors.context import Last, Use
+from detectors.context import Last
 from detectors.signals import Signal
 from sentinel.frames.coarse import Floats
 from sentinel.frames.context import Asked, Context
@@ -24,7 +24,7 @@ from sentinel.frames.joins import REACH, Join
 from sentinel.frames.plan import Plans
 from sentinel.frames.points import Points, finite
 from sentinel.frames.rows import Rows
-from sentinel.frames.views import View
+from sentinel.frames.views import View, Views
 
 MAX_TAGS_PER_SIGNAL = 128
 """Further tags that mean the same signal are left out, which `Attempt.left_out` tells."""
@@ -32,7 +32,7 @@ MAX_TAGS_PER_SIGNAL = 128
 MAX_JUDGED_TAGS = 16
 """Further tags are not judged for themselves: they are parts of a whole, not the whole."""
 
-_PLANNED = frozenset({Signal.TOTAL_STEPS, Signal.WARMUP_STEPS})
+_PLANNED = {Last(Signal.TOTAL_STEPS), Last(Signal.WARMUP_STEPS)}
 """Signals that a run's settings tell where its log does not."""
 
 _DERIVED = frozenset(one.signal for one in DERIVED)
@@ -55,7 +55,7 @@ class Attempt:
         default_factory=dict
     )  # signal -> step and time of the first
 
-    def next(self, number: int, views: Sequence[View]) -> "Attempt":
+    def next(self, number: int, views: Views) -> "Attempt":
         """The attempt that begins where this one ends."""
         earlier = {view.key: dict(self.earlier.get(view.key, {})) for view in views if view.earlier_rows}
         for key, of_tag in earlier.items():
@@ -63,26 +63,26 @@ class Attempt:
         return Attempt(number, self.sums, earlier=earlier, left_out=self.left_out)
 
     def windows(
-        self, arrived: Sequence[Points], views: Sequence[View], plans: Plans
+        self, arrived: Sequence[Points], views: Views, plans: Plans
     ) -> Iterator[tuple[View, str, Window]]:
         """What is to be judged of the rows that newly arrived points complete: view, judged tag, window."""
-        raw = _admitted(arrived, self.raw_tags)
-        logged = finite(arrived)
+        arrived = _in_order(arrived)
+        raw, logged = _admitted(arrived, self.raw_tags), _in_order(finite(arrived))
         fresh = _admitted([points for points in logged if points.signal not in _DERIVED], self.tags)
         derived = [points for points in logged if points.signal in _DERIVED] + self._derived(fresh, views)
-        fresh |= _admitted(finite(derived), self.tags)
-        for points in _in_order(logged):
+        fresh |= _admitted(_in_order(finite(derived)), self.tags)
+        for points in logged:
             if points.tag not in fresh:
                 self.left_out.setdefault(points.signal, (int(points.step[0]), float(points.time[0])))
-        self.context.extend(fresh, _uses(views), self.tags)
+        self.context.extend(fresh, views.uses | _PLANNED, self.tags)
         complete = [*self._complete(views, raw, fresh)]
         beside = self.context.beside([_asked(view, judged) for view, judged, _ in complete], self.tags)
         for (view, judged, needed), found in zip(complete, beside, strict=True):
-            rows = _rows(view, judged, needed, *found, plans)
+            rows = _rows(view, judged, [*needed, *found], plans)
             for window in self._history(view, judged.tag).extend(rows):
                 yield view, judged.tag, window
         self.context.trim()
-        for signal in {s for view in views for s in view.needs}:
+        for signal in views.needs:
             if (partner := fresh.get(self._first_tag(signal))) is not None:
                 self.partners[partner.tag] = partner.after(self.partners.get(partner.tag)).tail(REACH + 1)
 
@@ -95,7 +95,7 @@ class Attempt:
             series[tag] = SeriesHistory(view.head_rows, recent, earlier, view.coarse)
         return series[tag]
 
-    def end(self, views: Sequence[View]) -> Iterator[tuple[View, str, Window]]:
+    def end(self, views: Views) -> Iterator[tuple[View, str, Window]]:
         """The last row of each series that is judged once more when the run is over."""
         for view in views:
             if view.at_end:
@@ -107,7 +107,7 @@ class Attempt:
         return self.context.newest(self._first_tag(signal))
 
     def _complete(
-        self, views: Sequence[View], raw: Mapping[str, Points], fresh: Mapping[str, Points]
+        self, views: Views, raw: Mapping[str, Points], fresh: Mapping[str, Points]
     ) -> Iterator[tuple[View, Points, Sequence[Floats]]]:
         """The judged points of each series whose partners are there, and the partners' values."""
         for view in views:
@@ -135,14 +135,13 @@ class Attempt:
             self.joins[key] = Join({name: self.partners[name] for name in partners if name in self.partners})
         return self.joins[key].extend([tag, *partners], arrived)
 
-    def _derived(self, fresh: Mapping[str, Points], views: Sequence[View]) -> list[Points]:
+    def _derived(self, fresh: Mapping[str, Points], views: Views) -> list[Points]:
         """New points of signals that follow from others, as far as a view asks for them."""
-        asked = set[Signal]().union(*(view.signals for view in views))
         found = []
         for one in DERIVED:
             tags = one.tags(self._first_tag, self.sums)
             arrived = {tag: fresh[tag] for tag in tags if tag in fresh}
-            if one.signal in asked and arrived:
+            if one.signal in views.signals and arrived:
                 complete = self.joins.setdefault(one.signal, Join()).extend(tags, arrived)
                 if complete is not None:
                     points, others = complete
@@ -188,31 +187,23 @@ class Attempt:
         )
 
 
-def _uses(views: Sequence[View]) -> set[Use]:
-    """All that the views and the plan ask to know of other signals."""
-    return {use for view in views for use in (*view.uses, *view.lists)} | {Last(one) for one in _PLANNED}
-
-
 def _asked(view: View, judged: Points) -> Asked:
-    return Asked(f"{view.key} {judged.tag}", judged, view.uses, view.lists)
+    return Asked(f"{view.key} {judged.tag}", judged, (*view.uses, *view.lists))
 
 
-def _rows(
-    view: View,
-    judged: Points,
-    needed: Sequence[Floats],
-    used: Floats,
-    lists: tuple[Floats, ...],
-    plans: Plans,
-) -> Rows:
-    """The rows of judged points, with all that stands beside them."""
-    for place, use in enumerate(view.uses):
-        if isinstance(use, Last) and use.signal in _PLANNED:
-            planned = plans.column(use.signal, judged.position, judged.step)
-            used[:, place] = np.where(np.isnan(used[:, place]), planned, used[:, place])
+def _rows(view: View, judged: Points, beside: Sequence[Floats], plans: Plans) -> Rows:
+    """The rows of judged points, with all that stands ``beside`` them: needed, used, then lists."""
     settings = [plans.column(setting, judged.position, judged.step) for setting in view.settings]
-    numbers = np.column_stack([judged.time, judged.value, *needed, used, *settings])
-    return Rows(np.column_stack([judged.step, judged.position]), numbers, lists)
+    numbers, number = np.empty((len(judged), 2 + len(view.columns))), len(view.needs) + len(view.uses)
+    for place, column in enumerate((judged.time, judged.value, *beside[:number], *settings)):
+        numbers[:, place] = column.ravel()
+    for place, use in enumerate(view.uses, 2 + len(view.needs)):
+        if use in _PLANNED:
+            planned = plans.column(use.signal, judged.position, judged.step)
+            numbers[:, place] = np.where(np.isnan(numbers[:, place]), planned, numbers[:, place])
+    places = np.empty((len(judged), 2), np.int64)
+    places[:, 0], places[:, 1] = judged.step, judged.position
+    return Rows(places, numbers, tuple(beside[number:]))
 
 
 def _in_order(arrived: Iterable[Points]) -> list[Points]:
@@ -221,9 +212,9 @@ def _in_order(arrived: Iterable[Points]) -> list[Points]:
 
 
 def _admitted(arrived: Iterable[Points], tags: dict[str, list[str]]) -> dict[str, Points]:
-    """The points by tag, less those of tags that come too late; ``tags`` learns of new ones."""
+    """The points by tag, less those of tags that come too late; ``tags`` learns of new ones, in order."""
     found = {}
-    for points in _in_order(arrived):
+    for points in arrived:
         known = tags.setdefault(points.signal, [])
         if points.tag not in known and len(known) < MAX_TAGS_PER_SIGNAL:
             known.append(points.tag)

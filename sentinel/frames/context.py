@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from detectors.context import Every, First, Last, Mean, Use
+from detectors.context import Every, First, Mean, Use
 from sentinel.frames.coarse import Floats, Steps
 from sentinel.frames.points import Points
 
@@ -60,8 +60,7 @@ class Asked:
 
     series: str
     rows: Points
-    numbers: Sequence[Last | First | Mean]
-    lists: Sequence[Every]
+    uses: Sequence[Use]
 
 
 @dataclass
@@ -120,28 +119,26 @@ class Context:
         begin, end = self.key.searchsorted([place << _POSITION_BITS, (place + 1) << _POSITION_BITS])
         return int(begin), self.value[begin:end]
 
-    def beside(self, asked: Sequence[Asked], tags: Tags) -> Iterator[tuple[Floats, tuple[Floats, ...]]]:
-        """What stands beside the rows of some series: numbers (rows x uses), and lists (rows x tags each).
+    def beside(self, asked: Sequence[Asked], tags: Tags) -> Iterator[list[Floats]]:
+        """What stands beside the rows of some series: for each use rows x 1, or rows x tags for `Every`.
 
         NaN is null.
         """
         if not asked:
             return
-        places = [[self._places(use, tags) for use in (*one.numbers, *one.lists)] for one in asked]
+        places = [[self._places(use, tags) for use in one.uses] for one in asked]
         last, known = self._before(
             [(one.rows, [*chain(*own)]) for one, own in zip(asked, places, strict=True)]
         )
         value, begin = np.where(known, self.value[last], np.nan), 0
         for one, own in zip(asked, places, strict=True):
             found = []
-            for use, them in zip((*one.numbers, *one.lists), own, strict=True):
+            for use, them in zip(one.uses, own, strict=True):
                 part = slice(begin, begin := begin + len(them) * len(one.rows))
-                found.append(value[part].reshape(len(them), len(one.rows)))
                 for tag in _asked(use, tags) if isinstance(use, Mean) else ():
-                    found[-1][0] = self._means(tag, one.series, last[part], known[part])
-            count = len(one.numbers)
-            numbers = np.concatenate([np.empty((0, len(one.rows))), *found[:count]]).T
-            yield numbers, tuple(part.T for part in found[count:])
+                    value[part] = self._means(tag, one.series, last[part], known[part])
+                found.append(value[part].reshape(len(them), len(one.rows)).T)
+            yield found
 
     def _places(self, use: Use, tags: Tags) -> list[int]:
         """The places of the points that a use asks for."""
@@ -156,9 +153,14 @@ class Context:
 
         Where points that precede a row have later steps than it has, none is known to count.
         """
-        place = np.concatenate([np.repeat(np.array(own, np.int64), len(rows)) for rows, own in asked])
-        position = np.concatenate([np.tile(rows.position, len(own)) for rows, own in asked])
-        step = np.concatenate([np.tile(rows.step, len(own)) for rows, own in asked])
+        rows = [rows for rows, _ in asked]
+        begins = np.cumsum([0, *map(len, rows)])
+        pairs = [(place, begins[i], len(rows[i])) for i, (_, places) in enumerate(asked) for place in places]
+        of_pair, begin, size = np.array(pairs, np.int64).reshape(-1, 3).T
+        place = of_pair.repeat(size)
+        row = np.arange(len(place)) + (begin + size - size.cumsum()).repeat(size)
+        position = np.concatenate([one.position for one in rows])[row]
+        step = np.concatenate([one.step for one in rows])[row]
         last = self.key.searchsorted((place << _POSITION_BITS) + position) - 1
         last -= self._is_at(last, place) & (self.step[last] == step)
         return last, self._is_at(last, place) & (self.step[last] < step)

@@ -152,6 +152,8 @@ class Plans:
 
         A planned number of steps that the rows have passed is not known: it counts something else.
         """
+        if not any(setting in plan for plan in (self.first, *(news for _, news in self.later))):
+            return np.full(len(step), np.nan)
         values = np.array([plan.get(setting, np.nan) for plan in self._all()])
         column = values[np.searchsorted([at for at, _ in self.later], position, side="right")]
         return np.where(step > column, np.nan, column) if setting == Setting.TOTAL_STEPS else column

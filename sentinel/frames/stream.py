@@ -6,10 +6,10 @@ wait. That, too, is decided by the positions of points, so it does not depend on
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from detectors.signals import Signal
 from sentinel.frames.attempt import Attempt
@@ -20,7 +20,7 @@ from sentinel.frames.known import KnownOfStream
 from sentinel.frames.naming import Meaning, Naming, Profile, is_of_histogram, profiles, recognise
 from sentinel.frames.plan import Plans
 from sentinel.frames.points import Points
-from sentinel.frames.views import View
+from sentinel.frames.views import View, Views
 from sentinel.sources.base import Chunk
 
 _PROLOGUE_BLOCKS = 3  # a framework is recognised by the tags of this many steps,
@@ -60,7 +60,7 @@ class Stream:
     format: str
     part: str
     naming: Naming
-    views: Sequence[View]
+    views: Views
     position: int = 0  # of the next point
     prologue: Chunk | None = None
     named: bool = False
@@ -68,9 +68,7 @@ class Stream:
     attempts: Attempts = field(default_factory=Attempts)
     attempt: Attempt = field(default_factory=lambda: Attempt(1))
     meanings: dict[str, Meaning | None] = field(default_factory=dict)
-    judged: dict[str, Sequence[Meaning]] = field(
-        default_factory=dict
-    )  # those that a view or the plan asks for
+    judged: dict[str, Sequence[Meaning]] = field(default_factory=dict)  # what a view or the plan asks for
     plans: Plans = field(default_factory=Plans)
     signals: dict[str, int] = field(default_factory=dict)  # position of the first point of each
     units: Units = field(default_factory=Units)
@@ -166,7 +164,7 @@ class Stream:
     def _learn(self, tag: str) -> None:
         """Decide for good what a tag means."""
         meaning = self.meanings[tag] = self._meaning(self.profile, tag)
-        asked = {Signal.TOTAL_STEPS}.union(*(view.signals for view in self.views))
+        asked = self.views.signals | {Signal.TOTAL_STEPS}
         all_of_it = [*([meaning] if meaning else ()), *self.own(tag)]
         self.judged[tag] = [one for one in all_of_it if one.signal in asked]
 
@@ -179,27 +177,26 @@ class Stream:
 
     def _points(self, chunk: Chunk, part: slice) -> list[Points]:
         """The points of tags that a view or the plan asks for, in the signal's unit and sign."""
-        judged = np.array([bool(self.judged[tag]) for tag in chunk.tags], dtype=bool)
-        if not judged.any():
-            return []
-        at = np.arange(part.start, part.stop)
-        at = at[judged[chunk.tag[at]]]
-        at = at[np.argsort(chunk.tag[at], kind="stable")]
+        asked = np.array([bool(self.judged[tag]) for tag in chunk.tags], dtype=bool)
+        at = np.flatnonzero(asked[chunk.tag[part]]) + part.start
+        at = at[chunk.tag[at].argsort(kind="stable")]
+        code, step, time, value = (getattr(chunk, name)[at] for name in _POINT_FIELDS)
+        position, ends = self.position + at, np.flatnonzero(code[1:] != code[:-1]) + 1
         arrived = []
-        for one in np.split(at, np.flatnonzero(np.diff(chunk.tag[at])) + 1):
-            if len(one):
-                tag = chunk.tags[chunk.tag[one[0]]]
-                arrived += [self._points_of(chunk, one, tag, meaning) for meaning in self.judged[tag]]
+        for begin, end in pairwise([0, *ends.tolist(), len(at)] if len(at) else ()):
+            one, tag = slice(begin, end), chunk.tags[code[begin]]
+            for meaning in self.judged[tag]:
+                points = Points(tag, meaning.signal, step[one], time[one], position[one], value[one])
+                arrived.append(self._converted(points, meaning))
         return arrived
 
-    def _points_of(self, chunk: Chunk, at: NDArray[np.intp], tag: str, meaning: Meaning) -> Points:
-        value = chunk.value[at] * meaning.factor
+    def _converted(self, points: Points, meaning: Meaning) -> Points:
+        """Points in the unit and with the sign of their signal, without those that cannot be that."""
+        value = points.value * meaning.factor
         if meaning.signal in SHARES:
-            value, is_share = self.units.shares(tag, value)
-            at, value = at[is_share], value[is_share]
-        elif meaning.either_sign:
-            value = self.units.positive(tag, value)
-        return Points(tag, meaning.signal, chunk.step[at], chunk.time[at], self.position + at, value)
+            value, is_share = self.units.shares(points.tag, value)
+            return replace(points, value=value).take(is_share)
+        return replace(points, value=self.units.positive(points.tag, value) if meaning.either_sign else value)
 
     def dump(self) -> list[Any]:
         """Everything `load` needs."""

@@ -4,13 +4,13 @@ Detectors that judge the same signal and need the same others at the same step s
 one history.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from detectors.api import Detector
-from detectors.context import Every, First, Last, Mean, lists, numbers
+from detectors.context import Every, First, Last, Mean, Use, lists, numbers
 from detectors.settings import Setting
 from detectors.signals import Signal
 from sentinel.frames.derived import DERIVED
@@ -78,13 +78,32 @@ class View:
         return any(d.history.coarse for d in self.detectors)
 
 
-def views(detectors: Iterable[Detector]) -> tuple[View, ...]:
+class Views(tuple[View, ...]):
+    """The views of one set of detectors, and what they ask for together."""
+
+    @cached_property
+    def signals(self) -> set[Signal]:
+        """All signals that one of them asks for, and those that they follow from."""
+        return {signal for view in self for signal in view.signals}
+
+    @cached_property
+    def needs(self) -> set[Signal]:
+        """All signals that one of them needs at the same step."""
+        return {signal for view in self for signal in view.needs}
+
+    @cached_property
+    def uses(self) -> set[Use]:
+        """All that one of them asks to know of other signals."""
+        return {use for view in self for use in (*view.uses, *view.lists)}
+
+
+def views(detectors: Iterable[Detector]) -> Views:
     """The views that these detectors look through."""
     shared: dict[tuple[Signal, bool, tuple[Signal, ...]], list[Detector]] = {}
     for detector in detectors:
         for judged in detector.judges:
             shared.setdefault((judged, detector.non_finite, detector.needs), []).append(detector)
-    return tuple(
+    return Views(
         View(
             judged,
             non_finite,
@@ -98,7 +117,7 @@ def views(detectors: Iterable[Detector]) -> tuple[View, ...]:
     )
 
 
-def layout(views: Sequence[View]) -> list[Any]:
+def layout(views: Views) -> list[Any]:
     """What the state of streams depends on; a state that was kept under another layout cannot be restored."""
     shapes = [
         (v.key, v.columns, [one.column for one in v.lists], v.head_rows, v.recent_rows, v.earlier_rows)

@@ -16,7 +16,7 @@ from sentinel.frames.attempts import MAX_ATTEMPTS
 from sentinel.frames.naming import Naming
 from sentinel.frames.plan import planned
 from sentinel.frames.stream import SeriesWindow, Stream
-from sentinel.frames.views import View
+from sentinel.frames.views import Views
 from sentinel.runs.console import Console
 from sentinel.runs.facts import Facts
 from sentinel.runs.packing import packed, unpacked
@@ -66,7 +66,7 @@ class RunLog:
     run: Run
     name: str
     naming: Naming
-    views: Sequence[View]
+    views: Views
     cursor: Cursor = field(default_factory=dict)
     streams: dict[str, Stream] = field(default_factory=dict)
     facts: Facts = field(default_factory=Facts)

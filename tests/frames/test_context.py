@@ -30,9 +30,10 @@ def told(log, cuts):
         context.extend(fresh, USES, {Signal.LOSS: known})
         rows = points_of("row", piece)
         if len(rows):
-            asked = Asked("row", rows, USES[:3], USES[3:])
-            ((numbers, (every,)),) = context.beside([asked], {Signal.LOSS: known})
-            found += [[*numbers[i].tolist(), every[i].tolist()] for i in range(len(rows))]
+            ((*numbers, every),) = context.beside([Asked("row", rows, USES)], {Signal.LOSS: known})
+            found += [
+                [*(column[i, 0].item() for column in numbers), every[i].tolist()] for i in range(len(rows))
+            ]
         context.trim()
         context = Context.load(context.dump())
     return [[last, first, mean, ended(every)] for last, first, mean, every in found]
@@ -100,5 +101,5 @@ def test_a_long_pause_between_rows_is_summed_up_and_not_kept():
     assert len(context.value) == 4  # two points, the first of all, and the one that precedes all
     end = np.array([100_000])
     row = Points("row", Signal.EVAL_LOSS, end, end * 0.0, end, end * 1.0)
-    ((mean, ()),) = context.beside([Asked("row", row, uses, [])], tags)
+    ((mean,),) = context.beside([Asked("row", row, uses)], tags)
     assert mean == [[np.arange(100_000).mean()]]
