@@ -94,15 +94,16 @@ def heartbeat() -> str:
 
 
 def sinks() -> str:
-    keys: dict[str, tuple[Any, list[str]]] = {}
+    keys: dict[tuple[str, str, str], list[str]] = {}
     for kind, model in sink_types().items():
         for key, field in model.model_fields.items():
             if key != "type":
-                keys.setdefault(key, (field, []))[1].append(kind)
+                default = "required" if field.is_required() else literal(field.default)
+                keys.setdefault((key, default, field.description or ""), []).append(kind)
     rows = []
-    for key, (field, kinds) in sorted(keys.items(), key=lambda item: -len(item[1][1])):
+    for (key, default, meaning), kinds in sorted(keys.items(), key=lambda item: -len(item[1])):
         told = "all" if len(kinds) == len(sink_types()) else ", ".join(kinds)
-        rows.append([f"`{key}`", told, literal(field.default), field.description or ""])
+        rows.append([f"`{key}`", told, default, meaning])
     return table(["Key", "Sinks", "Default", "Meaning"], rows)
 
 

@@ -62,6 +62,15 @@ CREATE TABLE IF NOT EXISTS sent (                    -- the last notification of
     PRIMARY KEY (incident, sink, event)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE IF NOT EXISTS receipts (                -- what a receiver holds of an incident
+    incident TEXT NOT NULL,
+    sink     TEXT NOT NULL,
+    at       REAL NOT NULL,
+    thread   TEXT NOT NULL,              -- where its first message stands, if the receiver says so
+    body     TEXT,                       -- its last notification as JSON; NULL once the incident is over
+    PRIMARY KEY (incident, sink)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE IF NOT EXISTS decisions (
     number   INTEGER PRIMARY KEY,
     at       REAL NOT NULL,

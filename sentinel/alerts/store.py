@@ -25,6 +25,7 @@ from sentinel.alerts.decoding import Decoder, incident
 from sentinel.alerts.incident import Event, Incident
 from sentinel.alerts.outbox import Outbox, enqueue, withdraw
 from sentinel.alerts.outcomes import Outcome
+from sentinel.alerts.receipts import Receipts, forget_old
 from sentinel.alerts.silences import Silence
 from sentinel.alerts.stops import Stops
 
@@ -112,6 +113,7 @@ class Store:
         self._database = Database(directory, create=create)
         self._decoded = Decoder()
         self.stops = Stops(self._database)
+        self.receipts = Receipts(self._database)
         self.outbox = Outbox(self._database)
 
     def close(self) -> None:
@@ -228,6 +230,7 @@ class Store:
             connection.execute("DELETE FROM outbox WHERE state = 'failed' AND settled_at < ?", (long_ago,))
             connection.execute("DELETE FROM outbox WHERE state = 'sent' AND settled_at < ?", (old,))
             connection.execute("DELETE FROM silences WHERE until < ?", (old,))
+            forget_old(connection, long_ago)
 
 
 def _record(connection: sqlite3.Connection, run: str, outcome: Outcome, now: float, *, held: bool) -> None:

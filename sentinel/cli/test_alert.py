@@ -1,5 +1,6 @@
 """`sentinel test-alert`: check that each sink can deliver."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -29,10 +30,12 @@ def send_test(config: ConfigFile = None, sink: _Sink = None) -> int:
     if sink and not chosen:
         raise UnknownName("sink", sink, [one.name for one in sinks])
     now, undelivered = SystemClock().now(), 0
+    notification = _notification(now)
     for one in chosen:
         error: Exception | None
         try:
-            error = attempt(one.open(), _notification(now), now)
+            opened = one.open()
+            _, error = attempt(partial(opened.send, notification, now))
         except ConfigError as unusable:
             error = unusable
         if error is None:

@@ -7,7 +7,7 @@ configuration; ``discovery`` finds it there.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from pydantic import Field
 
@@ -29,6 +29,7 @@ class Notification:
     also_open: Sequence[str] = ()  # summaries of the run's other open incidents
     link: str = ""  # to a page about the run
     checkpoint: str = ""  # the last one before the onset
+    thread: str = ""  # where the receiver put the first message about the incident, as `Sink.send` gave it
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,28 @@ class Sink(Protocol):
         """The name in the configuration and in `sentinel status`."""
         ...
 
-    def send(self, message: Notification | Digest, now: float) -> None:
-        """Deliver, or raise Transient or Permanent. Never retries and never waits longer than its timeout."""
+    def send(self, message: Notification | Digest, now: float) -> str | None:
+        """Deliver, or raise Transient or Permanent. Never retries and never waits longer than its timeout.
+
+        It may give the place of the message; later ones about the incident have it as ``thread``.
+        """
+        ...
+
+
+@runtime_checkable
+class RefreshingSink(Sink, Protocol):
+    """A sink whose receiver forgets what it is not told again."""
+
+    @property
+    def refresh_seconds(self) -> float:
+        """How often it wants to tell of open incidents again."""
+        ...
+
+    def refresh(self, notifications: Sequence[Notification], now: float) -> None:
+        """Tell again of all open incidents, each by the last notification that was sent of it.
+
+        Raises as ``send`` does.
+        """
         ...
 
 

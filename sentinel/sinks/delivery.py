@@ -8,26 +8,24 @@ the meantime follows as digests. Pauses are measured in time awake, so a suspend
 neither loses a notification nor holds one up for long.
 """
 
-import json
 import logging
 import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import msgspec
-
-from sentinel.alerts.incident import Event
 from sentinel.alerts.outbox import Outbox, OutboxEntry, Receiver
 from sentinel.alerts.store import Store
 from sentinel.clock import Clock
 from sentinel.errors import StateError
 from sentinel.serve.counters import DELIVERIES
-from sentinel.sinks.base import Digest, Notification, Permanent, Sink, SinkError, Transient
+from sentinel.sinks.base import Digest, Notification, Permanent, RefreshingSink, Sink, SinkError, Transient
 from sentinel.sinks.details import completed
+from sentinel.sinks.parcels import digest, keep, notification
 from sentinel.text import duration_text
 
 LONGEST_PAUSE_SECONDS = 300.0
@@ -56,6 +54,8 @@ class _Lane:
         rest = min(max(known.next_attempt - clock.now(), 0.0), LONGEST_ASKED_SECONDS)
         self.rests_until = clock.awake() + rest
         self.piling = False
+        self.refused: str | None = None  # why the receiver was not told again the last time
+        self.refresh_at = clock.awake() if isinstance(sink, RefreshingSink) else math.inf
 
     def parcel(self, outbox: Outbox) -> list[OutboxEntry]:
         """The notifications to send next as one message; several make a digest.
@@ -140,23 +140,28 @@ class Delivery:
         while not self._stopping:
             try:
                 with Store(self._state_dir) as store:
-                    while entries := self._next(store.outbox, sink):
-                        self._deliver(store.outbox, self._lanes[sink.name], entries)
+                    while (entries := self._next(store.outbox, sink)) is not None:
+                        self._refresh(store, self._lanes[sink.name])
+                        if entries:
+                            self._deliver(store, self._lanes[sink.name], entries)
                         self.wake()
             except StateError as error:
                 _log.error("sink %s: %s", sink.name, error)
                 with self._changed:
                     self._changed.wait_for(lambda: self._stopping, _LONGEST_WAIT_SECONDS)
 
-    def _next(self, outbox: Outbox, sink: Sink) -> list[OutboxEntry]:
-        """Wait for the next notifications that are due; empty at the end."""
+    def _next(self, outbox: Outbox, sink: Sink) -> list[OutboxEntry] | None:
+        """Wait for the next notifications that are due, or for the time to refresh; None at the end."""
         with self._changed:  # held while looking, so that no call of ``wake`` falls in between
             while not self._stopping:
                 wait = self._next_due(outbox, sink) - self._clock.awake()
+                lane = self._lanes[sink.name]
                 if wait <= 0:
-                    return self._lanes[sink.name].parcel(outbox)
-                self._changed.wait(min(wait, _LONGEST_WAIT_SECONDS))
-        return []
+                    return lane.parcel(outbox)
+                if (refresh := lane.refresh_at - self._clock.awake()) <= 0:
+                    return []
+                self._changed.wait(min(wait, refresh, _LONGEST_WAIT_SECONDS))
+        return None
 
     def _next_due(self, outbox: Outbox, sink: Sink) -> float:
         """When the sink's next try is due, in time awake; infinity if nothing waits."""
@@ -164,9 +169,24 @@ class Delivery:
             self._lanes[sink.name] = _Lane(sink, outbox.receiver(sink.name), self._clock)
         return self._lanes[sink.name].rests_until if outbox.waiting(sink.name) else math.inf
 
-    def _deliver(self, outbox: Outbox, lane: _Lane, entries: Sequence[OutboxEntry]) -> None:
+    def _refresh(self, store: Store, lane: _Lane) -> None:
+        """Tell the receiver again of what it holds, if that is due and it does not rest."""
+        sink, awake = lane.sink, self._clock.awake()
+        if awake < lane.refresh_at or not isinstance(sink, RefreshingSink):
+            return
+        lane.refresh_at = awake + sink.refresh_seconds
+        if awake >= lane.rests_until:
+            standing = (notification(body) for body in store.receipts.standing(sink.name))
+            told, now = [one for one in standing if one is not None], self._clock.now()
+            _, error = attempt(lambda: sink.refresh(told, now))
+            before, lane.refused = lane.refused, str(error) if error else None
+            if lane.refused not in (None, before):
+                _log.warning("sink %s: open incidents were not told again: %s", sink.name, error)
+
+    def _deliver(self, store: Store, lane: _Lane, entries: Sequence[OutboxEntry]) -> None:
+        outbox = store.outbox
         entries = outbox.begin(entries)
-        readable = {entry: told for entry in entries if (told := _notification(entry)) is not None}
+        readable = {entry: told for entry in entries if (told := notification(entry.body)) is not None}
         if broken := [entry for entry in entries if entry not in readable]:
             _give_up(
                 outbox,
@@ -176,14 +196,20 @@ class Delivery:
                 self._clock.now(),
             )
         if readable:
-            error = attempt(lane.sink, self._message(readable), self._clock.now())
+            message, now = self._message(store, lane.sink.name, readable), self._clock.now()
+            thread, error = attempt(lambda: lane.sink.send(message, now))
+            if error is None:
+                keep(store, lane.sink, message, thread, now)
             self._settle(outbox, lane, [*readable], error)
 
-    def _message(self, readable: Mapping[OutboxEntry, Notification]) -> Notification | Digest:
+    def _message(
+        self, store: Store, sink: str, readable: Mapping[OutboxEntry, Notification]
+    ) -> Notification | Digest:
         """The only notification, or a digest of several."""
         if len(readable) > 1:
-            return _digest(readable)
-        return completed(next(iter(readable.values())), self._link)
+            return digest(readable)
+        (told,) = readable.values()
+        return replace(completed(told, self._link), thread=store.receipts.thread(told.incident.id, sink))
 
     def _settle(
         self, outbox: Outbox, lane: _Lane, entries: Sequence[OutboxEntry], error: SinkError | None
@@ -226,38 +252,16 @@ def _give_up(outbox: Outbox, sink: str, entries: Sequence[OutboxEntry], error: s
     DELIVERIES.labels(sink, "given-up").inc(len(entries))
 
 
-def _notification(entry: OutboxEntry) -> Notification | None:
-    """The notification of an entry; None if it cannot be read."""
+def attempt(send: Callable[[], str | None]) -> tuple[str | None, SinkError | None]:
+    """Call ``send`` once. Gives what it gave, and the error if the sink did not take it. Never raises."""
     try:
-        return msgspec.convert(json.loads(entry.body), Notification)
-    except (ValueError, msgspec.MsgspecError):
-        return None
-
-
-def _digest(readable: Mapping[OutboxEntry, Notification]) -> Digest:
-    """The latest notification of each incident."""
-    latest: dict[str, Notification] = {}
-    for notification in readable.values():
-        latest.pop(notification.incident.id, None)
-        latest[notification.incident.id] = notification
-    newest_first = list(latest.values())[::-1]
-    worst_first = sorted(newest_first, key=lambda n: (n.event is Event.RESOLVED, -n.incident.severity))
-    keys = "\x1f".join(entry.key for entry in readable)
-    key = blake2b(keys.encode(), digest_size=16).hexdigest()
-    if any(entry.batch for entry in readable):
-        return Digest(key, worst_first, why="the runs were over when they were first seen")
-    return Digest(key, worst_first)
-
-
-def attempt(sink: Sink, message: Notification | Digest, now: float) -> SinkError | None:
-    """Send a message once. None if the sink took it, else the error. Never raises."""
-    try:
-        sink.send(message, now)
+        return send(), None
     except SinkError as error:
-        return error
+        return None, error
     except Exception as error:  # noqa: BLE001 - a defect of one sink stops neither it nor the others
-        return Transient(f"the sink failed with {type(error).__name__}")  # its text may hold the address
-    return None
+        return None, Transient(
+            f"the sink failed with {type(error).__name__}"
+        )  # its text may hold the address
 
 
 def pause_seconds(key: str, failures: int) -> float:

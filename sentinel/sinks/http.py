@@ -23,19 +23,24 @@ from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from pydantic import SecretStr
+from pydantic import SecretBytes, SecretStr
 
 from sentinel.sinks.base import Permanent, Transient
 
 if TYPE_CHECKING:
     import httpx
 
-_TEXT_BYTES = 4096
+_TEXT_BYTES = 1 << 16
 _PASSING = frozenset({408, 425, 429})
 _PROXY_SETTINGS = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
 # At its usual level this logger writes the address of every request.
 logging.getLogger("httpx").setLevel(logging.WARNING)
+
+
+Body = bytes | SecretBytes
+Headers = Mapping[str, str | SecretStr]
+"""What holds a secret is one, so that no traceback shows it."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +52,7 @@ class Answer:
     retry_after_seconds: float | None
 
 
-def post(
-    url: SecretStr, body: bytes, headers: Mapping[str, str], timeout_seconds: float, now: float
-) -> Answer:
+def post(url: SecretStr, body: Body, headers: Headers, timeout_seconds: float, now: float) -> Answer:
     """Post JSON and wait for the answer, at most ``timeout_seconds`` in total.
 
     Raises Transient if no answer came. The error has no cause and no context, because the library's errors
@@ -75,15 +78,20 @@ def check(answer: Answer) -> None:
     """Raise Transient or Permanent unless the answer says that the notification arrived."""
     if 200 <= answer.status < 300:
         return
-    if answer.status in _PASSING or answer.status >= 500:
+    if is_passing(answer.status):
         raise Transient(f"the receiver answered {answer.status}", answer.retry_after_seconds)
     if 300 <= answer.status < 400:
         raise Permanent(f"the receiver answered {answer.status}, a redirect: configure the final address")
     raise Permanent(f"the receiver answered {answer.status}")
 
 
+def is_passing(status: int) -> bool:
+    """Whether a retry can help against this status."""
+    return status in _PASSING or status >= 500
+
+
 async def _attempt(
-    method: str, url: SecretStr, body: bytes, headers: Mapping[str, str], timeout_seconds: float, now: float
+    method: str, url: SecretStr, body: Body, headers: Headers, timeout_seconds: float, now: float
 ) -> Answer | str:
     import httpx
 
@@ -97,8 +105,8 @@ async def _attempt(
             request = client.build_request(
                 method,
                 url.get_secret_value(),
-                content=body,
-                headers={"Accept-Encoding": "identity", **headers},
+                content=_revealed(body),
+                headers={"Accept-Encoding": "identity"} | {k: _revealed(v) for k, v in headers.items()},
             )
             async with asyncio.timeout_at(deadline):
                 response = await client.send(request, stream=True)
@@ -109,6 +117,10 @@ async def _attempt(
         return _reason(error)
     retry_after = _retry_after(response.headers.get("Retry-After", ""), now)
     return Answer(response.status_code, text.decode("utf-8", "replace"), retry_after)
+
+
+def _revealed(value: Any) -> Any:
+    return value.get_secret_value() if isinstance(value, SecretStr | SecretBytes) else value
 
 
 async def _beginning(response: "httpx.Response", deadline: float) -> bytes:

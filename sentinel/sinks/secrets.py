@@ -2,9 +2,9 @@
 
 import os
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, Self
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import BaseModel, Field, SecretStr, model_validator
 
 from sentinel.config.table import LocalPath, Table
 from sentinel.errors import ConfigError
@@ -12,7 +12,14 @@ from sentinel.sinks.base import SinkConfig
 
 
 class Addressed(Table):
-    """Something with an address. The address is a secret, because services put their token into it."""
+    """Something with an address. The address is a secret, because services put their token into it.
+
+    What is always at the same address has a ``default_address``. What has a secret beside the address names
+    in ``secrets`` the keys that may hold it.
+    """
+
+    default_address: ClassVar[str] = ""
+    secrets: ClassVar[tuple[str, ...]] = ()
 
     url: SecretStr | None = Field(None, description="address to post to")
     url_env: str | None = Field(None, description="environment variable that holds the address")
@@ -22,24 +29,40 @@ class Addressed(Table):
     )
 
     @model_validator(mode="after")
-    def _exactly_one_address(self) -> Self:
-        if sum(source is not None for source in (self.url, self.url_env, self.url_file)) != 1:
-            raise ValueError("give exactly one of url, url_env and url_file")
+    def _one_address_and_secret(self) -> Self:
+        if not self._is_at_default:
+            exactly_one(self, "url", "url_env", "url_file")
+        if self.secrets:
+            exactly_one(self, *self.secrets)
         if self.url is not None:
             _checked_address(self.url, "url")
         return self
 
     def address(self) -> SecretStr:
         """The address to post to. Raises ConfigError if it is missing or not an HTTP address."""
+        if self._is_at_default:
+            return SecretStr(self.default_address)
         found = self.url or read_secret(self.url_env, self.url_file)
         try:
             return _checked_address(found, str(self.url_env or self.url_file or "url"))
         except ValueError as error:
             raise ConfigError([str(error)]) from None
 
+    @property
+    def _is_at_default(self) -> bool:
+        places = (self.url, self.url_env, self.url_file)
+        return bool(self.default_address) and all(place is None for place in places)
+
 
 class HttpSinkConfig(Addressed, SinkConfig):
     """A sink with an address."""
+
+
+def exactly_one(table: BaseModel, *names: str) -> None:
+    """Raise ValueError unless the table gives exactly one of these keys."""
+    if sum(getattr(table, name) is not None for name in names) != 1:
+        *others, last = names
+        raise ValueError(f"give exactly one of {', '.join(others)} and {last}")
 
 
 def read_secret(env: str | None, file: Path | None) -> SecretStr:

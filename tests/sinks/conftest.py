@@ -1,6 +1,13 @@
+import threading
+
 import pytest
 
+from sentinel.alerts.store import Store
+from sentinel.sinks.delivery import Delivery
+from tests.manual_clock import ManualClock
 from tests.sinks.receiver import Receiver
+
+START = 1_767_230_000.0
 
 
 @pytest.fixture(autouse=True)
@@ -14,3 +21,33 @@ def no_proxy(monkeypatch):
 def receiver():
     with Receiver() as running:
         yield running
+
+
+@pytest.fixture
+def clock():
+    return ManualClock(START)
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(tmp_path) as store:
+        yield store
+
+
+@pytest.fixture
+def deliver(tmp_path, clock):
+    """Starts a delivery to some sinks; at the end no thread of it is left."""
+    before = set(threading.enumerate())
+    started = []
+
+    def start(*sinks):
+        started.append(Delivery(tmp_path, sinks, clock))
+        started[-1].start()
+        return started[-1]
+
+    yield start
+    for delivery in started:
+        delivery.stop()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(20)
+        assert not thread.is_alive()

@@ -1,16 +1,18 @@
-"""A process that delivers to a webhook until nothing is left, for tests that kill it."""
+"""A process that delivers to some sinks until nothing is left, for tests that kill it."""
 
+import json
 import sys
 from pathlib import Path
 
 from sentinel.sinks.delivery import Delivery
-from sentinel.sinks.webhook import WebhookConfig
+from sentinel.sinks.discovery import sink_types
 from tests.manual_clock import ManualClock
 
 
-def main(state_dir: str, url: str, start: str) -> None:
+def main(state_dir: str, tables: str, start: str) -> None:
     clock = ManualClock(float(start))
-    with Delivery(Path(state_dir), [WebhookConfig(url=url, timeout_seconds=0.2).open()], clock) as delivery:
+    sinks = [sink_types()[table["type"]](**table).open() for table in json.loads(tables)]
+    with Delivery(Path(state_dir), sinks, clock) as delivery:
         while not delivery.drain(1e-3):
             clock.advance(0.5)
 

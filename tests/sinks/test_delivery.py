@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from detectors.api import Severity
 from sentinel.alerts.incident import Event
-from sentinel.alerts.store import Store
 from sentinel.sinks.base import Digest, Permanent, Transient
 from sentinel.sinks.delivery import (
     GIVE_UP_SECONDS,
@@ -26,7 +25,6 @@ from sentinel.sinks.delivery import (
     pause_seconds,
 )
 from sentinel.sinks.webhook import WebhookConfig
-from tests.manual_clock import ManualClock
 from tests.sinks import delivering
 from tests.sinks import receiver as rx
 from tests.sinks.samples import INCIDENT, NOTIFICATION, enqueue, enqueue_all
@@ -60,36 +58,6 @@ class ScriptedSink:
     @property
     def keys(self):
         return [key for key, _ in self.tries]
-
-
-@pytest.fixture
-def clock():
-    return ManualClock(START)
-
-
-@pytest.fixture
-def store(tmp_path):
-    with Store(tmp_path) as store:
-        yield store
-
-
-@pytest.fixture
-def deliver(tmp_path, clock):
-    """Starts a delivery to some sinks; at the end no thread of it is left."""
-    before = set(threading.enumerate())
-    started = []
-
-    def start(*sinks):
-        started.append(Delivery(tmp_path, sinks, clock))
-        started[-1].start()
-        return started[-1]
-
-    yield start
-    for delivery in started:
-        delivery.stop()
-    for thread in set(threading.enumerate()) - before:
-        thread.join(20)
-        assert not thread.is_alive()
 
 
 def settle(delivery):
@@ -387,7 +355,6 @@ def test_pauses_grow_to_five_minutes_and_are_the_same_each_time(key, attempts):
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_killed_at_any_moment_everything_arrives(tmp_path, store, receiver):
     chance = random.Random(7)
     accepted, fine = [], rx.status(200)
@@ -403,7 +370,8 @@ def test_killed_at_any_moment_everything_arrives(tmp_path, store, receiver):
     receiver.default = moody
 
     def child(start):
-        command = [sys.executable, "-m", delivering.__name__, str(tmp_path), receiver.url, str(start)]
+        tables = json.dumps([{"type": "webhook", "url": receiver.url, "timeout_seconds": 0.2}])
+        command = [sys.executable, "-m", delivering.__name__, str(tmp_path), tables, str(start)]
         return subprocess.Popen(command)
 
     for kill in range(5):

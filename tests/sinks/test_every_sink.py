@@ -1,33 +1,57 @@
 """What every sink promises, checked for each sink that discovery finds."""
 
+import json
 import logging
+import math
 import socket
 import traceback
+from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import format_datetime
+from functools import partial
 
 import pytest
 from pydantic import ValidationError
 
 from detectors.api import Severity
 from sentinel.alerts.decision import SinkPolicy
+from sentinel.alerts.incident import Event
 from sentinel.errors import ConfigError
 from sentinel.sinks import http
 from sentinel.sinks.base import Permanent, SinkError, Transient
 from sentinel.sinks.discovery import named, sink_types
 from sentinel.sinks.secrets import HttpSinkConfig
 from tests.sinks import receiver as rx
-from tests.sinks.samples import NOTIFICATION
+from tests.sinks.samples import INCIDENT, NOTIFICATION, about, digest
 
 NOW = 1_767_230_000.0
+SECRET = "xoxS3CRET"
 HTTP_SINKS = [name for name, config in sink_types().items() if issubclass(config, HttpSinkConfig)]
 
 every_sink = pytest.mark.parametrize("kind", sink_types())
 every_http_sink = pytest.mark.parametrize("kind", HTTP_SINKS)
 
 
+MORE = {
+    "pagerduty": {"routing_key_env": "SINK_SECRET"},
+    "slack-bot": {"token_env": "SINK_SECRET", "channel": "C024BE91L"},
+    "apprise": {"url": "json://127.0.0.1"},
+    "command": {"command": ["true"]},
+}
+"""What a sink needs beside an HTTP address."""
+
+
+@pytest.fixture(autouse=True)
+def secret(monkeypatch):
+    monkeypatch.setenv("SINK_SECRET", SECRET)
+
+
+def configured(kind, **given):
+    return sink_types()[kind](**MORE.get(kind, {}), **given)
+
+
 def opened(kind, url, timeout_seconds=5.0):
-    return sink_types()[kind](url=url, timeout_seconds=timeout_seconds).open()
+    return configured(kind, url=url, timeout_seconds=timeout_seconds).open()
 
 
 def outcome(sink):
@@ -40,7 +64,9 @@ def outcome(sink):
 
 
 def test_the_sinks_are_found():
-    assert list(sink_types()) == ["slack", "terminal", "webhook"]
+    assert list(sink_types()) == [
+        *("alertmanager", "apprise", "command", "pagerduty", "slack", "slack-bot", "terminal", "webhook")
+    ]
 
 
 @every_http_sink
@@ -142,10 +168,7 @@ def test_a_loopback_address_is_never_asked_for_through_a_proxy(kind, host, recei
 def test_any_other_address_is_asked_for_through_the_proxy(kind, receiver, monkeypatch):
     monkeypatch.setenv("HTTP_PROXY", receiver.url)
     assert outcome(opened(kind, "http://receiver.invalid/hook")) is None
-    assert [r.path for r in receiver.received] == ["http://receiver.invalid/hook"]
-
-
-SECRET = "xoxS3CRET"
+    assert [r.path[:28] for r in receiver.received] == ["http://receiver.invalid/hook"]
 
 
 @every_http_sink
@@ -210,7 +233,7 @@ def test_no_secret_is_told(kind, answer, receiver, caplog, capfd, monkeypatch):
     receiver.default = answer
     monkeypatch.setenv("TOKEN", SECRET)
     url = f"http://{SECRET}:{SECRET}@127.0.0.1:{receiver.port}/{SECRET}?token={SECRET}"
-    config = sink_types()[kind](url=url, timeout_seconds=0.3)
+    config = configured(kind, url=url, timeout_seconds=0.3)
     if "secret_env" in type(config).model_fields:
         config = config.model_copy(update={"secret_env": "TOKEN"})
     sink = config.open()
@@ -231,7 +254,7 @@ def test_no_secret_is_told(kind, answer, receiver, caplog, capfd, monkeypatch):
     ],
 )
 def test_an_unusable_address_is_refused_without_repeating_it(kind, url, tmp_path, monkeypatch):
-    config = sink_types()[kind]
+    config = partial(configured, kind)
     with pytest.raises(ValidationError) as refused:
         config(url=url)
     assert SECRET not in _told_plainly(refused.value)
@@ -251,11 +274,11 @@ def _told_plainly(error):
 
 @every_http_sink
 def test_address_comes_from_environment_or_file(kind, receiver, tmp_path, monkeypatch):
-    config = sink_types()[kind]
     monkeypatch.setenv("HOOK", f" {receiver.url}\n")
     (tmp_path / "hook").write_text(f"{receiver.url}\n")
-    assert outcome(config(url_env="HOOK").open()) is None
-    beside = config.model_validate({"url_file": "hook"}, context={"directory": tmp_path})
+    assert outcome(configured(kind, url_env="HOOK").open()) is None
+    given = {**MORE.get(kind, {}), "url_file": "hook"}
+    beside = sink_types()[kind].model_validate(given, context={"directory": tmp_path})
     assert outcome(beside.open()) is None
 
 
@@ -264,13 +287,15 @@ def test_address_comes_from_environment_or_file(kind, receiver, tmp_path, monkey
     "given", [{}, {"url": "http://a/", "url_env": "B"}, {"url_env": "A", "url_file": "b"}]
 )
 def test_exactly_one_address(kind, given):
+    if not given and sink_types()[kind].default_address:
+        return
     with pytest.raises(ValidationError, match="exactly one of url, url_env and url_file"):
-        sink_types()[kind](**given)
+        configured(kind, **given)
 
 
 @every_http_sink
 def test_a_missing_secret_says_where_it_should_be(kind, tmp_path, monkeypatch):
-    config = sink_types()[kind]
+    config = partial(configured, kind)
     monkeypatch.delenv("HOOK", raising=False)
     with pytest.raises(ConfigError, match="environment variable HOOK is empty or not set"):
         config(url_env="HOOK").open()
@@ -284,7 +309,7 @@ def test_a_missing_secret_says_where_it_should_be(kind, tmp_path, monkeypatch):
 @every_sink
 def test_the_table_says_what_the_sink_wants_to_hear(kind):
     address = {"url": "http://a/"} if kind in HTTP_SINKS else {}
-    config = sink_types()[kind]
+    config = partial(configured, kind)
     assert config(**address).policy() == SinkPolicy(kind, Severity.WARNING, include_preview=False)
     curious = config(**address, name="all", min_severity="info", include_preview=True)
     assert curious.policy() == SinkPolicy("all", Severity.INFO, include_preview=True)
@@ -302,3 +327,38 @@ def test_sinks_without_a_name_get_one():
     assert [c.name for c in named(given)] == ["terminal", "terminal-2", "terminal-3", "mine"]
     with pytest.raises(ValueError, match="two sinks are called mine"):
         named([terminal(name="mine"), terminal(name="mine")])
+
+
+WITH_SECRETS = [name for name in HTTP_SINKS if sink_types()[name].secrets]
+
+
+@pytest.mark.parametrize("kind", WITH_SECRETS)
+def test_exactly_one_secret_and_a_missing_one_says_where_it_should_be(kind, tmp_path, monkeypatch):
+    env, file = sink_types()[kind].secrets
+    rest = {key: value for key, value in MORE[kind].items() if key not in (env, file)}
+    for given in ({}, {env: "A", file: "b"}):
+        with pytest.raises(ValidationError, match=f"exactly one of {env} and {file}"):
+            sink_types()[kind](**rest, **given)
+    monkeypatch.delenv("SINK_SECRET")
+    with pytest.raises(ConfigError, match="SINK_SECRET is empty or not set"):
+        configured(kind).open()
+    (tmp_path / "secret").write_text("from-file\n")
+    assert "from-file" not in repr(sink_types()[kind](**rest, **{file: tmp_path / "secret"}).open())
+
+
+@every_http_sink
+def test_a_digest_is_one_post(kind, receiver):
+    opened(kind, receiver.url).send(digest(30, over=3), NOW)
+    (received,) = receiver.received
+    assert received.headers["Idempotency-Key"] == "d1gest"
+
+
+@every_http_sink
+@pytest.mark.parametrize("event", Event)
+def test_every_event_of_any_run_is_strict_json(kind, event, receiver):
+    odd = INCIDENT.changed(
+        summary="a\udcff\x00", evidence={"value": math.nan, "most": math.inf}, fired_time=1e300
+    )
+    told = replace(about(event), incident=odd, run={**NOTIFICATION.run, "run": "\udcff", "place": "\udcff"})
+    opened(kind, receiver.url).send(told, NOW)
+    json.loads(receiver.received[0].body.decode("utf-8"), parse_constant=pytest.fail)

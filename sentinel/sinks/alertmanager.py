@@ -1,0 +1,103 @@
+"""Notifications as alerts to Prometheus' Alertmanager, API v2.
+
+Alertmanager forgets an alert that its client does not send again, and all of them when it restarts. So open
+incidents are sent anew each minute (``refresh``). Each time they are said to last for another day: a watch
+that stops for a while resolves nothing.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import Field, SecretStr
+
+from detectors.severity import Severity
+from sentinel.alerts.incident import Event
+from sentinel.alerts.wire import plain, utc_text
+from sentinel.sinks import http
+from sentinel.sinks.base import Digest, Notification
+from sentinel.sinks.message import message, text
+from sentinel.sinks.secrets import HttpSinkConfig
+
+_LASTS_SECONDS = 86400.0
+_TEST_LASTS_SECONDS = 300.0
+_PATH = "/api/v2/alerts"
+
+
+@dataclass(frozen=True)
+class AlertmanagerSink:
+    """Posts alerts to the Alertmanager at ``url``."""
+
+    name: str
+    url: SecretStr
+    timeout_seconds: float
+    refresh_seconds: float
+
+    def send(self, message: Notification | Digest, now: float) -> str | None:
+        """Post once. Gives the severity, because `alerts` needs to know the first one of an incident.
+
+        Raises Transient or Permanent according to ``http.check``.
+        """
+        told = message.notifications if isinstance(message, Digest) else [message]
+        self._post(told, {"Idempotency-Key": message.key}, now)
+        return None if isinstance(message, Digest) else message.incident.severity.name
+
+    def refresh(self, notifications: Sequence[Notification], now: float) -> None:
+        """Post open incidents again. Raises as ``send`` does."""
+        if notifications:
+            self._post(notifications, {}, now)
+
+    def _post(self, told: Sequence[Notification], headers: dict[str, str], now: float) -> None:
+        address = SecretStr(self.url.get_secret_value().rstrip("/") + _PATH)
+        body = json.dumps([alert for one in told for alert in alerts(one, now)]).encode()
+        http.check(http.post(address, body, headers, self.timeout_seconds, now))
+
+
+class AlertmanagerConfig(HttpSinkConfig):
+    """`type = "alertmanager"`."""
+
+    type: Literal["alertmanager"] = Field("alertmanager", description="send alerts to an Alertmanager")
+    refresh_seconds: float = Field(
+        60.0, gt=0, description="how often open incidents are sent again, because Alertmanager forgets them"
+    )
+
+    def open(self) -> AlertmanagerSink:
+        """The sink. Raises ConfigError if its address cannot be read."""
+        return AlertmanagerSink(
+            self.name or self.type, self.address(), self.timeout_seconds, self.refresh_seconds
+        )
+
+
+def alerts(notification: Notification, now: float) -> Iterator[dict[str, Any]]:
+    """The alert of an incident.
+
+    The severity is a label, so an incident that got worse is another alert, and the milder one ends.
+    """
+    incident, over = notification.incident, notification.event is Event.RESOLVED
+    lasts = _TEST_LASTS_SECONDS if notification.event is Event.TEST else _LASTS_SECONDS
+    yield _alert(notification, incident.severity, now if over else now + lasts, now)
+    if notification.event is Event.ESCALATED:
+        first = Severity[notification.thread] if notification.thread else incident.severity - 1
+        for milder in range(first, incident.severity):
+            yield _alert(notification, Severity(milder), now, now)
+
+
+def _alert(notification: Notification, severity: Severity, ends: float, now: float) -> dict[str, Any]:
+    incident, run, shown = notification.incident, notification.run, message(notification)
+    began = now if incident.fired_time is None else min(incident.fired_time, now)
+    labels = {
+        "alertname": incident.detector,
+        "severity": severity.name.lower(),
+        "run": shown.run,
+        "path": run.get("place") or run.get("path"),
+        "host": run.get("host"),
+        "incident": incident.id,
+    }
+    return {
+        "labels": {name: plain(str(value)) for name, value in labels.items() if value},
+        "annotations": {"summary": shown.headline, "description": text(notification)},
+        "startsAt": utc_text(began),
+        "endsAt": utc_text(ends),
+        "generatorURL": shown.link,
+    }

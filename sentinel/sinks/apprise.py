@@ -1,0 +1,111 @@
+"""Notifications through Apprise, which speaks to Discord, Telegram, ntfy, Teams, mail and a hundred others.
+
+Apprise itself says only that a service did not take a message. Its log says why, but may hold addresses, so
+nothing but the status is read from it.
+"""
+
+import logging
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Self
+
+from pydantic import Field, SecretStr, model_validator
+
+from detectors.severity import Severity
+from sentinel.alerts.incident import Event
+from sentinel.config.table import LocalPath
+from sentinel.errors import ConfigError
+from sentinel.sinks.base import Digest, Notification, Permanent, SinkConfig, SinkError, Transient
+from sentinel.sinks.http import is_passing
+from sentinel.sinks.message import subject, text
+from sentinel.sinks.secrets import exactly_one, read_secret
+
+if TYPE_CHECKING:
+    from apprise import Apprise
+
+_STATUS = re.compile(r"\berror=(\d{3})\b")
+_PACKAGE = "the sink apprise needs a package: pip install 'training-sentinel[apprise]'"
+
+_log = logging.getLogger("apprise")
+_log.propagate = False
+_log.addHandler(logging.NullHandler())
+
+
+@dataclass(frozen=True)
+class AppriseSink:
+    """Sends to the service at ``address``."""
+
+    name: str
+    address: SecretStr
+    timeout_seconds: float
+
+    def send(self, message: Notification | Digest, now: float) -> None:  # noqa: ARG002 - the contract
+        """Send once. Raises Transient, or Permanent if the service's status says that a retry cannot help."""
+        said: list[str] = []
+        taken = _notifier(self.address).notify(
+            body=text(message),
+            title=subject(message),
+            notify_type=_kind(message),
+            body_format="text",
+            timeout=self.timeout_seconds,
+            log_callback=lambda entry, _: said.append(entry.message),
+            log_level=logging.WARNING,
+        )
+        if not taken:
+            raise _refusal(said)
+
+
+class AppriseConfig(SinkConfig):
+    """`type = "apprise"`."""
+
+    type: Literal["apprise"] = Field(
+        "apprise", description="send through Apprise to Discord, Telegram, ntfy, Teams, mail and many others"
+    )
+    url: SecretStr | None = Field(None, description="address of the service, as Apprise writes it")
+    url_env: str | None = Field(None, description="environment variable that holds the address")
+    url_file: LocalPath | None = Field(None, description="file that holds the address")
+    timeout_seconds: float = Field(30.0, gt=0, le=60, description="how long to wait for the service")
+
+    @model_validator(mode="after")
+    def _one_address(self) -> Self:
+        exactly_one(self, "url", "url_env", "url_file")
+        return self
+
+    def open(self) -> AppriseSink:
+        """The sink. Raises ConfigError if Apprise is missing or does not know the address."""
+        address = self.url or read_secret(self.url_env, self.url_file)
+        if not len(_notifier(address)):
+            place = self.url_env or self.url_file or "url"
+            raise ConfigError([f"{place} does not hold an address that Apprise knows, such as ntfy://topic"])
+        return AppriseSink(self.name or self.type, address, self.timeout_seconds)
+
+
+def _refusal(said: Sequence[str]) -> SinkError:
+    """What Apprise's log says of the service's answer."""
+    statuses = [int(found[1]) for found in map(_STATUS.search, said) if found]
+    if not statuses:
+        return Transient("the service did not take the message")
+    return (Transient if is_passing(statuses[-1]) else Permanent)(f"the service answered {statuses[-1]}")
+
+
+def _notifier(address: SecretStr) -> "Apprise":
+    """Apprise with the address; with none if it does not know such addresses."""
+    try:
+        from apprise import Apprise, AppriseAsset
+    except ImportError:
+        raise ConfigError([_PACKAGE]) from None
+    # A redirect would send the token elsewhere. Nothing is kept on the disk.
+    asset = AppriseAsset(http_redirects=False, storage_mode="memory", async_mode=False)
+    notifier = Apprise(asset=asset)
+    notifier.add(address.get_secret_value())
+    return notifier
+
+
+def _kind(message: Notification | Digest) -> str:
+    """One of Apprise's kinds, which services show as a colour or a picture."""
+    if isinstance(message, Digest):
+        return "warning"
+    if message.event is Event.RESOLVED:
+        return "success"
+    return {Severity.CRITICAL: "failure", Severity.WARNING: "warning"}.get(message.incident.severity, "info")

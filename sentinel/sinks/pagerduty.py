@@ -1,0 +1,102 @@
+"""Notifications to PagerDuty's Events API v2: an incident triggers an alert, and its end resolves it.
+
+The id of the incident is the ``dedup_key``, so escalations and reminders update the alert, and a second
+delivery changes nothing.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, SecretBytes, SecretStr
+
+from detectors.severity import Severity
+from sentinel.alerts.incident import Event
+from sentinel.alerts.wire import plain, utc_text
+from sentinel.config.table import LocalPath
+from sentinel.sinks import http
+from sentinel.sinks.base import Digest, Notification
+from sentinel.sinks.message import message, subject, summary, text
+from sentinel.sinks.secrets import HttpSinkConfig, read_secret
+
+_LONGEST_SUMMARY = 1024  # https://developer.pagerduty.com/docs/send-alert-event
+_MOST_IN_DIGEST = 100  # an event of more than 512 kB is refused
+
+
+@dataclass(frozen=True)
+class PagerDutySink:
+    """Posts events to ``url`` for the integration that ``routing_key`` belongs to."""
+
+    name: str
+    url: SecretStr
+    routing_key: SecretStr
+    timeout_seconds: float
+
+    def send(self, message: Notification | Digest, now: float) -> None:
+        """Post once. Raises Transient or Permanent according to ``http.check``."""
+        headers = {"Idempotency-Key": message.key}
+        http.check(http.post(self.url, self._body(event(message)), headers, self.timeout_seconds, now))
+
+    def _body(self, event: dict[str, Any]) -> SecretBytes:
+        return SecretBytes(json.dumps({"routing_key": self.routing_key.get_secret_value(), **event}).encode())
+
+
+class PagerDutyConfig(HttpSinkConfig):
+    """`type = "pagerduty"`."""
+
+    type: Literal["pagerduty"] = Field("pagerduty", description="alert through PagerDuty's Events API v2")
+    routing_key_env: str | None = Field(
+        None, description="environment variable that holds the integration key"
+    )
+    routing_key_file: LocalPath | None = Field(None, description="file that holds the integration key")
+
+    default_address: ClassVar[str] = "https://events.pagerduty.com/v2/enqueue"
+    secrets: ClassVar[tuple[str, ...]] = ("routing_key_env", "routing_key_file")
+
+    def open(self) -> PagerDutySink:
+        """The sink. Raises ConfigError if its address or its key cannot be read."""
+        key = read_secret(self.routing_key_env, self.routing_key_file)
+        return PagerDutySink(self.name or self.type, self.address(), key, self.timeout_seconds)
+
+
+def event(told: Notification | Digest) -> dict[str, Any]:
+    """The event, but for the routing key. A digest is one alert, which a person resolves."""
+    if isinstance(told, Digest):
+        return _digest_event(told)
+    if told.event is Event.RESOLVED:
+        return {"event_action": "resolve", "dedup_key": told.incident.id}
+    shown = message(told)
+    source = told.run.get("host") or told.run.get("place") or shown.run
+    return plain(  # type: ignore[no-any-return]
+        {
+            "event_action": "trigger",
+            "dedup_key": told.incident.id,
+            "client": "sentinel",
+            "payload": {
+                "summary": subject(told)[:_LONGEST_SUMMARY],
+                "source": str(source),
+                "severity": told.incident.severity.name.lower(),
+                "timestamp": utc_text(told.incident.fired_time),
+                "component": shown.run,
+                "class": told.incident.detector,
+                "custom_details": {**dict(shown.facts), "details": text(told)},
+            },
+            "links": [{"href": shown.link, "text": "Open the run"}] if shown.link else [],
+        }
+    )
+
+
+def _digest_event(digest: Digest) -> dict[str, Any]:
+    worst = max((n.incident.severity for n in digest.notifications), default=Severity.INFO)
+    headlines = [f"{one.run}: {one.headline}" for one in summary(digest).messages[:_MOST_IN_DIGEST]]
+    return {
+        "event_action": "trigger",
+        "dedup_key": digest.key,
+        "client": "sentinel",
+        "payload": {
+            "summary": subject(digest)[:_LONGEST_SUMMARY],
+            "source": "sentinel",
+            "severity": worst.name.lower(),
+            "custom_details": {"incidents": headlines},
+        },
+    }

@@ -1,0 +1,53 @@
+"""What the outbox holds, as messages to send, and what a receiver holds once it took one."""
+
+import json
+from collections.abc import Mapping
+from hashlib import blake2b
+
+import msgspec
+
+from sentinel.alerts.incident import Event
+from sentinel.alerts.outbox import OutboxEntry
+from sentinel.alerts.store import Store
+from sentinel.sinks.base import Digest, Notification, RefreshingSink, Sink
+
+
+def keep(store: Store, sink: Sink, message: Notification | Digest, thread: str | None, now: float) -> None:
+    """Record what the receiver holds now, if its sink will want to know."""
+    refreshes = isinstance(sink, RefreshingSink)
+    if not refreshes and not thread:
+        return
+    told = message.notifications if isinstance(message, Digest) else [message]
+    over = (Event.RESOLVED, Event.TEST)
+    taken = [
+        (
+            one.incident.id,
+            thread or "",
+            json.dumps(msgspec.to_builtins(one)) if refreshes and one.event not in over else None,
+        )
+        for one in told
+    ]
+    store.receipts.keep(sink.name, taken, now)
+
+
+def notification(body: str) -> Notification | None:
+    """The notification with these fields; None if it cannot be read."""
+    try:
+        return msgspec.convert(json.loads(body), Notification)
+    except (ValueError, msgspec.MsgspecError):
+        return None
+
+
+def digest(readable: Mapping[OutboxEntry, Notification]) -> Digest:
+    """The latest notification of each incident."""
+    latest: dict[str, Notification] = {}
+    for notification in readable.values():
+        latest.pop(notification.incident.id, None)
+        latest[notification.incident.id] = notification
+    newest_first = list(latest.values())[::-1]
+    worst_first = sorted(newest_first, key=lambda n: (n.event is Event.RESOLVED, -n.incident.severity))
+    keys = "\x1f".join(entry.key for entry in readable)
+    key = blake2b(keys.encode(), digest_size=16).hexdigest()
+    if any(entry.batch for entry in readable):
+        return Digest(key, worst_first, why="the runs were over when they were first seen")
+    return Digest(key, worst_first)

@@ -1,0 +1,101 @@
+"""Notifications by a Slack bot: a thread for each incident, with its plot.
+
+The first message about an incident opens a thread; reminders, changes and the end go under it. The posts are
+our own, because slack_sdk's client retries by itself and logs what it sends.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, SecretStr
+
+from sentinel.config.table import LocalPath
+from sentinel.sinks import http
+from sentinel.sinks.base import Digest, Notification, Permanent, Transient
+from sentinel.sinks.secrets import HttpSinkConfig, read_secret
+from sentinel.sinks.slack_blocks import slack_body
+
+_PASSING = frozenset(
+    ("ratelimited", "rate_limited", "internal_error", "fatal_error", "service_unavailable", "request_timeout")
+)
+_MENDS = {
+    "account_inactive": "the bot was removed; install it again",
+    "channel_not_found": "name another channel, or invite the bot to it",
+    "invalid_auth": "the token is not valid; copy it again",
+    "is_archived": "the channel is archived; name another one",
+    "missing_scope": "give the bot the scopes chat:write and files:write",
+    "not_authed": "the token is empty; copy it again",
+    "not_in_channel": "invite the bot to the channel",
+    "token_expired": "make a new token",
+    "token_revoked": "make a new token",
+}
+"""What to do about Slack's permanent refusals."""
+_ERROR = re.compile(r"[a-z_]{1,60}")
+
+
+@dataclass(frozen=True)
+class SlackBotSink:
+    """Posts to ``channel`` through Slack's Web API at ``url``."""
+
+    name: str
+    url: SecretStr
+    token: SecretStr
+    channel: str
+    timeout_seconds: float
+
+    def send(self, message: Notification | Digest, now: float) -> str | None:
+        """Post once, into the incident's thread if it has one. Gives the place of the message.
+
+        Raises Transient or Permanent according to ``http.check`` and Slack's answer.
+        """
+        body = {**slack_body(message), "channel": self.channel, "parse": "none"}
+        if isinstance(message, Notification) and message.thread:
+            body["channel"], body["thread_ts"] = message.thread.split()
+        answer = self._call("chat.postMessage", body, {"Idempotency-Key": message.key}, now)
+        channel, posted = answer.get("channel"), answer.get("ts")
+        return f"{channel} {posted}" if channel and posted else None
+
+    def _call(
+        self, method: str, body: Mapping[str, Any], headers: http.Headers, now: float
+    ) -> Mapping[str, Any]:
+        """What Slack answered; empty if the post was delivered and the answer cannot be read."""
+        address = SecretStr(f"{self.url.get_secret_value().rstrip('/')}/{method}")
+        signed: http.Headers = {
+            "Authorization": SecretStr(f"Bearer {self.token.get_secret_value()}"),
+            **headers,
+        }
+        answer = http.post(address, json.dumps(body).encode(), signed, self.timeout_seconds, now)
+        http.check(answer)
+        try:
+            told = json.loads(answer.text)
+        except ValueError:
+            return {}
+        if not isinstance(told, dict) or told.get("ok", True):
+            return told if isinstance(told, dict) else {}
+        error = str(told.get("error"))
+        if error in _PASSING:
+            raise Transient(f"Slack answered {error}", answer.retry_after_seconds)
+        known = error if _ERROR.fullmatch(error) else "with an error"
+        raise Permanent(f"Slack answered {known}: {_MENDS.get(error, 'see its page of chat.postMessage')}")
+
+
+class SlackBotConfig(HttpSinkConfig):
+    """`type = "slack-bot"`."""
+
+    type: Literal["slack-bot"] = Field(
+        "slack-bot", description="post as a Slack bot, with a thread for each incident"
+    )
+    channel: str = Field(min_length=1, description="the channel's id or its name")
+    token_env: str | None = Field(None, description="environment variable that holds the bot's token")
+    token_file: LocalPath | None = Field(None, description="file that holds the bot's token")
+
+    default_address: ClassVar[str] = "https://slack.com/api"
+    secrets: ClassVar[tuple[str, ...]] = ("token_env", "token_file")
+
+    def open(self) -> SlackBotSink:
+        """The sink. Raises ConfigError if its address or its token cannot be read."""
+        token = read_secret(self.token_env, self.token_file)
+        return SlackBotSink(self.name or self.type, self.address(), token, self.channel, self.timeout_seconds)

@@ -1,0 +1,93 @@
+import io
+import json
+import logging
+import socket
+
+import pytest
+from pydantic import ValidationError
+
+from sentinel.alerts.incident import Event
+from sentinel.errors import ConfigError
+from sentinel.sinks.apprise import AppriseConfig
+from sentinel.sinks.base import Permanent, SinkError, Transient
+from sentinel.sinks.message import text
+from tests.sinks import receiver as rx
+from tests.sinks.samples import NOTIFICATION, about, digest
+
+NOW = 1_767_230_000.0
+SECRET = "xoxS3CRET"
+
+
+@pytest.fixture
+def logged():
+    """All that reaches the root logger, as in the log of a watch."""
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    logging.getLogger().addHandler(handler)
+    yield stream
+    logging.getLogger().removeHandler(handler)
+
+
+def sink(receiver):
+    return AppriseConfig(url=f"json://user:{SECRET}@127.0.0.1:{receiver.port}/{SECRET}").open()
+
+
+@pytest.mark.parametrize("told", [NOTIFICATION, about(Event.RESOLVED), digest(14, over=2)])
+def test_a_service_gets_the_text(told, receiver):
+    sink(receiver).send(told, NOW)
+    body = json.loads(receiver.received[0].body)
+    assert body["message"].split() == text(told).split()
+    assert body["title"].count("\n") == 0
+    assert body["attachments"] == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "why"),
+    [
+        (rx.status(404, SECRET), Permanent, "the service answered 404"),
+        (rx.status(401), Permanent, "the service answered 401"),
+        (rx.status(429), Transient, "the service answered 429"),
+        (rx.status(503), Transient, "the service answered 503"),
+        (rx.close, Transient, "the service did not take the message"),
+    ],
+)
+def test_a_refusal_says_whether_a_retry_helps_and_no_secret(answer, error, why, receiver, logged, capfd):
+    receiver.default = answer
+    with pytest.raises(error, match=why) as refused:
+        sink(receiver).send(NOTIFICATION, NOW)
+    assert len(receiver.received) == 1
+    told = [str(refused.value), repr(sink(receiver)), logged.getvalue(), *capfd.readouterr()]
+    assert SECRET not in "\n".join(told)
+
+
+def test_nobody_listening_is_transient():
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        with pytest.raises(Transient):
+            AppriseConfig(url=f"json://127.0.0.1:{unused.getsockname()[1]}").open().send(NOTIFICATION, NOW)
+
+
+def test_a_redirect_is_not_followed(receiver):
+    with rx.Receiver() as elsewhere:
+        receiver.default = rx.status(307, Location=elsewhere.url)
+        with pytest.raises(SinkError):
+            sink(receiver).send(NOTIFICATION, NOW)
+        assert elsewhere.received == []
+
+
+def test_an_address_that_apprise_does_not_know_is_refused_without_repeating_it(monkeypatch, logged, capfd):
+    monkeypatch.setenv("PLACE", f"nonsense://{SECRET}")
+    with pytest.raises(ConfigError, match="PLACE does not hold an address that Apprise knows") as refused:
+        AppriseConfig(url_env="PLACE").open()
+    assert SECRET not in "\n".join([str(refused.value), logged.getvalue(), *capfd.readouterr()])
+
+
+def test_exactly_one_address():
+    with pytest.raises(ValidationError, match="exactly one of url, url_env and url_file"):
+        AppriseConfig()
+
+
+def test_a_missing_package_is_said(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "apprise", None)
+    with pytest.raises(ConfigError, match=r"pip install 'training-sentinel\[apprise\]'"):
+        AppriseConfig(url="json://127.0.0.1").open()

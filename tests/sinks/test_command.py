@@ -1,0 +1,77 @@
+import json
+import os
+import sys
+import threading
+
+import pytest
+
+from sentinel.sinks.base import Permanent, Transient
+from sentinel.sinks.command import CommandConfig
+from tests.sinks.samples import NOTIFICATION, digest
+
+NOW = 1_767_230_000.0
+COPY = "import sys; open(sys.argv[1], 'wb').write(sys.stdin.buffer.read())"
+
+
+def run(*command, timeout_seconds=20.0):
+    CommandConfig(command=list(command), timeout_seconds=timeout_seconds).open().send(NOTIFICATION, NOW)
+
+
+def test_the_command_gets_the_notification_on_its_standard_input(tmp_path):
+    run(sys.executable, "-c", COPY, str(tmp_path / "it"))
+    told = json.loads((tmp_path / "it").read_text())
+    assert (told["event"], told["idempotency_key"]) == ("firing", NOTIFICATION.key)
+    assert told["incident"]["detector"] == "kl-blowup"
+
+
+def test_a_digest_has_the_form_of_a_webhook_s(tmp_path):
+    config = CommandConfig(command=[sys.executable, "-c", COPY, str(tmp_path / "it")])
+    config.open().send(digest(3), NOW)
+    assert len(json.loads((tmp_path / "it").read_text())["notifications"]) == 3
+
+
+def test_no_shell_reads_the_command(tmp_path):
+    run("true", f"; touch {tmp_path}/owned", "$(false)")
+    assert not (tmp_path / "owned").exists()
+
+
+@pytest.mark.parametrize(
+    ("script", "error", "why"),
+    [
+        ("exit 75", Transient, "asked to be run again"),
+        ("exit 3", Permanent, "failed with status 3"),
+        ("kill -9 $$", Transient, "signal 9 ended the command"),
+    ],
+)
+def test_the_exit_status_says_whether_a_retry_helps(script, error, why):
+    with pytest.raises(error, match=why):
+        run("sh", "-c", script)
+
+
+def test_a_command_that_reads_nothing_may_succeed():
+    run("true")
+
+
+def test_a_command_that_is_missing_may_come():
+    with pytest.raises(Transient, match="cannot be started: No such file"):
+        run("/no/such/command")
+
+
+def test_a_command_that_hangs_ends_with_all_that_it_started(tmp_path):
+    os.mkfifo(tmp_path / "alive")
+    ended = threading.Event()
+
+    def listen():
+        with open(tmp_path / "alive", "rb") as pipe:
+            pipe.read()
+        ended.set()
+
+    threading.Thread(target=listen, daemon=True).start()
+    with pytest.raises(Transient, match=r"ran for more than 0\.2 s"):
+        run("sh", "-c", f"sleep 1000 > '{tmp_path}/alive' & sleep 1000", timeout_seconds=0.2)
+    assert ended.wait(20)
+
+
+def test_it_prints_nothing(capfd):
+    run("sh", "-c", "echo out; echo err >&2")
+    assert capfd.readouterr() == ("", "")

@@ -1,0 +1,58 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+from sentinel.alerts.incident import Event
+from sentinel.sinks.pagerduty import PagerDutyConfig, event
+from tests.sinks.samples import INCIDENT, NOTIFICATION, about, digest
+
+NOW = 1_767_230_000.0
+
+
+def test_an_incident_triggers_an_alert(receiver, monkeypatch):
+    monkeypatch.setenv("KEY", "R0UTING")
+    PagerDutyConfig(url=receiver.url, routing_key_env="KEY").open().send(NOTIFICATION, NOW)
+    body = json.loads(receiver.received[0].body)
+    details = body["payload"].pop("custom_details")
+    assert details["checkpoint"] == "/runs/grpo-7b/checkpoint-350"
+    assert details["details"].startswith("KL to the reference is 3.2 nats per token, above 2.0.\n")
+    assert body == {
+        "routing_key": "R0UTING",
+        "event_action": "trigger",
+        "dedup_key": INCIDENT.id,
+        "client": "sentinel",
+        "payload": {
+            "summary": "grpo-7b: KL to the reference is 3.2 nats per token, above 2.0.",
+            "source": "node-7",
+            "severity": "critical",
+            "timestamp": "2026-01-01T00:02:00Z",
+            "component": "grpo-7b",
+            "class": "kl-blowup",
+        },
+        "links": [{"href": "https://tensorboard.example/#run=grpo-7b", "text": "Open the run"}],
+    }
+
+
+@pytest.mark.parametrize("name", [e for e in Event if e is not Event.RESOLVED])
+def test_all_news_of_an_incident_update_one_alert(name):
+    told = event(about(name))
+    assert (told["event_action"], told["dedup_key"]) == ("trigger", INCIDENT.id)
+
+
+def test_the_end_resolves_it():
+    assert event(about(Event.RESOLVED)) == {"event_action": "resolve", "dedup_key": INCIDENT.id}
+
+
+def test_a_digest_is_one_alert():
+    told = event(digest(1500, over=3))
+    assert told["dedup_key"] == "d1gest"
+    assert told["payload"]["severity"] == "critical"
+    assert len(json.dumps(told)) < 512_000
+
+
+def test_limits_hold_for_any_text():
+    long = replace(NOTIFICATION, incident=INCIDENT.changed(summary="x" * 5000), run={"run": "y" * 5000})
+    told = event(long)
+    assert len(told["payload"]["summary"]) <= 1024
+    assert len(json.dumps(told)) < 512_000
