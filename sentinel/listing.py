@@ -13,7 +13,7 @@ from sentinel.errors import SentinelError
 from sentinel.pipeline import Pipeline
 from sentinel.processes import in_copies, in_turn
 from sentinel.runs.log import Overview
-from sentinel.runs.standings import Look, look_at, standings
+from sentinel.runs.standings import Observation, observe, standings
 from sentinel.runs.state import Standing
 from sentinel.sources.base import Complaint, Run
 from sentinel.sources.discovery import common_path, discover, run_name
@@ -60,7 +60,7 @@ def list_runs(
     """
     local = all(isinstance(path, Path) for path in paths)  # otherwise copies would share a connection
     spread = in_copies if local else in_turn
-    found = discover(paths, looks=spread)
+    found = discover(paths, spread=spread)
     if found.missing:
         raise SentinelError(f"{found.missing[0]}: no such file or directory")
     if not found.runs and found.complaints:
@@ -71,21 +71,21 @@ def list_runs(
     limit = max(_FEWEST_POINTS, _MOST_POINTS // max(count, count**2 // _FEW_RUNS))
     pipeline, base = Pipeline((), {}, signals(), _failed), common_path(paths)
 
-    def look(run: Run) -> _Listed:
-        return _look(pipeline, run, run_name(run, base), limit, now)
+    def scan(run: Run) -> _Listed:
+        return _scan(pipeline, run, run_name(run, base), limit, now)
 
-    listed = spread(look, found.runs)
+    listed = spread(scan, found.runs)
     asked = demands()
     lacking = cache(lambda logged: _lacking(logged, asked))  # the same in all runs of one project
     runs = [
         ListedRun(
-            one.look.run,
+            one.seen.run,
             stands,
-            one.failure or one.look.run.stopped,
-            one.look.whole,
-            lacking(tuple(one.look.run.understanding.signals)),
+            one.failure or one.seen.run.stopped,
+            one.seen.whole,
+            lacking(tuple(one.seen.run.understanding.signals)),
         )
-        for one, stands in zip(listed, standings([one.look for one in listed]), strict=True)
+        for one, stands in zip(listed, standings([one.seen for one in listed]), strict=True)
     ]
     complaints = [*found.complaints, *(one for run in listed for one in run.complaints)]
     return Listing(runs, complaints, len(asked))
@@ -93,12 +93,12 @@ def list_runs(
 
 @dataclass(frozen=True)
 class _Listed:
-    look: Look
+    seen: Observation
     failure: str | None
     complaints: Sequence[Complaint]
 
 
-def _look(pipeline: Pipeline, run: Run, name: str, limit: int, now: float) -> _Listed:
+def _scan(pipeline: Pipeline, run: Run, name: str, limit: int, now: float) -> _Listed:
     """Read about ``limit`` points."""
     tracker = pipeline.track(run, name)
     log, complaints = tracker.log, list[Complaint]()
@@ -107,7 +107,7 @@ def _look(pipeline: Pipeline, run: Run, name: str, limit: int, now: float) -> _L
         complaints += advance.complaints
         if not advance.more or log.facts.points > _ENOUGH * limit:
             break
-    return _Listed(look_at(log, not advance.more, now), advance.failure, complaints)
+    return _Listed(observe(log, not advance.more, now), advance.failure, complaints)
 
 
 def _failed(detector: str, run: str, error: BaseException) -> None:

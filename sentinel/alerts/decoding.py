@@ -18,15 +18,15 @@ class Decoder:
     """Decodes stored values."""
 
     def __init__(self) -> None:
-        self._said: set[object] = set()
+        self._reported: set[object] = set()
 
     def __call__(self, decode: Callable[[Any], _T], kept: Any) -> _T | None:
         """The decoded value; None if it cannot be decoded, which is logged the first time."""
         try:
             return decode(kept)
         except (ValueError, RecursionError) as error:  # ValueErrors are also what json and msgspec raise
-            if kept not in self._said:
-                self._said.add(kept)
+            if kept not in self._reported:
+                self._reported.add(kept)
                 _log.error("ignoring a row of the state directory that cannot be decoded: %s", error)
             return None
 

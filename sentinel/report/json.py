@@ -9,13 +9,13 @@ from sentinel.listing import ListedRun, Listing
 from sentinel.replay import Replay, ReplayedRun
 from sentinel.report.checks import checks
 from sentinel.runs.log import Overview
-from sentinel.runs.standings import look_at, standings
+from sentinel.runs.standings import observe, standings
 from sentinel.runs.state import Standing
 
 
 def document(replay: Replay, now: float) -> dict[str, Any]:
     """The whole replay, JSON-able. The states of the runs depend on the time of day ``now``."""
-    stands = standings([look_at(run.tracker.log, True, now) for run in replay.runs])
+    stands = standings([observe(run.tracker.log, True, now) for run in replay.runs])
     runs = [_replayed(run, one, replay) for run, one in zip(replay.runs, stands, strict=True)]
     return {"schema": 1, "runs": runs}
 

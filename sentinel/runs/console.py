@@ -89,7 +89,7 @@ class Console(msgspec.Struct):
     cursor: dict[str, Any] = {}
     remarks: dict[str, Remark] = {}  # the first line for each signature that ends nothing
 
-    def take_text(self, name: str, text: str, signatures: Sequence[Signature]) -> Iterator[Printed]:
+    def scan_text(self, name: str, text: str, signatures: Sequence[Signature]) -> Iterator[Printed]:
         """The news in the next whole lines of a file, given as text."""
         if (origin := self._origin(name)) is None:
             return
@@ -102,9 +102,9 @@ class Console(msgspec.Struct):
             lines = lines[-1:]  # it may announce an exception in the next lines
         # Keep what a terminal would show: a progress bar overwrites what precedes a carriage return.
         shown = (line.rstrip("\r").rpartition("\r")[2] for line in lines)
-        yield from self.take(name, [Line(math.nan, line) for line in shown], signatures)
+        yield from self.scan(name, [Line(math.nan, line) for line in shown], signatures)
 
-    def take(self, name: str, lines: Sequence[Line], signatures: Sequence[Signature]) -> Iterator[Printed]:
+    def scan(self, name: str, lines: Sequence[Line], signatures: Sequence[Signature]) -> Iterator[Printed]:
         """The news in the next lines of one file."""
         if (origin := self._origin(name)) is None:
             return

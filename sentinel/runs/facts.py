@@ -54,7 +54,7 @@ class Facts(msgspec.Struct):
         if at_end and (found := np.isin(chunk.tag, at_end)).any():
             self.summary_step = int(chunk.step[found].max())
 
-    def note(self, settings: Mapping[str, Plain], origin: str) -> None:
+    def record(self, settings: Mapping[str, Plain], origin: str) -> None:
         """Add settings. A later value replaces an earlier one."""
         for key, value in settings.items():
             if key in self.config or len(self.config) < MOST_KEYS:

@@ -95,7 +95,7 @@ class RunLog:
         self.readability_changed = stopped(self.cursor) != stopped(batch.cursor)
         self.cursor = batch.cursor
         self.complaints = ()
-        self.facts.note(flat(batch.config), self.run.format)
+        self.facts.record(flat(batch.config), self.run.format)
         self.facts.plan |= planned(batch.config)
         before, arrived, known = self.facts.points, [], {*self._stopped()}
         for chunk in (chunk.flat for chunk in batch.chunks):
@@ -104,7 +104,7 @@ class RunLog:
                 if not stream.begun:
                     stream.plans.first = self._plan_at(float(chunk.time[0]))
                 self.facts.count(chunk)
-            self.facts.note(flat(chunk.config), self.run.format)
+            self.facts.record(flat(chunk.config), self.run.format)
             arrived += [Arrived(self.run.id, chunk.stream, one) for one in stream.extend(chunk)]
         self.newly_stopped = [one for one in self._stopped() if one not in known]
         grew = self.facts.points > before
@@ -137,10 +137,10 @@ class RunLog:
 
     def _news(self, console: Console, batch: Batch) -> Iterator[Printed]:
         """News from the console. Files beside the log are added after all points that precede them."""
-        found = [console.take("", batch.lines, signatures())] if batch.lines else []
+        found = [console.scan("", batch.lines, signatures())] if batch.lines else []
         self.prints_more = False
         if not batch.more and self._output is not None:
-            found += [console.take_text(name, text, signatures()) for name, text in self._output.text.items()]
+            found += [console.scan_text(name, text, signatures()) for name, text in self._output.text.items()]
             self.prints_more, console.cursor = self._output.more, dict(self._output.cursor)
             self._output = None
         for news in chain.from_iterable(found):
@@ -163,7 +163,7 @@ class RunLog:
         plan: dict[str, float] = {}
         for file in reversed(files):
             told = {k for k, setting in self.facts.config.items() if setting.origin == self.run.format}
-            self.facts.note({k: v for k, v in file.settings.items() if k not in told}, file.name)
+            self.facts.record({k: v for k, v in file.settings.items() if k not in told}, file.name)
             if file.modified < begin:
                 plan |= planned(file.settings)
         return plan | self.facts.plan

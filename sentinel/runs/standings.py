@@ -12,7 +12,7 @@ from sentinel.runs.state import Standing, silent_seconds, standing
 
 
 @dataclass(frozen=True)
-class Look:
+class Observation:
     """A run, whether its log was read ``whole``, and for how long it was silent (None: the log is gone)."""
 
     run: Overview
@@ -20,42 +20,42 @@ class Look:
     silent_seconds: float | None
 
 
-def look_at(log: RunLog, whole: bool, now: float) -> Look:
+def observe(log: RunLog, whole: bool, now: float) -> Observation:
     """A run as far as it was read, at the time of day ``now``."""
     silent = silent_seconds(log.run.path, log.facts.last_time if whole else None, now)
-    return Look(log.overview(), whole, silent)
+    return Observation(log.overview(), whole, silent)
 
 
-def standings(looks: Sequence[Look]) -> list[Standing]:
+def standings(seen: Sequence[Observation]) -> list[Standing]:
     """The state of each run, in their order."""
-    goes_on_in = _successors(looks)
+    goes_on_in = _successors(seen)
     return [
         standing(
-            look.run.ending if look.whole else None,
-            look.silent_seconds,
-            look.run.facts.lost_after_seconds,
-            goes_on_in.get(look.run.name),
+            one.run.ending if one.whole else None,
+            one.silent_seconds,
+            one.run.facts.lost_after_seconds,
+            goes_on_in.get(one.run.name),
         )
-        for look in looks
+        for one in seen
     ]
 
 
-def _successors(looks: Iterable[Look]) -> dict[str, str]:
+def _successors(seen: Iterable[Observation]) -> dict[str, str]:
     """Runs that another run beside them continues: that run's name, by name."""
-    families: dict[tuple[str, str, str | None], list[Look]] = {}
-    for look in looks:
-        kind = look.run.path.rpartition("/")[0], look.run.format, look.run.understanding.framework
-        families.setdefault(kind, []).append(look)
+    families: dict[tuple[str, str, str | None], list[Observation]] = {}
+    for one in seen:
+        kind = one.run.path.rpartition("/")[0], one.run.format, one.run.understanding.framework
+        families.setdefault(kind, []).append(one)
     found: dict[str, str] = {}
     for family in families.values():
-        facts = [look.run.facts for look in family]
+        facts = [one.run.facts for one in family]
         begin, end = (np.array([getattr(f, n) or 0 for f in facts]) for n in ("first_step", "last_step"))
         since = np.array([np.nan if f.first_time is None else f.first_time for f in facts])
-        for look, mine in zip(family, facts, strict=True):
-            if look.whole and mine.last_time is not None:
+        for one, mine in zip(family, facts, strict=True):
+            if one.whole and mine.last_time is not None:
                 later = _goes_on(mine, begin, end) & (since >= mine.last_time)
                 if later.any():
-                    found[look.run.name] = family[int(np.argmin(np.where(later, since, np.inf)))].run.name
+                    found[one.run.name] = family[int(np.argmin(np.where(later, since, np.inf)))].run.name
     return found
 
 

@@ -20,7 +20,7 @@ from sentinel.sources.registry import Find, formats, hidden_logs, remotes
 
 _Files = tuple[Path, Sequence[str]]  # a directory and names there
 _Found = tuple[Sequence[Run], Sequence[Complaint]]
-Looks = Callable[[Callable[[_Files], _Found], Sequence[_Files]], Iterable[_Found]]
+Spread = Callable[[Callable[[_Files], _Found], Sequence[_Files]], Iterable[_Found]]
 
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})  # beside what is hidden
 _KERNELS = ("/proc/", "/sys/")  # whose files hold no logs, and may keep a reader waiting
@@ -49,12 +49,12 @@ def place(text: str) -> Place:
     return url
 
 
-def discover(places: Iterable[Place], copies: Path | None = None, looks: Looks = map) -> Discovery:
+def discover(places: Iterable[Place], copies: Path | None = None, spread: Spread = map) -> Discovery:
     """All runs under the places; of a path that is a file, the run that it is. Never raises.
 
     ``copies`` is a directory for what is copied from addresses, so that a later process goes on with it.
-    ``looks`` applies a look to all directories, as ``map`` does; in another process, what it learned of files
-    is not remembered here.
+    ``spread`` applies a function to all directories, as ``map`` does. If it does so in another process, what
+    the search learned of files is not remembered here.
     """
     search = _Search()
     for place in places:
@@ -63,8 +63,8 @@ def discover(places: Iterable[Place], copies: Path | None = None, looks: Looks =
         else:
             search.start(place)
     finds = [each.find for each in formats().values()]
-    for found in looks(lambda files: _look(finds, *files), search.files):
-        search.take(found)
+    for found in spread(lambda files: _scan(finds, *files), search.files):
+        search.add(found)
     whole = (run for run in search.runs.values() if f"{run.format}:{run.part_of}" not in search.runs)
     runs = sorted(whole, key=lambda run: (run.path.parts, run.format))
     return Discovery(runs, search.complaints, search.missing)
@@ -111,9 +111,9 @@ class _Search:
             self.missing.append(path)
 
     def ask(self, url: Url, copies: Path) -> None:
-        self.take(_found(url, lambda: remotes()[url.scheme].search(url, copies)))
+        self.add(_found(url, lambda: remotes()[url.scheme].search(url, copies)))
 
-    def take(self, found: _Found) -> None:
+    def add(self, found: _Found) -> None:
         runs, complaints = found
         self.runs.update((run.id, run) for run in runs)
         self.complaints += complaints
@@ -169,7 +169,7 @@ class _Search:
         self.complaints.append(Complaint(Path(path), "", problem))
 
 
-def _look(finds: Iterable[Find], directory: Path, names: Sequence[str]) -> _Found:
+def _scan(finds: Iterable[Find], directory: Path, names: Sequence[str]) -> _Found:
     """The runs of all formats among some files of one directory."""
     found = [each for find in finds for each in _found_by(find, directory, names)]
     return [run for runs, _ in found for run in runs], [one for _, complaints in found for one in complaints]

@@ -101,10 +101,10 @@ class Changes(FileSystemEventHandler):
     def on_any_event(self, event: FileSystemEvent) -> None:
         """Called by watchdog, in its own thread."""
         paths = [Path(os.fsdecode(path)) for path in (event.src_path, event.dest_path) if path]
-        self._note([p for p in paths if any(p.is_relative_to(root) for root in self._roots)])
+        self._record([p for p in paths if any(p.is_relative_to(root) for root in self._roots)])
         self._new_directories |= event.is_directory
 
-    def _note(self, paths: Iterable[Path]) -> None:
+    def _record(self, paths: Iterable[Path]) -> None:
         with self._condition:
             self._changed.update(paths)
             self._condition.notify_all()
@@ -163,7 +163,7 @@ class Changes(FileSystemEventHandler):
         except (FileNotFoundError, NotADirectoryError):
             return
         self._new_directories = True
-        self._note([root])
+        self._record([root])
 
 
 def sends_events(path: Path, mounts: str | None = None) -> bool:

@@ -15,16 +15,16 @@ class Troubles:
 
     def __init__(self, remembered: int = _REMEMBERED) -> None:
         self._remembered = remembered
-        self._said: dict[str, None] = {}  # what was met last, last
+        self._reported: dict[str, None] = {}  # what was met last, last
         self.latest: str | None = None
 
     def say(self, trouble: str) -> bool:
         """Log it, unless that was done; whether it is new."""
-        if new := trouble not in self._said:
+        if new := trouble not in self._reported:
             self.latest = clean_text(trouble, 500)
             _log.warning("%s", self.latest)
-        self._said.pop(trouble, None)
-        self._said[trouble] = None
-        if len(self._said) > self._remembered:
-            del self._said[next(iter(self._said))]
+        self._reported.pop(trouble, None)
+        self._reported[trouble] = None
+        if len(self._reported) > self._remembered:
+            del self._reported[next(iter(self._reported))]
         return new

@@ -33,7 +33,7 @@ def printed(line):
 @pytest.mark.parametrize("line", LINES, ids=[line["text"][:60] for line in LINES])
 def test_a_line_names_its_entries(line):
     console, ends = Console(), line.get("ends", True)
-    news = [*console.take_text("train.log", printed(line), catalogue.signatures())]
+    news = [*console.scan_text("train.log", printed(line), catalogue.signatures())]
     noted = sorted(remark.entry for remark in console.remarks.values())
     assert ([list(one.catalogue) for one in news], noted) == (
         ([line["entries"]], []) if ends else ([], sorted(line["entries"]))
@@ -64,14 +64,14 @@ def test_no_two_signatures_are_alike():
 @pytest.mark.parametrize("path", HEALTHY, ids=lambda path: str(path.relative_to(ROOT / "tests")))
 def test_healthy_trainings_print_no_signature_of_an_error(path):
     text = path.read_text(errors="replace") + "\n"
-    assert [*Console().take_text(path.name, text, catalogue.signatures())] == []
+    assert [*Console().scan_text(path.name, text, catalogue.signatures())] == []
 
 
 def test_a_remark_is_kept_once():
     console = Console()
     line = "[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: {}, reducing to 1\n"
     for scale in (4, 2):
-        assert [*console.take_text("train.log", line.format(scale), catalogue.signatures())] == []
+        assert [*console.scan_text("train.log", line.format(scale), catalogue.signatures())] == []
     (remark,) = console.remarks.values()
     assert (remark.entry, remark.origin, remark.line) == ("O24", "train.log", 1)
     assert "loss scale: 4," in remark.text

@@ -31,7 +31,7 @@ def lines(text):
 def said(text, console=None):
     """Line, text, place and entries of each error; None as the text where the run went on."""
     whole = text if text.endswith("\n") or not text else f"{text}\n"
-    news = (console or Console()).take_text("train.log", whole, signatures())
+    news = (console or Console()).scan_text("train.log", whole, signatures())
     return [(n.line, n.text if n.severity else None, n.place, n.catalogue) for n in news]
 
 
@@ -108,7 +108,7 @@ def test_a_run_that_goes_on_printing_is_told_once():
 
 def test_a_later_step_in_the_same_log_says_that_the_run_went_on():
     printed = [Line(math.nan, "Killed", 40), Line(math.nan, "resuming", 40), Line(math.nan, "saved", 41)]
-    found = Console().take("", printed, signatures())
+    found = Console().scan("", printed, signatures())
     assert [(news.line, news.severity) for news in found] == [(1, Severity.CRITICAL), (3, Severity.CLEAN)]
 
 
@@ -118,7 +118,7 @@ def test_what_a_progress_bar_overwrote_is_gone():
 
 
 def test_lines_and_their_times_and_steps_are_kept():
-    (news,) = Console().take("", [Line(1.7e9, "Killed", 40)], signatures())
+    (news,) = Console().scan("", [Line(1.7e9, "Killed", 40)], signatures())
     assert (news.line, news.step, news.time, news.severity) == (1, 40, 1.7e9, Severity.CRITICAL)
 
 
@@ -152,7 +152,7 @@ def test_any_cut_says_the_same(pieces, cuts, reload):
             console = msgspec.convert(msgspec.to_builtins(console), Console)
     assert found == said(text, whole)
     assert console.last_lines == whole.last_lines
-    one_by_one = Console().take("train.log", printed, signatures())
+    one_by_one = Console().scan("train.log", printed, signatures())
     assert found == [(n.line, n.text if n.severity else None, n.place, n.catalogue) for n in one_by_one]
 
 
@@ -167,6 +167,6 @@ def test_hostile_lines_end_and_are_not_kept():
     ]
     console = Console()
     for name in range(1000):
-        list(console.take(str(name), [Line(math.nan, line) for line in hostile[:5]], signatures()))
-    list(console.take("0", [Line(math.nan, line) for line in hostile], signatures()))
+        list(console.scan(str(name), [Line(math.nan, line) for line in hostile[:5]], signatures()))
+    list(console.scan("0", [Line(math.nan, line) for line in hostile], signatures()))
     assert len(msgspec.json.encode(console)) < 50_000

@@ -73,8 +73,8 @@ class Console:
         if read is None:
             return nothing_new(cursor)
         text = _Text(self.path, cursor, read.restarted)
-        consumed = text.take(read.data, read.offset, limit)
-        more = consumed > 0 and (read.more or text.taken >= limit)
+        consumed = text.parse(read.data, read.offset, limit)
+        more = consumed > 0 and (read.more or text.count >= limit)
         cursor = text.memory(read.mark(consumed, waiting=not more))
         return Batch(cursor, text.chunks(), text.complaints, more, lines=text.lines)
 
@@ -93,7 +93,7 @@ class _Text:
         self._overlong: bool = cursor.get("overlong", False) and not restarted  # amid a line that is skipped
 
     @property
-    def taken(self) -> int:
+    def count(self) -> int:
         """Points and lines so far."""
         return len(self.lines) + sum(len(writer.records) for writer in self._writers.values())
 
@@ -111,13 +111,13 @@ class _Text:
             if writer.records
         ]
 
-    def take(self, data: bytes, offset: int, limit: int) -> int:
+    def parse(self, data: bytes, offset: int, limit: int) -> int:
         """Read lines until there are ``limit`` points and lines; gives the number of bytes consumed.
 
         ``data`` begins at byte ``offset`` of the file.
         """
         start = 0
-        while self.taken < limit and (end := data.find(b"\n", start)) >= 0:
+        while self.count < limit and (end := data.find(b"\n", start)) >= 0:
             if not self._overlong:
                 # UTF-16, which PowerShell writes, has ASCII with a zero in every other byte.
                 *overwritten, line = _segments(data[start:end].replace(b"\0", b"").removesuffix(b"\r"))
@@ -125,7 +125,7 @@ class _Text:
                 self._take_line(line)
             self._overlong = False
             start = end + 1
-        if self.taken >= limit:
+        if self.count >= limit:
             return start
         shown = data.rfind(b"\r", start, len(data) - 1)  # not the last byte: a line break may follow it
         if shown >= 0 and b"\0" not in data:
@@ -163,7 +163,7 @@ class _Text:
                 return
             text = f"{bar['title']} {bar['rest']}{text[bar.end() :]}"
         writer = self._writer(name)
-        if writer is not None and writer.take(text):
+        if writer is not None and writer.parse(text):
             self._writers[name] = writer
         elif text and not text.isspace():
             steps = (one.last_step for one in (*self._writers.values(), writer) if one is not None)
@@ -224,7 +224,7 @@ def _holds_metrics(path: Path) -> bool:
 def _is_plain(path: Path, piece: bytes) -> bool:
     text = _Text(path, {}, False)
     for line in filter(_may_count, piece.split(b"\n")[:-1]):
-        text.take(line + b"\n", 0, sys.maxsize)
+        text.parse(line + b"\n", 0, sys.maxsize)
         if text.plain:
             return True
     return False

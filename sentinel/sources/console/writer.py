@@ -63,7 +63,7 @@ class Writer:
         """Of the metrics so far."""
         return self.records.step_at(self._count) if self._count else None
 
-    def take(self, text: str) -> bool:
+    def parse(self, text: str) -> bool:
         """Whether the text is metrics or part of some."""
         self._end_waiting()
         stripped = text.strip()

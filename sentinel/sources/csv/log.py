@@ -113,7 +113,7 @@ class CsvLog:
             else:
                 return Batch(cursor)
             reader, read = again, again.read(limit)
-        more = reader.take(read, limit) if read else False
+        more = reader.parse(read, limit) if read else False
         state = {"reader": reader.state(), "refused": reader.refused}
         return Batch(state, reader.chunks, reader.complaints, more, reader.config)
 
@@ -182,7 +182,7 @@ class _Reader:
         again = _Reader(self._path, {"restarted": self._restarted})
         more = True
         while more and again.rows < self.rows and (read := again.read(LONGEST_LINE)):
-            more = again.take(read, LONGEST_LINE, self.rows - again.rows)
+            more = again.parse(read, LONGEST_LINE, self.rows - again.rows)
             again.chunks.clear()
         again._broken, again._restarted = self._broken, self._restarted
         again.complaints.clear()
@@ -192,7 +192,7 @@ class _Reader:
         """Whether both have read the same, as far as they have read."""
         return self.seen.agrees(other.seen)
 
-    def take(self, read: Read, limit: int, most_rows: int = sys.maxsize) -> bool:
+    def parse(self, read: Read, limit: int, most_rows: int = sys.maxsize) -> bool:
         """Take in about ``limit`` points of what was read; gives whether there is more to read."""
         data, start = read.data, 0
         end = data.rfind(b"\n") + 1

@@ -53,7 +53,7 @@ def load(path: Path) -> Any:
         raise BrokenError(path, "", "is nested too deeply to be a log and is not read") from None
 
 
-def take(
+def parse_new(
     cursor: Cursor, entries: Sequence[Any], limit: int, stream: str, facts: Mapping[str, float]
 ) -> tuple[dict[str, Any], list[Chunk], bool]:
     """The next cursor, about ``limit`` points of entries that are new, and whether there are more.

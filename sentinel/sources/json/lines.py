@@ -81,7 +81,7 @@ class JsonLines:
         if read is None:
             return nothing_new(cursor)
         lines = _Lines(self.path, {"restarted": True} if read.restarted else cursor)
-        consumed = lines.take(read, limit)
+        consumed = lines.parse(read, limit)
         limited = (lines.at_once or lines.points >= limit) and consumed < len(read.data)
         more = not lines.refused and (read.more or limited)
         cursor = lines.memory(read.mark(consumed, waiting=not more))
@@ -127,7 +127,7 @@ class _Lines:
             self._end_chunk(self.records.chunk(self.path.name, self._restarted))
         return self._chunks
 
-    def take(self, read: Read, limit: int) -> int:
+    def parse(self, read: Read, limit: int) -> int:
         """Read lines until there are ``limit`` points; gives the number of bytes consumed."""
         data, start = read.data, 0
         if read.offset == 0 and data.startswith(_UTF16):

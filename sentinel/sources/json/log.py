@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sentinel.sources.base import Batch, Cursor, Run
-from sentinel.sources.json.documents import BrokenError, load, take
+from sentinel.sources.json.documents import BrokenError, load, parse_new
 from sentinel.sources.json.trainer_state import STATE, settings
 from sentinel.sources.reading.files import open_log, stamp
 from sentinel.sources.reading.growing import nothing_new, unreadable
@@ -64,7 +64,7 @@ class JsonLog:
         if document is None:
             return Batch({**cursor, "newest": newest})
         plan = settings(document) if isinstance(document, dict) and "log_history" in document else {}
-        taken, chunks, more = take(cursor, _entries(document), limit, self.path.name, {})
+        taken, chunks, more = parse_new(cursor, _entries(document), limit, self.path.name, {})
         return Batch({**taken, "newest": None if more else newest}, chunks, more=more, config=plan)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sentinel.sources.base import Batch, Complaint, Cursor, Run
-from sentinel.sources.json.documents import BrokenError, begins_with, load, take
+from sentinel.sources.json.documents import BrokenError, begins_with, load, parse_new
 from sentinel.sources.reading.files import open_log, stamp
 from sentinel.sources.reading.growing import nothing_new, unreadable
 
@@ -69,7 +69,7 @@ class TrainerState:
             return Batch({**cursor, "newest": newest, **refused}, complaints=complaints)
         plan = settings(state)
         steps = {name: plan[name] for name in ("max_steps",) if name in plan}
-        taken, chunks, more = take(cursor, state["log_history"], limit, STATE, steps)
+        taken, chunks, more = parse_new(cursor, state["log_history"], limit, STATE, steps)
         return Batch({**taken, "newest": None if more else newest}, chunks, complaints, more, plan)
 
     def _newest_first(self) -> list[Path]:

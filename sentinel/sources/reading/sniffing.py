@@ -112,14 +112,14 @@ def _number(value: Any) -> float | None:
     return value if type(value) in (int, float) else None
 
 
-def remembered(look: Callable[[Path], bool]) -> Callable[[Path], bool]:
-    """``look`` at a file, asked again only if the file changed: a log stays one as long as it only grows.
+def remembered(sniff: Callable[[Path], bool]) -> Callable[[Path], bool]:
+    """``sniff`` at a file, asked again only if the file changed: a log stays one as long as it only grows.
 
     A file that cannot be looked at is none.
     """
     known: dict[Path, tuple[tuple[int, int, int], bool]] = {}
 
-    @wraps(look)
+    @wraps(sniff)
     def answer(path: Path) -> bool:
         try:
             status = os.stat(path)
@@ -131,7 +131,7 @@ def remembered(look: Callable[[Path], bool]) -> Callable[[Path], bool]:
             return found
         if len(known) >= _MOST_REMEMBERED:
             known.clear()
-        found = look(path)
+        found = sniff(path)
         known[path] = now, found
         return found
 

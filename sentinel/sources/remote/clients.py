@@ -44,15 +44,15 @@ def _ssh() -> type:
             """The files at and below a path; links are not followed."""
             found = {}
 
-            async def look(directory: str) -> None:
+            async def scan(directory: str) -> None:
                 entries = await self._ls(directory)
                 found.update({entry["name"]: entry for entry in entries if entry["type"] == "file"})
                 below = [entry["name"] for entry in entries if entry["type"] == "directory"]
-                await asyncio.gather(*map(look_if_possible, below))
+                await asyncio.gather(*map(scan_if_possible, below))
 
-            async def look_if_possible(directory: str) -> None:
+            async def scan_if_possible(directory: str) -> None:
                 try:
-                    await look(directory)
+                    await scan(directory)
                 except Exception as error:
                     if not isinstance(error, FileNotFoundError) and not _is_denial(error):
                         raise
@@ -60,7 +60,7 @@ def _ssh() -> type:
             top = await self._info(path)
             if top["type"] == "file":
                 return {path: top}
-            await look(path)
+            await scan(path)
             return found
 
     return RangesOverSsh

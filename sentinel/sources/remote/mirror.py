@@ -77,14 +77,14 @@ class Mirror:
         system, top = connection
         if not self._pending:
             system.invalidate_cache()
-            self._look(system.find(top, detail=True), top)
+            self._scan(system.find(top, detail=True), top)
         chunk = max(_CHUNK_BYTES, _BATCH_BYTES // max(len(self._pending), 1))
         batch = [self._pending.popleft() for _ in range(min(len(self._pending), _BATCH_BYTES // chunk))]
         if batch:
             self._fetch(system, batch, chunk)
         self._connection = connection  # one that failed is not used again
 
-    def _look(self, found: Mapping[str, Mapping[str, Any]], top: str) -> None:
+    def _scan(self, found: Mapping[str, Mapping[str, Any]], top: str) -> None:
         """Learn what there is, and forget what is gone."""
         if top in found:  # a file
             self._parts = self._url.parts[:-1]

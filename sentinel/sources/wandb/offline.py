@@ -85,7 +85,7 @@ class WandbFile:
             return nothing_new(cursor)
         read, log = found
         messages = _Messages(self.path, {"restarted": True} if read.restarted else cursor)
-        consumed, more = messages.take(read, log, limit * _BYTES_A_POINT)
+        consumed, more = messages.parse(read, log, limit * _BYTES_A_POINT)
         return messages.batch(read.mark(consumed, waiting=not more), more)
 
 
@@ -129,7 +129,7 @@ class _Messages:
         chunks, complaints = self._chunks, self._complaints
         return Batch(cursor, chunks, complaints, more, ending=self._ending, lines=self._lines)
 
-    def take(self, read: Read, log: Log, most: int) -> tuple[int, bool]:
+    def parse(self, read: Read, log: Log, most: int) -> tuple[int, bool]:
         """Take in up to so many bytes of history; gives the bytes consumed and whether more follow."""
         if read.offset == 0 and not self._starts_well(read.data):
             return 0, False

@@ -344,8 +344,8 @@ def test_any_file_is_read_alike_in_pieces(tmp_path_factory, pieces, limit):
 
 def test_a_file_is_looked_at_again_when_it_changed(tmp_path, monkeypatch):
     looks = []
-    real = console._Text.take
-    monkeypatch.setattr(console._Text, "take", lambda *args: looks.append(args) or real(*args))
+    real = console._Text.parse
+    monkeypatch.setattr(console._Text, "parse", lambda *args: looks.append(args) or real(*args))
     path = tmp_path / "train.log"
     path.write_text("step: 1, nothing yet\n")
     assert not list(find(tmp_path, ["train.log"]))
