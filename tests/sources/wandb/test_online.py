@@ -58,7 +58,7 @@ def test_chunking_changes_nothing(backend, clock, monkeypatch, limit):
         ("crashed", Outcome.CRASHED),
         ("failed", Outcome.CRASHED),
         ("killed", Outcome.CRASHED),
-        ("preempted", None),
+        ("preempted", Outcome.PREEMPTED),
     ],
 )
 def test_how_a_run_ended(backend, live, state, outcome):
