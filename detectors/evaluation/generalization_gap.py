@@ -2,8 +2,9 @@
 
 ## What it catches
 An evaluation loss that has left its best level for good. Each of the last three evaluations stands above
-the best by more than `least_rise`, and by several times the noise between neighbouring evaluations. From 40
-evaluations on, medians of ten are compared.
+the best by more than `least_rise`, and by several times the noise between neighbouring evaluations. Where the
+noise is large, they stand above it by more than `far_rise`, and the evaluations since the best show an upward
+trend (Mann-Kendall). From 40 evaluations on, medians of ten are compared.
 
 ## Why it matters
 From its best evaluation on, the model only memorises its training data. Every further step makes it worse
@@ -16,15 +17,16 @@ within the first epoch, look for a difference between the two data sets first.
 
 ## When it is wrong
 The loss also rises where a classifier becomes too sure of itself while its accuracy holds. Where the log
-has an accuracy within `metric_slack` of its value at the best loss, the loss has to rise twice as far, and
-the finding stays informative until `metric_patience` evaluations have passed since the best, or the loss
-has risen by half. The rule judges nothing while the training loss rises too, which is a divergence.
+has an accuracy within `metric_slack` of its value at the best loss, the loss has to rise by `metric_rise`,
+and by twice that until `metric_patience` evaluations have passed since the best. Until then the finding
+stays informative, unless the loss has risen by half. The rule judges nothing while the training loss rises
+at least half as far, which is a divergence.
 Evaluation data that grow harder in the middle of a run look the same.
 
 ## Source
 Catalogue A-overfit, A-eval-loss. The thresholds are measured on simulated evaluation curves with noise of
 up to 6 %, autocorrelation of up to 0.6 and heavy tails. The noise is the median absolute second difference,
-which a trend does not move.
+which a trend does not move; autocorrelation makes it too small, hence the eight standard deviations.
 """
 
 from typing import Annotated
@@ -37,13 +39,14 @@ from detectors.context import Mean
 from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, STEP, VALUE
 from detectors.signals import Signal
-from detectors.stats import Floats, last_values, with_arrays
+from detectors.stats import Floats, Ints, last_values, with_arrays
 from detectors.verdict import verdicts
 
 REACH = 240  # evaluations in which the best one is looked for; older ones are in the coarse view
 SHORT, LONG = 3, 10  # evaluations whose level is compared with the best
 LONG_FROM = 40
-MEASURES = ("best", "level", "since", "best_step", "metric", "metric_then", "train", "train_then")
+TREND, LEAST_NOISES = 2.4, 2  # standard deviations of a trend, and of the rise, where the noise is large
+MEASURES = ("best", "level", "since", "best_step", "trend", "metric", "metric_then", "train", "train_then")
 RISEN = "eval loss stands at {level:.4g}, {rise:.1%} above its best of {best:.4g}"
 OVERFIT = ("A-overfit", "A-eval-loss", "DP14", "DP1", "O6")
 
@@ -60,6 +63,7 @@ OVERFIT = ("A-overfit", "A-eval-loss", "DP14", "DP1", "O6")
         "level": Measure("now", Unit.SAME),
         "rise": Measure("rise above the best", Unit.SHARE),
         "noises": Measure("rise in standard deviations of the noise", Unit.NONE),
+        "trend": Measure("trend since the best in standard deviations", Unit.NONE),
         "since": Measure("evaluations since the best", Unit.COUNT),
         "metric": Measure("accuracy now", Unit.SHARE),
         "metric_then": Measure("accuracy at the best", Unit.SHARE),
@@ -77,9 +81,11 @@ OVERFIT = ("A-overfit", "A-eval-loss", "DP14", "DP1", "O6")
 def generalization_gap(
     points: pl.LazyFrame,
     *,
-    least_rise: Annotated[float, "share by which the evaluation loss must stand above its best"] = 0.05,
-    least_noises: Annotated[float, "the same in standard deviations of the noise between evaluations"] = 4.5,
+    least_rise: Annotated[float, "share by which the evaluation loss must stand above its best"] = 0.03,
+    least_noises: Annotated[float, "the same in standard deviations of the noise between evaluations"] = 8.0,
     least_noises_long: Annotated[float, "the same where medians of ten are compared"] = 15.0,
+    far_rise: Annotated[float, "rise for which an upward trend is enough, whatever the noise"] = 0.2,
+    metric_rise: Annotated[float, "rise that counts where the accuracy holds"] = 0.05,
     metric_slack: Annotated[float, "fall of the accuracy that counts as none"] = 0.01,
     metric_patience: Annotated[int, "evaluations since the best during which a held accuracy excuses"] = 8,
 ) -> pl.LazyFrame:
@@ -101,21 +107,26 @@ def generalization_gap(
         * pl.when(short).then(1.0).otherwise((LONG / 2) ** 0.5),
     )
     rise, metric, metric_then = pl.col("rise"), pl.col("metric"), pl.col("metric_then")
-    risen = (rise > least_rise) & (
-        pl.col("noises") > pl.when(short).then(least_noises).otherwise(least_noises_long)
-    )
+    noises = pl.col("noises")
+    sure = noises > pl.when(short).then(least_noises).otherwise(least_noises_long)
+    trends = (rise > far_rise) & (pl.col("trend") > TREND) & (noises > LEAST_NOISES)
+    risen = ((rise > least_rise) & sure) | trends
     holds = metric >= metric_then - metric_slack
     patient = (pl.col("since") < metric_patience) & (rise < 0.5)
+    train, train_then = pl.col("train"), pl.col("train_then")
+    widens = (train <= 1.1 * train_then) | (train - train_then < (pl.col("level") - pl.col("best")) / 2)
     return verdicts(
         measured.fill_nan(None),
         found={
-            "metric-holds": risen & holds & (rise > 2 * least_rise),
+            "metric-holds": risen
+            & holds
+            & (rise > pl.when(patient).then(2 * metric_rise).otherwise(metric_rise)),
             "metric-falls": risen & ~holds,
             "rises": risen & holds.is_null(),
         },
         lasts=rise > least_rise / 2,
         severities={Severity.INFO: holds & patient},
-        judged=(pl.col("train") <= 1.1 * pl.col("train_then")).fill_null(True),
+        judged=widens.fill_null(True),
         onset=pl.col("best_step").cast(pl.Int64),
     )
 
@@ -137,9 +148,21 @@ def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
         "best": np.exp(np.minimum(levels.min(axis=1), np.where(short, np.inf, older))),
         "level": np.exp(np.where(short, low[row], mid[row])),
         "since": since.astype(float),
+        "trend": _trend(frame, row, np.minimum(since + 2, count + 1)),
         "best_step": frame[STEP].to_numpy()[row - since].astype(float),
     }
     for name, signal in (("metric", Signal.EVAL_ACCURACY), ("train", "loss_mean")):
         column = frame[signal].fill_null(np.nan).to_numpy()
         found |= {name: np.median(column[near], axis=1), f"{name}_then": np.median(column[then], axis=1)}
+    return found
+
+
+def _trend(frame: pl.DataFrame, row: Ints, many: Ints) -> Floats:
+    """The Mann-Kendall statistic of the last ``many`` evaluations at each row; of 40 at most."""
+    values = last_values(frame[VALUE].to_numpy(), row, LONG_FROM)[:, ::-1]
+    many = np.minimum(many, LONG_FROM)
+    counts = np.arange(LONG_FROM)[::-1] < many[:, None]
+    rises = np.sign(values[:, None, :] - values[:, :, None]) * (counts[:, None, :] & counts[:, :, None])
+    score = np.triu(rises, 1).sum(axis=(1, 2))
+    found: Floats = (score - np.sign(score)) / np.sqrt(many * (many - 1) * (2 * many + 5) / 18)
     return found

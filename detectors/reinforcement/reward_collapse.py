@@ -144,13 +144,15 @@ def _scatter(means: Floats, levels: Floats, fell_at: Ints) -> Floats:
     astride = (begin < fell_at[:, None]) & (fell_at[:, None] < begin + width)
     changes = np.diff(means, axis=1)
     near = np.abs(np.arange(changes.shape[1]) + 1 - fell_at[:, None]) <= width // 2
-    return np.maximum(
+    found: Floats = np.maximum(
         _spread(np.where(astride, np.nan, about)) / np.sqrt(1 - 1 / width),
         _spread(np.where(near, np.nan, changes)) / np.sqrt(2),
     )
+    return found
 
 
 def _spread(values: Floats) -> Floats:
     """Standard deviation of each row without NaN, from its 5 % and 95 % quantiles."""
     low, high = np.nanquantile(values, [0.05, 0.95], axis=1)
-    return (high - low) / (2 * 1.645)
+    spread: Floats = (high - low) / (2 * 1.645)
+    return spread
