@@ -53,6 +53,16 @@ class Ended:
 
 
 @dataclass(frozen=True)
+class Together:
+    """That all runs of a place which are expected to grow are silent, this one among them."""
+
+    runs: int
+    place: str
+    since: str  # when the last of them grew, in words
+    shortest_seconds: float  # the shortest silence of them
+
+
+@dataclass(frozen=True)
 class RunView:
     """What is known of a run. Steps and times are None until there are any.
 
@@ -75,6 +85,8 @@ class RunView:
     first_time: float | None = None
     planned_steps: float | None = None
     last_lines: str = ""  # that it printed
+    together: Together | None = None
+    process: Callable[[], str] = str  # what the process that has the log open does, in words; may be empty
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Calls the run checks on one run."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +8,7 @@ from detectors.checks import Ended, Printed, RunCheck, RunFinding, RunView, Stop
 from sentinel.alerts.inhibition import OF_THE_RUN
 from sentinel.alerts.turns import Key, Stretch, Verdict
 from sentinel.runs.log import RunLog
+from sentinel.runs.silence import Silence
 
 _ATTEMPT = 1  # findings about the run as a whole belong to no attempt
 
@@ -26,25 +27,22 @@ class Checking:
         printed: Sequence[Printed],
         stopped: Sequence[Stopped],
         *,
-        silent_seconds: float | None = None,
-        pauses: Iterable[float] = (),
+        silence: Silence | None = None,
         failure: str | None = None,
         concluded: bool = False,
     ) -> Iterator[Stretch]:
         """The present findings of the checks, each as a stretch of its own.
 
-        ``silent_seconds`` is the time since points arrived, and ``pauses`` are the times between earlier
-        arrivals, both on the clock of a watch. ``failure`` says which stage failed on the run. A run is
-        ``concluded`` if nothing more is expected of it.
+        ``silence`` is None if it is not known for how long the log was silent. ``failure`` says which stage
+        failed on the run. A run is ``concluded`` if nothing more is expected of it.
         """
-        facts, ending = log.facts, log.ending
-        ended = None if ending is None else Ended(ending.outcome.value, ending.evidence)
+        facts, ended = log.facts, _ended(log, silence)
         view = RunView(
             points=facts.points,
             last_step=facts.last_step,
             last_time=facts.last_time,
-            pauses=[*facts.pauses, *pauses],
-            silent_seconds=silent_seconds,
+            pauses=[*facts.pauses, *(silence.pauses if silence else ())],
+            silent_seconds=silence.seconds if silence else None,
             ended=ended,
             printed=printed,
             stopped=stopped,
@@ -54,6 +52,8 @@ class Checking:
             first_time=facts.first_time,
             planned_steps=log.planned_steps,
             last_lines=log.console.last_lines if log.console else "",
+            together=silence.together if silence else None,
+            process=silence.process if silence else str,
         )
         for check in self.checks:
             try:
@@ -62,6 +62,14 @@ class Checking:
                 self.failed(check.name, log.run.id, error)
                 continue
             yield from ([_verdict(log, check, finding, final=concluded)] for finding in findings)
+
+
+def _ended(log: RunLog, silence: Silence | None) -> Ended | None:
+    if (ending := log.ending) is not None:
+        return Ended(ending.outcome.value, ending.evidence)
+    if silence is not None and silence.goes_on_in is not None:
+        return Ended("preempted", f"{silence.goes_on_in} goes on from there")
+    return None
 
 
 def _verdict(log: RunLog, check: RunCheck, finding: RunFinding, *, final: bool) -> Verdict:

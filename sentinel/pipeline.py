@@ -25,6 +25,7 @@ from sentinel.frames.views import layout, views
 from sentinel.guard import Guard
 from sentinel.runs.console import Console
 from sentinel.runs.log import Arrived, RunLog
+from sentinel.runs.silence import Silence
 from sentinel.sources.base import Batch, Complaint, Run
 from sentinel.tracking import Tracker
 
@@ -136,10 +137,9 @@ class Pipeline:
             for tracker, news in zip(trackers, changes, strict=True)
         ]
 
-    def review(self, tracker: Tracker, silent_seconds: float, pauses: Iterable[float]) -> list[Change]:
+    def review(self, tracker: Tracker, silence: Silence) -> list[Change]:
         """The changes that time alone brings to a run under watch; see `Checking.stretches`."""
-        checked = self._checking.stretches(tracker.log, (), (), silent_seconds=silent_seconds, pauses=pauses)
-        return tracker.book.advance(checked)
+        return tracker.book.advance(self._checking.stretches(tracker.log, (), (), silence=silence))
 
     def report_failure(self, tracker: Tracker, reason: str) -> Sequence[Change]:
         """The incident that says which stage failed on a run; none if that fails as well."""
@@ -151,8 +151,8 @@ class Pipeline:
         log, grew = tracker.log, any(chunk.value.size for chunk in batch.chunks)
         found = log.printed or log.newly_stopped or log.readability_changed
         if found or (grew and tracker.book.watches_run):
-            silent = 0.0 if grew else None
-            return [*self._checking.stretches(log, log.printed, log.newly_stopped, silent_seconds=silent)]
+            silence = Silence(0.0) if grew else None
+            return [*self._checking.stretches(log, log.printed, log.newly_stopped, silence=silence)]
         return []
 
     def _judge(

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from detectors.checks import RunCheck, run_check
 from detectors.discovery import all_detectors
 from sentinel.pipeline import Pipeline
+from sentinel.runs.silence import Silence
 from sentinel.sources.base import Run
 from sentinel.sources.json.lines import JsonLines
 
@@ -109,7 +110,7 @@ def test_a_crash_is_the_same_however_the_log_grew(tmp_path_factory, cuts, reload
 
 
 def stalled(tracker, pipeline, seconds):
-    changes = pipeline.review(tracker, seconds, pauses=[1.0, 30.0])
+    changes = pipeline.review(tracker, Silence(seconds, [1.0, 30.0]))
     return [(change.event.value, change.incident.severity.name) for change in changes]
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from detectors.discovery import all_detectors
 from sentinel.pipeline import Pipeline
+from sentinel.runs.silence import Silence
 from sentinel.sources.base import Batch, Ending, Outcome, Run
 from sentinel.sources.json.lines import JsonLines
 from sentinel.sources.places import Url
@@ -99,7 +100,7 @@ def test_what_ends_a_run_from_outside_is_no_crash(tmp_path, words):
     (tmp_path / "train.log").write_text(words)
     pipeline, tracker = follow(tmp_path)
     assert ends(pipeline, tracker) == {"run-preempted": None}
-    assert pipeline.review(tracker, 1e6, []) == [], "and it does not stall"
+    assert pipeline.review(tracker, Silence(1e6)) == [], "and it does not stall"
     (incident,) = tracker.book.open()
     assert incident.severity.name == "INFO"
 

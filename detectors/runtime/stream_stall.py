@@ -2,8 +2,9 @@
 
 ## What it catches
 No new point for ten times the pauses that the run usually makes, or twice the second longest, and at least
-ten minutes. Evaluations and checkpoints are among these pauses, so that a run that regularly takes long for
-one is given the time.
+ten minutes. Evaluations, checkpoints and compilations are among these pauses, so a run that regularly takes
+long for one is given the time. If all runs of a directory that are expected to grow, three or more, fall
+silent together, the file system or the machine is the trouble, and a person hears of it once.
 
 ## Why it matters
 A collective operation that waits for a rank that died, a deadlock in the data loader or a kill without a
@@ -35,6 +36,7 @@ LONG_PAUSE = 0.95  # quantile of the pauses
 TIMES_LONG = 10  # a silence of this many long pauses is out of the ordinary
 TIMES_LONGEST = 2  # so is one of this many of the second longest pause
 TIMES_CRITICAL = 3  # thirty minutes where the threshold is ten
+FEWEST = 3  # runs that fall silent together: two may end at the same time by chance
 
 
 @run_check(
@@ -42,12 +44,22 @@ TIMES_CRITICAL = 3  # thirty minutes where the threshold is ten
     evidence={
         "silent_seconds": Measure("silent for", Unit.SECONDS),
         "usual_seconds": Measure("longest usual pause", Unit.SECONDS),
+        "process": Measure("process", Unit.TEXT),
+        "last_lines": Measure("last printed", Unit.TEXT),
+        "runs_silent": Measure("silent runs", Unit.COUNT),
+        "place": Measure("below", Unit.TEXT),
+        "since": Measure("last growth of any", Unit.TEXT),
     },
     variants={
         "silent": Variant(
             "no new point for {silent_seconds:.0f} s; it never paused for {usual_seconds:.0f} s",
             ("DP3", "A-err-hang", "A-err-nccl", "A-err-exit9"),
-        )
+        ),
+        "together": Variant(
+            "all {runs_silent} runs below {place} fell silent together, so look at the file system and the "
+            "machine: no new point for {silent_seconds:.0f} s",
+            (),
+        ),
     },
     maturity=Maturity.STABLE,
     cause=Cause.STALL,
@@ -67,12 +79,19 @@ def stream_stall(
     if silent is None:
         return
     if run.ended or silent <= limit:
-        severity = Severity.CLEAN
+        yield RunFinding(index=run.points, severity=Severity.CLEAN)
+        return
+    evidence = {"silent_seconds": silent, "usual_seconds": limit, **_told_of(run)}
+    all_ = run.together
+    if all_ is not None and all_.runs >= FEWEST and all_.shortest_seconds >= silent / 2:
+        evidence |= {"runs_silent": all_.runs, "place": all_.place, "since": all_.since}
+        yield RunFinding(run.points, Severity.CRITICAL, "together", evidence=evidence)
     else:
         severity = Severity.CRITICAL if silent > TIMES_CRITICAL * limit else Severity.WARNING
-    yield RunFinding(
-        index=run.points,
-        severity=severity,
-        variant="silent" if severity else None,
-        evidence={"silent_seconds": silent, "usual_seconds": limit},
-    )
+        yield RunFinding(run.points, severity, "silent", evidence=evidence)
+
+
+def _told_of(run: RunView) -> dict[str, str]:
+    """What the process does and what the run printed last, as far as that is known."""
+    known = {"process": run.process(), "last_lines": run.last_lines}
+    return {name: text for name, text in known.items() if text}

@@ -37,7 +37,7 @@ class Reason(StrEnum):
     FLAPPING = "flapping", "keeps coming back", True
     LOST = "lost", "log went silent", True
     INHIBITED = "inhibited", "explained by another incident"
-    TOLD_OF_ANOTHER_LOG = "told-of-another-log", "told already, of another log of the same training"
+    TOLD_OF_ANOTHER_LOG = "told-of-another-log", "told already, of another log with the same trouble"
     BELOW_SINK_SEVERITY = "below-sink-severity", "below the sink's severity"
     PREVIEW_NOT_WANTED = "preview-not-wanted", "detector is a preview"
     SILENCED = "silenced", "silenced"

@@ -15,13 +15,22 @@ _SAME_NUMBER = 0.01  # relative; TensorBoard rounds to float32, a console to few
 
 
 class KnownIncidents:
-    """The incidents of all runs, indexed so that the duplicates of one are found quickly."""
+    """The incidents of all runs, indexed so that those that tell of the same are found quickly."""
 
     def __init__(self, incidents: Iterable[Incident]) -> None:
         self._by_place: dict[tuple[Any, ...], dict[str, list[Incident]]] = {}
+        self._together: dict[tuple[Any, ...], list[Incident]] = {}
         for incident in incidents:
             by_format = self._by_place.setdefault(_place(incident), {})
             by_format.setdefault(_format(incident), []).append(incident)
+            if silence := _common_silence(incident):
+                self._together.setdefault(silence, []).append(incident)
+
+    def telling_the_same(self, incident: Incident) -> Iterator[Incident]:
+        """Those of other logs of the same training, and those of runs that fell silent together with its."""
+        yield from self.duplicates_of(incident)
+        silence = _common_silence(incident)
+        yield from (other for other in self._together.get(silence, ()) if other.id != incident.id)
 
     def duplicates_of(self, incident: Incident) -> Iterator[Incident]:
         """The incidents for which `same_finding` holds. Runs of its own format are not compared."""
@@ -43,6 +52,12 @@ def same_finding(one: Incident, other: Incident) -> bool:
         and _same_moment(one.fired_time, other.fired_time)
         and (one.severity != other.severity or _same_numbers(one.evidence, other.evidence))
     )
+
+
+def _common_silence(incident: Incident) -> tuple[Any, ...]:
+    """What `stream-stall` says of runs that fell silent together: where and since when; else empty."""
+    told = incident.evidence
+    return (told["place"], told["since"]) if {"runs_silent", "place", "since"} <= told.keys() else ()
 
 
 def _place(incident: Incident) -> tuple[Any, ...]:

@@ -14,6 +14,7 @@ from sentinel import catalogue
 from sentinel.alerts.decision import Decision, Reason, Sent, SinkPolicy, decide
 from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.incident import Change, Event, Incident
+from sentinel.alerts.inhibition import OF_THE_RUN
 from sentinel.alerts.silences import Silence
 from sentinel.text import duration_text
 
@@ -75,7 +76,7 @@ def tell(news: News, audience: Audience, now: float) -> list[Outcome]:
         incident = change.incident
         explained_by = standing.get(incident.id, incident).inhibited_by  # a cause may have come since
         silenced = any(s.matches(run["run"], run["path"], incident.detector, now) for s in audience.silences)
-        same = [other.id for other in audience.known.duplicates_of(incident)]
+        same = [other.id for other in audience.known.telling_the_same(incident)]
         for policy in audience.policies:
             before = sent.setdefault((incident.id, policy.name), {})
             told = [s.severity for other in same for s in sent.get((other, policy.name), {}).values()]
@@ -84,7 +85,8 @@ def tell(news: News, audience: Audience, now: float) -> list[Outcome]:
                 before.clear()
                 withdrawn = Decision(Event.FIRING, Reason.WITHDRAWN)
                 found.append(Outcome(incident, policy.name, withdrawn))
-            asked = Change(change.event, incident.changed(inhibited_by=explained_by if hears_cause else None))
+            cause = (explained_by if hears_cause else None) or _tells_of_silence(change, standing, policy)
+            asked = Change(change.event, incident.changed(inhibited_by=cause))
             decision = decide(asked, policy, silenced, before, now, max(told, default=None))
             if decision.reason.sends:
                 before[decision.event] = Sent(now, incident.severity, incident.findings, waiting=True)
@@ -93,6 +95,12 @@ def tell(news: News, audience: Audience, now: float) -> list[Outcome]:
             elif change.event is not Event.REPEAT:  # a reminder that is not due is not worth a record
                 found.append(Outcome(incident, policy.name, decision))
     return found
+
+
+def _tells_of_silence(change: Change, standing: Mapping[str, Incident], policy: SinkPolicy) -> str | None:
+    """The id of an incident of the run as a whole by which the sink knows that a lost log is silent."""
+    of_the_run = (i for i in standing.values() if i.stream == OF_THE_RUN and policy.wants(i))
+    return next((i.id for i in of_the_run), None) if change.event is Event.LOST else None
 
 
 def _worst_first(changes: Sequence[Change]) -> list[Change]:

@@ -67,9 +67,9 @@ class Facts(msgspec.Struct):
         if self.last_step is None:
             return None
         if self.last_step == self.summary_step:
-            return Ending(Outcome.FINISHED, f"its log ends with a summary at step {self.last_step}")
+            return Ending(Outcome.FINISHED, f"its log ends with a summary at step {self.last_step}", True)
         if self.last_step == planned_steps:
-            return Ending(Outcome.FINISHED, f"step {self.last_step} is the last one planned")
+            return Ending(Outcome.FINISHED, f"step {self.last_step} is the last one planned", True)
         return None
 
     @property

@@ -147,9 +147,9 @@ class RunLog:
             if news.severity is Severity.CLEAN:
                 self.facts.told_ending = None
             elif news.preempted and self.facts.told_ending is None:
-                self.facts.told_ending = Ending(Outcome.PREEMPTED, f"it printed {news.text!r}")
+                self.facts.told_ending = _printed(Outcome.PREEMPTED, news)
             elif news.place and self.facts.told_ending is None:
-                self.facts.told_ending = Ending(Outcome.CRASHED, f"it printed {news.text!r}")
+                self.facts.told_ending = _printed(Outcome.CRASHED, news)
             yield news
 
     def _plan_at(self, begin: float) -> dict[str, float]:
@@ -261,3 +261,7 @@ class Remembered(msgspec.Struct):
     def of(cls, state: bytes) -> Self:
         """Read it from packed state. Raises ValueError for a state that this version did not make."""
         return msgspec.convert(unpacked(state), cls)
+
+
+def _printed(outcome: Outcome, news: Printed) -> Ending:
+    return Ending(outcome, f"it printed {news.text!r}", inferred=True)

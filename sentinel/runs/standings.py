@@ -41,21 +41,42 @@ def standings(seen: Sequence[Observation]) -> list[Standing]:
 
 
 def _successors(seen: Iterable[Observation]) -> dict[str, str]:
-    """Runs that another run beside them continues: that run's name, by name."""
-    families: dict[tuple[str, str, str | None], list[Observation]] = {}
-    for one in seen:
-        kind = one.run.path.rpartition("/")[0], one.run.format, one.run.understanding.framework
-        families.setdefault(kind, []).append(one)
+    return successors(
+        Member(
+            one.run.name,
+            (one.run.path.rpartition("/")[0], one.run.format, one.run.understanding.framework),
+            one.run.facts,
+            one.whole,
+        )
+        for one in seen
+    )
+
+
+@dataclass(frozen=True)
+class Member:
+    """A run among others of its ``kind``: those that may continue it. ``whole`` as in `Observation`."""
+
+    name: str
+    kind: tuple[str | None, ...]
+    facts: Facts
+    whole: bool = True
+
+
+def successors(members: Iterable[Member]) -> dict[str, str]:
+    """Runs that another run of their kind continues: that run's name, by name."""
+    families: dict[tuple[str | None, ...], list[Member]] = {}
+    for member in members:
+        families.setdefault(member.kind, []).append(member)
     found: dict[str, str] = {}
     for family in families.values():
-        facts = [one.run.facts for one in family]
+        facts = [member.facts for member in family]
         begin, end = (np.array([getattr(f, n) or 0 for f in facts]) for n in ("first_step", "last_step"))
         since = np.array([np.nan if f.first_time is None else f.first_time for f in facts])
-        for one, mine in zip(family, facts, strict=True):
-            if one.whole and mine.last_time is not None:
+        for member, mine in zip(family, facts, strict=True):
+            if member.whole and mine.last_time is not None:
                 later = _goes_on(mine, begin, end) & (since >= mine.last_time)
                 if later.any():
-                    found[one.run.name] = family[int(np.argmin(np.where(later, since, np.inf)))].run.name
+                    found[member.name] = family[int(np.argmin(np.where(later, since, np.inf)))].name
     return found
 
 

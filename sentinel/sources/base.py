@@ -111,10 +111,14 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Ending:
-    """That a run ended, and how one knows: "exit code 1 in the exit record"."""
+    """That a run ended, and how one knows: "exit code 1 in the exit record".
+
+    It is ``inferred`` where neither the log nor a server states it, so that the run may still go on.
+    """
 
     outcome: Outcome
     evidence: str
+    inferred: bool = False
 
 
 @dataclass(frozen=True)

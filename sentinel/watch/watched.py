@@ -70,7 +70,9 @@ class Watched:
     def is_newly_over(self, now: float) -> bool:
         """Whether the run is over and was not when this was last called."""
         log = self.tracker.log
-        quiet = _QUIET_SECONDS if log.ending else self._lost_after_seconds
+        quiet = self._lost_after_seconds
+        if log.ending:
+            quiet = _QUIET_SECONDS if log.ending.inferred else 0.0
         over = log.reached_end and (self.past or now - self.arrived_at > quiet)
         before, self.concluded = self.concluded, log.facts.points if over else self.concluded
         return over and before != self.concluded

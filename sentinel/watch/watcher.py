@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
-from sentinel.alerts.incident import Change
 from sentinel.alerts.store import Store
 from sentinel.clock import Clock
 from sentinel.config.file import Config
@@ -33,6 +32,7 @@ from sentinel.watch.recorder import AllNews, Recorder
 from sentinel.watch.restoring import restored
 from sentinel.watch.searches import Searches
 from sentinel.watch.service import ServiceManager
+from sentinel.watch.silences import Silences
 from sentinel.watch.troubles import Troubles
 from sentinel.watch.watched import Watched, WatchedRuns
 
@@ -60,6 +60,7 @@ class Watcher:
         self._pipeline = Pipeline(
             config.enabled_detectors, config.parameters, config.signals, self._detector_failed
         )
+        self._silences = Silences(self._pipeline, config.paths)
         self._policies = [sink.policy() for sink in config.sinks]
         self._runs = WatchedRuns()
         self._new: list[Watched] = []  # the first look at these is not done
@@ -201,19 +202,16 @@ class Watcher:
             watched.past = watched.was_over(now)
         guard = Guard()
         running = [watched for watched in self._runs if not watched.failures]
-        found = {
-            w.tracker.id: guard(w.tracker.log.run, "the review", partial(self._news_of_silence, w)) or ()
-            for w in running
-        }
+        found = self._silences.news(running, awake, now, guard)
         over = [watched for watched in running if watched.is_newly_over(awake)]
         for advance in self._pipeline.conclude([watched.tracker for watched in over]):
-            found[advance.tracker.id] = [*found[advance.tracker.id], *advance.changes]
+            found[advance.tracker.id] = [*found.get(advance.tracker.id, ()), *advance.changes]
             if advance.failure:
                 guard.failures[advance.tracker.id] = advance.failure
         for watched in running:
             if watched.tracker.id in guard.failures:
                 self._stop(watched, guard.failures[watched.tracker.id])
-        ill = [w for w in running if not w.failures and (found[w.tracker.id] or w.tracker.book.open())]
+        ill = [w for w in running if not w.failures and (found.get(w.tracker.id) or w.tracker.book.open())]
         self._record(ill, found, only_news=True)
         self._end_first_look(seen, now)
         self._reviewed_at = awake
@@ -230,14 +228,6 @@ class Watcher:
         for watched in seen:
             watched.looked_at = True
         self._new = [watched for watched in self._new if not watched.looked_at]
-
-    def _news_of_silence(self, watched: Watched) -> list[Change]:
-        """The changes that the silence of a run brings. One that is long over is not expected to grow."""
-        if watched.past:
-            return []
-        tracker, (silent, lost_after) = watched.tracker, watched.silence(self._clock.awake())
-        stalled = self._pipeline.review(tracker, silent, watched.intervals)
-        return [*stalled, *tracker.book.silent(silent, lost_after)]
 
     def _commit_all(self) -> None:
         if self._owed is not None:

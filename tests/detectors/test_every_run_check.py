@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from detectors.api import Severity
-from detectors.checks import Ended, Printed, RunCheck, RunView, Stopped
+from detectors.checks import Ended, Printed, RunCheck, RunView, Stopped, Together
 from detectors.discovery import all_detectors
 from sentinel import catalogue
 from sentinel.alerts.incident import format_message
@@ -81,7 +81,13 @@ def test_a_run_of_which_nothing_is_known_is_clean(check):
 
 @each_check
 def test_a_run_that_is_ill_is_found_and_said_in_words(check):
-    found = [finding for view in [ILL, *ENDED] for finding in check.check(view) if finding.severity]
+    together = Together(40, "/runs", "12:00", 1e6)
+    found = [
+        finding
+        for view in [ILL, replace(ILL, together=together), *ENDED]
+        for finding in check.check(view)
+        if finding.severity
+    ]
     assert {finding.variant for finding in found} == set(check.variants)
     for finding in found:
         message = check.variants[finding.variant].message

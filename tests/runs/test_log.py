@@ -153,7 +153,7 @@ def test_a_run_whose_console_ends_in_an_exception_crashed(pipeline, tmp_path):
         Line(START, "E: x"),
     ]
     run.absorb(Batch({}, [chunk([0])], lines=error))
-    assert run.ending == Ending(Outcome.CRASHED, "it printed 'E: x'")
+    assert run.ending == Ending(Outcome.CRASHED, "it printed 'E: x'", inferred=True)
     run.absorb(Batch({}, [chunk([1])]))
     assert run.ending is None, "points reopen a run that had ended"
 

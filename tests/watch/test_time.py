@@ -60,7 +60,7 @@ def test_a_clock_that_jumps_delays_nothing_and_loses_nothing(house, jump):
     assert house.look() == []
     house.clock.jump(-jump)
     house.clock.advance(60)
-    assert house.look() == ["lost: lost"]
+    assert house.look() == ["lost: inhibited"]
     (looked,) = house.store.health().values()
     assert looked["looked_at"] == house.clock.now()
 
@@ -70,7 +70,7 @@ def test_a_machine_that_sleeps_loses_no_incident(house):
     assert house.look() == ["firing: first-notification"]
     house.clock.jump(3 * DAY)
     house.clock.advance(60)
-    assert "lost: lost" not in house.look()
+    assert "lost: inhibited" not in house.look()
 
 
 def test_a_log_that_grows_is_live_whatever_its_clock_says(house):
@@ -86,9 +86,9 @@ def test_a_log_of_long_ago_is_not_expected_to_grow(house, at):
     house.log(range(60), at=at)
     assert house.look() == ["firing: first-notification"]
     house.clock.advance(DAY / 2)
-    assert house.look() == ([] if at == 1e9 else ["lost: lost"])
+    assert house.look() == ([] if at == 1e9 else ["lost: inhibited"])
     house.log(range(60, 62), at=at)
     house.clock.advance(60)
     house.look()
     house.clock.advance(10 * DAY)
-    assert house.look() == ["lost: lost"], "it grew, and is a run like any other"
+    assert house.look() == ["lost: inhibited"], "it grew, and is a run like any other"

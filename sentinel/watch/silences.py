@@ -1,0 +1,84 @@
+"""What time alone brings to the runs under watch: logs that fall silent, each alone or all together."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from detectors.checks import Together
+from sentinel.alerts.incident import Change
+from sentinel.guard import Guard
+from sentinel.pipeline import Pipeline
+from sentinel.runs.process import writer
+from sentinel.runs.silence import Silence
+from sentinel.runs.standings import Member, successors
+from sentinel.sources.places import Place
+from sentinel.watch.watched import Watched
+
+_SHORT_SECONDS = 300.0  # no rule asks about a shorter silence
+
+
+class Silences:
+    """Judges the silence of the runs below some places."""
+
+    def __init__(self, pipeline: Pipeline, places: Sequence[Place]) -> None:
+        self._pipeline = pipeline
+        self._places = places
+
+    def news(
+        self, runs: Iterable[Watched], awake: float, now: float, guard: Guard
+    ) -> dict[str, Sequence[Change]]:
+        """The changes by run id. ``awake`` is the time awake, ``now`` the time of day.
+
+        Runs that were over when they were first seen are not expected to grow.
+        """
+        expected = [watched for watched in runs if not watched.past]
+        silent = [watched for watched in expected if watched.silence(awake)[0] > _SHORT_SECONDS]
+        together = self._together(expected, awake, now) if silent else {}
+        going_on = _continued(expected, silent)
+        found: dict[str, Sequence[Change]] = {}
+        for watched in expected:
+            run, seconds = watched.tracker.log.run, watched.silence(awake)[0]
+            process = partial(writer, run.path) if isinstance(run.path, Path) else str
+            of_all, goes_on_in = together.get(run.id), going_on.get(run.id)
+            silence = Silence(seconds, watched.intervals, of_all, goes_on_in, process)
+            judge = partial(self._judge, watched, silence, awake)
+            found[run.id] = guard(run, "the review", judge) or ()
+        return found
+
+    def _judge(self, watched: Watched, silence: Silence, awake: float) -> list[Change]:
+        stalled = self._pipeline.review(watched.tracker, silence)
+        return [*stalled, *watched.tracker.book.silent(*watched.silence(awake))]
+
+    def _together(self, expected: Iterable[Watched], awake: float, now: float) -> Mapping[str, Together]:
+        """By run id, how long all runs of its place are silent."""
+        members: dict[Place, list[Watched]] = {}
+        for watched in expected:
+            log = watched.tracker.log
+            if log.facts.points and log.ending is None:
+                members.setdefault(self._place(log.run.path), []).append(watched)
+        found: dict[str, Together] = {}
+        for place, runs in members.items():
+            shortest = min(awake - watched.arrived_at for watched in runs)
+            since = datetime.fromtimestamp(now - shortest, UTC).strftime("%Y-%m-%d %H:%M UTC")
+            found |= {w.tracker.id: Together(len(runs), str(place), since, shortest) for w in runs}
+        return found
+
+    def _place(self, path: Place) -> Place:
+        """The watched place that a run lies below."""
+        if isinstance(path, Path):
+            above = (place for place in self._places if isinstance(place, Path))
+            return next((place for place in above if path.is_relative_to(place)), path)
+        return self._places[0]
+
+
+def _continued(expected: Iterable[Watched], silent: Iterable[Watched]) -> dict[str, str]:
+    """By the id of a silent run, the name of the run in the same directory that continues it."""
+    parents = {path.parent for one in silent if isinstance(path := one.tracker.log.run.path, Path)}
+    members, names = [], {}
+    for watched in expected if parents else ():
+        log = watched.tracker.log
+        if isinstance(log.run.path, Path) and log.run.path.parent in parents:
+            members.append(Member(log.run.id, (str(log.run.path.parent), log.run.format), log.facts))
+            names[log.run.id] = log.name
+    return {of: names[by] for of, by in successors(members).items()}

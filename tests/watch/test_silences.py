@@ -1,0 +1,80 @@
+"""Runs that fall silent: one alone, all together, and one that another run continues."""
+
+import json
+import os
+import subprocess
+import sys
+from itertools import chain
+
+import pytest
+
+from sentinel.alerts.store import Store
+from sentinel.runs.process import writer
+from tests.watch.test_watcher import House
+
+KEEPS_OPEN = """
+import sys, time
+log = open(sys.argv[1], "a")
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def house(tmp_path):
+    return House(tmp_path)
+
+
+def grow(house, watcher, names, steps, minutes=1):
+    """What is told of stalls when the runs grow and time passes."""
+    for name in names:
+        house.log(name, steps, kl=0.1, at=house.clock.now() - steps.start)
+    return house.look(watcher, hours=minutes / 60, detector="stream-stall")
+
+
+@pytest.mark.parametrize(("count", "alone"), [(40, False), (4, True)], ids=["all", "one"])
+def test_forty_runs_on_a_file_system_that_goes_away_are_one_message(house, count, alone):
+    names, watcher = [f"run {number}" for number in range(count)], house.watch()
+    for begin in range(0, 60, 20):
+        assert grow(house, watcher, names, range(begin, begin + 20)) == []
+    others = names[1:] if alone else []
+    told = [grow(house, watcher, others, range(60 + n, 61 + n)) for n in range(15)]
+    first = [news for news in told if news]
+    if alone:
+        assert first == [["firing: first-notification"]]
+        return
+    assert (
+        sorted(chain.from_iterable(first))
+        == ["firing: first-notification"] + ["firing: told-of-another-log"] * 39
+    )
+    with Store(house.state) as store:
+        (entry,) = store.outbox.worst("terminal", 100)
+    summary = json.loads(entry.body)["incident"]["summary"]
+    assert summary.startswith(
+        f"all 40 runs below {house.runs} fell silent together, so look at the file system"
+    )
+    over = [grow(house, watcher, names, range(80 + n, 81 + n)) for n in range(2)]
+    assert sorted(chain.from_iterable(over)) == ["resolved: not-sent-before"] * 39 + ["resolved: resolved"]
+
+
+def test_a_run_that_another_one_continues_does_not_stall(house):
+    watcher = house.watch()
+    for begin in range(0, 60, 20):
+        grow(house, watcher, ["first"], range(begin, begin + 20))
+    for begin in range(60, 100):
+        assert grow(house, watcher, ["second"], range(begin, begin + 1)) == []
+
+
+def test_the_process_that_has_the_log_open_is_named(tmp_path):
+    log = tmp_path / "a.jsonl"
+    assert writer(tmp_path) == ""
+    command = [sys.executable, "-c", KEEPS_OPEN, log]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"open\n"
+        with log.open() as mine:
+            assert os.getpid() != process.pid
+            assert mine.read() == ""
+            for place in (log, tmp_path):
+                assert writer(place).startswith(f"process {process.pid} (")
+        process.stdin.close()
+    assert writer(tmp_path) == ""
