@@ -1,7 +1,7 @@
 """What is worth a look in a run by itself: settings that catalogue entries warn of, and lines it printed."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sentinel import catalogue
 from sentinel.catalogue.rules import Clues
@@ -12,9 +12,9 @@ from sentinel.text import clean_text
 
 @dataclass(frozen=True)
 class Check:
-    """An entry of the catalogue that a run gives reason to read. It is no incident, and nobody is told."""
+    """What in a run gives reason to read some entries. It is no incident, and nobody is told."""
 
-    id: str
+    catalogue: tuple[str, ...]  # ids of the entries
     because: str
     settings: Mapping[str, float | str | bool]  # by `detectors.settings`; those that the reason rests on
 
@@ -24,8 +24,17 @@ class Check:
 
 
 def checks(log: RunLog) -> list[Check]:
-    """What all settings of a run, wherever they stand, and its console lines give reason to check."""
-    return [*_of_settings(log), *_of_console(log)]
+    """What all settings of a run, wherever they stand, and its console lines give reason to check.
+
+    One reason may lead to several entries.
+    """
+    found: dict[str, Check] = {}
+    for one in (*_of_settings(log), *_of_console(log)):
+        before = found.get(one.because)
+        found[one.because] = (
+            one if before is None else replace(before, catalogue=before.catalogue + one.catalogue)
+        )
+    return [*found.values()]
 
 
 def _of_settings(log: RunLog) -> Iterator[Check]:
@@ -37,14 +46,14 @@ def _of_settings(log: RunLog) -> Iterator[Check]:
             if rule.holds(clues):
                 others = (other for bounds in rule.settings.values() for other in (bounds.per, bounds.modulo))
                 names = [name for name in (*rule.settings, *others) if name in settings]
-                yield Check(entry.id, rule.because, {name: settings[name] for name in names})
+                yield Check((entry.id,), rule.because, {name: settings[name] for name in names})
 
 
 def _of_console(log: RunLog) -> Iterator[Check]:
     remarks = () if log.console is None else log.console.remarks.values()
     for remark in remarks:
         where = f"line {remark.line} of {remark.origin or 'its console'}"
-        yield Check(remark.entry, f'it printed "{clean_text(remark.text.strip(), 200)}", {where}', {})
+        yield Check((remark.entry,), f'it printed "{clean_text(remark.text.strip(), 200)}", {where}', {})
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ def _replayed(run: ReplayedRun, stands: Standing, replay: Replay) -> dict[str, A
         **_described(overview, stands, run.stopped, lacking),
         "complaints": [str(complaint) for complaint in run.complaints],
         "checks": [
-            {"id": one.id, "because": one.because, "settings": dict(one.settings)}
+            {"catalogue": list(one.catalogue), "because": one.because, "settings": dict(one.settings)}
             for one in checks(run.tracker.log)
         ],
         "incidents": [

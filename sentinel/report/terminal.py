@@ -66,7 +66,9 @@ def _run(run: ReplayedRun) -> Iterator[RenderableType]:
 def _checks(run: ReplayedRun) -> Iterator[RenderableType]:
     """What the settings and the console lines of a run give reason to read."""
     if found := checks(run.tracker.log):
-        yield Padding(_table("worth a look", [(one.id, str(one)) for one in found]), (0, 0, 1, 2))
+        yield Padding(
+            _table("worth a look", [(", ".join(one.catalogue), str(one)) for one in found]), (0, 0, 1, 2)
+        )
 
 
 def _incident(run: ReplayedRun, incident: Incident) -> Iterator[RenderableType]:

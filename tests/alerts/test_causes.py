@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import given
@@ -41,6 +42,59 @@ def test_a_flat_loss_is_told_apart_by_what_the_run_shows(evidence, findings, fir
 def test_the_floor_of_a_second_softmax_is_known():
     assert causes(("A-sft-plateau", "O12", "O7"), best=1.4613)[0].id == "O12"
     assert causes(("A-sft-plateau", "O12", "O7"), best=1.44)[0].id == "A-sft-plateau"
+
+
+@dataclass
+class Told:
+    """A log of a framework, with signals and settings."""
+
+    framework: str | None = None
+    signals: tuple[str, ...] = ()
+    settings: dict[str, float | str | bool] = field(default_factory=dict)
+
+    def logs(self, signal, position):  # noqa: ARG002
+        return signal in self.signals
+
+    def setting(self, name, position, step):  # noqa: ARG002
+        return self.settings.get(name)
+
+
+DIVERGED = ("O19", "L6", "O9", "O4")
+MISMATCH = ("V1", "DP10", "O18", "O5", "A-overfit")
+ALIKE = ("A-frac-zero-std", "A-reward-std", "A-entropy-collapse")
+CLIPPED = ("G10", "G7", "O7")
+EXPLODED = ("GE", "G1", "A-rl-grad-norm")
+
+
+@pytest.mark.parametrize(
+    ("cited", "told", "findings", "first"),
+    [
+        (DIVERGED, Told(), (), "O19"),
+        (DIVERGED, Told("nanogpt"), (), "L6"),
+        (DIVERGED, Told("trl-sft"), (), "O19"),
+        (MISMATCH, Told(), (), "V1"),
+        (MISMATCH, Told("trl-sft", settings={"vocab_size": 32000.0}), (), "O5"),
+        (("V6", "O1", "O13", "O2"), Told(), (), "V6"),
+        (("V6", "O1", "O13", "O2"), Told(), ("flat-loss-at-init",), "O1"),
+        (ALIKE, Told(signals=("frac_reward_zero_std",)), (), "A-frac-zero-std"),
+        (ALIKE, Told(signals=("reward_std",)), (), "A-reward-std"),
+        (ALIKE, Told(signals=("frac_reward_zero_std",)), ("entropy-collapse",), "A-entropy-collapse"),
+        (EXPLODED, Told(), (), "GE"),
+        (EXPLODED, Told(signals=("reward",)), (), "A-rl-grad-norm"),
+        (EXPLODED, Told(settings={"max_grad_norm": 0.0, "model_family": "llama"}), (), "G1"),
+        (
+            ("G10", "G7", "O7"),
+            Told(settings={"max_grad_norm": 1.0, "model_family": "convolutional"}),
+            (),
+            "G7",
+        ),
+        (("DP12", "L8", "O1"), Told("nanogpt"), (), "L8"),
+        (("A-overfit", "A-eval-loss", "DP14"), Told(), ("epoch-periodic-loss",), "DP14"),
+    ],
+)
+def test_what_is_known_of_a_run_tells_causes_apart(cited, told, findings, first):
+    clues = Clues({}, {name: {} for name in findings}, told)
+    assert possible_causes(cited, clues, catalogue.load())[0].id == first
 
 
 def test_without_clues_the_usual_order_stands():

@@ -30,7 +30,7 @@ def replayed(tmp_path):
 def found(replay):
     (run,) = document(replay, now=0.0)["runs"]
     assert run["incidents"] == []
-    return {(check["id"], *check["settings"].items()) for check in run["checks"]}
+    return {(*check["catalogue"], *check["settings"].items()) for check in run["checks"]}
 
 
 @pytest.mark.parametrize(
