@@ -1,17 +1,17 @@
-"""The contract between a log format and the rest: what a source yields and how it goes on.
+"""The contract between a log format and the rest of sentinel.
 
-A source module defines ``FORMAT`` (its name in reports) and ``find(directory, names)``, which looks
-at the file names of one directory and returns the runs of its format that lie there. A run's
-``Source`` is then polled with the cursor of the last poll.
+The module of a format defines ``FORMAT``, its name in reports, and ``find(directory, names)``, which returns
+the runs of its format among the files of one directory. The ``Source`` of a run is then polled, each time
+with the cursor that the last poll gave.
 
-Rules every source keeps (the conformance suite holds them):
+Every source keeps these rules, and the conformance suite tests them:
 
-- it reads only what is new and at most about ``limit`` points, in the order of the file;
-- a torn last record means *wait*: it is read again when it is whole;
-- a broken record means *complain, skip, go on*;
-- a file that shrank or differs means *start this file again* (``Chunk.restarted``); one that was replaced
-  by a longer copy of itself means *go on*;
-- nothing is written, executed or unpickled.
+- A poll reads only what is new, in the order of the file, and at most about ``limit`` points.
+- A torn last record means: wait. A later poll reads it again when it is whole.
+- A broken record means: complain, skip it, go on.
+- If a file shrank or differs, the source reads it from its start (``Chunk.restarted``). If a longer copy
+  replaced the file, the source goes on where it was.
+- A source never writes, executes or unpickles anything.
 """
 
 import errno
@@ -28,17 +28,18 @@ from numpy.typing import NDArray
 from sentinel.sources.places import Place
 
 Cursor = Mapping[str, Any]
-"""Where a source stopped; JSON-able, opaque to everybody else, ``{}`` at the start."""
+"""Where a source stopped reading, as JSON-able data that only the source understands; ``{}`` at the start."""
 
 
 @dataclass(frozen=True)
 class Chunk:
     """Consecutive points of one stream.
 
-    A *stream* is one writer's sequence of points (a process that appends to a file or a chain of
-    files); order and steps mean something within a stream and nothing across streams.
-    The arrays have one entry a point, or a row for each step and a column for each tag (`of_rows`); a
-    chunk without any only brings settings.
+    A *stream* holds the points of one writer: a process that appends to a file or to a chain of files. Points
+    and steps have an order within a stream and none across streams.
+
+    The arrays have one entry for each point, or a row for each step and a column for each tag (`of_rows`). A
+    chunk without points brings only settings.
     """
 
     stream: str
@@ -60,9 +61,10 @@ class Chunk:
         values: NDArray[np.float64],
         restarted: bool,
     ) -> "Chunk":
-        """Of rows that each log all ``tags``: a step and a time a row, ``values`` are rows x tags.
+        """A chunk of rows that each log all ``tags``.
 
-        Until it is made ``flat``, only ``values`` take memory.
+        ``step`` and ``time`` have one entry for each row, and ``values`` has the shape rows x tags. Only
+        ``values`` takes memory until the chunk is made ``flat``.
         """
         tag = np.arange(len(tags), dtype=np.uint32)
         tag, steps, times = np.broadcast_arrays(tag, step[:, None], time[:, None])
@@ -70,7 +72,7 @@ class Chunk:
 
     @property
     def flat(self) -> "Chunk":
-        """The same with one entry a point."""
+        """The same chunk with one entry for each point."""
         if self.value.ndim == 1:
             return self
         arrays = {name: getattr(self, name).ravel() for name in ("tag", "step", "time", "value")}
@@ -79,7 +81,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Complaint:
-    """Something in a log that could not be read, for a person: file, place, what and the mend."""
+    """What could not be read in a log, for a person: the file, the place, the problem and what to do."""
 
     path: Place
     place: str  # "byte 1234", "line 17"; empty for the whole file
@@ -91,9 +93,9 @@ class Complaint:
 
 @dataclass(frozen=True)
 class Line:
-    """A line that the training printed. ``time`` is NaN where the log has none.
+    """A line that the training printed. ``time`` is NaN if the log does not tell it.
 
-    ``step`` is the last one that the log has before it, where the log holds the lines, too.
+    ``step`` is the last step before the line, if the log holds both steps and lines.
     """
 
     time: float
@@ -123,12 +125,11 @@ class Ending:
 
 @dataclass(frozen=True)
 class Batch:
-    """What one poll yielded. ``more`` says that the limit ended it, not the log's end.
+    """The result of one poll. ``more`` is true if the limit ended the poll, and not the end of the log.
 
-    ``config`` holds what the run says of itself as a whole: streams that begin with this poll or later are
-    judged by it. Settings whose place in a stream is known belong into its chunks. ``ending`` is the last
-    word of what was read in this poll on the run's end; points that follow in a later poll mean that it
-    goes on after all.
+    ``config`` holds settings of the whole run. They count for streams that begin with this poll or later.
+    Settings whose place in a stream is known belong to its chunks. ``ending`` is the last statement about the
+    end of the run that this poll read. If a later poll brings points, the run goes on after all.
     """
 
     cursor: Cursor
@@ -141,9 +142,9 @@ class Batch:
 
 
 def stopped(cursor: Cursor) -> str | None:
-    """Why nothing can be read from ``cursor`` on, with the mend: of a file that is no log, or is unreadable.
+    """Why nothing can be read from ``cursor`` on, and what to do; None if reading goes on.
 
-    A file that is gone is another matter. It is None again once something could be read.
+    The reason is that the file is no log or cannot be read. A file that is gone gives no reason.
     """
     reason = cursor.get("unreadable")
     if isinstance(reason, str) and reason != os.strerror(errno.ENOENT):
@@ -155,21 +156,21 @@ class Source(Protocol):
     """Reads one run."""
 
     def poll(self, cursor: Cursor, limit: int) -> Batch:
-        """What was appended since ``cursor``; an empty batch with the same cursor if nothing was.
+        """Read what was appended since ``cursor``; if nothing was, give an empty batch with the same cursor.
 
-        Never raises for what a log contains; an unreadable file becomes a complaint, said once.
+        Never raises an error because of what a log contains. An unreadable file becomes one complaint.
         """
         ...
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run that was found: ``path`` is its directory, file or address, unique together with ``format``.
+    """A run that was found. ``path`` is its directory, file or address, and unique together with ``format``.
 
-    The path of one of many runs in a database is the database's, followed by the run's name there.
-    ``copy`` is the path of a copy on this machine, if there is one. ``part_of`` is the path of the run that
-    this one is only a part of, if that is a run. ``part`` names the part of the training that it logs, such
-    as `validation`, where its place says so and its tags do not.
+    A run in a database has the path of the database, followed by the name of the run there. ``copy`` is the
+    path of a copy on this machine, if there is one. If the run is only a part of another run, ``part_of`` is
+    the path of that run. ``part`` names the part of the training that it logs, such as `validation`, if the
+    run's place tells that and its tags do not.
     """
 
     path: Place
@@ -186,5 +187,5 @@ class Run:
 
     @property
     def id(self) -> str:
-        """Stable over restarts of sentinel and the same for watch and replay."""
+        """A name that stays the same over restarts of sentinel, and is the same for watch and replay."""
         return f"{self.format}:{self.path}"

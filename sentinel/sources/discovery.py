@@ -1,4 +1,4 @@
-"""Finds the runs under a path: a file, a run directory or a tree of many; or behind an address.
+"""Finds the runs at a path, which is a file or a tree of directories, or behind an address.
 
 A run is known by its real path, so a run that is reached twice, such as through W&B's ``latest-run``, counts
 once and has one name wherever the search began.
@@ -23,7 +23,7 @@ _Found = tuple[Sequence[Run], Sequence[Complaint]]
 Spread = Callable[[Callable[[_Files], _Found], Sequence[_Files]], Iterable[_Found]]
 
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})  # beside what is hidden
-_KERNELS = ("/proc/", "/sys/")  # whose files hold no logs, and may keep a reader waiting
+_KERNELS = ("/proc/", "/sys/")  # no logs lie there, and some files keep a reader waiting
 
 
 @dataclass(frozen=True)
@@ -31,14 +31,14 @@ class Discovery:
     """What lies under some paths. Runs are sorted by path, then format."""
 
     runs: Sequence[Run]
-    complaints: Sequence[Complaint]  # the same at every search, until the trouble is gone
-    missing: Sequence[Place]  # paths that do not exist: may appear later, or were mistyped
+    complaints: Sequence[Complaint]  # each search repeats them until the trouble is gone
+    missing: Sequence[Place]  # paths that do not exist; they may appear later, or are mistyped
 
 
 def place(text: str) -> Place:
-    """What a person named: a path or an address.
+    """The path or the address that a person wrote.
 
-    Raises ValueError for an address that cannot be one.
+    Raises ValueError for an invalid address.
     """
     url = Url.parse(text)
     if url is None:
@@ -50,9 +50,9 @@ def place(text: str) -> Place:
 
 
 def discover(places: Iterable[Place], copies: Path | None = None, spread: Spread = map) -> Discovery:
-    """All runs under the places; of a path that is a file, the run that it is. Never raises.
+    """Find all runs under the places. Never raises an error.
 
-    ``copies`` is a directory for what is copied from addresses, so that a later process goes on with it.
+    ``copies`` is a directory for what is copied from addresses. A later process goes on with these copies.
     ``spread`` applies a function to all directories, as ``map`` does. If it does so in another process, what
     the search learned of files is not remembered here.
     """
@@ -71,7 +71,7 @@ def discover(places: Iterable[Place], copies: Path | None = None, spread: Spread
 
 
 def common_path(roots: Iterable[Place]) -> Path:
-    """The root, or what all roots that are paths have in common."""
+    """The longest path that contains all roots that are paths; the root itself if there is only one."""
     real = [real_path(root) for root in roots if isinstance(root, Path)]
     return Path(os.path.commonpath(real)) if real else Path("/")
 
@@ -79,9 +79,9 @@ def common_path(roots: Iterable[Place]) -> Path:
 def run_name(run: Run, base: Path) -> str:
     """A short name, unique among the runs under the roots unless several formats share a directory.
 
-    The path relative to ``base``, what the roots have in common; a run that is itself the only root has its
-    own name, and one that a link reached outside the roots its whole path. What lies behind an address is
-    called by all of it but the scheme.
+    The name is the path relative to ``base``, which is the common path of the roots. A run that is the only
+    root has the last part of its path as its name. A run outside the roots, which a link reached, has its
+    whole path. The name of a run behind an address is the address without its scheme.
     """
     if isinstance(run.path, Url):
         return "/".join(run.path.parts)
@@ -94,7 +94,7 @@ class _Search:
         self.runs: dict[str, Run] = {}
         self.complaints: list[Complaint] = []
         self.missing: list[Place] = []
-        self.files: list[_Files] = []  # to look into
+        self.files: list[_Files] = []  # not searched yet
         self._visited: set[str] = set()
 
     def start(self, path: Path) -> None:
@@ -162,7 +162,7 @@ class _Search:
             directory, name = os.path.split(real)
             if not _is_internal(directory):
                 self.files.append((Path(directory), [name]))
-        elif S_ISDIR(mode) and not Path(link.path).is_relative_to(real):  # else it leads up the tree
+        elif S_ISDIR(mode) and not Path(link.path).is_relative_to(real):  # otherwise it leads up the tree
             pending.append(real)
 
     def _complain(self, path: str | Path, problem: str) -> None:
@@ -176,7 +176,7 @@ def _scan(finds: Iterable[Find], directory: Path, names: Sequence[str]) -> _Foun
 
 
 def _found_by(find: Find, directory: Path, names: Sequence[str]) -> list[_Found]:
-    """The runs of one format; where one file makes the search fail, still those of the others."""
+    """The runs of one format. A file that makes the search fail costs no other file its run."""
     runs, complaints = _found(directory, partial(find, directory, names))
     if complaints and len(names) > 1:
         return [_found(directory / name, partial(find, directory, [name])) for name in names]
@@ -188,7 +188,7 @@ def _found(place: Place, runs: Callable[[], Iterable[Run]]) -> _Found:
         return list(runs()), []
     except OSError as error:
         return [], [Complaint(place, "", f"cannot be read ({error.strerror or error})")]
-    except Exception as error:  # noqa: BLE001  a defect of ours costs no other run anything
+    except Exception as error:  # noqa: BLE001  our own mistake must not cost other runs
         return [], [Complaint(place, "", f"cannot be searched ({type(error).__name__}); please report it")]
 
 
@@ -206,7 +206,7 @@ def _mode(path: str) -> int:
 
 
 def _leads_below(link: os.DirEntry[str], here: Collection[str]) -> bool:
-    """Whether it leads to what is found anyway, in what lies here, such as W&B's ``latest-run``."""
+    """Whether the link, such as W&B's ``latest-run``, leads to a directory that is searched anyway."""
     try:
         parts = os.readlink(link.path).split("/")  # noqa: PTH115  W&B leaves three links a run
     except OSError:

@@ -1,4 +1,4 @@
-"""Where a run lies: a path on this machine, or an address elsewhere."""
+"""The place of a run: a path on this machine, or the address of another one."""
 
 import re
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ _ADDRESS = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]+)://(?P<rest>.*)", re.DOTALL
 
 @dataclass(frozen=True)
 class Url:
-    """An address such as ``wandb://team/project``, with ``parts`` and ``name`` as a path has them."""
+    """An address such as ``wandb://team/project``. It has ``parts`` and a ``name``, like a path."""
 
     scheme: str
     parts: tuple[str, ...]
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """The address that the text is; None if it is none, but a path."""
+        """The address in the text; None if the text is a path."""
         found = _ADDRESS.fullmatch(text)
         return cls(found["scheme"], tuple(filter(None, found["rest"].split("/")))) if found else None
 

@@ -38,10 +38,10 @@ class Format:
 
 @dataclass(frozen=True)
 class Remote:
-    """What knows the addresses of some schemes.
+    """What the module for some schemes of addresses defines.
 
-    ``check`` raises ValueError, with the mend, for an address that cannot be one. ``search`` gives the
-    runs that are there now, may keep copies in a directory, and raises OSError if they cannot be learned.
+    ``check`` raises ValueError for an invalid address and says how to correct it. ``search`` returns the runs
+    that are there now and may keep copies in a directory. It raises OSError if it cannot find them out.
     """
 
     check: Callable[[Url], None]
@@ -68,7 +68,7 @@ def hidden_logs() -> frozenset[str]:
 
 @cache
 def remotes() -> Mapping[str, Remote]:
-    """What knows the addresses, by scheme."""
+    """The modules that know addresses, by scheme."""
     return {
         scheme: Remote(module.check, module.search)
         for module in _modules("SCHEMES")

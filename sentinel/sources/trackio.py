@@ -1,7 +1,8 @@
-"""Trackio's local store: a SQLite database a project, in which each run is a run here.
+"""Trackio's local store: one SQLite database for each project, with all of its runs.
 
-The path of a run is the database's, followed by its name and, since trackio gives them, the beginning
-of its id. Its points are one stream, in the order in which they were written.
+The path of a run is the path of the database, followed by the run's name. Newer databases give each run an
+id, and then the beginning of the id follows as well. The points of a run are one stream, in the order in
+which they were written.
 """
 
 import math
@@ -26,9 +27,9 @@ SELECT CAST(id AS INTEGER), CAST(timestamp AS TEXT), CAST(step AS INTEGER), metr
 FROM metrics WHERE {key} = ? AND id >= ? ORDER BY id
 """
 _CONFIG = "SELECT config FROM configs WHERE {key} = ? ORDER BY id DESC LIMIT 1"
-_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}  # spelled as JSON has none
+_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}  # JSON has no such numbers
 _MOST_RUNS = 10_000
-_ID_CHARACTERS = 8  # shown
+_ID_CHARACTERS = 8  # of a run's id that its path shows
 _MOST_COMPLAINTS = 5  # about broken rows of one run
 
 
@@ -61,7 +62,7 @@ class Trackio:
         rows = rows_from(last[0])
         if last[0] and (found := _place(rows.fetchone())) != last:
             if not found and _place(rows_from(0).fetchone()) == cursor.get("first"):
-                return Batch(cursor)  # an older copy, or one whose write-ahead log is still on its way
+                return Batch(cursor)  # an older copy, or one whose write-ahead log is not copied yet
             cursor, last, restarted = {}, [0], True  # another database under the same name
             rows = rows_from(0)
         first: list[Any] | None = cursor.get("first")
@@ -122,7 +123,7 @@ def _runs(path: Path) -> list[Run]:
 
 
 def _place(row: Sequence[Any] | None) -> list[Any]:
-    """What tells a row from others; empty for no row."""
+    """What distinguishes a row from others; empty if there is no row."""
     return list((row or ())[:3])
 
 

@@ -1,7 +1,7 @@
-"""The settings that a training left in files beside its log, pickles such as ``training_args.bin`` excepted.
+"""Reads the settings that a training leaves in files beside its log.
 
-They lie in the run's own directory or, where a framework nests its log, in those above. A file is known by
-its name.
+The files lie in the directory of the run or, if a framework nests its log, in the directories above. They are
+found by their names. Pickles such as ``training_args.bin`` are never read.
 """
 
 import json
@@ -19,8 +19,8 @@ from sentinel.sources.reading.files import open_log
 from sentinel.sources.reading.flattening import Plain, flat
 
 _LARGEST = 1 << 20  # bytes
-_SMALL = 1 << 12  # bytes, of a directory itself; of so few entries all are listed at once
-_UNREADABLE = (0, 0, 0)  # stamp of what could not even be opened
+_SMALL = 1 << 12  # bytes of a directory itself; one with so few entries is listed as a whole
+_UNREADABLE = (0, 0, 0)  # stamp of a file that could not be opened
 _WANDBS_OWN = ("_wandb", "wandb_version")
 _ARGUMENTS = ("args", "training_args", "train_args", "hparams", "hyperparameters", "hyperparams")
 _CONFIGS = ("train_config", "training_config", "llamaboard_config", "configuration", "config")
@@ -33,13 +33,13 @@ _NAMES = (
     *("adapter_config.json", "config.json"),
     "files/config.yaml",  # W&B's, below a run directory
 )
-"""The most telling first, since of two files that name the same setting the first counts."""
+"""File names, in order of precedence: if two files have the same setting, that of the first counts."""
 
 _ABOVE = (".hydra/config.yaml", "configuration.yaml", "torchtune_config.yaml")
-"""What concerns the runs in all directories below: Hydra's, ML-Agents' and torchtune's."""
+"""Files that hold settings of all runs in the directories below: Hydra's, ML-Agents' and torchtune's."""
 
 _INNER = re.compile(r"checkpoint-\d+|vis_data|tensorboard|tb|tb_logs|run_\d+_\d+\.\d+")
-"""Part of the run in the directory above."""
+"""Names of directories that belong to the run in the directory above."""
 
 _HUGGING_FACE = re.compile(r"[A-Z][a-z]{2}\d\d_\d\d-\d\d-\d\d_.+")  # below runs/, in the output directory
 
@@ -55,13 +55,13 @@ class ConfigFile:
 
 @dataclass
 class ConfigFiles:
-    """The settings beside one run; a file that did not change is not read again."""
+    """The settings beside one run. A file is read again only if it changed."""
 
     run: Run
     _known: dict[str, tuple[tuple[int, int, int], ConfigFile | None]] = field(default_factory=dict)
 
     def read(self) -> tuple[list[ConfigFile], list[Complaint]]:
-        """What is there now, the most telling file first; and what became unreadable since the last call."""
+        """The files that are there now, in order of precedence, and complaints that are new."""
         if self.run.local is None:
             return [], []
         own = self.run.local if self.run.local.is_dir() else self.run.local.parent
@@ -100,7 +100,7 @@ class ConfigFiles:
 
 
 def _there(directory: str, names: Sequence[str]) -> Iterator[str]:
-    """Which of the names are there. Many runs may share a directory, so only a small one is listed."""
+    """Which of the names exist. Only a small directory is listed, because many runs may share a large one."""
     with suppress(OSError):
         if os.stat(directory).st_size <= _SMALL:
             found = {*os.listdir(directory)}
@@ -120,7 +120,7 @@ def _places(own: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
 
 
 def _settings(path: Path) -> Mapping[Any, Any]:
-    """What the file says; nothing if it is empty or holds no table. Raises OSError, ValueError."""
+    """The settings in the file; none if it is empty or holds no table. Raises OSError and ValueError."""
     with open_log(path) as file:
         data = file.read(_LARGEST + 1)
     if len(data) > _LARGEST:
@@ -149,6 +149,6 @@ def _yaml(data: bytes) -> Any:
 
 
 def _unwrapped(value: Any) -> Any:
-    """W&B keeps ``{"desc": null, "value": 3}`` for a 3."""
+    """The value itself. W&B writes ``{"desc": null, "value": 3}`` for a 3."""
     wrapped = isinstance(value, dict) and "value" in value and value.keys() <= {"desc", "value"}
     return value["value"] if wrapped else value

@@ -1,4 +1,4 @@
-"""What a training printed into files beside its log, line by line as it comes."""
+"""Reads what a training prints into files beside its log, line by line."""
 
 import os
 from collections.abc import Mapping
@@ -10,17 +10,17 @@ from sentinel.sources.base import Run
 from sentinel.sources.reading.growing import Mark, read_new
 
 ENDINGS = (".log", ".out", ".err")
-"""Of the names of files that hold console output."""
+"""Endings of the names of files with console output."""
 
-_MOST_FILES = 50  # more are no console output of one run
+_MOST_FILES = 50  # more files cannot be the console output of one run
 _MOST_AT_ONCE = 1 << 20  # bytes of a file in one poll
 
 
 @dataclass(frozen=True)
 class Output:
-    """The lines completed since the cursor before, by file; ``more`` says that a file goes on behind them.
+    """The lines that were completed since a cursor, by file. ``more`` is true if a file has further lines.
 
-    A text ends with a line break. Its lines may be of any length, and hold what a progress bar overwrote.
+    Each text ends with a line break. A line may have any length, and includes what a progress bar overwrote.
     """
 
     text: Mapping[str, str]
@@ -35,9 +35,9 @@ class OutputFiles:
     run: Run
 
     def poll(self, cursor: Mapping[str, Mark]) -> Output:
-        """What was printed since ``cursor`` (``{}`` for the start). A file that cannot be read has no lines.
+        """Read what was printed since ``cursor`` (``{}`` for the start).
 
-        A file that shrank or was replaced goes on with its new lines.
+        A file that cannot be read gives no lines. A file that shrank or was replaced is read from its start.
         """
         found: dict[str, str] = {}
         marks, more = dict(cursor), False
@@ -64,7 +64,7 @@ class OutputFiles:
 
 
 def _read(path: Path, mark: Mark) -> tuple[str, Mark, bool] | None:
-    """Whole lines, the next mark and whether more follow; None if nothing is new."""
+    """Complete lines, the next mark, and whether more follow; None if nothing is new."""
     read = read_new(path, mark, _MOST_AT_ONCE)
     if read is None:
         return None

@@ -1,7 +1,8 @@
-"""YAML as plain data. Tags mean nothing: of ``!!python/object:argparse.Namespace {lr: 1}`` the mapping stays.
+"""Reads YAML as plain data.
 
-What a small file can make huge is not done: aliases stay shared, merge keys are keys like others, and
-what nests too deeply for a recursive reader is refused.
+Tags are ignored: ``!!python/object:argparse.Namespace {lr: 1}`` is read as the mapping ``{lr: 1}``. A small
+file cannot become huge: aliases stay shared, merge keys are ordinary keys, and a file that nests too deeply
+for a recursive reader is refused.
 """
 
 from typing import Any
@@ -13,10 +14,10 @@ _DEEPEST = 64
 
 class _Loader(yaml.CSafeLoader):
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Nothing is merged."""
+        """Merge nothing."""
 
     def untagged(self, node: Any) -> Any:
-        """What a node holds, whatever its tag wants it to become."""
+        """The plain content of a node, whatever its tag asks for."""
         if isinstance(node, yaml.ScalarNode):
             return self.construct_scalar(node)
         if isinstance(node, yaml.SequenceNode):
@@ -28,7 +29,7 @@ _Loader.add_constructor(None, _Loader.untagged)
 
 
 def load(text: bytes) -> Any:
-    """The first document. Raises ValueError for text that is no YAML or nests too deeply."""
+    """Read the first document. Raises ValueError if the text is no YAML or nests too deeply."""
     try:
         _measure(text)
         loader = _Loader(text)
@@ -44,7 +45,7 @@ def load(text: bytes) -> Any:
 
 
 def _measure(text: bytes) -> None:
-    """Raises YAMLError for text that nests too deeply."""
+    """Raise YAMLError if the text nests too deeply."""
     depth = 0
     for event in yaml.parse(text, _Loader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)

@@ -12,21 +12,21 @@ _COUNT = re.compile(r"\s*(\d{1,18})\s*(?:/\s*(\d{1,18})\s*)?", re.ASCII)
 
 @dataclass
 class Axis:
-    """Which number counts the steps, decided by what the records have shown so far.
+    """Decides which number counts the steps, by the records so far.
 
-    A record's own step counts. Until one was seen, a whole epoch does; until one of these was seen, and
-    for good once an epoch was a fraction, the line number. A record without a step among records
-    that have one belongs to the last step.
+    The step in a record counts. As long as no record had one, an epoch that is a whole number counts. As long
+    as there was no such epoch either, the line number counts; it counts for good once an epoch was a
+    fraction. If only some records have a step, a record without one belongs to the last step.
     """
 
-    kind: str = ""  # "step", "epoch", "line"; empty: nothing has shown yet
+    kind: str = ""  # "step", "epoch" or "line"; empty as long as nothing is known
     last: int = 0
     epoch: float = 0.0
     highest: int = 0  # iteration of this epoch
     offset: int = 0  # iterations in the epochs before
 
     def step(self, count: int | None, epoch: Any, line: int) -> int:
-        """The step of one record, of which ``count`` and ``epoch`` are what it says itself."""
+        """The step of one record, which has ``count`` as its own step and ``epoch`` as its epoch."""
         if count is not None:
             self.kind, self.last = "step", count
         elif self.kind in ("", "epoch") and epoch is not None:
@@ -35,7 +35,7 @@ class Axis:
         return line if self.kind in ("", "line") else self.last
 
     def iteration(self, count: int, epoch: Any) -> int:
-        """A count over all epochs, where ``count`` may begin anew in each (OpenMMLab before mmengine)."""
+        """The count over all epochs, if ``count`` begins anew in each epoch (OpenMMLab before mmengine)."""
         if not isinstance(epoch, (int, float)) or not math.isfinite(epoch):
             return count
         if epoch > self.epoch and count < self.highest:
@@ -49,7 +49,7 @@ class Axis:
 
 
 def count_of(value: Any) -> tuple[int | None, int | None]:
-    """A step and the planned last one, from 12, 12.0, "12" or "12/500"; None for what is not there."""
+    """The step and the planned last step in 12, 12.0, "12" or "12/500"; None for what it does not state."""
     if isinstance(value, str):
         found = _COUNT.fullmatch(value)
         return (int(found[1]), int(found[2]) if found[2] else None) if found else (None, None)

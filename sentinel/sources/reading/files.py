@@ -7,9 +7,9 @@ from typing import Any, BinaryIO
 
 
 def open_log(path: Path) -> BinaryIO:
-    """The file, for reading.
+    """Open the file for reading.
 
-    Raises OSError, also for a pipe or a device, which could keep its reader waiting.
+    Raises OSError. A pipe or a device is an error too, because it could keep its reader waiting.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if S_ISREG(os.fstat(descriptor).st_mode):
@@ -19,7 +19,7 @@ def open_log(path: Path) -> BinaryIO:
 
 
 def real_path(path: str | Path) -> str:
-    """The path without links; with those that cannot be read, such as ``/proc/2/exe``, as they are."""
+    """The path without links. Links that cannot be read, such as ``/proc/2/exe``, stay in it."""
     try:
         return os.path.realpath(path)
     except OSError:
@@ -36,6 +36,6 @@ def is_text(name: str) -> bool:
 
 
 def stamp(path: Path) -> list[Any]:
-    """What changes when the file is written anew. Raises OSError."""
+    """A value that changes whenever the file is rewritten. Raises OSError."""
     status = path.stat()
     return [str(path), status.st_ino, status.st_size, status.st_mtime_ns]

@@ -5,23 +5,23 @@ from itertools import islice
 from typing import Any
 
 MOST_KEYS = 5000
-_MOST_VISITS = 4 * MOST_KEYS  # also of what holds nothing: an alias in YAML may repeat it endlessly
+_MOST_VISITS = 4 * MOST_KEYS  # empty nodes count as well, because aliases in YAML may repeat them endlessly
 _DEEPEST = 16
 _LONGEST_KEY = 300
 _LONGEST_TEXT = 1000
-_LARGEST = 2**63  # of what every format can keep
+_LARGEST = 2**63  # larger integers cannot be stored in every format
 
 Plain = str | int | float | bool | None
 
 
 def flat(settings: Mapping[Any, Any]) -> dict[str, Plain]:
-    """At most ``MOST_KEYS`` plain values by dotted key; long texts are cut, what is too deep is left out."""
+    """At most ``MOST_KEYS`` plain values by dotted key. Long texts are cut, and deep values are left out."""
     found = ((key, value) for key, value in islice(_walk(settings, "", 0), _MOST_VISITS) if key)
     return dict(islice(found, MOST_KEYS))
 
 
 def _walk(node: Any, key: str, depth: int) -> Iterator[tuple[str, Plain]]:
-    """The plain values below ``node``; a pair with an empty key for each visit that yields none."""
+    """The plain values below ``node``, and a pair with an empty key for each visit that gives none."""
     if isinstance(node, Mapping):
         below = [(_text(name), value) for name, value in node.items()]
     elif isinstance(node, (list, tuple)):
@@ -45,7 +45,7 @@ def _plain(value: Any) -> Plain:
 
 
 def _text(value: Any) -> str:
-    """Also of an integer with more digits than Python will write out."""
+    """The value as text, also an integer with more digits than Python writes out."""
     try:
         text = str(value)
     except ValueError:

@@ -1,15 +1,16 @@
-"""Reads a file that somebody else is still writing: what is new since a mark.
+"""Reads what is new, since a mark, in a file that somebody else is still writing.
 
 A mark is the JSON-able part of a cursor that belongs to one file. It holds the offset up to which the file
-was consumed, the first bytes of the file and a fingerprint of the last bytes before the offset. These, and
-not the inode, tell whether the file is the same: rsync, editors and `mv` replace a file by a longer copy.
-A file that differs in these bytes was replaced and is read from its start.
+was consumed, the first bytes of the file, and a fingerprint of the last bytes before the offset. If a file
+differs in these bytes, it was replaced and is read from its start. The inode does not tell this, because
+rsync, editors and `mv` replace a file by a longer copy of itself.
 
-A file that became shorter and begins as before may be a copy that is still being written (`cp` and `scp`
-cut the file first). It is given some polls to grow back, as long as each of them finds it changed.
-Otherwise it was replaced, too. An empty file shows neither, so it waits for its first byte.
+A file that became shorter and begins as before may be a copy that is still being written, because `cp` and
+`scp` truncate a file before they fill it. It has some polls to grow back, as long as each poll finds it
+changed. After that it counts as replaced. An empty file could be either, so the reader waits for its first
+byte.
 
-The inode, the size and the time of the last change tell whether there is anything to look at.
+The inode, the size and the time of the last change tell whether a file needs to be read at all.
 """
 
 import hashlib
@@ -26,7 +27,7 @@ from sentinel.sources.reading.files import open_log
 
 _HEAD_BYTES = 64
 _TAIL_BYTES = 1024
-_MOST_WAITS = 10  # polls that a shorter file is given to grow back
+_MOST_WAITS = 10  # polls in which a shorter file may grow back
 
 Mark = Mapping[str, Any]
 
@@ -50,7 +51,7 @@ BYTES_READ = Total()
 
 @dataclass(frozen=True)
 class Read:
-    """``data`` begins at byte ``offset`` of the file; ``more`` says that the file goes on behind it."""
+    """``data`` begins at byte ``offset`` of the file. ``more`` is true if the file has bytes after it."""
 
     data: bytes
     offset: int
@@ -64,9 +65,9 @@ class Read:
     _waiting: Mark | None = None  # the mark of a file that is shorter than what was consumed of it
 
     def mark(self, consumed: int, waiting: bool = False) -> dict[str, Any]:
-        """The mark after the first ``consumed`` bytes of ``data``, or some behind it, were understood.
+        """The mark after ``consumed`` bytes from the start of ``data``, which may be more than it has.
 
-        ``waiting`` says that the rest of the file is torn: it is not read again until the file grows.
+        ``waiting`` says that the rest of the file is torn. The rest is not read again until the file grows.
         """
         seen = {"inode": self._inode, "changed": self._changed}
         if self._waiting is not None:
@@ -82,9 +83,9 @@ class Read:
 
 
 def read_new(path: Path, mark: Mark, limit: int) -> Read | None:
-    """At most ``limit`` bytes that follow ``mark`` (``{}`` for the start); None if there is nothing new.
+    """Read at most ``limit`` bytes after ``mark`` (``{}`` for the start); None if there is nothing new.
 
-    Raises OSError where the file cannot be opened or read.
+    Raises OSError if the file cannot be opened or read.
     """
     offset = int(mark.get("offset", 0))
     status = os.stat(path)
@@ -111,7 +112,7 @@ def read_new(path: Path, mark: Mark, limit: int) -> Read | None:
         )
         if restarted:
             offset, before = 0, b""
-        # To ask for more than there is takes thrice as long, since the bytes are then moved.
+        # Asking for more than there is takes three times as long, because Python then moves the bytes.
         data = _at(file, offset, min(limit, max(0, size - offset)))
         BYTES_READ.add(len(data))
     if not data and not restarted:
@@ -120,9 +121,9 @@ def read_new(path: Path, mark: Mark, limit: int) -> Read | None:
 
 
 def read_lines(path: Path, mark: Mark, size: int, longest: int) -> Read | None:
-    """What is new, up to about ``size`` bytes but at least one line, and nothing behind an overlong one.
+    """Read about ``size`` new bytes, but at least one line; None if there is nothing new.
 
-    A line of more than ``longest`` bytes comes alone, without its end. Raises OSError as `read_new`.
+    A line of more than ``longest`` bytes comes alone and without its end. Raises OSError like `read_new`.
     """
     read = read_new(path, mark, size)
     if read and read.more and b"\n" not in read.data:
@@ -146,12 +147,12 @@ def _fingerprint(data: bytes) -> str:
 
 
 def nothing_new(cursor: Cursor) -> Batch:
-    """What a poll yields that found nothing to read."""
+    """The result of a poll that found nothing new."""
     return Batch({name: value for name, value in cursor.items() if name != "unreadable"})
 
 
 def unreadable(path: Place, cursor: Cursor, error: OSError) -> Batch:
-    """What a poll yields that met ``error``: a complaint, said once as long as the reason stays the same."""
+    """The result of a poll that met ``error``. It complains only if the reason is another one than before."""
     reason = error.strerror or str(error)
     if cursor.get("unreadable") == reason:
         return Batch(cursor)
@@ -160,7 +161,7 @@ def unreadable(path: Place, cursor: Cursor, error: OSError) -> Batch:
 
 
 def size_of(lines: int, data: bytes) -> int:
-    """In bytes, of the first of the lines; seen from the end, since mostly few lines follow."""
+    """How many bytes the first ``lines`` lines of ``data`` have. Counts from the end, as few lines follow."""
     end = len(data)
     for _ in range(data.count(b"\n") - lines + 1):
         end = data.rfind(b"\n", 0, end)

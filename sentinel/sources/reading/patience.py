@@ -1,4 +1,4 @@
-"""Asking over a network without haste: each wait is bounded, and after a failure there is a pause."""
+"""Asks over a network: each wait is bounded, and a pause follows each failure."""
 
 import math
 import threading
@@ -17,14 +17,14 @@ _T = TypeVar("_T")
 
 
 class Unavailable(OSError):
-    """Nothing can be learned now; the text says why, and holds nothing that the other side sent."""
+    """The other side cannot be asked now. The text says why, and holds nothing that the other side sent."""
 
 
 class Patience:
-    """Asks one party. ``now`` is a clock that never goes back; ``reason`` puts an error into words.
+    """Asks one server. ``now`` is a clock that never goes back, and ``reason`` puts an error into words.
 
-    A question is asked in a thread of its own, because libraries may wait as long as a server bids them;
-    while it still waits, no other is asked.
+    Each question has a thread of its own, because a library may wait as long as a server tells it to. While
+    one question waits, no other one is asked.
     """
 
     def __init__(self, now: Callable[[], float], reason: Callable[[Exception], str]) -> None:
@@ -37,11 +37,11 @@ class Patience:
 
     @property
     def waiting(self) -> bool:
-        """Whether a question was given up on and is not answered yet."""
+        """Whether a question is still unanswered after it was given up."""
         return self._waiting is not None and self._waiting.is_alive()
 
     def ask(self, question: Callable[[], _T]) -> _T:
-        """The answer. Raises Unavailable, and during a pause does so without asking."""
+        """The answer. Raises Unavailable; during a pause it does so without asking."""
         if self._now() < self._until or self.waiting:
             raise Unavailable(self._trouble)
         outcomes: SimpleQueue[Callable[[], _T]] = SimpleQueue()

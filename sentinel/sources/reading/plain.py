@@ -1,7 +1,7 @@
-"""Makes names, steps and times of a log fit for the rest, whatever the log holds.
+"""Makes names, steps and times usable for the rest of sentinel, whatever a log holds.
 
-JSON may escape one half of a surrogate pair, which no database keeps; counts may be larger than an int64; and
-times may lie beyond every calendar. Each source passes what it reads through these functions.
+JSON may hold one half of a surrogate pair, which no database stores. Counts may be larger than an int64, and
+times may lie outside every calendar. Each source passes what it reads through these functions.
 """
 
 import json
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LARGEST_STEP = 2**62
-"""Of either sign, for a number that is read as a step."""
+"""The largest absolute value of a number that is read as a step."""
 
 LATEST = 253_402_300_800
 """Seconds since the epoch: the year 10,000, which `datetime` does not have."""
@@ -32,11 +32,11 @@ JSON = json.JSONDecoder(strict=False, parse_int=float, object_pairs_hook=_with_p
 
 
 def whole(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which values can be a step: neither fractions nor too large."""
+    """Which values can be a step, because they are whole and not too large."""
     fits: NDArray[np.bool_] = (np.abs(values) < LARGEST_STEP) & (values == np.floor(values))
     return fits
 
 
 def plain_times(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The times, with NaN for those that no calendar has."""
+    """The times, with NaN for times outside the calendar."""
     return np.where((seconds >= 0) & (seconds < LATEST), seconds, np.nan)

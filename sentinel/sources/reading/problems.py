@@ -15,7 +15,7 @@ class Problem:
 
 
 def summed(offsets: NDArray[np.int64], what: str) -> list[Problem]:
-    """One problem for all records with the same fate, so that a broken file does not fill a screen."""
+    """One problem for all records with the same trouble, so that a broken file does not fill a screen."""
     if len(offsets) == 0:
         return []
     others = f" (and {len(offsets) - 1} more up to {offsets[-1] - offsets[0]} bytes further on)"

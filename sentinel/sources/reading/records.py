@@ -1,8 +1,8 @@
 """What a logged record means: its step, its time and its numbers, whatever the framework calls them.
 
-A record is one mapping of names to JSON values, as a line of a JSONL file holds it. Records become
-points in the order in which they were logged. What must be known of earlier records to read the next
-one (which axis counts the steps, which series never lacked a value) is the *memory*, JSON-able and
+A record is a mapping of names to JSON values, such as one line of a JSONL file. Records become points in the
+order in which they were logged. To read the next record, one must know something about the earlier ones:
+which axis counts the steps, and which series never lacked a value. This is the *memory*. It is JSON-able and
 bounded, so that reading in many pieces gives the same points as reading in one.
 """
 
@@ -72,17 +72,17 @@ _KIND = {float: _NUMERIC, int: _NUMERIC, str: _TEXT, type(None): _NULL} | dict.f
 
 
 def is_metrics(record: Mapping[str, Any]) -> bool:
-    """Whether this is plainly a line of a metric log: it has a step and some number."""
+    """Whether this is surely a line of a metric log, because it has a step and a number."""
     has_number = any(_KIND[type(value)] == _NUMERIC for value in record.values())
     return has_number and named(record, (*STEP_KEYS, *EPOCH_KEYS)) is not None
 
 
 def named(names: Iterable[str], keys: Iterable[str]) -> str | None:
-    """Which of the names is the first of the keys that is there, in whatever case; None if none is."""
+    """The name that equals the first possible key, whatever its case; None if no name equals a key."""
     return _named(tuple(names), tuple(keys))
 
 
-@lru_cache(maxsize=1 << 10)  # as there are few kinds of records, and many of each
+@lru_cache(maxsize=1 << 10)  # there are few kinds of records, and many of each kind
 def _named(names: tuple[str, ...], keys: tuple[str, ...]) -> str | None:
     by_key = {name.lower(): name for name in reversed(names)}
     return next((by_key[key] for key in keys if key in by_key), None)
@@ -104,7 +104,7 @@ class _Shape:
 
 
 class Records:
-    """Makes points from the records of one stream, given the memory of those before (``{}`` for none)."""
+    """Makes points from records of one stream, given the memory of earlier ones (``{}`` for none)."""
 
     def __init__(self, memory: Mapping[str, Any]) -> None:
         self._axis = Axis(**memory.get("axis", {}))
@@ -141,7 +141,7 @@ class Records:
         )
 
     def add(self, record: Mapping[str, Any], line: int) -> None:
-        """Take in one record. ``line`` counts the steps where no record has any."""
+        """Add one record. Its line number is its step if no record has a step."""
         record = flattened(record)
         row = list(record.values())
         kinds = "".join(map(_KIND.__getitem__, map(type, row)))
@@ -168,7 +168,7 @@ class Records:
             self._counts.append(count)
 
     def rows(self, frame: "pl.DataFrame", stream: str, restarted: bool) -> Chunk | None:
-        """The points of records that are given as rows of numbers; None where they must be taken singly."""
+        """The points of records that are given as rows of numbers; None if they must be added one by one."""
         shape = self._learn(frame.columns, _NUMERIC * frame.width)
         if shape.step is None or shape.counts_iterations or not shape.names:
             return None
@@ -232,23 +232,23 @@ class Records:
 
 @dataclass
 class _Presence:
-    """Tells a null that stands for NaN from one that says "not logged".
+    """Distinguishes a null that stands for NaN from a null that means "not logged".
 
-    ``always`` holds, for each series, whether every record that named it had a number for it. orjson
-    writes NaN as null, so a null in a series that always had a number is one, unless the record is of
-    another kind than those before: it brings a number that they had not, or lacks its learning rate.
+    ``always`` holds, for each series, whether every record that named it had a number for it. orjson writes
+    NaN as null. So a null in a series that always had a number stands for NaN, unless the record is of
+    another kind than those before: if it has a number that they lacked, or lacks the learning rate.
     """
 
     always: dict[str, bool]
 
     def numbers(self, names: Iterable[str]) -> None:
-        """These series had a number."""
+        """Record that these series had a number."""
         for name in names:
             if name not in self.always and len(self.always) < _MOST_SERIES:
                 self.always[name] = True
 
     def not_a_number(self, nulls: list[str], numeric: list[str]) -> list[str]:
-        """Those of the nulls that stand for NaN, in a record that has numbers for ``numeric``."""
+        """Which of the nulls stand for NaN in a record that has numbers for ``numeric``."""
         found = [n for n in nulls if self.always.get(n)]
         lacks_rate = any(n.rpartition("/")[2] in _LEARNING_RATES for n in found)
         if found and (lacks_rate or not all(map(self.always.get, numeric))):
@@ -282,7 +282,7 @@ def _flat(record: Mapping[str, Any], prefix: str = "", level: int = 1) -> Iterat
 
 
 def seconds(value: float | str) -> float | None:
-    """Seconds since the epoch, of a number in s, ms, us or ns or an ISO date (UTC if it names no zone)."""
+    """Seconds since the epoch, from a number in s, ms, us or ns, or from an ISO date (UTC by default)."""
     if isinstance(value, str):
         try:
             when = datetime.fromisoformat(value.strip())

@@ -1,4 +1,4 @@
-"""Which files of a common kind, CSV or JSON, are training logs: by their names and by what they hold."""
+"""Decides which CSV and JSON files are training logs, by their names and their first bytes."""
 
 import os
 import re
@@ -47,10 +47,10 @@ def is_log_name(stem: str) -> bool:
 
 
 def is_log(stem: str, columns: Collection[str]) -> bool:
-    """Whether the columns of a file of such a name are those of a log.
+    """Whether a file of this name with these columns is a log.
 
-    They are if they count steps or epochs, and one of them or the file is named for a metric, or the file has
-    a name that loggers choose. A file of such a name may have metrics alone: its rows are counted.
+    A log counts steps or epochs. In addition, a column or the file has the name of a metric, or the file has
+    a name that loggers choose. A file named so may have columns of metrics alone; its rows are then counted.
     """
     counted = named(columns, (*STEP_KEYS, *EPOCH_KEYS, *_INDEX)) is not None
     metrics = any(map(_METRIC.search, columns))
@@ -59,11 +59,11 @@ def is_log(stem: str, columns: Collection[str]) -> bool:
 
 
 def are_log(stem: str, records: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether the first records of a file of such a name are a training's log and no data set.
+    """Whether a file of this name with these first records is the log of a training, and no data set.
 
-    They are if they hold numbers, and a step or epoch grows, or a time grows and a name is a metric's, or the
-    file has the name of a log. Long text in most of them makes them a data set, unless both name and step
-    speak for a log. A file with the name of a log may be empty.
+    A log holds numbers. In addition, a step or an epoch grows, or a time grows and a name is that of a
+    metric, or the file has the name of a log. If most records hold a long text, the file is a data set,
+    unless both its name and a growing step speak for a log. A file with the name of a log may be empty.
     """
     rows = [flattened(record) for record in records]
     is_named = _LOG_WORD.search(stem.lower()) is not None
@@ -81,9 +81,10 @@ def are_log(stem: str, records: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _grows(rows: Iterable[Mapping[str, Any]], keys: Sequence[str]) -> bool:
-    """Whether one of the keys is there, and a quarter of its changes reach a new maximum; or one row has it.
+    """Whether the value of a key grows: at least a quarter of its changes reach a new maximum.
 
-    Two writers of one file, epochs between steps and resumed trainings change theirs downwards, too.
+    It need not grow each time, because two writers of one file, epochs between steps and resumes also make it
+    fall. One row alone that has the key is enough.
     """
     counts = [count for row in rows if (count := _count(row, keys)) is not None]
     changes = sum(before != after for before, after in pairwise(counts))
@@ -99,7 +100,7 @@ def _count(row: Mapping[str, Any], keys: Sequence[str]) -> float | None:
 
 
 def _numbers(row: Mapping[str, Any]) -> Iterable[str]:
-    """The names of the numbers of a row, but for its step and time."""
+    """The names of the numbers in a row, except its step and its time."""
     counts = {named(row, keys) for keys in (STEP_KEYS, EPOCH_KEYS, TIME_KEYS)}
     return (name for name, value in row.items() if name not in counts and _number(value) is not None)
 
@@ -113,9 +114,9 @@ def _number(value: Any) -> float | None:
 
 
 def remembered(sniff: Callable[[Path], bool]) -> Callable[[Path], bool]:
-    """``sniff`` at a file, asked again only if the file changed: a log stays one as long as it only grows.
+    """Remember the answer of ``sniff`` for each file, and ask again only if the file changed.
 
-    A file that cannot be looked at is none.
+    A log stays a log as long as it only grows. A file that cannot be read is no log.
     """
     known: dict[Path, tuple[tuple[int, int, int], bool]] = {}
 

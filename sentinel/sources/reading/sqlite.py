@@ -1,4 +1,4 @@
-"""Reading a SQLite database that somebody else writes, without leaving a trace or getting in the way."""
+"""Reads a SQLite database that somebody else writes, without changing anything or locking the writer out."""
 
 import os
 import sqlite3
@@ -14,10 +14,10 @@ from sentinel.sources.reading.growing import unreadable
 ENDINGS = (".db", ".sqlite", ".sqlite3")
 
 _MAGIC = b"SQLite format 3\0"
-_JOURNAL, _WAL = 18, 2  # place in the header of the way of writing, and its value for a write-ahead log
+_JOURNAL, _WAL = 18, 2  # offset of the journal mode in the header, and its value for a write-ahead log
 _PATIENCE_SECONDS = 1.0  # while a writer commits
 _LONGEST_VALUE = 4 << 20  # bytes
-_MOST_INSTRUCTIONS = 200_000_000  # of one query, about a second; more takes a database made to hold us up
+_MOST_INSTRUCTIONS = 200_000_000  # of one query: about a second; only a malicious database needs more
 _PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_SCHEMA)  # a writer is at work
 
 
@@ -25,7 +25,7 @@ _PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_SCHEMA)  
 def reading(path: Path) -> Iterator[sqlite3.Connection]:
     """A connection that can only read.
 
-    Raises OSError for a file that cannot be read, sqlite3.Error for one that is no (whole) database.
+    Raises OSError if the file cannot be read, and sqlite3.Error if it is no complete database.
     """
     with open_log(path) as file:
         header = file.read(_JOURNAL + 1)
@@ -40,10 +40,10 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _logged(path: Path) -> str:
-    """How to open a database that has a write-ahead log, so that SQLite creates no file beside it.
+    """How to open a database with a write-ahead log, so that SQLite creates no file beside it.
 
-    Without the index of the log nobody has the database open, and it may be read as a file that does not
-    change. (SQLite leaves an empty log behind where a writer closes the database at this very moment.)
+    If the index of the log is missing, nobody has the database open, and it can be read as a file that does
+    not change. (If a writer closes the database at this very moment, SQLite leaves an empty log behind.)
     """
     if Path(f"{path}-shm").exists():
         return "mode=ro&readonly_shm=1"
@@ -54,7 +54,7 @@ def _logged(path: Path) -> str:
 
 
 def columns(connection: sqlite3.Connection, table: str) -> frozenset[str]:
-    """The columns of a table; none if there is no table (a view is none) of that name."""
+    """The columns of a table; none if there is no table of that name. A view is no table."""
     query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
     if connection.execute(query, (table,)).fetchone() is None:
         return frozenset()
@@ -63,7 +63,7 @@ def columns(connection: sqlite3.Connection, table: str) -> frozenset[str]:
 
 
 def poll(path: Path, cursor: Cursor, read: Callable[[sqlite3.Connection], Batch]) -> Batch:
-    """What ``read`` makes of the database; if it cannot be read, a complaint, said once."""
+    """The result of ``read``; if the database cannot be read, a complaint, unless it was made before."""
     try:
         with reading(path) as connection:
             return read(connection)

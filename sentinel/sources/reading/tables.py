@@ -4,7 +4,7 @@ import polars as pl
 
 
 def whole_rows(frame: pl.DataFrame, data: bytes, most: int) -> pl.DataFrame:
-    """At most so many rows of a frame of ``data``, without a torn last one."""
+    """At most ``most`` rows of the frame that was read from ``data``, without a torn last row."""
     if frame.height > most:
         return frame.head(most)
     return frame if data.endswith(b"\n") else frame.head(-1)

@@ -1,8 +1,10 @@
-"""TensorBoard event files. A directory that holds some is one run; those below it are runs of their own,
-but for those in which ``add_hparams`` of torch and tensorboardX leaves the run's settings.
+"""TensorBoard event files.
 
-A process may write several files one after the other: they are one stream, in the order of the time
-and the count in their names. What other processes wrote into the same directory are other streams.
+A directory with event files is one run. A directory below it is a run of its own, unless it is one in which
+``add_hparams`` of torch and tensorboardX leaves the settings of the run.
+
+A process may write several files one after the other. They are one stream, in the order of the time and the
+count in their names. What other processes write into the same directory are other streams.
 """
 
 import os
@@ -26,16 +28,18 @@ hidden_logs = (".guild", ".summary")
 """Where Guild AI and Sample Factory keep their event files."""
 
 LONGEST_RECORD = 8 << 20
-"""Bytes; a longer record, which only images and the like make, is skipped. It bounds the memory of a poll."""
+"""Bytes. A longer record holds images or the like, and is skipped. This bounds the memory of a poll."""
 
 _LEAST_READ = 1 << 13
-_BYTES_A_RECORD = 64  # how far to read for a number of records; a wrong guess only costs time
+_BYTES_A_RECORD = 64  # a guess of how far to read for some records; a wrong one only costs time
 
 _TOO_LONG = " and was skipped, as will be others as long, without a word; scalars come in shorter ones"
 
 _NAME = re.compile(r"(?!\.)(?:.*\.)?tfevents(?:\.(?P<time>\d+)(?P<rest>.*))?", re.DOTALL | re.ASCII)
 _WRITER = re.compile(r"\.(?P<process>.+\.\d+)\.(?P<count>\d+)(?P<suffix>\D.*)?", re.DOTALL | re.ASCII)
-_PARTS = frozenset({"val", "valid", "validation", "eval", "test"})  # a tag without one is of the training
+_PARTS = frozenset(
+    {"val", "valid", "validation", "eval", "test"}
+)  # a tag without one belongs to the training
 _UNIX_TIME = re.compile(r"\d{10}\.\d+")
 _LONGEST_SETTINGS = 1 << 16  # bytes; a log that begins with settings grows longer
 _BESIDE = (".meta", ".lock", ".tmp", ".part", ".bak", ".json", ".txt", ".csv", ".gz", ".tar", ".zip")
@@ -43,7 +47,7 @@ _BESIDE = (".meta", ".lock", ".tmp", ".part", ".bak", ".json", ".txt", ".csv", "
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
-    """The run whose event files lie in this directory, if any do."""
+    """The run whose event files lie in this directory, if there are some."""
     files = [directory / name for name in names if _is_event_file(name)]
     if files:
         above = directory.parent
@@ -91,7 +95,7 @@ class _Poll:
         return streams
 
     def _read_stream(self, stream: str, names: Sequence[str]) -> bool:
-        """Whether there is more to read. A file is begun when the one before it was read to its end."""
+        """Read a stream, each file after the one before it was read to its end. True if more follows."""
         for name in names:
             if self._left <= 0:
                 return True
@@ -103,7 +107,7 @@ class _Poll:
         return False
 
     def _read_file(self, stream: str, name: str) -> bool:
-        """Whether there is more to read."""
+        """Read a file. True if more follows."""
         path, mark = self._directory / name, self._marks.get(name, {})
         size = min(max(self._left * _BYTES_A_RECORD, _LEAST_READ), LONGEST_RECORD)
         cut = _cut(path, mark, size, self._left + 1)  # the first record of a file has no point
@@ -139,11 +143,11 @@ class _Poll:
 
     @contextmanager
     def _reporting(self, name: str) -> Iterator[None]:
-        """Turns an OSError into a complaint, once."""
+        """Turn an OSError into a complaint, unless it was made before."""
         try:
             yield
         except FileNotFoundError:
-            return  # it was there a moment ago; nothing of it is new
+            return  # it was there a moment ago, so it has nothing new
         except OSError as error:
             reason = error.strerror or str(error)
             if self._unreadable.get(name) != reason:
@@ -155,7 +159,7 @@ class _Poll:
 
 
 def _parts(points: Points) -> Iterator[tuple[slice, Mapping[str, Any]]]:
-    """The points, cut where settings stand; those that precede the first point may stand alone."""
+    """The points in pieces, each with the settings that precede it. A piece may have settings alone."""
     begin = 0
     config: dict[str, Any] = {}
     for at, news in [*points.settings, (len(points.value), {})]:
@@ -168,7 +172,7 @@ def _parts(points: Points) -> Iterator[tuple[slice, Mapping[str, Any]]]:
 
 
 def _cut(path: Path, mark: Mark, size: int, most: int) -> tuple[Read, Frames] | None:
-    """About ``size`` new bytes, split; a record that is longer is read whole if it is not overlong."""
+    """About ``size`` new bytes, split into records. A longer record is read whole if it is not overlong."""
     read = read_new(path, mark, size)
     if read is None:
         return None
@@ -196,7 +200,7 @@ def _order(name: str) -> tuple[int, int, str]:
 
 
 def _stream(name: str) -> str:
-    """Host, process and suffix where the name has them; a suffix tells apart the writers of a process."""
+    """The host, the process and the suffix in a name. A suffix distinguishes the writers of one process."""
     found: Any = _NAME.fullmatch(name)
     writer = _WRITER.fullmatch(found["rest"] or "")
     return writer["process"] + (writer["suffix"] or "") if writer else name

@@ -1,7 +1,8 @@
 """What the records of a TensorBoard event file mean: scalars, and the numbers that stand for histograms.
 
-Protobuf reads any event, one at a time. Many records of one length are sorted by the bytes outside their
-holes (see `sentinel.sources.tensorboard.layouts`), exactly, and the holes of all of them are read at once.
+Protobuf can read any event, but only one at a time. For many records of one length there is a faster way. The
+bytes outside their holes (see `sentinel.sources.tensorboard.layouts`) tell exactly which records are alike,
+and numpy then reads the holes of all alike records at once.
 """
 
 import sys
@@ -28,8 +29,8 @@ _MIX = np.cumprod(np.full(LONGEST_ROW, 0x9E3779B1, np.uint32), dtype=np.uint32) 
 class Points:
     """The scalars of some records, in order, with arrays as in `sentinel.sources.base.Chunk`.
 
-    ``settings`` are the run's, each with the number of points that precede them. The points and problems
-    are those of the first ``records`` records.
+    ``settings`` holds settings of the run, each with the number of points that precede it. Points and
+    problems come from the first ``records`` records.
     """
 
     tags: Sequence[str]
@@ -43,7 +44,7 @@ class Points:
 
 
 def decode(frames: Frames, most: int) -> Points:
-    """Every scalar and setting in the records that hold the first ``most`` points, but at least one record.
+    """Decode the records that hold the first ``most`` points, but at least one record.
 
     A record that is no event becomes a problem and is skipped.
     """
@@ -92,12 +93,13 @@ def decode(frames: Frames, most: int) -> Points:
 def _recognise(
     rows: NDArray[np.uint8], varying: NDArray[np.bool_], layout: Layout
 ) -> tuple[list[tuple[str, ...]], NDArray[np.int64]]:
-    """The tags of some events, and for each row which of these it is, with its holes as in ``layout``; -1 if
-    unknown.
+    """Find the tags of events whose holes lie as in ``layout``.
+
+    Gives the known lists of tags, and for each row the index of its list, or -1 if the row is unknown.
     """
     columns = np.flatnonzero(varying & (layout.mask > 0))
     outside = rows[:, columns] & layout.mask[columns]
-    mixed = outside @ _MIX[columns] >> 16  # sorting 16 bits is fast; what they confuse is told apart below
+    mixed = outside @ _MIX[columns] >> 16  # 16 bits are sorted fast; equal hashes are compared below
     _, first, which, count = np.unique(
         mixed.astype(np.uint16), return_index=True, return_inverse=True, return_counts=True
     )
@@ -115,9 +117,10 @@ def _recognise(
 def _read_singly(
     records: Sequence[tuple[int, bytes]], tags: dict[str, int], most: int
 ) -> tuple[tuple[NDArray[Any], ...], dict[int, Mapping[str, Any]], list[int]]:
-    """Number, tag, step, time and value of the scalars; settings by number; numbers of what is no event.
+    """Read records with protobuf, one by one, until there are more than ``most`` scalars.
 
-    Ends behind the record that has more than ``most`` scalars with those before it.
+    Gives the record number, tag, step, time and value of each scalar, the settings by record number, and the
+    numbers of records that are no events.
     """
     broken: list[int] = []
     told: dict[int, Mapping[str, Any]] = {}

@@ -1,9 +1,11 @@
-"""Histograms in TensorBoard events, as a few numbers each: points of tags that end in ``#`` and a statistic.
+"""Histograms in TensorBoard events. Each becomes a few points, whose tags end in ``#`` and a statistic:
 
-- ``#mean`` and ``#std``, as if all values of a bucket lay in its middle;
-- ``#zero_share``: the share of values in buckets that contain or touch 0. Where buckets grow away from 0, as
-  those of PyTorch do, these are the zeros themselves; of TensorFlow's 30 equal ones it is a neighbourhood;
-- ``#kurtosis``: fourth central moment over squared variance; 3 for a normal distribution, NaN without spread.
+- ``#mean`` and ``#std`` take all values of a bucket to lie in its middle.
+- ``#zero_share`` is the share of values in buckets that contain or touch 0. PyTorch's buckets grow away from
+  0, so that these values are the zeros themselves. TensorFlow has 30 equal buckets, so that these values lie
+  around 0.
+- ``#kurtosis`` is the fourth central moment over the squared variance. It is 3 for a normal distribution and
+  NaN if all values are equal.
 """
 
 from typing import Any
@@ -11,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_MOST_BUCKETS = 1 << 16  # a histogram of more, which no writer makes by itself, is skipped
+_MOST_BUCKETS = 1 << 16  # no writer makes more by itself; a histogram with more is skipped
 
 
 def statistics(value: Any) -> list[tuple[str, float]]:
@@ -37,7 +39,7 @@ def statistics(value: Any) -> list[tuple[str, float]]:
 
 
 def _buckets(value: Any) -> NDArray[np.float64] | None:
-    """Left edge, right edge and count of each."""
+    """The left edge, the right edge and the count of each bucket (buckets x 3)."""
     kind = value.WhichOneof("value")
     if kind == "histo":
         return _of_message(value.histo)
@@ -47,7 +49,7 @@ def _buckets(value: Any) -> NDArray[np.float64] | None:
 
 
 def _of_message(histogram: Any) -> NDArray[np.float64] | None:
-    """A bucket begins where the one before it ends; no value lies outside the least and the greatest."""
+    """A bucket begins where the one before it ends, and no value lies outside `min` and `max`."""
     if not 0 < len(histogram.bucket) == len(histogram.bucket_limit) <= _MOST_BUCKETS:
         return None
     limits = np.array([histogram.min, *histogram.bucket_limit])

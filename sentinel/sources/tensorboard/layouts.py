@@ -1,10 +1,11 @@
-"""Where the numbers of TensorBoard events lie, so that events need not go through protobuf one by one.
+"""Finds where the numbers lie in TensorBoard events, so that protobuf need not read events one by one.
 
-Of events of one length nearly all differ only in their *holes*: wall time, step and values. What an event
-is without them, its *skeleton*, says which tags it has. Where the holes lie is not assumed but proved for
-each different skeleton: with other bytes in them, protobuf must read just what is read from the holes.
+Nearly all events of one length differ only in their *holes*: the wall time, the step and the values. The rest
+of an event is its *skeleton*, which says which tags it has. The places of the holes are not assumed but
+proved for each skeleton: other bytes are put into the holes, and protobuf must then read the same numbers as
+the fast way does.
 
-What was proved is remembered while the process lives, since runs of one project log the same tags.
+The process remembers what it proved, because the runs of one project log the same tags.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from sentinel.sources.tensorboard.tfrecord import LONGEST_ROW
 from sentinel.sources.tensorboard.values import Values, values
 
 WORTH_A_PROOF = 8
-"""Events; fewer of a kind are read by protobuf."""
+"""Events. Protobuf reads fewer events of a kind."""
 
 _TIME, _STEP = 1, 10  # offsets in an event whose fields have the usual order
 _STEP_FIELD = b"\x10"
@@ -31,18 +32,18 @@ _FORMS = {"<f4": "f", "<f8": "d"}
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the holes of events of one length are. All values are floats of 4, or all of 8 bytes."""
+    """The places of the holes in events of one length. All values have 4 bytes, or all have 8."""
 
     width: int  # bytes of the event
     step_bytes: int  # 0 where the event has no step, which stands for step 0
     places: tuple[int, ...]  # offsets of the values
     kind: str
     proved: dict[int, tuple[str, ...]] = field(default_factory=dict, compare=False)
-    """Tags by skeleton, which is the little-endian integer of the event without what is in its holes."""
+    """Tags by skeleton. The skeleton is the event, with its holes blanked, as a little-endian integer."""
 
     @cached_property
     def mask(self) -> NDArray[np.uint8]:
-        """The bits outside the holes. Those that end a varint are outside."""
+        """The bits outside the holes. A bit that ends a varint counts as outside."""
         mask = np.full(self.width, 0xFF, np.uint8)
         mask[_TIME : _TIME + 8] = 0
         mask[_STEP : _STEP + self.step_bytes] = 0x80
@@ -71,7 +72,7 @@ class Layout:
         return step, _column(rows, _TIME, "<f8"), np.stack(found, axis=1)
 
     def read_one(self, record: bytes) -> tuple[int, float, Sequence[float]]:
-        """What ``read`` gives for one row, at less cost for few."""
+        """What ``read`` gives for one row. It costs less for a few rows."""
         step = 0
         for i in range(self.step_bytes):
             step |= (record[_STEP + i] & 0x7F) << 7 * i
@@ -81,7 +82,7 @@ class Layout:
         return step, time, numbers
 
     def tags(self, record: bytes) -> tuple[str, ...] | None:
-        """The tags of a record; None if these are not its holes."""
+        """The tags of a record; None if its holes lie elsewhere."""
         skeleton = int.from_bytes(record, "little") & self.bits
         if skeleton not in self.proved:
             shared = np.frombuffer(record, np.uint8) & self.mask
@@ -127,7 +128,10 @@ def find_layout(record: bytes) -> Layout | None:
 
 
 def recognise(record: bytes) -> tuple[Layout, tuple[str, ...]] | None:
-    """Layout and tags of the record, if it is of a kind that was proved before; what comes often will be."""
+    """The layout and tags of a record of a kind that was proved before; None for another kind.
+
+    A kind that comes often is proved in time.
+    """
     known = _known.get(len(record))
     if known is None:
         if len(record) > LONGEST_ROW:
@@ -142,12 +146,12 @@ def recognise(record: bytes) -> tuple[Layout, tuple[str, ...]] | None:
     if known.unknown >= known.due:
         known.unknown = 0
         if find_layout(record) is None:
-            known.due *= 2  # what cannot be proved is tried ever more seldom
+            known.due *= 2  # a kind that cannot be proved is tried less and less often
     return None
 
 
 def _places(record: bytes, found: Values, kind: str, begin: int) -> tuple[int, ...] | None:
-    """Where the values lie, one behind the other: another number in a place is read as another value."""
+    """The places of the values, in order. A place is right if protobuf reads another number put there."""
     places: list[int] = []
     with np.errstate(over="ignore"):
         contents = [content.tobytes() for content in np.array(found.values, kind)]

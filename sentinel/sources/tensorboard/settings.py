@@ -1,7 +1,7 @@
-"""Run settings in TensorBoard events: what the hparams plugin was told, and texts that are settings.
+"""Settings of a run in TensorBoard events: those of the hparams plugin, and texts that state settings.
 
-Such a text is a JSON object, as Hugging Face logs its arguments, or a Markdown table of two columns, as
-CleanRL does. Other texts are prose or samples.
+A text states settings if it is a JSON object, as Hugging Face logs its arguments, or a Markdown table of two
+columns, as CleanRL logs them. Other texts are prose or samples.
 """
 
 import json
@@ -14,7 +14,7 @@ _PLUGINS = (b"hparams", b"text")
 _LONGEST_TEXT = 1 << 20  # bytes
 _TEXT_ENDING = "/text_summary"  # PyTorch's, behind every name
 _OF_THE_RUN = ("args", "config", "hparams", "hyperparameters", "hyperparams", "training_args")
-"""Texts whose settings need no name before them; those of others do, such as ``model_config``."""
+"""Texts whose settings keep their names. In others, such as ``model_config``, the text's name comes first."""
 
 
 def settings_in(record: bytes) -> dict[str, Plain]:
@@ -36,7 +36,7 @@ def settings_in(record: bytes) -> dict[str, Plain]:
 
 
 def _hparams(content: bytes) -> Mapping[str, Any]:
-    """What a session began with; the plugin's other records are about its display."""
+    """The settings with which a session began. The plugin's other records concern its display."""
     from google.protobuf.message import DecodeError
     from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 

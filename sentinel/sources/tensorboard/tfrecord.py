@@ -1,12 +1,12 @@
-"""TFRecord framing: cuts bytes into records whose checksums hold. Knows nothing of what is in them.
+"""TFRecord framing: cuts bytes into records and verifies their checksums. The content of a record is opaque.
 
-A record is its length (8 bytes, little-endian), a checksum of these, the payload, and a checksum of
-that. The checksums are masked CRC-32C (Castagnoli). Most of a large file are records of a few
-lengths, so the work is done for all records of one length at once:
+A record consists of its length (8 bytes, little-endian), a checksum of the length, the payload, and a
+checksum of the payload. The checksums are masked CRC-32C (Castagnoli). Most records of a large file have one
+of a few lengths, so all records of one length are handled at once:
 
-- the sequence of lengths nearly always repeats (a training loop logs the same tags each time), so
-  headers are guessed far ahead and compared with the ones that they should equal;
-- CRC-32C is linear over GF(2): the checksum of a record is that of the bytes which all records of its
+- The sequence of lengths nearly always repeats, because a training loop logs the same tags each time. So the
+  reader guesses headers far ahead and compares them with the bytes that are there.
+- CRC-32C is linear over GF(2). The checksum of a record is the checksum of the bytes that all records of its
   length share, XORed with one table entry for each byte in which they differ.
 """
 
@@ -29,7 +29,7 @@ HEADER_BYTES = _HEADER.size
 _FRAME_BYTES = HEADER_BYTES + 4
 _WORTH_A_MATRIX = 64  # rows; below this, checksums are cheaper one by one
 LONGEST_ROW = 2048
-"""Bytes; some fifty scalars in one event. Checksums of longer records are computed one by one."""
+"""Bytes: about fifty scalars in one event. Checksums of longer records are computed one by one."""
 
 _STRETCH = 256  # records walked one by one before a repetition is looked for
 _SIGNATURE = 32  # last lengths that must have occurred before, in this order, to call it a repetition
@@ -51,7 +51,7 @@ class Alike:
 
 @dataclass(frozen=True)
 class Frames:
-    """What ``split`` found. Numbers count all records in order; broken ones are not handed out."""
+    """What ``split`` found. Numbers count all records; the payloads of broken ones are left out."""
 
     starts: NDArray[np.int64]  # offset of each record, by number
     alike: Sequence[Alike]
@@ -63,14 +63,14 @@ class Frames:
 
 
 def split(data: bytes, most: int, lost: bool = False, at_end: bool = False) -> Frames:
-    """The first ``most`` records of ``data``; ``lost`` as it was in the Frames before.
+    """Split off the first ``most`` records of ``data``. ``lost`` is the one of the Frames before.
 
-    A torn record is left for the next call. A payload with a wrong checksum is skipped. A header with
-    a wrong checksum, or one that claims more than LARGEST_PAYLOAD, does not say where the next record
-    begins: the bytes are searched for a header whose checksum holds.
+    A torn record is left for the next call. A payload with a wrong checksum is skipped. If the header has a
+    wrong checksum or claims more than LARGEST_PAYLOAD, nobody knows where the next record begins. The bytes
+    are then searched for a header whose checksum is right.
 
-    ``at_end`` says that the file ends with ``data``. Zeros there may stand for bytes that are still on
-    their way (network file systems show them so): what fails a checksum because of them is torn.
+    ``at_end`` says that the file ends with ``data``. Network file systems show bytes that are not written yet
+    as zeros, so a record that fails its checksum because of zeros at the end is torn.
     """
     written = len(data.rstrip(b"\0")) if at_end else len(data)
     parts: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
@@ -100,8 +100,10 @@ def split(data: bytes, most: int, lost: bool = False, at_end: bool = False) -> F
 
 
 def _walk(data: bytes, position: int, most: int) -> tuple[NDArray[np.int64], int, int, str]:
-    """Offsets of whole records from ``position`` on, where they end, the size of the torn record
-    that begins there (or 0), and what is wrong with the header there (or nothing).
+    """Walk over whole records from ``position`` on.
+
+    Gives their offsets, where they end, the size of the torn record that begins there (or 0), and what is
+    wrong with the header there (or nothing).
     """
     parts: list[NDArray[np.int64]] = []
     recent: list[int] = []
@@ -156,7 +158,7 @@ def _leap(data: bytes, recent: NDArray[np.int64], position: int, most: int) -> t
 
 
 def _find_header(data: bytes, position: int) -> tuple[int, bool]:
-    """Where the next sound header begins; or where to search when there is more, and True."""
+    """Where the next sound header begins, and False; or where to search when there is more, and True."""
     lengths, checksums = _every(data, "<u8"), _every(data, "<u4")
     last = len(data) - HEADER_BYTES
     while position <= last:
@@ -224,7 +226,7 @@ def _checksums(rows: NDArray[np.uint8], varying: NDArray[np.bool_]) -> NDArray[n
 
 @cache
 def _effects() -> NDArray[np.uint32]:
-    """What a byte adds to the checksum: entry [d, b] for byte b with d bytes behind it."""
+    """What a byte adds to the checksum: entry [d, b] is for byte b with d bytes after it."""
     crc = np.arange(256, dtype=np.uint32)
     for _ in range(8):
         crc = np.where(crc & 1, crc >> 1 ^ _CRC32C_REVERSED, crc >> 1)

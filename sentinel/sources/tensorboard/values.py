@@ -50,10 +50,10 @@ def values(record: bytes) -> Values | None:
 
 
 def _number(value: Any) -> float | None:
-    """What a ``Summary.Value`` holds, if it is a scalar.
+    """The number in a ``Summary.Value``; None if it is no scalar.
 
-    Writers name the plugin with the first value of a tag only, so a single number in a tensor counts
-    unless another plugin claims it.
+    Writers name the plugin only with the first value of a tag. So a single number in a tensor counts as a
+    scalar unless another plugin is named.
     """
     kind = value.WhichOneof("value")
     if kind == "simple_value":
@@ -64,7 +64,7 @@ def _number(value: Any) -> float | None:
 
 
 def _element(tensor: Any) -> float | None:
-    """The number in a ``TensorProto`` that holds just one."""
+    """The number in a ``TensorProto`` that holds only one."""
     if tensor.dtype not in _ELEMENTS or any(dim.size != 1 for dim in tensor.tensor_shape.dim):
         return None
     kind, field = _ELEMENTS[tensor.dtype]
@@ -83,7 +83,7 @@ def _element(tensor: Any) -> float | None:
 
 @cache
 def _protobuf() -> tuple[Any, type[Exception]]:
-    """The ``Event`` message type, and what it raises for bytes that are none; slow to import."""
+    """The ``Event`` message type, and the error that it raises for other bytes. Both are slow to import."""
     from google.protobuf.message import DecodeError
     from tensorboard.compat.proto.event_pb2 import Event
 
