@@ -81,6 +81,8 @@ _WORDS = {"kl": "KL", "gpu": "GPU", "mfu": "MFU", "moe": "MoE", "frac": "share o
 
 def measure_of(signal: Signal) -> Measure:
     """A signal as evidence: its name in words, and its unit."""
+    if signal is Signal.KL_UNKNOWN_UNIT:
+        return Measure("KL, unit unknown", Unit.NONE)
     words = (_WORDS.get(word, word) for word in signal.value.split("_"))
     return Measure(" ".join(words), _UNITS.get(signal, Unit.NONE))
 

@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sentinel.alerts.incident import Change
+from sentinel.alerts.incident import Change, Incident
 from sentinel.alerts.lifecycle import Book
 from sentinel.alerts.outcomes import News
+from sentinel.frames.curve import Curve
+from sentinel.runs.curves import curves
 from sentinel.runs.description import described
 from sentinel.runs.log import RunLog
 from sentinel.runs.packing import packed, unpacked
@@ -34,7 +36,11 @@ class Tracker:
 
     def news(self, changes: Sequence[Change]) -> News:
         """The input of `tell` for these changes."""
-        return News(self.described(), changes, self.book.open())
+        return News(self.described(), changes, self.book.open(), curves=self.curves)
+
+    def curves(self, incident: Incident) -> list[Curve]:
+        """The signals around an incident, the judged one first; none if its attempt is over."""
+        return curves(self.log, incident.stream, incident.attempt, incident.tag, incident.detector)
 
     def dump(self) -> bytes:
         """Everything that `restore` needs. Raises TypeError for a value that cannot be stored."""

@@ -57,6 +57,7 @@ class SinkPolicy:
     min_severity: Severity = Severity.WARNING
     include_preview: bool = False
     repeat_seconds: float = REPEAT_SECONDS
+    plots: bool = False  # whether its notifications carry what a plot needs
 
     def wants(self, incident: Incident) -> bool:
         """Whether the sink asks for incidents of this severity and maturity."""

@@ -3,7 +3,7 @@
 It is pure: `watch` sends the result, and `replay` reports what would have been sent.
 """
 
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -16,10 +16,14 @@ from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.incident import Change, Event, Incident
 from sentinel.alerts.inhibition import OF_THE_RUN
 from sentinel.alerts.silences import Silence
+from sentinel.frames.curve import Curve
 from sentinel.text import duration_text
 
 SentBefore = MutableMapping[tuple[str, str], dict[Event, Sent]]
 """What was sent, by incident id and sink name."""
+
+_MOST_CURVES = 4
+_PLOTTED = frozenset({Event.FIRING, Event.ESCALATED})
 
 
 @dataclass(frozen=True)
@@ -39,13 +43,15 @@ class News:
     """What there is to tell of one run.
 
     ``run`` is the run as notifications name it, and ``still_open`` are all its open incidents after the
-    changes: of those that did not change a reminder may be due, if ``reminders`` are wanted.
+    changes: of those that did not change a reminder may be due, if ``reminders`` are wanted. ``curves`` gives
+    what a plot of an incident shows.
     """
 
     run: Mapping[str, Any]
     changes: Sequence[Change]
     still_open: Sequence[Incident] = ()
     reminders: bool = True
+    curves: Callable[[Incident], Sequence[Curve]] = lambda _: ()
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,7 @@ def tell(news: News, audience: Audience, now: float) -> list[Outcome]:
             decision = decide(asked, policy, silenced, before, now, max(told, default=None))
             if decision.reason.sends:
                 before[decision.event] = Sent(now, incident.severity, incident.findings, waiting=True)
-                body = _body(decision.event, incident, news)
+                body = _body(decision.event, incident, news, plots=policy.plots)
                 found.append(Outcome(incident, policy.name, decision, body))
             elif change.event is not Event.REPEAT:  # a reminder that is not due is not worth a record
                 found.append(Outcome(incident, policy.name, decision))
@@ -110,7 +116,8 @@ def _worst_first(changes: Sequence[Change]) -> list[Change]:
     return sorted(changes, key=lambda change: -worst[change.incident.id])
 
 
-def _body(event: Event, incident: Incident, news: News) -> dict[str, Any]:
+def _body(event: Event, incident: Incident, news: News, *, plots: bool) -> dict[str, Any]:
+    shows = plots and event in _PLOTTED
     others = sorted((i for i in news.still_open if i.id != incident.id), key=lambda i: -i.severity)
     return {
         "key": idempotency_key(incident, event),
@@ -119,7 +126,7 @@ def _body(event: Event, incident: Incident, news: News) -> dict[str, Any]:
         "incident": msgspec.to_builtins(incident),
         "catalogue": catalogue.cited(incident.catalogue),
         "also_open": [other.summary for other in others],
-        "cost": cost(incident),
+        "curves": msgspec.to_builtins(news.curves(incident)[:_MOST_CURVES] if shows else ()),
     }
 
 

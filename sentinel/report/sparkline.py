@@ -3,8 +3,6 @@
 import math
 from collections.abc import Sequence
 
-from sentinel.frames.coarse import Coarse
-
 _BARS = "▁▂▃▄▅▆▇█"
 _LOG_RATIO = 1000.0  # above this, a positive series is drawn by its logarithm
 
@@ -28,9 +26,11 @@ def sparkline(values: Sequence[float]) -> str:
     return "".join(map(bar, values))
 
 
-def marks(coarse: Coarse, steps: Sequence[tuple[int, str]]) -> str:
-    """A line as long as the sparkline, with each mark below the bucket of its step."""
-    first_steps = coarse.step[: coarse.buckets].tolist()
+def marks(first_steps: Sequence[int], steps: Sequence[tuple[int, str]]) -> str:
+    """A line as long as the sparkline, with each mark below the bucket of its step.
+
+    ``first_steps`` are those with which the buckets begin.
+    """
     line = [" "] * len(first_steps)
     for step, mark in steps:
         at = sum(first <= step for first in first_steps) - 1

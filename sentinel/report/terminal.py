@@ -1,9 +1,9 @@
 """A replay for a person: what went wrong, since when, the evidence, what to try, and the cost."""
 
+import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-import numpy as np
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -14,8 +14,7 @@ from sentinel import catalogue
 from sentinel.alerts.evidence import evidence_rows
 from sentinel.alerts.incident import Incident, State
 from sentinel.alerts.outcomes import cost
-from sentinel.frames.coarse import Coarse
-from sentinel.frames.views import View
+from sentinel.frames.curve import Curve, Number
 from sentinel.replay import Replay, ReplayedRun
 from sentinel.report.checks import checks
 from sentinel.report.sparkline import marks, sparkline
@@ -86,8 +85,8 @@ def _incident(run: ReplayedRun, incident: Incident) -> Iterator[RenderableType]:
     yield Text(clean_text(incident.summary, 1000))
     for line in _told(run, incident):
         yield Text(line, "dim")
-    if (series := _series(run, incident)) is not None:
-        yield from _picture(incident, *series)
+    if known := run.tracker.curves(incident):
+        yield from _picture(incident, *known)
     if spent := cost(incident):
         yield Text(f"cost so far: {spent} since onset")
     yield _table("evidence", evidence_rows(incident))
@@ -121,45 +120,24 @@ def _life(incident: Incident) -> str:
     return f"{told}, still there at {incident.last_step}"
 
 
-def _picture(incident: Incident, view: View, coarse: Coarse) -> Iterator[Text]:
+def _picture(incident: Incident, judged: Curve, *others: Curve) -> Iterator[Text]:
     """The signals over the attempt, and below them the steps at which the incident began, fired and ended."""
     steps, legend = [(incident.onset_step, "o"), (incident.fired_step, "!")], "o onset, ! fired"
     if incident.resolved_step is not None:
         steps.append((incident.resolved_step, "x"))
         legend += ", x resolved"
-    buckets = coarse.view()
-    low, high = np.fmin.reduce(buckets["coarse_low"]), np.fmax.reduce(buckets["coarse_high"])
-    yield Text.assemble(
-        (sparkline(buckets["coarse_mean"].tolist()), _STYLES[incident.severity]),
-        f"  {clean_text(incident.tag, 60)}, {low:.4g} to {high:.4g}",
-    )
-    for column, signal in enumerate(view.columns, 1):
-        beside = coarse.first[: coarse.buckets, column]
-        known = beside[np.isfinite(beside)]
-        if signal in _used(incident.detector, view) and len(known) > 1:
-            yield Text(
-                f"{sparkline(beside.tolist())}  {signal}, {known.min():.4g} to {known.max():.4g}", "dim"
-            )
-    first = f"from step {coarse.step[0]}: {legend}"
-    yield Text(f"{marks(coarse, steps):{coarse.buckets}}  {first}", "dim")
+    style = _STYLES[incident.severity]
+    yield _line(clean_text(incident.tag, 60), judged.mean, [*judged.low, *judged.high], style)
+    for other in others:
+        yield _line(other.label, other.mean, other.mean, "dim")
+    yield Text(f"{marks(judged.step, steps):{len(judged.step)}}  from step {judged.step[0]}: {legend}", "dim")
 
 
-def _used(detector: str, view: View) -> Collection[str]:
-    asked = [d for d in view.detectors if d.name == detector]
-    names = {name for d in asked for name in (*d.needs, *(use.column for use in d.uses))}
-    return names - {view.judged}
-
-
-def _series(run: ReplayedRun, incident: Incident) -> tuple[View, Coarse] | None:
-    """The incident's series, if its attempt is the one that is remembered."""
-    stream = run.tracker.log.streams.get(incident.stream)
-    if stream is None or stream.attempt.number != incident.attempt:
-        return None
-    for view in stream.views:
-        history = stream.attempt.series.get(view.key, {}).get(incident.tag)
-        if history is not None and any(d.name == incident.detector for d in view.detectors):
-            return view, history.coarse
-    return None
+def _line(name: str, mean: Sequence[Number], span: Sequence[Number], style: str) -> Text:
+    known = [value for value in span if value is not None]
+    drawn = sparkline([math.nan if value is None else value for value in mean])
+    told = f", {min(known):.4g} to {max(known):.4g}" if known else ""
+    return Text.assemble((drawn, style), (f"  {name}{told}", "dim" if style == "dim" else ""))
 
 
 def _table(title: str, rows: Sequence[tuple[str, str]]) -> RenderableType:

@@ -16,13 +16,14 @@ from detectors.severity import Severity
 from sentinel.alerts.incident import Event
 from sentinel.config.table import LocalPath
 from sentinel.errors import ConfigError
-from sentinel.sinks.base import Digest, Notification, Permanent, SinkConfig, SinkError, Transient
+from sentinel.sinks.base import Digest, Notification, Permanent, SinkError, Transient
 from sentinel.sinks.http import is_passing
 from sentinel.sinks.message import subject, text
+from sentinel.sinks.plot import PlottingSinkConfig, png
 from sentinel.sinks.secrets import exactly_one, read_secret
 
 if TYPE_CHECKING:
-    from apprise import Apprise
+    from apprise import Apprise, AppriseAttachment
 
 _STATUS = re.compile(r"\berror=(\d{3})\b")
 _PACKAGE = "the sink apprise needs a package: pip install 'training-sentinel[apprise]'"
@@ -39,6 +40,7 @@ class AppriseSink:
     name: str
     address: SecretStr
     timeout_seconds: float
+    plots: bool
 
     def send(self, message: Notification | Digest, now: float) -> None:  # noqa: ARG002 - the contract
         """Send once. Raises Transient, or Permanent if the service's status says that a retry cannot help."""
@@ -48,6 +50,7 @@ class AppriseSink:
             title=subject(message),
             notify_type=_kind(message),
             body_format="text",
+            attach=_attached(png(message) if self.plots else None),
             timeout=self.timeout_seconds,
             log_callback=lambda entry, _: said.append(entry.message),
             log_level=logging.WARNING,
@@ -56,7 +59,7 @@ class AppriseSink:
             raise _refusal(said)
 
 
-class AppriseConfig(SinkConfig):
+class AppriseConfig(PlottingSinkConfig):
     """`type = "apprise"`."""
 
     type: Literal["apprise"] = Field(
@@ -74,11 +77,12 @@ class AppriseConfig(SinkConfig):
 
     def open(self) -> AppriseSink:
         """The sink. Raises ConfigError if Apprise is missing or does not know the address."""
+        self.check_plots()
         address = self.url or read_secret(self.url_env, self.url_file)
         if not len(_notifier(address)):
             place = self.url_env or self.url_file or "url"
             raise ConfigError([f"{place} does not hold an address that Apprise knows, such as ntfy://topic"])
-        return AppriseSink(self.name or self.type, address, self.timeout_seconds)
+        return AppriseSink(self.name or self.type, address, self.timeout_seconds, self.plots)
 
 
 def _refusal(said: Sequence[str]) -> SinkError:
@@ -100,6 +104,19 @@ def _notifier(address: SecretStr) -> "Apprise":
     notifier = Apprise(asset=asset)
     notifier.add(address.get_secret_value())
     return notifier
+
+
+def _attached(picture: bytes | None) -> "AppriseAttachment | None":
+    """The picture as Apprise takes it from memory; nothing is fetched."""
+    from apprise import AppriseAttachment
+    from apprise.attachment.memory import AttachMemory
+
+    if picture is None:
+        return None
+    attached = AppriseAttachment()
+    file = AttachMemory(content=picture, name="signals.png", mimetype="image/png")  # type: ignore[no-untyped-call]
+    attached.add(file)
+    return attached
 
 
 def _kind(message: Notification | Digest) -> str:

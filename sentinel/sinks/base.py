@@ -15,6 +15,7 @@ from detectors.severity import Severity, SeverityName
 from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.incident import Event, Incident
 from sentinel.config.table import Table
+from sentinel.frames.curve import Curve
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Notification:
     incident: Incident
     catalogue: Sequence[Mapping[str, str]]  # id, title, fix, check, url; likeliest first
     also_open: Sequence[str] = ()  # summaries of the run's other open incidents
+    curves: Sequence[Curve] = ()  # what a plot shows, for sinks that show one
     link: str = ""  # to a page about the run
     checkpoint: str = ""  # the last one before the onset
     thread: str = ""  # where the receiver put the first message about the incident, as `Sink.send` gave it

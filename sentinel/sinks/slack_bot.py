@@ -5,6 +5,7 @@ our own, because slack_sdk's client retries by itself and logs what it sends.
 """
 
 import json
+import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +15,8 @@ from pydantic import Field, SecretStr
 
 from sentinel.config.table import LocalPath
 from sentinel.sinks import http
-from sentinel.sinks.base import Digest, Notification, Permanent, Transient
+from sentinel.sinks.base import Digest, Notification, Permanent, SinkError, Transient
+from sentinel.sinks.plot import PlottingSinkConfig, png
 from sentinel.sinks.secrets import HttpSinkConfig, read_secret
 from sentinel.sinks.slack_blocks import slack_body
 
@@ -33,7 +35,11 @@ _MENDS = {
     "token_revoked": "make a new token",
 }
 """What to do about Slack's permanent refusals."""
+_FILE = "signals.png"
 _ERROR = re.compile(r"[a-z_]{1,60}")
+
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -44,7 +50,8 @@ class SlackBotSink:
     url: SecretStr
     token: SecretStr
     channel: str
-    timeout_seconds: float
+    timeout_seconds: float  # for each request; a plot takes three more
+    plots: bool
 
     def send(self, message: Notification | Digest, now: float) -> str | None:
         """Post once, into the incident's thread if it has one. Gives the place of the message.
@@ -56,7 +63,28 @@ class SlackBotSink:
             body["channel"], body["thread_ts"] = message.thread.split()
         answer = self._call("chat.postMessage", body, {"Idempotency-Key": message.key}, now)
         channel, posted = answer.get("channel"), answer.get("ts")
-        return f"{channel} {posted}" if channel and posted else None
+        if not channel or not posted:
+            return None
+        if self.plots and (picture := png(message)) is not None:
+            try:
+                self._upload(picture, channel, body.get("thread_ts", posted), now)
+            except SinkError as error:  # the message itself has arrived
+                _log.warning("sink %s: the plot was not uploaded: %s", self.name, error)
+        return f"{channel} {posted}"
+
+    def _upload(self, picture: bytes, channel: str, thread: str, now: float) -> None:
+        """Put the picture into a thread: https://docs.slack.dev/messaging/working-with-files."""
+        file = {"filename": _FILE, "length": len(picture)}
+        place = self._call("files.getUploadURLExternal", file, {}, now)
+        address = SecretStr(str(place.get("upload_url")))
+        binary = {"Content-Type": "application/octet-stream"}
+        http.check(http.post(address, picture, binary, self.timeout_seconds, now))
+        shared = {
+            "files": [{"id": place.get("file_id"), "title": _FILE}],
+            "channel_id": channel,
+            "thread_ts": thread,
+        }
+        self._call("files.completeUploadExternal", shared, {}, now)
 
     def _call(
         self, method: str, body: Mapping[str, Any], headers: http.Headers, now: float
@@ -79,10 +107,10 @@ class SlackBotSink:
         if error in _PASSING:
             raise Transient(f"Slack answered {error}", answer.retry_after_seconds)
         known = error if _ERROR.fullmatch(error) else "with an error"
-        raise Permanent(f"Slack answered {known}: {_MENDS.get(error, 'see its page of chat.postMessage')}")
+        raise Permanent(f"Slack answered {known}: {_MENDS.get(error, 'see the page of that error at Slack')}")
 
 
-class SlackBotConfig(HttpSinkConfig):
+class SlackBotConfig(HttpSinkConfig, PlottingSinkConfig):
     """`type = "slack-bot"`."""
 
     type: Literal["slack-bot"] = Field(
@@ -97,5 +125,7 @@ class SlackBotConfig(HttpSinkConfig):
 
     def open(self) -> SlackBotSink:
         """The sink. Raises ConfigError if its address or its token cannot be read."""
+        self.check_plots()
         token = read_secret(self.token_env, self.token_file)
-        return SlackBotSink(self.name or self.type, self.address(), token, self.channel, self.timeout_seconds)
+        name, seconds = self.name or self.type, self.timeout_seconds
+        return SlackBotSink(name, self.address(), token, self.channel, seconds, self.plots)

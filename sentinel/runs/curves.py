@@ -1,0 +1,55 @@
+"""The signals of a run around a finding, as a plot needs them: bounded, and in built-in types."""
+
+import math
+from collections.abc import Iterable, Iterator
+
+from detectors.evidence import measure_of
+from detectors.signals import Signal
+from sentinel.frames.curve import Curve, Number
+from sentinel.frames.history import SeriesHistory
+from sentinel.frames.views import View
+from sentinel.runs.log import RunLog
+
+_MOST_POINTS = 200
+
+
+def curves(log: RunLog, stream: str, attempt: int, tag: str, detector: str) -> list[Curve]:
+    """The judged signal, then those that the detector sees beside it; none if the attempt is over."""
+    own = log.streams.get(stream)
+    if own is None or own.attempt.number != attempt:
+        return []
+    for view in own.views:
+        history = own.attempt.series.get(view.key, {}).get(tag)
+        if history is not None and any(one.name == detector for one in view.detectors):
+            return [_judged(view, history, tag), *_beside(view, history, detector)]
+    return []
+
+
+def _judged(view: View, history: SeriesHistory, tag: str) -> Curve:
+    coarse, recent = history.coarse.view(), history.recent.last(_MOST_POINTS)
+    return Curve(
+        label=measure_of(view.judged).label,
+        tag=tag,
+        step=history.coarse.step[: history.coarse.buckets].tolist(),
+        mean=_numbers(coarse["coarse_mean"].tolist()),
+        low=_numbers(coarse["coarse_low"].tolist()),
+        high=_numbers(coarse["coarse_high"].tolist()),
+        last_step=recent.step.tolist(),
+        last=_numbers(recent.columns[:, 0].tolist()),
+    )
+
+
+def _beside(view: View, history: SeriesHistory, detector: str) -> Iterator[Curve]:
+    asked = [one for one in view.detectors if one.name == detector]
+    names = {name for one in asked for name in (*one.needs, *(use.column for use in one.uses))}
+    coarse, recent = history.coarse, history.recent.last(_MOST_POINTS)
+    for column, name in enumerate(view.columns, 1):
+        mean = _numbers(coarse.first[: coarse.buckets, column].tolist())
+        if name in names - {view.judged} and name in [*Signal] and any(value is not None for value in mean):
+            step = coarse.step[: coarse.buckets].tolist()
+            last = _numbers(recent.columns[:, column].tolist())
+            yield Curve(measure_of(Signal(name)).label, "", step, mean, [], [], recent.step.tolist(), last)
+
+
+def _numbers(values: Iterable[float]) -> list[Number]:
+    return [value if math.isfinite(value) else None for value in values]

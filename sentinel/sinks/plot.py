@@ -1,0 +1,106 @@
+"""Draws the signals around an incident, for channels that can show a picture.
+
+matplotlib is an extra. Text from runs is drawn literally, never as mathematics.
+"""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.util import find_spec
+from io import BytesIO
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from sentinel.alerts.decision import SinkPolicy
+from sentinel.alerts.incident import Incident
+from sentinel.errors import ConfigError
+from sentinel.frames.curve import Curve, Number
+from sentinel.sinks.base import Digest, Notification, SinkConfig
+from sentinel.sinks.message import message
+from sentinel.text import clean_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_WIDTH, _FIRST_HEIGHT, _HEIGHT, _MARGIN = 8.0, 3.0, 1.6, 0.9  # inches
+_DECADES = 1e3, 1e60  # a positive signal that spans a factor between these has a logarithmic axis
+_LARGEST = 1e100  # matplotlib's own arithmetic overflows not far above
+_TITLE = 95, 2  # letters of a line, and lines
+_DRAWN = range(0x20, 0x250)  # Latin letters; the font lacks many others
+_PACKAGE = "plots need a package: pip install 'training-sentinel[plots]'"
+
+_drawing = threading.Lock()  # matplotlib shares its fonts between threads
+
+
+class PlottingSinkConfig(SinkConfig):
+    """A sink that can show a plot."""
+
+    plots: bool = Field(
+        False, description="attach a plot of the signals; needs `pip install 'training-sentinel[plots]'`"
+    )
+
+    def policy(self) -> SinkPolicy:
+        """Which incidents the sink wants, and that it shows a plot of them."""
+        return replace(super().policy(), plots=self.plots)
+
+    def check_plots(self) -> None:
+        """Raise ConfigError if plots are wanted and cannot be drawn."""
+        if self.plots and find_spec("matplotlib") is None:
+            raise ConfigError([_PACKAGE])
+
+
+def png(told: Notification | Digest) -> bytes | None:
+    """The plot of an incident as a PNG; None for a digest, or where nothing is known to draw."""
+    if isinstance(told, Digest) or not told.curves:
+        return None
+    from matplotlib.figure import Figure
+
+    with _drawing:
+        beside = len(told.curves) - 1
+        height = _MARGIN + _FIRST_HEIGHT + beside * _HEIGHT
+        figure = Figure(figsize=(_WIDTH, height), dpi=100, layout="constrained")
+        panels = figure.subplots(
+            beside + 1, 1, sharex=True, squeeze=False, height_ratios=[_FIRST_HEIGHT, *[_HEIGHT] * beside]
+        )[:, 0]
+        title = wrap(_drawn(message(told).headline, 1000), _TITLE[0], max_lines=_TITLE[1], placeholder="...")
+        figure.suptitle("\n".join(title), fontsize=10, parse_math=False)
+        for panel, curve in zip(panels, told.curves, strict=True):
+            _panel(panel, curve, told.incident)
+        panels[0].legend(loc="best", fontsize=8)
+        panels[-1].set_xlabel(f"step of {_drawn(message(told).run, 60)}", parse_math=False)
+        picture = BytesIO()
+        figure.savefig(picture, format="png")
+        return picture.getvalue()
+
+
+def _panel(panel: "Axes", curve: Curve, incident: Incident) -> None:
+    if curve.low:
+        steps, low, high = _known(curve.step, curve.low, curve.high)
+        panel.fill_between(steps, low, high, color="tab:blue", alpha=0.15, linewidth=0)
+    panel.plot(*_known(curve.step, curve.mean), color="tab:blue", alpha=0.6, linewidth=1)
+    panel.plot(
+        *_known(curve.last_step, curve.last), color="tab:blue", linewidth=0.8, marker=".", markersize=2
+    )
+    panel.axvline(incident.onset_step, color="tab:orange", linestyle="--", linewidth=1, label="began")
+    panel.axvline(incident.fired_step, color="tab:red", linewidth=1, label="found")
+    panel.set_ylabel(_drawn(curve.tag or curve.label, 40), fontsize=8, parse_math=False)
+    panel.grid(alpha=0.2)
+    values = [value for value in (*curve.mean, *curve.low, *curve.last) if value is not None]
+    if values and min(values) > 1 / _LARGEST and _DECADES[0] < max(values) / min(values) < _DECADES[1]:
+        panel.set_yscale("log")
+
+
+def _known(steps: Sequence[int], *columns: Sequence[Number]) -> list[list[Any]]:
+    """Steps and columns without the rows in which a value is missing or cannot be drawn."""
+    rows = [
+        row
+        for row in zip(steps, *columns, strict=True)
+        if all(value is not None and abs(value) < _LARGEST for value in row)
+    ]
+    return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in (steps, *columns)]
+
+
+def _drawn(text: str, limit: int) -> str:
+    return "".join(c if ord(c) in _DRAWN else "?" for c in clean_text(text, limit).replace("…", "..."))

@@ -1,0 +1,58 @@
+import json
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from detectors.discovery import all_detectors
+from sentinel.alerts.decision import SinkPolicy
+from sentinel.alerts.duplicates import KnownIncidents
+from sentinel.alerts.outcomes import Audience, tell
+from sentinel.pipeline import Pipeline
+from sentinel.sinks.base import Notification
+from sentinel.sources.base import Run
+from sentinel.sources.json.lines import JsonLines
+
+
+@pytest.fixture
+def seen(tmp_path):
+    """A run whose KL explodes at step 100, and the change that says so."""
+    log = tmp_path / "log.jsonl"
+    rows = [
+        {"step": step, "kl": 0.04 if step < 100 else 5.0, "reward": 0.3, "entropy": 1.0}
+        for step in range(300)
+    ]
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    pipeline = Pipeline([all_detectors()["kl-blowup"]], {}, {}, lambda *_: None)
+    tracker = pipeline.track(Run(log, "jsonl", JsonLines(log)), "a")
+    (advance,) = pipeline.advance([tracker])
+    return tracker, advance.changes[0]
+
+
+def test_the_judged_signal_comes_first_with_what_the_detector_sees_beside_it(seen):
+    tracker, change = seen
+    judged, *others = tracker.curves(change.incident)
+    assert (judged.label, judged.tag) == ("KL, unit unknown", "kl")
+    assert len(judged.step) == len(judged.mean) == len(judged.low) == len(judged.high) <= 64
+    assert (judged.low[0], judged.high[-1]) == (0.04, 5.0)
+    assert len(judged.last_step) == len(judged.last) <= 200
+    assert (judged.last_step[-1], judged.last[-1]) == (299, 5.0)
+    assert [other.label for other in others] == ["reward"]
+    assert others[0].last[-1] == 0.3
+
+
+def test_an_attempt_that_is_over_has_no_curves(seen):
+    tracker, change = seen
+    assert tracker.curves(change.incident.changed(attempt=7)) == []
+    assert tracker.curves(change.incident.changed(tag="gone")) == []
+    assert tracker.curves(change.incident.changed(stream="")) == []
+
+
+@pytest.mark.parametrize(("plots", "count"), [(True, 2), (False, 0)])
+def test_only_a_sink_that_shows_plots_gets_them(seen, plots, count):
+    tracker, change = seen
+    audience = Audience([SinkPolicy("a", plots=plots)], [], {}, KnownIncidents([]))
+    (told,) = tell(replace(tracker.news([change]), still_open=()), audience, 0.0)
+    body = json.loads(json.dumps(told.body, allow_nan=False))
+    notification = msgspec.convert(body, Notification)
+    assert [*notification.curves] == tracker.curves(change.incident)[:count]
