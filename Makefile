@@ -6,13 +6,16 @@ LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 \
 
 PYTEST := .venv/bin/python -m pytest --numprocesses auto --dist worksteal
 
-.PHONY: demo test check bench detector-figures lint lock docs clean
+.PHONY: demo test test-browser check bench detector-figures lint lock docs clean
 
 demo: .venv/runtime  ## replay two shipped logs and show the report
 	.venv/bin/sentinel replay sample_logs/non-finite-metric sample_logs/kl-blowup
 
 test: lint .venv/remote  ## everything that has to pass
 	$(PYTEST)
+
+test-browser: .venv/browser  ## the HTML report in a real browser; needs `chromium` (apt-get install chromium)
+	$(PYTEST) --numprocesses 0 tests/browser
 
 check: lint  ## style, types and the fast tests: what to run after each change
 	$(PYTEST) -m "not slow"
@@ -40,6 +43,7 @@ lock:  ## pin the newest versions that fit pyproject.toml (needs uv)
 	$(LOCK) --upgrade --group build --output-file requirements.txt
 	$(LOCK) --upgrade --group dev --constraint requirements.txt --output-file requirements-dev.txt
 	$(LOCK) --upgrade --group remote --constraint requirements-dev.txt --output-file requirements-remote.txt
+	$(LOCK) --upgrade --group browser --constraint requirements-remote.txt --output-file requirements-browser.txt
 
 clean:  ## remove everything that make made
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
@@ -56,4 +60,8 @@ clean:  ## remove everything that make made
 
 .venv/remote: requirements-remote.txt .venv/dev
 	$(PIP) install --require-hashes --requirement requirements-remote.txt
+	touch $@
+
+.venv/browser: requirements-browser.txt .venv/dev
+	$(PIP) install --require-hashes --requirement requirements-browser.txt
 	touch $@

@@ -26,7 +26,7 @@ from sentinel.guard import Guard
 from sentinel.runs.console import Console
 from sentinel.runs.log import Arrived, RunLog
 from sentinel.runs.silence import Silence
-from sentinel.sources.base import Batch, Complaint, Run
+from sentinel.sources.base import Batch, Chunk, Complaint, Run
 from sentinel.tracking import Tracker
 
 POINTS_AT_ONCE = 200_000
@@ -41,11 +41,16 @@ class Advance:
     """The result of one poll of one run. After a failure the tracker must not be used again."""
 
     tracker: Tracker
-    points: int
+    chunks: Sequence[Chunk]
     more: bool  # the log goes on
     complaints: Sequence[Complaint]
     changes: Sequence[Change]
     failure: str | None
+
+    @property
+    def points(self) -> int:
+        """How many points were read."""
+        return sum(chunk.value.size for chunk in self.chunks)
 
     def tell(self, audience: Audience, now: float) -> list[Outcome]:
         """Decide which sinks hear of the changes, and why the others do not."""
@@ -111,7 +116,7 @@ class Pipeline:
         return [
             Advance(
                 tracker=tracker,
-                points=sum(chunk.value.size for chunk in batch.chunks),
+                chunks=batch.chunks,
                 more=(batch.more or tracker.log.prints_more) and tracker.id not in guard.failures,
                 complaints=[*batch.complaints, *tracker.log.complaints],
                 changes=[*past, *news],
@@ -133,7 +138,7 @@ class Pipeline:
             verdicts.setdefault(tracker.id, []).extend(guard(tracker.log.run, "run checks", check) or ())
         changes = _applied(Book.conclude, trackers, verdicts, guard)
         return [
-            Advance(tracker, 0, False, (), news, guard.failures.get(tracker.id))
+            Advance(tracker, (), False, (), news, guard.failures.get(tracker.id))
             for tracker, news in zip(trackers, changes, strict=True)
         ]
 

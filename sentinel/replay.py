@@ -10,6 +10,7 @@ from sentinel.alerts.incident import Change, Incident
 from sentinel.alerts.outcomes import Audience, News, Outcome, tell
 from sentinel.config.file import Config
 from sentinel.errors import SentinelError
+from sentinel.frames.curves import Curves
 from sentinel.pipeline import Advance, Pipeline
 from sentinel.sources.base import Complaint
 from sentinel.sources.discovery import common_path, discover, run_name
@@ -31,6 +32,7 @@ class ReplayedRun:
     told: dict[str, list[Outcome]] = field(default_factory=dict)  # by incident id; without reminders
     complaints: list[Complaint] = field(default_factory=list)
     failure: str | None = None
+    curves: Curves | None = None  # if they are wanted
 
     @property
     def stopped(self) -> str | None:
@@ -44,6 +46,8 @@ class ReplayedRun:
 
     def add(self, advance: Advance) -> None:
         """Add what one poll brought."""
+        if self.curves is not None:
+            self.curves.add(advance.chunks)
         self.complaints += advance.complaints
         self.failure = advance.failure
         self.changes += advance.changes
@@ -59,8 +63,10 @@ class Replay:
     pipeline: Pipeline
 
 
-def replay(paths: Sequence[Place], config: Config, progress: Callable[[int, int], None]) -> Replay:
-    """Read every run under the paths to its end.
+def replay(
+    paths: Sequence[Place], config: Config, progress: Callable[[int, int], None], *, curves: bool = False
+) -> Replay:
+    """Read every run under the paths to its end, with the ``curves`` of all tags if they are wanted.
 
     ``progress`` is called with the number of runs that are done and the number of all runs. Raises
     SentinelError if a path does not exist or nothing could be read.
@@ -71,6 +77,8 @@ def replay(paths: Sequence[Place], config: Config, progress: Callable[[int, int]
     pipeline = Pipeline(config.enabled_detectors, config.parameters, config.signals, _failed)
     base = common_path(paths)
     runs = [ReplayedRun(pipeline.track(run, run_name(run, base))) for run in found.runs]
+    for one in runs:
+        one.curves = Curves() if curves else None
     for begin in range(0, len(runs), _RUNS_AT_ONCE):
         progress(begin, len(runs))
         _read(pipeline, runs[begin : begin + _RUNS_AT_ONCE])

@@ -3,14 +3,33 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
 from detectors.severity import Severity, SeverityName
-from sentinel.cli.options import ConfigFile, Format, Paths, ReportFormat, configuration
+from sentinel.cli.options import ConfigFile, Paths, configuration
 from sentinel.clock import SystemClock
+from sentinel.errors import SentinelError
 
+if TYPE_CHECKING:
+    from sentinel.replay import Replay
+
+
+class _Form(StrEnum):
+    """The form of the report."""
+
+    TERMINAL = "terminal"
+    JSON = "json"
+    HTML = "html"
+
+
+_Format = Annotated[_Form, typer.Option("--format", help="The form of the report; html is one file.")]
+_Output = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the report to a file.")
+]
 _FailOn = Annotated[
     SeverityName | None,
     typer.Option(
@@ -20,7 +39,11 @@ _FailOn = Annotated[
 
 
 def replay(
-    paths: Paths, format_: ReportFormat = Format.TERMINAL, fail_on: _FailOn = None, config: ConfigFile = None
+    paths: Paths,
+    format_: _Format = _Form.TERMINAL,
+    output: _Output = None,
+    fail_on: _FailOn = None,
+    config: ConfigFile = None,
 ) -> int:
     """Show what `watch` would have said about finished logs."""
     from sentinel.cli.logs import log_to_stderr
@@ -28,24 +51,52 @@ def replay(
 
     log_to_stderr()
     settings = configuration(config, paths=paths)
-    with _progress() as progress:
-        done = judge(settings.paths, settings, progress)
-    if format_ is Format.JSON:
-        import orjson
-
-        from sentinel.report.json import document
-
-        typer.echo(orjson.dumps(document(done, SystemClock().now()), option=orjson.OPT_INDENT_2).decode())
-    else:
-        from sentinel.report.terminal import show
-
-        show(done)
+    with _opened(output) as file:
+        with _progress() as progress:
+            done = judge(settings.paths, settings, progress, curves=format_ is _Form.HTML)
+        _write(done, format_, file)
     if all(run.unread for run in done.runs):
         return 2
     told = [i for run in done.runs for i in run.incidents.values() if i.inhibited_by is None]
     worst = max((incident.severity for incident in told), default=Severity.CLEAN)
     unknown = any(run.stopped for run in done.runs)
     return int(fail_on is not None and (unknown or worst >= Severity.named(fail_on)))
+
+
+@contextmanager
+def _opened(output: Path | None) -> Iterator[TextIO]:
+    """The file to write to, standard output by default. A file that cannot be written is said at once."""
+    if output is None:
+        yield sys.stdout
+        return
+    try:
+        file = output.open("w", encoding="utf-8")
+    except OSError as error:
+        raise SentinelError(f"{output}: the report cannot be written: {error.strerror}") from None
+    with file:
+        yield file
+
+
+def _write(done: "Replay", format_: _Form, file: TextIO) -> None:
+    now = SystemClock().now()
+    match format_:
+        case _Form.TERMINAL:
+            from rich.console import Console
+
+            from sentinel.report.terminal import show
+
+            show(done, Console(file=file, highlight=False))
+        case _Form.JSON:
+            import orjson
+
+            from sentinel.report.json import document
+
+            print(orjson.dumps(document(done, now), option=orjson.OPT_INDENT_2).decode(), file=file)
+        case _Form.HTML:
+            from sentinel.report.html import render
+            from sentinel.report.story import story
+
+            file.write(render(story(done, now)))
 
 
 @contextmanager

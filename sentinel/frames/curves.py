@@ -1,0 +1,95 @@
+"""Whole curves in bounded memory, for plots: of each few rows the lowest and the highest value."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sentinel.sources.base import Chunk
+
+BUCKETS = 512
+"""The most groups of rows of a curve, each with two values at most."""
+
+_PENDING = 8 * BUCKETS  # values that may wait until they are thinned
+_MOST_CURVES = 256  # of one run
+
+
+class Point(NamedTuple):
+    """A point of a curve. ``attempt`` counts from 0 how often the step has gone back."""
+
+    attempt: int
+    step: int
+    value: float
+
+
+class _Kept(NamedTuple):
+    """The values that are kept, in the order of their rows; ``bucket`` numbers groups of ``width`` rows."""
+
+    width: int
+    bucket: NDArray[np.int64]
+    step: NDArray[np.int64]
+    value: NDArray[np.float64]
+
+
+class Curve:
+    """The points of one tag, in the order in which they were logged.
+
+    All groups hold as many rows, so every part of a run is drawn as finely. Values that are not finite are
+    left out; ``lost_at`` is the step of the first of them.
+    """
+
+    def __init__(self) -> None:
+        self.lost_at: int | None = None
+        self._rows = 0
+        self._kept = _Kept(1, np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+
+    def add(self, step: NDArray[np.int64], value: NDArray[np.float64]) -> None:
+        """Add rows."""
+        finite = np.isfinite(value)
+        if self.lost_at is None and not finite.all():
+            self.lost_at = int(step[~finite][0])
+        step, value = step[finite], value[finite]
+        width, *kept = self._kept
+        bucket = (self._rows + np.arange(len(step))) // width
+        self._rows += len(step)
+        more = zip(kept, (bucket, step, value), strict=True)
+        self._kept = _Kept(width, *(np.concatenate(pair) for pair in more))
+        if len(self._kept.value) > _PENDING:
+            self._kept = self._thinned(BUCKETS)
+
+    def points(self, most: int = 2 * BUCKETS) -> list[Point]:
+        """At most this many points, an even number of them."""
+        kept = self._thinned(max(most // 2, 1))
+        attempt = np.cumsum(np.diff(kept.step, prepend=kept.step[:1]) < 0)
+        columns = attempt.tolist(), kept.step.tolist(), kept.value.tolist()
+        return [Point(*row) for row in zip(*columns, strict=True)]
+
+    def _thinned(self, buckets: int) -> _Kept:
+        """The lowest and the highest value of each group of rows, of at most this many groups."""
+        width, bucket, step, value = self._kept
+        while self._rows > buckets * width:
+            width, bucket = 2 * width, bucket // 2
+        order = np.lexsort((value, bucket))
+        begins = np.flatnonzero(np.diff(bucket[order], prepend=-1))
+        ends = np.append(begins[1:], len(order)) - 1
+        kept = np.unique(np.concatenate([order[begins], order[ends]])) if len(order) else order
+        return _Kept(width, bucket[kept], step[kept], value[kept])
+
+
+class Curves:
+    """The curves of a run by tag; of a run with very many tags, the first ones."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, Curve] = {}
+
+    def add(self, chunks: Iterable[Chunk]) -> None:
+        """Add what a poll brought."""
+        for chunk in (chunk.flat for chunk in chunks):
+            order = np.argsort(chunk.tag, kind="stable")
+            codes, begins = np.unique(chunk.tag[order], return_index=True)
+            for code, at in zip(codes.tolist(), np.split(order, begins[1:]), strict=True):
+                tag = chunk.tags[code]
+                if tag not in self.of and len(self.of) >= _MOST_CURVES:
+                    continue
+                self.of.setdefault(tag, Curve()).add(chunk.step[at], chunk.value[at])

@@ -1,0 +1,140 @@
+"""A replay as one HTML file: it asks for nothing from outside, and a strict content policy holds in it.
+
+The page works without its script; with it, curves are drawn, and many runs can be sorted and filtered.
+"""
+
+import json
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from importlib.metadata import version
+from importlib.resources import files
+from typing import Any
+
+from detectors.severity import Severity
+from sentinel import catalogue
+from sentinel.frames.curves import BUCKETS, Point
+from sentinel.report.story import IncidentStory, RunStory, Story
+
+SCRIPTS = "uPlot.iife.min.js", "page.js"
+STYLES = "uPlot.min.css", "page.css"
+
+_MOST_RUNS_IN_FULL = 300
+_MOST_POINTS = 3_000_000  # of all curves of a file
+_MOST_POINTS_OF_RUN = 40_000  # some 700 kB
+_FEWEST_OF_CURVE = 64
+_SPARK = 100, 24  # width and height of a small curve
+
+
+def render(story: Story) -> str:
+    """The page of a story."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # slow to import
+
+    environment = Environment(
+        loader=PackageLoader(__name__, ""),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    runs, rest = story.runs[:_MOST_RUNS_IN_FULL], story.runs[_MOST_RUNS_IN_FULL:]
+    scripts, styles = (["".join(_read(name)) for name in names] for names in (SCRIPTS, STYLES))
+    allowed = min(_MOST_POINTS_OF_RUN, _MOST_POINTS // max(len(runs), 1))
+    cited = {cause.entry.id: cause.entry for run in runs for one in run.incidents for cause in one.causes}
+    return environment.get_template("page.html").render(
+        story=story,
+        runs=runs,
+        rest=rest,
+        scripts=scripts,
+        styles=styles,
+        policy=_policy(scripts, styles),
+        data=[_data(run, allowed) for run in runs],
+        sparks=[_spark(run) for run in story.runs],
+        timeline=_timeline,
+        entries=[(entry, _html_of(entry)) for entry in cited.values()],
+        version=version("training-sentinel"),
+        severities=list(Severity),
+    )
+
+
+def _read(name: str) -> str:
+    return files(__name__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
+    """The content policy: what stands in the file, and nothing else."""
+
+    def hashes(texts: Sequence[str]) -> str:
+        return " ".join(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts)
+
+    return (
+        f"default-src 'none'; script-src {hashes(scripts)}; style-src {hashes(styles)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _html_of(entry: catalogue.Entry) -> str:
+    """The body of a catalogue page, which is our own text."""
+    from markdown_it import MarkdownIt
+
+    return str(MarkdownIt("commonmark", {"html": False}).render(entry.body))
+
+
+def _data(run: RunStory, allowed: int) -> str:
+    """The curves of a run as JSON that may stand in a script element."""
+    most = min(2 * BUCKETS, max(_FEWEST_OF_CURVE, allowed // max(len(run.curves), 1)))
+    found = {
+        "curves": {tag: _attempts(curve.points(most)) for tag, curve in run.curves.items()},
+        "lost": {tag: curve.lost_at for tag, curve in run.curves.items() if curve.lost_at is not None},
+        "marks": [_mark(one) for one in run.incidents],
+    }
+    return json.dumps(found, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _attempts(points: Sequence[Point]) -> list[list[list[float]]]:
+    """Steps and values of each attempt."""
+    found: dict[int, list[list[float]]] = {}
+    for point in points:
+        steps, values = found.setdefault(point.attempt, [[], []])
+        steps.append(point.step)
+        values.append(float(f"{point.value:.6g}"))
+    return [*found.values()]
+
+
+def _mark(one: IncidentStory) -> Mapping[str, Any]:
+    return {
+        "tag": one.tag,
+        "severity": one.severity.label,
+        "onset": one.onset_step,
+        "fired": one.fired_step,
+        "resolved": one.resolved_step,
+    }
+
+
+def _spark(run: RunStory) -> str:
+    """The points of a small curve of the signal that says most about a run; empty if it has none."""
+    tags = [one.tag for one in run.incidents] + [
+        tag for signal in ("loss", "reward", "policy_loss", "eval_loss") for tag in run.tags.get(signal, ())
+    ]
+    points = next((run.curves[tag].points(_SPARK[0]) for tag in tags if tag in run.curves), [])
+    if len(points) < 2:
+        return ""
+    across, up = _scale(range(len(points)), _SPARK[0]), _scale([p.value for p in points], _SPARK[1] - 2)
+    return " ".join(f"{across(i):.1f},{_SPARK[1] - 1 - up(p.value):.1f}" for i, p in enumerate(points))
+
+
+def _scale(values: Sequence[float], size: int) -> Any:
+    low, high = min(values), max(values)
+    span = high / 2 - low / 2 or 1.0  # halves, because the whole span may be too large for a number
+    return lambda value: (value / 2 - low / 2) / span * size
+
+
+def _timeline(run: RunStory) -> Sequence[tuple[IncidentStory, float, float]]:
+    """The incidents with their begin and end in percent of the run."""
+    first, last = run.first_step or 0, run.last_step or 0
+    length = max(last - first, 1)
+
+    def place(step: int | None) -> float:
+        return 100.0 * min(max(((last if step is None else step) - first) / length, 0.0), 1.0)
+
+    return [(one, place(one.onset_step), place(one.resolved_step)) for one in run.incidents]

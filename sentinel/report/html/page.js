@@ -1,0 +1,144 @@
+"use strict";
+(() => {
+  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+  const runs = all(".run");
+  const data = new Map();
+  const drawn = new Map();
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+
+  const of = (run) => {
+    if (!data.has(run)) data.set(run, JSON.parse(document.getElementById(`data-${run}`).textContent));
+    return data.get(run);
+  };
+  const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  const short = (value) => {
+    if (value == null) return "";
+    const size = Math.abs(value);
+    return size !== 0 && (size < 1e-3 || size >= 1e6) ? value.toExponential(2) : String(+value.toPrecision(5));
+  };
+
+  // Lines at the steps at which incidents began, fired and ended.
+  const marking = (marks) => ({
+    hooks: {
+      draw: [(plot) => {
+        const { ctx, bbox } = plot;
+        const line = (step, name, dash) => {
+          if (step == null || step < plot.scales.x.min || step > plot.scales.x.max) return;
+          const x = Math.round(plot.valToPos(step, "x", true));
+          ctx.save();
+          ctx.strokeStyle = color(name);
+          ctx.lineWidth = devicePixelRatio;
+          ctx.setLineDash(dash.map((part) => part * devicePixelRatio));
+          ctx.beginPath();
+          ctx.moveTo(x, bbox.top);
+          ctx.lineTo(x, bbox.top + bbox.height);
+          ctx.stroke();
+          ctx.restore();
+        };
+        for (const mark of marks) {
+          line(mark.onset, mark.severity, [4, 4]);
+          line(mark.fired, mark.severity, []);
+          line(mark.resolved, "clean", [1, 3]);
+        }
+      }],
+    },
+  });
+
+  const draw = (place) => {
+    const run = of(place.dataset.run), tag = place.dataset.tag, attempts = run.curves[tag];
+    drawn.get(place)?.destroy();
+    drawn.delete(place);
+    place.textContent = "";
+    if (!attempts || !attempts.some(([steps]) => steps.length)) {
+      place.textContent = attempts ? "No finite value was logged." : "Its points are not drawn.";
+      return;
+    }
+    const tall = "tall" in place.dataset;
+    const marks = "incident" in place.dataset
+      ? [run.marks[place.dataset.incident]] : run.marks.filter((mark) => mark.tag === tag);
+    const log = document.querySelector(`.log[data-run="${place.dataset.run}"]`).checked
+      && attempts.every(([, values]) => values.every((value) => value > 0));
+    const legend = document.createElement("div");
+    legend.className = "legend";
+    const says = (text) => { legend.textContent = text; };
+    const lost = run.lost[tag] != null ? `, not finite from step ${run.lost[tag]}` : "";
+    const still = tall ? `${tag}${lost}; dashed: onset, solid: found, dotted: over` : `${lost.slice(2)}`;
+    const axis = { stroke: color("soft"), grid: { stroke: color("line"), width: 1 }, ticks: { stroke: color("line") } };
+    const plot = new uPlot({
+      width: Math.max(place.clientWidth, 200),
+      height: tall ? 220 : 120,
+      cursor: { sync: { key: `run-${place.dataset.run}` }, drag: { x: true, y: false } },
+      scales: { x: { time: false }, y: { distr: log ? 3 : 1 } },
+      axes: [
+        { ...axis, values: (_, steps) => steps.map((step) => step.toLocaleString("en")) },
+        { ...axis, size: 64, values: (_, values) => values.map(short) },
+      ],
+      series: [{}, ...attempts.map((_, number) => ({
+        stroke: color("curve"), width: 1.2, spanGaps: true, points: { show: false }, dash: number % 2 ? [6, 2] : [],
+      }))],
+      plugins: [marking(marks)],
+      hooks: {
+        setCursor: [(at) => {
+          const index = at.cursor.idx;
+          if (index == null) { says(still); return; }
+          const values = at.data.slice(1).map((series) => series[index]).filter((value) => value != null);
+          says(`step ${at.data[0][index].toLocaleString("en")}: ${values.map(short).join(", ")}`);
+        }],
+      },
+    }, uPlot.join(attempts), place);
+    plot.root.setAttribute("role", "img");
+    plot.root.setAttribute("aria-label", `${tag} over the steps`);
+    place.append(legend);
+    says(still);
+    drawn.set(place, plot);
+  };
+
+  const seen = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      if (!entry.isIntersecting) continue;
+      seen.unobserve(entry.target);
+      draw(entry.target);
+    }
+  }, { rootMargin: "400px" });
+
+  const redraw = (places) => places.filter((place) => drawn.has(place)).forEach(draw);
+
+  const show = () => {
+    const target = location.hash ? document.getElementById(decodeURIComponent(location.hash.slice(1))) : null;
+    if (target?.matches("details")) { target.open = true; target.scrollIntoView(); }
+    const chosen = target?.matches(".run") ? target : runs.length === 1 ? runs[0] : null;
+    if (target && !target.matches(".run, #runs") && runs.length > 1) return;
+    for (const run of runs) run.classList.toggle("shown", run === chosen);
+    document.body.classList.toggle("one", chosen !== null);
+    if (chosen) all(".plot", chosen).forEach((place) => drawn.has(place) || seen.observe(place));
+    if (target) scrollTo(0, 0);
+  };
+
+  // A table that sorts by its buttons and filters by its search field.
+  const table = document.getElementById("table");
+  if (table) {
+    const body = table.tBodies[0], heads = all("th", table);
+    const key = (row, column) => row.cells[column].dataset.value ?? row.cells[column].textContent.trim();
+    const compare = (a, b) => (isNaN(a) || isNaN(b) ? String(a).localeCompare(String(b)) : a - b);
+    heads.forEach((head, column) => head.querySelector("button")?.addEventListener("click", () => {
+      const down = head.getAttribute("aria-sort") !== "descending";
+      heads.forEach((other) => other.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      const rows = [...body.rows].sort((a, b) => compare(key(a, column), key(b, column)) * (down ? -1 : 1));
+      body.append(...rows);
+    }));
+    document.getElementById("filter").addEventListener("input", (event) => {
+      const wanted = event.target.value.toLowerCase();
+      for (const row of body.rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+    });
+  }
+
+  all(".log").forEach((box) => box.addEventListener("change", () => redraw(all(`.plot[data-run="${box.dataset.run}"]`))));
+  dark.addEventListener("change", () => redraw([...drawn.keys()]));
+  let waiting;
+  addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(() => redraw([...drawn.keys()]), 200); });
+  addEventListener("hashchange", show);
+  addEventListener("beforeprint", () => runs.forEach((run) => all(".plot", run).forEach((place) => drawn.has(place) || draw(place))));
+  document.documentElement.classList.add("scripted");
+  show();
+})();

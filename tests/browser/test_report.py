@@ -1,0 +1,172 @@
+"""The HTML report in a real browser: `make test-browser`."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sentinel.cli.app import app
+
+playwright = pytest.importorskip("playwright.sync_api", reason="`make test-browser` installs it")
+CHROMIUM = shutil.which("chromium")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="no `chromium` here: apt-get install chromium"),
+]
+
+ROOT = Path(__file__).parents[2]
+HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Ends with the module, because its event loop keeps other code from running one."""
+    with playwright.sync_playwright() as started:
+        running = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def page(browser):
+    """A page that may ask for nothing but files, and whose console stays empty."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page, said, asked = context.new_page(), [], []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    yield page
+    context.close()
+    assert said == []
+    assert not [url for url in asked if not url.startswith("file://")]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """Reports by the names of the sample logs that they are about."""
+    folder = tmp_path_factory.mktemp("reports")
+
+    def report(*paths):
+        file = folder / f"{len([*folder.iterdir()])}.html"
+        words = ["replay", *map(str, paths), "--format", "html", "-o", str(file)]
+        assert CliRunner().invoke(app, words).exit_code == 0
+        return f"file://{file}"
+
+    return report
+
+
+def sample(*names):
+    return [ROOT / "sample_logs" / name for name in names]
+
+
+@pytest.fixture(scope="module")
+def single(written):
+    return written(*sample("kl-blowup"))
+
+
+@pytest.fixture(scope="module")
+def several(written):
+    return written(*sample("kl-blowup", "healthy-supervised", "flat-loss-at-init"))
+
+
+INK = """canvas => {
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    const colors = new Set();
+    for (let i = 0; i < data.length; i += 4) if (data[i + 3]) colors.add(data.slice(i, i + 3).join());
+    return colors.size;
+}"""
+"""How many colours were drawn on a canvas."""
+
+
+def test_every_curve_is_drawn(page, single):
+    page.goto(single)
+    for place in page.locator(".plot").all():
+        place.scroll_into_view_if_needed()
+        assert place.locator("canvas").evaluate(INK) > 3
+
+
+def test_a_curve_says_its_values_and_zooms(page, single):
+    page.goto(single)
+    plot = page.locator(".plot[data-tall]").first
+    plot.scroll_into_view_if_needed()
+    over, legend = plot.locator(".u-over"), plot.locator(".legend")
+    assert legend.inner_text() == "train/kl; dashed: onset, solid: found, dotted: over"
+    box = over.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + 50)
+    assert legend.inner_text().startswith("step 9")
+    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 50)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.7, box["y"] + 50, steps=5)
+    page.mouse.up()
+    page.mouse.move(box["x"] + box["width"] * 0.99, box["y"] + 50)
+    step = int(legend.inner_text().split(":")[0].removeprefix("step "))
+    assert 60 <= step <= 75, "the right edge is where the drag ended"
+    page.mouse.dblclick(box["x"] + box["width"] * 0.5, box["y"] + 50)
+    page.mouse.move(box["x"] + box["width"] - 2, box["y"] + 50)
+    assert legend.inner_text().startswith("step 100")
+
+
+def test_a_table_of_runs_sorts_filters_and_leads_to_each(page, several):
+    page.goto(several)
+    names = page.locator("#table tbody tr:visible td:nth-child(2)")
+    assert names.all_inner_texts() == ["kl-blowup", "flat-loss-at-init", "healthy-supervised"]
+    page.get_by_role("button", name="Points").click()
+    assert names.all_inner_texts() == ["kl-blowup", "flat-loss-at-init", "healthy-supervised"]
+    page.get_by_role("button", name="Points").click()
+    assert names.all_inner_texts() == ["healthy-supervised", "flat-loss-at-init", "kl-blowup"]
+    page.get_by_label("Filter").fill("flat")
+    assert names.all_inner_texts() == ["flat-loss-at-init"]
+    page.keyboard.press("Tab")
+    page.get_by_role("link", name="flat-loss-at-init").focus()
+    page.keyboard.press("Enter")
+    assert page.locator(".run:visible h2").all_inner_texts() == ["flat-loss-at-init"]
+    assert not page.locator("#table").is_visible()
+    page.get_by_role("link", name="All runs").click()
+    assert page.locator("#table").is_visible()
+
+
+def test_the_scale_of_the_curves_can_be_logarithmic(page, single):
+    page.goto(single)
+    figure = page.locator("figure", has_text="train/grad_norm")
+    figure.scroll_into_view_if_needed()
+    linear = figure.locator("canvas").evaluate("canvas => canvas.toDataURL()")
+    page.get_by_label("Logarithmic scale").check()
+    assert figure.locator("canvas").evaluate("canvas => canvas.toDataURL()") != linear
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1440])
+def test_it_fits_any_screen_and_scheme(page, several, scheme, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=scheme)
+    page.goto(f"{several}#run-0")
+    page.locator(".plot canvas").first.wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert ground == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 26)"}[scheme]
+
+
+def test_names_from_a_run_do_nothing(page, written, tmp_path):
+    rows = [{"step": i, f"loss/{HOSTILE}": 1.0 / (i + 1), "kl": 9.0} for i in range(99)]
+    (tmp_path / "javascript:void(0)").mkdir()
+    log = tmp_path / "javascript:void(0)" / "metrics.jsonl"
+    log.write_text("\n".join(json.dumps(row) for row in rows))
+    page.goto(written(log))
+    page.locator(".plot canvas").first.wait_for()
+    assert page.title().startswith("sentinel: ")
+    assert page.locator("img").count() == 0
+    assert page.get_by_text("<script>document.title='taken'</script>").count() > 0
+
+
+def test_it_prints(page, several, tmp_path):
+    page.goto(several)
+    page.pdf(path=tmp_path / "report.pdf")
+    assert (tmp_path / "report.pdf").stat().st_size > 20_000
+
+
+def test_what_a_cause_is_stands_a_click_away(page, single):
+    page.goto(single)
+    page.get_by_role("link", name="Its page in the catalogue").first.click()
+    assert page.locator("#catalogue details[open] h2", has_text="Symptom").is_visible()
