@@ -68,10 +68,11 @@ class Signal(StrEnum):
     EVAL_ERROR_RATE = "eval_error_rate"  # of held-out data, lower is better, share or percent: WER, CER
     MEAN_AVERAGE_PRECISION = "mean_average_precision"  # of a detector on held-out images, 0..1
     MEAN_INTERSECTION_OVER_UNION = "mean_intersection_over_union"  # of a segmenter likewise, 0..1
+    FRECHET_INCEPTION_DISTANCE = "frechet_inception_distance"  # FID of generated images, >= 0; 0 is perfect
     UPDATE_RATIO = "update_ratio"  # norm of an optimizer step over norm of its weights; a series a group
     WEIGHT_NORM = "weight_norm"  # L2 of all parameters
     DEAD_FRACTION = "dead_fraction"  # share of a layer's outputs that are zero or saturated, 0..1
-    HISTOGRAM_STD = "histogram_std"  # of weights, gradients, returns, whatever its tag says; a series each
+    HISTOGRAM_STD = "histogram_std"  # of weights, gradients or activations; a series each
     HISTOGRAM_ZERO_SHARE = "histogram_zero_share"  # share of values in buckets that contain or touch 0, 0..1
     HISTOGRAM_KURTOSIS = "histogram_kurtosis"  # 3 for a normal distribution
     STEP_TIME = "step_time"  # seconds per optimizer step, not averaged since the start

@@ -167,6 +167,11 @@ _HELD_OUT: Mapping[str, Signal] = {
     "map 0 5": Signal.MEAN_AVERAGE_PRECISION,
     "map 0 5 95": Signal.MEAN_AVERAGE_PRECISION,
     "miou": Signal.MEAN_INTERSECTION_OVER_UNION,
+    "fid": Signal.FRECHET_INCEPTION_DISTANCE,
+    "fid score": Signal.FRECHET_INCEPTION_DISTANCE,
+    "fid 50 k": Signal.FRECHET_INCEPTION_DISTANCE,
+    "fid 50 k full": Signal.FRECHET_INCEPTION_DISTANCE,
+    "frechet inception distance": Signal.FRECHET_INCEPTION_DISTANCE,
 }
 
 # A bound from below is logged as it is, or negated as a loss.

@@ -16,11 +16,13 @@ A profile is one file ``profiles/<name>.toml``:
 Tags may contain ``*`` (see ``Patterns``). Among the profiles with a mark in the log the one that names
 most of its tags wins, the more special one on a tie; a profile without marks only serves to be extended.
 
-The statistics of a histogram, such as ``train/loss#std``, mean what their ending says, whatever stands
-before it. Any other tag that its profile does not name is the user's own: the fallback reads it word by word.
+The statistics of a histogram, such as ``fc/weight#std``, mean what their ending says, unless the histogram is
+one of rewards and the like. Any other tag that its profile does not name is the user's own: the fallback
+reads it word by word.
 """
 
 import difflib
+import re
 import tomllib
 from collections import ChainMap
 from collections.abc import Collection, Iterable, Mapping
@@ -39,6 +41,9 @@ IGNORE = "ignore"
 """What a user calls a tag that is no signal."""
 
 _MOST_KNOWN = 1 << 14  # meanings kept by a Naming, since runs of one project log the same tags
+
+_OF_RETURNS = re.compile("reward|return|episode|advantage|action", re.IGNORECASE)
+"""Histograms of what an agent gets and does, whose shape says nothing of its network."""
 
 _OF_HISTOGRAMS = {
     "mean": None,
@@ -175,7 +180,7 @@ class Naming:
 
     def _meaning(self, profile: Profile | None, tag: str) -> Meaning | None:
         if is_of_histogram(tag) and tag not in self._overrides.rows:
-            return _OF_HISTOGRAMS[tag.rpartition("#")[2]]
+            return None if _OF_RETURNS.search(tag) else _OF_HISTOGRAMS[tag.rpartition("#")[2]]
         for names in (self._overrides, profile.names if profile else None):
             if names and (pattern := names.find(tag)) is not None:
                 return names.rows[pattern]

@@ -146,13 +146,18 @@ def test_any_text_can_be_a_tag(tag: str):
 
 
 @pytest.mark.parametrize("name", [None, *TABLES])
-@pytest.mark.parametrize("tag", ["loss", "train/loss", "eval/loss", "losses/each", "rewards/a", "w", ""])
+@pytest.mark.parametrize("tag", ["loss", "train/loss", "eval/loss", "losses/each", "fc/weight", "w", ""])
 def test_what_stands_for_a_histogram_means_what_its_ending_says(name, tag):
     meaning = partial(Naming({"losses/*": "loss"}).meaning, profile(name) if name else None)
     assert meaning(f"{tag}#mean") is None
     assert meaning(f"{tag}#std") == Meaning(Signal.HISTOGRAM_STD)
     assert meaning(f"{tag}#zero_share") == Meaning(Signal.HISTOGRAM_ZERO_SHARE)
     assert meaning(f"{tag}#kurtosis") == Meaning(Signal.HISTOGRAM_KURTOSIS)
+
+
+@pytest.mark.parametrize("tag", ["rewards/a", "Environment/Cumulative Reward_hist", "rollout/episode_length"])
+def test_the_shape_of_rewards_says_nothing_of_a_network(tag):
+    assert Naming({}).meaning(None, f"{tag}#std") is None
 
 
 def test_the_user_may_say_what_a_histogram_means():

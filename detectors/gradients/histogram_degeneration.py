@@ -1,0 +1,89 @@
+"""The distribution of a layer's weights, gradients or activations has degenerated.
+
+## What it catches
+A histogram of a layer, against its first five:
+
+- more than 95 % of its values are zero, and less than half were;
+- its standard deviation is below a hundredth of what it was;
+- its kurtosis is above 50 and ten times what it was.
+
+Histograms of rewards, returns and lengths are left out, as far as their tags tell.
+
+## Why it matters
+Norms and losses hide the shape. A layer whose activations are all zero learns nothing any more, and a
+gradient with a few huge entries moves a few weights only.
+
+## What to do
+Zeros: lower the learning rate, or use LeakyReLU or GELU; look at the inputs of that layer. A vanished
+spread: look at weight decay and at the learning rate of that layer. Long tails: clip the gradients, and
+look for rare tokens or outliers in the batch.
+
+## When it is wrong
+Pruned and quantised networks, and rows of an embedding that no token uses, are zero by design. Gradients
+fade where the loss comes near zero. Hence only zeros are a warning.
+
+## Source
+Catalogue O26, O25, GV, GE: 95 % of zeros, 1 % of the first standard deviation, a kurtosis above 50. Nothing
+of this is measured on real runs yet.
+"""
+
+from typing import Annotated
+
+import polars as pl
+
+from detectors.api import Cause, History, Severity, Variant, detector
+from detectors.evidence import Measure, Unit
+from detectors.schema import INDEX, SIGNAL, VALUE
+from detectors.signals import Signal
+from detectors.stats import recent_median, start_median
+from detectors.verdict import verdicts
+
+FEW = 5  # histograms that make up a level
+HALF = 0.5
+TIMES = 10  # how much the kurtosis must have grown
+
+
+@detector(
+    judges=(Signal.HISTOGRAM_ZERO_SHARE, Signal.HISTOGRAM_STD, Signal.HISTOGRAM_KURTOSIS),
+    history=History(recent=FEW, head=FEW),
+    cause=Cause.GRADIENT_SIZE,
+    evidence={
+        "level": Measure("median of the last five", Unit.SAME),
+        "start": Measure("median of the first five", Unit.SAME),
+    },
+    variants={
+        "zeros": Variant(
+            "{level:.1%} of the values are zero, {start:.1%} at the start", ("O25", "O26", "GV")
+        ),
+        "narrow": Variant(
+            "the standard deviation of the values is {level:.3g}, {start:.3g} at the start",
+            ("GV", "O26", "O25"),
+        ),
+        "tails": Variant(
+            "the kurtosis of the values is {level:.3g}, {start:.3g} at the start", ("GE", "O26")
+        ),
+    },
+)
+def histogram_degeneration(
+    points: pl.LazyFrame,
+    *,
+    most_zeros: Annotated[float, "share of zeros that is too much"] = 0.95,
+    least_spread: Annotated[float, "share of the first standard deviation that is too little"] = 0.01,
+    most_kurtosis: Annotated[float, "kurtosis that is too much"] = 50.0,
+) -> pl.LazyFrame:
+    """See the module's page."""
+    level, start, signal = pl.col("level"), pl.col("start"), pl.col(SIGNAL)
+    measured = points.with_columns(level=recent_median(VALUE, FEW), start=start_median(VALUE, FEW))
+    return verdicts(
+        measured,
+        judged=pl.col(INDEX) >= 2 * FEW - 1,
+        found={
+            "zeros": (signal == Signal.HISTOGRAM_ZERO_SHARE) & (level > most_zeros) & (start < HALF),
+            "narrow": (signal == Signal.HISTOGRAM_STD) & (level < least_spread * start),
+            "tails": (signal == Signal.HISTOGRAM_KURTOSIS)
+            & (level > most_kurtosis)
+            & (level > TIMES * start),
+        },
+        severities={Severity.WARNING: signal == Signal.HISTOGRAM_ZERO_SHARE},
+        otherwise=Severity.INFO,
+    )
