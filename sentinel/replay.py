@@ -103,6 +103,8 @@ def _read(pipeline: Pipeline, runs: Iterable[ReplayedRun]) -> None:
     for run, advance in zip(whole, pipeline.conclude([run.tracker for run in whole]), strict=True):
         run.add(advance)
     for run in runs:
+        if run.failure is not None:
+            run.changes += pipeline.report_failure(run.tracker, run.failure)
         run.incidents |= {incident.id: incident for incident in run.tracker.book.open()}
         # Streams of one run were read one after the other; this is their order by the log's clock.
         run.incidents = dict(sorted(run.incidents.items(), key=lambda item: item[1].fired_time or 0.0))

@@ -132,11 +132,13 @@ class House:
         store = Store(self.state)
         return Watcher(config, store, Delivery(self.state, [], self.clock), self.clock, ServiceManager())
 
-    def told(self) -> dict[str, list[str]]:
-        """What was decided of each run, oldest first."""
+    def told(self, detector: str = "kl-blowup") -> dict[str, list[str]]:
+        """What was decided of each run about the incidents of one detector, oldest first."""
         found: dict[str, list[str]] = {}
         with Store(self.state) as store:
             for one in reversed(store.decisions(1000)):
+                if one.detector != detector:
+                    continue
                 found.setdefault(Path(one.run).name, []).append(f"{one.event}: {one.reason}")
         return found
 
@@ -169,6 +171,9 @@ def test_in_a_watch(house, monkeypatch, stage, caplog):
     watcher.round(None, GOING)
     assert house.told() == others | {BAD: ["firing: first-notification"]}
     assert house.stopped() == {}
+    said = house.told("judging-stopped")
+    if stage not in (advance, tell, dump):  # without these there is no incident of a run
+        assert said == {BAD: ["firing: below-sink-severity", "resolved: not-sent-before"]}
 
 
 def test_state_that_cannot_be_restored_costs_that_run_a_re_read(house, monkeypatch, caplog):
@@ -208,6 +213,9 @@ def test_in_a_replay(runs, monkeypatch, stage):
     )
     (bad,) = (run for run in found if run.stopped)
     assert "a defect" in bad.stopped
+    if stage is not advance:
+        summaries = [i.summary for i in bad.incidents.values() if i.detector == "judging-stopped"]
+        assert [f"the run is not judged at present: {bad.failure}"] == summaries
 
 
 @pytest.mark.parametrize("stage", [poll, absorb, name])

@@ -23,7 +23,7 @@ def send_test(config: ConfigFile = None, sink: _Sink = None) -> int:
 
     Each sink is tried once. The exit status is 1 if a sink did not take the test.
     """
-    from sentinel.sinks.delivery import attempt
+    from sentinel.sinks.tries import attempt
 
     sinks = configuration(config).sinks
     chosen = [one for one in sinks if sink in (None, one.name)]

@@ -11,9 +11,8 @@ neither loses a notification nor holds one up for long.
 import logging
 import math
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -23,12 +22,13 @@ from sentinel.alerts.store import Store
 from sentinel.clock import Clock
 from sentinel.errors import StateError
 from sentinel.serve.counters import DELIVERIES
-from sentinel.sinks.base import Digest, Notification, Permanent, RefreshingSink, Sink, SinkError, Transient
+from sentinel.sinks.base import Digest, Notification, Permanent, RefreshingSink, Sink, SinkError
 from sentinel.sinks.details import completed
+from sentinel.sinks.notices import Notices
 from sentinel.sinks.parcels import digest, keep, notification
+from sentinel.sinks.tries import attempt, pause_seconds
 from sentinel.text import duration_text
 
-LONGEST_PAUSE_SECONDS = 300.0
 LONGEST_ASKED_SECONDS = 900.0
 """The longest pause that a receiver can ask for with Retry-After."""
 GIVE_UP_SECONDS = 86400.0
@@ -89,6 +89,7 @@ class Delivery:
         self._stopping = False
         self._lanes: dict[str, _Lane] = {}
         self._threads: list[threading.Thread] = []
+        self._notices = Notices(sinks, clock)
 
     def start(self) -> None:
         """Start to send."""
@@ -102,6 +103,10 @@ class Delivery:
         """Read the outbox now, because something was committed or the clock was moved."""
         with self._changed:
             self._changed.notify_all()
+
+    def announce(self, trouble: str | None) -> None:
+        """Tell every sink of a trouble of the watch itself, or that it is over; needs no state directory."""
+        self._notices.announce(trouble)
 
     def drain(self, seconds: float) -> bool:
         """Wait until nothing is left to send, at most this long. Gives whether nothing is left.
@@ -120,6 +125,7 @@ class Delivery:
 
     def stop(self, seconds: float = 0.0) -> None:
         """Send nothing more. Wait at most this long for deliveries that have begun; they may arrive later."""
+        self._notices.stop()
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
@@ -250,25 +256,3 @@ def _give_up(outbox: Outbox, sink: str, entries: Sequence[OutboxEntry], error: s
         _log.error("sink %s: notification %s given up: %s", sink, entry.key, error)
     outbox.failed(sink, entries, error, now)
     DELIVERIES.labels(sink, "given-up").inc(len(entries))
-
-
-def attempt(send: Callable[[], str | None]) -> tuple[str | None, SinkError | None]:
-    """Call ``send`` once. Gives what it gave, and the error if the sink did not take it. Never raises."""
-    try:
-        return send(), None
-    except SinkError as error:
-        return None, error
-    except Exception as error:  # noqa: BLE001 - a defect of one sink stops neither it nor the others
-        return None, Transient(
-            f"the sink failed with {type(error).__name__}"
-        )  # its text may hold the address
-
-
-def pause_seconds(key: str, failures: int) -> float:
-    """The pause after this many failed tries: at least half of a limit that doubles with each try.
-
-    The share depends on the key, so that watches that failed together do not retry together.
-    """
-    longest = min(2.0 ** min(failures, 30), LONGEST_PAUSE_SECONDS)
-    share = int.from_bytes(blake2b(f"{key} {failures}".encode(), digest_size=4).digest()) / 2**32
-    return longest * (0.5 + 0.5 * share)

@@ -14,21 +14,31 @@ _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 
-def when_available(work: Callable[[], _T], stop: threading.Event, service: ServiceManager) -> _T | None:
+def when_available(
+    work: Callable[[], _T],
+    stop: threading.Event,
+    service: ServiceManager,
+    announce: Callable[[str | None], None] = lambda _: None,
+) -> _T | None:
     """What the work gives as soon as the state directory allows it; None where ``stop`` is set before that.
 
-    Raises StateError where waiting is of no use.
+    ``announce`` hears of an error, and with None that it is over. Raises StateError where waiting is of no
+    use.
     """
     said, never = False, threading.Event()
     while True:
         try:
-            return work()
+            done = work()
         except StateUnavailable as error:
             if not said:
                 _log.error("nothing is read until the state can be recorded: %s", error)
+                announce(str(error))
             if stop.is_set():
                 return None
             said = True
             service.ready()  # a service manager would end what takes long to begin
             service.alive(f"reads nothing: {error}")
             never.wait(_AGAIN_SECONDS)  # a signal handler that sets `stop` must not meet a wait for it
+        else:
+            announce(None)
+            return done

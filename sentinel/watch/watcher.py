@@ -108,10 +108,12 @@ class Watcher:
         except StateUnavailable as error:
             if self._unrecordable is None:
                 _log.error("reading stops until the state can be recorded: %s", error)
+                self._delivery.announce(str(error))
             self._unrecordable, self._swept_at = str(error), _NEVER
         else:
             if self._unrecordable is not None:
                 _log.warning("the state can be recorded again; reading continues")
+                self._delivery.announce(None)
             self._unrecordable = None
         ROUND_SECONDS.observe(self._clock.awake() - begun)
         self._say_alive()
@@ -263,6 +265,16 @@ class Watcher:
                 run = watched.tracker.log.run
                 self._store.stops.set(run.id, str(run.path), watched.stopped, self._clock.now())
                 watched.recorded_stop = watched.stopped
+                if watched.failures and watched.stopped:
+                    self._report_failure(watched, watched.stopped)
+
+    def _report_failure(self, watched: Watched, reason: str) -> None:
+        """Record the incident that a run is not judged, on top of its last commit. This may fail as well."""
+        tracker = self._tracker(watched.tracker.log.run)
+        changes = self._pipeline.report_failure(tracker, reason)
+        held = () if watched.looked_at else (tracker.id,)
+        recorder = Recorder(self._store, self._policies)
+        recorder.record([tracker], {tracker.id: changes}, self._clock.now(), held=held)
 
     def _say_alive(self) -> None:
         idle = sum(1 for watched in self._runs if watched.stopped)

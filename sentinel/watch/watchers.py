@@ -45,7 +45,7 @@ class Watchers:
 
     def run(self) -> None:
         """Watch until `end` is called or one part fails, whose error is raised."""
-        when_available(self._begin, self._stop, self._service)
+        when_available(self._begin, self._stop, self._service, self._delivery.announce)
         first, *others = self._parts
         unheard = self._service.unheard()  # a slow server must not starve the watchdog
         threads = [threading.Thread(target=self._watch, args=(part, unheard), daemon=True) for part in others]
@@ -82,7 +82,9 @@ class Watchers:
     def _watch(self, part: Config, service: ServiceManager) -> None:
         """Watch one part until its end, which ends the other parts as well."""
         try:
-            store = when_available(partial(Store, part.state_dir), self._stop, service)
+            store = when_available(
+                partial(Store, part.state_dir), self._stop, service, self._delivery.announce
+            )
             if store is None:
                 return
             with store:

@@ -19,11 +19,10 @@ from sentinel.sinks.base import Digest, Permanent, Transient
 from sentinel.sinks.delivery import (
     GIVE_UP_SECONDS,
     LONGEST_ASKED_SECONDS,
-    LONGEST_PAUSE_SECONDS,
     PILE,
     Delivery,
-    pause_seconds,
 )
+from sentinel.sinks.tries import LONGEST_PAUSE_SECONDS, pause_seconds
 from sentinel.sinks.webhook import WebhookConfig
 from tests.sinks import delivering
 from tests.sinks import receiver as rx

@@ -58,8 +58,10 @@ class House:
 
     def watch(self) -> Watcher:
         config = Config(paths=[str(self.runs)], sinks=[{"type": "terminal"}], signals={"kl": "kl"})
-        self.store = Store(self.state)
-        return Watcher(config, self.store, Delivery(self.state, [], self.clock), self.clock, self.service)
+        self.store, self.heard = Store(self.state), []
+        delivery = Delivery(self.state, [], self.clock)
+        delivery.announce = self.heard.append
+        return Watcher(config, self.store, delivery, self.clock, self.service)
 
     def told(self) -> list[str]:
         return [Path(one.run).stem for one in reversed(self.store.decisions()) if one.sent]
@@ -108,6 +110,9 @@ def test_a_full_disk_is_waited_for(tmp_path, small_disk, caplog):
     assert house.service.status == "41 runs"
     assert not house.service.health.problems(house.clock.awake())
     assert "the state can be recorded again; reading continues" in caplog.text
+    assert len(house.heard) == 2, "the sinks hear of it and of its end"
+    assert "the disk is full; free some space" in house.heard[0]
+    assert house.heard[1] is None
 
 
 def test_a_watch_that_begins_on_a_full_disk_waits(tmp_path, small_disk):
