@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sentinel.sources.base import Chunk
 from sentinel.sources.csv.header import Header, Rows
 from sentinel.sources.reading.plain import plain_times, whole
-from sentinel.sources.reading.records import seconds
+from sentinel.sources.reading.records import MAY_BE_LENGTHS, seconds
 
 _INDEX_NAMES = ("", "Unnamed: 0")  # of the column that pandas writes first
 
@@ -29,6 +29,7 @@ class Axis:
     rows: int = 0
     last: int = 0
     numbered: bool = False
+    counts_rows: bool = False  # what looked like the step fell: it is the length of an episode
 
     def steps(self, header: Header, rows: Rows) -> NDArray[np.int64]:
         """The steps of the next rows."""
@@ -40,12 +41,26 @@ class Axis:
             return numbers
         values = rows.values[:, column]
         can_count = whole(values)
+        before, begun = self.last, self.rows > count
         steps = self._carried(values, can_count)
+        if header.step is not None and header.names[column].lower() in MAY_BE_LENGTHS:
+            return self._onwards(steps, before if begun else int(steps[0]) if count else 0)
         if header.step is None:
             fraction = np.flatnonzero(rows.logged[:, column] & ~can_count)
             if len(fraction):
                 self.numbered = True
                 steps[fraction[0] :] = numbers[fraction[0] :]
+        return steps
+
+    def _onwards(self, steps: NDArray[np.int64], before: int) -> NDArray[np.int64]:
+        """The steps, but for those from the first that falls on: from there the rows are counted."""
+        falls = np.flatnonzero(np.diff(steps, prepend=before) < 0)
+        if self.counts_rows or len(falls):
+            first = 0 if self.counts_rows else int(falls[0])
+            last = steps[first - 1] if first else before
+            steps[first:] = last + np.arange(1, len(steps) - first + 1)
+            self.counts_rows = True
+            self.last = int(steps[-1]) if len(steps) else before
         return steps
 
     def _carried(self, values: NDArray[np.float64], whole: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -6,6 +6,7 @@ has fewer, or another in that place, tells of a training that began anew.
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,11 @@ from sentinel.sources.reading.records import Records
 LARGEST = 256 << 20
 """Bytes; a larger document is not read, which bounds the memory of a poll."""
 
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_CONFLICT = re.compile(
+    rb"^<<<<<<<[^\n]*\n(?P<ours>.*?)(?:^=======\s.*?(?:^>>>>>>>[^\n]*\n?|\Z)|\Z)", re.DOTALL | re.MULTILINE
+)
+
 _LONGEST_TOKEN = 10  # bytes of a word, escape or sign that may be cut in two at the end of a torn document
 
 
@@ -31,12 +37,20 @@ class BrokenError(Exception):
         self.complaint = Complaint(path, place, problem)
 
 
+def settled(data: bytes) -> bytes:
+    """A document, or its beginning, in UTF-8 and with our side of what a merge left in conflict."""
+    if data.startswith(_UTF16):
+        data = data[: len(data) & ~1].decode("utf-16", errors="replace").encode()
+    return _CONFLICT.sub(lambda found: found["ours"], data)
+
+
 def load(path: Path) -> Any:
     """The document; None while it is empty or being saved. Raises OSError and BrokenError."""
     with open_log(path) as file:
         data = file.read(LARGEST + 1)
     if len(data) > LARGEST:
         raise BrokenError(path, "", f"is larger than {LARGEST >> 20} MiB and is not read")
+    data = settled(data)
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from sentinel.sources.base import Batch, Cursor, Run
-from sentinel.sources.json.documents import BrokenError, load, parse_new
+from sentinel.sources.json.documents import BrokenError, load, parse_new, settled
 from sentinel.sources.json.trainer_state import STATE, settings
 from sentinel.sources.reading.files import open_log, stamp
+from sentinel.sources.reading.flattening import flattened
 from sentinel.sources.reading.growing import nothing_new, unreadable
-from sentinel.sources.reading.records import flattened, named
+from sentinel.sources.reading.records import named
 from sentinel.sources.reading.sniffing import HEAD_BYTES, is_log, is_log_name
 
 FORMAT = "json"
@@ -97,7 +98,7 @@ def _is_log(path: Path) -> bool:
     """Whether the first object of the list, or the lists with which the object begins, are those of a log."""
     try:
         with open_log(path) as file:
-            head = file.read(HEAD_BYTES).decode("utf-8-sig", errors="replace")
+            head = settled(file.read(HEAD_BYTES)).decode("utf-8-sig", errors="replace")
     except OSError:
         return False
     if found := _LIST.match(head):

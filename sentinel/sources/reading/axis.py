@@ -24,11 +24,18 @@ class Axis:
     epoch: float = 0.0
     highest: int = 0  # iteration of this epoch
     offset: int = 0  # iterations in the epochs before
+    beside_iteration: bool = False  # whether a record had a step beside its iteration, as MMEngine's have
+    counts_rows: bool = False  # what looked like the step fell
 
-    def step(self, count: int | None, epoch: Any, line: int) -> int:
-        """The step of one record, which has ``count`` as its own step and ``epoch`` as its epoch."""
+    def step(self, count: int | None, epoch: Any, line: int, may_be_length: bool = False) -> int:
+        """The step of one record, which has ``count`` as its own step and ``epoch`` as its epoch.
+
+        A count that ``may_be_length``, such as `steps`, is the length of an episode if it falls: from then
+        on records are counted, onwards from the last step.
+        """
         if count is not None:
-            self.kind, self.last = "step", count
+            self.counts_rows |= may_be_length and self.kind == "step" and count < self.last
+            self.kind, self.last = "step", self.last + 1 if self.counts_rows else count
         elif self.kind in ("", "epoch") and epoch is not None:
             count, _ = count_of(epoch)
             self.kind, self.last = ("line", 0) if count is None else ("epoch", count)

@@ -1,4 +1,8 @@
-"""Run settings as one flat dictionary: ``{"a": {"b": [1, {"c": 2}]}}`` is ``{"a.b.0": 1, "a.b.1.c": 2}``."""
+"""Nested settings and records as flat ones.
+
+Settings: ``{"a": {"b": [1, {"c": 2}]}}`` is ``{"a.b.0": 1, "a.b.1.c": 2}``. Records:
+``{"train": {"loss": 1}}`` is ``{"train/loss": 1}``.
+"""
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
@@ -6,7 +10,8 @@ from typing import Any
 
 MOST_KEYS = 5000
 _MOST_VISITS = 4 * MOST_KEYS  # empty nodes count as well, because aliases in YAML may repeat them endlessly
-_DEEPEST = 16
+_DEEPEST = 16  # levels of nesting; what lies deeper is left out
+_MOST_CHARACTERS = 1 << 22  # in all names of a nested record: joined names can be far longer than the record
 _LONGEST_KEY = 300
 _LONGEST_TEXT = 1000
 _LARGEST = 2**63  # larger integers cannot be stored in every format
@@ -51,3 +56,25 @@ def _text(value: Any) -> str:
     except ValueError:
         text = f"{type(value).__name__} of {value.bit_length()} bits"
     return text[:_LONGEST_TEXT].encode(errors="replace").decode()
+
+
+def flattened(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The record with ``{"train": {"loss": 1}}`` as ``{"train/loss": 1}``."""
+    if dict not in map(type, record.values()):
+        return record
+    found: dict[str, Any] = {}
+    characters = 0
+    for name, value in _joined(record):
+        characters += len(name)
+        if characters > _MOST_CHARACTERS:
+            break
+        found[name] = value
+    return found
+
+
+def _joined(record: Mapping[str, Any], prefix: str = "", level: int = 1) -> Iterator[tuple[str, Any]]:
+    for name, value in record.items():
+        if not isinstance(value, dict):
+            yield prefix + name, value
+        elif level < _DEEPEST:
+            yield from _joined(value, f"{prefix}{name}/", level + 1)

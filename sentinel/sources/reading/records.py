@@ -8,7 +8,7 @@ bounded, so that reading in many pieces gives the same points as reading in one.
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -19,6 +19,7 @@ import numpy as np
 
 from sentinel.sources.base import Chunk
 from sentinel.sources.reading.axis import Axis, count_of
+from sentinel.sources.reading.flattening import flattened
 from sentinel.sources.reading.plain import LATEST
 
 if TYPE_CHECKING:
@@ -49,6 +50,9 @@ STEP_KEYS = (
 )
 """Names of the step in lower case, the most telling first. ``epoch`` comes after all of them."""
 
+MAY_BE_LENGTHS = frozenset({"frame", "timestep", "timesteps", "steps"})
+"""Those of `STEP_KEYS` that may be the length of an episode."""
+
 EPOCH_KEYS = ("epoch",)
 TIME_KEYS = ("wall_time", "wall time", "timestamp", "_timestamp", "time", "date")
 
@@ -61,8 +65,6 @@ _PLANNED = "max_steps"  # tag of the 500 in a step logged as "12/500"
 _LEARNING_RATES = ("lr", "learning_rate")
 _MOST_STEPS = 2.0**53  # that a float counts without a gap
 _MOST_SERIES = 1000  # whose nulls are told apart; in any further one a null means "not logged"
-_DEEPEST = 16  # levels of nesting; what lies deeper is no metric
-_MOST_CHARACTERS = 1 << 22  # in all names of a nested record: joined names can be far longer than the record
 
 
 _NUMERIC, _TEXT, _NULL, _OTHER = "n", "t", "0", "-"
@@ -100,6 +102,8 @@ class _Shape:
     step: int | None
     epoch: int | None
     counts_iterations: bool  # the step may begin anew in each epoch
+    may_be_length: bool  # of an episode, which the step may be
+    has_iteration: bool  # beside the step
     time: tuple[int, str] | None
 
 
@@ -170,7 +174,9 @@ class Records:
     def rows(self, frame: "pl.DataFrame", stream: str, restarted: bool) -> Chunk | None:
         """The points of records that are given as rows of numbers; None if they must be added one by one."""
         shape = self._learn(frame.columns, _NUMERIC * frame.width)
-        if shape.step is None or shape.counts_iterations or not shape.names:
+        if shape.step is None or shape.counts_iterations or shape.may_be_length or not shape.names:
+            return None
+        if shape.has_iteration or self._axis.beside_iteration:
             return None
         step = frame[:, shape.step].to_numpy()
         times = np.full(len(step), math.nan)
@@ -199,6 +205,8 @@ class Records:
             step=at[step] if step else None,
             epoch=at[epoch] if epoch else None,
             counts_iterations=step == "iter",
+            may_be_length=step in MAY_BE_LENGTHS,
+            has_iteration=step == "step" and "iter" in at,
             time=(at[time], time) if time else None,
         )
 
@@ -211,7 +219,10 @@ class Records:
                 self._point(_PLANNED, planned)
         if count is not None and shape.counts_iterations:
             count = self._axis.iteration(count, epoch)
-        return self._axis.step(count, epoch, line)
+        self._axis.beside_iteration |= shape.has_iteration
+        if self._axis.beside_iteration and not shape.has_iteration:
+            count = None  # MMEngine's validation, which counts epochs
+        return self._axis.step(count, epoch, line, shape.may_be_length)
 
     def _time(self, shape: _Shape, row: list[Any]) -> float:
         if shape.time is None:
@@ -257,28 +268,6 @@ class _Presence:
             if name not in found and (name in self.always or len(self.always) < _MOST_SERIES):
                 self.always[name] = False
         return found
-
-
-def flattened(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The record with ``{"train": {"loss": 1}}`` as ``{"train/loss": 1}``."""
-    if dict not in map(type, record.values()):
-        return record
-    flat: dict[str, Any] = {}
-    characters = 0
-    for name, value in _flat(record):
-        characters += len(name)
-        if characters > _MOST_CHARACTERS:
-            break
-        flat[name] = value
-    return flat
-
-
-def _flat(record: Mapping[str, Any], prefix: str = "", level: int = 1) -> Iterator[tuple[str, Any]]:
-    for name, value in record.items():
-        if not isinstance(value, dict):
-            yield prefix + name, value
-        elif level < _DEEPEST:
-            yield from _flat(value, f"{prefix}{name}/", level + 1)
 
 
 def seconds(value: float | str) -> float | None:

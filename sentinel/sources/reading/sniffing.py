@@ -8,12 +8,12 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
+from sentinel.sources.reading.flattening import flattened
 from sentinel.sources.reading.records import (
     EPOCH_KEYS,
     NUMBER,
     STEP_KEYS,
     TIME_KEYS,
-    flattened,
     named,
     seconds,
 )

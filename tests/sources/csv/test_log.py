@@ -317,3 +317,12 @@ def test_of_a_very_wide_file_the_first_columns_are_read(tmp_path, monkeypatch, r
     assert reader.poll().points[-2:] == [("loss", rows, "0.25"), ("a", rows, "1.0")]
     problem = "has 6 columns; only the first 4 are read, so log fewer"
     assert reader.complaints == [f"{path} at line 1: {problem}"]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 1000])
+def test_steps_that_fall_are_the_lengths_of_episodes(tmp_path, limit):
+    path = tmp_path / "progress.csv"
+    path.write_text("steps,reward\n20,1\n31,2\n17,3\n45,4\n12,5\n")
+    assert [step for _, step, _ in Reader(path).poll(limit).points] == [20, 31, 32, 33, 34]
+    path.write_text("steps,reward\n20,1\n31,2\n57,3\n")
+    assert [step for _, step, _ in Reader(path).poll(limit).points] == [20, 31, 57]

@@ -87,3 +87,21 @@ def test_what_keras_kept():
     reader = Reader(FIXTURE).poll()
     assert {tag for tag, _, _ in reader.points} == {"accuracy", "loss", "val_accuracy", "val_loss"}
     assert [step for tag, step, _ in reader.points if tag == "loss"] == list(range(1, 9))
+
+
+def test_a_document_that_a_merge_left_in_conflict(tmp_path):
+    ours = json.dumps([{"step": 1, "loss": 0.5}, {"step": 2, "loss": 0.25}], indent=1)
+    theirs = json.dumps([{"step": 9, "loss": 9.0}], indent=1)
+    path = tmp_path / "training_log.json"
+    path.write_text(f"<<<<<<< HEAD\n{ours}\n=======\n{theirs}\n>>>>>>> main\n")
+    assert Reader(path).poll().points == [("loss", 1, "0.5"), ("loss", 2, "0.25")]
+    path.write_text(
+        ours.replace('  "loss": 0.25', '<<<<<<< HEAD\n"loss": 0.25\n=======\n"loss": 7\n>>>>>>> main\n')
+    )
+    assert Reader(path).poll().points == [("loss", 1, "0.5"), ("loss", 2, "0.25")]
+
+
+def test_a_document_in_utf_16(tmp_path):
+    path = tmp_path / "training_log.json"
+    path.write_bytes(json.dumps([{"step": 1, "loss": 0.5}]).encode("utf-16"))
+    assert Reader(path).poll().points == [("loss", 1, "0.5")]

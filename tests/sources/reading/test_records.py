@@ -195,3 +195,17 @@ def test_nulls_of_very_many_series_are_not_logged():
     memory.add(many, 1)
     assert len(memory.memory()["presence"]) <= 1000
     assert values(many, {**many, "layer4999": None}, tag="layer4999") == ["1.0"]
+
+
+def test_steps_that_fall_are_the_lengths_of_episodes():
+    lengths = [20, 31, 17, 45, 12]
+    assert steps(*({"steps": n, "loss": 1.0} for n in lengths)) == [20, 31, 32, 33, 34]
+    assert steps(*({"steps": n, "loss": 1.0} for n in range(5))) == [*range(5)]
+    assert steps(*({"step": n, "loss": 1.0} for n in (1, 2, 1))) == [1, 2, 1], "a resume"
+
+
+def test_a_validation_of_mmengine_counts_epochs():
+    train = [{"loss": 1.0, "epoch": e, "iter": i, "step": i} for e, i in ((1, 50), (1, 100), (2, 150))]
+    validation = {"loss": 0.5, "step": 1}
+    assert steps(*train[:2], validation, train[2], validation | {"step": 2}) == [50, 100, 100, 150, 150]
+    assert steps({"loss": 1.0, "step": 50}, validation) == [50, 1]
