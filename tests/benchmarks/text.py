@@ -18,7 +18,7 @@ import pandas as pd
 import polars as pl
 
 from sentinel.sources.base import Cursor, Source
-from sentinel.sources.csv.log import CsvLog
+from sentinel.sources.csv.file import CsvLog
 from sentinel.sources.json.lines import JsonLines
 from tests.benchmarks.tensorboard import TAGS
 

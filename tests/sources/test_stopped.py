@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sentinel.sources.base import stopped
-from sentinel.sources.csv import log as csv_log
+from sentinel.sources.csv import file as csv_file
 from tests.sources.reader import Reader
 from tests.sources.runs import SENSELESS, STEPS, largest, write
 from tests.sources.writers import WRITERS
@@ -30,7 +30,7 @@ def reason(reader):
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_file_that_is_no_log_is_stopped_until_it_is_one(tmp_path, monkeypatch, name):
-    monkeypatch.setattr(csv_log, "LONGEST_LINE", 500)
+    monkeypatch.setattr(csv_file, "LONGEST_LINE", 500)
     (tmp_path / name).write_bytes(REFUSED[name])
     reader = Reader(tmp_path).poll().poll()
     (complaint,) = reader.complaints

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from sentinel.sources.csv import header as csv_header
 from sentinel.sources.csv import rows as csv_rows
+from sentinel.sources.csv.file import CsvLog
 from sentinel.sources.csv.header import read_header
-from sentinel.sources.csv.log import CsvLog
 from sentinel.sources.csv.rows import _read_each, read_rows
 from sentinel.sources.discovery import discover
 from tests.sources.reader import Reader

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sentinel.sources.csv import log as csv_log
+from sentinel.sources.csv import file as csv_file
 from sentinel.sources.json import lines as jsonl
 from sentinel.sources.reading.growing import read_lines
 from tests.sources.reader import Reader
@@ -35,14 +35,14 @@ def test_nothing_comes_behind_an_overlong_line(tmp_path, data, size):
     ("module", "begin", "row", "overlong"),
     [
         (jsonl, "", '{"step": %d, "loss": 0.5}\n', '{"step": 1, "text": "%s"}\n'),
-        (csv_log, "step,loss\n", "%d,0.5\n", '1,"%s"\n'),
+        (csv_file, "step,loss\n", "%d,0.5\n", '1,"%s"\n'),
     ],
 )
 def test_a_line_is_as_overlong_in_a_large_piece_as_in_a_small_one(
     tmp_path, monkeypatch, module, begin, row, overlong
 ):
     monkeypatch.setattr(module, "LONGEST_LINE", 100_000)
-    path = tmp_path / f"metrics.{'csv' if module is csv_log else 'jsonl'}"
+    path = tmp_path / f"metrics.{'csv' if module is csv_file else 'jsonl'}"
     rows = "".join(row % i for i in range(30_000))
     path.write_text(begin + rows + overlong % ("x" * 150_000) + rows)
     large, small = (Reader(path).poll(limit) for limit in (10**6, 1000))

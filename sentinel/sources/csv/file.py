@@ -1,0 +1,218 @@
+"""One CSV file, read while it grows: the rows below its header as points.
+
+Several loggers write the file anew when a metric appears, so that all rows have a cell for it. Rows
+that were read before are told by fingerprints and not read twice; where they differ, the training
+began anew. A file that became shorter without differing is still being written.
+"""
+
+import hashlib
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from sentinel.sources.base import Batch, Chunk, Complaint, Cursor
+from sentinel.sources.csv.header import Header, Rows, read_header
+from sentinel.sources.csv.points import Axis, Seen, points
+from sentinel.sources.csv.rows import read_rows
+from sentinel.sources.reading.files import open_log, stamp
+from sentinel.sources.reading.growing import Read, nothing_new, read_lines, read_new, size_of, unreadable
+
+LONGEST_LINE = 4 << 20
+"""Bytes; a file with a longer one is no log."""
+
+_BYTES_A_POINT = 20  # of full precision; how far to read for some: a wrong guess only costs time
+_LEAST_READ = 1 << 16
+_MOST_READ = 24 << 20  # which bounds the memory of a poll
+_TAIL_BYTES = 64
+_MOST_COMPLAINTS = 5  # about broken lines of one file
+
+
+def _with_exported_names(path: Path, header: Header | None) -> Header | None:
+    """The header with the tags that exports hide: TensorBoard's in the file name, W&B's behind a run's name.
+
+    W&B's export of several runs keeps their names: they are several series.
+    """
+    if header is None:
+        return None
+    names = header.names
+    if [name.lower() for name in names] == ["wall time", "step", "value"]:
+        names = [*names[:2], path.stem.rpartition("-tag-")[2] or names[2]]
+    elif names[0] == "Step" and len({name.partition(" - ")[0] for name in names[1:]}) == 1:
+        names = [name.partition(" - ")[2] or name for name in names]
+    return replace(header, names=names)
+
+
+@dataclass(frozen=True)
+class CsvLog:
+    """One file. ``columns`` are the names of its columns, if it has no header that names them."""
+
+    path: Path
+    columns: Sequence[str] | None = None
+
+    def poll(self, cursor: Cursor, limit: int) -> Batch:
+        """The points of the rows that were completed since ``cursor``; see `sentinel.sources.base.Source`."""
+        try:
+            return self._poll(cursor, limit)
+        except OSError as error:
+            return unreadable(self.path, cursor, error)
+
+    def _poll(self, cursor: Cursor, limit: int) -> Batch:
+        reader = _Reader(self.path, cursor.get("reader", {}), self.columns)
+        read = reader.read(limit)
+        if read is None:
+            return nothing_new(cursor)
+        if read.restarted or not reader.goes_on():
+            now = stamp(self.path)
+            if now != cursor.get("examined"):
+                again = reader.reread()
+                differs = not again.agrees(reader)
+                if differs or again.rows < reader.rows:
+                    return Batch({**cursor, "examined": now, "differs": differs}, more=differs)
+            elif cursor["differs"]:  # and nobody is writing it at this moment
+                again = _Reader(self.path, {"restarted": True}, self.columns)
+            else:
+                return Batch(cursor)
+            reader, read = again, again.read(limit)
+        more = reader.parse(read, limit) if read else False
+        state = {"reader": reader.state(), "refused": reader.refused}
+        return Batch(state, reader.chunks, reader.complaints, more, reader.config)
+
+
+class _Reader:
+    """Reads on from a state, ``{}`` for the start of the file."""
+
+    def __init__(self, path: Path, state: Mapping[str, Any], columns: Sequence[str] | None) -> None:
+        self.chunks: list[Chunk] = []
+        self.complaints: list[Complaint] = []
+        self.config: Mapping[str, Any] = {}
+        self._path = path
+        self._columns = columns
+        self._mark: Mapping[str, Any] = state.get("mark", {})
+        self._header = Header(**state["header"]) if state.get("header") else None
+        self._top = bytes.fromhex(state.get("top", ""))  # fingerprint of the header that the file begins with
+        self._top_bytes: int = state.get("top_bytes", 0)
+        self._tail = bytes.fromhex(state.get("tail", ""))  # what was read last
+        self._axis = Axis(**state.get("axis", {}))
+        self.seen = Seen(**state.get("seen", {}))
+        self.refused: str = state.get("refused", "")  # why it is not read on
+        self._lines: int = state.get("lines", 0)
+        self._broken: int = state.get("broken", 0)  # lines
+        self._restarted: bool = state.get("restarted", False)  # and no point was read since
+
+    def state(self) -> dict[str, Any]:
+        """What another reader needs to read on; JSON-able."""
+        return {
+            "mark": self._mark,
+            "header": self._header and self._header.memory(),
+            "top": self._top.hex(),
+            "top_bytes": self._top_bytes,
+            "tail": self._tail.hex(),
+            "axis": dict(vars(self._axis)),
+            "seen": {**vars(self.seen), "after": dict(self.seen.after)},
+            "refused": self.refused,
+            "lines": self._lines,
+            "broken": self._broken,
+            "restarted": self._restarted,
+        }
+
+    @property
+    def rows(self) -> int:
+        """How many were read."""
+        return self.seen.count
+
+    def read(self, limit: int) -> Read | None:
+        """What is new, up to about ``limit`` points but at least one line, if that is not overlong."""
+        wanted = limit * _BYTES_A_POINT if self._header else 0  # what is read with a header is copied
+        size = min(_MOST_READ, max(_LEAST_READ, wanted))
+        read = read_lines(self._path, self._mark, size, LONGEST_LINE)
+        if read and read.more and self._header is None and read_header(read.data) is None:
+            return read_new(self._path, self._mark, LONGEST_LINE)
+        return read
+
+    def goes_on(self) -> bool:
+        """Whether the file still has the header and, up to the mark, the bytes that it had."""
+        if self._header is None:
+            return True
+        with open_log(self._path) as file:
+            top = file.read(self._top_bytes)
+            file.seek(self._mark["offset"] - len(self._tail))
+            return _fingerprint(top) == self._top and file.read(len(self._tail)) == self._tail
+
+    def reread(self) -> "_Reader":
+        """One that has read the file from its start, as many rows as this one if it has them."""
+        again = _Reader(self._path, {"restarted": self._restarted}, self._columns)
+        more = True
+        while more and again.rows < self.rows and (read := again.read(LONGEST_LINE)):
+            more = again.parse(read, LONGEST_LINE, self.rows - again.rows)
+            again.chunks.clear()
+        again._broken, again._restarted = self._broken, self._restarted
+        again.complaints.clear()
+        return again
+
+    def agrees(self, other: "_Reader") -> bool:
+        """Whether both have read the same, as far as they have read."""
+        return self.seen.agrees(other.seen)
+
+    def parse(self, read: Read, limit: int, most_rows: int = sys.maxsize) -> bool:
+        """Take in about ``limit`` points of what was read; gives whether there is more to read."""
+        data, start = read.data, 0
+        end = data.rfind(b"\n") + 1
+        if self._header is None:
+            named = Header([*self._columns], ",", 0) if self._columns else read_header(data)
+            self._header = _with_exported_names(self._path, named)
+            if self._header is None:
+                return self._wait(read)
+            start = self._top_bytes = self._header.size
+            self._top = _fingerprint(data[:start])
+            self._lines = data.count(b"\n", 0, start)
+            self.config = self._header.settings
+            if self._header.left_out:
+                kept, left_out = len(self._header.names), self._header.left_out
+                problem = f"has {kept + left_out} columns; only the first {kept} are read, so log fewer"
+                self.complaints.append(Complaint(self._path, "line 1", problem))
+            if read.more and limit * _BYTES_A_POINT > len(data):
+                end = start  # the next read brings the rows, and many more of them
+        consumed = start
+        if end > start:
+            points_a_row = max(1, len(self._header.names) - (self._header.step is not None))
+            most = min(most_rows, max(1, limit // points_a_row))
+            lines = data[start:]
+            rows = read_rows(lines, most, self._header)
+            consumed = start + size_of(rows.lines, lines) if rows.cut else end
+            self._add(rows, self._header)
+        elif read.more and len(data) - start >= LONGEST_LINE:
+            return self._wait(read)
+        more = read.more or consumed < end
+        self._tail = (self._tail + data[max(0, consumed - _TAIL_BYTES) : consumed])[-_TAIL_BYTES:]
+        self._mark = read.mark(consumed, waiting=not more)
+        return more
+
+    def _add(self, rows: Rows, header: Header) -> None:
+        for line, problem in rows.broken.items():
+            self._broken += 1
+            if self._broken <= _MOST_COMPLAINTS:
+                last = ", as will be others, without a word" if self._broken == _MOST_COMPLAINTS else ""
+                place = f"line {self._lines + line + 1}"
+                self.complaints.append(Complaint(self._path, place, f"{problem} and was skipped{last}"))
+        steps = self._axis.steps(header, rows)
+        self.seen.add(header, rows, steps)
+        chunk = points(header, rows, steps, self._path.name, self._restarted)
+        if len(chunk.value):
+            self.chunks.append(chunk)
+            self._restarted = False
+        self._lines += rows.lines
+        self._header = rows.next_header or header
+
+    def _wait(self, read: Read) -> bool:
+        """Until the file has grown."""
+        if len(read.data) >= LONGEST_LINE and not self.refused:
+            self.refused = f"is longer than {LONGEST_LINE >> 20} MiB, so that the file is not read on"
+            self.complaints.append(Complaint(self._path, f"line {self._lines + 1}", self.refused))
+        self._mark = read.mark(0, waiting=True)
+        return False
+
+
+def _fingerprint(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=8).digest()

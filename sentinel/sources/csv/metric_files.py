@@ -1,0 +1,89 @@
+"""Runs that keep a file for each metric: those of DVCLive, TorchRL's CSVLogger and DeepSpeed's CSV monitor.
+
+Each file is a stream, because nothing says in which order the points of two files were logged.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+
+from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run
+from sentinel.sources.csv.file import CsvLog
+
+_DVCLIVE = ("plots", "metrics")  # the directories below that of the run
+_TORCHRL = "scalars"
+_BESIDE_TORCHRL = ("videos", "texts")
+_DEEPSPEED = "Train_Samples_"  # what the names of the files begin with
+_MOST_FILES = 4096
+
+
+@dataclass(frozen=True)
+class MetricFiles:
+    """The files of one run, in ``directory`` or below."""
+
+    directory: Path
+
+    def poll(self, cursor: Cursor, limit: int) -> Batch:
+        """What was logged since ``cursor``; see `sentinel.sources.base.Source`."""
+        cursors, more = dict(cursor), False
+        chunks: list[Chunk] = []
+        complaints: list[Complaint] = []
+        for path in _files(self.directory):
+            name = str(path.relative_to(self.directory))
+            columns = ("step", "value") if _is_of_torchrl(self.directory) else None
+            batch = CsvLog(path, columns).poll(cursors.get(name, {}), limit) if limit > 0 else None
+            if batch is None:
+                more = True
+                break
+            cursors[name] = batch.cursor
+            for chunk in batch.chunks:
+                tags = chunk.tags if len(chunk.tags) > 1 else [_tag(self.directory, path, chunk.tags[0])]
+                chunks.append(replace(chunk, stream=name, tags=tags))
+                limit -= chunk.value.size
+            complaints += batch.complaints
+            more = more or batch.more
+        return Batch(cursors, chunks, complaints, more)
+
+
+def find_metric_files(directory: Path, names: Sequence[str], format_: str) -> Iterator[Run]:
+    """The run whose metrics lie in this directory, each in a file of its own."""
+    is_dvclive = directory.parts[-2:] == _DVCLIVE
+    is_one = is_dvclive or _is_of_torchrl(directory) or any(map(_is_of_deepspeed, names))
+    if is_one and next(_files(directory), None) is not None:
+        yield Run(directory, format_, MetricFiles(directory))
+
+
+def is_metric_file(path: Path) -> bool:
+    """Whether the file is a metric of a run, and no run of its own."""
+    return _DVCLIVE in pairwise(path.parent.parts) or _is_of_deepspeed(path.name)
+
+
+def _is_of_torchrl(directory: Path) -> bool:
+    beside = all((directory.parent / name).is_dir() for name in _BESIDE_TORCHRL)
+    return directory.name == _TORCHRL and beside
+
+
+def _is_of_deepspeed(name: str) -> bool:
+    return name.startswith(_DEEPSPEED) and name.endswith(".csv")
+
+
+def _files(directory: Path) -> Iterator[Path]:
+    """The files of metrics, in an order that does not depend on the file system."""
+    found: list[Path] = []
+    for above, folders, names in os.walk(directory):
+        if _is_of_torchrl(directory) or directory.parts[-2:] == _DVCLIVE:
+            found += [Path(above, name) for name in names if name.endswith((".csv", ".tsv"))]
+        else:
+            found += [Path(above, name) for name in names if _is_of_deepspeed(name)]
+            folders.clear()
+    yield from sorted(found)[:_MOST_FILES]
+
+
+def _tag(directory: Path, path: Path, column: str) -> str:
+    """The name of the metric in a file whose only column of values is ``column``."""
+    if not _is_of_deepspeed(path.name):
+        return str(path.relative_to(directory).with_suffix(""))
+    before = path.stem.removesuffix(column.replace(" ", "_"))  # its slashes are underscores there
+    return before.replace("_", "/") + column
