@@ -42,7 +42,7 @@ class Bars:
             "counts_batches": self._counts_batches,
         }
 
-    def take(self, bar: re.Match[str], epoch: float, metrics: Record, ended: bool) -> list[Record]:
+    def parse(self, bar: re.Match[str], epoch: float, metrics: Record, ended: bool) -> list[Record]:
         """The points that are due when the bar of an epoch shows these metrics.
 
         ``ended`` says that the line ends with this state.

@@ -149,17 +149,17 @@ class _Text:
         last: re.Match[str] | None = None
         for bar in filter(None, map(_bar, segments)):
             if last is not None and (last["title"] != bar["title"] or not int(bar["count"])):
-                self._take_bar(last, ended=False)
+                self._parse_bar(last, ended=False)
             last = bar
             self._progress(bar)
         if last is not None:
-            self._take_bar(last, ended=False)
+            self._parse_bar(last, ended=False)
 
     def _take_line(self, line: str) -> None:
         name, text = _split_writer(line)
         if (bar := _bar(text)) is not None:
             self._progress(bar)
-            if self._take_bar(bar, ended=True):
+            if self._parse_bar(bar, ended=True):
                 return
             text = f"{bar['title']} {bar['rest']}{text[bar.end() :]}"
         writer = self._writer(name)
@@ -176,9 +176,9 @@ class _Text:
             writer.progress(int(bar["count"]), int(bar["total"]))
             self._writers[""] = writer
 
-    def _take_bar(self, bar: re.Match[str], ended: bool) -> bool:
+    def _parse_bar(self, bar: re.Match[str], ended: bool) -> bool:
         writer = self._writer("") if bar["title"].strip() else None
-        if writer is None or not writer.take_bar(bar, ended):
+        if writer is None or not writer.parse_bar(bar, ended):
             return False
         self._writers[""] = writer
         return True

@@ -119,13 +119,13 @@ class Writer:
         self._shown = f"{count}/{total}"
         self._end_waiting()
 
-    def take_bar(self, bar: re.Match[str], ended: bool) -> bool:
+    def parse_bar(self, bar: re.Match[str], ended: bool) -> bool:
         """Whether a state of a progress bar shows metrics of an epoch; ``ended`` if it ends its line."""
         parsed = parse(f"{bar['title']} {bar['rest']}")
         epoch = parsed[1].pop("epoch", None) if parsed else None
         if parsed is None or not isinstance(epoch, float) or named(parsed[1], STEP_KEYS) is not None:
             return False
-        for record in self._bars.take(bar, epoch, parsed[1], ended):
+        for record in self._bars.parse(bar, epoch, parsed[1], ended):
             self.shapes["bar"] += 1
             self._add(record)
         return True
