@@ -29,7 +29,7 @@ from sentinel.runs.silence import Silence
 from sentinel.sources.base import Batch, Chunk, Complaint, Run
 from sentinel.tracking import Tracker
 
-POINTS_AT_ONCE = 200_000
+POINTS_AT_ONCE = 300_000
 """About how many points are read at once, over all runs. It bounds memory and does not affect findings."""
 
 DetectorFailed = Callable[[str, str, BaseException], None]

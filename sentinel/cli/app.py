@@ -1,5 +1,6 @@
 """The `sentinel` command: its subcommands, and the exit status of an error."""
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -57,7 +58,11 @@ app.command("test-alert")(send_test)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command and exit: 0, 1 for findings, 2 if arguments or configuration cannot be used."""
+    """Run one command and exit: 0, 1 for findings, 2 if arguments or configuration cannot be used.
+
+    The frames are small, so more threads than one would only take time from the trainings.
+    """
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")
     try:
         sys.exit(
             app(args=arguments or sys.argv[1:] or ["--help"], prog_name="sentinel", standalone_mode=False)

@@ -12,6 +12,7 @@ from sentinel.sources.places import Url
 from sentinel.tracking import Tracker
 
 _COMMIT_SECONDS = 30.0  # a run without news is committed this often ...
+_COMMITS_A_SECOND = 30  # ... more seldom if there are so many runs that this would take much of the time ...
 _COMMIT_POINTS = 200_000  # ... or after so many points
 _INTERVALS = 100
 _QUIET_SECONDS = 60.0  # a run may still flush its log after its end
@@ -41,9 +42,12 @@ class Watched:
     looked_at: bool = False  # whether the first look at it is done
     past: bool = False  # it was over at the first look, and has not grown since
 
-    def overdue(self, now: float) -> bool:
-        """Whether a commit is due, so that a kill does not cost too much re-reading."""
-        late = now - self.committed_at >= _COMMIT_SECONDS
+    def overdue(self, now: float, runs: int) -> bool:
+        """Whether a commit is due, so that a kill does not cost too much re-reading.
+
+        ``runs`` is the number of runs under watch.
+        """
+        late = now - self.committed_at >= max(_COMMIT_SECONDS, runs / _COMMITS_A_SECOND)
         return self.uncommitted >= _COMMIT_POINTS or (late and self.uncommitted > 0)
 
     def committed(self, now: float) -> None:

@@ -176,7 +176,7 @@ class Watcher:
                 count_points(watched.tracker.log, advance.points, self._clock.now())
         self._say_alive()
         well = [watched for watched, advance in zip(group, advances, strict=True) if not advance.failure]
-        self._record([w for w in well if w.tracker.id in news or w.overdue(awake)], news)
+        self._record([w for w in well if w.tracker.id in news or w.overdue(awake, len(self._runs))], news)
         for watched in group:
             if watched.rests_until <= awake:
                 watched.went_well()

@@ -123,6 +123,17 @@ def test_help_comes_without_the_heavy_libraries():
     assert not {"polars", "numpy", "pydantic", "rich", "httpx", "detectors.api"} & set(loaded)
 
 
+def test_the_cores_are_left_to_the_trainings():
+    program = """if True:
+        import contextlib
+        from sentinel.cli.app import main
+        with contextlib.suppress(SystemExit):
+            main(["--version"])
+        import polars
+        print(polars.thread_pool_size())"""
+    assert subprocess.check_output([sys.executable, "-c", program], text=True).splitlines()[-1] == "1"
+
+
 def test_replay_as_json_prints_one_object(sentinel, sick_run):
     ran = sentinel("replay", sick_run, "--format", "json")
     assert ran.status == 0

@@ -30,7 +30,7 @@ hidden_logs = (".guild", ".summary")
 LONGEST_RECORD = 8 << 20
 """Bytes. A longer record holds images or the like, and is skipped. This bounds the memory of a poll."""
 
-_LEAST_READ = 1 << 13
+_LEAST_READ, _MOST_READ = 1 << 13, 1 << 24  # bytes at once
 _BYTES_A_RECORD = 64  # a guess of how far to read for some records; a wrong one only costs time
 
 _TOO_LONG = " and was skipped, as will be others as long, without a word; scalars come in shorter ones"
@@ -109,7 +109,7 @@ class _Poll:
     def _read_file(self, stream: str, name: str) -> bool:
         """Read a file. True if more follows."""
         path, mark = self._directory / name, self._marks.get(name, {})
-        size = min(max(self._left * _BYTES_A_RECORD, _LEAST_READ), LONGEST_RECORD)
+        size = min(max(self._left * _BYTES_A_RECORD, _LEAST_READ), _MOST_READ)
         cut = _cut(path, mark, size, self._left + 1)  # the first record of a file has no point
         if cut is None:
             return False
