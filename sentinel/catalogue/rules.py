@@ -3,7 +3,7 @@
 They stand in the front matter of pages. A rule names what it looks at, and says in `because` what follows
 from it. If it names several things, all of them must hold:
 
-- `finding: zero-gradient`: another incident of that detector is open in the same log.
+- `finding: zero-gradient`: an incident of that detector, which may be this one, is open in the same log.
 - `evidence: {fall: {above: 0.1}}`: a number in the evidence of the incident, or of that finding, has these
   bounds.
 - `signals: {update_ratio: logged}`, or `missing`: whether the log has had the signal so far.

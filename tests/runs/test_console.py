@@ -129,6 +129,7 @@ PIECES = [
     "step\n" * 30,
     "\n",
     "ERROR: retry\n",
+    "Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 32768.0\n",
     "[rank1]: Traceback (most recent call last):\n",
     "[rank1]: E: x\n",
     "*** JOB 1 ON n CANCELLED AT 2026-01-01T00:00:00 DUE TO TIME LIMIT ***\n",
@@ -151,6 +152,7 @@ def test_any_cut_says_the_same(pieces, cuts, reload):
         if reload:
             console = msgspec.convert(msgspec.to_builtins(console), Console)
     assert found == said(text, whole)
+    assert console.remarks == whole.remarks
     assert console.last_lines == whole.last_lines
     one_by_one = Console().scan("train.log", printed, signatures())
     assert found == [(n.line, n.text if n.severity else None, n.place, n.catalogue) for n in one_by_one]

@@ -82,12 +82,29 @@ _STAMP = re.compile(r"\d{4}([-/])\d\d\1\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:
 _STAMP_WITHIN = 80  # characters
 _LEVEL = re.compile(r"\b(?:INFO|DEBUG|WARNING)\b")
 
+_PLANS = {
+    "Num examples": "num_train_examples",
+    "Num Epochs": "num_train_epochs",
+    "Instantaneous batch size per device": "per_device_train_batch_size",
+    "Gradient Accumulation steps": "gradient_accumulation_steps",
+    "Total optimization steps": "max_steps",
+}
+"""What transformers' Trainer and the scripts of diffusers print before they train (trainer.py)."""
+
+_PLANNED = re.compile(rf"(?:^|>>|-) {{0,9}}(?P<name>{'|'.join(_PLANS)}) = (?P<number>\d[\d,]{{0,15}})$")
+
 
 def seconds(line: str) -> float:
     """Seconds since the epoch, of the date and time with which a line begins; NaN if it has none."""
     found = _STAMP.search(line, 0, _STAMP_WITHIN)
     when = records.seconds(found[0].replace("/", "-")) if found else None
     return math.nan if when is None else when
+
+
+def planned(line: str) -> dict[str, int]:
+    """The setting that transformers' Trainer states in a line before it trains, by its name there."""
+    found = _PLANNED.search(line)
+    return {_PLANS[found["name"]]: int(found["number"].replace(",", ""))} if found else {}
 
 
 def is_rule(line: str) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Line, Run
 from sentinel.sources.console.bars import BAR
-from sentinel.sources.console.lines import seconds
+from sentinel.sources.console.lines import planned, seconds
 from sentinel.sources.console.shapes import WORDS
 from sentinel.sources.console.writer import Writer
 from sentinel.sources.reading.files import open_log
@@ -76,7 +76,7 @@ class Console:
         consumed = text.parse(read.data, read.offset, limit)
         more = consumed > 0 and (read.more or text.count >= limit)
         cursor = text.memory(read.mark(consumed, waiting=not more))
-        return Batch(cursor, text.chunks(), text.complaints, more, lines=text.lines)
+        return Batch(cursor, text.chunks(), text.complaints, more, config=text.config, lines=text.lines)
 
 
 class _Text:
@@ -88,6 +88,7 @@ class _Text:
             writers = {name: {"restarted": True} for name in writers}
         self.complaints: list[Complaint] = []
         self.lines: list[Line] = []
+        self.config: dict[str, int] = {}  # printed before the first point
         self._path = path
         self._writers = {name: Writer(memory) for name, memory in writers.items()}
         self._overlong: bool = cursor.get("overlong", False) and not restarted  # amid a line that is skipped
@@ -169,6 +170,8 @@ class _Text:
             steps = (one.last_step for one in (*self._writers.values(), writer) if one is not None)
             last = max((step for step in steps if step is not None), default=None)
             self.lines.append(Line(seconds(text), text[:_LONGEST_TEXT], last))
+            if last is None:
+                self.config |= planned(text)
 
     def _progress(self, bar: re.Match[str]) -> None:
         writer = self._writer("")

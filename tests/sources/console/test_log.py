@@ -50,6 +50,28 @@ def test_names(tmp_path, name, found):
     assert len(discover([tmp_path]).runs) == found
 
 
+def test_a_plan_that_is_printed_before_the_first_point_is_a_setting(tmp_path):
+    """As transformers' Trainer, its logger and the scripts of diffusers print it."""
+    path = log(
+        tmp_path,
+        "***** Running training *****",
+        "  Num examples = 8,000",
+        "[INFO|trainer.py:2134] 2024-05-01 10:00:00,000 >>   Gradient Accumulation steps = 2",
+        "05/01/2024 10:00:00 - INFO - __main__ -   Total optimization steps = 1,500",
+        "  Total optimization steps = many",
+        loss(1),
+        loss(2),
+        "  Total optimization steps = 99",
+    )
+    batch = Console(path).poll({}, 1000)
+    assert batch.config == {
+        "num_train_examples": 8000,
+        "gradient_accumulation_steps": 2,
+        "max_steps": 1500,
+    }
+    assert Console(path).poll({}, 7).config == batch.config
+
+
 def test_one_metric_line_is_no_log(tmp_path):
     log(tmp_path, loss(1), "Epoch 3: loss 2.0", "done")
     assert not discover([tmp_path]).runs
