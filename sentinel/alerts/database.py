@@ -13,7 +13,7 @@ from typing import Any
 
 from sentinel.errors import StateError, StateUnavailable
 
-SCHEMA = 4
+SCHEMA = 5
 _DATABASE = "sentinel.sqlite"
 _LOCK = "watch.lock"
 _BUSY_SECONDS = 30.0
@@ -67,6 +67,7 @@ _UPGRADES = {
             WHEN 'not found again since the last notification' THEN 'nothing-new'
             ELSE reason END;
     """,
+    4: "ALTER TABLE silences ADD COLUMN incident TEXT NOT NULL DEFAULT '';",
 }
 """Turns a database of each older schema into the next one. `schema.sql` adds new tables and indexes."""
 

@@ -1,12 +1,13 @@
 """Decides whether to notify: one pure function, and a named reason for every decision."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Self
+from typing import Any, Self
 
 from detectors.api import Maturity, Severity
 from sentinel.alerts.incident import Change, Event, Incident
+from sentinel.alerts.routing import EVERYTHING, QuietHours, Route
 
 REPEAT_SECONDS = 4 * 3600.0
 
@@ -40,6 +41,9 @@ class Reason(StrEnum):
     TOLD_OF_ANOTHER_LOG = "told-of-another-log", "told already, of another log with the same trouble"
     BELOW_SINK_SEVERITY = "below-sink-severity", "below the sink's severity"
     PREVIEW_NOT_WANTED = "preview-not-wanted", "detector is a preview"
+    NOT_ROUTED = "not-routed", "the sink asks for other runs, frameworks or detectors"
+    EVENT_NOT_WANTED = "event-not-wanted", "the sink does not ask for this event"
+    QUIET_HOURS = "quiet-hours", "quiet hours of the sink"
     SILENCED = "silenced", "silenced"
     ALREADY_SENT = "already-sent", "already sent"
     NOT_SENT_BEFORE = "not-sent-before", "its beginning was not sent either"
@@ -58,11 +62,25 @@ class SinkPolicy:
     include_preview: bool = False
     repeat_seconds: float = REPEAT_SECONDS
     plots: bool = False  # whether its notifications carry what a plot needs
+    route: Route = EVERYTHING
+    events: Collection[Event] = frozenset(Event)
+    quiet_hours: QuietHours | None = None  # what is critical goes through
 
-    def wants(self, incident: Incident) -> bool:
-        """Whether the sink asks for incidents of this severity and maturity."""
-        heard = self.include_preview or incident.maturity is not Maturity.PREVIEW
-        return heard and incident.severity >= self.min_severity
+    def wants(self, incident: Incident, run: Mapping[str, Any]) -> bool:
+        """Whether the sink asks for an incident of this run. ``run`` is as notifications name it."""
+        return self.refusal(incident, run) is None
+
+    def refusal(self, incident: Incident, run: Mapping[str, Any]) -> Reason | None:
+        """Why the sink does not ask for an incident of this run; None if it does."""
+        if incident.severity < self.min_severity:
+            return Reason.BELOW_SINK_SEVERITY
+        if incident.maturity is Maturity.PREVIEW and not self.include_preview:
+            return Reason.PREVIEW_NOT_WANTED
+        return None if self.route.leads(run, incident.detector) else Reason.NOT_ROUTED
+
+    def is_quiet(self, severity: Severity, now: float) -> bool:
+        """Whether an incident of this severity has to wait."""
+        return severity < Severity.CRITICAL and self.quiet_hours is not None and self.quiet_hours.cover(now)
 
 
 @dataclass(frozen=True)
@@ -87,6 +105,7 @@ class Decision:
 
 def decide(
     change: Change,
+    run: Mapping[str, Any],
     policy: SinkPolicy,
     silenced: bool,
     sent: Mapping[Event, Sent],
@@ -95,20 +114,27 @@ def decide(
 ) -> Decision:
     """Decide whether a sink hears of a change; ``sent`` is what it was sent of this incident before.
 
-    ``told`` is the severity that the sink was sent for another log of the same training.
+    ``run`` is the run as notifications name it. ``told`` is the severity that the sink was sent for another
+    log of the same training.
 
     A REPEAT change asks for a reminder of an incident that did not change. The first notification of an
     open incident is FIRING, even if the incident has escalated or a silence has ended since.
     """
-    reason = _reason(change, policy, silenced, sent, now)
+    reason = _reason(change, run, policy, silenced, sent, now)
     if reason is Reason.FIRST_NOTIFICATION and told is not None and told >= change.incident.severity:
         reason = Reason.TOLD_OF_ANOTHER_LOG
     late = reason is Reason.FIRST_NOTIFICATION and change.event is not Event.LOST
-    return Decision(Event.FIRING if late else change.event, reason)
+    event = Event.FIRING if late else change.event
+    return Decision(event, Reason.EVENT_NOT_WANTED if reason.sends and event not in policy.events else reason)
 
 
 def _reason(
-    change: Change, policy: SinkPolicy, silenced: bool, sent: Mapping[Event, Sent], now: float
+    change: Change,
+    run: Mapping[str, Any],
+    policy: SinkPolicy,
+    silenced: bool,
+    sent: Mapping[Event, Sent],
+    now: float,
 ) -> Reason:
     incident = change.incident
     if change.event is Event.RESOLVED:  # who heard of the beginning hears of the end, silenced or not
@@ -117,12 +143,12 @@ def _reason(
         return Reason.ALREADY_SENT if _knows_the_end(incident, sent) else Reason.RESOLVED
     if incident.inhibited_by is not None:
         return Reason.INHIBITED
-    if incident.severity < policy.min_severity:
-        return Reason.BELOW_SINK_SEVERITY
-    if incident.maturity is Maturity.PREVIEW and not policy.include_preview:
-        return Reason.PREVIEW_NOT_WANTED
+    if (refusal := policy.refusal(incident, run)) is not None:
+        return refusal
     if silenced:
         return Reason.SILENCED
+    if policy.is_quiet(incident.severity, now):
+        return Reason.QUIET_HOURS
     if not sent:
         return Reason.FIRST_NOTIFICATION
     match change.event:

@@ -81,19 +81,21 @@ def tell(news: News, audience: Audience, now: float) -> list[Outcome]:
     for change in _worst_first([*news.changes, *(Change(Event.REPEAT, incident) for incident in unchanged)]):
         incident = change.incident
         explained_by = standing.get(incident.id, incident).inhibited_by  # a cause may have come since
-        silenced = any(s.matches(run["run"], run["path"], incident.detector, now) for s in audience.silences)
+        silenced = any(s.matches(run, incident, now) for s in audience.silences)
         same = [other.id for other in audience.known.telling_the_same(incident)]
         for policy in audience.policies:
             before = sent.setdefault((incident.id, policy.name), {})
             told = [s.severity for other in same for s in sent.get((other, policy.name), {}).values()]
-            hears_cause = explained_by not in standing or policy.wants(standing[explained_by])
+            hears_cause = explained_by not in standing or policy.wants(standing[explained_by], run)
             if hears_cause and explained_by and before and all(one.untried for one in before.values()):
                 before.clear()
                 withdrawn = Decision(Event.FIRING, Reason.WITHDRAWN)
                 found.append(Outcome(incident, policy.name, withdrawn))
-            cause = (explained_by if hears_cause else None) or _tells_of_silence(change, standing, policy)
+            cause = (explained_by if hears_cause else None) or _tells_of_silence(
+                change, standing, policy, run
+            )
             asked = Change(change.event, incident.changed(inhibited_by=cause))
-            decision = decide(asked, policy, silenced, before, now, max(told, default=None))
+            decision = decide(asked, run, policy, silenced, before, now, max(told, default=None))
             if decision.reason.sends:
                 before[decision.event] = Sent(now, incident.severity, incident.findings, waiting=True)
                 body = _body(decision.event, incident, news, plots=policy.plots)
@@ -103,9 +105,11 @@ def tell(news: News, audience: Audience, now: float) -> list[Outcome]:
     return found
 
 
-def _tells_of_silence(change: Change, standing: Mapping[str, Incident], policy: SinkPolicy) -> str | None:
+def _tells_of_silence(
+    change: Change, standing: Mapping[str, Incident], policy: SinkPolicy, run: Mapping[str, Any]
+) -> str | None:
     """The id of an incident of the run as a whole by which the sink knows that a lost log is silent."""
-    of_the_run = (i for i in standing.values() if i.stream == OF_THE_RUN and policy.wants(i))
+    of_the_run = (i for i in standing.values() if i.stream == OF_THE_RUN and policy.wants(i, run))
     return next((i.id for i in of_the_run), None) if change.event is Event.LOST else None
 
 

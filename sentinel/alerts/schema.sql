@@ -89,7 +89,16 @@ CREATE TABLE IF NOT EXISTS silences (
     detector   TEXT NOT NULL,
     until      REAL NOT NULL,
     reason     TEXT NOT NULL,
-    created_at REAL NOT NULL
+    created_at REAL NOT NULL,
+    incident   TEXT NOT NULL DEFAULT ''  -- the only one that it is about
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS feedback (
+    incident TEXT PRIMARY KEY,
+    detector TEXT NOT NULL,
+    verdict  TEXT NOT NULL CHECK (verdict IN ('useful', 'false-alarm')),
+    note     TEXT NOT NULL,
+    at       REAL NOT NULL
 ) STRICT;
 
 CREATE TABLE IF NOT EXISTS health (

@@ -1,13 +1,20 @@
 """Silences: nothing is sent about some runs for a while."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from hashlib import blake2b
+from typing import Any
+
+from sentinel.alerts.incident import Incident
 
 
 @dataclass(frozen=True)
 class Silence:
-    """Nothing is sent about incidents that match both globs before ``until`` (seconds since the epoch)."""
+    """Nothing is sent about incidents that match before ``until`` (seconds since the epoch).
+
+    ``incident`` is the id of the only incident that it is about; empty for all that match both globs.
+    """
 
     id: str
     run: str  # matches the run's name or its path
@@ -15,16 +22,23 @@ class Silence:
     until: float
     reason: str
     created_at: float
+    incident: str = ""
 
-    def matches(self, run: str, path: str, detector: str, now: float) -> bool:
-        """Whether the silence covers this run and detector at this time."""
-        named = fnmatchcase(run, self.run) or fnmatchcase(path, self.run)
-        return now < self.until and named and fnmatchcase(detector, self.detector)
+    def matches(self, run: Mapping[str, Any], incident: Incident, now: float) -> bool:
+        """Whether the silence covers an incident of a run at this time."""
+        if now >= self.until:
+            return False
+        if self.incident:
+            return self.incident == incident.id
+        named = any(fnmatchcase(str(run[name]), self.run) for name in ("run", "path"))
+        return named and fnmatchcase(incident.detector, self.detector)
 
 
-def silence(run: str, detector: str, until: float, reason: str, now: float) -> Silence:
+def silence(run: str, detector: str, until: float, reason: str, now: float, incident: str = "") -> Silence:
     """A new silence. Raises ValueError if it would end before it begins."""
     if not until > now:
         raise ValueError("a silence must end in the future")
-    key = "\x1f".join((run, detector, repr(until), reason, repr(now)))
-    return Silence(blake2b(key.encode(), digest_size=4).hexdigest(), run, detector, until, reason, now)
+    key = "\x1f".join((run, detector, repr(until), reason, repr(now), incident))
+    return Silence(
+        blake2b(key.encode(), digest_size=4).hexdigest(), run, detector, until, reason, now, incident
+    )

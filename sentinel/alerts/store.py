@@ -22,12 +22,14 @@ from detectors.api import Severity
 from sentinel.alerts.database import Database, utf8
 from sentinel.alerts.decision import Reason, Sent
 from sentinel.alerts.decoding import Decoder, incident
+from sentinel.alerts.feedback import Feedback
 from sentinel.alerts.incident import Event, Incident
 from sentinel.alerts.outbox import Outbox, enqueue, withdraw
 from sentinel.alerts.outcomes import Outcome
 from sentinel.alerts.receipts import Receipts, forget_old
 from sentinel.alerts.silences import Silence
 from sentinel.alerts.stops import Stops
+from sentinel.errors import SentinelError
 
 _REASONS = {str(reason): reason for reason in Reason}
 _KEEP_SENT_SECONDS = 7 * 86400.0
@@ -115,6 +117,7 @@ class Store:
         self.stops = Stops(self._database)
         self.receipts = Receipts(self._database)
         self.outbox = Outbox(self._database)
+        self.feedback = Feedback(self._database)
 
     def close(self) -> None:
         """Close the connection."""
@@ -163,6 +166,16 @@ class Store:
         found = (self._decoded(incident, whole) for (whole,) in rows)
         return [one for one in found if one is not None]
 
+    def incident(self, beginning: str) -> Incident:
+        """The incident whose id begins so. Raises SentinelError unless there is exactly one."""
+        query = "SELECT incident FROM incidents WHERE substr(id, 1, length(?1)) = ?1 LIMIT 2"
+        rows = self._database.rows(query, beginning) if beginning else []
+        found = [one for (whole,) in rows if (one := self._decoded(incident, whole)) is not None]
+        if len(found) != 1:
+            what = "several incidents have ids that begin" if found else "no incident has an id that begins"
+            raise SentinelError(f"{what} with {beginning!r}; `sentinel status` shows them")
+        return found[0]
+
     def open_counts(self) -> dict[tuple[str, str], int]:
         """How many incidents are open, by detector and severity."""
         rows = self._database.rows(
@@ -197,7 +210,9 @@ class Store:
     def add_silence(self, silence: Silence) -> None:
         """Add a silence."""
         with self._database.transaction(durable=True) as connection:
-            connection.execute("INSERT OR REPLACE INTO silences VALUES (?, ?, ?, ?, ?, ?)", astuple(silence))
+            connection.execute(
+                "INSERT OR REPLACE INTO silences VALUES (?, ?, ?, ?, ?, ?, ?)", astuple(silence)
+            )
 
     def remove_silence(self, silence_id: str) -> bool:
         """End a silence. False if no silence has this id."""

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from sentinel.cli.ack import ack, feedback
 from sentinel.cli.catalogue import catalogue
 from sentinel.cli.check_config import check_config
 from sentinel.cli.explain import explain
@@ -52,7 +53,9 @@ app.command()(runs)
 app.command()(explain)
 app.command()(catalogue)
 app.command()(status)
+app.command()(ack)
 app.add_typer(silences, name="silence")
+app.command()(feedback)
 app.command()(check_config)
 app.command("test-alert")(send_test)
 

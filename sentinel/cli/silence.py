@@ -1,6 +1,8 @@
 """`sentinel silence`: stop notifications about some runs for a while."""
 
 import re
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from typing import Annotated
 
 import typer
@@ -25,6 +27,9 @@ def seconds(duration: str) -> float:
 _Run = Annotated[
     str, typer.Argument(metavar="RUN", help="Glob for the name or path of runs: 'runs/ablation-*'.")
 ]
+_Incident = Annotated[
+    str, typer.Option(metavar="ID", help="Only this incident, by its id or the beginning of it.")
+]
 _Detector = Annotated[str, typer.Option(metavar="NAME", help="Glob for the names of detectors.")]
 _Duration = Annotated[
     float,
@@ -38,30 +43,44 @@ _Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the silence, from 
 
 @silences.command()
 def add(
-    run: _Run,
     reason: _Reason,
+    run: _Run = "",
+    incident: _Incident = "",
     duration: _Duration = "2h",  # type: ignore[assignment]  # parsed like what a person types
     detector: _Detector = "*",
     config: ConfigFile = None,
     state_dir: StateDir = None,
 ) -> None:
-    """Stop notifications about some runs until the time is over.
+    """Stop notifications about some runs, or one incident, until the time is over.
 
     Incidents are still recorded, and `sentinel status` shows them.
     """
-    from detectors.discovery import all_detectors
     from sentinel.alerts.silences import silence
     from sentinel.alerts.store import Store
 
+    if bool(run) == bool(incident):
+        raise SentinelError("name either a RUN or an --incident")
     settings = configuration(config, state_dir)
-    known = {*all_detectors(), *(rule.detector_name for rule in settings.rules)}
-    if not set("*?[") & set(detector) and detector not in known:
-        raise UnknownName("detector", detector, known)
+    _check_detector(detector, [rule.detector_name for rule in settings.rules])
     now = SystemClock().now()
-    new = silence(run, detector, now + duration, reason, now)
     with Store(settings.state_dir) as store:
+        if incident:
+            found = store.incident(incident)
+            new = silence(found.run, found.detector, now + duration, reason, now, found.id)
+        else:
+            new = silence(run, detector, now + duration, reason, now)
+            if not any(fnmatchcase(known.path, f"*{run}") for known in store.runs()):
+                typer.echo(f"sentinel: no run that was watched so far matches {run!r}", err=True)
         store.add_silence(new)
-    typer.echo(f"{new.id}: {detector} of {run} is silent")
+    typer.echo(f"{new.id}: {new.detector} of {new.run} is silent")
+
+
+def _check_detector(name: str, rules: Sequence[str]) -> None:
+    from detectors.discovery import all_detectors
+
+    known = {*all_detectors(), *rules}
+    if not set("*?[") & set(name) and name not in known:
+        raise UnknownName("detector", name, known)
 
 
 @silences.command("list")
@@ -73,9 +92,9 @@ def list_(config: ConfigFile = None, state_dir: StateDir = None) -> None:
     now = SystemClock().now()
     with Store(configuration(config, state_dir).state_dir, create=False) as store:
         for one in store.silences(now):
-            typer.echo(
-                f"{one.id}: {one.detector} of {one.run}, {duration_text(one.until - now)} left: {one.reason}"
-            )
+            only = f", incident {one.incident}" if one.incident else ""
+            left = f"{duration_text(one.until - now)} left: {one.reason}"
+            typer.echo(f"{one.id}: {one.detector} of {one.run}{only}, {left}")
 
 
 @silences.command()

@@ -69,6 +69,7 @@ class Status:
     undelivered_count: int
     decisions: Sequence[DecisionRow]
     silences: Sequence[Silence]
+    feedback: Mapping[tuple[str, str], int]  # by detector and verdict
     health: Mapping[str, Any]
     outage: str  # that a watch runs and records nothing; empty if not
 
@@ -95,6 +96,7 @@ def status(store: Store, place: Path, now: float, wanted: Callable[[str], bool])
         undelivered_count=store.outbox.undelivered_count(),
         decisions=[one for one in store.decisions(_DECISIONS_READ) if one.run in rows][:_DECISIONS_SHOWN],
         silences=store.silences(now),
+        feedback=store.feedback.counts(),
         health=health,
         outage=_outage(health, place, now),
     )
@@ -140,6 +142,10 @@ def document(shown: Status) -> dict[str, Any]:
         "undelivered_count": shown.undelivered_count,
         "decisions": [vars(one) for one in shown.decisions],
         "silences": [vars(one) for one in shown.silences],
+        "feedback": [
+            {"detector": detector, "verdict": verdict, "incidents": count}
+            for (detector, verdict), count in shown.feedback.items()
+        ],
         "health": {**shown.health, **({"outage": shown.outage} if shown.outage else {})},
     }
 
@@ -148,7 +154,7 @@ def lines(shown: Status) -> Iterator[tuple[int, str]]:
     """The report, line by line with the indent of each, safe to print."""
     name = _names(shown.runs)
     yield 0, _summary(shown.runs)
-    for section in (_health, _incidents, _runs, _deliveries, _silences):
+    for section in (_health, _incidents, _runs, _deliveries, _silences, _feedback):
         if found := [*section(shown, name)]:
             yield 0, ""
             yield from found
@@ -241,8 +247,18 @@ def _silences(shown: Status, _: _Names) -> _Lines:
     if shown.silences:
         yield 0, "Silences"
     for one in shown.silences:
-        left = duration_text(one.until - shown.now)
-        yield 2, clean_text(f"{one.id}: {one.detector} in {one.run} for {left}: {one.reason}", 500)
+        left, only = (
+            duration_text(one.until - shown.now),
+            f", incident {one.incident}" if one.incident else "",
+        )
+        yield 2, clean_text(f"{one.id}: {one.detector} in {one.run}{only} for {left}: {one.reason}", 500)
+
+
+def _feedback(shown: Status, _: _Names) -> _Lines:
+    if shown.feedback:
+        yield 0, "What people said of incidents"
+    for (detector, verdict), count in shown.feedback.items():
+        yield 2, f"{detector}: {count} {verdict}"
 
 
 def _ago(now: float, then: float) -> str:

@@ -44,10 +44,13 @@ class Metrics(Collector):
         yield from self._runs()
         with Store(self._state_dir, create=False) as store:
             incidents, waiting = store.open_counts(), store.outbox.waiting_counts()
+            verdicts = store.feedback.counts()
         yield _gauge(
             "sentinel_open_incidents", "Open incidents.", ("detector", "severity"), incidents.items()
         )
         yield _gauge("sentinel_waiting_notifications", "Notifications that wait.", ("sink",), waiting.items())
+        said = "Incidents that a person called useful or a false alarm."
+        yield _gauge("sentinel_feedback", said, ("detector", "verdict"), verdicts.items())
 
     def _runs(self) -> Iterator[Metric]:
         now, states, stopped = self._clock.now(), Tally(dict.fromkeys(RunState, 0)), 0

@@ -7,13 +7,14 @@ configuration; ``discovery`` finds it there.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Annotated, Any, Literal, Protocol, runtime_checkable
 
-from pydantic import Field
+from pydantic import Field, PlainValidator
 
 from detectors.severity import Severity, SeverityName
 from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.incident import Event, Incident
+from sentinel.alerts.routing import QuietHours, Route
 from sentinel.config.table import Table
 from sentinel.frames.curve import Curve
 
@@ -96,6 +97,16 @@ class RefreshingSink(Sink, Protocol):
         ...
 
 
+def _hours(text: Any) -> QuietHours:
+    if not isinstance(text, str):
+        raise ValueError("should be two times of day, such as 22:00-07:30")
+    return QuietHours.parse(text)
+
+
+SentEvent = Literal["firing", "escalated", "repeat", "resolved", "reopened", "flapping", "lost"]
+HoursOfDay = Annotated[QuietHours, PlainValidator(_hours, json_schema_input_type=str)]
+
+
 class SinkConfig(Table, ABC):
     """The keys that every ``[[sinks]]`` table may hold."""
 
@@ -107,10 +118,24 @@ class SinkConfig(Table, ABC):
         "warning", description="the sink gets incidents of at least this severity"
     )
     include_preview: bool = Field(False, description="whether the sink gets incidents of preview detectors")
+    runs: tuple[str, ...] = Field((), description="globs for the names or paths of runs; default: all")
+    frameworks: tuple[str, ...] = Field((), description="globs for the frameworks of runs; default: all")
+    detectors: tuple[str, ...] = Field((), description="globs for the names of detectors; default: all")
+    events: tuple[SentEvent, ...] = Field((), description="what is sent of an incident; default: all")
+    quiet_hours: HoursOfDay | None = Field(
+        None, description="time of day in which only what is critical is sent, such as `22:00-07:00`"
+    )
 
     def policy(self) -> SinkPolicy:
         """Which incidents the sink wants."""
-        return SinkPolicy(self.name or self.type, Severity.named(self.min_severity), self.include_preview)
+        return SinkPolicy(
+            self.name or self.type,
+            Severity.named(self.min_severity),
+            self.include_preview,
+            route=Route(self.runs, self.frameworks, self.detectors),
+            events=frozenset(map(Event, self.events)) or frozenset(Event),
+            quiet_hours=self.quiet_hours,
+        )
 
     @abstractmethod
     def open(self) -> Sink:

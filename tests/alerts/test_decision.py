@@ -10,6 +10,7 @@ from tests.alerts.timeline import book, rows
 HOUR = 3600.0
 NOW = 100 * HOUR
 SINK = SinkPolicy("slack")
+RUN = {"run": "team/a", "path": "/runs/team/a", "framework": "trl-grpo"}
 (FIRED,) = book().advance(rows("ww"))
 INCIDENT = FIRED.incident
 
@@ -19,7 +20,7 @@ def heard(*events, at=NOW - HOUR, severity=Severity.WARNING, findings=2, waiting
 
 
 def decided(event, sent=None, policy=SINK, silenced=False, **fields):
-    return decide(Change(event, INCIDENT.changed(**fields)), policy, silenced, sent or {}, NOW)
+    return decide(Change(event, INCIDENT.changed(**fields)), RUN, policy, silenced, sent or {}, NOW)
 
 
 def reason(event, sent=None, policy=SINK, silenced=False, **fields):

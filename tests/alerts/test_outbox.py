@@ -130,6 +130,10 @@ CREATE TABLE decisions (
     number INTEGER PRIMARY KEY, at REAL NOT NULL, run TEXT NOT NULL, incident TEXT NOT NULL,
     detector TEXT NOT NULL, sink TEXT NOT NULL, event TEXT NOT NULL, reason TEXT NOT NULL
 ) STRICT;
+CREATE TABLE silences (
+    id TEXT PRIMARY KEY, run TEXT NOT NULL, detector TEXT NOT NULL, until REAL NOT NULL,
+    reason TEXT NOT NULL, created_at REAL NOT NULL
+) STRICT;
 PRAGMA user_version = 1;
 """
 

@@ -1,8 +1,10 @@
 import pytest
 
 from sentinel.alerts.silences import silence
+from tests.sinks.samples import INCIDENT
 
 NOW = 1000.0
+RUN = {"run": "grpo/seed-1", "path": "/data/runs/grpo/seed-1"}
 
 
 @pytest.mark.parametrize(
@@ -20,13 +22,19 @@ NOW = 1000.0
 )
 def test_globs(run, detector, expected):
     held = silence(run, detector, NOW + 60, "known", NOW)
-    assert held.matches("grpo/seed-1", "/data/runs/grpo/seed-1", "kl-blowup", NOW) is expected
+    assert held.matches(RUN, INCIDENT, NOW) is expected
 
 
 def test_it_ends():
     held = silence("*", "*", NOW + 60, "known", NOW)
-    assert held.matches("a", "/a", "kl-blowup", NOW + 59)
-    assert not held.matches("a", "/a", "kl-blowup", NOW + 60)
+    assert held.matches(RUN, INCIDENT, NOW + 59)
+    assert not held.matches(RUN, INCIDENT, NOW + 60)
+
+
+def test_it_may_be_about_one_incident():
+    held = silence("*", "*", NOW + 60, "known", NOW, INCIDENT.id)
+    assert held.matches(RUN, INCIDENT, NOW)
+    assert not held.matches(RUN, INCIDENT.changed(id="another"), NOW)
 
 
 @pytest.mark.parametrize("until", [NOW, NOW - 1, float("nan")])

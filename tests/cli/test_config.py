@@ -58,7 +58,8 @@ def test_settings_reach_detectors_and_signals(tmp_path):
     assert config.paths == [tmp_path / "runs", Path("/data")]
     assert config.parameters["kl-blowup"] == {"critical_per_token": 3.0}
     assert not config.parameters["entropy-collapse"]
-    assert {d.name for d in config.enabled_detectors} == set(all_detectors()) - {"entropy-collapse"}
+    by_default = {name for name, detector in all_detectors().items() if detector.enabled}
+    assert {d.name for d in config.enabled_detectors} == by_default - {"entropy-collapse"}
     assert config.signals == {"my/odd/kl": Signal.KL, "aux/loss": "ignore"}
 
 

@@ -1,0 +1,49 @@
+"""`sentinel ack` and `sentinel feedback`: what a person says of one incident."""
+
+from typing import Annotated, Literal
+
+import typer
+
+from sentinel.cli.options import ConfigFile, StateDir, configuration
+from sentinel.clock import SystemClock
+
+_ACKNOWLEDGED_SECONDS = 30 * 86400.0
+
+_Id = Annotated[
+    str, typer.Argument(metavar="ID", help="Id of the incident, or its beginning, from `sentinel status`.")
+]
+_Verdict = Annotated[Literal["useful", "false-alarm"], typer.Argument(help="What the incident was.")]
+_Note = Annotated[str, typer.Option(metavar="TEXT", help="Why.")]
+
+
+def ack(incident: _Id, config: ConfigFile = None, state_dir: StateDir = None) -> None:
+    """Acknowledge an incident: you know of it, so only its end is sent.
+
+    `sentinel silence list` shows it, and `sentinel silence remove` takes it back.
+    """
+    from sentinel.alerts.silences import silence
+    from sentinel.alerts.store import Store
+
+    now = SystemClock().now()
+    with Store(configuration(config, state_dir).state_dir, create=False) as store:
+        found = store.incident(incident)
+        new = silence(found.run, found.detector, now + _ACKNOWLEDGED_SECONDS, "acknowledged", now, found.id)
+        store.add_silence(new)
+    typer.echo(
+        f"{found.id}: {found.detector} is acknowledged; to take it back: sentinel silence remove {new.id}"
+    )
+
+
+def feedback(
+    incident: _Id, verdict: _Verdict, note: _Note = "", config: ConfigFile = None, state_dir: StateDir = None
+) -> None:
+    """Say whether an incident was useful or a false alarm.
+
+    `sentinel status` and `/metrics` count the answers by detector.
+    """
+    from sentinel.alerts.store import Store
+
+    with Store(configuration(config, state_dir).state_dir, create=False) as store:
+        found = store.incident(incident)
+        store.feedback.add(found, verdict, note, SystemClock().now())
+    typer.echo(f"{found.id}: {found.detector} is recorded as {verdict}")
