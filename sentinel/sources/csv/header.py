@@ -1,4 +1,4 @@
-"""The header of a CSV file, which names the columns, and the rows below it as numbers."""
+"""The header of a CSV file, which names its columns, and the rows below it as numbers."""
 
 import csv
 import re
@@ -15,23 +15,23 @@ from sentinel.sources.reading.records import EPOCH_KEYS, STEP_KEYS, TIME_KEYS, n
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 BLANKS = " \t"
-"""What may stand around a cell."""
+"""Characters that may surround the content of a cell."""
 
 MOST_COLUMNS = 1 << 14
-"""How many columns of a file are read: as many as a spreadsheet has."""
+"""How many columns of a file are read. A spreadsheet has as many."""
 
 _LONGEST_SETTINGS = 4096  # bytes
 
 
 @dataclass(frozen=True)
 class Header:
-    """The names of the columns, and what a first line ``#{...}`` says (Stable-Baselines' Monitor)."""
+    """The names of the columns, and the settings in a first line ``#{...}`` (Stable-Baselines' Monitor)."""
 
     names: list[str]
     separator: str
     size: int  # bytes up to the first row
     settings: Mapping[str, Any] = field(default_factory=dict)
-    left_out: int = 0  # columns behind those that are read
+    left_out: int = 0  # columns that are not read
 
     def memory(self) -> dict[str, Any]:
         """All of it, JSON-able."""
@@ -49,7 +49,7 @@ class Header:
 
     @cached_property
     def time(self) -> int | None:
-        """The column with the time, or with the seconds since a start that the settings tell."""
+        """The column with the time, or with the seconds since the start that the settings name."""
         return self._column(("t",) if "t_start" in self.settings else TIME_KEYS)
 
     def _column(self, keys: Sequence[str]) -> int | None:
@@ -59,20 +59,20 @@ class Header:
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of some lines. ``values`` is rows x columns, NaN also where nothing was ``logged``."""
+    """The rows of some lines. ``values`` is rows x columns, with NaN where nothing was ``logged``."""
 
     values: NDArray[np.float64]
     logged: NDArray[np.bool_]
-    gaps: bool  # whether there is a cell that was not logged
+    gaps: bool  # whether some cell was not logged
     times: Mapping[int, str]  # the cells of the time column that are text, by row
     broken: Mapping[int, str] = field(default_factory=dict)  # what is wrong, by line, from 0
     next_header: Header | None = None  # in the line after those that were read
-    lines: int = 0  # read, with such a header
+    lines: int = 0  # that were read, including a header among them
     cut: bool = False  # whether there may be more
 
 
 def read_header(data: bytes) -> Header | None:
-    """The header at the beginning of a file; None if it is not there as a whole."""
+    """The header at the beginning of a file; None if it is not complete."""
     start = len(_BYTE_ORDER_MARK) if data.startswith(_BYTE_ORDER_MARK) else 0
     settings: dict[str, Any] = {}
     if data.startswith(b"#", start):
@@ -92,7 +92,7 @@ def read_header(data: bytes) -> Header | None:
 
 
 def cells_of(text: str, separator: str) -> list[str]:
-    """The cells of a line, without the blanks around them; none if quotes are where they may not be."""
+    """The cells of a line, without the blanks around them; none if the line has stray quotes."""
     text = text.rstrip("\r\n")
     if '"' not in text:
         return [cell.strip(BLANKS) for cell in text.split(separator)]
@@ -100,7 +100,7 @@ def cells_of(text: str, separator: str) -> list[str]:
         return []
     try:
         return [cell.strip(BLANKS) for cell in next(csv.reader([text], delimiter=separator))]
-    except csv.Error:  # so long a cell
+    except csv.Error:  # a cell is too long
         return []
 
 

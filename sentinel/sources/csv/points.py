@@ -1,7 +1,7 @@
-"""Rows of a CSV file as points: which step and time they have, and whether they were read before.
+"""Makes points of the rows of a CSV file: which step and time they have, and whether they were read before.
 
-What must be known of the rows before is in ``Axis`` and ``Seen``, JSON-able and bounded, so that reading
-in many pieces gives the same points as reading in one.
+``Axis`` and ``Seen`` hold what must be known about earlier rows. They are JSON-able and bounded, so that
+reading in many pieces gives the same points as reading in one.
 """
 
 import hashlib
@@ -21,9 +21,9 @@ _INDEX_NAMES = ("", "Unnamed: 0")  # of the column that pandas writes first
 
 @dataclass
 class Axis:
-    """The step of each row: the header's column of steps, else whole epochs, else the row's number.
+    """The step of each row, from the column of steps, else from whole epochs, else the number of the row.
 
-    A row without a step belongs to the last one. Rows are numbered for good once an epoch was a fraction.
+    A row without a step belongs to the last step. Once an epoch was a fraction, rows are always numbered.
     """
 
     rows: int = 0
@@ -78,9 +78,9 @@ class Axis:
 
 @dataclass
 class Seen:
-    """Fingerprints of all rows up to the first, second, fourth, eighth and so on, and up to the last.
+    """Fingerprints of all rows up to the first, second, fourth, eighth row and so on, and up to the last.
 
-    A file that is written anew with further columns, or these in another order, keeps them.
+    They stay the same if the file is rewritten with more columns or with its columns in another order.
     """
 
     count: int = 0  # rows
@@ -88,13 +88,13 @@ class Seen:
     after: dict[str, int] = field(default_factory=dict)  # by the number of rows
 
     def add(self, header: Header, rows: Rows, steps: NDArray[np.int64]) -> None:
-        """Take in the next rows."""
+        """Add the next rows."""
         if not len(steps):
             return
         weights = np.array([_weight(name) for name in header.names], dtype=np.uint64)
         cells = np.where(rows.logged, rows.values, 0.0) if rows.gaps else rows.values
         numbers = np.arange(self.count, self.count + len(steps), dtype=np.uint64)
-        sums = np.einsum("rc,c->r", cells.view(np.uint64), weights)  # faster than @, which here is no BLAS
+        sums = np.einsum("rc,c->r", cells.view(np.uint64), weights)  # faster than @ on integers
         sums = (sums + steps.view(np.uint64)) * (2 * numbers + 1)
         totals = np.cumsum(sums, dtype=np.uint64) + np.uint64(self.total)
         for doubled in (1 << i for i in range(60)):
@@ -104,14 +104,14 @@ class Seen:
         self.total = int(totals[-1])
 
     def agrees(self, other: "Seen") -> bool:
-        """Whether both began alike, as far as their fingerprints tell."""
+        """Whether both began with the same rows, as far as their fingerprints tell."""
         both = self.after.keys() & other.after.keys()
         whole = self.count != other.count or self.total == other.total
         return whole and all(self.after[count] == other.after[count] for count in both)
 
 
 def points(header: Header, rows: Rows, steps: NDArray[np.int64], stream: str, restarted: bool) -> Chunk:
-    """What the rows logged, in their order; steps and times are no points."""
+    """The points of the rows, in order. Steps and times are no points."""
     times = np.full(len(steps), np.nan)
     logged, full = rows.logged, not rows.gaps
     if header.time is not None:
@@ -136,13 +136,13 @@ def points(header: Header, rows: Rows, steps: NDArray[np.int64], stream: str, re
 
 
 def _consecutive(columns: NDArray[np.int64]) -> NDArray[np.int64] | slice:
-    """The columns as a slice, which takes no copy, if there is none between them."""
+    """The columns as a slice, which needs no copy, if they are adjacent."""
     span = slice(columns[0], columns[-1] + 1) if len(columns) else slice(0)
     return span if span.stop - span.start == len(columns) else columns
 
 
 def _times(header: Header, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Seconds since the epoch; NaN for what is a duration."""
+    """Seconds since the epoch; NaN for a duration."""
     start = header.settings.get("t_start")
     if isinstance(start, (int, float)):
         return plain_times(values + start)

@@ -1,7 +1,7 @@
-"""Lines of a CSV file as rows of numbers.
+"""Reads lines of a CSV file as rows of numbers.
 
-A row is a line. One with more or fewer cells than the header, with stray quotes, without any number, or with
-a step that is none, is broken and left out; a header that comes again, as when a training is resumed, is not.
+A row is one line. A line is broken, and left out, if it has more or fewer cells than the header, stray
+quotes, no number, or a step that is no number. A header that comes again, as after a resume, is not broken.
 """
 
 from collections.abc import Mapping
@@ -12,12 +12,12 @@ import numpy as np
 from sentinel.sources.csv.header import BLANKS, MOST_COLUMNS, Header, Rows, cells_of
 from sentinel.sources.reading.records import EPOCH_KEYS, NUMBER, STEP_KEYS, named
 
-_FEW_CELLS, _FEW_ROWS = 500, 16  # which are read as fast one by one; polars has its price for each column
+_FEW_CELLS, _FEW_ROWS = 500, 16  # read one by one, because polars costs some time for each column
 _BYTES_A_CELL = 8
 
 
 def read_rows(data: bytes, most: int, header: Header) -> Rows:
-    """The rows of the whole lines that follow the header, of which it reads at most so many."""
+    """Read the rows of at most ``most`` complete lines after the header."""
     if header.left_out:
         data = b"\n".join(_narrow(line, header.separator.encode()) for line in data.split(b"\n"))
     rows = min(most, 1 + len(data) // (_BYTES_A_CELL * len(header.names)))
@@ -31,14 +31,14 @@ def read_rows(data: bytes, most: int, header: Header) -> Rows:
 
 
 def _narrow(line: bytes, separator: bytes) -> bytes:
-    """The first cells of a line; all of a line with quotes, which is then said to be too long."""
+    """The first cells of a line. A line with quotes stays whole, and is then reported as too long."""
     if b'"' in line:
         return line
     return separator.join(line.split(separator, MOST_COLUMNS)[:MOST_COLUMNS])
 
 
 def _read_each(data: bytes, most: int, header: Header) -> Rows:
-    """Line by line."""
+    """Read rows line by line."""
     kept: list[list[str]] = []
     broken: dict[int, str] = {}
     next_header = None

@@ -1,4 +1,4 @@
-"""Many lines of a CSV file at once, by polars' own reader."""
+"""Reads many lines of a CSV file at once, with polars."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from sentinel.sources.reading.tables import whole_rows
 
 
 def read_table(data: bytes, most: int, header: Header) -> Rows | None:
-    """Lines that are rows beyond doubt; None where some may not be."""
+    """Read lines that are surely rows; None if some may be broken."""
     frame = _plain_cells(data, most + 1, header)  # which tells whether there are more
     if frame is not None:
         rows = replace(_rows(frame.head(most), header), cut=frame.height > most)
@@ -21,7 +21,7 @@ def read_table(data: bytes, most: int, header: Header) -> Rows | None:
 
 
 def _plain_cells(data: bytes, most: int, header: Header) -> pl.DataFrame | None:
-    """The cells of lines that have no quotes and as many cells as the header; None where one may differ."""
+    """The cells of lines without quotes and with as many cells as the header; None if a line may differ."""
     frame = _split(data, most, header, pl.Float64())
     if frame is None or (header.time is None and not any(frame.null_count().row(0))):
         return frame  # nothing but numbers, so nothing was quoted or is missing
@@ -38,7 +38,7 @@ def _plain_cells(data: bytes, most: int, header: Header) -> pl.DataFrame | None:
 
 
 def _split(data: bytes, most: int, header: Header, kind: pl.DataType) -> pl.DataFrame | None:
-    """The cells, of which only times must be text; None if a line has more of them than the header."""
+    """The cells as columns, times as text; None if a line has more cells than the header."""
     kinds = [pl.String() if i == header.time else kind for i in range(len(header.names))]
     table = pl.scan_csv(
         data,

@@ -1,8 +1,8 @@
-"""JSON lines that all hold numbers of the same names, in the same order: read at once.
+"""Reads many JSON lines at once, if all hold numbers of the same names in the same order.
 
-Cut at its commas, such a file is a table whose every column begins with the same text, `"loss": ` say.
-Where that text is there in every row, and what follows is a number, the lines are proved to be what
-their first one is, and no line needs to be looked at by itself.
+Cut at its commas, such a file is a table. Every cell of a column begins with the same text, such as `"loss":
+`. If every row has that text and a number follows it, all lines are surely of the same form as the first, and
+none must be parsed by itself.
 """
 
 import re
@@ -15,21 +15,21 @@ from sentinel.sources.reading.growing import size_of
 from sentinel.sources.reading.tables import whole_rows
 
 _LINE = {"line": pl.String()}
-_IN_NO_LINE = "\x01"  # JSON writes it another way
+_IN_NO_LINE = "\x01"  # JSON escapes it
 _CELL = re.compile(rb'(?P<before>\{? ?"[^"\\]*": ?)[^ }]+(?P<after>\}?)\r?')
 
 
 def read_rows(data: bytes, limit: int) -> tuple[pl.DataFrame, int] | None:
-    """About ``limit`` numbers of whole lines as columns of float64, and the size of these lines in bytes.
+    """Read complete lines with about ``limit`` numbers; None if a line may differ from the first.
 
-    None where one of the lines may differ from the first.
+    Gives columns of float64, and the size of the lines in bytes.
     """
     cells = [_CELL.fullmatch(cell) for cell in data[: data.find(b"\n")].split(b",")]
     numbers = _numbers(tuple(cell.group("before", "after") for cell in cells if cell))
     if None in cells or numbers is None:
         return None
     most = max(1, limit // len(numbers))
-    # To ask for so many rows would cost a quarter more than to leave out the rest.
+    # Asking polars for fewer rows would take a quarter longer than dropping the rest.
     lines = pl.scan_csv(data, has_header=False, schema=_LINE, separator=_IN_NO_LINE, quote_char=None)
     table = lines.select(pl.col(*_LINE).str.split_exact(",", len(numbers) - 1)).unnest(*_LINE)
     try:
@@ -45,9 +45,9 @@ def read_rows(data: bytes, limit: int) -> tuple[pl.DataFrame, int] | None:
 
 @lru_cache(maxsize=256)
 def _numbers(cells: tuple[tuple[bytes, bytes], ...]) -> list[pl.Expr] | None:
-    """The number in each cell of a line, under its name, given what stands before and after it there.
+    """One expression for the number in each cell of a line, given the text before and after it.
 
-    In a cell that is not like that it is null. None where such cells are no object.
+    The number is null in a cell with other text. None if the cells do not form an object.
     """
     braces = [(before[:1] == b"{", after == b"}") for before, after in cells]
     if braces != [(i == 0, i == len(cells) - 1) for i in range(len(cells))]:

@@ -1,7 +1,7 @@
-"""Hugging Face Trainer's ``trainer_state.json``, which is written anew with every checkpoint.
+"""The ``trainer_state.json`` of Hugging Face's Trainer, which is saved with every checkpoint.
 
-An output directory with its checkpoints is one run. The newest state wins; as copies lose their times, one
-that a longer training went on from does not count as newer than that.
+An output directory with its checkpoints is one run, and its newest state counts. Copies lose their times, so
+a state that is the beginning of another one never counts as newer than that one.
 """
 
 import os
@@ -24,7 +24,7 @@ STATE = "trainer_state.json"
 
 _CHECKPOINT = re.compile(r"checkpoint-(\d+|best|last|final)|(best|last)-checkpoint")
 _GLOBAL_STEP = re.compile(rb'"global_step":\s*(\d{1,18})\b')
-_HEAD_BYTES = 4096  # of a state, whose keys are sorted: "global_step" is among the first
+_HEAD_BYTES = 4096  # of a state; its keys are sorted, so "global_step" stands among the first
 _SETTINGS = (
     *("max_steps", "num_train_epochs", "train_batch_size"),
     *("logging_steps", "eval_steps", "save_steps"),
@@ -32,7 +32,7 @@ _SETTINGS = (
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
-    """The run whose state, or a checkpoint's, lies in this directory."""
+    """The run whose state, or the state of whose checkpoint, lies in this directory."""
     if STATE in names:
         output = directory.parent if _CHECKPOINT.fullmatch(directory.name) else directory
         yield Run(output, FORMAT, TrainerState(output))
@@ -54,7 +54,7 @@ class TrainerState:
         if newest is None or newest == cursor.get("newest") or _was_outlived(newest, cursor.get("newest")):
             return nothing_new(cursor)
         complaints: list[Complaint] = []
-        for path in paths[:1] if cursor.get("entries") else paths:  # an older one has nothing new
+        for path in paths[:1] if cursor.get("entries") else paths:  # an older state has nothing new
             try:
                 state = load(path)
                 if _is_state(state):
@@ -73,7 +73,7 @@ class TrainerState:
         return Batch({**taken, "newest": None if more else newest}, chunks, complaints, more, plan)
 
     def _newest_first(self) -> list[Path]:
-        """The states by the time of their saving."""
+        """The states, the one that was saved last first."""
         with os.scandir(self.directory) as entries:
             folders = [Path(entry.path) for entry in entries if _CHECKPOINT.fullmatch(entry.name)]
         paths = [folder / STATE for folder in (self.directory, *folders)]
@@ -82,7 +82,7 @@ class TrainerState:
 
 
 def _was_outlived(newest: Sequence[Any], read: Sequence[Any] | None) -> bool:
-    """Whether what is the newest now, by its stamp, was not before: the state that was read is gone.
+    """Whether the state that was read is gone, so that an older one is now the newest.
 
     At the end of a training, Trainer may delete its last checkpoint and keep the best.
     """
@@ -90,7 +90,7 @@ def _was_outlived(newest: Sequence[Any], read: Sequence[Any] | None) -> bool:
 
 
 def _longest(state: Any, path: Path, paths: Sequence[Path]) -> Any:
-    """The state at ``path``, or the one that is furthest if it tells the same and goes on from there."""
+    """The state at ``path``, or the longest state that continues it."""
     furthest = max(paths, key=_progress)
     if _progress(furthest) == _progress(path):
         return state
@@ -103,7 +103,7 @@ def _longest(state: Any, path: Path, paths: Sequence[Path]) -> Any:
 
 
 def _progress(path: Path) -> tuple[int, int]:
-    """The step of the state, and the bytes: what follows the last step makes it longer."""
+    """The step and the size of the state. A log after the last step makes it longer."""
     try:
         with open_log(path) as file:
             found = _GLOBAL_STEP.search(file.read(_HEAD_BYTES))
@@ -117,6 +117,6 @@ def _is_state(document: Any) -> bool:
 
 
 def settings(state: Mapping[str, Any]) -> dict[str, float]:
-    """What the state says of the plan; a number that stands for "no limit" says nothing."""
+    """The planned values in the state. A number that means "no limit" is left out."""
     found = {name: state.get(name) for name in _SETTINGS}
     return {n: v for n, v in found.items() if isinstance(v, (int, float)) and 0 < v < sys.maxsize // 2}

@@ -1,11 +1,11 @@
-"""The numbers in W&B history records, each of which holds what was logged at one step.
+"""Reads the numbers in W&B's history records. Each record holds what was logged at one step.
 
-A record has a message for every item, with the name in its first fields and the value, as JSON, in the
-last. The keys of nested dictionaries are joined with dots, as W&B shows them.
+A record has one message for each item. The first fields of an item hold its name, the last one its value as
+JSON. The keys of nested dictionaries are joined with dots, as W&B shows them.
 
-wandb orders the items anew in each record, so the records are walked side by side: the first item of all
-of them at once, then the second. Few records, and one of which some item has another form, are left to
-protobuf.
+wandb orders the items differently in each record. So numpy walks through the records side by side: it reads
+the first item of all records at once, then the second, and so on. Protobuf reads records that are too few for
+this, and records with an item of another form.
 """
 
 import math
@@ -25,10 +25,10 @@ from sentinel.sources.wandb.messages import message_type
 
 _ITEM = 0x0A  # field of a HistoryRecord
 _KEY, _NESTED_KEY, _VALUE_JSON = 0x0A, 0x12, (0x82, 0x01)  # fields of a HistoryItem
-_SPARE = bytes(8)  # behind the last record, so that a look at what follows stays within the bytes
+_SPARE = bytes(8)  # follows the last record, so that reading ahead stays within the bytes
 _NO_LENGTH = 1 << 40
-_WORTH_A_WALK = 16  # records; side by side, fewer take longer than one by one
-_MOST_NAMES = 64  # of one length that are looked for at once; further ones are looked up one by one
+_WORTH_A_WALK = 16  # records; fewer are read faster one by one
+_MOST_NAMES = 64  # of one length that are compared at once; further ones are looked up one by one
 
 _NUMBER_SIGNS = tuple("-0123456789")  # of which one begins a number
 _BEGINS_NUMBER = np.isin(np.arange(256), list(map(ord, _NUMBER_SIGNS)))
@@ -36,7 +36,7 @@ _BEGINS_OTHER = np.isin(np.arange(256), list(b'-NI"{'))  # -Infinity, NaN, Infin
 _NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _NO_JSON = "a history record holds something that is not JSON"
 _LAST = chr(sys.maxunicode)  # behind every other character
-_MEDIA = "_type"  # key that marks images, tables and the like, of which no part is a metric
+_MEDIA = "_type"  # key that marks images, tables and the like, which hold no metrics
 _DEEPEST = 16  # levels of nesting; what lies deeper is no metric either
 
 _Array = NDArray[np.int64]
@@ -44,7 +44,7 @@ _Array = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Numbers:
-    """The numbers in some records, in the order of the log. The arrays have one entry a number."""
+    """The numbers in some records, in the order of the log. The arrays have one entry for each number."""
 
     names: Sequence[str]
     name: _Array  # index into names
@@ -52,7 +52,7 @@ class Numbers:
     value: NDArray[np.float64]
 
     def by_row(self, name: str, rows: int) -> NDArray[np.float64]:
-        """What each of so many records has under this name; NaN where it has nothing."""
+        """The number of this name in each of ``rows`` records; NaN for a record without it."""
         values = np.full(rows, np.nan)
         if (index := self.index.get(name)) is not None:
             at = self._groups.of(index)
@@ -61,7 +61,7 @@ class Numbers:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """Of each name in names."""
+        """The index of each name in ``names``."""
         return {name: i for i, name in enumerate(self.names)}
 
     @cached_property
@@ -70,14 +70,14 @@ class Numbers:
 
 
 class Groups:
-    """Where each of the values 0, 1, 2 and so on stands in an array."""
+    """The places of each of the values 0, 1, 2 and so on in an array."""
 
     def __init__(self, values: _Array) -> None:
         self._order = np.argsort(values, kind="stable")
         self._starts = np.cumsum([0, *np.bincount(values).tolist()])
 
     def of(self, value: int) -> _Array:
-        """Places in the array, in their order."""
+        """The places of a value, in order."""
         if value + 1 >= len(self._starts):
             return self._order[:0]
         return self._order[self._starts[value] : self._starts[value + 1]]
@@ -86,7 +86,7 @@ class Groups:
 def read_history(records: Sequence[bytes]) -> Numbers:
     """Every number in some serialised ``HistoryRecord`` messages.
 
-    Raises ValueError or google.protobuf.message.DecodeError where an item is no item.
+    Raises ValueError or google.protobuf.message.DecodeError if an item is invalid.
     """
     if len(records) < _WORTH_A_WALK:
         leaves = _Leaves({})
@@ -120,7 +120,7 @@ def read_history(records: Sequence[bytes]) -> Numbers:
 
 
 def numbers_in(rows: Sequence[Mapping[str, Any]]) -> Numbers:
-    """Every number in some rows of history as W&B's server gives them, in which names have no order."""
+    """Every number in rows of history from W&B's server, in which the names have no order."""
     leaves = _Leaves({})
     for i, items in enumerate(rows):
         for key in sorted(items):
@@ -129,7 +129,7 @@ def numbers_in(rows: Sequence[Mapping[str, Any]]) -> Numbers:
 
 
 class _Leaves:
-    """Numbers found one by one: in nested objects, in texts such as "NaN", in items of unusual form."""
+    """Numbers that are read one by one: in nested objects, in texts such as "NaN", in unusual items."""
 
     def __init__(self, ids: dict[str, int]) -> None:
         self._ids = ids  # index by name, of all numbers
@@ -137,7 +137,7 @@ class _Leaves:
         self._media: dict[str, list[int]] = {}  # rows by what the names of the parts begin with
 
     def add(self, place: int, row: int, name: str, value: Any, level: int = 1) -> None:
-        """Take in a JSON value: a number, or what may hold some."""
+        """Add the numbers in a JSON value."""
         if isinstance(value, str):
             if name.endswith(f".{_MEDIA}"):
                 self._media.setdefault(name.removesuffix(_MEDIA), []).append(row)
@@ -149,7 +149,7 @@ class _Leaves:
                 self.add(place, row, f"{name}.{plain_text(key)}", part, level + 1)
 
     def add_record(self, place: int, row: int, record: bytes) -> None:
-        """Take in a serialised ``HistoryRecord``; raises as `read_history`."""
+        """Add the numbers in a serialised ``HistoryRecord``. Raises like `read_history`."""
         items = message_type("HistoryRecord").FromString(record).item
         for item, value in zip(items, _item_values(items), strict=True):
             if value is None and item.value_json.startswith(_NUMBER_SIGNS):
@@ -182,7 +182,7 @@ class _Leaves:
 
 
 def _items(data: NDArray[np.uint8], bounds: _Array) -> tuple[NDArray[Any], ...]:
-    """Row, begin and end of every item, and which records have one with an unusual length."""
+    """The row, the begin and the end of every item, and which records have an item of unusual length."""
     ends = bounds[1:]
     odd = np.zeros(len(ends), np.bool_)
     row, at = np.arange(len(ends)), bounds[:-1]
@@ -202,7 +202,7 @@ def _items(data: NDArray[np.uint8], bounds: _Array) -> tuple[NDArray[Any], ...]:
 
 
 def _fields(data: NDArray[np.uint8], begin: _Array, end: _Array) -> tuple[_Array, _Array]:
-    """For each item where its name ends and its value begins; -1 for the value if its form is unusual."""
+    """Where the name of each item ends and its value begins; -1 for the value if its form is unusual."""
     name_end = begin.copy()
     named = np.arange(len(begin))
     while len(named):
@@ -218,7 +218,7 @@ def _fields(data: NDArray[np.uint8], begin: _Array, end: _Array) -> tuple[_Array
 
 
 def _varint(data: NDArray[np.uint8], at: _Array) -> tuple[_Array, _Array]:
-    """The lengths that begin at these places, and where they end; of over two bytes: _NO_LENGTH."""
+    """The lengths that begin at these places, and where they end; _NO_LENGTH for more than two bytes."""
     low, high = data[at].astype(np.int64), data[at + 1].astype(np.int64)
     long = low >= 0x80
     length = np.where(long, low & 0x7F | high << 7, low)
@@ -227,7 +227,7 @@ def _varint(data: NDArray[np.uint8], at: _Array) -> tuple[_Array, _Array]:
 
 
 def _floats(data: NDArray[np.uint8], begin: _Array, end: _Array) -> NDArray[np.float64]:
-    """The JSON numbers between these places, which are read as one list."""
+    """The JSON numbers between these places. They are decoded together, as one list."""
     sizes = end - begin + 1  # with a comma
     ends = np.cumsum(sizes)
     listed = data[np.arange(sizes.sum()) + np.repeat(begin - (ends - sizes), sizes)]
@@ -243,7 +243,7 @@ def _floats(data: NDArray[np.uint8], begin: _Array, end: _Array) -> NDArray[np.f
 
 
 def _ids_of(text: bytes, begin: _Array, end: _Array, ids: dict[str, int]) -> _Array:
-    """The index of each item's name in ``ids``, given where its name's fields are; new ones are added."""
+    """The index of each item's name in ``ids``, given its place. New names are added to ``ids``."""
     found = np.empty(len(begin), np.int64)
     lengths = end - begin
     for length in np.flatnonzero(np.bincount(lengths)).tolist():
@@ -266,12 +266,12 @@ def item_name(item: Any) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def _name(fields: bytes) -> str:
-    """The name in an item of which only the name's fields are given."""
+    """The name in the first fields of an item."""
     return item_name(message_type("HistoryItem").FromString(fields))
 
 
 def _item_values(items: Sequence[Any]) -> list[Any]:
-    """Their values; a thing that is no JSON has None."""
+    """The values of the items; None for an item that is no JSON."""
     try:
         values = orjson.loads(f"[{','.join([item.value_json for item in items])}]")
     except orjson.JSONDecodeError:  # see `parsed`
@@ -289,7 +289,7 @@ def _item_value(item: Any) -> Any:
 
 
 def parsed(value_json: bytes) -> Any:
-    """A JSON value as wandb writes it; None for what is no JSON."""
+    """A JSON value as wandb writes it; None if it is no JSON."""
     try:
         return orjson.loads(value_json)
     except orjson.JSONDecodeError:

@@ -1,9 +1,9 @@
-"""LevelDB's log framing, as in W&B's ``.wandb`` files: cuts bytes into records whose checksums hold.
+"""LevelDB's log framing, as in W&B's ``.wandb`` files: cuts bytes into records and verifies their checksums.
 
-The file is divided into blocks of 32 KiB. A block holds chunks, each a checksum (4 bytes), a length
-(2 bytes, little-endian) and a type, followed by the payload; fewer than 7 bytes at the end of a block
-are padding. A record is one FULL chunk, or a FIRST, some MIDDLE and a LAST one. W&B's checksum is the
-plain CRC-32 of type and payload, where LevelDB has a masked CRC-32C.
+A file consists of blocks of 32 KiB, and a block of chunks. A chunk is a checksum (4 bytes), a length (2
+bytes, little-endian), a type, and the payload. Fewer than 7 bytes at the end of a block are padding. A record
+is one FULL chunk, or a FIRST chunk, some MIDDLE chunks and a LAST one. W&B's checksum is the plain CRC-32 of
+type and payload. LevelDB itself has a masked CRC-32C.
 
 https://github.com/google/leveldb/blob/main/doc/log_format.md
 """
@@ -19,13 +19,13 @@ from sentinel.sources.reading.problems import Problem, summed
 
 BLOCK_BYTES = 1 << 15
 LONGEST_RECORD = 32 << 20
-"""Bytes; a longer record, which only tables and the like make, is skipped. It bounds the memory of a poll."""
+"""Bytes. A longer record holds tables or the like, and is skipped. This bounds the memory of a poll."""
 
 _HEADER = Struct("<IHB")
 _CHECKED = 6  # offset in a chunk of what the checksum covers: type and payload
 _FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
-_MOST_BROKEN = 16  # chunks of one block; then the rest of it is skipped
-_MOST_SEARCHED = 128 * BLOCK_BYTES  # what may be summed in search of a sound chunk: most places are none
+_MOST_BROKEN = 16  # chunks of one block; after them the rest of the block is skipped
+_MOST_SEARCHED = 128 * BLOCK_BYTES  # bytes whose checksums a search for a sound chunk may compute
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,13 @@ class Log:
 
 
 def split(data: bytes, start: int, offset: int, at_end: bool) -> Log:
-    """The whole records of ``data[start:]``, where a chunk begins at ``start``.
+    """Split off the complete records of ``data[start:]``. A chunk begins at ``start``.
 
-    ``offset`` is that of ``data`` in its file; ``at_end`` says that the file ends with ``data``. A torn
-    record is left for the next call. Of a broken one nothing but a sound chunk behind it, or else the
-    rest of its block, can tell that it is broken and not torn: until then it is left, too. Reading goes
-    on at that chunk or the next block. Continuations of a record whose beginning was lost are skipped.
+    ``offset`` is the offset of ``data`` in its file. ``at_end`` says that the file ends with ``data``.
+
+    A torn record is left for the next call. A broken record looks like a torn one until a sound chunk or the
+    rest of the block follows it. Until then it is left as well; after that, reading goes on at the sound
+    chunk or at the next block. The continuation of a record whose beginning was lost is skipped.
     """
     written = len(data.rstrip(b"\0")) if at_end else len(data)  # zeros may be bytes still on their way
     view = memoryview(data)
@@ -105,7 +106,7 @@ def split(data: bytes, start: int, offset: int, at_end: bool) -> Log:
 
 
 def _sound_chunk(data: bytes, start: int, block_end: int) -> int | None:
-    """Offset of the first chunk within the rest of a block whose checksum holds, if one is easily found."""
+    """The offset of the first sound chunk in the rest of a block, if the search finds it soon."""
     end = min(block_end, len(data))
     searched = 0
     kinds = np.frombuffer(data, np.uint8)[start + _CHECKED : end]

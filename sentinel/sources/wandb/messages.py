@@ -1,6 +1,7 @@
-"""wandb's own message types without the rest of wandb, which takes half a second to import.
+"""wandb's message types, without the rest of wandb, whose import takes half a second.
 
-protoc writes the description of the types into a module, as a literal that is read here and not run.
+protoc writes the description of the types into a module, as a literal. This module reads that literal and
+does not run the module.
 """
 
 import ast
@@ -16,9 +17,9 @@ _DESCRIPTION = re.compile(r"\.AddSerializedFile\((b.+)\)$", re.MULTILINE)
 
 @cache
 def message_type(name: str) -> Any:
-    """The class of the messages that wandb calls so, such as ``Record``.
+    """The class of wandb's messages of that name, such as ``Record``.
 
-    Of a wandb whose modules look otherwise, all is imported.
+    If the installed wandb has other modules than expected, this imports wandb as a whole.
     """
     from google.protobuf.message_factory import GetMessageClass
 

@@ -1,7 +1,8 @@
-"""W&B runs on disk, whether they were sent or not. One ``run-*.wandb`` file is one run and one stream.
+"""W&B's runs on disk, whether wandb sent them to a server or not.
 
-The file is a log of protobuf messages. wandb appends to it all that it would send: the configuration, the
-history (which are the metrics), the console output and at last the exit code.
+A ``run-*.wandb`` file is one run and one stream. It is a log of protobuf messages, to which wandb appends all
+that it would send: the configuration, the history (the metrics), the console output and finally the exit
+code.
 """
 
 import json
@@ -38,20 +39,20 @@ _HEADER = b":W&B\xe1\xbe\0"
 _VERSION = len(_HEADER) - 1  # offset
 _MOST_READ = 8 << 20
 _LEAST_READ = BLOCK_BYTES // 4
-_BYTES_A_POINT = 32  # how far to read for a number of points; a wrong guess only costs time
+_BYTES_A_POINT = 32  # a guess of how far to read for some points; a wrong one only costs time
 
 _MOST_SNIFFED = 8 << 20
 _SNIFFED_AT_ONCE = 1 << 13  # points
 _LEAST_STEPS = 2  # of a history
 
 _NUMBER, _HISTORY = 0x08, 0x12  # fields of a Record
-_UNREAD = frozenset(b"\x1a\x32\x3a")  # those of summaries, files and system metrics, of which there are many
+_UNREAD = frozenset(b"\x1a\x32\x3a")  # the frequent ones of summaries, files and system metrics
 
 _LONGEST_LINE = 4096  # characters of console output
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
-    """The runs whose files lie in this directory, each known by the directory if it is that run's own."""
+    """The runs whose files lie in this directory. If a run has the directory for itself, that is its path."""
     for name in names:
         if found := _NAME.fullmatch(name):
             own = directory.name.endswith(f"-{found['id']}")
@@ -91,7 +92,7 @@ class WandbFile:
 
 @remembered
 def _has_history(path: Path) -> bool:
-    """Whether points of two steps lie near the beginning of the ``.wandb`` file; one shows no course."""
+    """Whether the beginning of the ``.wandb`` file has points of at least two steps."""
     batch, steps = Batch({}, more=True), set[int]()
     for _ in range(_MOST_SNIFFED // (_SNIFFED_AT_ONCE * _BYTES_A_POINT)):
         if batch.more and len(steps) < _LEAST_STEPS:
@@ -101,10 +102,10 @@ def _has_history(path: Path) -> bool:
 
 
 class _Messages:
-    """What the messages of one poll say, in their order."""
+    """The content of the messages of one poll, in their order."""
 
     def __init__(self, path: Path, cursor: Cursor) -> None:
-        self._refused: str = cursor.get("refused", "")  # why the file is none that can be read
+        self._refused: str = cursor.get("refused", "")  # why the file is not read
         self._path = path
         self._steps = Steps(cursor.get("steps", {}))
         self._unfinished: dict[str, str] = dict(cursor.get("unfinished", {}))  # last line of each output
@@ -118,7 +119,7 @@ class _Messages:
         self._lines: list[Line] = []
 
     def batch(self, mark: Mark, more: bool) -> Batch:
-        """All of it."""
+        """The result of the poll."""
         cursor = {
             "mark": mark,
             "steps": self._steps.memory(),
@@ -130,7 +131,7 @@ class _Messages:
         return Batch(cursor, chunks, complaints, more, ending=self._ending, lines=self._lines)
 
     def parse(self, read: Read, log: Log, most: int) -> tuple[int, bool]:
-        """Take in up to so many bytes of history; gives the bytes consumed and whether more follow."""
+        """Parse up to ``most`` bytes of history. Gives the bytes consumed, and whether more follow."""
         if read.offset == 0 and not self._starts_well(read.data):
             return 0, False
         if self._refused:
@@ -156,8 +157,8 @@ class _Messages:
         return consumed, read.more or consumed < log.consumed
 
     def _starts_well(self, data: bytes) -> bool:
-        """Whether the header is complete; if it is a wrong one, the file is refused."""
-        known = data[: len(_HEADER)].rstrip(b"\0")  # zeros may be bytes still on their way
+        """Whether the header is complete. A file with a wrong header is refused."""
+        known = data[: len(_HEADER)].rstrip(b"\0")  # zeros may be bytes that are not written yet
         if _HEADER.startswith(known) and (len(data) < len(_HEADER) or len(known) < _VERSION):
             return False
         if data[:_VERSION] != _HEADER[:_VERSION]:
@@ -173,7 +174,7 @@ class _Messages:
         return True
 
     def _add(self, place: int, record: bytes) -> int:
-        """Take in one message; gives its bytes of history."""
+        """Add one message. Gives its bytes of history."""
         _, at = _varint(record, 1) if record[0] == _NUMBER else (0, 0)
         if record[at] == _HISTORY:
             length, begin = _varint(record, at + 1)
@@ -214,7 +215,7 @@ class _Messages:
             self._steps.define(name, axis)
 
     def _print(self, output: Any) -> None:
-        """Take in a piece of console output, of any number of lines."""
+        """Add a piece of console output, which may hold any number of lines."""
         channel = str(output.output_type)
         *ended, rest = (self._unfinished.pop(channel, "") + output.line).split("\n")
         time = output.timestamp.seconds + output.timestamp.nanos / 1e9
@@ -226,7 +227,7 @@ class _Messages:
             self._unfinished[channel] = rest[overwritten:][:_LONGEST_LINE]
 
     def _make_points(self) -> None:
-        """Make points of the history so far, as the definitions so far have it."""
+        """Make points of the history so far, by the definitions so far."""
         history, self._history = self._history, []
         if not history:
             return
@@ -250,7 +251,7 @@ class _Messages:
 
 
 def _read(path: Path, mark: Mark, size: int) -> tuple[Read, Log] | None:
-    """About ``size`` new bytes and their records; one that is longer is read whole if it is not overlong."""
+    """About ``size`` new bytes and their records. A longer record is read whole if it is not overlong."""
     read = read_new(path, mark, min(max(size, _LEAST_READ), _MOST_READ))
     while read:
         start = 0 if read.offset else len(_HEADER)
@@ -262,7 +263,7 @@ def _read(path: Path, mark: Mark, size: int) -> tuple[Read, Log] | None:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """The number that begins there and where it ends."""
+    """The number that begins at ``at``, and where it ends."""
     number = shift = 0
     while data[at] & 0x80:
         number |= (data[at] & 0x7F) << shift

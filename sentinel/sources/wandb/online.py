@@ -1,7 +1,7 @@
-"""W&B runs on a server: ``wandb://ENTITY/PROJECT``, all runs of it, or one with ``/RUN`` behind it.
+"""W&B's runs on a server: all runs of ``wandb://ENTITY/PROJECT``, or one run with ``/RUN`` added.
 
-The history of a run is read by its counter ``_step``, from the first step that was not read. Where it
-has become shorter, somebody rewound the run, and it begins again.
+The source reads the history of a run by its counter ``_step``, from the first step that it did not read yet.
+If the history became shorter, somebody rewound the run, and the source reads it from its start.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ SCHEMES = ("wandb",)
 
 _FORMAT = "wandb"
 _STEPS_A_PAGE = 1000
-_MOST_SPARSE = 10  # times as many, if few steps were logged
+_MOST_SPARSE = 10  # times as many steps, if few of them were logged
 _MOST_PAGES = 20  # in one poll
 _OUTCOMES = {
     "finished": Outcome.FINISHED,
@@ -36,7 +36,7 @@ _OUTCOMES = {
 
 
 def check(url: Url) -> None:
-    """Raises ValueError if this cannot be an address."""
+    """Raise ValueError if the address is invalid."""
     if len(url.parts) not in (2, 3):
         raise ValueError(
             "is no address of W&B runs; write wandb://ENTITY/PROJECT or wandb://ENTITY/PROJECT/RUN"
@@ -96,14 +96,14 @@ class OnlineRun:
 
 @dataclass(frozen=True)
 class _News:
-    """What the server said of a run."""
+    """What the server said about a run."""
 
     state: str
     config: Mapping[str, Any]
     internals: Any
     lines: int  # of the whole history
     rows: Sequence[Mapping[str, Any]]
-    end: int  # step from which on nothing was read
+    end: int  # the first step that was not read
     restarted: bool
     more: bool
 
@@ -132,10 +132,10 @@ def _news(run: Any, cursor: Cursor, limit: int) -> _News:
 
 
 def _axes(internals: Any) -> Iterator[tuple[str, str]]:
-    """Names, or beginnings and ``*``, and the axis that ``define_metric`` gave them.
+    """Names, which may end in ``*``, and the axes that ``define_metric`` gave them.
 
-    wandb keeps the definitions beside the settings, by the numbers of protobuf's fields: 1 is a name, 2 one
-    with ``*``, 4 the axis, 5 the place of the axis in this list, counted from 1.
+    wandb stores the definitions beside the settings, under the numbers of protobuf's fields: 1 is a name, 2 a
+    name with ``*``, 4 the axis, and 5 the place of the axis in this list, counted from 1.
     """
     metrics = internals.get("m") if isinstance(internals, dict) else None
     known = [metric for metric in metrics or () if isinstance(metric, dict)]

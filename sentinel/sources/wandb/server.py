@@ -1,9 +1,9 @@
-"""What a W&B server is asked, through the wandb client, and how little.
+"""Asks a W&B server through the wandb client, as rarely as possible.
 
-One question a project, or one for every 200 of its runs, tells which runs have news. A server that does
-not answer is left alone for a while, and longer each time.
+One question for each project, or one for every 200 of its runs, tells which runs have news. If a server does
+not answer, the next question waits, longer each time.
 
-What the client says of an error may hold all that the server answered, so none of it is passed on.
+The client's text of an error may hold everything that the server answered, so it is never passed on.
 """
 
 import logging
@@ -42,14 +42,14 @@ _MEANINGS = {
 
 @dataclass(frozen=True)
 class Listed:
-    """A run as the list of its project has it. ``heard`` changes whenever there may be news."""
+    """A run in the list of its project. ``heard`` changes whenever there may be news."""
 
     run: Any
     heard: list[Any]
 
 
 class Project:
-    """The runs of one project, or the one that is called ``run``. ``now`` is a clock that never goes back."""
+    """The runs of one project, or only its run ``run``. ``now`` is a clock that never goes back."""
 
     def __init__(
         self, entity: str, project: str, run: str | None = None, now: Callable[[], float] = time.monotonic
@@ -63,10 +63,7 @@ class Project:
         self._patience: dict[str, Patience] = {}  # with single runs
 
     def runs(self) -> Mapping[str, Listed]:
-        """All runs by id, as they were at most a quarter of a minute ago for 200 of them.
-
-        Raises Unavailable.
-        """
+        """All runs by id. The list is at most 15 seconds old for every 200 runs. Raises Unavailable."""
         if self._now() >= self._refresh_at:
             self._runs = self._listing.ask(self._list)
             pages = 1 + len(self._runs) // _RUNS_A_PAGE
@@ -75,12 +72,12 @@ class Project:
 
     def _list(self) -> dict[str, Listed]:
         api = _connect()
-        api.flush()  # or it would give the same list again
+        api.flush()  # otherwise it gives the same list again
         try:
             runs = list(api.runs(self._path, self._filters, per_page=_RUNS_A_PAGE))
         except Exception as error:
             if _reason(error) == NO_ANSWER:
-                _disconnect()  # it may be the client's own process that is gone
+                _disconnect()  # the client's own process may be gone
             raise
         return {
             run.id: Listed(run, [run.state, *(getattr(run, name, None) for name in _NEWS)]) for run in runs
@@ -91,36 +88,36 @@ class Project:
         try:
             return self._patience.setdefault(run, Patience(self._now, _reason)).ask(question)
         except Unavailable:
-            self._refresh_at = -math.inf  # the list shows whether it concerns all runs
+            self._refresh_at = -math.inf  # the list shows whether the trouble concerns all runs
             raise
 
 
 @cache
 def _connect() -> Any:
-    """The client, for the server and the key that are configured. Raises what it does, and Unavailable."""
-    os.environ.setdefault("WANDB_ERROR_REPORTING", "false")  # what is watched is nobody else's business
-    for name in ("WANDB_DIR", "WANDB_CACHE_DIR"):  # it makes directories for every run, and keeps logs
+    """The client, for the configured server and key. Raises Unavailable and the client's own errors."""
+    os.environ.setdefault("WANDB_ERROR_REPORTING", "false")  # the client must not report errors to others
+    for name in ("WANDB_DIR", "WANDB_CACHE_DIR"):  # the client writes directories for every run, and logs
         os.environ.setdefault(name, _scratch().name)
     import wandb
     from wandb.sdk.lib import wbauth
 
     settings = wandb.Settings(
         silent=True,
-        x_graphql_retry_max=1,  # 0 would be its default of many
+        x_graphql_retry_max=1,  # 0 would mean the default, which is many
         x_graphql_retry_wait_min_seconds=_RETRY_SECONDS,
         x_graphql_retry_wait_max_seconds=_RETRY_SECONDS,
         x_graphql_timeout_seconds=_REQUEST_SECONDS,
     )
     server = wandb.setup(settings=settings).settings.base_url
-    # Without a key, the client would ask whoever sits at the terminal for one.
+    # Without a key, the client would ask for one at the terminal.
     if not wbauth.authenticate_session(host=server, source="sentinel", prompt=False, update_session=False):
         raise Unavailable(f"there is no key for {server}; set WANDB_API_KEY, or run `wandb login`")
-    # An entity of our own keeps the client from asking for the key's.
+    # Given an entity, the client does not ask the server for the entity of the key.
     return wandb.Api(overrides={"entity": "-"}, timeout=2 * _REQUEST_SECONDS + 2)
 
 
 def _disconnect() -> None:
-    """Have the next question connect anew."""
+    """Make the next question connect again."""
     import wandb
 
     with suppress(Exception, SystemExit):  # it ends with the status of its process

@@ -1,8 +1,8 @@
-"""Which step the numbers of a W&B run belong to.
+"""Decides to which step the numbers of a W&B run belong.
 
-wandb counts the calls of ``log`` in ``_step``, which orders a run but rarely means its steps. In order of
-precedence a number belongs to the value of the axis that ``define_metric`` gives its name, to a usual
-name of the step in its record, to the last one of those, and to ``_step``.
+wandb counts the calls of ``log`` in ``_step``. This orders a run, but is rarely its training step. The step
+of a number is, in order of precedence: the value of the axis that ``define_metric`` gives its name; a number
+in its record with a usual name of the step; the last such number in an earlier record; ``_step``.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ _Floats = NDArray[np.float64]
 
 
 def points(stream: str, numbers: Numbers, rows: int, steps: "Steps") -> Chunk:
-    """The metrics among the numbers in so many records, which are not wandb's own and not a step."""
+    """The metrics among the numbers of ``rows`` records: those that are neither wandb's own nor a step."""
     step, is_step = steps.of(numbers, rows)
     time = plain_times(numbers.by_row("_timestamp", rows))[numbers.row]
     public = np.array([not name.startswith("_") for name in numbers.names], np.bool_)
@@ -38,7 +38,7 @@ def points(stream: str, numbers: Numbers, rows: int, steps: "Steps") -> Chunk:
 
 
 class Steps:
-    """The steps of one run, given the memory of what came before (``{}`` for nothing)."""
+    """The steps of one run, given the memory of earlier records (``{}`` for none)."""
 
     def __init__(self, memory: Mapping[str, Any]) -> None:
         self._axes: dict[str, str] = dict(memory.get("axes", {}))  # by name, or by its beginning and "*"
@@ -60,7 +60,7 @@ class Steps:
         return bool(axis) and self._axis(name) != axis and len(self._axes) < _MOST_DEFINED
 
     def define(self, name: str, axis: str) -> None:
-        """Numbers with this name are logged over that axis; a name may end in ``*``."""
+        """Record that numbers of this name are logged over this axis. The name may end in ``*``."""
         self._axes[name] = axis
         self._learn(name, axis)
 
@@ -70,7 +70,7 @@ class Steps:
             self._lengths.add(len(name) - 1)
 
     def of(self, numbers: Numbers, rows: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Step of each number, and which numbers are the step of their record."""
+        """The step of each number, and which numbers are themselves the step of their record."""
         usual = np.full(rows, np.nan)
         named = np.full(rows, -1)  # by which name
         for key in _USUAL:
@@ -103,7 +103,7 @@ class Steps:
         return next((self._axes[pattern] for pattern in patterns if pattern in self._axes), None)
 
     def _counts(self, axis: str, values: _Floats) -> _Floats:
-        """The axis in each record; NaN before its first value, and for good once it was a fraction."""
+        """The value of the axis in each record; NaN before its first value, and always after a fraction."""
         counts = _whole(values)
         filled = self._filled(axis, counts)
         fraction = np.isfinite(values) & np.isnan(counts)
@@ -113,7 +113,7 @@ class Steps:
         return filled
 
     def _filled(self, axis: str, counts: _Floats) -> _Floats:
-        """The last value at each record, where there was one."""
+        """The newest value at each record; NaN before the first."""
         known = np.append(self._last.get(axis, np.nan), counts)
         latest = np.maximum.accumulate(np.where(np.isnan(known), 0, np.arange(len(known))))
         filled = known[latest]
