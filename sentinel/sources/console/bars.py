@@ -1,8 +1,8 @@
 """Progress bars that count the batches of an epoch, as tqdm draws them and Lightning fills them.
 
-The last state of an epoch's bar is the epoch's point. A state that stands on a line of its own amid the
-epoch, because something else was printed, is a point at its batch. What a bar shows while it is drawn again
-is no point: most of it is as old as the epoch before.
+The last state of an epoch's bar is the point of the epoch. If something else is printed within the epoch, the
+bar's state before it stands on a line of its own and is a point at its batch. Other states are no points,
+because most of what they show is as old as the epoch before.
 """
 
 import re

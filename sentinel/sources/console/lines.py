@@ -1,9 +1,9 @@
-"""What one line says that a training printed.
+"""Parses one line that a training printed.
 
-Frameworks print the same few shapes: a dictionary (HF Trainer, ms-swift, fairseq's JSON), a two-column
-table (Spinning Up, Baselines, Stable-Baselines3), a count of steps with indented pairs of name and number
-below it (Composer, OLMo), or followed by such pairs (nearly everybody else). A line counts only if its count
-*and* its names are plain; all else is text. Every pattern takes time linear in the line.
+Frameworks print a few shapes: a dictionary (HF Trainer, ms-swift, fairseq's JSON), a table of two columns
+(Spinning Up, Baselines, Stable-Baselines3), a step with indented pairs of name and number below it (Composer,
+OLMo), or a step followed by such pairs (nearly all others). A line counts only if both its step and its names
+are surely those of metrics. Every pattern takes time linear in the length of the line.
 """
 
 import math
@@ -16,7 +16,7 @@ from sentinel.sources.reading import records
 from sentinel.sources.reading.records import EPOCH_KEYS, STEP_KEYS, is_metrics, named
 
 _STEPS = ("num_updates", "timestepssofar", "round")
-"""Further names of the step: those of fairseq, of older Baselines, and of CatBoost's lines."""
+"""More names of the step: those of fairseq, of older Baselines and of CatBoost's lines."""
 
 _COUNTS = (*STEP_KEYS, *EPOCH_KEYS)
 
@@ -40,13 +40,13 @@ _SPACE = re.compile(
     r" *+(?:\([^()|,\t]{0,40}\) *+)?(?=[|,\t]|$)",
     re.IGNORECASE,
 )
-"""Pairs written as "name: 1.0" or "name=1.0", and, where a line has none, as "name 1.0, other 2.0"."""
+"""Pairs such as "name: 1.0" or "name=1.0"; if a line has none, pairs such as "name 1.0, other 2.0"."""
 
 _DASHED = re.compile(rf" - (?P<name>{_WORD}) (?P<list>)(?P<value>{NUMBER})(?P<unit>)(?= - |$)", re.IGNORECASE)
-"""Pairs between dashes, as flair prints its loss among others with a colon."""
+"""Pairs between dashes. flair prints its loss so, among other pairs with a colon."""
 
 _OF_GROUPS = re.compile(r"(?<![a-z])lr|learning.?rate|mom", re.IGNORECASE)
-"""What optimizers have of each of their groups: the first stands for all."""
+"""What an optimizer has for each of its parameter groups. The value of the first group counts."""
 
 _PART = re.compile(
     r"\s{0,9}(?P<part>train(?:ing)?|valid(?:ation)?|val|test)(?: set)?\s{0,9}[:|-]?\s{1,9}(?=\w)",
@@ -67,7 +67,7 @@ _BEGUN_BLOCK = (
         r"(?:,epoch=(?P<epoch>\d{1,9}))?(?:,eta=[^\],]{1,40})?\]"
     ),
 )
-"""Composer's, which have a line of their own, and OLMo's."""
+"""Steps of Composer, which have a line of their own, and of OLMo."""
 
 _ENTRY = re.compile(rf"\s+(?P<name>[A-Za-z][^:=]*+)(?:: |=)(?P<value>{NUMBER})", re.IGNORECASE)
 
@@ -76,7 +76,7 @@ _BEGUN_EPOCH = re.compile(
 )
 
 _EVALUATES = re.compile(r"\((?:val|test)\)")
-"""Stands in counts of a validation's own batches, as MMEngine prints them."""
+"""A word in MMEngine's counts of the batches of a validation, which are no steps."""
 
 _STAMP = re.compile(r"\d{4}([-/])\d\d\1\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?")
 _STAMP_WITHIN = 80  # characters
@@ -95,7 +95,7 @@ _PLANNED = re.compile(rf"(?:^|>>|-) {{0,9}}(?P<name>{'|'.join(_PLANS)}) = (?P<nu
 
 
 def seconds(line: str) -> float:
-    """Seconds since the epoch, of the date and time with which a line begins; NaN if it has none."""
+    """The time with which a line begins, in seconds since the epoch; NaN if it has none."""
     found = _STAMP.search(line, 0, _STAMP_WITHIN)
     when = records.seconds(found[0].replace("/", "-")) if found else None
     return math.nan if when is None else when
@@ -108,18 +108,18 @@ def planned(line: str) -> dict[str, int]:
 
 
 def is_rule(line: str) -> bool:
-    """Whether the line is what a table begins and ends with."""
+    """Whether the line is the rule with which a table begins and ends."""
     return bool(_RULE.fullmatch(line))
 
 
 def row(line: str) -> tuple[str, str] | None:
-    """Name and value of a row of a two-column table; the name keeps its indentation."""
+    """The name and the value in a row of a table with two columns. The name keeps its indentation."""
     found = _ROW.fullmatch(line)
     return (found["name"].rstrip(), found["value"].strip()) if found else None
 
 
 def begun_block(line: str) -> Record | None:
-    """What the line counts, where that is all it says and its metrics stand below it."""
+    """The step in a line that holds nothing else, whose metrics stand on the lines below."""
     if not line.endswith(("]", "]:")):
         return None
     found = next(filter(None, (pattern.fullmatch(line) for pattern in _BEGUN_BLOCK)), None)
@@ -127,19 +127,19 @@ def begun_block(line: str) -> Record | None:
 
 
 def entry(line: str) -> tuple[str, float] | None:
-    """Name and value of an indented line that is a metric of a block."""
+    """The name and the value in an indented line of a block."""
     found = _ENTRY.fullmatch(line)
     value = number(found["value"]) if found else None
     return (found["name"], value) if found and value is not None else None
 
 
 def is_metric(name: str) -> bool:
-    """Whether the name is a known metric's."""
+    """Whether the name is that of a known metric."""
     return bool(_METRIC.search(name))
 
 
 def begun_epoch(line: str) -> float | None:
-    """The number of the epoch that the line says begins, where that is all it says."""
+    """The epoch in a line that only says that this epoch begins."""
     found = _BEGUN_EPOCH.fullmatch(line)
     return float(found["epoch"]) if found else None
 
@@ -147,7 +147,7 @@ def begun_epoch(line: str) -> float | None:
 def of_part(line: str) -> Record:
     """The metrics of a line that begins with a part of the data, as in "Test set: Average loss: 0.2".
 
-    Its names begin with that part. What the line belongs to stands above it.
+    The names begin with that part. The step or epoch of the line stands above it.
     """
     found = _PART.match(line)
     if found is None:
@@ -158,7 +158,7 @@ def of_part(line: str) -> Record:
 
 
 def parse(line: str) -> tuple[str, Record] | None:
-    """The shape and the content of a line that is a metric line all by itself."""
+    """The shape and the content of a line that holds both a step and metrics."""
     if (opening := OPENING.search(line)) is not None:
         record = with_step(entries(line, opening.end()))
         if not is_metrics(record) and any(map(_METRIC.search, record)):
@@ -174,7 +174,7 @@ def parse(line: str) -> tuple[str, Record] | None:
 
 
 def _counts(text: str) -> Iterator[tuple[Shape, re.Match[str]]]:
-    """Where the text counts something that is not the number of something else, by shape."""
+    """The places at which the text counts steps, and not something else, with their shapes."""
     for shape in SHAPES:
         matches = shape.line.finditer(text)
         if found := next((m for m in matches if not m.groupdict().get("other")), None):
@@ -182,13 +182,13 @@ def _counts(text: str) -> Iterator[tuple[Shape, re.Match[str]]]:
 
 
 def _count_before(text: str) -> Record:
-    """What the text counts, if it ends with that, as in "step 100: "."""
+    """The step with which the text ends, as in "step 100: "."""
     ends = (found for _, found in _counts(text) if not any(map(str.isalpha, text[found.end() :])))
     return next(map(_count, ends), {})
 
 
 def with_step(record: Record) -> Record:
-    """The record with its step under a name that all know."""
+    """The record with its step under a name that `reading.records` knows."""
     if (name := named(record, _STEPS)) is not None and named(record, STEP_KEYS) is None:
         record["step"] = record.pop(name)
     return record

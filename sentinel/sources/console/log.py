@@ -1,10 +1,11 @@
-"""Text that a training printed, kept as a file: the metric lines in it are the points of one run.
+"""Files with the text that a training printed. The metric lines of a file are the points of one run.
 
-Only a file whose text plainly has metric lines is taken, and only where no other log of its directory
-tells the same. What a progress bar overwrote (all before a carriage return) is no line. Several processes
-may print into one file; where each line begins with a process's name, each is a stream of its own.
+A file counts only if some of its lines are surely metrics, and if no other log of its directory holds the
+same. What a progress bar overwrote, which is everything before a carriage return, is no line. Several
+processes may print into one file. If each line begins with the name of a process, each process is a stream of
+its own.
 
-The last line counts when its line break is there: "loss: 2.1" may yet become "loss: 2.15".
+The last line counts only when its line break is there, because "loss: 2.1" may yet become "loss: 2.15".
 """
 
 import os
@@ -28,13 +29,13 @@ from sentinel.sources.registry import formats
 FORMAT = "console"
 
 LONGEST_LINE = 1 << 20
-"""Bytes; a longer line is skipped, which bounds the memory of a poll."""
+"""Bytes. A longer line is skipped. This bounds the memory of a poll."""
 
 _LEAST_READ = 1 << 16
-_BYTES_A_POINT = 32  # how far to read for a number of points; a guess that only costs time where it is wrong
+_BYTES_A_POINT = 32  # a guess of how far to read for some points; a wrong one only costs time
 _SNIFFED = 1 << 16  # bytes at the beginning and at the end of a file
-_LONGEST_TEXT = 2000  # characters of a line that is passed on
-_MOST_WRITERS = 16  # what a further one prints is not looked at
+_LONGEST_TEXT = 2000  # characters of a line that are passed on
+_MOST_WRITERS = 16  # processes; what further ones print is ignored
 
 _NAME = re.compile(
     r".*\.(?:log|out|err|stdout|stderr)|.*(?:log|out|output|console|err|stdout|stderr)[\w.-]*\.txt",
@@ -45,13 +46,13 @@ _WRITER = re.compile(
     r"|\s{0,4}\d{1,5}: (?=\S)(?!\S{1,30}, \S{1,30} avg)"  # srun, unlike the iterations of Darknet
     r"|\([\w:.]{1,80} pid=\d{1,9}(?:, ip=[\w.:]{1,40})?\) ?"  # Ray
 )
-_DRAWN = (b"{", b"|", b"---", b"===", b"\xe2\x94")  # by dictionaries, tables and rules
+_DRAWN = (b"{", b"|", b"---", b"===", b"\xe2\x94")  # in dictionaries, tables and rules
 _SIGNS = (*(word.encode() for word in WORDS), b"]:", *_DRAWN)  # "[sample=8/64]:" begins a block
 _CONTROL = re.compile(r"\x1b(?:\[[0-9;?]*+[ -/]*+[@-~]?|\][^\x07\x1b]*+\x07?|.)|[\x08\ufeff]", re.DOTALL)
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
-    """The console logs among the names of one directory that hold metrics which no other log there has."""
+    """The console logs of a directory whose metrics stand in no other log there."""
     paths = [directory / name for name in filter(_NAME.fullmatch, names)]
     logs = [path for path in paths if _holds_metrics(path)]
     if logs and not _is_told_elsewhere(directory, names):
@@ -95,7 +96,7 @@ class _Text:
 
     @property
     def count(self) -> int:
-        """Points and lines so far."""
+        """The number of points and lines so far."""
         return len(self.lines) + sum(len(writer.records) for writer in self._writers.values())
 
     def memory(self, mark: Mark) -> dict[str, Any]:
@@ -104,7 +105,7 @@ class _Text:
         return {"mark": mark, "writers": writers, "overlong": self._overlong}
 
     def chunks(self) -> list[Chunk]:
-        """The points read, by writer."""
+        """The points that were read, a chunk for each process."""
         name = self._path.name
         return [
             writer.records.chunk(f"{name}:{of}" if of else name, writer.restarted)
@@ -113,14 +114,14 @@ class _Text:
         ]
 
     def parse(self, data: bytes, offset: int, limit: int) -> int:
-        """Read lines until there are ``limit`` points and lines; gives the number of bytes consumed.
+        """Read lines until there are ``limit`` points and lines. Gives the number of bytes consumed.
 
         ``data`` begins at byte ``offset`` of the file.
         """
         start = 0
         while self.count < limit and (end := data.find(b"\n", start)) >= 0:
             if not self._overlong:
-                # UTF-16, which PowerShell writes, has ASCII with a zero in every other byte.
+                # In UTF-16, which PowerShell writes, every other byte of ASCII text is zero.
                 *overwritten, line = _segments(data[start:end].replace(b"\0", b"").removesuffix(b"\r"))
                 self._take_overwritten(overwritten)
                 self._take_line(line)
@@ -142,11 +143,11 @@ class _Text:
 
     @property
     def plain(self) -> bool:
-        """Whether there were two metric lines of one shape."""
+        """Whether two metric lines of one shape were read."""
         return any(max(writer.shapes.values(), default=0) > 1 for writer in self._writers.values())
 
     def _take_overwritten(self, segments: Iterable[str]) -> None:
-        """Take in what was drawn over; of the states of one bar the last is enough."""
+        """Add what was overwritten. The last state of a bar stands for all of its states."""
         last: re.Match[str] | None = None
         for bar in filter(None, map(_bar, segments)):
             if last is not None and (last["title"] != bar["title"] or not int(bar["count"])):
@@ -191,7 +192,7 @@ class _Text:
 
 
 def _segments(line: bytes) -> list[str]:
-    """What was shown on one line of the terminal, one after the other."""
+    """The texts that were shown on one line of the terminal, in order."""
     texts = line.decode(errors="replace").split("\r")
     return [text if text.isprintable() else _CONTROL.sub("", text) for text in texts]
 
@@ -206,13 +207,13 @@ def _split_writer(line: str) -> tuple[str, str]:
 
 
 def _read(path: Path, mark: Mark, limit: int) -> Read | None:
-    """What is new, up to about ``limit`` points but at least one line, if that is not overlong."""
+    """Read about ``limit`` new points, but at least one line, unless that is overlong."""
     return read_lines(path, mark, min(LONGEST_LINE, max(_LEAST_READ, limit * _BYTES_A_POINT)), LONGEST_LINE)
 
 
 @remembered
 def _holds_metrics(path: Path) -> bool:
-    """Whether two lines of one shape stand near the beginning or near the end of the file."""
+    """Whether two metric lines of one shape stand near the beginning or near the end of the file."""
     try:
         with open_log(path) as file:
             if _is_plain(path, file.read(_SNIFFED)):
@@ -234,7 +235,7 @@ def _is_plain(path: Path, piece: bytes) -> bool:
 
 
 def _may_count(line: bytes) -> bool:
-    """Whether the line may be metrics or part of a table, at a fraction of the cost of reading it."""
+    """Whether the line may hold metrics or a part of a table. This costs far less than parsing it."""
     lowered = line.replace(b"\0", b"").lower()
     return any(sign in lowered for sign in _SIGNS)
 

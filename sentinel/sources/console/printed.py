@@ -1,4 +1,4 @@
-"""Numbers and dictionaries as programs print them."""
+"""Parses numbers and dictionaries as programs print them."""
 
 import ast
 import math
@@ -11,13 +11,13 @@ from sentinel.sources.reading.plain import plain_text
 from sentinel.sources.reading.records import STEP_KEYS
 
 Record = dict[str, float | str]
-"""Names and numbers of a line, with the keys by which `reading.records` knows step and time."""
+"""The names and numbers in a line. Step and time have keys that `reading.records` knows."""
 
 NUMBER = (
     r"[+-]?(?:\d{1,3}(?:,\d{3})++(?:\.\d+)?|(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d{1,4}+)?"
     r"|(?:nan|inf(?:inity)?)(?:\.0)?)"  # Lightning adds ".0" to what has no point
 )
-"""Pattern of a number, thousands separated or not."""
+"""Pattern of a number, with or without separators of thousands."""
 
 _QUOTED = r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\""
 _ENTRY = re.compile(
@@ -26,13 +26,13 @@ _ENTRY = re.compile(
     re.IGNORECASE,
 )
 OPENING = re.compile(r"\{(?=\s{0,9}['\"])")
-"""Pattern of what a dictionary begins with."""
+"""Pattern of the beginning of a dictionary."""
 
 
 def entries(line: str, start: int) -> Record:
-    """The entries of a dictionary whose values are numbers, or text that may tell a step.
+    """The entries of a dictionary whose values are numbers, or texts that may hold a step.
 
-    Its opening brace ends at ``start``. Of what is no whole dictionary there are none.
+    The opening brace of the dictionary ends at ``start``. An incomplete dictionary has no entries.
     """
     record: Record = {}
     for name, value in _as_json(line[start - 1 : line.rfind("}") + 1]) or _one_by_one(line, start):
@@ -46,7 +46,7 @@ def entries(line: str, start: int) -> Record:
 
 
 def _as_json(text: str) -> Collection[tuple[str, float | str]]:
-    """The entries, if the text is JSON but for the kind of its quotes and of numbers and texts only."""
+    """The entries of a text that is JSON except for its quotes, and that holds only numbers and texts."""
     if "\\" in text or ("'" in text and '"' in text):
         return ()
     try:
@@ -57,7 +57,7 @@ def _as_json(text: str) -> Collection[tuple[str, float | str]]:
 
 
 def _one_by_one(line: str, start: int) -> list[tuple[str, str]]:
-    """The entries whose values are numbers or texts; none where it is no whole dictionary."""
+    """The entries whose values are numbers or texts; none if the dictionary is incomplete."""
     found = []
     end = ","
     while end == "," and (entry := _ENTRY.match(line, start)) is not None:
@@ -78,7 +78,7 @@ def _unquoted(text: str) -> str | None:
 
 
 def number(text: str) -> float | None:
-    """The number that the text is, thousands separated or not; None if it is none."""
+    """The number in the text, with or without separators of thousands; None if the text is no number."""
     text = text.replace(",", "")
     try:
         return float(text[:-2] if text.lower().endswith(("nan.0", "inf.0", "infinity.0")) else text)
@@ -87,7 +87,7 @@ def number(text: str) -> float | None:
 
 
 def kept(record: Record) -> Record:
-    """The record with what JSON has no numbers for as text."""
+    """The record with text in place of numbers that JSON cannot hold."""
     return {name: v if isinstance(v, str) or math.isfinite(v) else str(v) for name, v in record.items()}
 
 

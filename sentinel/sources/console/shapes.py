@@ -12,21 +12,21 @@ from sentinel.sources.console.printed import NUMBER
 
 @dataclass(frozen=True)
 class Shape:
-    """A line that counts and says something.
+    """A form of metric lines.
 
-    ``line`` finds the count, as some of the groups ``step``, ``planned`` (the last step), ``iter`` (may
-    begin anew in each epoch) and ``epoch``; a group of another name is a metric. ``plain`` says that the
-    count is proof enough; otherwise some name must be a known metric's.
+    ``line`` finds the step, in some of the groups ``step``, ``planned`` (the last step), ``iter`` (which may
+    begin anew in each epoch) and ``epoch``. A group of another name is a metric. ``plain`` says that the form
+    of the step is proof enough. Otherwise the line counts only if it has the name of a known metric.
     """
 
     name: str
     line: re.Pattern[str]
     plain: bool = True
-    names: Mapping[str, str] | None = None  # what a metric is called elsewhere, where it is printed otherwise
+    names: Mapping[str, str] | None = None  # the usual names of metrics that are printed under other names
 
 
 KERAS = "keras"
-"""Shape of the line of a whole epoch, whose number stands in a line before it (`begun_epoch`)."""
+"""The shape of the line of a whole epoch, whose number stands on an earlier line (`begun_epoch`)."""
 
 SHAPES = (
     Shape(KERAS, re.compile(r"^\s{0,9}(\d{1,15})/\1 (?:\[=+\] |━+ )?(?:- )?\d{1,9}m?s(?!\w)")),
@@ -133,4 +133,4 @@ WORDS = (
     "]\t",
     "learn: ",
 )
-"""One of these, in any case, is in every line of the shapes above."""
+"""Every line of the shapes above holds one of these words, in upper or lower case."""

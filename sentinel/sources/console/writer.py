@@ -1,4 +1,4 @@
-"""The metrics that one process prints, line after line: records, tables, blocks, progress bars."""
+"""Collects the metrics that one process prints, line by line: records, tables, blocks, progress bars."""
 
 import math
 import re
@@ -24,11 +24,11 @@ from sentinel.sources.console.shapes import KERAS
 from sentinel.sources.reading.records import STEP_KEYS, Records, is_metrics, named
 
 _MOST_ROWS = 500  # of a table
-_NOT_A_STEP = ("eval_", "train_runtime")  # names in records that no step of the training brings
+_NOT_A_STEP = ("eval_", "train_runtime")  # beginnings of names in records that belong to no training step
 
 
 class Writer:
-    """The metrics that one process prints, given the memory of those before (``{}`` for none)."""
+    """The metrics that one process prints, given the memory of earlier lines (``{}`` for none)."""
 
     def __init__(self, memory: Mapping[str, Any]) -> None:
         self.records = Records(memory.get("records", {}))
@@ -60,11 +60,11 @@ class Writer:
 
     @property
     def last_step(self) -> int | None:
-        """Of the metrics so far."""
+        """The last step of the metrics so far."""
         return self.records.step_at(self._count) if self._count else None
 
     def parse(self, text: str) -> bool:
-        """Whether the text is metrics or part of some."""
+        """Parse one line. True if it holds metrics or a part of a table or block."""
         self._end_waiting()
         stripped = text.strip()
         if is_rule(stripped):
@@ -101,7 +101,7 @@ class Writer:
         return True
 
     def _take_part(self, record: Record) -> bool:
-        """Whether these are metrics, which belong to the epoch or the step above them."""
+        """Add metrics that belong to the epoch or the step above them. True if there is one."""
         if not record or (self._epoch is None and not self._count):
             return False
         if self._epoch is not None:
@@ -111,10 +111,10 @@ class Writer:
         return True
 
     def progress(self, count: int, total: int) -> None:
-        """Take in a progress bar without a title.
+        """Add a progress bar without a title.
 
-        Each line that HF's Trainer prints is followed by its bar, drawn anew, and that tells the step. The
-        bar before the line may lag behind, or be the evaluation's.
+        HF's Trainer redraws its bar after each line that it prints, and this bar shows the step of the line.
+        The bar before the line may be late, or may belong to an evaluation.
         """
         self._shown = f"{count}/{total}"
         self._end_waiting()

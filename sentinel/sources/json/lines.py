@@ -1,14 +1,14 @@
-"""JSON lines: one object a line, appended while the run goes on. One file is one run and one stream.
+"""JSON lines: one object on each line, appended while the run goes on. One file is one run and one stream.
 
-A file called ``*.jsonl`` or ``*.ndjson`` counts where its first lines are a training's log and no data set
-(`sniffing.are_log`). A ``*.json``, ``*.log`` or ``*.txt`` counts only where nearly all of its first lines are
+A file called ``*.jsonl`` or ``*.ndjson`` counts if its first lines are the log of a training and no data set
+(`sniffing.are_log`). A ``*.json``, ``*.log`` or ``*.txt`` counts only if nearly all of its first lines are
 objects with a step (Detectron2's ``metrics.json``, OpenMMLab's ``*.log.json``).
 
-A line such as ``{"config": {"lr": 0.001}}``, without a step or a number of its own, states settings.
+A line without a step or a number of its own, such as ``{"config": {"lr": 0.001}}``, states settings.
 
-The last line is taken without its line break as soon as it is a whole object: no beginning of an
-object is itself an object, so it can no longer change. For the same reason, what follows an object on
-its line is read as a line of its own.
+The last line counts before its line break is there, as soon as it is a complete object. It can no longer
+change, because the beginning of an object is never an object. For the same reason, whatever follows an object
+on its line is read as a line of its own.
 """
 
 import json
@@ -31,14 +31,14 @@ from sentinel.sources.reading.sniffing import are_log, remembered
 FORMAT = "jsonl"
 
 LONGEST_LINE = 4 << 20
-"""Bytes; a longer line is skipped."""
+"""Bytes. A longer line is skipped."""
 
-_BYTES_A_POINT = 32  # how far to read for a number of points; a guess that only costs time where it is wrong
+_BYTES_A_POINT = 32  # a guess of how far to read for some points; a wrong one only costs time
 _LEAST_READ = 1 << 16
-_MOST_READ = 24 << 20  # which bounds the memory of a poll
-_LEAST_BYTES = 1 << 16  # to read fewer line by line is as fast
+_MOST_READ = 24 << 20  # bytes; this bounds the memory of a poll
+_LEAST_BYTES = 1 << 16  # fewer bytes are read as fast line by line
 _LEAST_POINTS = 4096  # and fewer points
-_MOST_AT_ONCE = 10_000  # objects of a line, so that a file without line breaks is read piece by piece, too
+_MOST_AT_ONCE = 10_000  # objects of a line, so that a file without line breaks is read in pieces as well
 _MOST_COMPLAINTS = 5  # about broken lines of one file
 _SNIFFED_LINES = 64
 _LINES_BY_NAME = (".jsonl", ".ndjson")
@@ -46,7 +46,7 @@ _ENDINGS = (*_LINES_BY_NAME, ".json", ".log", ".txt")
 _SETTINGS = ("config", "configuration", "hparams", "hyperparameters", "args", "settings")
 _MMENGINE_COPY = re.compile(r"\d{8}_\d{6}\.json")  # of what scalars.json holds
 
-_BLANK = re.compile("[\ufeff\x00 \t\r]+")  # also byte order marks, and the zeros that a power cut leaves
+_BLANK = re.compile("[\ufeff\x00 \t\r]+")  # with byte order marks, and the zeros that a power cut leaves
 _OBJECT = re.compile(r'\{\s*(?:["}]|$)')
 _UTF16 = (b"\xff\xfe", b"\xfe\xff", b"{\0", b"\0{\0")  # beginnings, with a byte order mark and without
 _BARE_NUMBER = re.compile(
@@ -54,7 +54,7 @@ _BARE_NUMBER = re.compile(
     r"(?=\s*[,\]}])",
     re.IGNORECASE | re.ASCII,
 )
-"""As C and others write them: ``nan``, ``-inf``, ``.5``, ``1.``, ``+1``."""
+"""Numbers as C and others write them: ``nan``, ``-inf``, ``.5``, ``1.``, ``+1``."""
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
@@ -68,7 +68,7 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
 
 @dataclass(frozen=True)
 class JsonLines:
-    """One file of JSON objects, one a line."""
+    """One file with a JSON object on each line."""
 
     path: Path
 
@@ -89,7 +89,7 @@ class JsonLines:
 
 
 class _Lines:
-    """The lines of one poll: which are whole, which cannot be read, and the points of the others."""
+    """The lines of one poll: which are complete, which cannot be read, and the points of the others."""
 
     def __init__(self, path: Path, cursor: Cursor) -> None:
         self.path = path
@@ -118,17 +118,17 @@ class _Lines:
 
     @property
     def points(self) -> int:
-        """How many were read."""
+        """How many points were read."""
         return len(self.records) + sum(chunk.value.size for chunk in self._chunks)
 
     def chunks(self) -> list[Chunk]:
-        """The points and the settings read, if there are any."""
+        """The points and settings that were read, if there are any."""
         if self.records or self._config:
             self._end_chunk(self.records.chunk(self.path.name, self._restarted))
         return self._chunks
 
     def parse(self, read: Read, limit: int) -> int:
-        """Read lines until there are ``limit`` points; gives the number of bytes consumed."""
+        """Read lines until there are ``limit`` points. Gives the number of bytes consumed."""
         data, start = read.data, 0
         if read.offset == 0 and data.startswith(_UTF16):
             self.refused = "is UTF-16, not UTF-8, and is not read; have it written with encoding='utf-8'"
@@ -152,7 +152,7 @@ class _Lines:
         return start
 
     def _take_at_once(self, data: bytes, limit: int) -> int:
-        """How many bytes were read; none, if line by line is the way."""
+        """Read many lines at once. Gives the bytes read; 0 if the lines must be read one by one."""
         if len(data) < _LEAST_BYTES or limit < _LEAST_POINTS:
             return 0
         from sentinel.sources.json.rows import read_rows  # with polars, which is slow to import
@@ -187,7 +187,7 @@ class _Lines:
         if self._overlong:
             return len(rest)
         if more and len(rest) < LONGEST_LINE:
-            return 0  # the next read shows more of it
+            return 0  # the next read brings more of it
         objects, taken = _objects(rest)
         self._add(objects)
         if objects:
@@ -227,7 +227,7 @@ def _read(path: Path, mark: Mapping[str, Any], limit: int) -> Read | None:
 
 
 def _settings(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The settings that a record states, if it does nothing else."""
+    """The settings in a record that states nothing else."""
     stated = record.get(named(record, _SETTINGS) or "")
     if not isinstance(stated, dict) or named(record, (*STEP_KEYS, *EPOCH_KEYS)) is not None:
         return {}
@@ -236,7 +236,7 @@ def _settings(record: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _objects(line: bytes) -> tuple[list[dict[str, Any]], int]:
-    """The first objects of the line, and how many of its bytes they are: all, if nothing else follows."""
+    """The first objects of the line, and how many of its bytes they take: all, unless other text follows."""
     if not line or line.isspace():
         return [], len(line)
     try:
@@ -265,7 +265,7 @@ def _objects(line: bytes) -> tuple[list[dict[str, Any]], int]:
 
 
 def _loosely(text: str) -> Any:
-    """What the text says where numbers may be written as no JSON has them; None if it still is none."""
+    """The JSON value in a text with numbers that JSON does not allow; None if the text is still no JSON."""
     try:
         return JSON.decode(_BARE_NUMBER.sub(lambda found: json.dumps(float(found[0])), text))
     except (ValueError, RecursionError):

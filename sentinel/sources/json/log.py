@@ -1,8 +1,8 @@
-"""A whole JSON file that is a log: a list of objects, or lists of equal length by name (Keras's history).
+"""A JSON document that is a log: a list of objects, or lists of equal length by name (Keras's history).
 
-The list may lie below a name such as `log_history`, as in a state of HF's Trainer that has another file name.
-The lists by name may be below one more name, `{"train": {"loss": [...]}}`, and objects in pandas' form,
-`{"loss": {"0": 1.5, "1": 1.25}}`.
+The list may lie below a name such as `log_history`, as in a state of HF's Trainer under another file name.
+The lists by name may lie below one more name, `{"train": {"loss": [...]}}`, or be objects as pandas writes
+them, `{"loss": {"0": 1.5, "1": 1.25}}`.
 
 Only files with the name of a training log count whose beginning plainly is one; a summary, a result
 or a configuration is none.
@@ -95,7 +95,7 @@ def _with_lists(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_log(path: Path) -> bool:
-    """Whether the first object of the list, or the lists with which the object begins, are those of a log."""
+    """Whether the document begins like a log, with an object in a list or with lists in an object."""
     try:
         with open_log(path) as file:
             head = settled(file.read(HEAD_BYTES)).decode("utf-8-sig", errors="replace")

@@ -17,7 +17,7 @@ from sentinel.sources.reading.plain import plain_times
 from sentinel.sources.reading.records import NUMBER
 
 _OUTCOMES = {"FINISHED": Outcome.FINISHED, "FAILED": Outcome.CRASHED, "KILLED": Outcome.CRASHED}
-_LARGEST = sys.float_info.max  # is written for an infinity
+_LARGEST = sys.float_info.max  # MLflow writes it for an infinity
 
 _POINTS = """
 SELECT rowid, CAST(key AS TEXT), COALESCE(CAST(timestamp AS INTEGER), 0), COALESCE(CAST(step AS INTEGER), 0),
@@ -27,13 +27,13 @@ FROM metrics WHERE run_uuid = ? AND rowid >= ? ORDER BY rowid LIMIT ?
 
 
 def ending(status: str) -> Ending | None:
-    """What a status of MLflow says of the run's end; None while it goes on."""
+    """How a run with this status of MLflow ended; None while it goes on."""
     outcome = _OUTCOMES.get(status)
     return Ending(outcome, f"MLflow status {status}") if outcome else None
 
 
 def settings(params: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """MLflow's params, which are all text, with numbers for those that are numbers."""
+    """MLflow's params. All of them are texts; those that are numbers become numbers."""
     return {str(name): _setting(str(value)) for name, value in params}
 
 
@@ -64,8 +64,8 @@ class Database:
             shorter = not points
             points = connection.execute(_POINTS, (self.run, 0, limit + 1)).fetchall()
             if shorter and points and list(points[0][:4]) == cursor.get("first"):
-                return Batch(cursor)  # an older copy, or one whose write-ahead log is still on its way
-            # Another database under the same name, or one whose rows were counted anew.
+                return Batch(cursor)  # an older copy, or one whose write-ahead log is not copied yet
+            # Another database has the same name, or its rows were numbered again.
             cursor, last, restarted = {}, [0], True
         params = connection.execute(
             "SELECT key, value FROM params WHERE run_uuid = ?", (self.run,)

@@ -1,8 +1,8 @@
-"""A run in MLflow's file store: a directory with a file a metric, all of which are one stream.
+"""A run in MLflow's file store: a directory with one file for each metric. All files are one stream.
 
-Points come in the order of their times, then steps, then names. While a run is being written, a poll may
-see a point of one file before one of another that is as old: they then come in the order in which
-they were seen, which may differ from a later replay's among points of the same time.
+Points come in the order of their times, then of their steps, then of their names. While a run is being
+written, a poll may see a point in one file before a point of the same time in another. They then come in the
+order in which they were seen, so a later replay may order points of the same time differently.
 """
 
 import math
@@ -27,11 +27,11 @@ METRICS, PARAMS, META = "metrics", "params", "meta.yaml"
 """What a run's directory holds."""
 
 LINE = re.compile(rb"(-?\d{9,16}) (\S+)(?: (-?\d{1,18})(?: .*)?)?\r?")
-"""Time in ms, value, step (0 where there is none) and, if the metric has any, its data set."""
+"""The time in ms, the value, the step (0 if there is none) and, if the metric has one, its data set."""
 
 _STATUS = re.compile(rb"^status: (\d)\r?$", re.MULTILINE)
 _STATUSES = {"3": "FINISHED", "4": "FAILED", "5": "KILLED"}
-_BYTES_A_POINT = 40  # how far to read for a number of points; a guess that only costs time where it is wrong
+_BYTES_A_POINT = 40  # a guess of how far to read for some points; a wrong one only costs time
 _LEAST_READ = 1 << 12  # of a file; also the longest line
 _MOST_COMPLAINTS = 5  # about broken lines of one run
 _LONGEST_SETTING = 1 << 16  # bytes
@@ -55,7 +55,7 @@ class Files:
 
 @dataclass(frozen=True)
 class _Lines:
-    """The whole lines of a piece of one metric's file."""
+    """The complete lines in a piece of the file of one metric."""
 
     name: str
     read: Read
@@ -65,7 +65,7 @@ class _Lines:
     value: NDArray[np.float64]
     ends: NDArray[np.int64]  # bytes of each line and all before it
     whole: int  # bytes in all whole lines
-    broken: Sequence[int]  # offsets of lines that say nothing
+    broken: Sequence[int]  # offsets of lines that cannot be read
 
 
 class _Poll:
@@ -123,7 +123,8 @@ class _Poll:
     def _merge(self, pieces: Sequence[_Lines], limit: int) -> tuple[list[Chunk], bool]:
         """The first points of all files, and whether there are more.
 
-        Those after the end of a file's piece are not known yet: no point that is younger may come now.
+        The points after a file's piece are not known yet. So no point may come now that is later than the
+        last one of the piece.
         """
         horizon = min((p.time[-1] for p in pieces if p.read.more and len(p.time)), default=math.inf)
         time, step, value = (
@@ -158,7 +159,7 @@ class _Poll:
         return [chunk], more
 
     def _begin_anew(self, replaced: Sequence[str]) -> None:
-        """Take note of replaced files. A run that is replaced file by file begins anew with the first."""
+        """Record replaced files. A run that is replaced file by file begins anew with the first."""
         before = self._begun
         for name in replaced:
             begun = self._marks[name].get("begun", 0) + 1
@@ -226,7 +227,7 @@ def _parsed(name: str, read: Read) -> _Lines:
 
 
 def _file_names(directory: Path) -> list[str]:
-    """The paths of all files below, as MLflow names what they hold; none where there is no directory."""
+    """The paths of all files below the directory, which name metrics; none if it is missing."""
     names: list[str] = []
     pending = [""]
     while pending:

@@ -1,7 +1,7 @@
-"""MLflow's file store (``mlruns/``) and its SQLite store (``mlflow.db``): each run there is a run here.
+"""Finds the runs in MLflow's file store (``mlruns/``) and its SQLite store (``mlflow.db``).
 
-In the file store a run is a directory; in a database its path is the database's, followed by its id.
-Deleted runs do not count.
+In the file store the path of a run is its directory. In a database it is the path of the database, followed
+by the id of the run. Deleted runs do not count.
 """
 
 import os
@@ -27,7 +27,7 @@ _HEAD_BYTES = 1 << 10
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
-    """The run that the directory is in a file store, and the runs in its databases."""
+    """The run whose directory this is, and the runs in the directory's databases."""
     if os.access(f"{directory}/{METRICS}", os.F_OK) and _is_run(directory / METRICS, names):
         yield Run(directory, FORMAT, Files(directory))
     for name in names:
@@ -40,7 +40,7 @@ def _is_run(metrics: Path, names: Sequence[str]) -> bool:
 
 
 def _holds_metrics(directory: Path) -> bool:
-    """Whether the first files below begin as a metric's file does; a copied store may lack all others."""
+    """Whether the first files below begin like the file of a metric. A copied store may lack other files."""
     files = (Path(place, name) for place, _, names in os.walk(directory) for name in sorted(names))
     heads = []
     for path in islice(files, _FILES_SNIFFED):
@@ -53,7 +53,7 @@ def _holds_metrics(directory: Path) -> bool:
 
 
 def _runs(path: Path) -> list[str]:
-    """The ids of the runs in a database; none if it is not MLflow's or cannot be read now."""
+    """The ids of the runs in a database; none if the database is not MLflow's or cannot be read now."""
     query = "SELECT run_uuid FROM runs WHERE lifecycle_stage = 'active' ORDER BY rowid DESC LIMIT ?"
     try:
         with sqlite.reading(path) as connection:

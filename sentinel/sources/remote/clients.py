@@ -1,4 +1,4 @@
-"""The libraries that speak to each scheme: how one connects with them, and what their errors mean."""
+"""The client libraries of each scheme: how to connect with them, and what their errors mean."""
 
 import asyncio
 import logging
@@ -12,16 +12,16 @@ from sentinel.sources.reading.patience import NO_ANSWER
 PACKAGES = {"s3": "s3fs", "gs": "gcsfs", "hf": "huggingface_hub", "ssh": "sshfs"}
 
 _OPTIONS: Mapping[str, Mapping[str, Any]] = {
-    "hf": {"block_size": 1},  # reads ahead by so many bytes
-    "ssh": {"known_hosts": (), "keepalive_interval": 15},  # those of the user: sshfs would trust any host
+    "hf": {"block_size": 1},  # bytes that it reads ahead
+    "ssh": {"known_hosts": (), "keepalive_interval": 15},  # (): the user's own file; sshfs trusts any host
 }
 
 
 def connect(url: Url) -> tuple[Any, str]:
-    """The fsspec file system, and the path there. Raises what the library does."""
+    """The fsspec file system, and the path in it. Raises the errors of the library."""
     import fsspec
 
-    # What goes wrong is raised as well, and said once.
+    # The library logs what it also raises; one message is enough.
     logging.getLogger(PACKAGES[url.scheme]).setLevel(logging.CRITICAL)
     if url.scheme == "ssh":
         fsspec.register_implementation("ssh", _ssh(), clobber=True)
@@ -31,7 +31,7 @@ def connect(url: Url) -> tuple[Any, str]:
 
 @cache
 def _ssh() -> type:
-    """The file system of sshfs, which by itself reads whole files, and gives up at a closed directory."""
+    """The file system of sshfs, changed to read parts of files and to go on after a closed directory."""
     import fsspec
 
     class RangesOverSsh(fsspec.get_filesystem_class("ssh")):  # type: ignore[misc]
@@ -67,7 +67,7 @@ def _ssh() -> type:
 
 
 def reason(error: Exception) -> str:
-    """In words of our own: those of a client may hold what the other side sent, or a signed address."""
+    """The reason of an error in our own words. A client's own text may hold a signed address."""
     name = type(error).__name__
     if isinstance(error, FileNotFoundError):
         return "no log lies there, or none that may be seen"
@@ -79,7 +79,7 @@ def reason(error: Exception) -> str:
 
 
 def _is_denial(error: Exception) -> bool:
-    """By its type, its HTTP status, or what gcsfs says instead."""
+    """Whether access was denied, by the type of the error, its HTTP status or gcsfs's text."""
     status = getattr(error, "code", None) or getattr(getattr(error, "response", None), "status_code", None)
     return (
         isinstance(error, PermissionError)

@@ -1,7 +1,8 @@
-"""Directories elsewhere (``s3://``, ``gs://``, ``hf://``, ``ssh://``): their logs are copied as they grow.
+"""Directories in buckets and on other machines (``s3://``, ``gs://``, ``hf://``, ``ssh://``).
 
-Only what was appended is fetched, so the copy of a file that only grows does, too, and whatever reads
-local files reads it. A file that was rewritten gets a new copy, as if it had been replaced here.
+Their logs are copied as they grow. Only what was appended is fetched, so the copy of a growing file grows as
+well, and the usual readers read it. A file that was rewritten gets a new copy, which then replaces the old
+one like any other file.
 """
 
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ SCHEMES = tuple(PACKAGES)
 
 
 def check(url: Url) -> None:
-    """Raises ValueError if this cannot be an address, or what speaks to it is not installed."""
+    """Raise ValueError if the address is invalid or its client library is not installed."""
     package = PACKAGES[url.scheme]
     if not url.parts:
         raise ValueError(f"{url} names no place; write {url.scheme}://PLACE/DIRECTORY")
@@ -33,7 +34,7 @@ def check(url: Url) -> None:
 
 
 def search(url: Url, copies: Path) -> Iterator[Run]:
-    """The runs there are now. Raises OSError if that cannot be learned."""
+    """The runs that are there now. Raises OSError if they cannot be found out."""
     from sentinel.sources.discovery import discover
 
     mirror = _mirror(url, copies.resolve())

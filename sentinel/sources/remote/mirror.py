@@ -1,4 +1,4 @@
-"""A copy of the logs below an address, to which only what is new there is appended."""
+"""A copy of the logs below an address. Only what is new there is fetched and appended."""
 
 import math
 import os
@@ -19,14 +19,14 @@ from sentinel.sources.remote.clients import connect, reason
 _REFRESH_SECONDS = FIRST_PAUSE_SECONDS
 _BATCH_BYTES = 32 << 20
 _CHUNK_BYTES = 1 << 20  # of each file, if there are many
-_OVERLAP_BYTES = 1 << 10  # of what was copied before, read again to see whether the file only grew
+_OVERLAP_BYTES = 1 << 10  # of the copy, fetched again to see whether the file only grew
 _LARGEST_DOCUMENT = 64 << 20
 
-_TIMES = ("mtime", "LastModified", "updated", "last_modified", "uploaded_at")  # what the file systems call it
+_TIMES = ("mtime", "LastModified", "updated", "last_modified", "uploaded_at")  # names in the file systems
 _STAMPS = (*_TIMES, "ETag", "etag", "md5Hash", "blob_id", "xet_hash")
 
 _LOG = re.compile(r"\.(jsonl|ndjson|log|out|err|csv|wandb)$|tfevents|(^|/)(metrics|params|tags)/[^.]+$")
-_DOCUMENT = re.compile(r"\.(json|yaml|yml|txt|tsv)$")  # of which some are no logs, and some are huge
+_DOCUMENT = re.compile(r"\.(json|yaml|yml|txt|tsv)$")  # some of them are no logs, and some are huge
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class _File:
     copy: Path
     size: int
     modified_ns: int | None  # since the epoch
-    stamp: str  # another one after every change
+    stamp: str  # differs after every change
 
 
 class Mirror:
-    """``root`` holds the copies, below the same names. ``now`` is a clock that never goes back."""
+    """Keeps copies in ``root``, under the same names. ``now`` is a clock that never goes back."""
 
     def __init__(self, url: Url, root: Path, now: Callable[[], float] = time.monotonic) -> None:
         self.root = root
@@ -54,7 +54,7 @@ class Mirror:
 
     @property
     def behind(self) -> bool:
-        """Whether something that is known to be new is not copied yet."""
+        """Whether something is known to be new and is not copied yet."""
         return bool(self._pending)
 
     @property
@@ -63,12 +63,12 @@ class Mirror:
         return any(not file.copy.exists() for file in self._pending)
 
     def refresh(self) -> None:
-        """Copy some of what is new, after a look at most every quarter of a minute. Raises Unavailable."""
+        """List the files if the last list is 15 seconds old, and copy some news. Raises Unavailable."""
         if self._pending or self._now() >= self._refresh_at:
             self._patience.ask(self._advance)
 
     def address(self, copy: Path) -> Url:
-        """Of what a copy is."""
+        """The address of the file that was copied."""
         below = copy.relative_to(self.root).parts
         return Url(self._url.scheme, (*self._parts, *below))
 
@@ -82,10 +82,10 @@ class Mirror:
         batch = [self._pending.popleft() for _ in range(min(len(self._pending), _BATCH_BYTES // chunk))]
         if batch:
             self._fetch(system, batch, chunk)
-        self._connection = connection  # one that failed is not used again
+        self._connection = connection  # a connection that failed is not used again
 
     def _scan(self, found: Mapping[str, Mapping[str, Any]], top: str) -> None:
-        """Learn what there is, and forget what is gone."""
+        """Record the files that are there, and forget those that are gone."""
         if top in found:  # a file
             self._parts = self._url.parts[:-1]
             top = top.rpartition("/")[0]
@@ -125,14 +125,14 @@ class Mirror:
         if len(errors) == len(batch):
             raise errors[0]
         for file, start, result in zip(batch, starts, results, strict=True):
-            if isinstance(result, bytes):  # what failed is news again at the next look
+            if isinstance(result, bytes):  # what failed is tried again after the next list
                 try:
                     self._take(file, start, result)
                 except OSError:
                     self._known[file.copy] = file.stamp  # its name is none here
 
     def _take(self, file: _File, start: int, data: bytes) -> None:
-        """Append what is new in the data, which begin at ``start``, or begin a new copy."""
+        """Append what is new in ``data``, which begins at byte ``start``, or begin a new copy."""
         file.copy.parent.mkdir(parents=True, exist_ok=True)
         have = _size(file.copy)
         known = b""
@@ -164,10 +164,10 @@ def _size(copy: Path) -> int:
 
 
 def _range(have: int, size: int, chunk: int) -> tuple[int, int]:
-    """What to fetch of a file of which there are so many bytes here."""
+    """Which bytes to fetch of a file that has ``size`` bytes there and ``have`` bytes here."""
     if have > size:
         return 0, min(size, chunk)
-    if have == size:  # rewritten, probably
+    if have == size:  # it was probably rewritten
         return max(0, size - chunk), size
     return max(0, have - _OVERLAP_BYTES), min(size, have + chunk)
 
