@@ -1,8 +1,8 @@
 """One CSV file, read while it grows: the rows below its header as points.
 
-Several loggers write the file anew when a metric appears, so that all rows have a cell for it. Rows
-that were read before are told by fingerprints and not read twice; where they differ, the training
-began anew. A file that became shorter without differing is still being written.
+Several loggers rewrite the file when a new metric appears, so that all rows have a cell for it. Fingerprints
+show which rows were read before, and these are not read twice. If a row differs, the training began anew. If
+the file became shorter but does not differ, somebody is still writing it.
 """
 
 import hashlib
@@ -20,19 +20,20 @@ from sentinel.sources.reading.files import open_log, stamp
 from sentinel.sources.reading.growing import Read, nothing_new, read_lines, read_new, size_of, unreadable
 
 LONGEST_LINE = 4 << 20
-"""Bytes; a file with a longer one is no log."""
+"""Bytes. A file with a longer line is no log."""
 
-_BYTES_A_POINT = 20  # of full precision; how far to read for some: a wrong guess only costs time
+_BYTES_A_POINT = 20  # a guess of how far to read for some points; a wrong one only costs time
 _LEAST_READ = 1 << 16
-_MOST_READ = 24 << 20  # which bounds the memory of a poll
+_MOST_READ = 24 << 20  # bytes; this bounds the memory of a poll
 _TAIL_BYTES = 64
 _MOST_COMPLAINTS = 5  # about broken lines of one file
 
 
 def _with_exported_names(path: Path, header: Header | None) -> Header | None:
-    """The header with the tags that exports hide: TensorBoard's in the file name, W&B's behind a run's name.
+    """The header with the tags that an export hides.
 
-    W&B's export of several runs keeps their names: they are several series.
+    TensorBoard puts the tag into the file name. W&B puts the name of the run before the tag. In W&B's export
+    of several runs the names of the runs stay, because the columns are different series.
     """
     if header is None:
         return None
@@ -70,7 +71,7 @@ class CsvLog:
                 differs = not again.agrees(reader)
                 if differs or again.rows < reader.rows:
                     return Batch({**cursor, "examined": now, "differs": differs}, more=differs)
-            elif cursor["differs"]:  # and nobody is writing it at this moment
+            elif cursor["differs"]:  # it also differed at the last poll, so nobody is writing it now
                 again = _Reader(self.path, {"restarted": True}, self.columns)
             else:
                 return Batch(cursor)
@@ -81,7 +82,7 @@ class CsvLog:
 
 
 class _Reader:
-    """Reads on from a state, ``{}`` for the start of the file."""
+    """Reads a file from a state on; ``{}`` is the start of the file."""
 
     def __init__(self, path: Path, state: Mapping[str, Any], columns: Sequence[str] | None) -> None:
         self.chunks: list[Chunk] = []
@@ -102,7 +103,7 @@ class _Reader:
         self._restarted: bool = state.get("restarted", False)  # and no point was read since
 
     def state(self) -> dict[str, Any]:
-        """What another reader needs to read on; JSON-able."""
+        """The state from which another reader can go on; JSON-able."""
         return {
             "mark": self._mark,
             "header": self._header and self._header.memory(),
@@ -119,11 +120,11 @@ class _Reader:
 
     @property
     def rows(self) -> int:
-        """How many were read."""
+        """How many rows were read."""
         return self.seen.count
 
     def read(self, limit: int) -> Read | None:
-        """What is new, up to about ``limit`` points but at least one line, if that is not overlong."""
+        """Read about ``limit`` new points, but at least one line, unless that is overlong."""
         wanted = limit * _BYTES_A_POINT if self._header else 0  # what is read with a header is copied
         size = min(_MOST_READ, max(_LEAST_READ, wanted))
         read = read_lines(self._path, self._mark, size, LONGEST_LINE)
@@ -132,7 +133,7 @@ class _Reader:
         return read
 
     def goes_on(self) -> bool:
-        """Whether the file still has the header and, up to the mark, the bytes that it had."""
+        """Whether the file still has the same header and the same bytes up to the mark."""
         if self._header is None:
             return True
         with open_log(self._path) as file:
@@ -141,7 +142,7 @@ class _Reader:
             return _fingerprint(top) == self._top and file.read(len(self._tail)) == self._tail
 
     def reread(self) -> "_Reader":
-        """One that has read the file from its start, as many rows as this one if it has them."""
+        """A reader that read the file from its start, and as many rows as this one if there are so many."""
         again = _Reader(self._path, {"restarted": self._restarted}, self._columns)
         more = True
         while more and again.rows < self.rows and (read := again.read(LONGEST_LINE)):
@@ -152,11 +153,11 @@ class _Reader:
         return again
 
     def agrees(self, other: "_Reader") -> bool:
-        """Whether both have read the same, as far as they have read."""
+        """Whether both readers read the same rows, as far as both read."""
         return self.seen.agrees(other.seen)
 
     def parse(self, read: Read, limit: int, most_rows: int = sys.maxsize) -> bool:
-        """Take in about ``limit`` points of what was read; gives whether there is more to read."""
+        """Parse about ``limit`` points of what was read. True if there is more to read."""
         data, start = read.data, 0
         end = data.rfind(b"\n") + 1
         if self._header is None:
@@ -173,7 +174,7 @@ class _Reader:
                 problem = f"has {kept + left_out} columns; only the first {kept} are read, so log fewer"
                 self.complaints.append(Complaint(self._path, "line 1", problem))
             if read.more and limit * _BYTES_A_POINT > len(data):
-                end = start  # the next read brings the rows, and many more of them
+                end = start  # the next read brings these rows and many more
         consumed = start
         if end > start:
             points_a_row = max(1, len(self._header.names) - (self._header.step is not None))
@@ -206,7 +207,7 @@ class _Reader:
         self._header = rows.next_header or header
 
     def _wait(self, read: Read) -> bool:
-        """Until the file has grown."""
+        """Wait until the file has grown."""
         if len(read.data) >= LONGEST_LINE and not self.refused:
             self.refused = f"is longer than {LONGEST_LINE >> 20} MiB, so that the file is not read on"
             self.complaints.append(Complaint(self._path, f"line {self._lines + 1}", self.refused))

@@ -1,9 +1,9 @@
-"""CSV and TSV files with a header, a row a step. One file is one run and one stream.
+"""CSV and TSV files with a header and a row for each step. One file is one run and one stream.
 
-Files with a name that loggers choose and columns of a training log count: Lightning's ``metrics.csv``,
-``progress.csv`` and ``monitor.csv`` of reinforcement learning, ultralytics' ``results.csv``, timm's
-``summary.csv``, Keras's CSVLogger, Spinning Up's ``progress.txt``, what W&B and TensorBoard export, and any
-like them. Where no column counts the steps, the rows are counted.
+A file counts if it has a name that loggers choose and the columns of a training log: Lightning's
+``metrics.csv``, ``progress.csv`` and ``monitor.csv`` of reinforcement learning, Ultralytics' ``results.csv``,
+timm's ``summary.csv``, Keras's CSVLogger, Spinning Up's ``progress.txt``, the exports of W&B and TensorBoard,
+and similar files. If no column counts the steps, the rows are counted.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
 
 
 def _is_log_file(path: Path) -> bool:
-    """Whether name and columns are those of a log, and the first row is there and begins with no name."""
+    """Whether the file has the name and columns of a log, and a first row that does not begin with a name."""
     stem = path.stem.lower()
     if not is_log_name(stem):
         return False
@@ -41,7 +41,7 @@ def _is_log_file(path: Path) -> bool:
     except OSError:
         return False
     if len(head) == HEAD_BYTES:
-        head += b"\n\n"  # columns or a row as long as that
+        head += b"\n\n"  # the header or the first row is that long
     header = read_header(head)
     if header is None:
         return False

@@ -15,7 +15,7 @@ from sentinel.sources.csv.file import CsvLog
 _DVCLIVE = ("plots", "metrics")  # the directories below that of the run
 _TORCHRL = "scalars"
 _BESIDE_TORCHRL = ("videos", "texts")
-_DEEPSPEED = "Train_Samples_"  # what the names of the files begin with
+_DEEPSPEED = "Train_Samples_"  # the beginning of the names of its files
 _MOST_FILES = 4096
 
 
@@ -26,7 +26,7 @@ class MetricFiles:
     directory: Path
 
     def poll(self, cursor: Cursor, limit: int) -> Batch:
-        """What was logged since ``cursor``; see `sentinel.sources.base.Source`."""
+        """Read what was logged since ``cursor``; see `sentinel.sources.base.Source`."""
         cursors, more = dict(cursor), False
         chunks: list[Chunk] = []
         complaints: list[Complaint] = []
@@ -56,7 +56,7 @@ def find_metric_files(directory: Path, names: Sequence[str], format_: str) -> It
 
 
 def is_metric_file(path: Path) -> bool:
-    """Whether the file is a metric of a run, and no run of its own."""
+    """Whether the file holds one metric of a run, so that it is no run of its own."""
     return _DVCLIVE in pairwise(path.parent.parts) or _is_of_deepspeed(path.name)
 
 

@@ -1,7 +1,7 @@
-"""JSON documents that are written anew, as a whole, at each save: which of their entries are new.
+"""Finds the new entries of JSON documents that are rewritten as a whole at each save.
 
-What was read is remembered as the number of entries and a fingerprint of the last one. A document that
-has fewer, or another in that place, tells of a training that began anew.
+A cursor holds the number of entries that were read and a fingerprint of the last one. If the document has
+fewer entries, or another one in that place, the training began anew.
 """
 
 import hashlib
@@ -19,18 +19,18 @@ from sentinel.sources.reading.plain import JSON
 from sentinel.sources.reading.records import Records
 
 LARGEST = 256 << 20
-"""Bytes; a larger document is not read, which bounds the memory of a poll."""
+"""Bytes. A larger document is not read. This bounds the memory of a poll."""
 
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _CONFLICT = re.compile(
     rb"^<<<<<<<[^\n]*\n(?P<ours>.*?)(?:^=======\s.*?(?:^>>>>>>>[^\n]*\n?|\Z)|\Z)", re.DOTALL | re.MULTILINE
 )
 
-_LONGEST_TOKEN = 10  # bytes of a word, escape or sign that may be cut in two at the end of a torn document
+_LONGEST_TOKEN = 10  # bytes of a word or an escape that the end of a torn document may cut in two
 
 
 class BrokenError(Exception):
-    """A document that no further bytes can mend, or that is too large."""
+    """A document is too large, or is no JSON whatever bytes may follow."""
 
     def __init__(self, path: Path, place: str, problem: str) -> None:
         super().__init__(problem)
@@ -45,7 +45,7 @@ def settled(data: bytes) -> bytes:
 
 
 def load(path: Path) -> Any:
-    """The document; None while it is empty or being saved. Raises OSError and BrokenError."""
+    """Load the document; None while it is empty or being saved. Raises OSError and BrokenError."""
     with open_log(path) as file:
         data = file.read(LARGEST + 1)
     if len(data) > LARGEST:
@@ -70,9 +70,9 @@ def load(path: Path) -> Any:
 def parse_new(
     cursor: Cursor, entries: Sequence[Any], limit: int, stream: str, facts: Mapping[str, float]
 ) -> tuple[dict[str, Any], list[Chunk], bool]:
-    """The next cursor, about ``limit`` points of entries that are new, and whether there are more.
+    """Read about ``limit`` points of new entries. Gives the next cursor, chunks, and whether more follow.
 
-    ``facts`` hold for the whole document; they are told with the next entry when they are new.
+    ``facts`` are numbers of the whole document. They are added to the next entry when they are new.
     """
     count: int = cursor.get("entries", 0)
     if count and _last(entries, count) != cursor["last"]:
@@ -98,11 +98,11 @@ def parse_new(
 
 
 def begins_with(entries: Sequence[Any], earlier: Sequence[Any]) -> bool:
-    """Whether ``entries`` are a later state of the same list."""
+    """Whether ``entries`` is a later state of the same list."""
     return _last(entries[: len(earlier)], len(earlier)) == _last(earlier, len(earlier))
 
 
 def _last(entries: Sequence[Any], count: int) -> str:
-    """A fingerprint of the last of ``count`` entries; that of nothing where there are fewer."""
+    """A fingerprint of the last of ``count`` entries; the fingerprint of nothing if there are fewer."""
     last = json.dumps(entries[count - 1], sort_keys=True) if 0 < count <= len(entries) else ""
     return hashlib.blake2b(last.encode(), digest_size=8).hexdigest()

@@ -222,7 +222,7 @@ class _Lines:
 
 
 def _read(path: Path, mark: Mapping[str, Any], limit: int) -> Read | None:
-    """What is new, up to about ``limit`` points but at least one line, if that is not overlong."""
+    """Read about ``limit`` new points, but at least one line, unless that is overlong."""
     return read_lines(path, mark, min(_MOST_READ, max(_LEAST_READ, limit * _BYTES_A_POINT)), LONGEST_LINE)
 
 
