@@ -1,6 +1,7 @@
 """How a run ended: finished, crashed or preempted, and that it went on after all."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -23,6 +24,9 @@ TORCHRUN = (
     "torch.distributed.elastic.multiprocessing.api.SignalException: Process 1359 got signal: 15\n"
 )
 LIGHTNING = "[rank: 0] Received SIGTERM: 15\n"
+INTERRUPT = (
+    'Traceback (most recent call last):\n  File "train.py", line 4, in <module>\n[rank0]: KeyboardInterrupt\n'
+)
 CRASH = 'Traceback (most recent call last):\n  File "train.py", line 4, in <module>\nValueError: odd\n'
 
 
@@ -93,7 +97,7 @@ def test_an_exit_code_alone_is_a_crash(tmp_path, code, first):
     assert (incident.catalogue[0] if incident.catalogue else None) == first
 
 
-@pytest.mark.parametrize("words", [SLURM, TORCHRUN, LIGHTNING, SLURM + CRASH], ids=range(4))
+@pytest.mark.parametrize("words", [SLURM, TORCHRUN, LIGHTNING, INTERRUPT, SLURM + CRASH], ids=range(5))
 def test_what_ends_a_run_from_outside_is_no_crash(tmp_path, words):
     """Nor is an error that follows from it."""
     write(tmp_path, range(20))
@@ -123,3 +127,19 @@ def test_what_was_preempted_and_went_on_may_crash(tmp_path):
     write(tmp_path, range(20))
     (tmp_path / "train.log").write_text(SLURM + "epoch\n" * 60 + CRASH)
     assert ends(*follow(tmp_path)) == {"console-error": None, "run-crashed": "console-error"}
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_person_who_interrupts_a_run_is_no_crash_whatever_its_exit_code(tmp_path, late):
+    write(tmp_path, range(20))
+
+    class Interrupted(JsonLines):
+        def poll(self, cursor, limit):
+            ending = Ending(Outcome.CRASHED, "exit code 1 in the exit record")
+            return replace(super().poll(cursor, limit), ending=None if late and not cursor else ending)
+
+    pipeline, tracker = follow(tmp_path)
+    tracker.log.run = replace(tracker.log.run, source=Interrupted(tmp_path / "metrics.jsonl"))
+    (tmp_path / "train.log").write_text(INTERRUPT)
+    pipeline.advance([tracker])
+    assert ends(pipeline, tracker) == {"run-preempted": None}

@@ -10,6 +10,7 @@ from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.outcomes import Audience
 from sentinel.pipeline import Pipeline
+from sentinel.runs.silence import Silence
 from sentinel.sources.base import Batch, Chunk, Run
 from sentinel.sources.places import Url
 
@@ -92,7 +93,7 @@ def test_steps_that_order_nothing_are_told_where_judging_stopped(at_once):
     while more:
         (advance,) = engine.advance([tracker], at_once)
         changes += advance.changes
-        changes += engine.review(tracker, 0.0, ())
+        changes += engine.review(tracker, Silence(0.0))
         more = advance.more
     (change,) = changes
     found = change.incident

@@ -1,9 +1,9 @@
-"""A scheduler or a signal ended the run, and not an error of its own.
+"""A person, a scheduler or a signal ended the run, and not an error of its own.
 
 ## What it catches
 A run that is over and that printed the scheduler's words (SLURM's "CANCELLED AT ... DUE TO PREEMPTION" or
-"DUE TO TIME LIMIT") or those of a handler of SIGTERM (torchrun, Lightning), or that its server calls
-preempted.
+"DUE TO TIME LIMIT"), those of a handler of SIGTERM (torchrun, Lightning) or Python's KeyboardInterrupt, or
+that its server calls preempted.
 
 ## Why it matters
 It is no failure of the training, and a scheduler usually starts it again. Whoever waits for it wants to know.

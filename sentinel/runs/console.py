@@ -69,7 +69,9 @@ class _Origin(msgspec.Struct):
     ordinary: int | None = None
     step: int | None = None  # at the last error
     announced: bool = False  # the last line announced a caught exception
-    preempted: bool = False  # it was ended from outside; errors from then on follow from that
+    preempted: str = (
+        ""  # the line that says that it is ended from outside; errors from then on follow from that
+    )
     last: list[str] = []  # the last lines, shortened
     tracebacks: dict[str, _Traceback] = {}  # by writer
 
@@ -119,7 +121,8 @@ class Console(msgspec.Struct):
             if preempts(text) or (error is not None and origin.preempted):
                 if not origin.preempted:
                     yield Printed(name, origin.lines, text, line.step, time, Severity.INFO, preempted=True)
-                origin.preempted, origin.ordinary, origin.step = True, 0, line.step
+                origin.preempted = origin.preempted or text
+                origin.ordinary, origin.step = 0, line.step
                 continue
             if error is not None:
                 origin.ordinary, origin.step = 0, line.step
@@ -133,7 +136,7 @@ class Console(msgspec.Struct):
                 origin.ordinary += 1
                 trains_on = line.step is not None and line.step != origin.step
                 if origin.ordinary == _WENT_ON or trains_on:
-                    origin.ordinary, origin.preempted = None, False
+                    origin.ordinary, origin.preempted = None, ""
                     yield Printed(name, origin.lines, text, line.step, time, Severity.CLEAN)
 
     @property
@@ -141,6 +144,11 @@ class Console(msgspec.Struct):
         """The last lines of the file with most lines; empty if nothing was printed."""
         fullest = max(self.origins.values(), key=lambda origin: origin.lines, default=_Origin())
         return "\n".join(fullest.last)
+
+    @property
+    def preempted(self) -> str:
+        """The line by which the run says that it is ended from outside; empty if none does."""
+        return next((origin.preempted for origin in self.origins.values() if origin.preempted), "")
 
     def _origin(self, name: str) -> _Origin | None:
         """The state of a file; None if there are too many files."""

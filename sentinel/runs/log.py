@@ -171,7 +171,11 @@ class RunLog:
     @property
     def ending(self) -> Ending | None:
         """How the run ended; None if its log does not say that it ended."""
-        return self.facts.ending(self.planned_steps)
+        ending = self.facts.ending(self.planned_steps)
+        if ending is not None and ending.outcome is Outcome.CRASHED and self.console is not None:
+            line = self.console.preempted
+            return Ending(Outcome.PREEMPTED, f"it printed {line!r}", ending.inferred) if line else ending
+        return ending
 
     @property
     def planned_steps(self) -> float | None:

@@ -1,4 +1,4 @@
-"""Lines by which a run says that a scheduler or a signal ends it, and not an error of its own."""
+"""Lines by which a run says that a person, a scheduler or a signal ends it, and not an error of its own."""
 
 import re
 
@@ -7,6 +7,7 @@ _PREEMPTED = re.compile(
     r"|Received (?:15|SIGTERM) death signal, shutting down workers"  # torch's elastic agent
     r"|SignalException: Process \d+ got signal: 15\b"  # its processes
     r"|Received SIGTERM: 15\b|\bSIGTERMException\b"  # Lightning's signal_connector.py
+    r"|(?:^|\]:? ?)KeyboardInterrupt$"  # CPython; a launcher may put the rank before it
     r"|Handling auto-requeue signal: \d+"  # the same
 )
 
@@ -18,4 +19,4 @@ def preempts(line: str) -> bool:
 
 def may_preempt(text: str) -> bool:
     """Whether some line of the text may say so; far faster than to look at each line."""
-    return any(word in text for word in ("CANCELLED AT", "signal", "SIGTERM"))
+    return any(word in text for word in ("CANCELLED AT", "signal", "SIGTERM", "KeyboardInterrupt"))

@@ -67,6 +67,18 @@ class TestAcrossStreams:
         lines = rows("...cc", "crash", stream=crash), rows("....cc", EFFECT, stream=metric)
         assert explained(*lines) == {EFFECT: "crash"}
 
+    @pytest.mark.parametrize("whole", ["crash", "stall"])
+    def test_what_would_wait_is_explained_by_a_crash_or_a_stall(self, whole):
+        """At the end of a silent run its last rows are judged once more."""
+        last = changed(rows("......w", EFFECT)[6:], final=True)
+        assert explained(rows("......cc", whole, stream=""), last) == {EFFECT: whole}
+        earlier = changed(rows("......w", EFFECT)[6:], final=True, onset_step=20, onset_time=None)
+        assert explained(rows("......cc", whole, stream=""), earlier) == {}, "it began before"
+
+    def test_a_crash_explains_the_stall_that_follows(self):
+        lines = rows("...cc", "crash", stream=""), rows(".....cc", "stall", "other", stream="")
+        assert explained(*lines) == {"stall": "crash"}
+
     def test_the_clock_decides_there_what_was_first(self):
         """Steps of the run as a whole need not be those of a stream."""
         crash = changed(rows("cc", "crash", stream=""), step=10**6)
@@ -163,6 +175,11 @@ def test_what_the_detectors_declare():
     assert silences("resume-discontinuity", "loss-spike")
     assert all(silences("console-error", effect) for effect in ("loss-plateau", "stream-stall", "kl-blowup"))
     assert not silences("flat-loss-at-init", "zero-gradient")
+    assert all(silences("stream-stall", effect) for effect in ("loss-plateau", "throughput-shift"))
+    assert not silences("stream-stall", "console-error"), "a crash is no effect of the silence after it"
+    assert not silences("stream-stall", "non-finite-metric")
+    assert silences("console-error", "run-crashed")
+    assert silences("run-crashed", "stream-stall")
     assert silences("lr-schedule-mismatch", "flat-loss-at-init")
     assert silences("entropy-collapse", "reward-zero-std")
     assert silences("clipped-completion-ratio", "reward-zero-std")

@@ -34,6 +34,7 @@ CLASSES = {
     "zero-gradient": (Cause.NO_GRADIENT, (Cause.LOSS_SHAPE,)),
     "resume-discontinuity": (Cause.RESUME, (Cause.LOSS_SHAPE,)),
     "crash": (Cause.CRASH, tuple(Cause)),
+    "stall": (Cause.STALL, (Cause.LOSS_SHAPE, Cause.SPEED, Cause.EVALUATION)),
 }
 """What each detector finds, and what its findings explain."""
 

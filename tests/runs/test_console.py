@@ -76,7 +76,6 @@ def test_an_exception_bears_the_signatures_of_its_line():
 @pytest.mark.parametrize(
     "text",
     [
-        TRACEBACK + "KeyboardInterrupt\n",
         "2026-01-01 10:00:00 ERROR could not save, trying again\n" + TRACEBACK + ERROR,
         "[W 2026-02-05 15:07:26,546] Trial 1 failed\n" + TRACEBACK + ERROR,
         "Trial 1 failed because of the following error: ValueError\n" + TRACEBACK + ERROR,
@@ -87,6 +86,11 @@ def test_an_exception_bears_the_signatures_of_its_line():
 )
 def test_what_ends_nothing_is_no_error(text):
     assert said(text) == []
+
+
+def test_an_interrupt_is_no_error_but_the_end():
+    (news,) = Console().scan("train.log", lines(TRACEBACK + "KeyboardInterrupt\n"), signatures())
+    assert (news.severity.name, news.preempted) == ("INFO", True)
 
 
 def test_an_exception_that_led_to_another_is_told_first():

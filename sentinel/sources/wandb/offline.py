@@ -30,6 +30,7 @@ from sentinel.sources.wandb.steps import Steps, points
 
 FORMAT = "wandb"
 
+_INTERRUPTED = 255  # wandb/sdk/lib/exit_hooks.py records it for a KeyboardInterrupt
 _NAME = re.compile(r"run-(?P<id>.+)\.wandb", re.DOTALL)
 
 _RUN_DIRECTORY = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-.+")
@@ -193,7 +194,8 @@ class _Messages:
                     self._print(getattr(message, kind))
                 case "exit":
                     code = message.exit.exit_code
-                    outcome = Outcome.CRASHED if code else Outcome.FINISHED
+                    failed = Outcome.PREEMPTED if code == _INTERRUPTED else Outcome.CRASHED
+                    outcome = failed if code else Outcome.FINISHED
                     self._ending = Ending(outcome, f"exit code {code} in the exit record")
         return 0
 
