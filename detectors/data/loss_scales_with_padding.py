@@ -59,13 +59,15 @@ LINE = ("slope", "slope_error", "order", "padding", "variation")
     },
     variants={
         "padding-counts": Variant(
-            "loss goes with the share of real tokens to the power {slope:.2f} +- {slope_error:.2f} over "
-            "100 points (1 is a mean over padding too, 0 is right); padding is {padding:.0%} on average",
+            "loss shrinks as padding grows, as if its mean counted padding, too: it goes with the "
+            "share of real tokens to the power {slope:.2f} +- {slope_error:.2f} (0 is right, 1 counts"
+            " all padding); padding is {padding:.0%} on average",
             ("O15", "L2", "L7"),
         ),
         "padding-counts-in-part": Variant(
-            "loss goes with the share of real tokens to the power {slope:.2f} +- {slope_error:.2f} over "
-            "100 points (1 is a mean over padding too, 0 is right)",
+            "loss shrinks as padding grows, as if its mean counted part of the padding: it goes with "
+            "the share of real tokens to the power {slope:.2f} +- {slope_error:.2f} (0 is right, 1 "
+            "counts all padding)",
             ("L2", "O15", "L7"),
         ),
     },

@@ -51,7 +51,7 @@ ROUNDED = 5e-5  # how far a logged accuracy is from the true one
     },
     variants={
         "constant": Variant(
-            "accuracy on held-out data has been {value:.4g} to the last digit since the first evaluation",
+            "accuracy on held-out data has been {value:.4g} at every evaluation since the first",
             ("V6", "O1", "O13", "O2"),
         )
     },

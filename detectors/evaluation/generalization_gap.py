@@ -47,7 +47,7 @@ SHORT, LONG = 3, 10  # evaluations whose level is compared with the best
 LONG_FROM = 40
 TREND, LEAST_NOISES = 2.4, 2  # standard deviations of a trend, and of the rise, where the noise is large
 MEASURES = ("best", "level", "since", "best_step", "trend", "metric", "metric_then", "train", "train_then")
-RISEN = "eval loss stands at {level:.4g}, {rise:.1%} above its best of {best:.4g}"
+RISEN = "loss on held-out data stands at {level:.4g}, {rise:.1%} above its best of {best:.4g}"
 OVERFIT = ("A-overfit", "A-eval-loss", "DP14", "DP1", "O6")
 
 

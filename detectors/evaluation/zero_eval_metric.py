@@ -50,8 +50,8 @@ FALLEN = 0.7  # of its first value: a loss that has learned something
         "name": Measure("metric", Unit.TEXT),
     },
     variants={
-        "precision": Variant("{name} is exactly 0, and was at the evaluations before", ("V3", "V4")),
-        "overlap": Variant("{name} is exactly 0, and was at the evaluations before", ("V5", "V3")),
+        "precision": Variant("{name} is exactly 0, as at the evaluations before", ("V3", "V4")),
+        "overlap": Variant("{name} is exactly 0, as at the evaluations before", ("V5", "V3")),
     },
 )
 def zero_eval_metric(

@@ -47,12 +47,11 @@ NOW = 10  # points of the present level
     },
     variants={
         "dead": Variant(
-            "{level:.1%} of this layer's outputs are dead (median of 10 points), {start:.0%} at the start",
+            "{level:.1%} of this layer's outputs are dead, {start:.0%} at the start",
             ("O25", "GV"),
         ),
         "rising": Variant(
-            "the dead share of this layer's outputs rose from {start:.0%} to {level:.0%} (median of 10 "
-            "points)",
+            "the dead share of this layer's outputs rose from {start:.0%} to {level:.0%}",
             ("O25", "GV"),
         ),
     },

@@ -55,13 +55,12 @@ LEAST = 20  # of them
     },
     variants={
         "diverging": Variant(
-            "the gradient norm grew from {before:.3g} to {level:.3g} (medians of 100 and 10 points) and "
-            "the loss "
-            "from {loss_before:.4g} to {loss_level:.4g}",
+            "the gradient norm grew from {before:.3g} to {level:.3g}, and the loss from "
+            "{loss_before:.4g} to {loss_level:.4g}",
             ("GE", "G1", "A-rl-grad-norm"),
         ),
         "grown": Variant(
-            "the gradient norm grew from {before:.3g} to {level:.3g} (medians of 100 and 10 points)",
+            "the gradient norm grew from {before:.3g} to {level:.3g}",
             ("GE", "A-rl-grad-norm", "G1"),
         ),
     },

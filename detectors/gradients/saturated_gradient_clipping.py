@@ -55,15 +55,12 @@ SAME = 1e-3  # share of the norm by which equal ones may differ
     },
     variants={
         "pinned": Variant(
-            "the gradient norm is pinned to {top:.3g} at {share:.0%} of the last {reach} points: every "
-            "step is "
-            "clipped",
+            "every step is clipped: the gradient norm is {top:.3g} at {share:.0%} of the last {reach} points",
             ("G10", "G7", "O7"),
         ),
         "far-above": Variant(
-            "the gradient norm is {level:.3g} (median), far above the threshold of {threshold:.3g}: every "
-            "step "
-            "is clipped to a small part of its size",
+            "every step is clipped to a small part of its size: the gradient norm is {level:.3g}, the"
+            " threshold {threshold:.3g}",
             ("G10", "G1", "G7"),
         ),
     },

@@ -55,9 +55,8 @@ SIDE = 20  # points of the start and of the present level
     },
     variants={
         "vanished": Variant(
-            "the gradient norm is {level:.2g} (median of 20 points; {start:.2g} at the start) although the "
-            "loss "
-            "is still {loss_level:.4g}, from {loss_start:.4g}",
+            "the gradient norm is {level:.2g}, {start:.2g} at the start, although the loss is still "
+            "{loss_level:.4g}, from {loss_start:.4g}",
             ("GV", "O25", "O7"),
         ),
         "in-depth": Variant(

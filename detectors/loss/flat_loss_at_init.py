@@ -62,9 +62,7 @@ PATIENCE = 2  # times the share of the plan, where the loss is not at a level of
 BACK = 0.05, 4  # a fall that was and is no more: share of the start, and times the spread of points
 GRADIENT = Signal.GRAD_NORM, First(Signal.GRAD_NORM)
 NOT_SUPERVISED = (Signal.REWARD, Signal.POLICY_LOSS, Signal.VALUE_LOSS, Signal.PREFERENCE_MARGIN)
-FLAT = (
-    "loss has not moved in {trained} steps: {now:.4g}, {start:.4g} at the start (falls by at most {most:.2%})"
-)
+FLAT = "loss has not moved for {lasted}: {now:.4g}, {start:.4g} at the start"
 
 
 @detector(
@@ -91,7 +89,7 @@ FLAT = (
         "zero": Variant("loss is exactly 0 from the first point on", ("O15", "O16", "L2", "O3")),
         "no-gradient": Variant(FLAT + "; the gradient norm is zero", ("O3", "O21", "O4", "O2", "O1")),
         "crawling": Variant(
-            "loss falls by {fall:.2%} in {trained} steps: {now:.4g}, {start:.4g} at the start",
+            "loss has fallen by only {fall:.2%} in {lasted}: {now:.4g}, {start:.4g} at the start",
             ("O7", "O12", "O1"),
         ),
         "at-chance": Variant(

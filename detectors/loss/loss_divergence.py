@@ -61,7 +61,7 @@ NOT_SUPERVISED = (Signal.REWARD, Signal.POLICY_LOSS, Signal.VALUE_LOSS, Signal.P
     },
     variants={
         "diverged": Variant(
-            "loss has left its best level of {best:.4g} and stays at {level:.4g}",
+            "loss rose from its best of {best:.4g} to {level:.4g} and stays there",
             ("O19", "L6", "O9", "O4"),
         )
     },

@@ -85,15 +85,15 @@ NOT_SUPERVISED = (Signal.REWARD, Signal.POLICY_LOSS, Signal.VALUE_LOSS, Signal.P
             ("O25", "GV", "O3"),
         ),
         "guessing": Variant(
-            "loss stands at {now:.4g} since step {since}, which is what guessing costs",
+            "loss has stood at {now:.4g} since step {since}, which is what guessing costs",
             ("O25", "O19", "V6", "A-sft-plateau"),
         ),
         "high": Variant(
-            "loss stands at {now:.4g} since step {since}, {share:.0%} of its start, at a learning rate of "
-            "{rate_share:.0%} of its peak",
+            "loss has stood at {now:.4g} since step {since}, still {share:.0%} of its start, with the"
+            " learning rate at {rate_share:.0%} of its peak",
             ("A-sft-plateau", "O7", "O12", "O19"),
         ),
-        "rests": Variant("loss stands at {now:.4g} since step {since}", ("A-sft-plateau", "O12", "O7")),
+        "rests": Variant("loss has stood at {now:.4g} since step {since}", ("A-sft-plateau", "O12", "O7")),
     },
 )
 def loss_plateau(

@@ -51,11 +51,11 @@ NOT_SUPERVISED = (Signal.REWARD, Signal.POLICY_LOSS, Signal.VALUE_LOSS, Signal.P
     },
     variants={
         "repeated": Variant(
-            "{spikes} spikes of the loss within 200 points, the last to {value:.4g} from {usual:.4g}",
+            "loss jumped {spikes} times within 200 points, the last time from {usual:.4g} to {value:.4g}",
             ("A-sft-spikes", "L6", "A-nan-data"),
         ),
         "single": Variant(
-            "the loss jumped to {value:.4g} from {usual:.4g}", ("A-sft-spikes", "L6", "A-nan-data")
+            "loss jumped from {usual:.4g} to {value:.4g}", ("A-sft-spikes", "L6", "A-nan-data")
         ),
     },
 )

@@ -86,15 +86,18 @@ TOO_SHORT = ("O8", "G-acc-sched", "A-learning-rate")
     },
     variants={
         "never-above-zero": Variant(
-            "the learning rate is zero since the run began, {trained} steps ago", ("O8", "A-learning-rate")
+            "the learning rate has been zero since the run began, {trained} steps ago",
+            ("O8", "A-learning-rate"),
         ),
-        "ended-before-plan": Variant("the learning rate is zero since " + TO_GO, TOO_SHORT),
+        "ended-before-plan": Variant("the learning rate has been zero since " + TO_GO, TOO_SHORT),
         "ended": Variant(
-            "the learning rate is zero for {still} points, {zero_share:.0%} of the run, and training goes on",
+            "the learning rate has been zero for {still} points, {zero_share:.0%} of the run, and "
+            "training goes on",
             TOO_SHORT,
         ),
         "floor-before-plan": Variant(
-            "the learning rate rests at {value:.2g}, {of_peak:.2%} of its peak, since " + TO_GO, TOO_SHORT
+            "the learning rate has rested at {value:.2g}, {of_peak:.2%} of its peak, since " + TO_GO,
+            TOO_SHORT,
         ),
         "warm-up-too-long": Variant(
             "the learning rate still rises at step {step}; its warm-up should have ended by step {end:.0f}",

@@ -49,13 +49,13 @@ LATER = 50  # points from which on a large ratio is none of a weight that begins
     },
     variants={
         "small": Variant(
-            "optimizer steps move these weights by {level:.2g} of their norm (median of 20 points); about "
-            "1e-3 is usual, and {least:g} next to nothing",
+            "optimizer steps move these weights by {level:.2g} of their norm, next to nothing; about "
+            "1e-3 is usual",
             ("O22", "O7"),
         ),
         "large": Variant(
-            "optimizer steps move these weights by {level:.2g} of their norm (median of 20 points), above "
-            "{most:g}; about 1e-3 is usual",
+            "optimizer steps move these weights by {level:.2g} of their norm, above {most:g}; about "
+            "1e-3 is usual",
             ("O22", "GE"),
         ),
     },

@@ -66,7 +66,8 @@ LATELY = 250  # steps, in which skipped ones are
             ("O24", "GA-bypass", "GA"),
         ),
         "falling": Variant(
-            "the loss scale was halved {halvings:.0f} times net within 1000 steps, down to {value:g}",
+            "the loss scale was halved {halvings:.0f} times more often than doubled within 1000 "
+            "steps, down to {value:g}",
             ("O24", "GA", "GA-bypass"),
         ),
     },

@@ -53,12 +53,14 @@ BACK = 50  # points over which the margin ought to grow
     },
     variants={
         "both": Variant(
-            "chosen and rejected answers fell from {start:.4g} and {rejected_start:.4g} to {level:.4g} and "
-            "{rejected:.4g} nats, and the margin no longer grows: {margin_before:.3g} to {margin:.3g}",
+            "the log-probability of chosen answers fell from {start:.4g} to {level:.4g} nats, that of"
+            " rejected ones from {rejected_start:.4g} to {rejected:.4g}, and the margin no longer "
+            "grows ({margin_before:.3g} to {margin:.3g})",
             ("L9",),
         ),
         "chosen": Variant(
-            "chosen answers fell from {start:.4g} to {level:.4g} nats while the margin grew to {margin:.3g}",
+            "the log-probability of chosen answers fell from {start:.4g} to {level:.4g} nats while "
+            "the margin grew to {margin:.3g}",
             ("L9",),
         ),
     },

@@ -56,8 +56,8 @@ GUESSING = 0.693147  # ln 2, nats
     },
     variants={
         "stalled": Variant(
-            "after {points} points the reward margin is {level:.2g} and the loss {loss_level:.4f}, as by "
-            "guessing",
+            "after {points} points the reward margin is still {level:.2g} and the loss "
+            "{loss_level:.4f}, as by guessing",
             ("L9", "O7", "O21", "L8"),
         ),
         "reversed": Variant(

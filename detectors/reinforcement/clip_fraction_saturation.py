@@ -47,8 +47,7 @@ NOW = 10  # points whose median is the present level
     },
     variants={
         "saturated": Variant(
-            "PPO clips {level:.0%} of the samples of an update (median of 10 points), more than "
-            "{most_clipped:.0%}",
+            "PPO clips {level:.0%} of the samples of an update, more than {most_clipped:.0%}",
             ("A-clip-ratio", "R2", "R1"),
         ),
     },

@@ -64,12 +64,12 @@ RISEN, STEADY = 0.15, 0.05  # above, and at most below, the start
             ("L3", "A-clipped-ratio"),
         ),
         "capped": Variant(
-            "{level:.0%} of completions are cut off at the length cap (mean of 20 points)",
+            "{level:.0%} of completions are cut off at the length cap",
             ("A-clipped-ratio", "A-mean-length", "R1"),
         ),
         "rewarded": Variant(
-            "{level:.0%} of completions are cut off at the length cap (mean of 20 points), while the "
-            "reward rises from {reward_before:.3g} to {reward_level:.3g}",
+            "{level:.0%} of completions are cut off at the length cap, while the reward rises from "
+            "{reward_before:.3g} to {reward_level:.3g}",
             ("A-mean-length", "A-clipped-ratio", "R1"),
         ),
     },

@@ -53,12 +53,12 @@ START = 20  # points of the start, whose rewards scatter
     },
     variants={
         "longer": Variant(
-            "completions grew from {start:.0f} to {level:.0f} tokens (medians) while the reward fell from "
+            "completions grew from {start:.0f} to {level:.0f} tokens while the reward fell from "
             "{reward_start:.3g} to {reward_level:.3g}",
             ("A-mean-length", "R1", "A-clipped-ratio"),
         ),
         "shorter": Variant(
-            "completions shrank from {start:.0f} to {level:.0f} tokens (medians) while the reward fell from "
+            "completions shrank from {start:.0f} to {level:.0f} tokens while the reward fell from "
             "{reward_start:.3g} to {reward_level:.3g}",
             ("R1", "A-mean-length", "A-entropy-collapse"),
         ),

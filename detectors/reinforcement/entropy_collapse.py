@@ -64,18 +64,18 @@ ZERO = -0.01  # nats; below it the entropy is a differential one
     },
     variants={
         "collapsed": Variant(
-            "the entropy fell from {start:.3g} to {level:.3g} (medians of 10 points) while the reward did "
-            "not improve ({reward_start:.3g} to {reward_level:.3g})",
+            "the entropy fell from {start:.3g} to {level:.3g} while the reward did not improve "
+            "({reward_start:.3g} to {reward_level:.3g})",
             ("A-entropy-collapse", "A-entropy", "R1"),
         ),
         "hacked": Variant(
-            "the entropy fell from {start:.3g} to {level:.3g} (medians of 10 points) while {capped:.0%} of "
-            "the completions run into the length cap: the reward, {reward_level:.3g}, may pay for repetition",
+            "the entropy fell from {start:.3g} to {level:.3g} while {capped:.0%} of the completions "
+            "run into the length cap: the reward, {reward_level:.3g}, may pay for repetition",
             ("A-entropy-collapse", "R1", "A-clipped-ratio"),
         ),
         "spent": Variant(
-            "the entropy fell from {start:.3g} to {level:.3g} (medians of 10 points) while the reward "
-            "improved from {reward_start:.3g} to {reward_level:.3g}: little exploration is left",
+            "the entropy fell from {start:.3g} to {level:.3g} while the reward improved from "
+            "{reward_start:.3g} to {reward_level:.3g}: little exploration is left",
             ("A-entropy", "A-entropy-collapse"),
         ),
     },

@@ -66,17 +66,16 @@ BEFORE = 50  # points before those; all of them, for any even growth from zero i
     },
     variants={
         "far": Variant(
-            "the KL to the reference is {level:.3g} (median of 10 points), above {limit:.3g}",
+            "the KL to the reference is {level:.3g}, above {limit:.3g}",
             ("R2", "A-kl", "R1", "L9"),
         ),
         "growing": Variant(
-            "the KL to the reference grew from {before:.3g} to {level:.3g} (medians of 50 and 10 points), "
-            "above {limit:.3g}",
+            "the KL to the reference grew from {before:.3g} to {level:.3g}, above {limit:.3g}",
             ("R2", "A-kl", "R1", "L9"),
         ),
         "rewarded": Variant(
-            "the KL to the reference is {level:.3g} (median of 10 points), above {limit:.3g}, while the "
-            "reward rises to {reward_level:.3g}",
+            "the KL to the reference is {level:.3g}, above {limit:.3g}, while the reward rises to "
+            "{reward_level:.3g}",
             ("R1", "R2", "A-kl"),
         ),
         "wrecked": Variant(
@@ -84,13 +83,13 @@ BEFORE = 50  # points before those; all of them, for any even growth from zero i
             ("R2", "A-clip-ratio", "R1"),
         ),
         "update": Variant(
-            "one update moves the policy by a KL of {level:.3g} (median of 10 points), above {limit:.3g}; "
-            "early updates moved it by {before:.3g}",
+            "one update moves the policy by a KL of {level:.3g}, above {limit:.3g}; early updates "
+            "moved it by {before:.3g}",
             ("R2", "A-clip-ratio", "R1"),
         ),
         "larger": Variant(
-            "one update moves the policy by a KL of {level:.3g} (median of 10 points), {growing:g} times as "
-            "far as early updates, {before:.3g}",
+            "one update moves the policy by a KL of {level:.3g}, more than {growing:g} times as far "
+            "as early updates ({before:.3g})",
             ("A-clip-ratio", "R2"),
         ),
     },

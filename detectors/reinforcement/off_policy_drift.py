@@ -48,14 +48,11 @@ NOW = 10  # points of the present level, and of the start
     },
     variants={
         "gap": Variant(
-            "trainer and sampler differ by {level:.3g} nats per token (median of 10 points), {start:.3g} "
-            "at the "
-            "start",
+            "trainer and sampler differ by {level:.3g} nats per token, {start:.3g} at the start",
             ("A-logp-diff", "A-is-ratio"),
         ),
         "ratio": Variant(
-            "the mean importance ratio is {level:.3g} (median of 10 points), outside {lowest:g} to "
-            "{highest:g}",
+            "the mean importance ratio is {level:.3g}, outside {lowest:g} to {highest:g}",
             ("A-is-ratio", "A-logp-diff"),
         ),
     },

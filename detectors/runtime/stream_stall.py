@@ -52,12 +52,12 @@ FEWEST = 3  # runs that fall silent together: two may end at the same time by ch
     },
     variants={
         "silent": Variant(
-            "no new point for {silent_seconds:.0f} s; it never paused for {usual_seconds:.0f} s",
+            "no new point for {silent_seconds:duration}; it never paused for {usual_seconds:duration} before",
             ("DP3", "A-err-hang", "A-err-nccl", "A-err-exit9"),
         ),
         "together": Variant(
             "all {runs_silent} runs below {place} fell silent together, so look at the file system and the "
-            "machine: no new point for {silent_seconds:.0f} s",
+            "machine: no new point for {silent_seconds:duration}",
             (),
         ),
     },

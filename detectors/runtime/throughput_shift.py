@@ -49,7 +49,7 @@ LEAST = 80  # of them
     },
     variants={
         "slower": Variant(
-            "training runs at {speed:.0%} of its earlier speed (median of 20 points against 200 before)",
+            "training runs at {speed:.0%} of its earlier speed",
             ("DP5",),
         ),
     },

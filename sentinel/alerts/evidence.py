@@ -12,6 +12,7 @@ from sentinel.alerts.incident import Incident
 from sentinel.text import clean_text, duration_text
 
 _MOST_ROWS = 10
+_ALL_DIGITS = 1e9
 
 
 def evidence_rows(incident: Incident) -> list[tuple[str, str]]:
@@ -36,15 +37,15 @@ def _rows(incident: Incident) -> Iterator[tuple[str, str]]:
 
 
 def in_words(value: Any, unit: Unit) -> str:
-    """A value with its unit: "12 %", "3.2 nats", "7 min", "step 400". Text stays as it is."""
+    """A value with its unit: "12%", "3.2 nats", "7 min", "step 400". Text stays as it is."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     return _FORMS[unit](value) if unit in _FORMS else f"{number(value)} {unit.value}"
 
 
 def number(value: float) -> str:
-    """Four significant digits: "0.002844", "1.23e+06". A whole number keeps all its digits: "1,234,567"."""
-    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+    """Four significant digits: "0.002844", "1.23e+09". A whole number below 1e9 keeps all its digits."""
+    return f"{value:,.0f}" if abs(value) < _ALL_DIGITS and value == round(value) else f"{value:.4g}"
 
 
 def _count(value: float) -> str:
@@ -53,7 +54,7 @@ def _count(value: float) -> str:
 
 _FORMS: Mapping[Unit, Callable[[float], str]] = {
     Unit.NONE: number,
-    Unit.SHARE: lambda share: f"{100 * share:.3g} %",
+    Unit.SHARE: lambda share: f"{100 * share:.3g}%",
     Unit.COUNT: _count,
     Unit.STEP: lambda step: f"step {_count(step)}",
     Unit.STEPS: lambda steps: f"{_count(steps)} {'step' if steps == 1 else 'steps'}",

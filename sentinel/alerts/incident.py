@@ -113,7 +113,10 @@ class Change:
 
 
 class _LenientFormatter(Formatter):
-    """Writes ``?`` for a missing value, and ignores a format that does not suit its value."""
+    """Writes ``?`` for a missing value, and ignores a format that does not suit its value.
+
+    The format ``duration`` writes seconds in words.
+    """
 
     def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
         try:
@@ -124,6 +127,8 @@ class _LenientFormatter(Formatter):
     def format_field(self, value: Any, format_spec: str) -> Any:
         if value is None:
             return "?"
+        if format_spec == "duration":
+            return duration_text(value)
         try:
             return super().format_field(value, format_spec)
         except (ValueError, TypeError, OverflowError):

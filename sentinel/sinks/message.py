@@ -42,7 +42,7 @@ class Cause:
     title: str
     fix: str
     check: str
-    share: str  # "80 %": how likely it is among all
+    share: str  # "80%": how likely it is among all
     because: str  # what in the run speaks for it and against it; may be empty
 
 
@@ -181,10 +181,13 @@ def _facts(notification: Notification) -> Iterator[tuple[str, str]]:
     if notification.event is Event.TEST:
         return
     clock, planned = utc_text(incident.fired_time), run.get("planned_steps")
-    at = f"step {incident.fired_step:,}" + (f" of {planned:,.0f}" if planned else "")
+    at = f"step {incident.fired_step:,}"
+    if planned and planned >= incident.fired_step:
+        at = f"{at} of {planned:,.0f}"
     yield "found", f"{clock.replace('T', ' ').replace('Z', ' UTC')}, {at}" if clock else at
     if incident.open:
-        yield "since", f"step {incident.onset_step:,}, for {_lasted(incident)}"
+        lasts = _last_step(incident) > incident.onset_step
+        yield "since", f"step {incident.onset_step:,}" + (f", for {_lasted(incident)}" if lasts else "")
     yield "cost", _cost(incident, run.get("world_size"))
     yield "checkpoint", notification.checkpoint
 
@@ -197,8 +200,11 @@ def _seconds(incident: Incident) -> float | None:
 
 
 def _lasted(incident: Incident) -> str:
-    last = incident.fired_step if incident.last_step is None else incident.last_step
-    return lasted_text(last - incident.onset_step, _seconds(incident))
+    return lasted_text(_last_step(incident) - incident.onset_step, _seconds(incident))
+
+
+def _last_step(incident: Incident) -> int:
+    return incident.fired_step if incident.last_step is None else incident.last_step
 
 
 def _cost(incident: Incident, world_size: float | None) -> str:
@@ -225,7 +231,7 @@ def _causes(notification: Notification) -> list[Cause]:
     return [
         Cause(
             **{field: clean_text(entries[one.id].get(field, ""), 400) for field in _SHOWN},
-            share=f"{one.score:.0%}".replace("%", " %"),
+            share=f"{one.score:.0%}",
             because=clean_text(one.because, 400),
         )
         for one in notification.incident.causes[:_MOST_CAUSES]

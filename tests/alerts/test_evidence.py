@@ -14,7 +14,7 @@ def test_each_column_has_its_label_and_unit():
         ("KL", "3.2 nats per token"),
         ("median of the last 10 points", "2.9 nats per token"),
         ("limit", "2 nats per token"),
-        ("largest share of clipped samples", "12.5 %"),
+        ("largest share of clipped samples", "12.5%"),
         ("completion length", "512 tokens"),
     ]
 
@@ -35,7 +35,7 @@ def test_a_detector_or_a_signal_that_is_gone_keeps_its_names():
     [
         (0.0002844, Unit.NONE, "0.0002844"),
         (1234567, Unit.NONE, "1,234,567"),
-        (-0.0312, Unit.SHARE, "-3.12 %"),
+        (-0.0312, Unit.SHARE, "-3.12%"),
         (1200.0, Unit.STEPS, "1,200 steps"),
         (1, Unit.STEPS, "1 step"),
         (1, Unit.POINTS, "1 point"),

@@ -10,6 +10,7 @@ from sentinel.sinks.base import Digest, Permanent, Transient
 from sentinel.sinks.slack import SlackConfig
 from sentinel.sinks.slack_blocks import slack_body
 from tests.sinks import receiver as rx
+from tests.sinks.messages import marked
 from tests.sinks.samples import INCIDENT, NOTIFICATION, digest
 
 NOW = 1_767_230_000.0
@@ -23,14 +24,6 @@ def elements(body):
     if isinstance(body.get("text"), str):
         return [body]
     return [element for item in body.values() if isinstance(item, dict | list) for element in elements(item)]
-
-
-def marked(element):
-    """The text as a person reads it: bold between stars, code between backticks."""
-    style, text = element.get("style", {}), element["text"]
-    mark = "*" if style.get("bold") else "`" if style.get("code") else ""
-    bare = text.strip()
-    return f"<{element['url']}|{text}>" if "url" in element else text.replace(bare, f"{mark}{bare}{mark}")
 
 
 def shown(body):
@@ -53,11 +46,11 @@ def test_a_firing_incident_reads_in_order(receiver):
         "*cost*  0.667 GPU-hours (8 processes, 5 min)",
         "*checkpoint*  /runs/grpo-7b/checkpoint-350",
         "<https://tensorboard.example/#run=grpo-7b|Open the run>",
-        "*Likely:* Policy leaves the reference (R2, 80 %)",
+        "*Likely:* Policy leaves the reference (R2, 80%)",
         "Why: the reward does not rise",
         "*Do:* raise `beta`",
         "*Check:* sample",
-        "*Or:* Reward hacking (R1, 20 %)",
+        "*Or:* Reward hacking (R1, 20%)",
         "*Do:* stop and read completions",
         "*Check:* read",
         "KL             3.2 nats per token",

@@ -1,0 +1,125 @@
+"""The first message about a finding of every detector, in each form: files that a person can read.
+
+``python -m tests.sinks.messages --write`` writes them anew after a change of words. The advice of the
+catalogue is left out, because its pages change more often than messages do; so is what is the same for all.
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from detectors.api import Declaration, Detector
+from detectors.checks import RunCheck
+from detectors.discovery import all_detectors
+from detectors.schema import FINDINGS, INDEX, ONSET, SEVERITY, SIGNAL, STEP, VARIANT
+from detectors.severity import Severity
+from sentinel.alerts.decision import SinkPolicy
+from sentinel.alerts.duplicates import KnownIncidents
+from sentinel.alerts.lifecycle import Book
+from sentinel.alerts.outcomes import Audience, News, tell
+from sentinel.alerts.turns import Key, Verdict
+from sentinel.sinks.base import Notification
+from sentinel.sinks.message import subject, text
+from sentinel.sinks.pagerduty import event
+from sentinel.sinks.slack_blocks import slack_body
+from tests.detectors import golden
+from tests.detectors.test_every_run_check import ENDED, ILL
+
+FOLDER = Path(__file__).parent / "golden"
+START = 1_767_225_600.0
+SECONDS_A_STEP = 2.0
+FORMS = {
+    "mail": lambda told: f"Subject: {subject(told)}\n\n{text(told)}",
+    "slack": lambda told: "\n".join(map(block, slack_body(told)["blocks"])),
+    "pagerduty": lambda told: paged(event(told)),
+}
+"""A mail is what Apprise sends: its body is the plain text."""
+
+
+def messages(form: str) -> str:
+    """The whole file of a form."""
+    told = (f"=== {one.incident.detector}\n\n{FORMS[form](one)}\n" for one in notifications())
+    return "\n".join(told)
+
+
+def notifications() -> Iterator[Notification]:
+    """What a sink that asks for everything is told first of each detector's findings."""
+    audience = Audience([SinkPolicy("all", Severity.INFO, include_preview=True)], [], {}, KnownIncidents([]))
+    for detector in all_detectors().values():
+        (change,) = Book("jsonl:/runs/a", {detector.name: detector}).advance([[verdict(detector)]])
+        (outcome,) = tell(News({"run": "a", "path": ""}, [change]), audience, START)
+        told = msgspec.convert(outcome.body, Notification)
+        entries = [{**entry, "fix": "...", "check": "..."} for entry in told.catalogue[:1]]
+        yield replace(told, catalogue=entries)
+
+
+def verdict(detector: Declaration) -> Verdict:
+    """The first finding in the detector's goldens; of a run check, what it says of a run that is ill."""
+    match detector:
+        case Detector():
+            for scenario in golden.scenarios(detector):
+                shown = golden.windows(detector, scenario.streams, settings=scenario.settings)
+                found = golden.judge(detector, shown).filter(pl.col(SEVERITY) > 0)
+                for row in found.head(1).iter_rows(named=True):
+                    evidence = {name: row[name] for name in row if name not in {*FINDINGS, SIGNAL}}
+                    tag, position = f"train/{row[SIGNAL]}", row[INDEX]
+                    return said(detector, tag, row[SIGNAL], position, row, evidence)
+        case RunCheck():
+            finding = next(one for view in (ILL, *ENDED) for one in detector.check(view) if one.severity)
+            row = {SEVERITY: finding.severity, VARIANT: finding.variant, STEP: 412, ONSET: None}
+            return said(detector, finding.tag, "", 0, row, finding.evidence, finding.catalogue)
+    raise LookupError(f"nothing fires in the goldens of {detector.name}")
+
+
+def said(detector, tag, signal, position, row, evidence, catalogue=()):
+    onset = row[ONSET]
+    return Verdict(
+        key=Key("jsonl:/runs/a", "", 1, tag, detector.name),
+        signal=signal,
+        index=position,
+        step=row[STEP],
+        time=START + SECONDS_A_STEP * row[STEP],
+        position=position,
+        severity=row[SEVERITY],
+        variant=row[VARIANT],
+        onset_step=onset,
+        onset_time=None if onset is None else START + SECONDS_A_STEP * onset,
+        evidence=evidence,
+        catalogue=catalogue,
+        final=True,
+    )
+
+
+def block(one):
+    """A block of Slack's in words: its kind, and the text with its styles."""
+    parts = (
+        one["elements"][0] if one["type"] == "rich_text" else {"type": "header", "elements": [one["text"]]}
+    )
+    shown = "".join(map(marked, parts["elements"]))
+    return f"[{parts['type']}] {shown}"
+
+
+def marked(element):
+    """The text as a person reads it: bold between stars, code between backticks."""
+    style, words = element.get("style", {}), element["text"]
+    mark = "*" if style.get("bold") else "`" if style.get("code") else ""
+    bare = words.strip()
+    return f"<{element['url']}|{words}>" if "url" in element else words.replace(bare, f"{mark}{bare}{mark}")
+
+
+def paged(told):
+    """What PagerDuty shows in a list; the details of an alert are the plain text."""
+    payload = told["payload"]
+    rows = ("summary", "severity", "source", "component", "class", "timestamp")
+    return "\n".join(f"{row}: {payload[row]}" for row in rows)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] != ["--write"]:
+        sys.exit("usage: python -m tests.sinks.messages --write")
+    for name in FORMS:
+        (FOLDER / f"{name}.txt").write_text(messages(name))

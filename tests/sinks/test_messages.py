@@ -1,0 +1,12 @@
+"""Messages of every detector read as the files in `golden/` show; see `messages`."""
+
+import pytest
+
+from tests.sinks.messages import FOLDER, FORMS, messages
+
+REMEDY = "run python -m tests.sinks.messages --write"
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_detector_s_message_reads_as_its_golden(form):
+    assert messages(form) == (FOLDER / f"{form}.txt").read_text(), REMEDY
