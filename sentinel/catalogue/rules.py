@@ -69,8 +69,9 @@ class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"i
     def hold(self, name: str, look_up: Callable[[str], Any]) -> bool:
         """Whether the value of that name lies there; ``look_up`` gives a value by name, None if unknown."""
         value = look_up(name)
+        choices = self.is_ if isinstance(self.is_, tuple) else (self.is_,)
         if value is None:
-            return self.is_ == MISSING
+            return MISSING in choices
         if (other := self.per or self.modulo) is not None:
             unit = look_up(other)
             if not (isinstance(value, int | float) and isinstance(unit, int | float) and unit):
@@ -81,7 +82,7 @@ class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"i
         return (
             (self.above is None or value > self.above)
             and (self.below is None or value < self.below)
-            and (self.is_ is None or value in (self.is_ if isinstance(self.is_, tuple) else (self.is_,)))
+            and (self.is_ is None or value in choices)
         )
 
     def said_of(self, name: str) -> str:

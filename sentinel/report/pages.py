@@ -8,6 +8,7 @@ from detectors.checks import RunCheck
 from detectors.discovery import all_detectors
 from sentinel import catalogue
 from sentinel.catalogue.index import families, search, unwritten
+from sentinel.catalogue.signatures import Signature
 from sentinel.errors import UnknownName
 
 _WIDTH = 80
@@ -100,7 +101,7 @@ def _entry(entry: catalogue.Entry) -> Iterator[str]:
         ("What in a run confirms it", [f"{rule}: {rule.because}" for rule in entry.confirms]),
         ("What in a run excludes it", [f"{rule}: {rule.because}" for rule in entry.excludes]),
         ("Settings that point to it", [f"{rule}: {rule.because}" for rule in entry.checks]),
-        ("Lines that point to it", [f"`{one.text}` ({one.level})" for one in entry.signatures]),
+        ("Lines that point to it", [_line(one) for one in entry.signatures]),
         ("What to log for it", [f"`{name}`: {what}" for name, what in entry.probes.items()]),
         ("How it shows", [entry.seen] if entry.seen else []),
     ):
@@ -112,6 +113,11 @@ def _entry(entry: catalogue.Entry) -> Iterator[str]:
     for label, names in (("Look-alikes", entry.siblings), ("Detectors", citing), ("Sources", entry.source)):
         if names:
             yield f"{label}: {', '.join(names)}\n"
+
+
+def _line(signature: Signature) -> str:
+    raised = f", raised in `{signature.raised}`" if signature.raised else ""
+    return f"`{signature.pattern or signature.text}` ({signature.level}){raised}"
 
 
 def _wrapped(page: str) -> str:

@@ -117,7 +117,8 @@ class Console(msgspec.Struct):
                 continue
             origin.keep([text])
             time = line.time if math.isfinite(line.time) else None
-            error = _error(origin, text, signatures)
+            near = [one for one in signatures if one.text in text]
+            error = _error(origin, text, near)
             if preempts(text) or (error is not None and origin.preempted):
                 if not origin.preempted:
                     yield Printed(name, origin.lines, text, line.step, time, Severity.INFO, preempted=True)
@@ -129,7 +130,7 @@ class Console(msgspec.Struct):
                 place, entries = error.place, error.entries
                 yield Printed(name, origin.lines, error.text, line.step, time, error.severity, place, entries)
                 continue
-            for one in signatures:
+            for one in near:
                 if one.severity is Severity.INFO and one.key not in self.remarks and one.is_in(text):
                     self.remarks[one.key] = Remark(one.entry, text, name, origin.lines)
             if origin.ordinary is not None and not origin.tracebacks:

@@ -101,6 +101,7 @@ def test_evidence_is_shown_by_a_detector_that_cites_the_entry(entry, rule):
         ({"settings": {"optimizer": {"is": "sgd"}}}, False),
         ({"settings": {"optimizer": {"is": "missing"}}}, True),
         ({"settings": {"scheduler": {"is": "missing"}}}, False),
+        ({"settings": {"optimizer": {"is": ["missing", "sgd"]}}}, True),
         ({"settings": {"packing": {"is": True}}}, True),
         ({"settings": {"packing": {"is": False}}}, False),
         ({"settings": {"warmup_steps": {"per": "total_steps", "above": 0.6}}}, True),
