@@ -1,1 +1,1 @@
-"""From points as logged to windows a detector can judge: names, attempts, bounded history."""
+"""Turns logged points into the windows that detectors judge: names, attempts, bounded history."""

@@ -1,11 +1,11 @@
-"""One attempt of one stream: its points become rows of the views, and rows are remembered.
+"""One attempt of one stream: its points become rows of the views, and the attempt remembers the rows.
 
-Whether a row exists, its order and its context are decided by the positions of points in the stream,
-never by how the stream was cut into polls:
+The positions of points in the stream decide whether a row exists, where it stands and what its context is.
+The way in which polls cut the stream never matters:
 
-- a row of a view with needs is complete at the last of its points (see `Join`);
-- what stands beside a row belongs to earlier steps (see `Context`); the last value of a signal that was
-  never logged is the one that the plan has.
+- A row of a view that needs other signals is complete at the last of its points (see `Join`).
+- The context of a row belongs to earlier steps (see `Context`). A signal that was never logged has the value
+  that the plan has for it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,20 +27,20 @@ from sentinel.frames.rows import Rows
 from sentinel.frames.views import View, Views
 
 MAX_TAGS_PER_SIGNAL = 128
-"""Further tags that mean the same signal are left out, which `Attempt.left_out` tells."""
+"""How many tags of one signal are judged. `Attempt.left_out` names the signals with more."""
 
 MAX_JUDGED_TAGS = 16
-"""Further tags are not judged for themselves: they are parts of a whole, not the whole."""
+"""Signals of which only the first tags are judged. Their other tags are parts of a whole, not the whole."""
 
 _PLANNED = {Last(Signal.TOTAL_STEPS), Last(Signal.WARMUP_STEPS)}
-"""Signals that a run's settings tell where its log does not."""
+"""Signals that the settings of a run state if its log does not."""
 
 _DERIVED = frozenset(one.signal for one in DERIVED)
 
 
 @dataclass
 class Attempt:
-    """The histories of one attempt, and what joins need to go on."""
+    """The histories of one attempt, and the points that its joins still need."""
 
     number: int
     sums: dict[str, list[str]] = field(default_factory=dict)  # signal -> all tags that are summed at a step
@@ -65,7 +65,7 @@ class Attempt:
     def windows(
         self, arrived: Sequence[Points], views: Views, plans: Plans
     ) -> Iterator[tuple[View, str, Window]]:
-        """What is to be judged of the rows that newly arrived points complete: view, judged tag, window."""
+        """The windows of the rows that new points complete, each with its view and its judged tag."""
         arrived = _in_order(arrived)
         raw, logged = _admitted(arrived, self.raw_tags), _in_order(finite(arrived))
         fresh = _admitted([points for points in logged if points.signal not in _DERIVED], self.tags)
@@ -87,7 +87,7 @@ class Attempt:
                 self.partners[partner.tag] = partner.after(self.partners.get(partner.tag)).tail(REACH + 1)
 
     def _history(self, view: View, tag: str) -> SeriesHistory:
-        """The history of one series, begun if it is new."""
+        """The history of one series, which is created if it is new."""
         series = self.series.setdefault(view.key, {})
         if tag not in series:
             width, recent = 1 + len(view.columns), max(view.recent_rows, view.earlier_rows)
@@ -96,7 +96,7 @@ class Attempt:
         return series[tag]
 
     def end(self, views: Views) -> Iterator[tuple[View, str, Window]]:
-        """The last row of each series that is judged once more when the run is over."""
+        """The last row of each series, in which some detectors judge it again when the run is over."""
         for view in views:
             if view.at_end:
                 series = self.series.get(view.key, {})
@@ -109,7 +109,7 @@ class Attempt:
     def _complete(
         self, views: Views, raw: Mapping[str, Points], fresh: Mapping[str, Points]
     ) -> Iterator[tuple[View, Points, Sequence[Floats]]]:
-        """The judged points of each series whose partners are there, and the partners' values."""
+        """The judged points of each series whose partners have arrived, and the values of the partners."""
         for view in views:
             seen, tags = (raw, self.raw_tags) if view.non_finite else (fresh, self.tags)
             for tag in tags.get(view.judged, ())[:MAX_JUDGED_TAGS]:
@@ -123,7 +123,7 @@ class Attempt:
     def _joined(
         self, view: View, tag: str, judged: Points | None, fresh: Mapping[str, Points]
     ) -> tuple[Points, Sequence[Floats]] | None:
-        """The judged points of ``tag`` that have all partners now, and the partners' values."""
+        """The judged points of ``tag`` whose partners have all arrived, and the values of the partners."""
         partners = [self._first_tag(signal) for signal in view.needs]
         arrived = {name: fresh[name] for name in partners if name in fresh} | (
             {tag: judged} if judged else {}
@@ -136,7 +136,7 @@ class Attempt:
         return self.joins[key].extend([tag, *partners], arrived)
 
     def _derived(self, fresh: Mapping[str, Points], views: Views) -> list[Points]:
-        """New points of signals that follow from others, as far as a view asks for them."""
+        """New points of derived signals, if a view asks for them."""
         found = []
         for one in DERIVED:
             tags = one.tags(self._first_tag, self.sums)
@@ -151,7 +151,7 @@ class Attempt:
         return found
 
     def _first_tag(self, signal: Signal) -> str:
-        """The tag that stands for a signal where one is needed; "" if none has appeared."""
+        """The tag that represents a signal; "" if the signal has no tag yet."""
         return next(iter(self.tags.get(signal, ())), "")
 
     def dump(self) -> list[Any]:
@@ -192,7 +192,7 @@ def _asked(view: View, judged: Points) -> Asked:
 
 
 def _rows(view: View, judged: Points, beside: Sequence[Floats], plans: Plans) -> Rows:
-    """The rows of judged points, with all that stands ``beside`` them: needed, used, then lists."""
+    """The rows of judged points, with the values ``beside`` them: needed signals, used ones, then lists."""
     settings = [plans.column(setting, judged.position, judged.step) for setting in view.settings]
     numbers, number = np.empty((len(judged), 2 + len(view.columns))), len(view.needs) + len(view.uses)
     for place, column in enumerate((judged.time, judged.value, *beside[:number], *settings)):
@@ -207,12 +207,12 @@ def _rows(view: View, judged: Points, beside: Sequence[Floats], plans: Plans) ->
 
 
 def _in_order(arrived: Iterable[Points]) -> list[Points]:
-    """The points of some tags, the tag that came first in the log first."""
+    """The points of some tags, in the order in which the tags first came in the log."""
     return sorted((points for points in arrived if len(points)), key=lambda p: int(p.position[0]))
 
 
 def _admitted(arrived: Iterable[Points], tags: dict[str, list[str]]) -> dict[str, Points]:
-    """The points by tag, less those of tags that come too late; ``tags`` learns of new ones, in order."""
+    """The points by tag, without tags that come too late. Adds new tags to ``tags``, in order."""
     found = {}
     for points in arrived:
         known = tags.setdefault(points.signal, [])

@@ -1,11 +1,12 @@
-"""Where one attempt of a stream ends and the next begins.
+"""Finds where one attempt of a stream ends and the next one begins.
 
-A training that is resumed writes steps it has written before. Per tag, a step below the last one
-begins a new attempt, for all tags; a step that repeats does not. Where the file began anew, a step that
-repeats does, too: a log that was rotated goes on behind the last step. Tags may count differently
-(optimizer steps, epochs), so steps are only ever compared within a tag. Tags that mean nothing, and
-histograms, tell nothing: people give them the number of a batch. Nor do those of the machine, such as
-its speed: a validation has them as well.
+A resumed training writes steps that it wrote before. So if the step of any tag goes back, a new attempt
+begins for all tags. A step that repeats begins none, unless the file began anew as well, because a rotated
+log goes on after the last step.
+
+Tags may count differently, such as in optimizer steps or epochs, so steps are compared only within a tag.
+Tags without a meaning and histograms do not count, because people log them at the number of a batch. Tags of
+the machine, such as its speed, do not count either, because a validation logs them as well.
 """
 
 from collections.abc import Iterator
@@ -18,18 +19,18 @@ from numpy.typing import NDArray
 from sentinel.sources.base import Chunk
 
 MAX_ATTEMPTS = 64
-"""A stream that goes back more often has several writers; its steps order nothing any more."""
+"""How often a stream may go back. One that does so more often has several writers, and its steps no order."""
 
-_FIRST_LOOK = 4096  # points searched for a step that goes back, doubled while there is none
+_FIRST_LOOK = 4096  # points searched at first for a step that goes back; doubled as long as there is none
 
 
 @dataclass
 class Attempts:
-    """The attempts of one stream so far, and each tag's last step in the present one."""
+    """The attempts of one stream so far, and the last step of each tag in the present attempt."""
 
     number: int = 1
     last_step: dict[str, int] = field(default_factory=dict)
-    disordered_at: tuple[int, float] | None = None  # step and time of the point that was too much
+    disordered_at: tuple[int, float] | None = None  # step and time of the point that went back once too often
 
     @property
     def disordered(self) -> bool:
@@ -37,9 +38,10 @@ class Attempts:
         return self.number > MAX_ATTEMPTS
 
     def split(self, chunk: Chunk, telling: NDArray[np.bool_]) -> Iterator[tuple[int, slice]]:
-        """The attempts within a chunk: number and slice of points. Ends early once disordered.
+        """The attempts within a chunk: the number and the slice of points of each.
 
-        ``telling`` says of each of the chunk's tags whether its steps count.
+        ``telling`` says for each tag of the chunk whether its steps count. Nothing follows once the stream is
+        disordered.
         """
         if chunk.restarted:
             self.last_step = {tag: step + 1 for tag, step in self.last_step.items()}
@@ -65,7 +67,7 @@ class Attempts:
         self.last_step = {}
 
     def _first_step_back(self, chunk: Chunk, telling: NDArray[np.bool_], part: slice) -> int | None:
-        """Index of the first point in ``part`` whose step goes back; remembers the steps before it."""
+        """The index of the first point in ``part`` whose step goes back. Remembers the steps before it."""
         own = np.flatnonzero(telling[chunk.tag[part]])
         if not len(own):
             return None

@@ -1,8 +1,8 @@
-"""A whole attempt in a bounded number of buckets.
+"""Summarises a whole attempt in a bounded number of buckets.
 
-Buckets are as wide as they must be for `MAX_BUCKETS` of them to cover the series: 1, 2, 4, ... rows.
-Where they begin depends on the row's index alone, and sums are added row by row, so the buckets of a
-series are the same however its rows arrived.
+A bucket has 1, 2, 4, ... rows: as many as are needed for `MAX_BUCKETS` buckets to cover the series. The place
+of a bucket depends only on row numbers, and sums are added row by row. So the buckets of a series are the
+same, however its rows arrived.
 """
 
 from dataclasses import dataclass, field
@@ -21,8 +21,8 @@ Steps = NDArray[np.int64]
 def next_checkpoint(rows: int) -> int:
     """The first row count above ``rows`` at which detectors get a fresh coarse view.
 
-    256, then four per doubling: 320, 384, 448, 512, 640, ... so the view is never older than a fifth
-    of the series.
+    These are 256, then four for each doubling: 320, 384, 448, 512, 640, ... So the view never lags by more
+    than a fifth of the series.
     """
     if rows < FIRST_CHECKPOINT:
         return FIRST_CHECKPOINT
@@ -32,10 +32,10 @@ def next_checkpoint(rows: int) -> int:
 
 @dataclass
 class Coarse:
-    """Smallest, mean and largest finite value of each bucket, and the step and row it begins with.
+    """The lowest, the mean and the highest finite value of each bucket, and its first step and row.
 
-    Buckets have ``width`` rows, the last one fewer; ``finite`` of them have a finite value. ``columns``
-    counts a row's: the judged value comes first, its context behind it.
+    A bucket has ``width`` rows, the last one fewer, and ``finite`` of them have a finite value. A row has
+    ``columns`` columns: the judged value, then its context.
     """
 
     columns: int
@@ -66,7 +66,7 @@ class Coarse:
             value, into = part[known, 0], bucket[known]
             np.minimum.at(self.low, into, value)
             np.maximum.at(self.high, into, value)
-            np.add.at(self.total, into, value)  # one by one: the order of additions is the log's
+            np.add.at(self.total, into, value)  # one by one, in the order of the log
             np.add.at(self.finite, into, 1)
             self.step[bucket[begins]] = step[begins]
             self.first[bucket[begins]] = part[begins]
@@ -93,7 +93,7 @@ class Coarse:
         return -(-self.rows // self.width)
 
     def view(self) -> dict[str, Floats]:
-        """The coarse columns of a WINDOW frame, one array each; NaN for a bucket without a finite value."""
+        """The coarse columns of a WINDOW frame, as arrays; NaN for a bucket without a finite value."""
         count = self.finite[: self.buckets]
         parts = {"coarse_low": self.low, "coarse_mean": self.total, "coarse_high": self.high}
         found = {name: np.where(count > 0, part[: self.buckets], np.nan) for name, part in parts.items()}

@@ -1,4 +1,4 @@
-"""The values of other signals that stand beside rows; `detectors.context` says which points count."""
+"""Finds the values of other signals beside rows. `detectors.context` says which points count."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
@@ -13,10 +13,10 @@ from sentinel.frames.coarse import Floats, Steps
 from sentinel.frames.points import Points
 
 _KEPT = 2
-"""Points of a tag that later rows may ask for: the last one may have the step of a row yet to come."""
+"""How many points of a tag later rows may need. The last point may have the step of a row that is to come."""
 
 _START = ""
-"""The series that never has a row: what is summed up there is since the attempt began."""
+"""A series that never has a row, so that its sums count from the beginning of the attempt."""
 
 _POSITION_BITS = 40
 """Bits of a key that hold a position in the stream. The bits above them hold a place."""
@@ -25,7 +25,7 @@ _NOWHERE = -1
 """The place of a tag without points."""
 
 _BEFORE_ALL = np.iinfo(np.int64).min
-"""The key of a point that precedes all others and never counts, so that no table is empty."""
+"""The key of a point before all others. It never counts, and keeps a table from being empty."""
 
 Tags = Mapping[str, Sequence[str]]
 """The tags of each signal, in the order of their appearance."""
@@ -33,16 +33,16 @@ Tags = Mapping[str, Sequence[str]]
 
 @dataclass
 class Sum:
-    """Values of a tag since the last row of a series; ``end`` is the number of the next point to add."""
+    """The sum of a tag since the last row of a series. ``end`` is the number of the next point to add."""
 
     total: float = 0.0
     count: int = 0
     end: int = 0
 
     def extend(self, values: Floats, first: int, ends: Steps) -> tuple[Floats, Steps]:
-        """Totals and counts for rows that end before the points numbered ``ends``; the rest is kept.
+        """Totals and counts for rows that end before the points with the numbers ``ends``.
 
-        ``values`` are the tag's from number ``first`` on. The newest waits until there is a row behind it.
+        ``values`` are those of the tag from point number ``first`` on. The newest values wait for their row.
         """
         stop = max(first + len(values) - 1, self.end, *ends[-1:])
         number = np.arange(self.end, stop)
@@ -56,7 +56,7 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Rows of one series, by the points that complete them, and what is to stand beside them."""
+    """Rows of one series, given by the points that complete them, and what they ask for."""
 
     series: str
     rows: Points
@@ -65,11 +65,11 @@ class Asked:
 
 @dataclass
 class Context:
-    """What is kept of the tags of one attempt, so that rows may ask for it.
+    """Points of one attempt that rows may ask for.
 
-    A tag has two places: one for its last points, of which each step has one, and one for its first point.
-    ``key``, ``step`` and ``value`` hold all points in the order of their places and positions, so that one
-    search answers all rows.
+    A tag has two places in the table: one for its last points, at most one for each step, and one for its
+    first point. ``key``, ``step`` and ``value`` hold all points in the order of their places and positions,
+    so that one search finds the points for all rows.
     """
 
     places: dict[str, int] = field(default_factory=dict)  # tag -> place of its last points; its first is next
@@ -80,7 +80,7 @@ class Context:
     sums: dict[str, dict[str, Sum]] = field(default_factory=dict)  # tag -> series -> since its last row
 
     def extend(self, fresh: Mapping[str, Points], uses: Collection[Use], tags: Tags) -> None:
-        """Take in new points by tag, as far as the ``uses`` ask for them."""
+        """Add new points by tag, if one of the ``uses`` asks for them."""
         asked = dict.fromkeys(tag for use in uses for tag in _asked(use, tags))
         for tag in (tag for use in uses if isinstance(use, Mean) for tag in _asked(use, tags)):
             self.sums.setdefault(tag, {_START: Sum()})
@@ -99,7 +99,7 @@ class Context:
         yield self.places[points.tag], points
 
     def _add(self, new: Sequence[tuple[int, Points]]) -> None:
-        """Put points where they belong. Of those with the same step only the first counts."""
+        """Put points into their places. Of points with the same step only the first counts."""
         keys = [(place << _POSITION_BITS) + points.position for place, points in new]
         self.key = np.concatenate([self.key, *keys])
         self.step = np.concatenate([self.step, *(points.step for _, points in new)])
@@ -120,9 +120,9 @@ class Context:
         return int(begin), self.value[begin:end]
 
     def beside(self, asked: Sequence[Asked], tags: Tags) -> Iterator[list[Floats]]:
-        """What stands beside the rows of some series: for each use rows x 1, or rows x tags for `Every`.
+        """The values beside the rows of some series, with NaN for null.
 
-        NaN is null.
+        There is one array for each use: rows x 1, or rows x tags for `Every`.
         """
         if not asked:
             return
@@ -148,10 +148,9 @@ class Context:
         return [place + isinstance(use, First) for place in places] or [_NOWHERE]
 
     def _before(self, asked: Sequence[tuple[Points, Sequence[int]]]) -> tuple[Steps, NDArray[np.bool_]]:
-        """For each place and each row beside which it is asked for: the last point there that counts, and
-        whether there is one.
+        """The last point that counts, for each place and each row that asks for it, and whether there is one.
 
-        Where points that precede a row have later steps than it has, none is known to count.
+        If points before a row have later steps than the row, none of them counts.
         """
         rows = [rows for rows, _ in asked]
         begins = np.cumsum([0, *map(len, rows)])
@@ -170,7 +169,7 @@ class Context:
         return found
 
     def _means(self, tag: str, series: str, last: Steps, known: NDArray[np.bool_]) -> Floats:
-        """The mean of a tag since the row before, for each row of a series."""
+        """The mean of a tag since the previous row, for each row of a series."""
         begin, values = self._values(tag)
         sums, number = self.sums[tag], self.counts[tag] - len(values)
         since = sums.setdefault(series, replace(sums[_START]))
@@ -179,12 +178,12 @@ class Context:
         return np.where(known & (counts > 0), totals / np.maximum(counts, 1), np.nan)
 
     def newest(self, tag: str) -> float | None:
-        """The last value of a tag that a use asks for; None if it has none."""
+        """The last value of a tag that a use asks for; None if the tag has no value."""
         _, values = self._values(tag)
         return float(values[-1]) if len(values) else None
 
     def trim(self) -> None:
-        """Forget what no row to come can ask for."""
+        """Forget points that no later row can ask for."""
         nothing = np.empty(0, np.int64)
         for tag, sums in self.sums.items():
             _, values = self._values(tag)

@@ -1,4 +1,4 @@
-"""What follows from logged numbers: signals that nobody logs, shares that are logged in percent, signs."""
+"""Derives numbers from logged ones: signals that nobody logs, shares from percentages, and signs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,10 +12,10 @@ from sentinel.frames.coarse import Floats
 
 @dataclass(frozen=True)
 class Derived:
-    """A signal that is a function of others at the same step.
+    """A signal that is a function of other signals at the same step.
 
-    ``value`` takes an array for the first tag of each of the ``parts``, or for all tags of a single part
-    with which the stream begins. ``name`` makes a tag of their tags.
+    ``value`` takes one array for the first tag of each of the ``parts``. If there is a single part, it takes
+    one array for each tag with which the stream begins. ``name`` makes a tag of their tags.
     """
 
     signal: Signal
@@ -24,7 +24,7 @@ class Derived:
     value: Callable[..., Floats]
 
     def tags(self, first: Callable[[Signal], str], sums: Mapping[str, Sequence[str]]) -> Sequence[str]:
-        """The tags that it takes, "" for one that is not known yet."""
+        """The tags that it needs; "" for a tag that is not known yet."""
         one, *more = self.parts
         return [first(part) for part in self.parts] if more else sums.get(one, ())
 
@@ -45,7 +45,7 @@ DERIVED = (
 )
 
 SUMMED = frozenset(one.parts[0] for one in DERIVED if len(one.parts) == 1)
-"""Signals of which all tags together make another signal."""
+"""Signals whose tags are added up to another signal."""
 
 SHARES = frozenset(
     {
@@ -53,13 +53,13 @@ SHARES = frozenset(
         *(Signal.MEAN_AVERAGE_PRECISION, Signal.MEAN_INTERSECTION_OVER_UNION, Signal.EVAL_SCORE),
     }
 )
-"""Signals from 0 to 1 that people log in percent under the same names."""
+"""Signals from 0 to 1 that people also log in percent, under the same names."""
 
-_MOST = 1.5  # no share is larger, rounding and all
+_MOST = 1.5  # no share is larger, even if it was rounded
 
 
 def derived(tags: Mapping[str, Sequence[str]]) -> Iterator[tuple[Signal, str]]:
-    """The signals that follow from logged ones, of which ``tags`` holds the tags, and their tags."""
+    """The derived signals and their tags, given the tags of logged signals."""
     sums: dict[str, Sequence[str]] = {part: sorted(tags.get(part, ())) for part in SUMMED}
     for one in DERIVED:
         parts = one.tags(lambda part: next(iter(tags.get(part, ())), ""), sums)
@@ -69,12 +69,12 @@ def derived(tags: Mapping[str, Sequence[str]]) -> Iterator[tuple[Signal, str]]:
 
 @dataclass
 class Units:
-    """By what the values of a tag are multiplied, where its first value that is not 0 tells it."""
+    """Factors for the values of tags. The first value of a tag that is not 0 decides its factor."""
 
     factors: dict[str, float] = field(default_factory=dict)  # by tag
 
     def shares(self, tag: str, values: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-        """The values as shares, and which of them can be: a percentage that began below 1.5 shows later."""
+        """The values as shares, and which of them can be shares. A percentage may begin below 1.5."""
         finite = np.isfinite(values)
         telling = values[finite & (values != 0)]
         if tag not in self.factors and len(telling):

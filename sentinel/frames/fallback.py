@@ -1,7 +1,7 @@
-"""A careful reading of a tag that no profile knows: all of its words must be understood.
+"""Reads a tag that no profile knows. It must understand every word of the tag.
 
-The words of a tag are looked up as a whole, whatever their order and separators. One word too many
-(``loss_cls``, ``D_loss``, ``best_loss``) and the tag stays unmapped, which is better than wrong.
+The words of a tag are looked up together, whatever their order and separators. A tag with one word too many
+(``loss_cls``, ``D_loss``, ``best_loss``) stays unmapped, because a wrong meaning is worse than none.
 """
 
 import re
@@ -16,7 +16,7 @@ _WORD = re.compile(r"[mM]AP(?![a-z])|[mM]?IoU|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[
 _EVAL = frozenset({"val", "valid", "validation", "eval", "evaluation", "test", "dev"})
 _TRAIN = frozenset({"train", "training"})
 
-# Words that say where, how often or over what a number was taken, and leave its meaning as it is.
+# Words that say where, how often or over what a number was measured, and do not change its meaning.
 _FILLERS = (
     {"metric", "metrics", "stat", "stats", "scalar", "scalars", "log", "chart", "charts"}
     | {"optim", "optimizer", "model", "data", "global", "rollout", "mean", "avg", "average"}
@@ -159,7 +159,7 @@ _EVALUATION: Mapping[str, Signal] = {
     "character error rate": Signal.EVAL_ERROR_RATE,
 }
 
-# Nobody measures these on training batches without saying so.
+# If these are measured on training batches, their names say so.
 _HELD_OUT: Mapping[str, Signal] = {
     "map": Signal.MEAN_AVERAGE_PRECISION,
     "map 50": Signal.MEAN_AVERAGE_PRECISION,
@@ -174,10 +174,10 @@ _HELD_OUT: Mapping[str, Signal] = {
     "frechet inception distance": Signal.FRECHET_INCEPTION_DISTANCE,
 }
 
-# A bound from below is logged as it is, or negated as a loss.
+# A lower bound is logged as it is, or negated as a loss.
 _EITHER_SIGN = frozenset({"elbo", "elbo loss"})
 
-# The order of words tells a speed from its inverse.
+# The order of the words distinguishes a speed from its inverse.
 _COUNTED = "batch|batches|it|its|iter|iters|iteration|iterations|step|steps"
 _SPEEDS: Mapping[str, Meaning] = {
     "(tok|tokens) (per )?(s|sec|second)( (per )?(gpu|device))?|tps": Meaning(Signal.TOKENS_PER_SECOND),
@@ -192,7 +192,7 @@ _SPEEDS: Mapping[str, Meaning] = {
 }
 _BEFORE_SPEEDS = "(?:(?:train|training|perf|performance|time|timing|timings|speed|charts|metrics|stats) )*"
 
-# What a user's own probes are called, whose words alone would not say it.
+# Names of users' own probes, whose words alone would not tell their meaning.
 _PROBES = Patterns(
     {
         "grad_norm/*": Meaning(Signal.LAYER_GRAD_NORM),
@@ -211,7 +211,7 @@ _PROBES = Patterns(
 
 
 def fallback(tag: str) -> Meaning | None:
-    """What the words of ``tag`` mean together; None where they do not say it for sure."""
+    """The meaning of all words of ``tag`` together; None if they are not clear."""
     if (probe := _PROBES.find(tag)) is not None:
         return _PROBES.rows[probe]
     words = [word.lower() for word in _WORD.findall(tag)]

@@ -1,7 +1,7 @@
-"""What is remembered of one series: its first rows, its last rows and a coarse whole, all bounded.
+"""Remembers one series in bounded memory: its first rows, its last rows, and coarse buckets of all rows.
 
-A *series* is one tag of one attempt of one stream, seen through one *view*: the signals that must be
-logged at the same step for a row to count. Rows are a signal's points, numbered from 0.
+A *series* is one tag in one attempt of one stream, seen through one *view*. The view says which signals must
+be logged at the same step for a row to count. Rows are the points of a signal, numbered from 0.
 """
 
 from collections.abc import Iterator
@@ -14,11 +14,11 @@ from sentinel.frames.rows import SPARE, Rows, Tape
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """One series as a detector may see it: rows to judge, and what precedes them."""
+    """What a detector may see of one series: the rows to judge, and what precedes them."""
 
     first: int  # index of the first row to judge
-    end: int  # index behind the last one
-    seen: Rows  # the rows to judge, behind those that precede them
+    end: int  # index after the last one
+    seen: Rows  # the rows that precede the rows to judge, then these
     head: Rows  # from row 0 on
     earlier: Rows  # up to row 0, of the attempt before
     coarse: dict[str, Floats]
@@ -38,8 +38,8 @@ class Window:
 class SeriesHistory:
     """Bounded memory of one series. ``head_rows`` and ``recent_rows`` are what its detectors declare.
 
-    ``earlier`` are rows of the attempt before; the series has as many columns and lists. ``sliced`` says
-    whether one of its detectors looks at the coarse view.
+    ``earlier`` holds rows of the attempt before, with as many columns and lists. ``sliced`` says whether one
+    of its detectors asks for the coarse view.
     """
 
     def __init__(self, head_rows: int, recent_rows: int, earlier: Rows, sliced: bool) -> None:
@@ -60,7 +60,7 @@ class SeriesHistory:
 
     @property
     def coarse(self) -> Coarse:
-        """The whole attempt. Rows are added once somebody looks, or before they are forgotten."""
+        """Buckets of the whole attempt. Rows are added when a detector asks, or before they are forgotten."""
         self._slice(self._tape.rows)
         return self._coarse
 
@@ -69,14 +69,14 @@ class SeriesHistory:
         self._coarse.push(waiting.columns, waiting.step)
 
     def extend(self, rows: Rows) -> Iterator[Window]:
-        """Remember rows, and give the windows in which they are judged; none spans two coarse views."""
+        """Remember rows, and give the windows to judge. A window never spans two coarse views."""
         while len(rows):
             cut = next_checkpoint(self.count) - self.count if self._sliced else len(rows)
             yield self._push(rows[:cut])
             rows = rows[cut:]
 
     def end(self) -> Window:
-        """The window in which the last row is judged once more, with the coarse view as of now."""
+        """The window in which the last row is judged again, with the present coarse view."""
         first, coarse = self.count - 1, self.coarse.view()
         return Window(first, self.count, self.recent, self.head[:first], self.earlier, coarse, ended=True)
 

@@ -1,7 +1,7 @@
-"""Points of several tags that belong together because they have the same step.
+"""Joins points of several tags that have the same step.
 
-They may be written side by side, or one tag after the other, and some of them may never come. What is
-joined, and in which order, is decided by the positions of the points in the stream.
+A log may hold them side by side or one tag after the other, and some of them may never come. The positions of
+the points in the stream decide what is joined, and in which order.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,18 +22,18 @@ _NO_STEP = -(2**63)
 
 @dataclass
 class Join:
-    """What waits for partners. Points of a tag that repeat a step count once."""
+    """Points that wait for their partners. If points of a tag repeat a step, only one counts."""
 
     waiting: dict[str, Points] = field(default_factory=dict)  # by tag
-    passed: int = _NO_STEP  # up to this step all is joined
+    passed: int = _NO_STEP  # everything up to this step is joined
 
     def extend(
         self, tags: Sequence[str], arrived: Mapping[str, Points]
     ) -> tuple[Points, Sequence[Floats]] | None:
-        """The points of the first tag that are complete now, and the values of the other ones beside them.
+        """The points of the first tag that are complete now, and the values of the other tags beside them.
 
-        ``tags`` holds "" for one that has not appeared yet. A complete point has the position of the last
-        of its partners.
+        ``tags`` holds "" for a tag that has not appeared yet. A complete point has the position of its last
+        partner.
         """
         for tag, points in arrived.items():
             self.waiting[tag] = points.after(self.waiting.get(tag))
@@ -54,7 +54,7 @@ class Join:
         return complete, [part.value[i[order]] for part, i in zip(parts[1:], found[1:], strict=True)]
 
     def _forget(self, passed: int) -> None:
-        """Keep no more than a partner yet to come may need."""
+        """Forget points that no later partner can need."""
         for tag, part in self.waiting.items():
             keep = max(int(np.searchsorted(part.step, passed)), len(part) - REACH - 1)
             self.waiting[tag] = part.tail(len(part) - keep)

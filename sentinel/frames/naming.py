@@ -1,20 +1,21 @@
-"""What a framework's tag means: profiles as data, the user's own mapping, and a careful fallback.
+"""Finds what a tag means, by the user's own mapping, the profile of a framework, or a careful fallback.
 
 A profile is one file ``profiles/<name>.toml``:
 
     title     the framework, for people
-    source    where these names are assembled
-    extends   the profile whose rows hold too, unless this one names the tag (and whose prefixes hold)
-    prefixes  what a logger may put before every tag; default [""], which is nothing
+    source    the code that makes these names
+    extends   another profile, whose rows and prefixes count as well, unless this one has its own
+    prefixes  what a logger may put before every tag; the default is [""], which is nothing
     formats   log formats that only this framework writes
-    marks     lists of tags; a log that has all tags of any one list may be this framework's
+    marks     lists of tags; a log that has all tags of a list may be of this framework
     ignore    tags that are known and are no signal
     summary   tags that are logged once, when the training is over
-    [words]   signal = "signal" or "ignore": what a signal that the fallback reads is in this framework
+    [words]   signal = "signal" or "ignore": replaces a signal that the fallback finds
     [signals] tag = "signal" or tag = { signal = "...", factor = 0.01 }; first listed, first tried
 
-Tags may contain ``*`` (see ``Patterns``). Among the profiles with a mark in the log the one that names
-most of its tags wins, the more special one on a tie; a profile without marks only serves to be extended.
+Tags may contain ``*`` (see ``Patterns``). If several profiles have a mark in the log, the one that names most
+of its tags counts, and on a tie the one that extends more profiles. A profile without marks exists only to be
+extended.
 
 The statistics of a histogram, such as ``fc/weight#std``, mean what their ending says, unless the histogram is
 one of rewards and the like. Any other tag that its profile does not name is the user's own: the fallback
@@ -38,7 +39,7 @@ from sentinel.frames.patterns import Meaning, Patterns, bare, is_logged
 __all__ = ["IGNORE", "Meaning", "Naming", "Profile", "fallback", "is_of_histogram", "profiles", "recognise"]
 
 IGNORE = "ignore"
-"""What a user calls a tag that is no signal."""
+"""The word in the configuration for a tag that is no signal."""
 
 _MOST_KNOWN = 1 << 14  # meanings kept by a Naming, since runs of one project log the same tags
 
@@ -51,7 +52,7 @@ _OF_HISTOGRAMS = {
     "zero_share": Meaning(Signal.HISTOGRAM_ZERO_SHARE),
     "kurtosis": Meaning(Signal.HISTOGRAM_KURTOSIS),
 }
-"""Statistics that stand for a histogram, which follow its tag behind a ``#``."""
+"""The statistics of a histogram. They follow its tag after a ``#``."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Profile:
     depth: int  # how many profiles it extends, one after the other
 
     def meaning(self, tag: str) -> Meaning | None:
-        """What ``tag`` means here; None for a tag that is no signal or not known to the profile."""
+        """The meaning of ``tag``; None if the tag is no signal or not known to the profile."""
         pattern = self.names.find(tag)
         return None if pattern is None else self.names.rows[pattern]
 
@@ -120,7 +121,7 @@ def _meaning(value: str | Mapping[str, Any]) -> Meaning:
 
 
 def recognise(tags: Collection[str], format: str) -> Profile | None:  # noqa: A002 - the source's own word
-    """The framework that wrote a log with these tags in this format; None where none is marked.
+    """The framework that wrote a log with these tags in this format; None if no profile has a mark in it.
 
     The tags of the first few steps are enough.
     """
@@ -147,7 +148,7 @@ def _recognise(tags: frozenset[str], format_: str) -> Profile | None:
 
 
 def is_of_histogram(tag: str) -> bool:
-    """Whether a tag ends as those do that stand for a histogram, whose own tag says nothing about them."""
+    """Whether the ending of a tag says that it is a statistic of a histogram."""
     return "#" in tag and tag.rpartition("#")[2] in _OF_HISTOGRAMS
 
 
@@ -166,7 +167,7 @@ class Naming:
         self._known: dict[tuple[str, str], Meaning | None] = {}  # by profile and tag
 
     def meaning(self, profile: Profile | None, tag: str) -> Meaning | None:
-        """What ``tag`` means in a run of ``profile``; None where it is no signal."""
+        """The meaning of ``tag`` in a run of ``profile``; None if the tag is no signal."""
         key = profile.name if profile else "", tag
         if key not in self._known:
             if len(self._known) >= _MOST_KNOWN:
@@ -175,7 +176,7 @@ class Naming:
         return self._known[key]
 
     def own(self, tag: str) -> list[Meaning]:
-        """What ``tag`` means to the user's own rules, beside its usual meaning."""
+        """The meanings of ``tag`` for the user's own rules, in addition to its usual meaning."""
         return [Meaning(signal) for signal, names in self._own.items() if names.find(tag) is not None]
 
     def _meaning(self, profile: Profile | None, tag: str) -> Meaning | None:

@@ -1,4 +1,4 @@
-"""Tag patterns with what they mean, looked up fast enough for every tag of a thousand runs."""
+"""Patterns of tags and their meanings. Looking up a tag is fast enough for all tags of a thousand runs."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,9 +10,9 @@ from detectors.signals import Signal
 
 @dataclass(frozen=True)
 class Meaning:
-    """``value * factor`` is in the signal's unit and sign (-1 for a negated entropy, 0.01 for percent).
+    """A signal, and the factor for its unit and sign (-1 for a negated entropy, 0.01 for percent).
 
-    Of a tag that people log with ``either_sign``, the first value tells the sign.
+    If people log a tag with ``either_sign``, its first value decides the sign.
     """
 
     signal: Signal
@@ -21,15 +21,15 @@ class Meaning:
 
 
 def bare(tag: str, prefixes: Sequence[str]) -> list[str]:
-    """The tag without each of the prefixes that it carries, in their order."""
+    """The tag without each of the prefixes that it has, in the order of the prefixes."""
     return [tag.removeprefix(prefix) for prefix in prefixes if tag.startswith(prefix)]
 
 
 class Patterns:
-    """Maps tag patterns to meanings; None marks a known tag that is no signal.
+    """Maps patterns of tags to meanings; None marks a known tag that is no signal.
 
-    ``*`` stands for one or more characters of one path segment (anything but ``/``). An exact pattern
-    comes before one with ``*``, otherwise the first listed wins. A tag may carry any of the prefixes.
+    ``*`` stands for one or more characters other than ``/``. An exact pattern precedes one with ``*``, and
+    otherwise the first pattern in the list counts. A tag may have any of the prefixes.
     """
 
     def __init__(self, rows: Mapping[str, Meaning | None], prefixes: Sequence[str] = ("",)) -> None:
@@ -42,7 +42,7 @@ class Patterns:
         return patterns, re.compile("|".join(f"({_expression(pattern)})" for pattern in patterns))
 
     def find(self, tag: str) -> str | None:
-        """The pattern that names ``tag``, a key of ``rows``; None where the tag is unknown."""
+        """The pattern for ``tag``, which is a key of ``rows``; None if the tag is unknown."""
         names = bare(tag, self.prefixes)
         for name in names:
             if name in self.rows:

@@ -1,7 +1,7 @@
-"""What a run's settings say, under the names of `detectors.settings`, and from which point on it holds.
+"""Reads the settings of a run, under the names of `detectors.settings`, and the points from which they count.
 
-``settings.toml`` beside this file says how frameworks call each setting. A setting is a number here; one
-that is text is the place of its text in ``CHOICES``.
+``settings.toml``, beside this file, holds the frameworks' names of each setting. Every setting is a number. A
+setting that is a text is the index of the text in ``CHOICES``.
 """
 
 import math
@@ -30,19 +30,19 @@ _VERSION = re.compile(r"(\d{1,4})\.(\d{1,3})(?!\d)")
 
 @dataclass(frozen=True)
 class _Name:
-    """One way in which a setting is called. Of ways with different ranks the lowest counts."""
+    """One name of a setting. If names of different ranks are there, the lowest rank counts."""
 
     setting: Setting
     rank: int
-    tables: frozenset[str]  # in which it may stand
-    text: str | None  # that it states by being true; None for a name that has a value
+    tables: frozenset[str]  # the tables in which it may stand
+    text: str | None  # the text that it means if it is true; None for a name with a value
 
 
 def planned(settings: Mapping[str, Any]) -> dict[str, float]:
-    """What flat settings say, by `Setting`.
+    """The values in flat settings, by `Setting`.
 
-    A setting is left out where it is named twice with different values, or has a value by which
-    frameworks say that it is not known, as -1 or "auto".
+    A setting is left out if two names give it different values, or if its value means that it is not known,
+    such as -1 or "auto".
     """
     found: dict[Setting, dict[int, set[float]]] = {}
     for key, stated in settings.items():
@@ -55,7 +55,7 @@ def planned(settings: Mapping[str, Any]) -> dict[str, float]:
 
 
 def meant(name: str, value: float) -> float | str | bool:
-    """What the value of a setting says: a text, whether a switch is on, or the number itself."""
+    """The meaning of a setting's value: a text, whether a switch is on, or the number itself."""
     setting = Setting(name)
     if (choices := CHOICES.get(setting)) is not None:
         return choices[int(value)]
@@ -93,7 +93,7 @@ def _value(name: _Name, stated: Any) -> float | None:
 
 
 def _text(setting: Setting, stated: Any) -> str | None:
-    """Which of a setting's texts the stated one means."""
+    """The text of the setting that the stated text means; None if it means none."""
     if isinstance(stated, bool) or not isinstance(stated, (str, int)):
         return None
     row = _rows()[setting]
@@ -128,29 +128,29 @@ def _names() -> dict[tuple[str, ...], list[_Name]]:
 
 @dataclass
 class Plans:
-    """The settings of one stream: ``first`` from its beginning, others from a position in it on."""
+    """The settings of one stream: ``first`` counts from its beginning, others from a later position."""
 
     first: dict[str, float] = field(default_factory=dict)
     later: list[tuple[int, dict[str, float]]] = field(default_factory=list)
 
     def hold(self, position: int, settings: Mapping[str, Any]) -> None:
-        """The settings hold from this position on."""
+        """Add settings that count from this position on."""
         news = planned(settings)
         if self.now | news != self.now:
             self.later = [entry for entry in self.later if entry[0] < position] + [(position, news)]
 
     @property
     def now(self) -> dict[str, float]:
-        """The settings that hold at the end."""
+        """The settings that count at the end of the stream."""
         return self._all()[-1]
 
     def _all(self) -> list[dict[str, float]]:
         return list(accumulate((self.first, *(news for _, news in self.later)), or_))
 
     def column(self, setting: str, position: NDArray[np.int64], step: Steps) -> Floats:
-        """A setting's value at each row, NaN where it is not known.
+        """The value of a setting at each row; NaN if it is not known.
 
-        A planned number of steps that the rows have passed is not known: it counts something else.
+        If the rows are past a planned number of steps, this number counts something else, and is not known.
         """
         if not any(setting in plan for plan in (self.first, *(news for _, news in self.later))):
             return np.full(len(step), np.nan)

@@ -32,11 +32,11 @@ class Points:
         )
 
     def tail(self, count: int) -> "Points":
-        """No more than the last ``count`` of them, without the larger arrays that they are parts of."""
+        """At most the last ``count`` points, in arrays of their own."""
         return self.take(np.arange(max(0, len(self) - count), len(self)))
 
     def after(self, earlier: "Points | None") -> "Points":
-        """These points behind ``earlier`` ones of the same tag, without repeated steps."""
+        """These points after ``earlier`` ones of the same tag, without repeated steps."""
         both = self
         if earlier is not None:
             fields = ("step", "time", "position", "value")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sentinel.frames.coarse import Floats, Steps
 
 SPARE = 32
-"""Rows that a `Tape` has room for. The more, the more seldom it is copied."""
+"""How many rows a `Tape` has room for. With more room it is copied less often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +55,16 @@ class Rows:
         return Rows(self.places[part], self.numbers[part], lists)
 
     def last(self, count: int) -> "Rows":
-        """No more than the last ``count`` of them."""
+        """At most the last ``count`` rows."""
         return self[max(0, len(self) - count) :]
 
     def copy(self) -> "Rows":
-        """The same, without the larger arrays that they are parts of."""
+        """The same rows, in arrays of their own."""
         return Rows.joined([self])
 
     @classmethod
     def joined(cls, parts: Sequence["Rows"]) -> Self:
-        """The rows of some parts, one behind the other."""
+        """The rows of some parts, one after the other."""
         return cls(
             np.concatenate([part.places for part in parts]),
             np.concatenate([part.numbers for part in parts]),
@@ -73,7 +73,7 @@ class Rows:
 
     @classmethod
     def none(cls, columns: int, lists: int) -> Self:
-        """No rows, of that many columns and lists."""
+        """Rows without any row, with this many columns and lists."""
         empty = (np.empty((0, 0)),) * lists
         return cls(np.empty((0, 2), np.int64), np.empty((0, 1 + columns)), empty)
 
@@ -89,7 +89,7 @@ class Rows:
 
 
 def padded(parts: Sequence[Floats]) -> Floats:
-    """Lists of different lengths below each other."""
+    """Lists of different lengths as one array, with NaN at the end of the shorter ones."""
     longest = max(part.shape[1] for part in parts)
     return np.concatenate([part if part.shape[1] == longest else _wide(part, longest) for part in parts])
 
@@ -99,10 +99,10 @@ def _wide(part: Floats, width: int) -> Floats:
 
 
 class Tape:
-    """The last rows of a series, with room behind them, so that a new row is written beside the others.
+    """The last rows of a series, with room after them, so that a new row is written beside the others.
 
-    Rows that were given out are never written again: once the room is used up, the last ones move to new
-    arrays. ``keep`` is how many precede new rows at least.
+    Rows that were given out are never overwritten: when the room is used up, the last rows move to new
+    arrays. At least ``keep`` rows precede new ones.
     """
 
     def __init__(self, rows: Rows, keep: int) -> None:

@@ -1,7 +1,7 @@
-"""One stream, from chunks as logged to rows that detectors can judge.
+"""One stream: turns logged chunks into rows that detectors can judge.
 
-The framework is recognised once, from the stream's first points; until there are enough of them they
-wait. That, too, is decided by the positions of points, so it does not depend on polls.
+The framework is recognised once, from the first points of the stream. These points wait until there are
+enough of them. The positions of points decide this as well, so it does not depend on polls.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,20 +25,20 @@ from sentinel.sources.base import Chunk
 
 _PROLOGUE_BLOCKS = 3  # a framework is recognised by the tags of this many steps,
 _PROLOGUE_POINTS = 16  # of at least this many points
-_PROLOGUE_MOST = 500  # and of no more than these; of histograms, which say nothing of it, come thousands
-_PROLOGUE_LONGEST = 20_000  # points with those of histograms
+_PROLOGUE_MOST = 500  # and at most this many; histograms, which do not help, may bring thousands
+_PROLOGUE_LONGEST = 20_000  # points, including those of histograms
 
 _OF_THE_MACHINE = frozenset(
     {Signal.STEP_TIME, Signal.TOKENS_PER_SECOND, Signal.THROUGHPUT, Signal.MFU, Signal.GPU_MEMORY}
 )
-"""What a validation has, too, under the same tags; MMEngine gives it the number of the epoch."""
+"""Signals that a validation logs under the same tags. MMEngine logs them at the number of the epoch."""
 
 _POINT_FIELDS = ("tag", "step", "time", "value")
 
 
 @dataclass(frozen=True)
 class SeriesWindow:
-    """New rows of one series, in the window in which they are to be judged."""
+    """New rows of one series, in the window that is to be judged."""
 
     view: View
     attempt: int
@@ -49,10 +49,10 @@ class SeriesWindow:
 
 @dataclass
 class Stream:
-    """State of one stream.
+    """The state of one stream.
 
-    ``format`` is the source's, which some names depend on. ``part`` is the part of the training that
-    all of it belongs to, where the directory says so: Keras logs the same tags in `train/` and in
+    ``format`` is the format of the source, on which some names depend. ``part`` is the part of the training
+    to which all of the stream belongs, if the directory tells it: Keras logs the same tags in `train/` and in
     `validation/`.
     """
 
@@ -68,25 +68,25 @@ class Stream:
     attempts: Attempts = field(default_factory=Attempts)
     attempt: Attempt = field(default_factory=lambda: Attempt(1))
     meanings: dict[str, Meaning | None] = field(default_factory=dict)
-    judged: dict[str, Sequence[Meaning]] = field(default_factory=dict)  # what a view or the plan asks for
+    judged: dict[str, Sequence[Meaning]] = field(default_factory=dict)  # a view or the plan asks for these
     plans: Plans = field(default_factory=Plans)
     signals: dict[str, int] = field(default_factory=dict)  # position of the first point of each
     units: Units = field(default_factory=Units)
 
     @property
     def begun(self) -> bool:
-        """Whether it has a point."""
+        """Whether the stream has a point."""
         return self.position > 0 or self.prologue is not None
 
     @property
     def planned_steps(self) -> float | None:
-        """How long the training is to go on, where its log or its settings say so."""
+        """The planned last step, if the log or the settings state it."""
         logged = self.attempt.last(Signal.TOTAL_STEPS)
         total = self.plans.now.get(Signal.TOTAL_STEPS) if logged is None else logged
         return total or None
 
     def extend(self, chunk: Chunk) -> Iterator[SeriesWindow]:
-        """What is to be judged of the rows that the chunk completes, in order within each series."""
+        """The windows of the rows that the chunk completes, in order within each series."""
         waiting = 0 if self.prologue is None or chunk.restarted else len(self.prologue.step)
         self.plans.hold(self.position + waiting, chunk.config)
         if not len(chunk.step):
@@ -100,7 +100,7 @@ class Stream:
         yield from self._windows(chunk)
 
     def end(self) -> Iterator[SeriesWindow]:
-        """What is left to judge when the run is over: points that wait for a name, and last rows again."""
+        """The windows that are left when the run is over: points that wait for names, and last rows again."""
         if self.prologue is not None:
             waiting = self.prologue
             self._name(waiting.tags)
@@ -109,7 +109,7 @@ class Stream:
             yield SeriesWindow(view, self.attempt.number, tag, window, self._known())
 
     def _name(self, tags: Iterable[str]) -> None:
-        """Decide for good what the tags mean, by these ones."""
+        """Decide for good what the tags mean, given the first tags."""
         tags = sorted(tags)
         self.profile, self.named, self.prologue = self._recognised(tags), True, None
         for tag in tags:
@@ -118,7 +118,7 @@ class Stream:
                 self.attempt.sums.setdefault(meaning.signal, []).append(tag)
 
     def _windows(self, chunk: Chunk) -> Iterator[SeriesWindow]:
-        """The windows of points that need not wait any more."""
+        """The windows of points that no longer wait."""
         for tag in chunk.tags:
             if tag not in self.meanings:
                 self._learn(tag)
@@ -132,7 +132,7 @@ class Stream:
         self.position += len(chunk.step)
 
     def _note_signals(self, chunk: Chunk) -> None:
-        """Remember where signals have their first points."""
+        """Remember the positions of the first points of signals."""
         meanings = [self.meanings[tag] for tag in chunk.tags]
         if all(m is None or m.signal in self.signals for m in meanings):
             return
@@ -145,7 +145,7 @@ class Stream:
         return KnownOfStream(self.profile.name if self.profile else None, self.signals, self.plans)
 
     def explained(self) -> tuple[Profile | None, dict[str, Meaning | None]]:
-        """Framework and meaning of every tag; preliminary while the stream is too short to be named."""
+        """The framework and the meaning of every tag. They may change while the stream is short."""
         if self.named or self.prologue is None:
             return self.profile, self.meanings
         profile = self._recognised(self.prologue.tags)
@@ -158,7 +158,7 @@ class Stream:
         return self.naming.meaning(profile, self._full(tag))
 
     def own(self, tag: str) -> list[Meaning]:
-        """What a tag means to the user's own rules."""
+        """The meanings of a tag for the user's own rules."""
         return self.naming.own(self._full(tag))
 
     def _learn(self, tag: str) -> None:
@@ -176,7 +176,7 @@ class Stream:
         return meaning is not None and meaning.signal not in _OF_THE_MACHINE and not is_of_histogram(tag)
 
     def _points(self, chunk: Chunk, part: slice) -> list[Points]:
-        """The points of tags that a view or the plan asks for, in the signal's unit and sign."""
+        """The points of tags that a view or the plan asks for, in the unit and sign of their signals."""
         asked = np.array([bool(self.judged[tag]) for tag in chunk.tags], dtype=bool)
         at = np.flatnonzero(asked[chunk.tag[part]]) + part.start
         at = at[chunk.tag[at].argsort(kind="stable")]
@@ -191,7 +191,7 @@ class Stream:
         return arrived
 
     def _converted(self, points: Points, meaning: Meaning) -> Points:
-        """Points in the unit and with the sign of their signal, without those that cannot be that."""
+        """The points in the unit and sign of their signal, without values that the signal cannot have."""
         value = points.value * meaning.factor
         if meaning.signal in SHARES:
             value, is_share = self.units.shares(points.tag, value)
@@ -242,7 +242,7 @@ def _joined(earlier: Chunk | None, later: Chunk) -> Chunk:
 
 
 def _prologue_end(chunk: Chunk) -> int | None:
-    """How many points make up the prologue; None while there are too few."""
+    """How many points the framework is recognised from; None while there are too few."""
     telling = [not is_of_histogram(tag) for tag in chunk.tags]
     points = blocks = 0
     last = None

@@ -1,7 +1,7 @@
-"""Which signals must stand side by side for which detectors.
+"""Says which signals each detector needs side by side.
 
-Detectors that judge the same signal and need the same others at the same step share a view, and so
-one history.
+Detectors that judge the same signal and need the same other signals at the same step share a view, and so one
+history.
 """
 
 from collections.abc import Iterable
@@ -16,14 +16,15 @@ from detectors.signals import Signal
 from sentinel.frames.derived import DERIVED
 
 _STATE = 8
-"""Raised whenever what is remembered of a stream changes its form."""
+"""A number to raise whenever the stored state of a stream changes its form."""
 
 
 @dataclass(frozen=True)
 class View:
-    """``columns`` stand beside the judged signal: needed signals, used ones, then settings of the run.
+    """A judged signal with its context.
 
-    So do ``lists``, of a value for each tag of a signal.
+    ``columns`` stand beside the signal: needed signals, used ones, then settings of the run. So do ``lists``,
+    which have a value for each tag of a signal.
     """
 
     judged: Signal
@@ -36,7 +37,7 @@ class View:
 
     @property
     def key(self) -> str:
-        """Unique among the views of one set of detectors."""
+        """A name that is unique among the views of one set of detectors."""
         return "+".join((self.judged, *self.needs)) + "?" * self.non_finite
 
     @cached_property
@@ -46,35 +47,33 @@ class View:
 
     @cached_property
     def signals(self) -> set[Signal]:
-        """All signals that it asks for, and those that they follow from."""
+        """All signals that the view asks for, and those from which they are derived."""
         asked = {self.judged, *self.needs, *(use.signal for use in (*self.uses, *self.lists))}
         return asked.union(*(one.parts for one in DERIVED if one.signal in asked))
 
     @property
     def head_rows(self) -> int:
-        """The longest head that one of the detectors declares."""
+        """The longest head that a detector declares."""
         return max(d.history.head for d in self.detectors)
 
     @property
     def recent_rows(self) -> int:
-        """The longest recent history that one of the detectors declares, ahead of the last row where that
-        may be judged again.
-        """
+        """The longest recent history that a detector declares, plus a last row that may be judged again."""
         return max(d.history.recent for d in self.detectors) + self.at_end
 
     @property
     def earlier_rows(self) -> int:
-        """The most rows of the attempt before that one of the detectors declares."""
+        """The most rows of the attempt before that a detector declares."""
         return max(d.history.earlier for d in self.detectors)
 
     @property
     def at_end(self) -> bool:
-        """Whether one of the detectors is asked about the last row once more."""
+        """Whether a detector judges the last row again when the run is over."""
         return any(d.at_end for d in self.detectors)
 
     @property
     def coarse(self) -> bool:
-        """Whether one of the detectors declares coarse history."""
+        """Whether a detector declares coarse history."""
         return any(d.history.coarse for d in self.detectors)
 
 
@@ -83,22 +82,22 @@ class Views(tuple[View, ...]):
 
     @cached_property
     def signals(self) -> set[Signal]:
-        """All signals that one of them asks for, and those that they follow from."""
+        """All signals that a view asks for, and those from which they are derived."""
         return {signal for view in self for signal in view.signals}
 
     @cached_property
     def needs(self) -> set[Signal]:
-        """All signals that one of them needs at the same step."""
+        """All signals that a view needs at the same step."""
         return {signal for view in self for signal in view.needs}
 
     @cached_property
     def uses(self) -> set[Use]:
-        """All that one of them asks to know of other signals."""
+        """Everything that a view asks for of other signals."""
         return {use for view in self for use in (*view.uses, *view.lists)}
 
 
 def views(detectors: Iterable[Detector]) -> Views:
-    """The views that these detectors look through."""
+    """The views that these detectors need."""
     shared: dict[tuple[Signal, bool, tuple[Signal, ...]], list[Detector]] = {}
     for detector in detectors:
         for judged in detector.judges:
@@ -118,7 +117,7 @@ def views(detectors: Iterable[Detector]) -> Views:
 
 
 def layout(views: Views) -> list[Any]:
-    """What the state of streams depends on; a state that was kept under another layout cannot be restored."""
+    """What the state of streams depends on. A state of another layout cannot be restored."""
     shapes = [
         (v.key, v.columns, [one.column for one in v.lists], v.head_rows, v.recent_rows, v.earlier_rows)
         for v in views

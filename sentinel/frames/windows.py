@@ -1,4 +1,4 @@
-"""From series' windows to the one frame that a detector judges all of them in."""
+"""Puts the windows of many series into one frame for a detector."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -27,9 +27,9 @@ def is_due(detector: Detector, window: Window) -> bool:
 
 
 def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
-    """The WINDOW frame of some series for one detector, with no more history than it declares.
+    """The WINDOW frame of some series for one detector, with exactly the history that it declares.
 
-    A series' number in the frame is its place in ``series``.
+    The number of a series in the frame is its index in ``series``.
     """
     parts = [(n, at, rows) for n, (_, window) in enumerate(series) for at, rows in _shown(detector, window)]
     sizes = np.array([len(rows) for _, _, rows in parts])
@@ -71,19 +71,19 @@ def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
 
 
 def _shown(detector: Detector, window: Window) -> Iterator[tuple[int, Rows]]:
-    """All rows of a series that the detector may see, each once, in parts with the index of their first."""
+    """All rows of a series that the detector may see, each once, in parts with their first index."""
     history = detector.history
     begin = max(window.first - history.recent, window.begin)
     if history.earlier:
         earlier = window.earlier.last(history.earlier)
         yield -len(earlier), earlier
     if history.head and begin > 0:
-        yield 0, window.head[: min(history.head, begin)]  # those that are not among the recent ones
+        yield 0, window.head[: min(history.head, begin)]  # the rows that are not among the recent ones
     yield begin, window.seen[begin - window.begin :]
 
 
 def _joined(detector: Detector, parts: Sequence[tuple[View, Rows]]) -> Rows:
-    """The rows of all parts, with what the detector asks to stand beside them."""
+    """The rows of all parts, with the context that the detector asks for."""
     joined = []
     for _, group in groupby(parts, lambda part: id(part[0])):
         them = [*group]
@@ -94,7 +94,7 @@ def _joined(detector: Detector, parts: Sequence[tuple[View, Rows]]) -> Rows:
 
 
 def _columns(detector: Detector, view: View) -> tuple[list[int], list[int]]:
-    """Where rows of the view hold what the detector asks for: among their numbers, and among their lists."""
+    """The columns and the lists of the view that the detector asks for, by index."""
     names = [
         view.columns.index(n) for n in (*detector.needs, *(use.column for use in numbers(detector.uses)))
     ]
@@ -106,14 +106,14 @@ def _columns(detector: Detector, view: View) -> tuple[list[int], list[int]]:
 
 
 def _list(name: str, values: Floats) -> pl.Series:
-    """A list for each row of the values, up to the last one that is known."""
+    """A list for each row of the values, up to the last known value."""
     places = np.arange(1, values.shape[1] + 1)
     lengths = (places * ~np.isnan(values)).max(axis=1, initial=0)
     return _lists(name, values, lengths)
 
 
 def _coarse(name: str, values: Sequence[Floats]) -> pl.Series:
-    """What is known of each of some arrays, as lists."""
+    """The known values of some arrays, as lists."""
     known = [one[np.isfinite(one)] for one in values]
     return _lists(name, padded([one[None, :] for one in known]), np.array([len(one) for one in known]))
 
@@ -125,5 +125,5 @@ def _lists(name: str, values: Floats, lengths: NDArray[np.int64]) -> pl.Series:
 
 
 def _text(codes: pl.Series, texts: Sequence[str]) -> pl.Series:
-    """The texts of a setting, of which the rows hold the places."""
+    """The texts of a setting, whose indices are in the rows."""
     return pl.Series(texts).gather(codes.cast(pl.UInt32)).alias(codes.name)
