@@ -54,12 +54,12 @@ def _successors(seen: Iterable[Observation]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Member:
-    """A run among others of its ``kind``: those that may continue it. ``whole`` as in `Observation`."""
+    """A run among others of its ``kind``, which may continue it. It is ``asked`` whether one does."""
 
     name: str
     kind: tuple[str | None, ...]
     facts: Facts
-    whole: bool = True
+    asked: bool
 
 
 def successors(members: Iterable[Member]) -> dict[str, str]:
@@ -73,7 +73,7 @@ def successors(members: Iterable[Member]) -> dict[str, str]:
         begin, end = (np.array([getattr(f, n) or 0 for f in facts]) for n in ("first_step", "last_step"))
         since = np.array([np.nan if f.first_time is None else f.first_time for f in facts])
         for member, mine in zip(family, facts, strict=True):
-            if member.whole and mine.last_time is not None:
+            if member.asked and mine.last_time is not None:
                 later = _goes_on(mine, begin, end) & (since >= mine.last_time)
                 if later.any():
                     found[member.name] = family[int(np.argmin(np.where(later, since, np.inf)))].name

@@ -72,13 +72,15 @@ class Silences:
         return self._places[0]
 
 
-def _continued(expected: Iterable[Watched], silent: Iterable[Watched]) -> dict[str, str]:
+def _continued(expected: Iterable[Watched], silent: Sequence[Watched]) -> dict[str, str]:
     """By the id of a silent run, the name of the run in the same directory that continues it."""
+    asked = {one.tracker.id for one in silent}
     parents = {path.parent for one in silent if isinstance(path := one.tracker.log.run.path, Path)}
     members, names = [], {}
     for watched in expected if parents else ():
         log = watched.tracker.log
         if isinstance(log.run.path, Path) and log.run.path.parent in parents:
-            members.append(Member(log.run.id, (str(log.run.path.parent), log.run.format), log.facts))
+            kind = (str(log.run.path.parent), log.run.format)
+            members.append(Member(log.run.id, kind, log.facts, asked=log.run.id in asked))
             names[log.run.id] = log.name
     return {of: names[by] for of, by in successors(members).items()}

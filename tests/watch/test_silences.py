@@ -65,6 +65,14 @@ def test_a_run_that_another_one_continues_does_not_stall(house):
         assert grow(house, watcher, ["second"], range(begin, begin + 1)) == []
 
 
+def test_a_run_whose_directory_vanishes_is_told_of(house):
+    watcher = house.watch()
+    for begin in range(0, 60, 20):
+        grow(house, watcher, ["run"], range(begin, begin + 20))
+    (house.runs / "run.jsonl").unlink()
+    assert house.look(watcher, hours=1, detector="stream-stall") == ["firing: first-notification"]
+
+
 def test_the_process_that_has_the_log_open_is_named(tmp_path):
     log = tmp_path / "a.jsonl"
     assert writer(tmp_path) == ""
