@@ -171,7 +171,7 @@ class Book:
         if incident is None or not incident.open:
             return
         if held > incident.severity:
-            worse = incident.changed(severity=held, state=State.ESCALATED, **self._said(track, v))
+            worse = incident.changed(severity=held, state=State.ESCALATED, **self._statement(track, v))
             yield self._begin(Event.ESCALATED, track, worse)
         elif track.alone is not None and track.alone >= detector.clear:
             yield self._begin(Event.FIRING, track, incident)  # it outlived its cause, so it is sent after all
@@ -197,7 +197,7 @@ class Book:
         returns = incident.returns + 1
         event = Event.FLAPPING if returns == FLAPPING_RETURNS else Event.REOPENED
         back = incident.changed(
-            returns=returns, state=State.FIRING, resolved_step=None, **self._said(track, v)
+            returns=returns, state=State.FIRING, resolved_step=None, **self._statement(track, v)
         )
         return self._begin(event, track, back)
 
@@ -246,10 +246,10 @@ class Book:
             onset_time=track.time if v.onset_step is None else v.onset_time,
             fired_step=v.step,
             fired_time=v.time,
-            **self._said(track, v),
+            **self._statement(track, v),
         )
 
-    def _said(self, track: Track, v: Verdict) -> dict[str, Any]:
+    def _statement(self, track: Track, v: Verdict) -> dict[str, Any]:
         name, began = v.key.detector, (track.step, track.time)
         return statement(
             v, began, self._detectors[name], self._parameters.get(name, {}), self._findings(v.key.stream)

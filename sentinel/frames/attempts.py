@@ -1,8 +1,8 @@
 """Finds where one attempt of a stream ends and the next one begins.
 
 A resumed training writes steps that it wrote before. So if the step of any tag goes back, a new attempt
-begins for all tags. A step that repeats begins none, unless the file began anew as well, because a rotated
-log goes on after the last step.
+begins for all tags. A step that repeats begins none, unless the file began anew: the next part of a rotated
+log would go on after the last step.
 
 Tags may count differently, such as in optimizer steps or epochs, so steps are compared only within a tag.
 Tags without a meaning and histograms do not count, because people log them at the number of a batch. Tags of

@@ -122,7 +122,7 @@ class Stream:
         for tag in chunk.tags:
             if tag not in self.meanings:
                 self._learn(tag)
-        self._note_signals(chunk)
+        self._record_signals(chunk)
         telling = np.array([self._tells_attempts(tag) for tag in chunk.tags], dtype=bool)
         for number, part in self.attempts.split(chunk, telling):
             if number != self.attempt.number:
@@ -131,7 +131,7 @@ class Stream:
                 yield SeriesWindow(view, number, tag, window, self._known())
         self.position += len(chunk.step)
 
-    def _note_signals(self, chunk: Chunk) -> None:
+    def _record_signals(self, chunk: Chunk) -> None:
         """Remember the positions of the first points of signals."""
         meanings = [self.meanings[tag] for tag in chunk.tags]
         if all(m is None or m.signal in self.signals for m in meanings):

@@ -73,7 +73,7 @@ class Watcher:
 
     def once(self, stop: threading.Event) -> None:
         """Read everything that is there and commit it."""
-        self._look(None, stop)
+        self._scan(None, stop)
         self._commit_all()
 
     def run(self, stop: threading.Event) -> None:
@@ -104,7 +104,7 @@ class Watcher:
         """
         begun = self._clock.awake()
         try:
-            self._look(changed, stop)
+            self._scan(changed, stop)
         except StateUnavailable as error:
             if self._unrecordable is None:
                 _log.error("reading stops until the state can be recorded: %s", error)
@@ -119,7 +119,7 @@ class Watcher:
         self._say_alive()
         self._delivery.wake()
 
-    def _look(self, changed: Collection[Path] | None, stop: threading.Event) -> None:
+    def _scan(self, changed: Collection[Path] | None, stop: threading.Event) -> None:
         if self._owed is not None:
             self._owed()
         awake = self._clock.awake()
