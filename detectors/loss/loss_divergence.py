@@ -36,9 +36,10 @@ from detectors.verdict import verdicts
 
 FEW, MANY = 5, 20  # points whose level is compared
 MANY_FROM = 60
-EARLIEST = 20  # points before anything is said
+EARLIEST = 10  # points before anything is said
 REACH = 200  # points at the start and at the end in which the best level is looked for
 NOISE = 40  # points whose differences tell the noise
+WANDERS = 0.7  # standard errors that the usual move of the level counts as
 LEAST_NOISE = 1e-3  # share of the level
 NOT_SUPERVISED = (Signal.REWARD, Signal.POLICY_LOSS, Signal.VALUE_LOSS, Signal.PREFERENCE_MARGIN)
 
@@ -73,7 +74,7 @@ def loss_divergence(
     early_rise: Annotated[float, "the same while there are fewer than 60 points"] = 0.5,
     critical_rise: Annotated[float, "the same from which on the run is lost"] = 1.0,
     least_errors: Annotated[float, "rise of the level in its standard errors"] = 18.0,
-    early_errors: Annotated[float, "the same while there are fewer than 60 points"] = 12.0,
+    early_errors: Annotated[float, "the same while there are fewer than 60 points"] = 18.0,
 ) -> pl.LazyFrame:
     """See the module's page."""
     context = points.with_columns(log=pl.when(pl.col(VALUE) > 0).then(pl.col(VALUE).log()))
@@ -90,6 +91,10 @@ def loss_divergence(
         before_few=pl.col("middle_few").shift(FEW).over(SERIES),
         before_many=pl.col("middle_many").shift(MANY).over(SERIES),
     )
+    moves = (pl.col("middle_many") - pl.col("before_many")).abs()
+    levels = levels.with_columns(
+        wander=moves.rolling_median(REACH, min_samples=2 * MANY).over(SERIES).fill_null(0)
+    )
     best = (
         pl.when(few)
         .then(seen_min("before_few", REACH, REACH))
@@ -104,7 +109,9 @@ def loss_divergence(
         level=pl.col("log_level").exp(),
         rise=(pl.col("low") - pl.col("log_best")).exp() - 1,
         errors=(pl.col("log_level") - pl.col("log_best"))
-        / (pl.max_horizontal("noise", pl.lit(LEAST_NOISE)) * (2 / count).sqrt()),
+        / pl.max_horizontal(
+            pl.max_horizontal("noise", pl.lit(LEAST_NOISE)) * (2 / count).sqrt(), WANDERS * pl.col("wander")
+        ),
     )
     rise = pl.col("rise")
     least = pl.when(few).then(early_rise).otherwise(least_rise)

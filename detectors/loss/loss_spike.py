@@ -29,11 +29,13 @@ import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
 from detectors.evidence import Measure, Unit
-from detectors.schema import SERIES, VALUE
+from detectors.schema import INDEX, SERIES, VALUE
 from detectors.signals import Signal
+from detectors.stats import recent_median, recent_quantile
 from detectors.verdict import verdicts
 
 BEFORE = 50  # points that tell what is usual
+EARLY = 5  # of the first points
 MANY = 200  # points in which spikes are counted
 NOT_SUPERVISED = (Signal.REWARD, Signal.POLICY_LOSS, Signal.VALUE_LOSS, Signal.PREFERENCE_MARGIN)
 
@@ -63,19 +65,34 @@ def loss_spike(
     points: pl.LazyFrame,
     *,
     least_times: Annotated[float, "times the usual loss"] = 2.0,
+    early_times: Annotated[float, "the same while there are fewer than 50 points before"] = 3.0,
+    early_changes: Annotated[float, "median changes from point to point that a spike exceeds then"] = 15.0,
     least_tails: Annotated[float, "distances from the usual loss to its 95th percentile"] = 6.0,
     most_spikes: Annotated[int, "spikes within 200 points from which on they are a warning"] = 3,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    context = points.with_columns(log=pl.when(pl.col(VALUE) > 0).then(pl.col(VALUE).log())).with_columns(
-        middle=pl.col("log").shift(1).rolling_median(BEFORE).over(SERIES),
-        upper=pl.col("log").shift(1).rolling_quantile(0.95, "linear", BEFORE).over(SERIES),
+    logs = pl.when(pl.col(VALUE) > 0).then(pl.col(VALUE).log())
+    change = pl.col("log").diff().abs().shift(1).over(SERIES)
+    early = pl.col(INDEX) < BEFORE
+    measured = (
+        points.with_columns(log=logs)
+        .with_columns(change=change)
+        .with_columns(
+            middle=pl.when(early)
+            .then(recent_median("log", EARLY, skip=1))
+            .otherwise(recent_median("log", BEFORE, skip=1)),
+            upper=recent_quantile(0.95, "log", BEFORE, skip=1),
+            noise=pl.col("change").rolling_median(BEFORE, min_samples=EARLY).over(SERIES),
+        )
+        .with_columns(usual=pl.col("middle").exp(), above=pl.col("log") - pl.col("middle"))
     )
-    above, tail = pl.col("log") - pl.col("middle"), pl.col("upper") - pl.col("middle")
-    measured = context.with_columns(
-        spike=((above > log(least_times)) & (above > least_tails * tail)).fill_null(False),
-        usual=pl.col("middle").exp(),
-    ).with_columns(
+    tail = pl.col("upper") - pl.col("middle")
+    least = (
+        pl.when(early)
+        .then(pl.max_horizontal(log(early_times), early_changes * pl.col("noise")))
+        .otherwise(pl.max_horizontal(log(least_times), least_tails * tail))
+    )
+    measured = measured.with_columns(spike=(pl.col("above") > least).fill_null(False)).with_columns(
         spikes=pl.col("spike").cast(pl.Int32).rolling_sum(MANY, min_samples=1).over(SERIES),
     )
     return verdicts(

@@ -15,10 +15,10 @@ GROUPS = 1, 4, 8, 40  # prompt groups in a batch
 COMPLETIONS = 8, 64
 
 
-def learning(random: Random, time: Floats) -> Floats:
-    """A loss: fast at first, then slowly, after a warm-up or none; or by a power law."""
+def learning(random: Random, time: Floats, wait: float = 0.0) -> Floats:
+    """A loss that falls fast at first, then slowly, or by a power law; not before a share of the run."""
     start, floor = random.uniform(1, 10), random.uniform(0.02, 0.7)
-    since = np.maximum(0, time - random.choice([0, 0.03]))
+    since = np.maximum(0, time - wait)
     if random.random() < 0.5:
         return start * (floor + (1 - floor) * np.exp(-since / random.uniform(0.02, 0.3))) * (1 - 0.3 * time)
     return start * (floor + (1 - floor) * (1 + since / 0.005) ** -random.uniform(0.2, 0.8))
@@ -44,8 +44,8 @@ SCHEDULES: Mapping[str, Callable[[Floats], Floats]] = {
 }
 
 
-def scheduled(random: Random, shape: Shape) -> tuple[Floats, dict[str, Any]]:
-    """A learning rate of a usual scheduler, after a warm-up or none, and what the settings say of it."""
+def scheduled(random: Random, shape: Shape) -> tuple[Floats, dict[str, Any], float]:
+    """A learning rate of a usual scheduler, what the settings say of it, and the share of its warm-up."""
     name = str(random.choice(list(SCHEDULES)))
     warm_up = 0 if name == "onecycle" else float(random.choice([0, 0.03, 0.1]))
     peak = 10 ** random.uniform(-6, -1)
@@ -57,7 +57,7 @@ def scheduled(random: Random, shape: Shape) -> tuple[Floats, dict[str, Any]]:
         settings |= {"max_steps": shape.steps, "warmup_ratio": warm_up}
     if random.random() < 0.5:
         settings |= {"lr_scheduler_type": name, "learning_rate": peak}
-    return rate, settings
+    return rate, settings, warm_up
 
 
 def norms(random: Random, shape: Shape) -> Callable[[], Floats]:
@@ -92,9 +92,9 @@ def supervised(
 ) -> Run:
     """A run with these curves of training and held-out loss, healthy ones if they are not given."""
     time, at = shape.time, shape.evaluated
-    loss = learning(random, time) if loss is None else loss
+    rate, settings, warm_up = scheduled(random, shape)
+    loss = learning(random, time, warm_up / 2) if loss is None else loss
     held_out = loss * random.uniform(1, 1.3) if held_out is None else held_out
-    rate, settings = scheduled(random, shape)
     learned = 1 - np.clip(loss / loss.max(), 0, 1)
     samples, speed, size = (
         int(random.choice([100, 500, 10_000])),
@@ -149,7 +149,7 @@ def policy_of_language(random: Random, shape: Shape) -> Run:
     entropy = random.uniform(0.4, 1.5) * (0.2 + 0.8 * np.exp(-2 * time))
     length, growth = random.uniform(80, 800), random.choice([0.7, 1, 1.5])
     far, gap = random.choice([0.02, 0.2]), random.uniform(0.005, 0.05)
-    rate, settings = scheduled(random, shape)
+    rate, settings, _ = scheduled(random, shape)
 
     def kl() -> Floats:
         hit = (random.random(shape.points) < 0.03) * random.pareto(1.1, shape.points)
@@ -228,7 +228,7 @@ def preferences(random: Random, shape: Shape) -> Run:
     time, noise = shape.time, shape.noise
     margin = random.uniform(0.5, 4) * (1 - np.exp(-time / random.uniform(0.05, 0.3)))
     answer = random.uniform(50, 400)
-    rate, settings = scheduled(random, shape)
+    rate, settings, _ = scheduled(random, shape)
 
     def log_probability(fall: float) -> Floats:
         return -answer * (1 + fall * time) * np.exp(0.15 * shape.wander(random, rho=0.0))
