@@ -8,6 +8,7 @@ a detector asks for rows of an earlier attempt, they look at those, too.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,9 @@ AT_ONCE = 4096
 ROUNDING = 1e-9
 """Slack in comparisons of running means: how a mean is summed up differs in the last bits between one
 pass and many pieces, and a share such as 16 of 20 must not fall on either side of 0.8 for that."""
+
+MAD = 1.4826
+"""Standard deviation of normal noise over its median absolute deviation."""
 
 PRECISION = 1e-5
 """Share of a logged number: no change of it is known better."""
@@ -64,6 +68,17 @@ def recent_mean(column: str, n: int, *, skip: int = 0, at_least: int | None = No
 def recent_max(values: pl.Expr, n: int, *, at_least: int | None = None) -> pl.Expr:
     """Largest value of the last ``n`` rows."""
     return values.rolling_max(n, min_samples=at_least).over(SERIES)
+
+
+def recent_noise(column: str, n: int, *, apart: int = 1, at_least: int = 2) -> pl.Expr:
+    """Standard deviation of rows that are ``apart`` from each other, about the line through them.
+
+    It comes from the median of the last ``n`` second differences, so neither a trend nor a few outliers move
+    it. Autocorrelation makes it too small; rows that are further apart have less of it.
+    """
+    values = pl.col(column)
+    bends = (values.shift(apart) - (values.shift(2 * apart) + values) / 2).abs() * (MAD / sqrt(1.5))
+    return bends.rolling_median(n, min_samples=at_least).over(SERIES)
 
 
 def resting(values: pl.Expr, n: int) -> pl.Expr:

@@ -2,7 +2,9 @@
 
 ## What it catches
 A loss of more than twice the median of the 50 points before it, and above that median by more than six
-times the distance to their 95th percentile. One spike is shown; three within 200 points are a warning.
+times the distance to their 95th percentile. Where fewer points precede it: more than three times the median
+of the last five, and above it by fourteen standard deviations of the noise. One spike is shown;
+three within 200 points are a warning.
 
 ## Why it matters
 A spike that recovers costs little. Repeated ones precede a divergence, and point to a cause that will not
@@ -31,7 +33,7 @@ from detectors.api import Cause, History, Maturity, Severity, Variant, detector
 from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, VALUE
 from detectors.signals import Signal
-from detectors.stats import recent_median, recent_quantile
+from detectors.stats import recent_median, recent_noise, recent_quantile
 from detectors.verdict import verdicts
 
 BEFORE = 50  # points that tell what is usual
@@ -66,30 +68,27 @@ def loss_spike(
     *,
     least_times: Annotated[float, "times the usual loss"] = 2.0,
     early_times: Annotated[float, "the same while there are fewer than 50 points before"] = 3.0,
-    early_changes: Annotated[float, "median changes from point to point that a spike exceeds then"] = 15.0,
+    early_noises: Annotated[float, "standard deviations of the noise that a spike exceeds then"] = 14.0,
     least_tails: Annotated[float, "distances from the usual loss to its 95th percentile"] = 6.0,
     most_spikes: Annotated[int, "spikes within 200 points from which on they are a warning"] = 3,
 ) -> pl.LazyFrame:
     """See the module's page."""
     logs = pl.when(pl.col(VALUE) > 0).then(pl.col(VALUE).log())
-    change = pl.col("log").diff().abs().shift(1).over(SERIES)
     early = pl.col(INDEX) < BEFORE
+    middle = {n: recent_median("log", n, skip=1) for n in (EARLY, BEFORE)}
     measured = (
         points.with_columns(log=logs)
-        .with_columns(change=change)
         .with_columns(
-            middle=pl.when(early)
-            .then(recent_median("log", EARLY, skip=1))
-            .otherwise(recent_median("log", BEFORE, skip=1)),
+            middle=pl.when(early).then(middle[EARLY]).otherwise(middle[BEFORE]),
             upper=recent_quantile(0.95, "log", BEFORE, skip=1),
-            noise=pl.col("change").rolling_median(BEFORE, min_samples=EARLY).over(SERIES),
+            noise=recent_noise("log", BEFORE),
         )
         .with_columns(usual=pl.col("middle").exp(), above=pl.col("log") - pl.col("middle"))
     )
     tail = pl.col("upper") - pl.col("middle")
     least = (
         pl.when(early)
-        .then(pl.max_horizontal(log(early_times), early_changes * pl.col("noise")))
+        .then(pl.max_horizontal(log(early_times), early_noises * pl.col("noise")))
         .otherwise(pl.max_horizontal(log(least_times), least_tails * tail))
     )
     measured = measured.with_columns(spike=(pl.col("above") > least).fill_null(False)).with_columns(

@@ -22,7 +22,8 @@ def main(names: Sequence[str]) -> None:
     for name in names or sorted(SICK):
         measured = Measured(real[name], [figures(known[name], points) for points in HEALTHY])
         write({**read(), name: measured})
-        print(f"{name}: {measured.alarms} false alarms at {measured.judged:,} healthy points", flush=True)
+        rates = ", ".join(f"{rate:.2f}" for rate in measured.rates)
+        print(f"{name}: {rates} false alarms per million healthy points", flush=True)
 
 
 if __name__ == "__main__":

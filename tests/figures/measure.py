@@ -39,13 +39,14 @@ EVALUATED = (
 class Figures:
     """The figures of a detector on runs of one length.
 
-    ``recall`` and ``delay`` have a value for each of `NOISES`: the share of sick runs in which an incident
-    is raised, and the median time from the onset to it, as a share of what is left of the run.
+    What has several values has one for each of `NOISES`: the incidents of severity warning or critical on
+    healthy runs, the share of sick runs in which one is raised, and the median time from the onset to it, as
+    a share of what is left of the run.
     """
 
     points: int
-    judged: int  # healthy points
-    alarms: int  # incidents of severity warning or critical on them
+    judged: int  # healthy points of each noise
+    alarms: Sequence[int]
     recall: Sequence[float]
     delay: Sequence[float | None]
 
@@ -129,14 +130,15 @@ def figures(detector: Detector, points: int) -> Figures:
         for _ in range(count):
             yield kind(random, drawn(random, points, noise, each_evaluated=each_evaluated, resumes=resumes))
 
-    judged = false = 0
-    recalls, delays = [], []
+    judged, false, recalls, delays = 0, [], [], []
     for noise in NOISES:
+        judged, raised = 0, 0
         for family in families:
             count = -(-HEALTHY[points] // (len(NOISES) * len(families)))
             for runs in in_parts(simulated(family, noise, count, True), points):
                 seen, steps = alarms(detector, runs)
-                judged, false = judged + seen, false + sum(map(len, steps))
+                judged, raised = judged + seen, raised + sum(map(len, steps))
+        false.append(raised)
         told, late = 0, []
         for runs in in_parts(simulated(sick, noise, FAULTY[points], False), points):
             for run, steps in zip(runs, alarms(detector, runs)[1], strict=True):

@@ -93,7 +93,7 @@ def is_clipped(random: Random, shape: Shape) -> Run:
     """Each norm is logged after it was clipped to 0.01."""
     run = supervised(random, shape)
     norm = run.logged["grad_norm"]
-    return run.but(grad_norm=lambda: np.minimum(0.01, norm()))
+    return run.but(grad_norm=lambda: np.minimum(0.01, 20 * norm()))
 
 
 def dies(random: Random, shape: Shape) -> Run:
