@@ -52,13 +52,10 @@ def _by_count(frame: pl.DataFrame, due: pl.DataFrame) -> list[tuple[Ints, Floats
         taken = values[place[rows, None] - n + 1 + np.arange(blocks * width)]
         parts.append((rows, taken.reshape(len(rows), blocks, width).mean(axis=2)))
     long = np.flatnonzero(count > ROWS + 1)
-    if len(long):
-        series = due[SERIES].to_numpy()[long]
-        first = np.unique(series, return_index=True)[1]
-        for at in first:  # a window never crosses a checkpoint, so its rows share one list
-            means = due["coarse_mean"][int(long[at])].to_numpy()
-            rows = long[series == series[at]]
-            parts.append((rows, means[None, :]))
+    series = due[SERIES].to_numpy()[long]
+    windows = np.split(long, np.flatnonzero(np.diff(series)) + 1) if len(long) else []
+    # A window never crosses a checkpoint, so its rows share one list.
+    parts += [(rows, due["coarse_mean"][int(rows[0])].to_numpy()[None, :]) for rows in windows]
     return parts
 
 
