@@ -174,6 +174,19 @@ def last_values(column: Floats, rows: Ints, n: int) -> Floats:
     return found
 
 
+def row_quantile(values: Floats, q: float) -> Floats:
+    """Quantile of each row, NaN left out; NumPy's own takes the rows one by one."""
+    ordered = np.sort(values, axis=1)
+    place = q * (np.isfinite(values).sum(axis=1) - 1).clip(0)
+    below = place.astype(int)[:, None]
+    low, high = (
+        np.take_along_axis(ordered, np.minimum(below + i, values.shape[1] - 1), 1)[:, 0] for i in (0, 1)
+    )
+    share = place - below[:, 0]
+    found: Floats = np.where(share > 0, low + share * (high - low), low)
+    return found
+
+
 class Level(NamedTuple):
     """Mean of some points, its standard error if they are an AR(1) process, and their own spread."""
 

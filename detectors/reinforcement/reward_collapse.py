@@ -43,7 +43,7 @@ from detectors.blocks import ROWS, rolling, with_blocks
 from detectors.evidence import Measure, Unit, logged
 from detectors.schema import ENDED, INDEX, SERIES, SIGNAL, VALUE
 from detectors.signals import Signal
-from detectors.stats import Floats, Ints
+from detectors.stats import Floats, Ints, row_quantile
 from detectors.verdict import verdicts
 
 LEAST = 20  # points
@@ -153,6 +153,4 @@ def _scatter(means: Floats, levels: Floats, fell_at: Ints) -> Floats:
 
 def _spread(values: Floats) -> Floats:
     """Standard deviation of each row without NaN, from its 5 % and 95 % quantiles."""
-    low, high = np.nanquantile(values, [0.05, 0.95], axis=1)
-    spread: Floats = (high - low) / (2 * 1.645)
-    return spread
+    return (row_quantile(values, 0.95) - row_quantile(values, 0.05)) / (2 * 1.645)
