@@ -24,6 +24,7 @@ class _Form(StrEnum):
     TERMINAL = "terminal"
     JSON = "json"
     HTML = "html"
+    MARKDOWN = "markdown"
 
 
 _Format = Annotated[_Form, typer.Option("--format", help="The form of the report; html is one file.")]
@@ -53,7 +54,7 @@ def replay(
     settings = configuration(config, paths=paths)
     with _opened(output) as file:
         with _progress() as progress:
-            done = judge(settings.paths, settings, progress, curves=format_ is _Form.HTML)
+            done = judge(settings.paths, settings, progress, curves=format_ in (_Form.HTML, _Form.MARKDOWN))
         _write(done, format_, file)
     if all(run.unread for run in done.runs):
         return 2
@@ -97,6 +98,11 @@ def _write(done: "Replay", format_: _Form, file: TextIO) -> None:
             from sentinel.report.story import story
 
             file.write(render(story(done, now)))
+        case _Form.MARKDOWN:
+            from sentinel.report import markdown
+            from sentinel.report.story import story
+
+            file.write(markdown.render(story(done, now)))
 
 
 @contextmanager

@@ -1,0 +1,76 @@
+"""A replay as Markdown, for a pull request or an issue: a table, and details that fold."""
+
+import re
+from collections.abc import Iterator
+
+from sentinel.report.sparkline import sparkline
+from sentinel.report.story import Cause, IncidentStory, RunStory, Story
+from sentinel.sinks.message import sentence
+
+_MARKS = {"critical": "🔴", "warning": "🟠", "info": "🔵"}
+_MOST_ROWS = 200
+_SPARK_POINTS = 40
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|~&#])")
+_JOINER = "\u2060"  # an invisible mark that keeps a name or an address from becoming a mention or a link
+
+
+def render(story: Story) -> str:
+    """The report as GitHub-flavoured Markdown."""
+    return "\n".join(_lines(story)) + "\n"
+
+
+def _lines(story: Story) -> Iterator[str]:
+    yield f"**{_plain(story.verdict)}**"
+    yield ""
+    found = [(run, one) for run in story.runs for one in run.incidents if not one.explained_by]
+    if found:
+        yield "| | Run | What is wrong | Since step | Curve |"
+        yield "| --- | --- | --- | --- | --- |"
+    for run, one in found[:_MOST_ROWS]:
+        headline = f"**{one.detector}**: {_plain(one.headline)}"
+        row = _MARKS[one.severity.label], _plain(run.name), headline, f"{one.onset_step:,}", _curve(run, one)
+        yield f"| {' | '.join(row)} |"
+    if len(found) > _MOST_ROWS:
+        yield f"\nand {len(found) - _MOST_ROWS} more incidents"
+    for run in story.runs:
+        own = [one for one in run.incidents if not one.explained_by]
+        if own:
+            yield from _details(run, own)
+    problems = [*story.problems, *(f"{run.name}: {p}" for run in story.runs for p in run.problems)]
+    if problems:
+        yield ""
+        yield from (f"- could not be read or judged: {_plain(problem)}" for problem in problems)
+
+
+def _details(run: RunStory, incidents: list[IncidentStory]) -> Iterator[str]:
+    yield f"\n<details><summary>{_plain(run.name)}</summary>\n"
+    for one in incidents:
+        yield f"### {one.detector} ({one.severity.label})\n"
+        yield f"{_plain(one.headline)}\n"
+        yield f"{_plain(sentence(one.life))}\n"
+        if one.evidence:
+            yield "| | |\n| --- | --- |"
+            yield from (f"| {_plain(label)} | {_plain(value)} |" for label, value in one.evidence)
+            yield ""
+        yield from map(_cause, one.causes)
+        yield ""
+    yield "</details>"
+
+
+def _cause(cause: Cause) -> str:
+    because = f" {_plain(sentence(cause.because))}" if cause.because else ""
+    entry = cause.entry
+    return (
+        f"- **{entry.id}: {entry.title}** ({cause.share:.0%}).{because} {entry.fix} *To tell:* {entry.check}"
+    )
+
+
+def _curve(run: RunStory, one: IncidentStory) -> str:
+    curve = run.curves.get(one.tag)
+    return sparkline([point.value for point in curve.points(_SPARK_POINTS)]) if curve else ""
+
+
+def _plain(text: str) -> str:
+    """Text from a run, which must not become Markdown, HTML, a mention or a link."""
+    joined = re.sub(r"(@|://|www\.|#(?=\d))", rf"\1{_JOINER}", text)
+    return _SPECIAL.sub(r"\\\1", joined)
