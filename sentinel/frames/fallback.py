@@ -21,7 +21,7 @@ _FILLERS = (
     {"metric", "metrics", "stat", "stats", "scalar", "scalars", "log", "chart", "charts"}
     | {"optim", "optimizer", "model", "data", "global", "rollout", "mean", "avg", "average"}
     | {"current", "running", "local", "batch", "minibatch", "step", "epoch", "iter", "iteration"}
-    | {"ray", "tune", "macro", "micro", "weighted"}
+    | {"ray", "tune", "signal", "macro", "micro", "weighted"}
 )
 
 _SPELLINGS = {

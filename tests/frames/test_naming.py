@@ -112,6 +112,42 @@ def test_losses_of_reinforcement_learning_are_not_taken_for_objectives_that_fall
         assert not [tag for tag in tags if Naming({}).meaning(profile(name), tag) == Meaning(Signal.LOSS)]
 
 
+POLICIES = [
+    *(
+        "sb3",
+        "sb3-dqn",
+        "cleanrl",
+        "rllib",
+        "rl-games",
+        "rsl-rl",
+        "skrl",
+        "skrl-on-policy",
+        "tianshou",
+        "torchrl",
+    ),
+    *("sample-factory", "pufferlib", "spinning-up", "ml-agents", "baselines", "monitor", "custom-rl"),
+    *(
+        "trl-grpo",
+        "trl-async-grpo",
+        "trl-ppo",
+        "trl-online-dpo",
+        "verl",
+        "openrlhf",
+        "areal",
+        "slime",
+        "nemo-rl",
+    ),
+    *("prime-rl", "torchtune-ppo", "llama-factory-ppo", "nanochat-rl", "hf-trainer-rl", "unsloth"),
+]
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("tag", ["my/loss", "avg_loss", "train/mean_loss", "Loss"])
+def test_a_loss_of_ones_own_beside_a_policy_is_no_objective_that_falls(name: str, tag: str):
+    meaning = Naming({}).meaning(profile(name), tag)
+    assert meaning is None or meaning.signal != Signal.LOSS
+
+
 def test_entropy_has_the_sign_of_an_entropy():
     signs = {
         ("sb3", "train/entropy_loss"): -1,

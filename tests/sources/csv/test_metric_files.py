@@ -10,7 +10,7 @@ from tests.sources.reader import Reader
 DVCLIVE = {
     "dvclive/metrics.json": '{"train": {"loss": 0.25}, "step": 2}',
     "dvclive/plots/metrics/lr.tsv": "timestamp\tstep\tlr\n1767225600000\t1\t0.1\n1767225601000\t2\t0.05\n",
-    "dvclive/plots/metrics/train/loss.tsv": "timestamp\tstep\ttrain/loss\n"
+    "dvclive/plots/metrics/train/loss.tsv": "timestamp\tstep\tloss\n"
     "1767225600000\t1\t0.5\n1767225601000\t2\t0.25\n",
 }
 TORCHRL = {
