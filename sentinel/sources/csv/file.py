@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor
-from sentinel.sources.csv.header import Header, Rows, read_header
+from sentinel.sources.csv.header import UTF_16, Header, Rows, read_header
 from sentinel.sources.csv.points import Axis, Seen, points
 from sentinel.sources.csv.rows import read_rows
 from sentinel.sources.reading.files import open_log, stamp
@@ -160,6 +160,8 @@ class _Reader:
         """Parse about ``limit`` points of what was read. True if there is more to read."""
         data, start = read.data, 0
         end = data.rfind(b"\n") + 1
+        if self._header is None and data.startswith(UTF_16):
+            return self._refuse("is UTF-16, not UTF-8, and is not read; have it written as UTF-8", read)
         if self._header is None:
             named = Header([*self._columns], ",", 0) if self._columns else read_header(data)
             self._header = _with_exported_names(self._path, named)
@@ -209,8 +211,18 @@ class _Reader:
     def _wait(self, read: Read) -> bool:
         """Wait until the file has grown."""
         if len(read.data) >= LONGEST_LINE and not self.refused:
-            self.refused = f"is longer than {LONGEST_LINE >> 20} MiB, so that the file is not read on"
-            self.complaints.append(Complaint(self._path, f"line {self._lines + 1}", self.refused))
+            return self._refuse(
+                f"is longer than {LONGEST_LINE >> 20} MiB, so that the file is not read on", read
+            )
+        self._mark = read.mark(0, waiting=True)
+        return False
+
+    def _refuse(self, problem: str, read: Read) -> bool:
+        """Read nothing more until the file is another one."""
+        if not self.refused:
+            place = f"line {self._lines + 1}"
+            self.complaints.append(Complaint(self._path, place, problem))
+        self.refused = problem
         self._mark = read.mark(0, waiting=True)
         return False
 

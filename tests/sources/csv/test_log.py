@@ -326,3 +326,16 @@ def test_steps_that_fall_are_the_lengths_of_episodes(tmp_path, limit):
     assert [step for _, step, _ in Reader(path).poll(limit).points] == [20, 31, 32, 33, 34]
     path.write_text("steps,reward\n20,1\n31,2\n57,3\n")
     assert [step for _, step, _ in Reader(path).poll(limit).points] == [20, 31, 57]
+
+
+def test_utf_16_is_refused_with_one_clear_line(tmp_path):
+    path = tmp_path / "metrics.csv"
+    path.write_bytes("step,loss\n1,0.5\n2,0.25\n".encode("utf-16"))
+    reader = Reader(path).poll()
+    reader.poll()
+    assert not reader.points
+    assert reader.complaints == [
+        f"{path} at line 1: is UTF-16, not UTF-8, and is not read; have it written as UTF-8"
+    ]
+    path.write_text("step,loss\n1,0.5\n")
+    assert reader.poll().points == [("loss", 1, "0.5")]
