@@ -1,8 +1,10 @@
-"""Progress bars that count the batches of an epoch, as tqdm draws them and Lightning fills them.
+"""Progress bars with metrics behind them, as tqdm draws them.
 
-The last state of an epoch's bar is the point of the epoch. If something else is printed within the epoch, the
-bar's state before it stands on a line of its own and is a point at its batch. Other states are no points,
-because most of what they show is as old as the epoch before.
+If a bar counts the steps of a training (diffusers' `Steps: 5%|...| 50/1000 [..., step_loss=0.1]`), the last
+state at each step is a point. If it counts the batches of an epoch, as Lightning's does, the last state is
+the point of the epoch. If something else is printed within the epoch, the bar's state before it stands on a
+line of its own and is a point at its batch. Other states of such a bar are no points, because most of what
+they show is as old as the epoch before.
 """
 
 import re
@@ -17,6 +19,7 @@ BAR = re.compile(
 )
 """Pattern of a state of a bar."""
 
+_OF_STEPS = re.compile(r"(?:global )?(?:steps?|iter(?:ation)?s?|train(?:ing)?(?: steps?)?):?", re.IGNORECASE)
 _HELD_OUT = re.compile(r"(?<![a-z])(?:val|valid|validation|test|eval|evaluation)(?![a-z])", re.IGNORECASE)
 
 
@@ -86,3 +89,46 @@ class Bars:
             self._late += [name for name in rest if name not in self._late]
         self._told += rest
         return rest | axis if rest else {}
+
+
+class StepBar:
+    """The bar that counts the steps of a training, given the memory of the states before."""
+
+    def __init__(self, memory: Mapping[str, Any]) -> None:
+        self._count: int = memory.get("count", 0)  # in the bar
+        self._before: int = memory.get("before", 0)  # steps of bars that were full, or left
+        self._shown: Record = restored(memory.get("shown", {}))  # at this count
+        self._told: Record = restored(memory.get("told", {}))  # before
+
+    def memory(self) -> dict[str, Any]:
+        """What the next states need to know of these; JSON-able."""
+        shown, told = kept(self._shown), kept(self._told)
+        return {"count": self._count, "before": self._before, "shown": shown, "told": told}
+
+    def parse(self, bar: re.Match[str], metrics: Record, ended: bool) -> list[Record]:
+        """The points that are due when the bar shows these metrics; ``ended`` says that its line ends so."""
+        count, found = int(bar["count"]), list[Record]()
+        if count != self._count:
+            found.append(self._due())
+            self._before += self._count if count < self._count else 0
+            self._count = count
+        if count:
+            self._shown = {**metrics, "step": float(self._before + count)}
+        if ended:
+            found.append(self._due())
+        return [record for record in found if record]
+
+    def _due(self) -> Record:
+        """What is shown and no point yet. Results of an evaluation stay until the next, and count once."""
+        due = {
+            name: value
+            for name, value in self._shown.items()
+            if not (_HELD_OUT.search(name) and repr(self._told.get(name)) == repr(value))
+        }
+        self._told, self._shown = self._told | due, {}
+        return due if due.keys() != {"step"} else {}
+
+
+def counts_steps(bar: re.Match[str]) -> bool:
+    """Whether a bar counts the steps of a training, by its title."""
+    return _OF_STEPS.fullmatch(bar["title"].strip()) is not None

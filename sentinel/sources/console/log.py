@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Line, Run
-from sentinel.sources.console.bars import BAR
+from sentinel.sources.console.bars import BAR, counts_steps
 from sentinel.sources.console.lines import planned, seconds
 from sentinel.sources.console.shapes import WORDS
 from sentinel.sources.console.writer import Writer
@@ -147,10 +147,10 @@ class _Text:
         return any(max(writer.shapes.values(), default=0) > 1 for writer in self._writers.values())
 
     def _take_overwritten(self, segments: Iterable[str]) -> None:
-        """Add what was overwritten. The last state of a bar stands for all of its states."""
+        """Add what was overwritten. The last state of a bar that counts no steps stands for all of its states."""
         last: re.Match[str] | None = None
         for bar in filter(None, map(_bar, segments)):
-            if last is not None and (last["title"] != bar["title"] or not int(bar["count"])):
+            if last and (last["title"] != bar["title"] or not int(bar["count"]) or counts_steps(bar)):
                 self._parse_bar(last, ended=False)
             last = bar
             self._progress(bar)
@@ -227,11 +227,13 @@ def _holds_metrics(path: Path) -> bool:
 
 def _is_plain(path: Path, piece: bytes) -> bool:
     text = _Text(path, {}, False)
-    for line in filter(_may_count, piece.split(b"\n")[:-1]):
+    *lines, rest = piece.split(b"\n")
+    for line in filter(_may_count, lines):
         text.parse(line + b"\n", 0, sys.maxsize)
         if text.plain:
             return True
-    return False
+    text.parse(rest, 0, sys.maxsize)  # of a line without end only what a bar drew over
+    return text.plain
 
 
 def _may_count(line: bytes) -> bool:

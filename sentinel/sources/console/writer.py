@@ -3,10 +3,10 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sentinel.sources.console.bars import Bars
+from sentinel.sources.console.bars import Bars, StepBar, counts_steps
 from sentinel.sources.console.lines import (
     begun_block,
     begun_epoch,
@@ -42,6 +42,7 @@ class Writer:
         self._shown: str = memory.get("shown", "")  # by the last progress bar without a title, "12/500"
         self._waiting: Record = restored(memory.get("waiting", {}))  # for its step
         self._bars = Bars(memory.get("bars", {}))
+        self._step_bar = StepBar(memory.get("step_bar", {}))
 
     def memory(self) -> dict[str, Any]:
         """What the next lines need to know of these; JSON-able."""
@@ -56,6 +57,7 @@ class Writer:
             "shown": self._shown,
             "waiting": kept(self._waiting),
             "bars": self._bars.memory(),
+            "step_bar": self._step_bar.memory(),
         }
 
     @property
@@ -120,15 +122,23 @@ class Writer:
         self._end_waiting()
 
     def parse_bar(self, bar: re.Match[str], ended: bool) -> bool:
-        """Whether a state of a progress bar shows metrics of an epoch; ``ended`` if it ends its line."""
+        """Whether a state of a progress bar shows metrics of a training; ``ended`` if it ends its line."""
+        if counts_steps(bar):
+            _, metrics = parse(f"step {bar['count']} | {bar['rest']}") or ("", {})
+            if len(metrics) > 1:
+                self._add_of_bar(self._step_bar.parse(bar, metrics, ended))
+            return len(metrics) > 1
         parsed = parse(f"{bar['title']} {bar['rest']}")
         epoch = parsed[1].pop("epoch", None) if parsed else None
         if parsed is None or not isinstance(epoch, float) or named(parsed[1], STEP_KEYS) is not None:
             return False
-        for record in self._bars.parse(bar, epoch, parsed[1], ended):
+        self._add_of_bar(self._bars.parse(bar, epoch, parsed[1], ended))
+        return True
+
+    def _add_of_bar(self, records: Iterable[Record]) -> None:
+        for record in records:
             self.shapes["bar"] += 1
             self._add(record)
-        return True
 
     def _end_waiting(self) -> None:
         record, self._waiting = self._waiting, {}

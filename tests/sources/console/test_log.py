@@ -395,9 +395,10 @@ def test_the_bar_of_an_epoch_is_a_point_when_it_is_full():
     }
 
 
+@pytest.mark.parametrize("name", ["lightning.log", "tqdm_steps.log"])
 @pytest.mark.parametrize("piece", [1, 97, 2000])
-def test_a_bar_that_arrives_in_pieces_shows_the_same(tmp_path, piece):
-    text = (FIXTURES / "lightning.log").read_bytes()
+def test_a_bar_that_arrives_in_pieces_shows_the_same(tmp_path, name, piece):
+    text = (FIXTURES / name).read_bytes()
     path = tmp_path / "train.log"
     path.write_bytes(text)
     expected = read(path).points
@@ -428,3 +429,31 @@ def test_the_bars_of_training_and_validation_are_told_apart(tmp_path):
     path = log(tmp_path, bars.format(1), bars.format(2))
     losses = [p for p in read(path).points if p[0] != "epoch"]
     assert losses == [("loss", 1, "1.5"), ("val/loss", 1, "1.7"), ("loss", 2, "2.5"), ("val/loss", 2, "2.7")]
+
+
+def test_a_bar_of_steps_shows_each_step():
+    """tqdm draws a new count with the old metrics first."""
+    assert [run.format for run in discover([FIXTURES / "tqdm_steps.log"]).runs] == ["console"]
+    losses = [
+        (step, float(v)) for tag, step, v in read(FIXTURES / "tqdm_steps.log").points if tag == "step_loss"
+    ]
+    assert losses == [(step, float(f"{1 / step:.3g}")) for step in range(1, 41)]
+
+
+def test_a_bar_of_steps_that_begins_again_goes_on(tmp_path):
+    bar = "\rTraining:  50%|█ | {0}/3 [00:01<00:03, 1.0it/s, loss={1}, val_loss={2}]"
+    states = [(1, 5, 9), (2, 4, 9), (3, 3, 9), (1, 2, 8), (2, 1, 8)]
+    path = tmp_path / "train.log"
+    path.write_text("".join(bar.format(*state) for state in states) + "\n")
+    points = read(path).points
+    assert [p for p in points if p[0] == "loss"] == [("loss", n, f"{6 - n}.0") for n in range(1, 6)]
+    assert [p for p in points if p[0] == "val_loss"] == [("val_loss", 1, "9.0"), ("val_loss", 4, "8.0")]
+
+
+def test_a_bar_that_counts_something_else_is_no_training(tmp_path):
+    bar = "\r{0}:  50%|█ | {1}/9 [00:01<00:03, 1.0it/s, loss=1.0]"
+    path = tmp_path / "train.log"
+    path.write_text(
+        "".join(bar.format(name, n) for name in ("Validation", "Map", "Sampling") for n in (1, 2, 3))
+    )
+    assert not discover([path]).runs
