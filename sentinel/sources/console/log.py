@@ -147,7 +147,7 @@ class _Text:
         return any(max(writer.shapes.values(), default=0) > 1 for writer in self._writers.values())
 
     def _take_overwritten(self, segments: Iterable[str]) -> None:
-        """Add what was overwritten. The last state of a bar that counts no steps stands for all of its states."""
+        """Add what was overwritten. The last state of a bar that counts no steps stands for all."""
         last: re.Match[str] | None = None
         for bar in filter(None, map(_bar, segments)):
             if last and (last["title"] != bar["title"] or not int(bar["count"]) or counts_steps(bar)):
