@@ -10,7 +10,7 @@ and `source` (links). It may have
   that hold, nobody is told of them, and each speaks for the entry as `confirms` does;
 - `probes`: what a trainer can log to make the failure visible, and what each is;
 - `seen`: how else the failure shows, or why no log shows it, one sentence. An entry that no detector,
-  signature, check or probe points to must have it.
+  signature, check or probe points to must have it, and one that a detector cites must not.
 
 Its body has the headings Symptom, Cause, Fix and Telling it apart.
 """
