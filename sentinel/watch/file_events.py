@@ -1,8 +1,8 @@
-"""Tells which files changed: by the kernel's events where it sends them, otherwise by looking at all.
+"""Tells which files changed, by the events of the kernel. Without events, every file counts as changed.
 
-Network and user-space file systems change without an event, so only the kinds that are known to send
-them are trusted; everything else is polled. Even so events can be lost (a directory behind a link, an
-overflowing queue), so whoever uses this looks at everything now and then.
+Network and user-space file systems send no events. So events are used only on kinds of file systems that are
+known to send them, and everything else is polled. Events can still be lost, as in a directory behind a link
+or in a full queue, so the user of this module must read everything now and then.
 """
 
 import os
@@ -33,7 +33,7 @@ _LOCAL = frozenset(
     {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "jfs", "ramfs", "tmpfs", "xfs", "zfs"}
 )
 _MOUNTS = Path("/proc/self/mountinfo")
-_GATHER_SECONDS = 0.5  # after the first change, so that a burst of them is one awakening
+_GATHER_SECONDS = 0.5  # after the first change, so that many changes at once end one wait
 _TOLD: list[type[FileSystemEvent]] = [
     DirCreatedEvent,
     DirMovedEvent,
@@ -45,10 +45,10 @@ _TOLD: list[type[FileSystemEvent]] = [
 
 
 class Changes(FileSystemEventHandler):
-    """Follows paths from the moment it is made until its `with` block ends. They need not exist yet.
+    """Follows paths, which need not exist yet, until its `with` block ends.
 
-    ``polled`` says whether it looks at everything instead of being told; ``complaints`` why, where
-    that is a defect of the machine.
+    ``polled`` is true if there are no events to wait for. ``complaints`` says why, if the machine is the
+    cause.
     """
 
     def __init__(self, paths: Iterable[Path], poll: bool = False) -> None:
@@ -69,10 +69,10 @@ class Changes(FileSystemEventHandler):
         return self._observer is None
 
     def wait(self, seconds: float) -> set[Path] | None:
-        """Wait for a change, at most so long; gives the files and directories that came, changed or went.
+        """Wait for a change, at most ``seconds``. Gives the files and directories that came, changed or went.
 
-        What came may be a directory with anything in it. Empty if nothing changed; None if everything
-        may have. Returns at once after `stop`.
+        A directory that came may hold anything. The result is empty if nothing changed, and None if anything
+        may have changed. Returns at once after `stop`.
         """
         if self._observer is not None:
             self._watch_roots(self._observer)
@@ -86,7 +86,7 @@ class Changes(FileSystemEventHandler):
             return changed
 
     def stop(self) -> None:
-        """End the waiting, now and for good. May be called from a signal handler."""
+        """End every wait, now and later. May be called from a signal handler."""
         with self._condition:
             self._stopped = True
             self._condition.notify_all()
@@ -110,7 +110,7 @@ class Changes(FileSystemEventHandler):
             self._condition.notify_all()
 
     def _begin(self) -> None:
-        # watchdog's word on a directory that it meets twice, as parent's content and as news; it copes.
+        # watchdog logs an error for a directory that it finds twice, but handles it.
         warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning, "watchdog")
         try:
             self._observer = Observer()
@@ -140,7 +140,7 @@ class Changes(FileSystemEventHandler):
             for root in self._roots:
                 self._watch(root, observer, alive)
             if self._new_directories:
-                # For subdirectories, watchdog swallows the error that says that the limit is reached.
+                # watchdog hides the error of a subdirectory for which the limit of watches is reached.
                 self._new_directories = False
                 observer.unschedule(observer.schedule(self, "/", event_filter=_TOLD))
         except OSError as error:
@@ -149,7 +149,7 @@ class Changes(FileSystemEventHandler):
     def _watch(self, root: Path, observer: BaseObserver, alive: set[ObservedWatch]) -> None:
         try:
             is_directory = root.is_dir()
-            directory = root if is_directory else root.parent  # a file that is replaced takes its watch along
+            directory = root if is_directory else root.parent  # a watch on a file goes with the file
             status = os.stat(directory)
             identity = (status.st_dev, status.st_ino)
             known, watch = self._watches.get((directory, is_directory), (None, None))
@@ -167,15 +167,15 @@ class Changes(FileSystemEventHandler):
 
 
 def sends_events(path: Path, mounts: str | None = None) -> bool:
-    """Whether the file system that holds the path tells of every change, by the text of proc's mountinfo."""
+    """Whether the file system of the path sends events, by the text of proc's mountinfo."""
     if mounts is None:
         if not _MOUNTS.exists():
-            return True  # no Linux; watchdog knows what to do there
+            return True  # not on Linux, where watchdog knows what to do
         mounts = _MOUNTS.read_text()
     deepest, kind = -1, ""
     for line in mounts.splitlines():
         about, _, file_system = line.partition(" - ")
         point = re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), about.split()[4])
-        if path.is_relative_to(point) and len(point) >= deepest:  # the later mount hides the earlier one
+        if path.is_relative_to(point) and len(point) >= deepest:  # a later mount hides an earlier one
             deepest, kind = len(point), file_system.split()[0]
     return kind in _LOCAL
