@@ -1,4 +1,4 @@
-"""What time alone brings to the runs under watch: logs that fall silent, each alone or all together."""
+"""What time alone brings to the runs under watch: logs that fall silent, alone or all together, and ends."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -26,11 +26,12 @@ class Silences:
         self._places = places
 
     def news(
-        self, runs: Iterable[Watched], awake: float, now: float, guard: Guard
+        self, runs: Sequence[Watched], awake: float, now: float, guard: Guard
     ) -> dict[str, Sequence[Change]]:
         """The changes by run id. ``awake`` is the time awake, ``now`` the time of day.
 
-        Runs that were over when they were first seen are not expected to grow.
+        Runs that were over when they were first seen are not expected to grow. Runs that are over by now are
+        judged to their end.
         """
         expected = [watched for watched in runs if not watched.past]
         silent = [watched for watched in expected if watched.silence(awake)[0] > _SHORT_SECONDS]
@@ -44,6 +45,10 @@ class Silences:
             silence = Silence(seconds, watched.intervals, of_all, goes_on_in, process)
             judge = partial(self._judge, watched, silence, awake)
             found[run.id] = guard(run, "the review", judge) or ()
+        for advance in self._pipeline.conclude([w.tracker for w in runs if w.is_newly_over(awake)]):
+            found[advance.tracker.id] = [*found.get(advance.tracker.id, ()), *advance.changes]
+            if advance.failure:
+                guard.failures[advance.tracker.id] = advance.failure
         return found
 
     def _judge(self, watched: Watched, silence: Silence, awake: float) -> list[Change]:

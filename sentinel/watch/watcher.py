@@ -194,39 +194,36 @@ class Watcher:
             self._health_at = awake
 
     def _review(self) -> None:
-        """Handle what time alone brings: logs that fell silent, reminders that are due."""
+        """Handle what time alone brings, and the first look at runs that are new."""
         awake, now = self._clock.awake(), self._clock.now()
-        if awake - self._reviewed_at < _REVIEW_SECONDS:
-            return
-        self._store.prune(now)
-        seen = [watched for watched in self._new if watched.is_read]
-        for watched in seen:
-            watched.past = watched.was_over(now)
-        guard = Guard()
-        running = [watched for watched in self._runs if not watched.failures]
-        found = self._silences.news(running, awake, now, guard)
-        over = [watched for watched in running if watched.is_newly_over(awake)]
-        for advance in self._pipeline.conclude([watched.tracker for watched in over]):
-            found[advance.tracker.id] = [*found.get(advance.tracker.id, ()), *advance.changes]
-            if advance.failure:
-                guard.failures[advance.tracker.id] = advance.failure
+        if seen := [watched for watched in self._new if watched.is_read]:
+            for watched in seen:
+                watched.past = watched.was_over(now)
+            self._review_runs(seen)
+            self._end_first_look(seen, now)
+        if awake - self._reviewed_at >= _REVIEW_SECONDS:
+            self._store.prune(now)
+            self._review_runs(self._runs)
+            self._reviewed_at = awake
+
+    def _review_runs(self, runs: Iterable[Watched]) -> None:
+        """Judge the silence and the end of runs, and record that with the reminders that are due."""
+        running, guard = [watched for watched in runs if not watched.failures], Guard()
+        found = self._silences.news(running, self._clock.awake(), self._clock.now(), guard)
         for watched in running:
             if watched.tracker.id in guard.failures:
                 self._stop(watched, guard.failures[watched.tracker.id])
         ill = [w for w in running if not w.failures and (found.get(w.tracker.id) or w.tracker.book.open())]
         self._record(ill, found, only_news=True)
-        self._end_first_look(seen, now)
-        self._reviewed_at = awake
 
     def _end_first_look(self, seen: Sequence[Watched], now: float) -> None:
         """Let what the first look at runs found leave: in one message if they were over."""
         outbox = self._store.outbox
         outbox.release(watched.tracker.id for watched in seen if not watched.past)
         outbox.release((watched.tracker.id for watched in seen if watched.past), batch=f"over at {now}")
-        if seen:
-            logs = [watched.tracker.log for watched in seen]
-            for line in introduced(logs, self._config.enabled_detectors):
-                _log.info("%s", line)
+        logs = [watched.tracker.log for watched in seen]
+        for line in introduced(logs, self._config.enabled_detectors):
+            _log.info("%s", line)
         for watched in seen:
             watched.looked_at = True
         self._new = [watched for watched in self._new if not watched.looked_at]

@@ -76,6 +76,17 @@ def test_what_runs_that_were_over_show_is_told_in_one_message(house, once):
     assert batches[""] == 1, "what goes on is told at once and alone"
 
 
+def test_a_run_that_appears_after_it_was_over_is_told_of_at_once(house):
+    watcher = house.watch()
+    house.log("first", range(60), kl=0.1)
+    watcher.round(None, GOING)
+    house.log("second", range(70), kl=9.0, at=NOW - 86400)
+    house.clock.advance(1)
+    watcher.round({house.runs / "second.jsonl"}, GOING)
+    with Store(house.state) as store:
+        assert "over at" in store.outbox.next("terminal").batch
+
+
 def test_what_a_killed_watch_held_is_told_by_the_next(house):
     house.log("old", range(60), kl=9.0, at=NOW - 30 * 86400)
     with Store(house.state) as store:
