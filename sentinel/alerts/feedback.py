@@ -24,3 +24,7 @@ class Feedback:
         """How many incidents were useful and how many false alarms, by detector and verdict."""
         query = "SELECT detector, verdict, count(*) FROM feedback GROUP BY 1, 2 ORDER BY 1, 2"
         return {(detector, verdict): count for detector, verdict, count in self._database.rows(query)}
+
+    def verdicts(self) -> dict[str, str]:
+        """What was said, by incident id."""
+        return dict(self._database.rows("SELECT incident, verdict FROM feedback"))

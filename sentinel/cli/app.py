@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from sentinel.cli.ack import ack, feedback
+from sentinel.cli.backtest import backtest
 from sentinel.cli.catalogue import catalogue
 from sentinel.cli.check_config import check_config
 from sentinel.cli.explain import explain
@@ -49,6 +50,7 @@ def options(
 
 app.command()(watch)
 app.command()(replay)
+app.command()(backtest)
 app.command()(runs)
 app.command()(explain)
 app.command()(catalogue)

@@ -1,0 +1,70 @@
+"""`sentinel backtest`: compare what two configurations find in the same logs."""
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sentinel.cli.options import configuration
+from sentinel.errors import SentinelError
+
+if TYPE_CHECKING:
+    from sentinel.backtest import Difference
+
+_Paths = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="PATH...", help="Logs; default: `paths` of the new configuration."),
+]
+_New = Annotated[Path, typer.Option("--config", metavar="FILE", help="The new configuration.")]
+_Old = Annotated[
+    Path | None,
+    typer.Option(
+        "--old",
+        metavar="FILE",
+        help="The old configuration; default: sentinel.toml in the current directory, if it exists.",
+    ),
+]
+
+
+def backtest(config: _New, paths: _Paths = None, old: _Old = None) -> None:
+    """Show which incidents a new configuration would gain, lose or move, and what people said of them.
+
+    Both configurations judge the same finished logs. Nothing is sent or recorded.
+    """
+    from sentinel.backtest import differences
+    from sentinel.replay import replay
+
+    new = configuration(config, paths=paths or ())
+    before = configuration(old).model_copy(update={"paths": new.paths})
+    if not new.paths:
+        raise SentinelError("nothing to compare: name a PATH, or set `paths` in the new configuration")
+    found = differences(*(replay(new.paths, one, lambda *_: None) for one in (before, new)))
+    said = _verdicts(new.state_dir)
+    for one in found:
+        if one.kind != "same":
+            typer.echo(_line(one, said))
+    counts = Counter(one.kind for one in found)
+    typer.echo(", ".join(f"{counts[kind]} {kind}" for kind in ("gained", "lost", "moved", "same")))
+
+
+def _line(one: "Difference", said: dict[str, str]) -> str:
+    from sentinel.text import clean_text
+
+    incident = one.either[-1]
+    places = dict.fromkeys(f"{i.severity.label} at step {i.fired_step}" for i in one.either)
+    verdicts = dict.fromkeys(said[i.id] for i in one.either if i.id in said)
+    judged = f" ({', '.join(verdicts)})" if verdicts else ""
+    return f"{one.kind}: {incident.detector} in {clean_text(incident.run)}, {' to '.join(places)}{judged}"
+
+
+def _verdicts(state_dir: Path) -> dict[str, str]:
+    """What people said of incidents, by id; nothing where nothing was watched."""
+    from sentinel.alerts.store import Store
+    from sentinel.errors import StateError
+
+    try:
+        with Store(state_dir, create=False) as store:
+            return store.feedback.verdicts()
+    except StateError:
+        return {}
