@@ -45,6 +45,18 @@ class Stopped:
 
 
 @dataclass(frozen=True)
+class Survey:
+    """What a stream had logged by a step at which it has logged everything that it is going to log."""
+
+    stream: str
+    step: int
+    time: float | None  # seconds since the epoch, on the log's clock
+    framework: str | None
+    signals: frozenset[str]
+    settings: Mapping[str, float | str | bool]  # by their names in `detectors.settings.Setting`
+
+
+@dataclass(frozen=True)
 class Ended:
     """How a run ended, as its log, its console or its server says."""
 
@@ -79,6 +91,7 @@ class RunView:
     ended: Ended | None
     printed: Sequence[Printed]  # since the check was last asked
     stopped: Sequence[Stopped]  # as well
+    surveys: Sequence[Survey] = ()  # as well
     unreadable: str | None = None  # why nothing more can be read of its log, as long as that lasts
     failure: str | None = None  # which stage of sentinel fails on the run, and why
     concluded: Ended | None = None

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from detectors.checks import Ended, Printed, RunCheck, RunFinding, RunView, Stopped
+from detectors.checks import Ended, Printed, RunCheck, RunFinding, RunView, Stopped, Survey
 from sentinel.alerts.inhibition import OF_THE_RUN
 from sentinel.alerts.turns import Key, Stretch, Verdict
 from sentinel.runs.log import RunLog
@@ -27,6 +27,7 @@ class Checking:
         printed: Sequence[Printed],
         stopped: Sequence[Stopped],
         *,
+        surveys: Sequence[Survey] = (),
         silence: Silence | None = None,
         failure: str | None = None,
         concluded: bool = False,
@@ -46,6 +47,7 @@ class Checking:
             ended=ended,
             printed=printed,
             stopped=stopped,
+            surveys=surveys,
             unreadable=log.unreadable,
             failure=failure,
             concluded=ended if concluded else None,

@@ -154,10 +154,11 @@ class Pipeline:
     def _check(self, tracker: Tracker, batch: Batch) -> list[Stretch]:
         """The findings of the run checks, if the poll brought something that they judge."""
         log, grew = tracker.log, any(chunk.value.size for chunk in batch.chunks)
-        found = log.printed or log.newly_stopped or log.readability_changed
+        found = log.printed or log.newly_stopped or log.surveys or log.readability_changed
         if found or (grew and tracker.book.watches_run):
             silence = Silence(0.0) if grew else None
-            return [*self._checking.stretches(log, log.printed, log.newly_stopped, silence=silence)]
+            news = log.printed, log.newly_stopped
+            return [*self._checking.stretches(log, *news, surveys=log.surveys, silence=silence)]
         return []
 
     def _judge(

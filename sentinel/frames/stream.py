@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from detectors.checks import Survey
 from detectors.signals import Signal
 from sentinel.frames.attempt import Attempt
 from sentinel.frames.attempts import Attempts
@@ -20,6 +21,7 @@ from sentinel.frames.known import KnownOfStream
 from sentinel.frames.naming import Meaning, Naming, Profile, is_of_histogram, profiles, recognise
 from sentinel.frames.plan import Plans
 from sentinel.frames.points import Points
+from sentinel.frames.survey import Surveyor
 from sentinel.frames.views import View, Views
 from sentinel.sources.base import Chunk
 
@@ -72,6 +74,8 @@ class Stream:
     plans: Plans = field(default_factory=Plans)
     signals: dict[str, int] = field(default_factory=dict)  # position of the first point of each
     units: Units = field(default_factory=Units)
+    surveyor: Surveyor = field(default_factory=Surveyor)
+    surveys: Sequence[Survey] = ()  # of the last `extend`
 
     @property
     def begun(self) -> bool:
@@ -87,6 +91,7 @@ class Stream:
 
     def extend(self, chunk: Chunk) -> Iterator[SeriesWindow]:
         """The windows of the rows that the chunk completes, in order within each series."""
+        self.surveys = ()
         waiting = 0 if self.prologue is None or chunk.restarted else len(self.prologue.step)
         self.plans.hold(self.position + waiting, chunk.config)
         if not len(chunk.step):
@@ -123,6 +128,7 @@ class Stream:
             if tag not in self.meanings:
                 self._learn(tag)
         self._record_signals(chunk)
+        self.surveys = self.surveyor.survey(self.name, chunk, self.position, self._known())
         telling = np.array([self._tells_attempts(tag) for tag in chunk.tags], dtype=bool)
         for number, part in self.attempts.split(chunk, telling):
             if number != self.attempt.number:
@@ -216,16 +222,18 @@ class Stream:
             self.plans.dump(),
             self.units.factors,
             self.signals,
+            self.surveyor.dump(),
         ]
 
     def restore(self, state: list[Any]) -> None:
         """Go on where `dump` was called."""
         self.position, waiting, self.named, profile, *state = state
-        attempts, attempt, tags, plans, units, self.signals = state
+        attempts, attempt, tags, plans, units, self.signals, surveyor = state
         self.prologue = Chunk(self.name, *waiting) if waiting else None
         self.profile = profiles()[profile] if profile else None
         self.attempts, self.attempt = Attempts.load(attempts), Attempt.load(attempt)
         self.plans, self.units = Plans(*plans), Units(units)
+        self.surveyor = Surveyor.load(surveyor)
         for tag in tags:
             self._learn(tag)
 

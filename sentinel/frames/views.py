@@ -15,7 +15,7 @@ from detectors.settings import Setting
 from detectors.signals import Signal
 from sentinel.frames.derived import DERIVED
 
-_STATE = 8
+_STATE = 9
 """A number to raise whenever the stored state of a stream changes its form."""
 
 

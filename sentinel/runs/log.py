@@ -9,7 +9,7 @@ from typing import Any, Self
 import msgspec
 
 from detectors.api import Severity
-from detectors.checks import Printed, Stopped
+from detectors.checks import Printed, Stopped, Survey
 from sentinel.catalogue import signatures
 from sentinel.frames.attempt import MAX_TAGS_PER_SIGNAL
 from sentinel.frames.attempts import MAX_ATTEMPTS
@@ -73,6 +73,7 @@ class RunLog:
     console: Console | None = None
     printed: Sequence[Printed] = ()  # news from the console in the last `absorb`
     newly_stopped: Sequence[Stopped] = ()  # what stopped being judged in the last `absorb`
+    surveys: Sequence[Survey] = ()  # of streams that went on long enough in the last `absorb`
     readability_changed: bool = False  # in the last `absorb`
     prints_more: bool = False  # `absorb` has not seen all console lines
     complaints: Sequence[Complaint] = ()  # of the last `absorb`, about files beside the log
@@ -94,7 +95,7 @@ class RunLog:
         """Add what a poll gave. Returns the new rows to judge."""
         self.readability_changed = stopped(self.cursor) != stopped(batch.cursor)
         self.cursor = batch.cursor
-        self.complaints = ()
+        self.complaints = self.surveys = ()
         self.facts.record(flat(batch.config), self.run.format)
         self.facts.plan |= planned(batch.config)
         before, arrived, known = self.facts.points, [], {*self._stopped()}
@@ -106,6 +107,7 @@ class RunLog:
                 self.facts.count(chunk)
             self.facts.record(flat(chunk.config), self.run.format)
             arrived += [Arrived(self.run.id, chunk.stream, one) for one in stream.extend(chunk)]
+            self.surveys = [*self.surveys, *stream.surveys]
         self.newly_stopped = [one for one in self._stopped() if one not in known]
         grew = self.facts.points > before
         if batch.ending or grew:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from detectors.api import Severity
-from detectors.checks import Ended, Printed, RunCheck, RunView, Stopped, Together
+from detectors.checks import Ended, Printed, RunCheck, RunView, Stopped, Survey, Together
 from detectors.discovery import all_detectors
 from sentinel import catalogue
 from sentinel.alerts.incident import format_message
@@ -41,6 +41,7 @@ ILL = RunView(
         Stopped("s", 7, None, "its steps order nothing"),
         Stopped("s", 7, None, "loss has too many tags", "loss"),
     ),
+    surveys=(Survey("s", 100, None, "sb3", frozenset({"loss"}), {"max_grad_norm": 1.0}),),
     unreadable="it is no log",
     failure="the jsonl reader failed: E",
 )

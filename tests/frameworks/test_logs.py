@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from detectors.api import Severity
 from sentinel.config.file import Config
 from sentinel.replay import replay
 
@@ -19,10 +20,12 @@ def understood(run):
     log = run.tracker.log
     found = log.understanding()
     framework = {"framework": found.framework} if found.framework else {}
+    informs = [incident.detector for incident in run.incidents.values()]
     return {
         "name": log.name,
         "format": log.run.format,
         **framework,
+        **({"informs": informs} if informs else {}),
         "signals": found.signals,
     }
 
@@ -35,5 +38,5 @@ def test_a_framework_is_understood_by_its_own_log(name, tmp_path):
     assert [understood(run) for run in found.runs] == EXPECTED[name]["run"]
     for run in found.runs:
         assert not run.complaints
-        assert not run.incidents
+        assert all(one.severity is Severity.INFO for one in run.incidents.values())
         assert run.tracker.log.attempts == 1

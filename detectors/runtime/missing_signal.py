@@ -1,0 +1,146 @@
+"""The run does not log a number that its own settings make worth watching.
+
+## What it catches
+A training that 100 steps after its first point has not logged
+
+- the gradient norm, although it clips gradients;
+- the learning rate, although it follows a schedule;
+- the loss scale, although it trains in float16;
+- the KL to the reference policy, although it pays for that.
+
+Everything that a run lacks is one finding, with the line that would log it in the framework at hand.
+
+## Why it matters
+What is not logged is not judged. A schedule that ends early, a scaler that skips each step and a policy that
+runs away show in these numbers long before they show in the loss.
+
+## What to do
+Add the line to the training and restart it at the next occasion. Replays and listings say which detectors
+judge nothing for lack of a signal.
+
+## When it is wrong
+The number is logged under a name that sentinel does not know: map it below `[signals]`. A number that is
+logged for the first time after 100 steps is counted as missing. So is one in another stream of the run.
+
+## Source
+Catalogue G8, O23, O24, A-kl, A-logging. The lines are those of the frameworks' documentation.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from detectors.api import Maturity, Severity, Variant
+from detectors.checks import RunFinding, RunView, Survey, run_check
+from detectors.evidence import Measure, Unit
+from detectors.settings import Setting
+from detectors.signals import Signal
+
+TRAINS = frozenset({Signal.LOSS, Signal.POLICY_LOSS, Signal.PREFERENCE_LOSS, Signal.REWARD})
+HUGGING_FACE = ("hf-trainer", "trl", "axolotl", "unsloth", "llama-factory", "ms-swift")
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A signal, those that do in its place, and by framework the line that logs it; "" is plain PyTorch."""
+
+    signal: Signal
+    others: tuple[Signal, ...]
+    entry: str  # of the catalogue
+    lines: Mapping[str, str]
+
+
+WATCHED = (
+    Watched(
+        Signal.GRAD_NORM,
+        (Signal.LAYER_GRAD_NORM,),
+        "G8",
+        {
+            "": 'log("grad_norm", torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm))',
+            "lightning": "self.log_dict(grad_norm(self, norm_type=2))  # in on_before_optimizer_step",
+            "hugging-face": "pip install 'transformers>=4.38'  # which logs it",
+            "sb3": 'self.logger.record("train/grad_norm", norm)  # in a subclass, where train() clips',
+        },
+    ),
+    Watched(
+        Signal.LEARNING_RATE,
+        (),
+        "O23",
+        {
+            "": 'log("learning_rate", scheduler.get_last_lr()[0])',
+            "lightning": 'Trainer(callbacks=[LearningRateMonitor("step")])',
+        },
+    ),
+    Watched(
+        Signal.LOSS_SCALE,
+        (Signal.SKIPPED_STEPS,),
+        "O24",
+        {
+            "": 'log("loss_scale", scaler.get_scale())',
+            "lightning": 'self.log("loss_scale", self.trainer.precision_plugin.scaler.get_scale())',
+            "hugging-face": 'trainer.log({"loss_scale": trainer.accelerator.scaler.get_scale()})',
+        },
+    ),
+    Watched(
+        Signal.KL,
+        (Signal.KL_PER_SEQUENCE, Signal.KL_UNKNOWN_UNIT, Signal.APPROX_KL),
+        "A-kl",
+        {"": 'log("kl", (log_probability - reference_log_probability).mean())'},
+    ),
+)
+
+
+@run_check(
+    reads="what is logged in the first 100 steps, and the settings",
+    evidence={
+        "missing": Measure("not logged", Unit.TEXT),
+        "lines": Measure("lines that log it", Unit.TEXT),
+    },
+    variants={
+        "unwatched": Variant(
+            "the run does not log {missing}; to have it watched: {lines}", ("A-logging", "G8")
+        )
+    },
+    maturity=Maturity.STABLE,
+)
+def missing_signal(run: RunView) -> Iterator[RunFinding]:
+    """One finding for the run; a later stream of it adds nothing."""
+    for survey in run.surveys:
+        if missing := _missing(survey):
+            yield RunFinding(
+                index=0,
+                severity=Severity.INFO,
+                variant="unwatched",
+                step=survey.step,
+                time=survey.time,
+                evidence={
+                    "missing": ", ".join(f"{one.signal} ({because})" for one, because in missing),
+                    "lines": "; ".join(_line(one, survey.framework or "") for one, _ in missing),
+                },
+                catalogue=(*(one.entry for one, _ in missing), "A-logging"),
+            )
+
+
+def _missing(survey: Survey) -> list[tuple[Watched, str]]:
+    """What the settings make worth watching and the stream does not log, with the reason."""
+    if TRAINS.isdisjoint(survey.signals):
+        return []
+    clips, scheduler = survey.settings.get(Setting.MAX_GRAD_NORM), survey.settings.get(Setting.SCHEDULER)
+    beta, precision = survey.settings.get(Setting.BETA), survey.settings.get(Setting.PRECISION)
+    pays = isinstance(beta, float) and beta > 0 and Signal.REWARD in survey.signals
+    reasons = {
+        Signal.GRAD_NORM: f"it clips at {clips:g}" if isinstance(clips, float) and clips > 0 else "",
+        Signal.LEARNING_RATE: f"its schedule is {scheduler}" if scheduler not in (None, "constant") else "",
+        Signal.LOSS_SCALE: "it trains in float16" if precision == "float16" else "",
+        Signal.KL: f"its coefficient is {beta:g}" if pays else "",
+    }
+    return [
+        (one, reason)
+        for one in WATCHED
+        if (reason := reasons[one.signal]) and survey.signals.isdisjoint((one.signal, *one.others))
+    ]
+
+
+def _line(one: Watched, framework: str) -> str:
+    """The line for the framework, else that for plain PyTorch."""
+    family = "hugging-face" if framework.startswith(HUGGING_FACE) else framework.partition("-")[0]
+    return f"`{one.lines.get(family, one.lines[''])}`"
