@@ -3,11 +3,9 @@
 All text has passed ``clean_text``. Catalogue text may hold `code` between backticks.
 """
 
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from glob import escape
 
 from detectors.api import Maturity
 from sentinel.alerts.evidence import evidence_rows
@@ -29,7 +27,6 @@ _NEWS = {
 _MOST_CAUSES = 3
 _SHOWN = "id", "title", "fix", "check"  # of a catalogue entry
 _MOST_OTHERS = 5
-_SILENCED_FOR = "4h"
 MOST_IN_FULL = 10
 """How many messages of a digest are shown in detail."""
 
@@ -58,7 +55,7 @@ class Message:
     evidence: Sequence[tuple[str, str]]  # labels and values
     also_open: Sequence[str]
     link: str
-    silence: str  # the command that silences the incident
+    silence: str  # the command after which only the incident's end is sent
 
 
 def message(notification: Notification) -> Message:
@@ -75,7 +72,7 @@ def message(notification: Notification) -> Message:
         evidence=[] if over else evidence_rows(incident),
         also_open=[sentence(other) for other in notification.also_open[:_MOST_OTHERS]],
         link=notification.link,
-        silence="" if over else _silence(incident.detector, str(run.get("path", ""))),
+        silence="" if over else f"sentinel ack {incident.id}",
     )
 
 
@@ -214,15 +211,6 @@ def _cost(incident: Incident, world_size: float | None) -> str:
         return ""
     return (
         f"{world_size * seconds / 3600:.3g} GPU-hours ({world_size:.0f} processes, {duration_text(seconds)})"
-    )
-
-
-def _silence(detector: str, path: str) -> str:
-    if not path:
-        return ""
-    run = shlex.quote(escape(clean_text(path, 1000)))
-    return (
-        f"sentinel silence add {run} --detector {shlex.quote(detector)} --for {_SILENCED_FOR} --reason seen"
     )
 
 

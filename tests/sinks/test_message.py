@@ -1,4 +1,3 @@
-import shlex
 from dataclasses import replace
 
 import pytest
@@ -46,7 +45,6 @@ def test_what_is_not_known_is_left_out():
     bare = INCIDENT.changed(onset_time=None, fired_time=None, last_time=None)
     shown = message(replace(NOTIFICATION, incident=bare, run={"run": "a"}, checkpoint=""))
     assert shown.facts == [("run", "a"), ("found", "step 412"), ("since", "step 400, for 30 steps")]
-    assert shown.silence == ""
 
 
 def test_a_preview_says_so():
@@ -54,13 +52,9 @@ def test_a_preview_says_so():
     assert message(replace(NOTIFICATION, incident=incident)).title == "critical kl-blowup (preview)"
 
 
-def test_the_command_that_silences_is_safe_to_paste():
-    hostile = "/runs/a b'; rm -rf ~ #[1]*"
-    command = message(replace(NOTIFICATION, run={"run": "a", "path": hostile})).silence
-    words = shlex.split(command)
-    assert words[:3] == ["sentinel", "silence", "add"]
-    assert words[3].replace("[[]", "[").replace("[*]", "*") == hostile
-    assert words[4:] == ["--detector", "kl-blowup", "--for", "4h", "--reason", "seen"]
+def test_the_command_that_silences_holds_no_text_of_a_run():
+    hostile = replace(NOTIFICATION, run={"run": "a", "path": "/runs/a b'; rm -rf ~ #"})
+    assert message(hostile).silence == "sentinel ack 00c0ffee00c0ffee"
 
 
 def test_a_digest_as_text():

@@ -59,7 +59,7 @@ def test_a_firing_incident_reads_in_order(receiver):
         "*Also open*",
         "Entropy fell to 0.02.",
         "*To silence it*",
-        "sentinel silence add /runs/grpo-7b --detector kl-blowup --for 4h --reason seen",
+        "sentinel ack 00c0ffee00c0ffee",
     ]
 
 

@@ -39,7 +39,7 @@ def test_a_firing_incident_reads_line_by_line():
         "  median before  0.04 nats per token",
         "  Also open: Entropy fell to 0.02.",
         "  https://tensorboard.example/#run=grpo-7b",
-        "  To silence it: sentinel silence add /runs/grpo-7b --detector kl-blowup --for 4h --reason seen",
+        "  To silence it: sentinel ack 00c0ffee00c0ffee",
     ]
 
 
@@ -56,7 +56,9 @@ def test_a_resolved_incident_takes_fewer():
 def test_a_digest_shows_the_worst_in_full_and_of_the_rest_a_line_each():
     lines = printed(digest(14, over=2)).splitlines()
     assert lines[0] == "14 incidents, in one message because they had to wait: 12 critical, 2 resolved"
-    assert lines[1:-4] == printed(NOTIFICATION).splitlines() * 10
+    *one, silence = printed(NOTIFICATION).splitlines()
+    commands = [silence.replace(INCIDENT.id, str(number)) for number in range(10)]
+    assert lines[1:-4] == [line for command in commands for line in (*one, command)]
     told = "critical kl-blowup  grpo-7b"
     summary = "KL to the reference is 3.2 nats per token, above 2.0."
     over = f"Resolved after 30 steps (5 min): {summary}"
