@@ -150,6 +150,8 @@ def rewritten(text: str) -> str:
 
 if __name__ == "__main__":
     from tests.coverage import COVERAGE, written
+    from tests.sinks import messages
 
     README.write_text(rewritten(README.read_text()))
     COVERAGE.write_text(written())
+    messages.write()

@@ -1,10 +1,9 @@
 """The first message about a finding of every detector, in each form: files that a person can read.
 
-``python -m tests.sinks.messages --write`` writes them anew after a change of words. The advice of the
+``python -m tests.readme`` writes them anew after a change of words. The advice of the
 catalogue is left out, because its pages change more often than messages do; so is what is the same for all.
 """
 
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -118,8 +117,6 @@ def paged(told):
     return "\n".join(f"{row}: {payload[row]}" for row in rows)
 
 
-if __name__ == "__main__":
-    if sys.argv[1:] != ["--write"]:
-        sys.exit("usage: python -m tests.sinks.messages --write")
-    for name in FORMS:
-        (FOLDER / f"{name}.txt").write_text(messages(name))
+def write():
+    for form in FORMS:
+        (FOLDER / f"{form}.txt").write_text(messages(form))

@@ -4,7 +4,7 @@ import pytest
 
 from tests.sinks.messages import FOLDER, FORMS, messages
 
-REMEDY = "run python -m tests.sinks.messages --write"
+REMEDY = "run `make docs`, and read what it changes"
 
 
 @pytest.mark.parametrize("form", FORMS)
