@@ -32,6 +32,7 @@ class Bars:
         self._told: list[str] = list(memory.get("told", []))  # names that are points of this epoch already
         self._reached: dict[str, int] = dict(memory.get("reached", {}))  # count of each bar of this epoch
         self._late: list[str] = list(memory.get("late", []))  # names that are new only after the bar is full
+        self._last: Record = restored(memory.get("last", {}))  # values of the late names in points
         self._counts_batches: bool = memory.get("counts_batches", False)
 
     def memory(self) -> dict[str, Any]:
@@ -42,6 +43,7 @@ class Bars:
             "told": self._told,
             "reached": self._reached,
             "late": self._late,
+            "last": kept(self._last),
             "counts_batches": self._counts_batches,
         }
 
@@ -66,7 +68,7 @@ class Bars:
             step = {"step": epoch * total + count} if self._counts_batches else {}
             self._shown[title] = {**metrics, "epoch": epoch, **step}
             if ended and count < total:
-                found.append({name: value for name, value in self._all.items() if name not in self._late})
+                found.append({n: value for n, value in self._all.items() if not self._is_old(n, value)})
             elif ended:
                 found.append(self._rest(without_late=not self._told))
         return [record for record in found if record]
@@ -83,12 +85,17 @@ class Bars:
         rest = {
             name: value
             for name, value in shown.items()
-            if name not in self._told and not (without_late and name in self._late)
+            if name not in self._told and not (without_late and self._is_old(name, value))
         }
         if self._told:
             self._late += [name for name in rest if name not in self._late]
+        self._last |= {name: value for name, value in rest.items() if name in self._late}
         self._told += rest
         return rest | axis if rest else {}
+
+    def _is_old(self, name: str, value: float | str) -> bool:
+        """Whether a value that comes after the bar is full is still that of the epoch before."""
+        return name in self._late and repr(self._last.get(name)) == repr(value)
 
 
 class StepBar:

@@ -457,3 +457,15 @@ def test_a_bar_that_counts_something_else_is_no_training(tmp_path):
         "".join(bar.format(name, n) for name in ("Validation", "Map", "Sampling") for n in (1, 2, 3))
     )
     assert not discover([path]).runs
+
+
+def test_a_late_value_of_which_the_bar_showed_nothing_is_not_lost(tmp_path):
+    """A log that keeps the full bars alone shows each validation with the next epoch."""
+    bar = "Epoch {0}: 100%|█| 9/9 [00:01<00:03, 1.0it/s, loss={0}.5{1}]"
+    lines = [
+        bar.format(0, ""),
+        bar.format(0, ", val_loss=9"),
+        *(bar.format(n, f", val_loss={9 - n}") for n in (1, 2)),
+    ]
+    points = read(log(tmp_path, *lines)).points
+    assert [p for p in points if p[0] == "val_loss"] == [("val_loss", n, f"{9 - n}.0") for n in (0, 1, 2)]
