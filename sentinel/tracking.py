@@ -7,9 +7,9 @@ from typing import Any
 from sentinel.alerts.incident import Change, Incident
 from sentinel.alerts.lifecycle import Book
 from sentinel.alerts.outcomes import News
-from sentinel.frames.curve import Curve
-from sentinel.runs.curves import curves
+from sentinel.frames.excerpt import Excerpt
 from sentinel.runs.description import described
+from sentinel.runs.excerpts import excerpts
 from sentinel.runs.log import RunLog
 from sentinel.runs.packing import packed, unpacked
 
@@ -36,11 +36,11 @@ class Tracker:
 
     def news(self, changes: Sequence[Change]) -> News:
         """The input of `tell` for these changes."""
-        return News(self.described(), changes, self.book.open(), curves=self.curves)
+        return News(self.described(), changes, self.book.open(), excerpts=self.excerpts)
 
-    def curves(self, incident: Incident) -> list[Curve]:
+    def excerpts(self, incident: Incident) -> list[Excerpt]:
         """The signals around an incident, the judged one first; none if its attempt is over."""
-        return curves(self.log, incident.stream, incident.attempt, incident.tag, incident.detector)
+        return excerpts(self.log, incident.stream, incident.attempt, incident.tag, incident.detector)
 
     def dump(self) -> bytes:
         """Everything that `restore` needs. Raises TypeError for a value that cannot be stored."""

@@ -16,13 +16,13 @@ from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.incident import Change, Event, Incident
 from sentinel.alerts.inhibition import OF_THE_RUN
 from sentinel.alerts.silences import Silence
-from sentinel.frames.curve import Curve
+from sentinel.frames.excerpt import Excerpt
 from sentinel.text import duration_text
 
 SentBefore = MutableMapping[tuple[str, str], dict[Event, Sent]]
 """What was sent, by incident id and sink name."""
 
-_MOST_CURVES = 4
+_MOST_EXCERPTS = 4
 _PLOTTED = frozenset({Event.FIRING, Event.ESCALATED})
 
 
@@ -43,7 +43,7 @@ class News:
     """What there is to tell of one run.
 
     ``run`` is the run as notifications name it, and ``still_open`` are all its open incidents after the
-    changes: of those that did not change a reminder may be due, if ``reminders`` are wanted. ``curves`` gives
+    changes: of those that did not change a reminder may be due, if ``reminders`` are wanted. ``excerpts`` gives
     what a plot of an incident shows.
     """
 
@@ -51,7 +51,7 @@ class News:
     changes: Sequence[Change]
     still_open: Sequence[Incident] = ()
     reminders: bool = True
-    curves: Callable[[Incident], Sequence[Curve]] = lambda _: ()
+    excerpts: Callable[[Incident], Sequence[Excerpt]] = lambda _: ()
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def _body(event: Event, incident: Incident, news: News, *, plots: bool) -> dict[
         "incident": msgspec.to_builtins(incident),
         "catalogue": catalogue.cited(incident.catalogue),
         "also_open": [other.summary for other in others],
-        "curves": msgspec.to_builtins(news.curves(incident)[:_MOST_CURVES] if shows else ()),
+        "excerpts": msgspec.to_builtins(news.excerpts(incident)[:_MOST_EXCERPTS] if shows else ()),
     }
 
 

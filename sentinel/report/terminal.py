@@ -14,7 +14,7 @@ from sentinel import catalogue
 from sentinel.alerts.evidence import evidence_rows
 from sentinel.alerts.incident import Incident, State
 from sentinel.alerts.outcomes import cost
-from sentinel.frames.curve import Curve, Number
+from sentinel.frames.excerpt import Excerpt, Number
 from sentinel.replay import Replay, ReplayedRun
 from sentinel.report.checks import checks
 from sentinel.report.sparkline import marks, sparkline
@@ -85,7 +85,7 @@ def _incident(run: ReplayedRun, incident: Incident) -> Iterator[RenderableType]:
     yield Text(clean_text(incident.summary, 1000))
     for line in _told(run, incident):
         yield Text(line, "dim")
-    if known := run.tracker.curves(incident):
+    if known := run.tracker.excerpts(incident):
         yield from _picture(incident, *known)
     if spent := cost(incident):
         yield Text(f"cost so far: {spent} since onset")
@@ -120,7 +120,7 @@ def _life(incident: Incident) -> str:
     return f"{told}, still there at {incident.last_step}"
 
 
-def _picture(incident: Incident, judged: Curve, *others: Curve) -> Iterator[Text]:
+def _picture(incident: Incident, judged: Excerpt, *others: Excerpt) -> Iterator[Text]:
     """The signals over the attempt, and below them the steps at which the incident began, fired and ended."""
     steps, legend = [(incident.onset_step, "o"), (incident.fired_step, "!")], "o onset, ! fired"
     if incident.resolved_step is not None:

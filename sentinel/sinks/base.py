@@ -16,7 +16,7 @@ from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.incident import Event, Incident
 from sentinel.alerts.routing import QuietHours, Route
 from sentinel.config.table import Table
-from sentinel.frames.curve import Curve
+from sentinel.frames.excerpt import Excerpt
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Notification:
     incident: Incident
     catalogue: Sequence[Mapping[str, str]]  # id, title, fix, check, url; likeliest first
     also_open: Sequence[str] = ()  # summaries of the run's other open incidents
-    curves: Sequence[Curve] = ()  # what a plot shows, for sinks that show one
+    excerpts: Sequence[Excerpt] = ()  # what a plot shows, for sinks that show one
     link: str = ""  # to a page about the run
     checkpoint: str = ""  # the last one before the onset
     thread: str = ""  # where the receiver put the first message about the incident, as `Sink.send` gave it

@@ -16,7 +16,7 @@ from pydantic import Field
 from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.incident import Incident
 from sentinel.errors import ConfigError
-from sentinel.frames.curve import Curve, Number
+from sentinel.frames.excerpt import Excerpt, Number
 from sentinel.sinks.base import Digest, Notification, SinkConfig
 from sentinel.sinks.message import message
 from sentinel.text import clean_text
@@ -53,12 +53,12 @@ class PlottingSinkConfig(SinkConfig):
 
 def png(told: Notification | Digest) -> bytes | None:
     """The plot of an incident as a PNG; None for a digest, or where nothing is known to draw."""
-    if isinstance(told, Digest) or not told.curves:
+    if isinstance(told, Digest) or not told.excerpts:
         return None
     from matplotlib.figure import Figure
 
     with _drawing:
-        beside = len(told.curves) - 1
+        beside = len(told.excerpts) - 1
         height = _MARGIN + _FIRST_HEIGHT + beside * _HEIGHT
         figure = Figure(figsize=(_WIDTH, height), dpi=100, layout="constrained")
         panels = figure.subplots(
@@ -66,8 +66,8 @@ def png(told: Notification | Digest) -> bytes | None:
         )[:, 0]
         title = wrap(_drawn(message(told).headline, 1000), _TITLE[0], max_lines=_TITLE[1], placeholder="...")
         figure.suptitle("\n".join(title), fontsize=10, parse_math=False)
-        for panel, curve in zip(panels, told.curves, strict=True):
-            _panel(panel, curve, told.incident)
+        for panel, excerpt in zip(panels, told.excerpts, strict=True):
+            _panel(panel, excerpt, told.incident)
         panels[0].legend(loc="best", fontsize=8)
         panels[-1].set_xlabel(f"step of {_drawn(message(told).run, 60)}", parse_math=False)
         picture = BytesIO()
@@ -75,19 +75,19 @@ def png(told: Notification | Digest) -> bytes | None:
         return picture.getvalue()
 
 
-def _panel(panel: "Axes", curve: Curve, incident: Incident) -> None:
-    if curve.low:
-        steps, low, high = _known(curve.step, curve.low, curve.high)
+def _panel(panel: "Axes", excerpt: Excerpt, incident: Incident) -> None:
+    if excerpt.low:
+        steps, low, high = _known(excerpt.step, excerpt.low, excerpt.high)
         panel.fill_between(steps, low, high, color="tab:blue", alpha=0.15, linewidth=0)
-    panel.plot(*_known(curve.step, curve.mean), color="tab:blue", alpha=0.6, linewidth=1)
+    panel.plot(*_known(excerpt.step, excerpt.mean), color="tab:blue", alpha=0.6, linewidth=1)
     panel.plot(
-        *_known(curve.last_step, curve.last), color="tab:blue", linewidth=0.8, marker=".", markersize=2
+        *_known(excerpt.last_step, excerpt.last), color="tab:blue", linewidth=0.8, marker=".", markersize=2
     )
     panel.axvline(incident.onset_step, color="tab:orange", linestyle="--", linewidth=1, label="began")
     panel.axvline(incident.fired_step, color="tab:red", linewidth=1, label="found")
-    panel.set_ylabel(_drawn(curve.tag or curve.label, 40), fontsize=8, parse_math=False)
+    panel.set_ylabel(_drawn(excerpt.tag or excerpt.label, 40), fontsize=8, parse_math=False)
     panel.grid(alpha=0.2)
-    values = [value for value in (*curve.mean, *curve.low, *curve.last) if value is not None]
+    values = [value for value in (*excerpt.mean, *excerpt.low, *excerpt.last) if value is not None]
     if values and min(values) > 1 / _LARGEST and _DECADES[0] < max(values) / min(values) < _DECADES[1]:
         panel.set_yscale("log")
 

@@ -10,7 +10,7 @@ from matplotlib import image
 
 from sentinel.config.file import Config
 from sentinel.errors import ConfigError
-from sentinel.frames.curve import Curve
+from sentinel.frames.excerpt import Excerpt
 from sentinel.sinks import plot
 from sentinel.sinks.apprise import AppriseConfig
 from sentinel.sinks.plot import png
@@ -20,7 +20,7 @@ from tests.sinks.samples import INCIDENT, NOTIFICATION, digest
 
 NOW = 1_767_230_000.0
 STEPS = list(range(0, 640, 10))
-KL = Curve(
+KL = Excerpt(
     label="KL",
     tag="train/kl",
     step=STEPS,
@@ -31,7 +31,7 @@ KL = Curve(
     last=[(step - 400) / 60 for step in range(430, 640)],
 )
 REWARD = replace(KL, label="reward", tag="", low=[], high=[], mean=[None, *[0.3] * 63], last=[None] * 210)
-PLOTTED = replace(NOTIFICATION, curves=[KL, REWARD])
+PLOTTED = replace(NOTIFICATION, excerpts=[KL, REWARD])
 
 
 def size(picture):
@@ -40,7 +40,7 @@ def size(picture):
 
 def test_each_signal_has_a_panel():
     assert size(png(PLOTTED)) == (550, 800)
-    assert size(png(replace(PLOTTED, curves=[KL]))) == (390, 800)
+    assert size(png(replace(PLOTTED, excerpts=[KL]))) == (390, 800)
 
 
 def test_without_signals_there_is_no_picture():
@@ -54,7 +54,7 @@ def test_text_from_a_run_is_drawn_literally(text):
         PLOTTED,
         incident=INCIDENT.changed(summary=text),
         run={"run": text},
-        curves=[replace(KL, tag=text, label="KL")],
+        excerpts=[replace(KL, tag=text, label="KL")],
     )
     assert png(hostile)
 
@@ -62,7 +62,7 @@ def test_text_from_a_run_is_drawn_literally(text):
 @pytest.mark.parametrize("values", [[None] * 64, [0.0] * 64, [1e-300] * 63 + [1e300], [-1.0] * 64])
 def test_any_values_can_be_drawn(values):
     assert png(
-        replace(PLOTTED, curves=[replace(KL, mean=values, low=values, high=values, last=[None] * 210)])
+        replace(PLOTTED, excerpts=[replace(KL, mean=values, low=values, high=values, last=[None] * 210)])
     )
 
 

@@ -1,4 +1,4 @@
-"""A signal as a plot needs it: bounded, and in built-in types."""
+"""An excerpt of a signal, as a plot of an incident needs it: bounded, and in built-in types."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ Number = float | None
 
 
 @dataclass(frozen=True)
-class Curve:
+class Excerpt:
     """A signal over the attempt, in at most 64 buckets, and its last points.
 
     ``step``, ``mean``, ``low`` and ``high`` have an entry for each bucket, None where no value is finite. The

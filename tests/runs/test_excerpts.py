@@ -31,7 +31,7 @@ def seen(tmp_path):
 
 def test_the_judged_signal_comes_first_with_what_the_detector_sees_beside_it(seen):
     tracker, change = seen
-    judged, *others = tracker.curves(change.incident)
+    judged, *others = tracker.excerpts(change.incident)
     assert (judged.label, judged.tag) == ("KL, unit unknown", "kl")
     assert len(judged.step) == len(judged.mean) == len(judged.low) == len(judged.high) <= 64
     assert (judged.low[0], judged.high[-1]) == (0.04, 5.0)
@@ -43,9 +43,9 @@ def test_the_judged_signal_comes_first_with_what_the_detector_sees_beside_it(see
 
 def test_an_attempt_that_is_over_has_no_curves(seen):
     tracker, change = seen
-    assert tracker.curves(change.incident.changed(attempt=7)) == []
-    assert tracker.curves(change.incident.changed(tag="gone")) == []
-    assert tracker.curves(change.incident.changed(stream="")) == []
+    assert tracker.excerpts(change.incident.changed(attempt=7)) == []
+    assert tracker.excerpts(change.incident.changed(tag="gone")) == []
+    assert tracker.excerpts(change.incident.changed(stream="")) == []
 
 
 @pytest.mark.parametrize(("plots", "count"), [(True, 2), (False, 0)])
@@ -55,4 +55,4 @@ def test_only_a_sink_that_shows_plots_gets_them(seen, plots, count):
     (told,) = tell(replace(tracker.news([change]), still_open=()), audience, 0.0)
     body = json.loads(json.dumps(told.body, allow_nan=False))
     notification = msgspec.convert(body, Notification)
-    assert [*notification.curves] == tracker.curves(change.incident)[:count]
+    assert [*notification.excerpts] == tracker.excerpts(change.incident)[:count]

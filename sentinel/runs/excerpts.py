@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from detectors.evidence import measure_of
 from detectors.signals import Signal
-from sentinel.frames.curve import Curve, Number
+from sentinel.frames.excerpt import Excerpt, Number
 from sentinel.frames.history import SeriesHistory
 from sentinel.frames.views import View
 from sentinel.runs.log import RunLog
@@ -13,7 +13,7 @@ from sentinel.runs.log import RunLog
 _MOST_POINTS = 200
 
 
-def curves(log: RunLog, stream: str, attempt: int, tag: str, detector: str) -> list[Curve]:
+def excerpts(log: RunLog, stream: str, attempt: int, tag: str, detector: str) -> list[Excerpt]:
     """The judged signal, then those that the detector sees beside it; none if the attempt is over."""
     own = log.streams.get(stream)
     if own is None or own.attempt.number != attempt:
@@ -25,9 +25,9 @@ def curves(log: RunLog, stream: str, attempt: int, tag: str, detector: str) -> l
     return []
 
 
-def _judged(view: View, history: SeriesHistory, tag: str) -> Curve:
+def _judged(view: View, history: SeriesHistory, tag: str) -> Excerpt:
     coarse, recent = history.coarse.view(), history.recent.last(_MOST_POINTS)
-    return Curve(
+    return Excerpt(
         label=measure_of(view.judged).label,
         tag=tag,
         step=history.coarse.step[: history.coarse.buckets].tolist(),
@@ -39,7 +39,7 @@ def _judged(view: View, history: SeriesHistory, tag: str) -> Curve:
     )
 
 
-def _beside(view: View, history: SeriesHistory, detector: str) -> Iterator[Curve]:
+def _beside(view: View, history: SeriesHistory, detector: str) -> Iterator[Excerpt]:
     asked = [one for one in view.detectors if one.name == detector]
     names = {name for one in asked for name in (*one.needs, *(use.column for use in one.uses))}
     coarse, recent = history.coarse, history.recent.last(_MOST_POINTS)
@@ -48,7 +48,7 @@ def _beside(view: View, history: SeriesHistory, detector: str) -> Iterator[Curve
         if name in names - {view.judged} and name in [*Signal] and any(value is not None for value in mean):
             step = coarse.step[: coarse.buckets].tolist()
             last = _numbers(recent.columns[:, column].tolist())
-            yield Curve(measure_of(Signal(name)).label, "", step, mean, [], [], recent.step.tolist(), last)
+            yield Excerpt(measure_of(Signal(name)).label, "", step, mean, [], [], recent.step.tolist(), last)
 
 
 def _numbers(values: Iterable[float]) -> list[Number]:
