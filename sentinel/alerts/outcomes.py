@@ -43,8 +43,8 @@ class News:
     """What there is to tell of one run.
 
     ``run`` is the run as notifications name it, and ``still_open`` are all its open incidents after the
-    changes: of those that did not change a reminder may be due, if ``reminders`` are wanted. ``excerpts`` gives
-    what a plot of an incident shows.
+    changes: of those that did not change a reminder may be due, if ``reminders`` are wanted.
+    ``excerpts`` gives what a plot of an incident shows.
     """
 
     run: Mapping[str, Any]
