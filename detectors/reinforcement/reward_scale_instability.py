@@ -21,6 +21,7 @@ Catalogue R3: a coefficient of variation above 1 over 50 points, and a correlati
 logarithms; ranks take their place, because a spread may be 0.
 """
 
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -63,7 +64,8 @@ def reward_scale_instability(
     least_correlation: Annotated[float, "rank correlation with the gradient norm"] = 0.6,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    measured = with_arrays(points, ("variation", "correlation"), _compare, every=EVERY, at_least=REACH)
+    compare = partial(_compare, least_variation=most_variation / 2)
+    measured = with_arrays(points, ("variation", "correlation"), compare, every=EVERY, at_least=REACH)
     variation, correlation = pl.col("variation"), pl.col("correlation")
     return verdicts(
         measured.fill_nan(None),
@@ -74,12 +76,13 @@ def reward_scale_instability(
     )
 
 
-def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
-    """How much the spread varies, and how the gradient norm follows it."""
+def _compare(frame: pl.DataFrame, due: pl.DataFrame, least_variation: float) -> dict[str, Floats]:
+    """How much the spread varies; where that is much, how the gradient norm follows it."""
     row = due["row"].to_numpy()
     spread, norm = (last_values(frame[n].to_numpy(), row, REACH) for n in (VALUE, Signal.GRAD_NORM))
     mean = spread.mean(axis=1)
-    return {
-        "variation": np.where(mean > 0, spread.std(axis=1) / mean, np.nan),
-        "correlation": spearman(spread, norm),
-    }
+    variation = np.where(mean > 0, spread.std(axis=1) / mean, np.nan)
+    correlation, varies = np.full(len(row), np.nan), variation > least_variation
+    if varies.any():
+        correlation[varies] = spearman(spread[varies], norm[varies])
+    return {"variation": variation, "correlation": correlation}

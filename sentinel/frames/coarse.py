@@ -35,24 +35,32 @@ class Coarse:
     """The lowest, the mean and the highest finite value of each bucket, and its first step and row.
 
     A bucket has ``width`` rows, the last one fewer, and ``finite`` of them have a finite value. A row has
-    ``columns`` columns: the judged value, then its context.
+    ``columns`` columns: the judged value, then its context. The buckets take memory from the first row on.
     """
 
     columns: int
     rows: int = 0
     width: int = 1
-    low: Floats = field(default_factory=lambda: np.full(MAX_BUCKETS, np.inf))
-    high: Floats = field(default_factory=lambda: np.full(MAX_BUCKETS, -np.inf))
-    total: Floats = field(default_factory=lambda: np.zeros(MAX_BUCKETS))
-    finite: Floats = field(default_factory=lambda: np.zeros(MAX_BUCKETS))
-    step: Steps = field(default_factory=lambda: np.zeros(MAX_BUCKETS, np.int64))
+    low: Floats = field(init=False)
+    high: Floats = field(init=False)
+    total: Floats = field(init=False)
+    finite: Floats = field(init=False)
+    step: Steps = field(init=False)
     first: Floats = field(init=False)
 
     def __post_init__(self) -> None:
-        self.first = np.full((MAX_BUCKETS, self.columns), np.nan)
+        self._make(0)
+
+    def _make(self, buckets: int) -> None:
+        """Empty buckets."""
+        self.low, self.high = np.full(buckets, np.inf), np.full(buckets, -np.inf)
+        self.total, self.finite = np.zeros(buckets), np.zeros(buckets)
+        self.step, self.first = np.zeros(buckets, np.int64), np.full((buckets, self.columns), np.nan)
 
     def push(self, rows: Floats, steps: Steps) -> None:
         """Add rows (rows x columns) at the end of the series."""
+        if self.rows == 0 < len(rows):
+            self._make(MAX_BUCKETS)
         while len(rows):
             room = MAX_BUCKETS * self.width - self.rows
             if room == 0:
@@ -108,6 +116,7 @@ class Coarse:
     @classmethod
     def load(cls, state: list[Any]) -> Self:
         """Undo `dump`."""
-        coarse = cls(*state[:-1])
-        coarse.first = state[-1]
+        columns, rows, width, *parts = state
+        coarse = cls(columns, rows, width)
+        coarse.low, coarse.high, coarse.total, coarse.finite, coarse.step, coarse.first = parts
         return coarse

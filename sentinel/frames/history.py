@@ -85,9 +85,9 @@ class SeriesHistory:
         seen, self.count = self._tape.append(rows), first + len(rows)
         if (room := self._head_rows - len(head)) > 0:
             self.head = Rows.joined([head, rows[:room]])
-        if self.count - self._coarse.rows > SPARE:
+        if self.count - self._coarse.rows > self._recent_rows:
             self._slice(seen)
-        if self.count == next_checkpoint(first):
+        if self._sliced and self.count == next_checkpoint(first):
             self._checkpoint = self.coarse.view()
         return Window(first, self.count, seen, head, self.earlier, coarse)
 
@@ -95,7 +95,7 @@ class SeriesHistory:
         """Everything `load` needs."""
         shape = self._head_rows, self._recent_rows, self._sliced, self.count
         rows = [part.dump() for part in (self.earlier, self.head, self.recent)]
-        return [*shape, *rows, self.coarse.dump(), self._checkpoint]
+        return [*shape, *rows, self._coarse.dump(), self._checkpoint]
 
     @classmethod
     def load(cls, state: list[Any]) -> Self:

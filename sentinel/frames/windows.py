@@ -120,8 +120,13 @@ def _coarse(name: str, values: Sequence[Floats]) -> pl.Series:
 
 def _lists(name: str, values: Floats, lengths: NDArray[np.int64]) -> pl.Series:
     """A list for each row, of its first values."""
-    rows = pl.Series(name, values, pl.Array(pl.Float64(), values.shape[1]), nan_to_null=True)
-    return pl.select(pl.lit(rows.arr.to_list()).list.head(pl.lit(pl.Series(lengths)))).to_series()
+    width = values.shape[1]
+    rows = pl.Series(name, values, pl.Array(pl.Float64(), width), nan_to_null=True).cast(
+        pl.List(pl.Float64())
+    )
+    if (lengths == width).all():
+        return rows
+    return pl.select(pl.lit(rows).list.head(pl.lit(pl.Series(lengths)))).to_series()
 
 
 def _text(codes: pl.Series, texts: Sequence[str]) -> pl.Series:

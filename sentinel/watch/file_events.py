@@ -34,6 +34,7 @@ _LOCAL = frozenset(
 )
 _MOUNTS = Path("/proc/self/mountinfo")
 _GATHER_SECONDS = 0.5  # after the first change, so that many changes at once end one wait
+_ROUND_SHARE = 0.1  # of the time: after a round of reading that took long, changes gather for longer
 _TOLD: list[type[FileSystemEvent]] = [
     DirCreatedEvent,
     DirMovedEvent,
@@ -68,11 +69,13 @@ class Changes(FileSystemEventHandler):
         """Whether `wait` never knows what changed."""
         return self._observer is None
 
-    def wait(self, seconds: float) -> set[Path] | None:
+    def wait(self, seconds: float, round_seconds: float = 0.0) -> set[Path] | None:
         """Wait for a change, at most ``seconds``. Gives the files and directories that came, changed or went.
 
-        A directory that came may hold anything. The result is empty if nothing changed, and None if anything
-        may have changed. Returns at once after `stop`.
+        After the first change it waits for others, so that they are read together: for longer if the last
+        round of reading took long (``round_seconds``), but no longer than ``seconds``. A directory that came
+        may hold anything. The result is empty if nothing changed, and None if anything may have changed.
+        Returns at once after `stop`.
         """
         if self._observer is not None:
             self._watch_roots(self._observer)
@@ -81,7 +84,8 @@ class Changes(FileSystemEventHandler):
                 self._condition.wait_for(lambda: self._stopped, seconds)
                 return None
             if self._condition.wait_for(lambda: self._changed or self._stopped, seconds):
-                self._condition.wait_for(lambda: self._stopped, _GATHER_SECONDS)
+                gather = min(max(round_seconds / _ROUND_SHARE, _GATHER_SECONDS), seconds)
+                self._condition.wait_for(lambda: self._stopped, gather)
             changed, self._changed = self._changed, set()
             return changed
 

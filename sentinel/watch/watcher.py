@@ -84,8 +84,9 @@ class Watcher:
             changed: Collection[Path] | None = None
             self._service.ready()
             while not stop.is_set():
+                begun = self._clock.awake()
                 self.round(changed, stop)
-                changed = self._changes.wait(self._config.poll_seconds)
+                changed = self._changes.wait(self._config.poll_seconds, self._clock.awake() - begun)
         self._commit_all()
 
     def logs(self) -> list[RunLog]:

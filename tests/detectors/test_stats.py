@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from detectors.stats import spearman
+from detectors.stats import row_quantile, spearman
 
 
 @pytest.mark.parametrize("levels", [3, 1000])
@@ -13,3 +13,13 @@ def test_rank_correlation_shares_ranks_among_equal_values(levels):
     one, other = random.integers(0, levels, (2, 20, 100)).astype(float)
     expected = [spearmanr(a, b).statistic for a, b in zip(one, other, strict=True)]
     np.testing.assert_allclose(spearman(one, other), expected)
+
+
+@pytest.mark.filterwarnings("ignore:All-NaN slice")
+@pytest.mark.parametrize("q", [0, 0.05, 0.5, 0.95, 1])
+@pytest.mark.parametrize("columns", [1, 2, 3, 40])
+def test_quantiles_of_rows_are_those_of_numpy(q, columns):
+    random = np.random.default_rng(columns)
+    values = random.normal(size=(500, columns))
+    values[random.random(values.shape) < random.random((500, 1))] = np.nan
+    np.testing.assert_allclose(row_quantile(values, q), np.nanquantile(values, q, axis=1), atol=1e-12)

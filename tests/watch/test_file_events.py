@@ -45,6 +45,23 @@ def seen(changes, path):
     return True
 
 
+def test_changes_gather_after_a_round_that_took_long(tmp_path):
+    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
+    with Changes([tmp_path]) as changes:
+        first.write_text("1")
+
+        def go_on():
+            second.write_text("2")
+            while not changes._changed >= {first, second}:
+                threading.Event().wait(0.001)
+            changes.stop()
+
+        thread = threading.Thread(target=go_on)
+        thread.start()
+        assert changes.wait(FOREVER, round_seconds=FOREVER) >= {first, second}
+        thread.join()
+
+
 def test_files_that_come_change_and_go(tmp_path):
     log = tmp_path / "log.jsonl"
     with Changes([tmp_path]) as changes:

@@ -15,6 +15,7 @@ from sentinel.config.file import Config
 from sentinel.replay import replay
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.json.lines import JsonLines
+from sentinel.watch.file_events import Changes
 from sentinel.watch.service import ServiceManager
 from sentinel.watch.watcher import Watcher
 from sentinel.watch.watchers import Watchers
@@ -85,6 +86,14 @@ def test_a_run_that_appears_after_it_was_over_is_told_of_at_once(house):
     watcher.round({house.runs / "second.jsonl"}, GOING)
     with Store(house.state) as store:
         assert "over at" in store.outbox.next("terminal").batch
+
+
+def test_a_round_that_took_long_has_more_to_do_the_next_time(house, monkeypatch):
+    watcher, stop, waits = house.watch(poll_seconds=2.0), threading.Event(), []
+    monkeypatch.setattr(watcher, "round", lambda *_: house.clock.advance(30.0))
+    monkeypatch.setattr(Changes, "wait", lambda _, *seconds: waits.append(seconds) or stop.set())
+    watcher.run(stop)
+    assert waits == [(2.0, 30.0)]
 
 
 def test_what_a_killed_watch_held_is_told_by_the_next(house):
