@@ -24,6 +24,18 @@ def overfits(random: Random, shape: Shape) -> Run:
     return supervised(random, shape, curve, np.where(shape.time < ONSET, curve, rising))
 
 
+def learns_nothing_of_use(random: Random, shape: Shape) -> Run:
+    """The training loss falls to a twentieth, and the held-out loss stays where it began."""
+    curve = 2.3 * (0.05 + 0.95 * np.exp(-shape.time / 0.1))
+    return supervised(random, shape, curve, np.full(shape.points, 2.3))
+
+
+def forgets(random: Random, shape: Shape) -> Run:
+    """Each evaluation after the first is worse by two fifths."""
+    later = np.arange(shape.points) > shape.evaluated[0]
+    return supervised(random, shape, learning(random, shape.time), np.where(later, 1.4, 1.0))
+
+
 def stands(random: Random, shape: Shape) -> Run:
     """The loss stays where it began."""
     return supervised(random, shape, np.full(shape.points, random.choice([np.log(10), 4.4])))
@@ -267,11 +279,13 @@ SICK: Mapping[str, tuple[Kind, float]] = {
     "off-policy-drift": (drifts_off, ONSET),
     "preference-margin-stall": (prefers_nothing, 0),
     "resume-discontinuity": (restarts, ONSET),
+    "pretrained-regression": (forgets, 0),
     "reward-collapse": (loses_reward, ONSET),
     "reward-stagnation": (gains_nothing, ONSET),
     "reward-zero-std": (earns_alike, ONSET),
     "saturated-gradient-clipping": (is_clipped, 0),
     "throughput-shift": (slows_down, ONSET),
+    "train-eval-mismatch": (learns_nothing_of_use, 0),
     "update-ratio-out-of-band": (steps_too_little, 0),
     "vanishing-grad-norm": (vanishes, ONSET),
     "zero-eval-metric": (finds_nothing, 0),
