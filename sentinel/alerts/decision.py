@@ -91,7 +91,7 @@ class Sent:
     severity: Severity
     findings: int
     waiting: bool = False  # not delivered yet
-    untried: bool = False  # not delivered because the receiver takes nothing now, and never tried
+    untried: bool = False  # never tried: the receiver takes nothing now, or the first look is not done
     given_up: bool = False  # nothing about the incident was ever delivered, nor will be
 
 

@@ -39,9 +39,9 @@ _SENT_BEFORE = """
     SELECT incident, sink, event, at, severity, findings,
         EXISTS (SELECT 1 FROM outbox WHERE outbox.sink = sent.sink AND outbox.incident = sent.incident
             AND state = 'pending'),
-        EXISTS (SELECT 1 FROM outbox JOIN receivers ON receivers.sink = outbox.sink
-            WHERE outbox.sink = sent.sink AND outbox.incident = sent.incident
-            AND state = 'pending' AND attempts = 0 AND created_at = sent.at),
+        EXISTS (SELECT 1 FROM outbox WHERE outbox.sink = sent.sink AND outbox.incident = sent.incident
+            AND state = 'pending' AND attempts = 0 AND created_at = sent.at
+            AND (held OR sink IN (SELECT sink FROM receivers))),
         EXISTS (SELECT 1 FROM outbox WHERE outbox.sink = sent.sink AND outbox.incident = sent.incident
             AND state = 'failed')
         AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.sink = sent.sink

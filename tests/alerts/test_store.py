@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
@@ -83,17 +84,18 @@ def test_what_was_sent_is_known(store):
     assert not any(s.waiting for s in store.sent_before([incident])[incident, "slack"].values())
 
 
-@pytest.mark.parametrize("receiver", ["rests", "rests, and was tried with it", "takes all"])
+@pytest.mark.parametrize("receiver", ["rests", "is held", "rests, and was tried with it", "takes all"])
 def test_what_was_never_tried_is_withdrawn_when_its_cause_comes(store, receiver):
     ours = book()
-    store.commit([update(rows("cc", "flat-loss-at-init", tag="loss"), ours=ours)], NOW)
+    first = update(rows("cc", "flat-loss-at-init", tag="loss"), ours=ours)
+    store.commit([replace(first, held=receiver == "is held")], NOW)
     (effect,) = (incident.id for incident in ours.open())
-    if receiver != "takes all":
+    if receiver.startswith("rests"):
         tried = store.outbox.begin([store.outbox.next("slack")]) if receiver != "rests" else []
         store.outbox.postponed("slack", tried, "503", 5.0, Receiver(1, NOW + 5))
     cause = changed(rows("cc", "loss-scale-collapse", first=2), onset_step=0)
     store.commit([update(cause, ours=ours, sent=store.sent_before([effect]))], NOW)
-    withdrawn = receiver == "rests"
+    withdrawn = receiver in ("rests", "is held")
     assert (effect in {one.incident for one in store.outbox.undelivered()}) is not withdrawn
     assert len(store.outbox.undelivered()) == (1 if withdrawn else 2), "the cause is told"
     assert ((effect, "slack") in store.sent_before([effect])) is not withdrawn
