@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from detectors.schema import ENDED, INDEX, NEW, SERIES, VALUE
+from detectors.schema import ENDED, INDEX, NEW, SERIES, STEP, VALUE
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -117,6 +117,12 @@ def _is_among_first(n: int) -> pl.Expr:
 def start_value(column: str) -> pl.Expr:
     """The attempt's first value."""
     return pl.col(column).filter(pl.col(INDEX) == 0).first().over(SERIES)
+
+
+def was_resumed() -> pl.Expr:
+    """Whether the attempt begins later than a log begins: beyond twice the steps between its first rows."""
+    interval = pl.col(STEP).filter(_is_among_first(2)).diff().last().over(SERIES)
+    return start_value(STEP) > 2 * interval
 
 
 def start_median(column: str, n: int) -> pl.Expr:

@@ -2,7 +2,7 @@
 
 ## What it catches
 A median dead share over the last ten points above 0.9 in a layer that began below 0.8, or one that rose by
-0.3 above the layer's first points.
+0.3, and by five standard deviations, above the layer's first points.
 
 ## Why it matters
 A dead unit passes no gradient, so nothing revives it: its part of the network is gone. Once a whole layer
@@ -27,17 +27,18 @@ import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
 from detectors.evidence import Measure, Unit
-from detectors.schema import VALUE
+from detectors.schema import INDEX, SERIES, VALUE
 from detectors.signals import Signal
-from detectors.stats import recent_median, start_value
+from detectors.stats import recent_median, start_median, start_value
 from detectors.verdict import verdicts
 
-NOW = 10  # points of the present level
+NOW = 10  # points of the present level, and of the start
+SCATTERS = 5  # standard deviations of the first points that a rise exceeds
 
 
 @detector(
     judges=(Signal.DEAD_FRACTION,),
-    history=History(recent=NOW, head=1),
+    history=History(recent=NOW, head=NOW),
     maturity=Maturity.STABLE,
     cause=Cause.NO_GRADIENT,
     silences=(Cause.LOSS_SHAPE,),  # dead layers hold the loss where it is
@@ -64,11 +65,18 @@ def dead_activation_growth(
 ) -> pl.LazyFrame:
     """See the module's page."""
     level, start = pl.col("level"), pl.col("start")
+    scatter = pl.col(VALUE).filter(pl.col(INDEX) < NOW).std().over(SERIES)
+    far = pl.max_horizontal(pl.lit(rise), SCATTERS * pl.col("scatter"))
     dead = (level > nearly_all) & (start < nearly_all - 0.1)
     return verdicts(
-        points.with_columns(level=recent_median(VALUE, NOW), start=start_value(VALUE)),
+        points.with_columns(
+            level=recent_median(VALUE, NOW),
+            start=start_value(VALUE),
+            early=start_median(VALUE, NOW),
+            scatter=scatter,
+        ),
         judged=level.is_not_null(),
-        found={"dead": dead, "rising": level > start + rise},
+        found={"dead": dead, "rising": level > pl.max_horizontal("start", "early") + far},
         severities={Severity.CRITICAL: dead},
         lasts=level > start + 0.8 * rise,
     )

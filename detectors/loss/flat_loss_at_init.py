@@ -22,11 +22,11 @@ one, that the step does not reach them or is too small.
 Tasks with a long plateau before they are learned (copying, parity, contrastive losses) look the same until
 they fall; then the finding ends for good. The rule waits for 30 % of the planned steps, or for 4000 steps
 where no plan is known. At a level of guessing, and where the gradient is zero, it waits for 15 % or 300
-steps, and for half of that where the loss surely stands within 0.5 %. When a run of 40 points or more is
-over, no wait is left where no plan is known and a bound of 3 % is enough, of 4 % at a level of guessing. It
-is silent while the learning rate rises or is below a tenth of its peak, in a resumed run, and beside
-rewards, value losses or preference margins. Fine-tuning of a model that knows its data looks flat where the
-noise of single batches hides the fall.
+steps, and for half of that where the loss surely stands within 0.5 %. When a run is over after 40 points, or
+after 20 and 300 steps or ten epochs, no wait is left where no plan is known and a bound of 3 % is enough, of
+4 % at a level of guessing. The rule is silent while the learning rate rises or is below a tenth of its peak,
+in a resumed run, and beside rewards, value losses or preference margins. Fine-tuning of a model that knows
+its data looks flat where the noise of single batches hides the fall.
 
 ## Source
 Catalogue O1, O2, O3, O7, O21: thirds, 2 %, AR(1) correction. The waits are measured: healthy runs, real and
@@ -45,7 +45,7 @@ from detectors.evidence import Measure, Unit
 from detectors.schema import ENDED, INDEX, SERIES, STEP, VALUE
 from detectors.settings import Setting
 from detectors.signals import Signal
-from detectors.stats import last_third_begin, nearest, seen_max, start_value, with_fall
+from detectors.stats import last_third_begin, nearest, seen_max, start_value, was_resumed, with_fall
 from detectors.verdict import verdicts
 
 EVERY = 5
@@ -56,7 +56,8 @@ NEAR = 0.015  # of a level of guessing: how far from it a loss may be
 SURELY = 1.645  # standard errors: one-sided 95 %
 CLEARLY = 3  # standard errors of a fall that no run of noise explains
 SURE_FALL = 0.005  # below this bound a loss stands still for sure, and half the wait is enough
-AT_END = 40, 0.04  # points, and the bound of a fall at a level of guessing, when nothing more will come
+AT_END = 20, 0.04  # points, and the bound of a fall at a level of guessing, when nothing more will come
+MANY, EPOCHS = 40, 10  # points, or passes over the data, of a run that is over and needs no further steps
 CRAWL = 0.035  # bound of a fall that is certain and too small
 PATIENCE = 2  # times the share of the plan, where the loss is not at a level of guessing
 BACK = 0.05, 4  # a fall that was and is no more: share of the start, and times the spread of points
@@ -67,7 +68,7 @@ FLAT = "loss has not moved for {lasted}: {now:.4g}, {start:.4g} at the start"
 
 @detector(
     judges=(Signal.LOSS,),
-    uses=(Signal.LEARNING_RATE, *GRADIENT, Signal.TOTAL_STEPS, *NOT_SUPERVISED),
+    uses=(Signal.LEARNING_RATE, *GRADIENT, Signal.TOTAL_STEPS, Signal.EPOCH, *NOT_SUPERVISED),
     settings=(Setting.NUM_CLASSES, Setting.VOCAB_SIZE),
     history=History(recent=MOST, head=MOST, coarse=True),
     every=EVERY,
@@ -106,7 +107,7 @@ FLAT = "loss has not moved for {lasted}: {now:.4g}, {start:.4g} at the start"
 def flat_loss_at_init(
     points: pl.LazyFrame,
     *,
-    least_points: Annotated[int, "points before anything is said"] = 25,
+    least_points: Annotated[int, "points before anything is said"] = 20,
     least_share: Annotated[float, "share of the planned steps before a loss at guessing is told"] = 0.15,
     least_steps: Annotated[int, "steps before that where the planned number is unknown"] = 300,
     patient_steps: Annotated[int, "steps before any other flat loss is told where no plan is known"] = 4000,
@@ -118,7 +119,7 @@ def flat_loss_at_init(
     rate, rate_before, peak = (pl.col(n) for n in (Signal.LEARNING_RATE, "rate_before", "peak"))
     context = points.with_columns(
         first=start_value(STEP),
-        interval=pl.col(STEP).filter(pl.col(INDEX) < 2).diff().last().over(SERIES),
+        resumed=was_resumed(),
         wait=(least_share * plan).fill_null(least_steps),
         long_wait=(PATIENCE * least_share * plan).fill_null(patient_steps),
         gradient=pl.col(Signal.GRAD_NORM).rolling_max(FEW).over(SERIES),
@@ -148,7 +149,11 @@ def flat_loss_at_init(
     crawls = certain & (fall > SURE_FALL) & (most < CRAWL) & rests
     at_chance = pl.max_horizontal((start / chance - 1).abs(), (now / chance - 1).abs()) < NEAR
     too_short = (trained < pl.col("wait")) & plan.is_not_null()
-    over = pl.col(ENDED) & (pl.col(INDEX) + 1 >= AT_END[0]) & ~too_short
+    rows = pl.col(INDEX) + 1
+    long_enough = (
+        (rows >= MANY) | (trained >= least_steps) | (pl.col(Signal.EPOCH) >= EPOCHS).fill_null(False)
+    )
+    over = pl.col(ENDED) & (rows >= AT_END[0]) & long_enough & ~too_short
     guessing = at_chance & (most < pl.when(over).then(AT_END[1]).otherwise(least_fall_at_chance)) & ~came_back
     bound = pl.when(over).then(least_fall_at_chance).otherwise(least_fall)
     still = rests & (fall < error) & (most < bound) & (SURELY * error - fall < bound)
@@ -158,7 +163,7 @@ def flat_loss_at_init(
         measured,
         judged=pl.all_horizontal(
             (trained >= half * pl.col("wait")) | zero | over,
-            pl.col("first") <= 2 * pl.col("interval"),  # else the run was resumed
+            ~pl.col("resumed").fill_null(True),
             start >= 0,
             *(pl.col(s).is_null() for s in NOT_SUPERVISED),
             ~((flat | crawls) & warming_up),

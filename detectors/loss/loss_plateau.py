@@ -34,7 +34,7 @@ import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
 from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, STEP, VALUE
+from detectors.schema import ENDED, INDEX, STEP, VALUE
 from detectors.settings import Setting
 from detectors.signals import Signal
 from detectors.stats import (
@@ -52,6 +52,7 @@ from detectors.verdict import verdicts
 
 EVERY = 5
 MOST = 200  # points of a third
+AT_END = 20  # points of a run that is over
 STUCK = 10  # points that are equal in all digits
 DIGITS = 5
 NEAR = 0.01  # of a level of guessing
@@ -123,7 +124,7 @@ def loss_plateau(
         & (change.abs() + SURELY * error < most_change)
         & (start > 1.05 * now)
         & same_before
-        & (pl.col(INDEX) >= least_points)
+        & ((pl.col(INDEX) >= least_points) | (pl.col(ENDED) & (pl.col(INDEX) + 1 >= AT_END)))
         & (pl.col("rate_share").fill_null(1) >= least_rate)
     )
     stuck = (pl.col("rows") == STUCK) & (pl.col("best") < 0.99 * pl.col(VALUE)) & (pl.col("best") > 0)

@@ -14,7 +14,8 @@ Change the learning rate of that group by the factor that is missing. If only on
 a group of its own (frozen parts, layer-wise decay) or for an initialisation whose scale does not fit.
 
 ## When it is wrong
-The ratio falls with the learning rate, so a run in the tail of its schedule is not judged as too small.
+The ratio falls with the learning rate, so a run in the tail of its schedule is not judged as too small, nor
+is a resumed one, whose highest level is not known.
 Weights that begin at zero (LoRA's B, biases, new scales) have huge ratios at first; fifty points are waited
 for. Fine-tuning by reinforcement learning at a rate of 10^-7 may mean to step that little.
 
@@ -30,7 +31,7 @@ from detectors.api import Cause, History, Maturity, Variant, detector
 from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, VALUE
 from detectors.signals import Signal
-from detectors.stats import recent_max, recent_median
+from detectors.stats import recent_max, recent_median, was_resumed
 from detectors.verdict import verdicts
 
 NOW = 20  # points of the present level
@@ -39,7 +40,7 @@ LATER = 50  # points from which on a large ratio is none of a weight that begins
 
 @detector(
     judges=(Signal.UPDATE_RATIO,),
-    history=History(recent=2 * LATER, coarse=True),
+    history=History(recent=2 * LATER, head=2, coarse=True),
     maturity=Maturity.STABLE,
     cause=Cause.GRADIENT_SIZE,
     silences=(Cause.LOSS_SHAPE,),  # steps that small leave the loss where it is
@@ -70,10 +71,10 @@ def update_ratio_out_of_band(
     level, highest = pl.col("level"), pl.col("coarse_mean").list.max()
     peak = pl.max_horizontal(recent_max(pl.col("level"), LATER, at_least=1), highest)
     return verdicts(
-        points.with_columns(level=recent_median(VALUE, NOW)).with_columns(peak=peak),
+        points.with_columns(level=recent_median(VALUE, NOW)).with_columns(peak=peak, resumed=was_resumed()),
         judged=level.is_not_null(),
         found={
-            "small": (level < least) & (level > 0.1 * pl.col("peak")),
+            "small": (level < least) & (level > 0.1 * pl.col("peak")) & ~pl.col("resumed").fill_null(False),
             "large": (level > most) & (pl.col(INDEX) >= LATER - 1),
         },
     )

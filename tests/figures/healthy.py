@@ -226,7 +226,10 @@ def policy_of_control(random: Random, shape: Shape) -> Run:
 def preferences(random: Random, shape: Shape) -> Run:
     """DPO: the margin grows out of its noise, and both log-probabilities fall a little."""
     time, noise = shape.time, shape.noise
-    margin = random.uniform(0.5, 4) * (1 - np.exp(-time / random.uniform(0.05, 0.3)))
+    soon = random.uniform(0.05, 0.3) * min(
+        1, 200 / shape.points
+    )  # preferences are learned in some dozen points
+    margin = random.uniform(0.5, 4) * (1 - np.exp(-time / soon))
     answer = random.uniform(50, 400)
     rate, settings, _ = scheduled(random, shape)
 

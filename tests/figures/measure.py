@@ -45,7 +45,7 @@ class Figures:
     """
 
     points: int
-    judged: int  # healthy points of each noise
+    judged: int  # healthy points, a third of them for each noise
     alarms: Sequence[int]
     recall: Sequence[float]
     delay: Sequence[float | None]
@@ -132,7 +132,7 @@ def figures(detector: Detector, points: int) -> Figures:
 
     judged, false, recalls, delays = 0, [], [], []
     for noise in NOISES:
-        judged, raised = 0, 0
+        raised = 0
         for family in families:
             count = -(-HEALTHY[points] // (len(NOISES) * len(families)))
             for runs in in_parts(simulated(family, noise, count, True), points):

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from detectors.api import Detector
+from detectors.api import Detector, Maturity
 from detectors.discovery import all_detectors
 from tests.figures.measure import EVALUATED, alarms, kinds
+from tests.figures.page import MOST_AT_WORST, PAGE, read, rendered
 from tests.figures.shapes import drawn
 from tests.figures.sick import SICK
 
@@ -17,6 +18,9 @@ POINTS = {  # others: 100
     "memory-growth": 400,
     "throughput-shift": 400,
 }
+LEAST_RECALL = 0.9
+"""Share of the sick runs of 1,000 points that a stable detector finds where the noise is smallest."""
+
 DETECTORS = {name: one for name, one in all_detectors().items() if isinstance(one, Detector)}
 each_detector = pytest.mark.parametrize("name", SICK)
 
@@ -40,3 +44,18 @@ def test_leaves_healthy_runs_alone(name, noise):
 def test_finds_its_fault(name):
     kind, _ = SICK[name]
     assert sum(map(bool, simulated(name, [kind], 0.01, resumes=False))) >= 0.8 * RUNS
+
+
+def test_the_page_shows_the_figures():
+    assert PAGE.read_text() == rendered(read()), "run `make detector-figures`"
+
+
+@pytest.mark.parametrize("name", [name for name in read() if DETECTORS[name].maturity is Maturity.STABLE])
+def test_a_stable_detector_has_good_figures(name):
+    measured = read()[name]
+    *rates, at_worst = measured.rates
+    assert measured.judged >= 1e7
+    assert not any(rates)
+    assert at_worst <= MOST_AT_WORST
+    assert not measured.real.alarms
+    assert next(one for one in measured.lengths if one.points == 1_000).recall[0] >= LEAST_RECALL
