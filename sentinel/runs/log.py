@@ -214,7 +214,8 @@ class RunLog:
     @property
     def attempts(self) -> int:
         """How often training began or was resumed, as far as the log shows."""
-        return sum(s.attempts.number for s in self.streams.values() if s.begun)
+        counts = [stream.attempts.number for stream in self.streams.values() if stream.begun]
+        return max(counts, default=0) if self.run.has_stream_a_metric else sum(counts)
 
     def understanding(self) -> Understanding:
         """What the log is taken to say, over all streams."""

@@ -171,6 +171,7 @@ class Run:
     path of a copy on this machine, if there is one. If the run is only a part of another run, ``part_of`` is
     the path of that run. ``part`` names the part of the training that it logs, such as `validation`, if the
     run's place tells that and its tags do not.
+    ``has_stream_a_metric`` says that each stream holds one metric, so all streams have the same attempts.
     """
 
     path: Place
@@ -179,6 +180,7 @@ class Run:
     copy: Path | None = None
     part_of: Path | None = None
     part: str = ""
+    has_stream_a_metric: bool = False
 
     @property
     def local(self) -> Path | None:

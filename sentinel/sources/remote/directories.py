@@ -44,7 +44,8 @@ def search(url: Url, copies: Path) -> Iterator[Run]:
     for run in discover([mirror.root]).runs:
         if run.local is not None:
             path = mirror.address(run.local)
-            yield Run(path, run.format, RemoteRun(path, mirror, run.source), copy=run.local, part=run.part)
+            source = RemoteRun(path, mirror, run.source)
+            yield replace(run, path=path, source=source, copy=run.local, part_of=None)
 
 
 @cache
