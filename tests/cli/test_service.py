@@ -83,7 +83,7 @@ def test_a_hangup_makes_it_read_its_configuration_again(sick_run, tmp_path):
     fine = f'state_dir = "state"\n{file.read_text()}'
     file.write_text(fine)
     with Receiver() as receiver, watching("--config", file) as process:
-        wait_for(process, "kl-blowup  sick")
+        wait_for(process, "critical kl-blowup")
         for wrong, why in (
             ("pats = []\n", f"{file}:1: pats: unknown key"),
             (
@@ -99,7 +99,7 @@ def test_a_hangup_makes_it_read_its_configuration_again(sick_run, tmp_path):
             process.send_signal(signal.SIGHUP)
             wait_for(process, f"keeping the old configuration: {why}")
         sicken(tmp_path / "runs" / "second")
-        wait_for(process, "kl-blowup  second")
+        wait_for(process, f"path      {tmp_path}/runs/second/")
         file.write_text(f'{fine}[[sinks]]\ntype = "webhook"\nurl = "{receiver.url}"\n')
         process.send_signal(signal.SIGHUP)
         wait_for(process, "read the configuration again")
