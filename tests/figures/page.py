@@ -31,7 +31,8 @@ every 1, 10 or 100 steps. A point of a detector that judges evaluations is an ev
 - Real: the same on logs that real frameworks wrote in healthy trainings, as they lie in `tests/frameworks`
   and `sample_logs`.
 - Recall: share of sick runs in which an incident is raised, at noise of 1, 5 and 20 %.
-- Detectors that are not listed are not measured yet.
+- Detectors that are not listed have no figures yet. Those below the standard of a stable detector are named
+  in `tests/figures/test_figures.py`.
 - Delay: median time from the onset of the fault to the incident, as a share of what is left of the run.
 
 """
