@@ -8,14 +8,15 @@ from detectors.api import Maturity
 from detectors.severity import Severity
 from sentinel import catalogue
 from sentinel.alerts.evidence import evidence_rows
-from sentinel.alerts.incident import Incident, State, lasted_text
+from sentinel.alerts.incident import Incident, State
 from sentinel.alerts.wire import utc_text
 from sentinel.catalogue import Entry
 from sentinel.frames.curves import Curve
 from sentinel.replay import Replay, ReplayedRun
 from sentinel.report.json import document
+from sentinel.report.told import told_lines
 from sentinel.sinks.checkpoints import last_checkpoint
-from sentinel.sinks.message import sentence
+from sentinel.sinks.message import lasted, sentence
 from sentinel.text import clean_text
 
 _MOST_CAUSES = 4
@@ -202,26 +203,12 @@ def _causes(incident: Incident) -> Iterator[Cause]:
         yield Cause(entries[one.id], one.score, clean_text(one.because, 400))
 
 
-def told_lines(run: ReplayedRun, incident: Incident) -> Iterator[str]:
-    """Which sinks would have been sent an incident, and why the others would not."""
-    decided = [(one.sink, one.decision.reason) for one in run.told.get(incident.id, ())]
-    told = {sink: None for sink, reason in decided if reason.sends}
-    if told:
-        yield f"told: {', '.join(told)}"
-    for sink, reason in dict(reversed(decided)).items():  # the first decision of each sink
-        if sink not in told:
-            yield f"not told: {sink}, {reason}"
-
-
 def _life(incident: Incident) -> str:
     last = incident.fired_step if incident.last_step is None else incident.last_step
-    known = incident.onset_time is not None and incident.last_time is not None
-    seconds = max(incident.last_time - incident.onset_time, 0.0) if known else None  # type: ignore[operator]
-    lasted = lasted_text(last - incident.onset_step, seconds)
     begun = f"since step {incident.onset_step:,}, found at step {incident.fired_step:,}"
     if incident.state is State.RESOLVED:
-        return f"{begun}, over at step {incident.resolved_step:,} after {lasted}"
-    return f"{begun}, still there at step {last:,} after {lasted}"
+        return f"{begun}, over at step {incident.resolved_step:,} after {lasted(incident)}"
+    return f"{begun}, still there at step {last:,} after {lasted(incident)}"
 
 
 def _count(number: int, noun: str) -> str:

@@ -18,6 +18,7 @@ from sentinel.frames.excerpt import Excerpt, Number
 from sentinel.replay import Replay, ReplayedRun
 from sentinel.report.checks import checks
 from sentinel.report.sparkline import marks, sparkline
+from sentinel.report.told import told_lines
 from sentinel.text import clean_text
 
 _STYLES = {Severity.INFO: "cyan", Severity.WARNING: "yellow", Severity.CRITICAL: "bold red"}
@@ -83,7 +84,7 @@ def _incident(run: ReplayedRun, incident: Incident) -> Iterator[RenderableType]:
         yield Text(f"  not told: explained by {cause.detector if cause else incident.inhibited_by}", "dim")
         return
     yield Text(clean_text(incident.summary, 1000))
-    for line in _told(run, incident):
+    for line in told_lines(run, incident):
         yield Text(line, "dim")
     if known := run.tracker.excerpts(incident):
         yield from _picture(incident, *known)
@@ -100,17 +101,6 @@ def _causes(incident: Incident) -> Iterator[tuple[str, str]]:
         entry, because = entries[cause.id], f": {cause.because}" if cause.because else ""
         likely = f"{entry.title} ({cause.score:.0%}{because})"
         yield cause.id, f"{likely}. {entry.fix} To tell: {entry.check}"
-
-
-def _told(run: ReplayedRun, incident: Incident) -> Iterator[str]:
-    """Which sinks would have been sent an incident, and why the others would not."""
-    decided = [(one.sink, one.decision.reason) for one in run.told.get(incident.id, ())]
-    told = {sink: None for sink, reason in decided if reason.sends}
-    if told:
-        yield f"told: {', '.join(told)}"
-    for sink, reason in dict(reversed(decided)).items():  # the first decision of each sink
-        if sink not in told:
-            yield f"not told: {sink}, {reason.text}"
 
 
 def _life(incident: Incident) -> str:

@@ -165,7 +165,7 @@ def _headline(notification: Notification) -> str:
     incident, news = notification.incident, _NEWS[notification.event]
     told = sentence(incident.summary) or sentence(incident.detector)
     if notification.event is Event.RESOLVED:
-        news = f"{news} after {_lasted(incident)}"
+        news = f"{news} after {lasted(incident)}"
     return f"{news}: {told}" if news else told
 
 
@@ -184,7 +184,7 @@ def _facts(notification: Notification) -> Iterator[tuple[str, str]]:
     yield "found", f"{clock.replace('T', ' ').replace('Z', ' UTC')}, {at}" if clock else at
     if incident.open:
         lasts = _last_step(incident) > incident.onset_step
-        yield "since", f"step {incident.onset_step:,}" + (f", for {_lasted(incident)}" if lasts else "")
+        yield "since", f"step {incident.onset_step:,}" + (f", for {lasted(incident)}" if lasts else "")
     yield "cost", _cost(incident, run.get("world_size"))
     yield "checkpoint", notification.checkpoint
 
@@ -196,7 +196,8 @@ def _seconds(incident: Incident) -> float | None:
     return max(incident.last_time - incident.onset_time, 0.0)
 
 
-def _lasted(incident: Incident) -> str:
+def lasted(incident: Incident) -> str:
+    """From the onset to the newest finding, in words."""
     return lasted_text(_last_step(incident) - incident.onset_step, _seconds(incident))
 
 

@@ -97,6 +97,12 @@ def test_a_long_run_takes_at_most_a_megabyte(report, tmp_path):
     assert len(report(tmp_path / "metrics.csv")) < 1_000_000
 
 
+def test_why_a_sink_hears_of_nothing_is_said_in_words(report, tmp_path):
+    (tmp_path / "sentinel.toml").write_text('[[sinks]]\ntype = "terminal"\nmin_severity = "critical"\n')
+    text = report(ROOT / "sample_logs" / "flat-loss-at-init")
+    assert "not told: terminal, below the sink&#39;s severity" in text
+
+
 def test_an_output_that_cannot_be_written_is_one_line(sentinel):
     ran = sentinel("replay", ROOT / "sample_logs" / "kl-blowup", "--format", "html", "-o", "no/such/r.html")
     assert ran.status == 2
