@@ -18,8 +18,9 @@ from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
+from sentinel.sources.swanlab.messages import record_type
 from tests.sources.wandb.backend import Backend, StoredRun
-from tests.sources.wandb.log_writer import WandbLog
+from tests.sources.wandb.log_writer import WandbLog, framed
 
 MLFLOW_SCHEMA = Path(__file__).parent / "fixtures" / "mlflow" / "mlflow.sql"
 
@@ -258,6 +259,28 @@ class TrackioWriter:
         self.database.close()
 
 
+class SwanLabWriter:
+    """As SwanLab does since 0.8, without its buffer."""
+
+    def start(self, directory):
+        self.path = directory / f"run-{len(list(directory.glob('run-*.swanlab'))):08}.swanlab"
+        self.path.write_bytes(b":SWL\xd6\xe1\x02")
+
+    def log(self, step, values):
+        for name, value in values.items():
+            record = record_type()()
+            record.scalar.key, record.scalar.step, record.scalar.value.number = name, step, value
+            record.scalar.timestamp.seconds = next(CLOCK)
+            self.write(record)
+
+    def close(self):
+        pass
+
+    def write(self, record):
+        with self.path.open("ab") as file:
+            file.write(framed(record.SerializeToString(), file.tell()))
+
+
 class WandbOnlineWriter:
     """Logs to a server; each start is a run of its own."""
 
@@ -288,6 +311,7 @@ WRITERS: dict[str, type[Writer]] = {
     "jsonl": JsonlWriter,
     "mlflow": MlflowWriter,
     "mlflow_database": MlflowDatabaseWriter,
+    "swanlab": SwanLabWriter,
     "tensorboard": TensorboardWriter,
     "trackio": TrackioWriter,
     "trainer_state": TrainerStateWriter,

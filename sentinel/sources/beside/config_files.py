@@ -31,7 +31,7 @@ _NAMES = (
     *("train_config.json", "training_config.json", "params.json"),
     *("ds_config.json", "deepspeed_config.json", "deepspeed.json"),
     *("adapter_config.json", "config.json"),
-    "files/config.yaml",  # W&B's, below a run directory
+    "files/config.yaml",  # of W&B and SwanLab, below a run directory
 )
 """File names, in order of precedence: if two files have the same setting, that of the first counts."""
 
@@ -149,6 +149,6 @@ def _yaml(data: bytes) -> Any:
 
 
 def _unwrapped(value: Any) -> Any:
-    """The value itself. W&B writes ``{"desc": null, "value": 3}`` for a 3."""
-    wrapped = isinstance(value, dict) and "value" in value and value.keys() <= {"desc", "value"}
+    """The value itself. W&B and SwanLab write ``{"desc": null, "value": 3}`` for a 3."""
+    wrapped = isinstance(value, dict) and "value" in value and value.keys() <= {"desc", "sort", "value"}
     return value["value"] if wrapped else value

@@ -19,12 +19,12 @@ from google.protobuf.message import DecodeError
 
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Ending, Line, Outcome, Run
 from sentinel.sources.reading.flattening import Plain, flat
-from sentinel.sources.reading.growing import Mark, Read, nothing_new, read_new, unreadable
+from sentinel.sources.reading.growing import Mark, Read, nothing_new, unreadable
+from sentinel.sources.reading.leveldb import FileHeader, Log, read_log
 from sentinel.sources.reading.plain import LATEST
 from sentinel.sources.reading.problems import summed
 from sentinel.sources.reading.sniffing import remembered
 from sentinel.sources.wandb.history import item_name, read_history
-from sentinel.sources.wandb.leveldb import BLOCK_BYTES, LONGEST_RECORD, Log, split
 from sentinel.sources.wandb.messages import message_type
 from sentinel.sources.wandb.steps import Steps, points
 
@@ -36,10 +36,7 @@ _NAME = re.compile(r"run-(?P<id>.+)\.wandb", re.DOTALL)
 _RUN_DIRECTORY = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-.+")
 _INTERNAL = ("logs", "tmp")  # directories of a run that are about W&B itself
 
-_HEADER = b":W&B\xe1\xbe\0"
-_VERSION = len(_HEADER) - 1  # offset
-_MOST_READ = 8 << 20
-_LEAST_READ = BLOCK_BYTES // 4
+_HEADER = FileHeader("W&B", b":W&B\xe1\xbe", [0])
 _BYTES_A_POINT = 32  # a guess of how far to read for some points; a wrong one only costs time
 
 _MOST_SNIFFED = 8 << 20
@@ -80,7 +77,7 @@ class WandbFile:
     def poll(self, cursor: Cursor, limit: int) -> Batch:
         """What was logged since ``cursor``; see `sentinel.sources.base.Source`."""
         try:
-            found = _read(self.path, cursor.get("mark", {}), limit * _BYTES_A_POINT)
+            found = read_log(self.path, cursor.get("mark", {}), limit * _BYTES_A_POINT)
         except OSError as error:
             return unreadable(self.path, cursor, error)
         if found is None:
@@ -159,20 +156,12 @@ class _Messages:
 
     def _starts_well(self, data: bytes) -> bool:
         """Whether the header is complete. A file with a wrong header is refused."""
-        known = data[: len(_HEADER)].rstrip(b"\0")  # zeros may be bytes that are not written yet
-        if _HEADER.startswith(known) and (len(data) < len(_HEADER) or len(known) < _VERSION):
-            return False
-        if data[:_VERSION] != _HEADER[:_VERSION]:
-            problem = "is no W&B log, although its name says so, and is not read; remove or rename it"
-        elif data[_VERSION] != _HEADER[_VERSION]:
-            problem = (
-                f"is a W&B log in version {data[_VERSION]} of the format, and only version 0 can be read"
-            )
-        else:
+        try:
+            return _HEADER.version(data) is not None
+        except ValueError as error:
+            self._refused = str(error)
+            self._complaints.append(Complaint(self._path, "", self._refused))
             return True
-        self._refused = problem
-        self._complaints.append(Complaint(self._path, "", problem))
-        return True
 
     def _add(self, place: int, record: bytes) -> int:
         """Add one message. Gives its bytes of history."""
@@ -250,18 +239,6 @@ class _Messages:
         restarted = self._restarted and found
         self._chunks.append(replace(chunk, restarted=restarted, config=self._config))
         self._restarted, self._config = self._restarted and not found, {}
-
-
-def _read(path: Path, mark: Mark, size: int) -> tuple[Read, Log] | None:
-    """About ``size`` new bytes and their records. A longer record is read whole if it is not overlong."""
-    read = read_new(path, mark, min(max(size, _LEAST_READ), _MOST_READ))
-    while read:
-        start = 0 if read.offset else len(_HEADER)
-        log = split(read.data, start, read.offset, not read.more)
-        if log.consumed > start or not read.more:
-            return read, log
-        read = read_new(path, mark, min(4 * len(read.data), LONGEST_RECORD + 2 * BLOCK_BYTES))
-    return None
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

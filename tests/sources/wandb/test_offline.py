@@ -11,7 +11,7 @@ from wandb.proto.wandb_internal_pb2 import ConfigRecord, HistoryRecord, MetricRe
 
 from sentinel.sources.base import Outcome
 from sentinel.sources.discovery import discover
-from sentinel.sources.wandb.leveldb import split
+from sentinel.sources.reading.leveldb import split
 from sentinel.sources.wandb.offline import WandbFile
 from sentinel.sources.wandb.steps import Steps
 from tests.sources.reader import Reader

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sentinel.sources.wandb import leveldb as leveldb_log
-from sentinel.sources.wandb.leveldb import split
+from sentinel.sources.reading import leveldb as leveldb_log
+from sentinel.sources.reading.leveldb import split
 from tests.sources.wandb.log_writer import (
     BLOCK,
     CHUNK_HEADER,

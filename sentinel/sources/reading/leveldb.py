@@ -1,9 +1,10 @@
-"""LevelDB's log framing, as in W&B's ``.wandb`` files: cuts bytes into records and verifies their checksums.
+"""LevelDB's log framing, in which W&B and SwanLab write: cuts bytes into records and verifies checksums.
 
-A file consists of blocks of 32 KiB, and a block of chunks. A chunk is a checksum (4 bytes), a length (2
-bytes, little-endian), a type, and the payload. Fewer than 7 bytes at the end of a block are padding. A record
-is one FULL chunk, or a FIRST chunk, some MIDDLE chunks and a LAST one. W&B's checksum is the plain CRC-32 of
-type and payload. LevelDB itself has a masked CRC-32C.
+A file begins with a header of 7 bytes that the logger chose. It consists of blocks of 32 KiB, and a block of
+chunks. A chunk is a checksum (4 bytes), a length (2 bytes, little-endian), a type, and the payload. Fewer
+than 7 bytes at the end of a block are padding. A record is one FULL chunk, or a FIRST chunk, some MIDDLE
+chunks and a LAST one. The checksum of both loggers is the plain CRC-32 of type and payload. LevelDB itself
+has a masked CRC-32C.
 
 https://github.com/google/leveldb/blob/main/doc/log_format.md
 """
@@ -11,21 +12,55 @@ https://github.com/google/leveldb/blob/main/doc/log_format.md
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from struct import Struct
 
 import numpy as np
 
+from sentinel.sources.reading.growing import Mark, Read, read_new
 from sentinel.sources.reading.problems import Problem, summed
 
 BLOCK_BYTES = 1 << 15
 LONGEST_RECORD = 32 << 20
 """Bytes. A longer record holds tables or the like, and is skipped. This bounds the memory of a poll."""
 
+FILE_HEADER_BYTES = 7
+
+_LEAST_READ, _MOST_READ = BLOCK_BYTES // 4, 8 << 20  # bytes at once
 _HEADER = Struct("<IHB")
 _CHECKED = 6  # offset in a chunk of what the checksum covers: type and payload
 _FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
 _MOST_BROKEN = 16  # chunks of one block; after them the rest of the block is skipped
 _MOST_SEARCHED = 128 * BLOCK_BYTES  # bytes whose checksums a search for a sound chunk may compute
+
+
+@dataclass(frozen=True)
+class FileHeader:
+    """How the files of a logger begin: with 6 bytes of its own, and a byte for the version of the format."""
+
+    logger: str
+    magic: bytes
+    versions: Sequence[int]  # that can be read
+
+    def version(self, data: bytes) -> int | None:
+        """The version of the file that begins with ``data``; None if the header is not complete.
+
+        Raises ValueError, which says what to do, if nothing of the file can be read.
+        """
+        known = data[:FILE_HEADER_BYTES].rstrip(b"\0")  # zeros may be bytes that are not written yet
+        if self.magic.startswith(known) and (len(data) < FILE_HEADER_BYTES or len(known) < len(self.magic)):
+            return None
+        if not data.startswith(self.magic):
+            raise ValueError(
+                f"is no {self.logger} log, although its name says so, and is not read; remove or rename it"
+            )
+        if (version := data[len(self.magic)]) not in self.versions:
+            can_be_read = " and ".join(map(str, self.versions))
+            raise ValueError(
+                f"is a {self.logger} log in version {version} of the format, and only version {can_be_read} "
+                "can be read"
+            )
+        return version
 
 
 @dataclass(frozen=True)
@@ -103,6 +138,21 @@ def split(data: bytes, start: int, offset: int, at_end: bool) -> Log:
         *summed(np.array(overlong), f"record is longer than {LONGEST_RECORD >> 20} MiB and was skipped"),
     ]
     return Log(records, ends, problems, min(consumed, len(data)))
+
+
+def read_log(path: Path, mark: Mark, size: int) -> tuple[Read, Log] | None:
+    """About ``size`` new bytes of a file and their records; None if there is nothing new.
+
+    A longer record is read whole if it is not overlong. Raises OSError.
+    """
+    read = read_new(path, mark, min(max(size, _LEAST_READ), _MOST_READ))
+    while read:
+        start = 0 if read.offset else FILE_HEADER_BYTES
+        log = split(read.data, start, read.offset, not read.more)
+        if log.consumed > start or not read.more:
+            return read, log
+        read = read_new(path, mark, min(4 * len(read.data), LONGEST_RECORD + 2 * BLOCK_BYTES))
+    return None
 
 
 def _sound_chunk(data: bytes, start: int, block_end: int) -> int | None:

@@ -1,0 +1,1 @@
+"""SwanLab's runs on disk."""

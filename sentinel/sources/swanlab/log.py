@@ -1,0 +1,123 @@
+"""SwanLab's runs on disk, whether swanlab sent them to a server or not.
+
+A ``run-*.swanlab`` file is one run and one stream. Before SwanLab 0.8 it is called ``backup.swanlab``.
+swanlab appends to it all that it would send: the metrics, the console output and finally how the run ended.
+It buffers 8 KiB, so its log is some hundred points behind the training.
+
+Metrics of the machine, such as the load of the GPU, count steps of their own and are left out.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Ending, Line, Run
+from sentinel.sources.reading.growing import Read, nothing_new, unreadable
+from sentinel.sources.reading.leveldb import FileHeader, Log, read_log
+from sentinel.sources.reading.problems import summed
+from sentinel.sources.swanlab.messages import JSON_VERSION, PROTOBUF_VERSION, Scalar, parse
+
+FORMAT = "swanlab"
+
+_HEADER = FileHeader("SwanLab", b":SWL\xd6\xe1", [JSON_VERSION, PROTOBUF_VERSION])
+_NAME = re.compile(r"run-.+\.swanlab|backup\.swanlab", re.DOTALL)
+_RUN_DIRECTORY = re.compile(r"run-\d{8}_\d{6}-.+")
+_INTERNAL = ("console", "debug", "logs", "media")  # directories of a run that repeat its log, or hold files
+_OF_THE_MACHINE = "__swanlab__."  # beginning of names
+_BYTES_A_POINT = 80  # a guess of how far to read for some points; a wrong one only costs time
+
+
+def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
+    """The runs whose files lie in this directory. If a run has the directory for itself, that is its path."""
+    own = _RUN_DIRECTORY.fullmatch(directory.name)
+    for name in filter(_NAME.fullmatch, names):
+        yield Run(directory if own else directory / name, FORMAT, SwanLabFile(directory / name))
+
+
+def is_internal(directory: str) -> bool:
+    """Whether a directory of a run holds only what its log holds as well, or no numbers."""
+    above, _, name = directory.rpartition("/")
+    return name in _INTERNAL and _RUN_DIRECTORY.fullmatch(above.rpartition("/")[2]) is not None
+
+
+@dataclass(frozen=True)
+class SwanLabFile:
+    """One ``.swanlab`` file."""
+
+    path: Path
+
+    def poll(self, cursor: Cursor, limit: int) -> Batch:
+        """What was logged since ``cursor``; see `sentinel.sources.base.Source`."""
+        try:
+            found = read_log(self.path, cursor.get("mark", {}), limit * _BYTES_A_POINT)
+        except OSError as error:
+            return unreadable(self.path, cursor, error)
+        if found is None:
+            return nothing_new(cursor)
+        read, log = found
+        return _batch(self.path, {"restarted": True} if read.restarted else cursor, read, log, limit)
+
+
+def _batch(path: Path, cursor: Cursor, read: Read, log: Log, limit: int) -> Batch:
+    """The content of the first records, up to ``limit`` points."""
+    version: int | None = cursor.get("version")
+    restarted: bool = cursor.get("restarted", False)
+    if read.offset == 0:
+        try:
+            version = _HEADER.version(read.data)
+        except ValueError as error:
+            mark = read.mark(len(read.data), waiting=True)
+            return Batch({"mark": mark, "refused": str(error)}, complaints=[Complaint(path, "", str(error))])
+    if version is None:  # the header is torn, or the file was refused before
+        return Batch({**cursor, "mark": read.mark(len(read.data) if read.offset else 0, waiting=True)})
+    scalars: list[Scalar] = []
+    lines: list[Line] = []
+    foreign: list[int] = []
+    ending: Ending | None = None
+    place = 0  # about where the record begins
+    for record, end in zip(log.records, log.ends, strict=True):
+        try:
+            content = parse(record, version)
+        except ValueError:
+            foreign.append(place)
+            content = None
+        match content:
+            case Scalar() if not content.key.startswith(_OF_THE_MACHINE):
+                scalars.append(content)
+            case Line():
+                lines.append(content)
+            case Ending():
+                ending = content
+        place = end
+        if len(scalars) >= limit:
+            break
+    limited = len(scalars) >= limit
+    consumed = place if limited else log.consumed
+    more = read.more or consumed < log.consumed
+    problems = [problem for problem in log.problems if problem.offset < consumed]
+    problems += summed(np.array(foreign), "record is no message of SwanLab's and was skipped")
+    complaints = [Complaint(path, f"byte {read.offset + one.offset}", one.text) for one in problems]
+    state = {
+        "mark": read.mark(consumed, waiting=not more),
+        "version": version,
+        "restarted": restarted and not scalars,
+    }
+    chunks = [_chunk(path.name, scalars, restarted)] if scalars else []
+    return Batch(state, chunks, complaints, more, ending=ending, lines=lines)
+
+
+def _chunk(stream: str, scalars: Sequence[Scalar], restarted: bool) -> Chunk:
+    keys, steps, times, values = zip(*scalars, strict=True)
+    tags = {key: i for i, key in enumerate(dict.fromkeys(keys))}
+    return Chunk(
+        stream,
+        list(tags),
+        np.array([tags[key] for key in keys], np.uint32),
+        np.array(steps, np.int64),
+        np.array(times, np.float64),
+        np.array(values, np.float64),
+        restarted,
+    )
