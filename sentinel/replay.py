@@ -3,11 +3,13 @@
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.incident import Change, Incident
 from sentinel.alerts.outcomes import Audience, News, Outcome, tell
+from sentinel.comparison.means import Means
 from sentinel.config.file import Config
 from sentinel.errors import SentinelError
 from sentinel.frames.curves import Curves
@@ -16,6 +18,9 @@ from sentinel.sources.base import Complaint
 from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.places import Place
 from sentinel.tracking import Tracker
+
+if TYPE_CHECKING:
+    from sentinel.comparison.compare import Comparison
 
 _RUNS_AT_ONCE = 64
 
@@ -33,6 +38,7 @@ class ReplayedRun:
     complaints: list[Complaint] = field(default_factory=list)
     failure: str | None = None
     curves: Curves | None = None  # if they are wanted
+    means: Means | None = None  # if the runs are to be compared
 
     @property
     def stopped(self) -> str | None:
@@ -48,6 +54,8 @@ class ReplayedRun:
         """Add what one poll brought."""
         if self.curves is not None:
             self.curves.add(advance.chunks)
+        if self.means is not None:
+            self.means.add(advance.chunks)
         self.complaints += advance.complaints
         self.failure = advance.failure
         self.changes += advance.changes
@@ -61,12 +69,20 @@ class Replay:
     runs: Sequence[ReplayedRun]
     complaints: Sequence[Complaint]
     pipeline: Pipeline
+    comparisons: Sequence["Comparison"] = ()
 
 
 def replay(
-    paths: Sequence[Place], config: Config, progress: Callable[[int, int], None], *, curves: bool = False
+    paths: Sequence[Place],
+    config: Config,
+    progress: Callable[[int, int], None],
+    *,
+    curves: bool = False,
+    compare: bool = False,
 ) -> Replay:
     """Read every run under the paths to its end, with the ``curves`` of all tags if they are wanted.
+
+    ``compare`` compares runs that differ in one setting.
 
     ``progress`` is called with the number of runs that are done and the number of all runs. Raises
     SentinelError if a path does not exist or nothing could be read.
@@ -79,6 +95,7 @@ def replay(
     runs = [ReplayedRun(pipeline.track(run, run_name(run, base))) for run in found.runs]
     for one in runs:
         one.curves = Curves() if curves else None
+        one.means = Means() if compare else None
     for begin in range(0, len(runs), _RUNS_AT_ONCE):
         progress(begin, len(runs))
         _read(pipeline, runs[begin : begin + _RUNS_AT_ONCE])
@@ -89,7 +106,7 @@ def replay(
         raise SentinelError("\n".join(map(str, found.complaints)))
     if not read:
         raise SentinelError(f"{', '.join(map(str, paths))}: no log that sentinel can read")
-    return Replay(read, found.complaints, pipeline)
+    return Replay(read, found.complaints, pipeline, _compared(read) if compare else ())
 
 
 def _read(pipeline: Pipeline, runs: Iterable[ReplayedRun]) -> None:
@@ -108,6 +125,23 @@ def _read(pipeline: Pipeline, runs: Iterable[ReplayedRun]) -> None:
         run.incidents |= {incident.id: incident for incident in run.tracker.book.open()}
         # Streams of one run were read one after the other; this is their order by the log's clock.
         run.incidents = dict(sorted(run.incidents.items(), key=lambda item: item[1].fired_time or 0.0))
+
+
+def _compared(runs: Iterable[ReplayedRun]) -> "Sequence[Comparison]":
+    from sentinel.comparison.compare import Subject, compare  # scipy is slow to import
+
+    return compare(
+        [
+            Subject(
+                run.tracker.log.name,
+                {name: setting.value for name, setting in run.tracker.log.facts.config.items()},
+                run.tracker.log.understanding().signals,
+                run.means,
+            )
+            for run in runs
+            if run.means is not None
+        ]
+    )
 
 
 def tell_in_order(runs: Sequence[ReplayedRun], policies: Sequence[SinkPolicy]) -> None:

@@ -31,6 +31,9 @@ _Format = Annotated[_Form, typer.Option("--format", help="The form of the report
 _Output = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the report to a file.")
 ]
+_Compare = Annotated[
+    bool, typer.Option("--compare", help="Compare runs that differ in one setting or in the seed alone.")
+]
 _FailOn = Annotated[
     SeverityName | None,
     typer.Option(
@@ -43,6 +46,7 @@ def replay(
     paths: Paths,
     format_: _Format = _Form.TERMINAL,
     output: _Output = None,
+    compare: _Compare = False,
     fail_on: _FailOn = None,
     config: ConfigFile = None,
 ) -> int:
@@ -54,7 +58,8 @@ def replay(
     settings = configuration(config, paths=paths)
     with _opened(output) as file:
         with _progress() as progress:
-            done = judge(settings.paths, settings, progress, curves=format_ in (_Form.HTML, _Form.MARKDOWN))
+            curves = format_ in (_Form.HTML, _Form.MARKDOWN)
+            done = judge(settings.paths, settings, progress, curves=curves, compare=compare)
         _write(done, format_, file)
     if all(run.unread for run in done.runs):
         return 2

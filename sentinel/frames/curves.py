@@ -1,6 +1,6 @@
 """Whole curves in bounded memory, for plots: of each few rows the lowest and the highest value."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +12,8 @@ BUCKETS = 512
 """The most groups of rows of a curve, each with two values at most."""
 
 _PENDING = 8 * BUCKETS  # values that may wait until they are thinned
-_MOST_CURVES = 256  # of one run
+MOST_CURVES = 256
+"""The most curves that are kept of one run."""
 
 
 class Point(NamedTuple):
@@ -85,11 +86,15 @@ class Curves:
 
     def add(self, chunks: Iterable[Chunk]) -> None:
         """Add what a poll brought."""
-        for chunk in (chunk.flat for chunk in chunks):
-            order = np.argsort(chunk.tag, kind="stable")
-            codes, begins = np.unique(chunk.tag[order], return_index=True)
-            for code, at in zip(codes.tolist(), np.split(order, begins[1:]), strict=True):
-                tag = chunk.tags[code]
-                if tag not in self.of and len(self.of) >= _MOST_CURVES:
-                    continue
-                self.of.setdefault(tag, Curve()).add(chunk.step[at], chunk.value[at])
+        for tag, step, value in by_tag(chunks):
+            if tag in self.of or len(self.of) < MOST_CURVES:
+                self.of.setdefault(tag, Curve()).add(step, value)
+
+
+def by_tag(chunks: Iterable[Chunk]) -> Iterator[tuple[str, NDArray[np.int64], NDArray[np.float64]]]:
+    """The steps and values of each tag of each chunk, in the order of the log."""
+    for chunk in (chunk.flat for chunk in chunks if chunk.value.size):
+        order = np.argsort(chunk.tag, kind="stable")
+        codes, begins = np.unique(chunk.tag[order], return_index=True)
+        for code, at in zip(codes.tolist(), np.split(order, begins[1:]), strict=True):
+            yield chunk.tags[code], chunk.step[at], chunk.value[at]

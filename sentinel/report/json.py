@@ -1,6 +1,7 @@
 """The machine-readable reports: one JSON object."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from sentinel.alerts.outcomes import Outcome
@@ -17,7 +18,7 @@ def document(replay: Replay, now: float) -> dict[str, Any]:
     """The whole replay, JSON-able. The states of the runs depend on the time of day ``now``."""
     stands = standings([observe(run.tracker.log, True, now) for run in replay.runs])
     runs = [_replayed(run, one, replay) for run, one in zip(replay.runs, stands, strict=True)]
-    return {"schema": 1, "runs": runs}
+    return {"schema": 1, "runs": runs, "comparisons": [asdict(one) for one in replay.comparisons]}
 
 
 def listing_document(listing: Listing) -> dict[str, Any]:

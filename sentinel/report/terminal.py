@@ -17,6 +17,7 @@ from sentinel.alerts.outcomes import cost
 from sentinel.frames.excerpt import Excerpt, Number
 from sentinel.replay import Replay, ReplayedRun
 from sentinel.report.checks import checks
+from sentinel.report.comparisons import statements, title
 from sentinel.report.sparkline import marks, sparkline
 from sentinel.report.told import told_lines
 from sentinel.text import clean_text
@@ -46,6 +47,9 @@ def show(replay: Replay, console: Console | None = None) -> None:
             console.print(Text(f"judging stopped: {name}, {clean_text(run.stopped, 500)}", "yellow"))
     if len(troubled) > 1:
         console.print(_overview(troubled))
+    for comparison in replay.comparisons:
+        console.print(Text(title(comparison), "bold"))
+        console.print(Padding(Group(*map(Text, statements(comparison))), (0, 0, 1, 2)))
     console.print(_verdict(replay, len(troubled)))
 
 

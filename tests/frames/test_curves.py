@@ -55,3 +55,11 @@ def test_curves_are_of_tags():
     found = Curves()
     found.add([chunk, chunk])
     assert {tag: len(one.points()) for tag, one in found.of.items()} == {"a": 4, "b": 4}
+
+
+def test_a_chunk_that_brings_only_settings_adds_nothing():
+    empty = np.empty(0)
+    chunk = Chunk("log", ["loss"], empty.astype(np.uint32), empty.astype(np.int64), empty, empty)
+    curves = Curves()
+    curves.add([chunk])
+    assert curves.of == {}

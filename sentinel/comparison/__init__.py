@@ -1,0 +1,1 @@
+"""Compares runs with one another: what no single log can show."""

@@ -1,0 +1,26 @@
+"""A comparison of runs in words, as every layout shows it."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from sentinel.text import clean_text
+
+if TYPE_CHECKING:
+    from sentinel.comparison.compare import Comparison
+
+
+def title(comparison: "Comparison") -> str:
+    """What differs, and how many runs each value has: "learning_rate: 0.1 (3 runs), 0.2 (1 run)"."""
+    counted = (f"{value} ({len(runs)} run{'s' * (len(runs) > 1)})" for value, runs in comparison.arms.items())
+    return clean_text(f"{comparison.setting}: {', '.join(counted)}", 500)
+
+
+def statements(comparison: "Comparison") -> Iterator[str]:
+    """What the comparison shows, then where each signal ends."""
+    for finding in comparison.findings:
+        cited = f" ({', '.join(finding.catalogue)})" if finding.catalogue else ""
+        yield clean_text(f"{finding.text}{cited}", 1000)
+    for measure in comparison.measures:
+        ends = "   ".join(f"{value}: {end:.4g}" for value, end in measure.ends.items())
+        spread = "" if measure.spread is None else f"   between equal runs: {measure.spread:.2g}"
+        yield clean_text(f"{measure.signal.value.replace('_', ' ')} at the end   {ends}{spread}", 1000)
