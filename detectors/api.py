@@ -87,17 +87,24 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Demand:
-    """Signals that a run must log: any of the judged ones, and all of those that are needed."""
+    """Signals that a run must log: any of the judged ones, and all of those that are needed.
+
+    ``clock``: the points must also have times, and be in one log with those of other tags.
+    """
 
     judges: tuple[Signal, ...]
     needs: tuple[Signal, ...]
+    clock: bool = False
 
-    def missing(self, signals: Collection[str]) -> list[str]:
-        """What a run that logs these signals lacks; nothing if it can be judged."""
+    def missing(self, signals: Collection[str], no_clock: str = "") -> list[str]:
+        """What a run that logs these signals lacks; nothing if it can be judged.
+
+        ``no_clock`` says what its log lacks to serve as a clock.
+        """
         lacking = [s.value for s in self.needs if s not in signals]
         if self.judges and not any(s in signals for s in self.judges):
             lacking.insert(0, self.judges[0].value)
-        return lacking
+        return [*lacking, *([no_clock] if self.clock and no_clock else ())]
 
 
 @dataclass(frozen=True)

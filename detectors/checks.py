@@ -1,18 +1,19 @@
 """How a run check is declared: a rule about a run as a whole, where there are no rows to judge.
 
 A check is a pure function of what is known of one run; the clock is handed in with it. It is asked when a
-run printed something, when something of it is judged no more, when its log cannot be read any more or can be
-again, when points arrived after it had found something, at each tick of a watch, and when nothing more can
-come. It states what it finds, and by a clean
-finding what is over.
+run printed something, when something of it is judged no more, when an expected tag is missed or comes back,
+when its log cannot be read any more or can be again, when points arrived after it had found something, at
+each tick of a watch, and when nothing more can come. It states what it finds, and by a clean finding what is
+over.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from detectors.api import Cause, Declaration, Maturity, Severity, Variant, declared
+from detectors.api import Cause, Declaration, Demand, Maturity, Severity, Variant, declared
 from detectors.evidence import NO_EVIDENCE, Measure
+from detectors.signals import Signal
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,37 @@ class Survey:
 
 
 @dataclass(frozen=True)
+class Expected:
+    """That tags of a signal, once logged, are logged again within some time while their stream goes on."""
+
+    signal: Signal
+    within_seconds: float
+
+    @property
+    def key(self) -> str:
+        """A name that is unique among what is expected of a stream."""
+        return f"{self.signal} {self.within_seconds!r}"
+
+
+@dataclass(frozen=True)
+class Absence:
+    """That an expected tag was not logged for too long although its stream went on; ``over`` once it is back.
+
+    Times are seconds since the epoch on the log's clock, None where it has none.
+    """
+
+    rule: Expected
+    tag: str
+    index: int  # of the point at which this is known
+    step: int
+    time: float | None
+    seconds: float  # without the tag
+    last_step: int  # at which the tag was logged before
+    last_time: float | None
+    over: bool
+
+
+@dataclass(frozen=True)
 class Ended:
     """How a run ended, as its log, its console or its server says."""
 
@@ -92,6 +124,7 @@ class RunView:
     printed: Sequence[Printed]  # since the check was last asked
     stopped: Sequence[Stopped]  # as well
     surveys: Sequence[Survey] = ()  # as well
+    absences: Sequence[Absence] = ()  # as well
     unreadable: str | None = None  # why nothing more can be read of its log, as long as that lasts
     failure: str | None = None  # which stage of sentinel fails on the run, and why
     concluded: Ended | None = None
@@ -116,21 +149,32 @@ class RunFinding:
     tag: str = ""
     step: int | None = None  # None for the last one
     time: float | None = None
+    onset_step: int | None = None  # None for the step of the finding
+    onset_time: float | None = None
     evidence: Mapping[str, Any] = field(default_factory=dict)
     catalogue: tuple[str, ...] = ()  # in place of the variant's, where not empty
 
 
 @dataclass(frozen=True)
 class RunCheck(Declaration):
-    """A rule about a run as a whole. ``reads`` says for people what it looks at."""
+    """A rule about a run as a whole. ``reads`` says for people what it looks at, ``expects`` what a run that
+    it judges logs.
+    """
 
     check: Callable[..., Iterable[RunFinding]]
     reads: str
+    expects: Expected | None
+
+    @property
+    def demand(self) -> Demand:
+        """What a run must log to be judged."""
+        return Demand((self.expects.signal,), (), clock=True) if self.expects else Demand((), ())
 
 
 def run_check(
     *,
     reads: str,
+    expects: Expected | None = None,
     variants: Mapping[str, Variant],
     evidence: Mapping[str, Measure] = NO_EVIDENCE,
     maturity: Maturity = Maturity.PREVIEW,
@@ -147,6 +191,7 @@ def run_check(
             **declared(check, maturity, variants, evidence, hold, clear, enabled, cause, silences),
             check=check,
             reads=reads,
+            expects=expects,
         )
 
     return declare

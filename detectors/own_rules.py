@@ -1,9 +1,10 @@
-"""Detectors made from a person's own thresholds: a signal above, below or outside a bound, or a change of it.
+"""Detectors made from a person's own thresholds: a signal above, below or outside a bound, a change of it, or
+its absence.
 
 Such a detector has no page in the catalogue and no guards. It judges what it is told to.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from detectors.api import Detector, History, Maturity, Severity, Variant, detector
+from detectors.checks import Expected, RunCheck, RunFinding, RunView, run_check
 from detectors.evidence import Measure, Unit
 from detectors.schema import SERIES, VALUE
 from detectors.signals import Signal
@@ -22,15 +24,29 @@ LOOKS_BACK = 255
 _CLEAR = 10  # clean rows that end an incident, at least
 _VARIANT = "broken"
 _LOWEST, _HIGHEST = "lowest", "highest"
+_MISSING_SECONDS, _LAST_STEP = "missing_seconds", "last_step"
 _EXTREMES: Mapping[str, Measure] = MappingProxyType(
     {_LOWEST: Measure("lowest so far", Unit.SAME), _HIGHEST: Measure("highest so far", Unit.SAME)}
 )
+_ABSENCE: Mapping[str, Measure] = MappingProxyType(
+    {
+        _MISSING_SECONDS: Measure("not logged for", Unit.SECONDS),
+        _LAST_STEP: Measure("last logged at", Unit.STEP),
+    }
+)
 
+EVIDENCE: Mapping[str, Measure] = MappingProxyType({**_EXTREMES, **_ABSENCE})
+"""What a person sees beside the finding of any such detector."""
 
 SAYS: Mapping[str, Any] = MappingProxyType(
     {"value": 0.0, "step": 0, "tag": "", "signal": "", "lasted": "", _LOWEST: 0.0, _HIGHEST: 0.0}
 )
-"""What a message may hold, each with an example."""
+"""What the message of a rule about values may hold, each with an example."""
+
+SAYS_OF_ABSENCE: Mapping[str, Any] = MappingProxyType(
+    {"tag": "", "step": 0, "lasted": "", _LAST_STEP: 0, _MISSING_SECONDS: 0.0}
+)
+"""The same for a rule about tags that are missing."""
 
 
 @dataclass(frozen=True)
@@ -96,4 +112,40 @@ def own_rule(
         )
         return verdicts(extremes, found={_VARIANT: bounds.broken}, otherwise=severity)
 
-    return replace(rule, name=name, page=f"{name}: a rule of your own, in sentinel.toml under `[[rules]]`.")
+    return replace(rule, name=name, page=_page(name))
+
+
+def own_absence(name: str, expected: Expected, severity: Severity, message: str) -> RunCheck:
+    """A run check called ``name`` that fires when a tag is missing for longer than expected.
+
+    It ends when the tag is logged again. ``message`` is a format string; empty for the usual one.
+    """
+    usual = "{tag} was last logged at step {last_step}, {missing_seconds:duration} ago, and the run goes on"
+
+    @run_check(
+        reads=f"when `{expected.signal}` was last logged",
+        expects=expected,
+        evidence=_ABSENCE,
+        variants={_VARIANT: Variant(message or usual, ())},
+        maturity=Maturity.STABLE,
+    )
+    def rule(run: RunView) -> Iterator[RunFinding]:
+        for absence in run.absences:
+            if absence.rule == expected:
+                yield RunFinding(
+                    index=absence.index,
+                    severity=Severity.CLEAN if absence.over else severity,
+                    variant=_VARIANT,
+                    tag=absence.tag,
+                    step=absence.step,
+                    time=absence.time,
+                    onset_step=absence.last_step,
+                    onset_time=absence.last_time,
+                    evidence={_MISSING_SECONDS: absence.seconds, _LAST_STEP: absence.last_step},
+                )
+
+    return replace(rule, name=name, page=_page(name))
+
+
+def _page(name: str) -> str:
+    return f"{name}: a rule of your own, in sentinel.toml under `[[rules]]`."

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from detectors.checks import Ended, Printed, RunCheck, RunFinding, RunView, Stopped, Survey
+from detectors.checks import Absence, Ended, Printed, RunCheck, RunFinding, RunView, Stopped, Survey
 from sentinel.alerts.inhibition import OF_THE_RUN
 from sentinel.alerts.turns import Key, Stretch, Verdict
 from sentinel.runs.log import RunLog
@@ -28,6 +28,7 @@ class Checking:
         stopped: Sequence[Stopped],
         *,
         surveys: Sequence[Survey] = (),
+        absences: Sequence[Absence] = (),
         silence: Silence | None = None,
         failure: str | None = None,
         concluded: bool = False,
@@ -48,6 +49,7 @@ class Checking:
             printed=printed,
             stopped=stopped,
             surveys=surveys,
+            absences=absences,
             unreadable=log.unreadable,
             failure=failure,
             concluded=ended if concluded else None,
@@ -85,6 +87,8 @@ def _verdict(log: RunLog, check: RunCheck, finding: RunFinding, *, final: bool) 
         position=finding.index,
         severity=finding.severity,
         variant=finding.variant,
+        onset_step=finding.onset_step,
+        onset_time=finding.onset_time,
         evidence=finding.evidence,
         catalogue=finding.catalogue,
         final=final,

@@ -7,13 +7,14 @@
 in a training may drive the pipeline as well. This page knows no format, no rule and no sink.
 """
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from typing import Any
 
-from detectors.api import Declaration, Detector
+from detectors.api import Declaration
 from detectors.checks import RunCheck
 from sentinel.alerts.incident import Change
 from sentinel.alerts.lifecycle import Book
@@ -73,8 +74,8 @@ class Pipeline:
     ) -> None:
         self.detectors = {detector.name: detector for detector in detectors}
         self._parameters = parameters
-        self._views = views(d for d in self.detectors.values() if isinstance(d, Detector))
-        self._naming = Naming(signals, (view.judged for view in self._views))
+        self._views = views(self.detectors.values())
+        self._naming = Naming(signals, self._views.asked)
         checks = [d for d in self.detectors.values() if isinstance(d, RunCheck)]
         self._checking = Checking(checks, parameters, failed)
         self._failed = failed
@@ -87,9 +88,15 @@ class Pipeline:
         console = Console() if self._checking.checks else None
         return Tracker(RunLog(run, name, self._naming, self._views, console=console), book, self._layout)
 
-    def advance(self, trackers: Sequence[Tracker], points_at_once: int = POINTS_AT_ONCE) -> list[Advance]:
+    def advance(
+        self,
+        trackers: Sequence[Tracker],
+        points_at_once: int = POINTS_AT_ONCE,
+        read_at: float = math.nan,
+    ) -> list[Advance]:
         """Poll some runs and judge what is new. Gives one advance for each run, in their order.
 
+        ``read_at`` is the time awake of a watch, which counts where a log has no times; NaN in a replay.
         Whatever a run holds, this does not raise and does not change the results of another run.
         """
         limit, guard = points_at_once // max(len(trackers), 1), Guard()
@@ -99,7 +106,7 @@ class Pipeline:
             for log in logs
         ]
         arrived = [
-            guard(log.run, "understanding the log", partial(log.absorb, batch)) or ()
+            guard(log.run, "understanding the log", partial(log.absorb, batch, read_at)) or ()
             for log, batch in zip(logs, batches, strict=True)
         ]
         withdrawn = [
@@ -154,11 +161,15 @@ class Pipeline:
     def _check(self, tracker: Tracker, batch: Batch) -> list[Stretch]:
         """The findings of the run checks, if the poll brought something that they judge."""
         log, grew = tracker.log, any(chunk.value.size for chunk in batch.chunks)
-        found = log.printed or log.newly_stopped or log.surveys or log.readability_changed
+        found = log.printed or log.newly_stopped or log.surveys or log.absences or log.readability_changed
         if found or (grew and tracker.book.watches_run):
             silence = Silence(0.0) if grew else None
             news = log.printed, log.newly_stopped
-            return [*self._checking.stretches(log, *news, surveys=log.surveys, silence=silence)]
+            return [
+                *self._checking.stretches(
+                    log, *news, surveys=log.surveys, absences=log.absences, silence=silence
+                )
+            ]
         return []
 
     def _judge(

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from detectors import own_rules
 from detectors.discovery import all_detectors
 from detectors.evidence import Measure, Unit, measure_of
 from detectors.schema import VALUE
@@ -26,7 +27,7 @@ def evidence_rows(incident: Incident) -> list[tuple[str, str]]:
 
 def _rows(incident: Incident) -> Iterator[tuple[str, str]]:
     detector = all_detectors().get(incident.detector)
-    declared: Mapping[str, Measure] = detector.evidence if detector else {}
+    declared = detector.evidence if detector else own_rules.EVIDENCE
     signals = [signal for signal in Signal if signal == incident.signal]
     judged = measure_of(signals[0]) if signals else Measure(VALUE, Unit.NONE)
     for name, value in incident.evidence.items():

@@ -87,6 +87,10 @@ LASTED = "lasted"
 """The name under which messages may use `lasted_text`."""
 
 
+DURATION = "duration"
+"""The format with which messages write seconds in words."""
+
+
 def lasted_text(steps: int, seconds: float | None) -> str:
     """How long something has lasted, in words: "218 steps (7 min)"; without known times "218 steps"."""
     counted = f"{max(steps, 0):,} {'step' if steps == 1 else 'steps'}"
@@ -115,7 +119,7 @@ class Change:
 class _LenientFormatter(Formatter):
     """Writes ``?`` for a missing value, and ignores a format that does not suit its value.
 
-    The format ``duration`` writes seconds in words.
+    The format `DURATION` writes seconds in words.
     """
 
     def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
@@ -127,7 +131,7 @@ class _LenientFormatter(Formatter):
     def format_field(self, value: Any, format_spec: str) -> Any:
         if value is None:
             return "?"
-        if format_spec == "duration":
+        if format_spec == DURATION:
             return duration_text(value)
         try:
             return super().format_field(value, format_spec)

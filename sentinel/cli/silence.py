@@ -1,6 +1,5 @@
 """`sentinel silence`: stop notifications about some runs for a while."""
 
-import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Annotated
@@ -10,18 +9,17 @@ import typer
 from sentinel.cli.options import ConfigFile, StateDir, configuration
 from sentinel.clock import SystemClock
 from sentinel.errors import SentinelError, UnknownName
+from sentinel.text import seconds_in
 
 silences = typer.Typer(help="Stop notifications about some runs for a while.")
 
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-
 
 def seconds(duration: str) -> float:
-    """The seconds in `90s`, `30m`, `2h` or `1.5d`. Raises typer.BadParameter for anything else."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd])", duration)
-    if not match or not float(match[1]):
-        raise typer.BadParameter(f"{duration!r} is not a duration; write 30m, 2h or 1d")
-    return float(match[1]) * _SECONDS[match[2]]
+    """The seconds in a duration. Raises typer.BadParameter for anything else."""
+    try:
+        return seconds_in(duration)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 _Run = Annotated[

@@ -23,7 +23,7 @@ def describe(path: Path, text: str, error: ValidationError, schema: Mapping[str,
     for defect in error.errors(include_url=False):
         keys, table = _locate(schema, defect["loc"])
         problem = _problem(defect["type"], defect["msg"], defect["input"], defect.get("ctx", {}), keys, table)
-        yield f"{path}:{_line(text, keys)}: {_dotted(keys)}: {problem}"
+        yield f"{path}:{line_of(text, keys)}: {_dotted(keys)}: {problem}"
 
 
 def _problem(
@@ -79,7 +79,7 @@ def _resolved(schema: Mapping[str, Any], node: Any) -> Mapping[str, Any]:
     return dict(node)
 
 
-def _line(text: str, keys: Keys) -> int:
+def line_of(text: str, keys: Keys) -> int:
     """The line on which the value, or the nearest table around it, is complete."""
     for number, beginning in enumerate(accumulate(text.splitlines(keepends=True)), start=1):
         try:
@@ -92,7 +92,7 @@ def _line(text: str, keys: Keys) -> int:
         except (KeyError, IndexError):
             continue
         return number
-    return _line(text, keys[:-1]) if keys else 1
+    return line_of(text, keys[:-1]) if keys else 1
 
 
 def _dotted(keys: Keys) -> str:

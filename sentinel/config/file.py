@@ -16,8 +16,8 @@ from detectors.api import Declaration
 from detectors.discovery import all_detectors
 from detectors.signals import Signal
 from sentinel import CONFIG_FILE
-from sentinel.config.errors import describe
-from sentinel.config.rules import Rule, unique
+from sentinel.config.errors import describe, line_of
+from sentinel.config.rules import Rule, WrittenRule, unique
 from sentinel.config.table import LocalPath, Table, beside_the_file
 from sentinel.errors import ConfigError
 from sentinel.frames.naming import IGNORE
@@ -171,6 +171,14 @@ def load(path: Path) -> Config:
         return Config.model_validate(tables, context={"directory": path.parent})
     except ValidationError as error:
         raise ConfigError(describe(path, text, error, json_schema())) from None
+
+
+def written_rules(path: Path) -> list[WrittenRule]:
+    """The rules of one's own in a configuration, in order. Raises ConfigError as `load` does."""
+    rules, text = load(path).rules, path.read_text(encoding="utf-8")
+    tables = tomllib.loads(text).get("rules", [])
+    lines = (line_of(text, ("rules", number, "name")) for number in range(len(rules)))
+    return [WrittenRule(*one[:2], path.absolute(), one[2]) for one in zip(rules, tables, lines, strict=True)]
 
 
 def json_schema() -> dict[str, Any]:

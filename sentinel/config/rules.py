@@ -1,17 +1,33 @@
 """`[[rules]]`: a person's own thresholds, which become detectors."""
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from string import Formatter
-from typing import Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, PlainValidator, model_validator
 
-from detectors.api import Detector, Severity
-from detectors.own_rules import SAYS, Bounds, own_rule
+from detectors.api import Declaration, Severity
+from detectors.checks import Expected
+from detectors.own_rules import SAYS, SAYS_OF_ABSENCE, Bounds, own_absence, own_rule
 from detectors.signals import OWN, Signal
+from sentinel.alerts.incident import DURATION
 from sentinel.config.table import Table
+from sentinel.text import seconds_in
 
-_CONDITIONS = ("above", "below", "outside", "rises_by", "falls_by")
+_CONDITIONS = ("above", "below", "outside", "rises_by", "falls_by", "missing_for")
+
+
+def _duration(text: Any) -> float:
+    if not isinstance(text, str):
+        raise ValueError('should be a string such as "30m", "2h" or "1d"')
+    return seconds_in(text)
+
+
+Duration = Annotated[float, PlainValidator(_duration, json_schema_input_type=str)]
+"""Seconds, written as "30m"."""
 
 
 class Rule(Table):
@@ -33,10 +49,17 @@ class Rule(Table):
     falls_by: float | None = Field(
         None, gt=0, description="a value that is this much below the highest so far is wrong"
     )
+    missing_for: Duration | None = Field(
+        None,
+        description='a tag is missing if it is not logged for this long ("30m", "2h", "1d") while the run '
+        "goes on",
+    )
     for_points: int = Field(3, ge=1, le=10_000, description="points in a row that must be wrong")
     severity: Literal["info", "warning", "critical"] = Field("warning", description="how bad it is")
     say: str = Field(
-        "", description="the message; may hold {value}, {step}, {tag}, {signal}, {lowest} and {highest}"
+        "",
+        description="the message; may hold {value}, {step}, {tag}, {signal}, {lasted}, {lowest} and "
+        "{highest}; with `missing_for` {tag}, {step}, {lasted}, {last_step} and {missing_seconds:duration}",
     )
 
     @property
@@ -54,26 +77,42 @@ class Rule(Table):
             raise ValueError(f"rule {self.name!r}: give exactly one of {', '.join(_CONDITIONS)}")
         if self.outside is not None and self.outside[0] > self.outside[1]:
             raise ValueError(f"rule {self.name!r}: outside = [lower, upper]")
-        if problem := _problem_of_format(self.say):
+        if self.missing_for is not None and "for_points" in self.model_fields_set:
+            raise ValueError(f"rule {self.name!r}: for_points has no meaning beside missing_for")
+        if problem := _problem_of_format(self.say, SAYS if self.missing_for is None else SAYS_OF_ABSENCE):
             raise ValueError(f"rule {self.name!r}: say: {problem}")
         return self
 
-    def detector(self) -> Detector:
+    def detector(self) -> Declaration:
         """The detector that applies it."""
-        below, above = self.outside or (self.below, self.above)
-        bounds = Bounds(above, below, self.rises_by, self.falls_by)
         signal = Signal(self.signal or f"{OWN}{self.tag}")
         severity = Severity[self.severity.upper()]
+        if self.missing_for is not None:
+            return own_absence(self.detector_name, Expected(signal, self.missing_for), severity, self.say)
+        below, above = self.outside or (self.below, self.above)
+        bounds = Bounds(above, below, self.rises_by, self.falls_by)
         return own_rule(self.detector_name, signal, bounds, self.for_points, severity, self.say)
 
 
-def _problem_of_format(say: str) -> str:
-    """What is wrong with a message; empty if nothing is."""
+@dataclass(frozen=True)
+class WrittenRule:
+    """A rule, its keys as they are written, and the file and the line where its name stands."""
+
+    rule: Rule
+    keys: Mapping[str, Any]
+    file: Path
+    line: int
+
+
+def _problem_of_format(say: str, known: Mapping[str, Any]) -> str:
+    """What is wrong with a message that may hold what is ``known``; empty if nothing is."""
     try:
-        named = [name for _, name, _, _ in Formatter().parse(say) if name is not None]
-        if unknown := sorted(set(named) - set(SAYS)):
-            return f"{{{unknown[0]}}} is unknown; use {', '.join(f'{{{name}}}' for name in SAYS)}"
-        say.format(**SAYS)
+        fields = [(name, form) for _, name, form, _ in Formatter().parse(say) if name is not None]
+        if unknown := sorted({name for name, _ in fields} - {*known}):
+            return f"{{{unknown[0]}}} is unknown; use {', '.join(f'{{{name}}}' for name in known)}"
+        for name, form in fields:
+            if form != DURATION:
+                format(known[name], form or "")
     except (ValueError, IndexError, KeyError) as error:
         return f"not a format string: {error}"
     return ""

@@ -4,6 +4,7 @@ The framework is recognised once, from the first points of the stream. These poi
 enough of them. The positions of points decide this as well, so it does not depend on polls.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from detectors.checks import Survey
+from detectors.checks import Absence, Expected, Survey
 from detectors.signals import Signal
 from sentinel.frames.attempt import Attempt
 from sentinel.frames.attempts import Attempts
@@ -21,6 +22,7 @@ from sentinel.frames.known import KnownOfStream
 from sentinel.frames.naming import Meaning, Naming, Profile, is_of_histogram, profiles, recognise
 from sentinel.frames.plan import Plans
 from sentinel.frames.points import Points
+from sentinel.frames.presence import Presence
 from sentinel.frames.survey import Surveyor
 from sentinel.frames.views import View, Views
 from sentinel.sources.base import Chunk
@@ -76,6 +78,9 @@ class Stream:
     units: Units = field(default_factory=Units)
     surveyor: Surveyor = field(default_factory=Surveyor)
     surveys: Sequence[Survey] = ()  # of the last `extend`
+    expected: dict[str, Sequence[Expected]] = field(default_factory=dict)  # by tag
+    presence: Presence = field(default_factory=Presence)
+    absences: Sequence[Absence] = ()  # of the last `extend`
 
     @property
     def begun(self) -> bool:
@@ -89,9 +94,12 @@ class Stream:
         total = self.plans.now.get(Signal.TOTAL_STEPS) if logged is None else logged
         return total or None
 
-    def extend(self, chunk: Chunk) -> Iterator[SeriesWindow]:
-        """The windows of the rows that the chunk completes, in order within each series."""
-        self.surveys = ()
+    def extend(self, chunk: Chunk, read_at: float = math.nan) -> Iterator[SeriesWindow]:
+        """The windows of the rows that the chunk completes, in order within each series.
+
+        ``read_at`` is the time awake of the watch that read the chunk.
+        """
+        self.surveys = self.absences = ()
         waiting = 0 if self.prologue is None or chunk.restarted else len(self.prologue.step)
         self.plans.hold(self.position + waiting, chunk.config)
         if not len(chunk.step):
@@ -102,14 +110,14 @@ class Stream:
             if end is None:
                 return
             self._name(chunk.tags[i] for i in set(chunk.tag[:end].tolist()))
-        yield from self._windows(chunk)
+        yield from self._windows(chunk, read_at)
 
     def end(self) -> Iterator[SeriesWindow]:
         """The windows that are left when the run is over: points that wait for names, and last rows again."""
         if self.prologue is not None:
             waiting = self.prologue
             self._name(waiting.tags)
-            yield from self._windows(waiting)
+            yield from self._windows(waiting, math.nan)
         for view, tag, window in self.attempt.end(self.views):
             yield SeriesWindow(view, self.attempt.number, tag, window, self._known())
 
@@ -122,13 +130,17 @@ class Stream:
             if meaning is not None and meaning.signal in SUMMED:
                 self.attempt.sums.setdefault(meaning.signal, []).append(tag)
 
-    def _windows(self, chunk: Chunk) -> Iterator[SeriesWindow]:
+    def _windows(self, chunk: Chunk, read_at: float) -> Iterator[SeriesWindow]:
         """The windows of points that no longer wait."""
         for tag in chunk.tags:
             if tag not in self.meanings:
                 self._learn(tag)
         self._record_signals(chunk)
         self.surveys = self.surveyor.survey(self.name, chunk, self.position, self._known())
+        expected = {
+            one: [tag for tag in chunk.tags if one in self.expected[tag]] for one in self.views.expected
+        }
+        self.absences = [*self.presence.extend(chunk, self.position, expected, read_at)]
         telling = np.array([self._tells_attempts(tag) for tag in chunk.tags], dtype=bool)
         for number, part in self.attempts.split(chunk, telling):
             if number != self.attempt.number:
@@ -173,6 +185,8 @@ class Stream:
         asked = self.views.signals | {Signal.TOTAL_STEPS}
         all_of_it = [*([meaning] if meaning else ()), *self.own(tag)]
         self.judged[tag] = [one for one in all_of_it if one.signal in asked]
+        signals = {one.signal for one in all_of_it}
+        self.expected[tag] = [one for one in self.views.expected if one.signal in signals]
 
     def _full(self, tag: str) -> str:
         return f"{self.part}/{tag}" if self.part and not tag.startswith(f"{self.part}/") else tag
@@ -223,17 +237,18 @@ class Stream:
             self.units.factors,
             self.signals,
             self.surveyor.dump(),
+            self.presence.dump(),
         ]
 
     def restore(self, state: list[Any]) -> None:
         """Go on where `dump` was called."""
         self.position, waiting, self.named, profile, *state = state
-        attempts, attempt, tags, plans, units, self.signals, surveyor = state
+        attempts, attempt, tags, plans, units, self.signals, surveyor, presence = state
         self.prologue = Chunk(self.name, *waiting) if waiting else None
         self.profile = profiles()[profile] if profile else None
         self.attempts, self.attempt = Attempts.load(attempts), Attempt.load(attempt)
         self.plans, self.units = Plans(*plans), Units(units)
-        self.surveyor = Surveyor.load(surveyor)
+        self.surveyor, self.presence = Surveyor.load(surveyor), Presence.load(presence)
         for tag in tags:
             self._learn(tag)
 

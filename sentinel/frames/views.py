@@ -4,18 +4,19 @@ Detectors that judge the same signal and need the same other signals at the same
 history.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from detectors.api import Detector
+from detectors.api import Declaration, Detector
+from detectors.checks import Expected, RunCheck
 from detectors.context import Every, First, Last, Mean, Use, lists, numbers
 from detectors.settings import Setting
 from detectors.signals import Signal
 from sentinel.frames.derived import DERIVED
 
-_STATE = 9
+_STATE = 10
 """A number to raise whenever the stored state of a stream changes its form."""
 
 
@@ -78,7 +79,17 @@ class View:
 
 
 class Views(tuple[View, ...]):
-    """The views of one set of detectors, and what they ask for together."""
+    """The views of one set of detectors, and what they ask for together.
+
+    ``expected`` is what run checks want to be logged again and again.
+    """
+
+    expected: Sequence[Expected] = ()
+
+    @cached_property
+    def asked(self) -> set[Signal]:
+        """All signals that a view judges or a run check expects."""
+        return {view.judged for view in self} | {one.signal for one in self.expected}
 
     @cached_property
     def signals(self) -> set[Signal]:
@@ -96,13 +107,14 @@ class Views(tuple[View, ...]):
         return {use for view in self for use in (*view.uses, *view.lists)}
 
 
-def views(detectors: Iterable[Detector]) -> Views:
-    """The views that these detectors need."""
+def views(detectors: Iterable[Declaration]) -> Views:
+    """The views that these detectors need, and what run checks among them expect."""
+    declared = [*detectors]
     shared: dict[tuple[Signal, bool, tuple[Signal, ...]], list[Detector]] = {}
-    for detector in detectors:
+    for detector in (one for one in declared if isinstance(one, Detector)):
         for judged in detector.judges:
             shared.setdefault((judged, detector.non_finite, detector.needs), []).append(detector)
-    return Views(
+    found = Views(
         View(
             judged,
             non_finite,
@@ -114,6 +126,9 @@ def views(detectors: Iterable[Detector]) -> Views:
         )
         for (judged, non_finite, needs), them in shared.items()
     )
+    checks = (one for one in declared if isinstance(one, RunCheck))
+    found.expected = [*dict.fromkeys(one.expects for one in checks if one.expects)]
+    return found
 
 
 def layout(views: Views) -> list[Any]:
@@ -122,4 +137,4 @@ def layout(views: Views) -> list[Any]:
         (v.key, v.columns, [one.column for one in v.lists], v.head_rows, v.recent_rows, v.earlier_rows)
         for v in views
     ]
-    return [_STATE, *shapes]
+    return [_STATE, *shapes, *(one.key for one in views.expected)]

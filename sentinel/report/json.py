@@ -33,7 +33,8 @@ def listing_document(listing: Listing) -> dict[str, Any]:
 def _replayed(run: ReplayedRun, stands: Standing, replay: Replay) -> dict[str, Any]:
     overview = run.tracker.log.overview()
     signals, detectors = overview.understanding.signals, replay.pipeline.detectors
-    lacking = {name: detector.demand.missing(signals) for name, detector in detectors.items()}
+    no_clock = run.tracker.log.no_clock
+    lacking = {name: one.demand.missing(signals, no_clock) for name, one in detectors.items()}
     return {
         **_described(overview, stands, run.stopped, lacking),
         "complaints": [str(complaint) for complaint in run.complaints],

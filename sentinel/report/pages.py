@@ -1,7 +1,9 @@
 """Builds the Markdown pages of detectors and catalogue entries from their declarations."""
 
+import json
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from detectors.api import Declaration, Detector
 from detectors.checks import RunCheck
@@ -11,13 +13,16 @@ from sentinel.catalogue.index import families, search, unwritten
 from sentinel.catalogue.signatures import Signature
 from sentinel.errors import UnknownName
 
+if TYPE_CHECKING:
+    from sentinel.config.rules import WrittenRule
+
 _WIDTH = 80
 
 
-def page(name: str) -> str:
-    """The page of a detector or of a catalogue entry.
+def page(name: str, own_rules: "Callable[[], Sequence[WrittenRule]]" = tuple) -> str:
+    """The page of a detector, a catalogue entry or a rule of one's own, by its name or that in kebab-case.
 
-    Raises UnknownName.
+    ``own_rules`` is asked if nothing else has the name. Raises UnknownName, and what ``own_rules`` raises.
     """
     detectors, entries = all_detectors(), catalogue.load()
     if name in detectors:
@@ -26,12 +31,20 @@ def page(name: str) -> str:
         return _wrapped("\n".join(_entry(entries[name])))
     if name in unwritten():
         return _wrapped("\n".join(_unwritten(name)))
-    raise UnknownName("detector or catalogue entry", name, [*detectors, *entries])
+    rules = own_rules()
+    for one in rules:
+        if name in (one.rule.name, one.rule.detector_name):
+            return _wrapped("\n".join(_own_rule(one)))
+    own = [one.rule.detector_name for one in rules]
+    raise UnknownName("detector, rule or catalogue entry", name, [*detectors, *own, *entries])
 
 
-def index() -> str:
-    """All detectors with what they flag, and the families of the catalogue."""
+def index(own_rules: "Sequence[WrittenRule]" = ()) -> str:
+    """All detectors with what they flag, the rules of one's own, and the families of the catalogue."""
     lines = ["# Detectors\n", *(f"- **{name}**: {flags(d)}" for name, d in all_detectors().items())]
+    if own_rules:
+        lines += ["\n# Rules of your own\n"]
+        lines += [f"- **{one.rule.detector_name}**: {one.file}:{one.line}" for one in own_rules]
     lines += ["\n# Catalogue\n"]
     lines += [f"- **{family}**: {', '.join(e.id for e in entries)}" for family, entries in families().items()]
     lines += ["\n`sentinel explain NAME` shows a page, `sentinel catalogue` the titles of all entries."]
@@ -90,6 +103,27 @@ def _detector(detector: Declaration) -> Iterator[str]:
     entries = catalogue.load()
     for entry in (entries[id_] for id_ in detector.catalogue):
         yield f"- **{entry.id}**: {entry.title}. {entry.fix}"
+
+
+def _own_rule(written: "WrittenRule") -> Iterator[str]:
+    rule, detector = written.rule, written.rule.detector()
+    yield f"# {detector.name}\n"
+    yield f"A rule of your own, at {written.file}:{written.line}:\n"
+    for key, value in written.keys.items():
+        meaning = type(rule).model_fields[key].description
+        yield f"- `{key} = {json.dumps(value, ensure_ascii=False)}`: {meaning}"
+    yield "\n## When it fires and when it is over\n"
+    if isinstance(detector, RunCheck):
+        yield "It fires as soon as the tag is missing, and is over when the tag is logged again.\n"
+    else:
+        wrong = (
+            "at the first wrong point"
+            if detector.hold == 1
+            else f"when {detector.hold} points in a row are wrong"
+        )
+        yield f"It fires {wrong}, and is over when {detector.clear} points in a row are right.\n"
+    yield "## What it says\n"
+    yield from (f"- {rule.severity}: {variant.message}" for variant in detector.variants.values())
 
 
 def _entry(entry: catalogue.Entry) -> Iterator[str]:

@@ -125,7 +125,7 @@ def verdict(runs: Sequence[RunStory]) -> str:
 def _run(run: ReplayedRun, shown: Mapping[str, object], replay: Replay) -> RunStory:
     log, facts = run.tracker.log, run.tracker.log.facts
     understood, detectors = log.understanding(), replay.pipeline.detectors
-    lacking = {name: detector.demand.missing(understood.signals) for name, detector in detectors.items()}
+    lacking = {n: one.demand.missing(understood.signals, log.no_clock) for n, one in detectors.items()}
     tags = {signal: [clean_text(tag) for tag in of] for signal, of in understood.signals.items()}
     if understood.unmapped:
         tags[""] = [clean_text(tag) for tag in understood.unmapped]

@@ -151,8 +151,9 @@ def _headline(run: ReplayedRun) -> str:
 
 def _judged(run: ReplayedRun, replay: Replay) -> str:
     """How many of the detectors found the signals that they need."""
-    signals, detectors = run.tracker.log.understanding().signals, replay.pipeline.detectors.values()
-    able = sum(not detector.demand.missing(signals) for detector in detectors)
+    log, detectors = run.tracker.log, replay.pipeline.detectors.values()
+    signals = log.understanding().signals
+    able = sum(not detector.demand.missing(signals, log.no_clock) for detector in detectors)
     return f"{able} of {_count(len(detectors), 'detector')}"
 
 
@@ -160,9 +161,9 @@ def _not_judged(replay: Replay) -> Iterator[str]:
     """The detectors that lack a signal, by that signal, with the number of runs where not all lack it."""
     lacking: Counter[tuple[str, str]] = Counter()
     for run in replay.runs:
-        understood = run.tracker.log.understanding()
+        log, understood = run.tracker.log, run.tracker.log.understanding()
         for name, detector in replay.pipeline.detectors.items():
-            if missing := detector.demand.missing(understood.signals):
+            if missing := detector.demand.missing(understood.signals, log.no_clock):
                 lacking[" and ".join(missing), name] += 1
     blind: dict[tuple[str, int], list[str]] = {}
     for (signals, name), runs in sorted(lacking.items()):

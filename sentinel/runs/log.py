@@ -9,7 +9,7 @@ from typing import Any, Self
 import msgspec
 
 from detectors.api import Severity
-from detectors.checks import Printed, Stopped, Survey
+from detectors.checks import Absence, Printed, Stopped, Survey
 from sentinel.catalogue import signatures
 from sentinel.frames.attempt import MAX_TAGS_PER_SIGNAL
 from sentinel.frames.attempts import MAX_ATTEMPTS
@@ -74,6 +74,7 @@ class RunLog:
     printed: Sequence[Printed] = ()  # news from the console in the last `absorb`
     newly_stopped: Sequence[Stopped] = ()  # what stopped being judged in the last `absorb`
     surveys: Sequence[Survey] = ()  # of streams that went on long enough in the last `absorb`
+    absences: Sequence[Absence] = ()  # expected tags that were missed or came back in the last `absorb`
     readability_changed: bool = False  # in the last `absorb`
     prints_more: bool = False  # `absorb` has not seen all console lines
     complaints: Sequence[Complaint] = ()  # of the last `absorb`, about files beside the log
@@ -91,11 +92,11 @@ class RunLog:
             self._output = OutputFiles(self.run).poll(self.console.cursor)
         return self.run.source.poll(self.cursor, limit)
 
-    def absorb(self, batch: Batch) -> list[Arrived]:
-        """Add what a poll gave. Returns the new rows to judge."""
+    def absorb(self, batch: Batch, read_at: float = math.nan) -> list[Arrived]:
+        """Add what a poll gave. Returns the new rows to judge. ``read_at`` is the time awake of a watch."""
         self.readability_changed = stopped(self.cursor) != stopped(batch.cursor)
         self.cursor = batch.cursor
-        self.complaints = self.surveys = ()
+        self.complaints = self.surveys = self.absences = ()
         self.facts.record(flat(batch.config), self.run.format)
         self.facts.plan |= planned(batch.config)
         before, arrived, known = self.facts.points, [], {*self._stopped()}
@@ -106,8 +107,9 @@ class RunLog:
                     stream.plans.first = self._plan_at(float(chunk.time[0]))
                 self.facts.count(chunk)
             self.facts.record(flat(chunk.config), self.run.format)
-            arrived += [Arrived(self.run.id, chunk.stream, one) for one in stream.extend(chunk)]
+            arrived += [Arrived(self.run.id, chunk.stream, one) for one in stream.extend(chunk, read_at)]
             self.surveys = [*self.surveys, *stream.surveys]
+            self.absences = [*self.absences, *stream.absences]
         self.newly_stopped = [one for one in self._stopped() if one not in known]
         grew = self.facts.points > before
         if batch.ending or grew:
@@ -210,6 +212,13 @@ class RunLog:
         if name not in self.streams:
             self.streams[name] = Stream(name, self.run.format, self.run.part, self.naming, self.views)
         return self.streams[name]
+
+    @property
+    def no_clock(self) -> str:
+        """What the log lacks to tell how long a tag was not logged; empty if it lacks nothing."""
+        if self.run.has_stream_a_metric:
+            return "other tags in the same file"
+        return "" if self.facts.last_time is not None else "times"
 
     @property
     def attempts(self) -> int:

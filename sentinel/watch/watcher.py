@@ -166,7 +166,7 @@ class Watcher:
         for watched in group:
             if watched.failures:
                 watched.tracker = self._tracker(watched.tracker.log.run)
-        advances = self._pipeline.advance([watched.tracker for watched in group])
+        advances = self._pipeline.advance([watched.tracker for watched in group], read_at=awake)
         news = {one.tracker.id: one.changes for one in advances if one.changes and not one.failure}
         for watched, advance in zip(group, advances, strict=True):
             self._complain(advance.complaints)

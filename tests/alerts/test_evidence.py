@@ -19,6 +19,17 @@ def test_each_column_has_its_label_and_unit():
     ]
 
 
+def test_the_numbers_of_ones_own_rules_have_labels_as_well():
+    own = INCIDENT.changed(
+        detector="my-rule", evidence={"value": 3.2, "lowest": 1.0, "missing_seconds": 1830.0}
+    )
+    assert evidence_rows(own) == [
+        ("KL", "3.2 nats per token"),
+        ("lowest so far", "1 nats per token"),
+        ("not logged for", "30 min 30 s"),
+    ]
+
+
 def test_what_is_not_known_is_left_out():
     assert evidence_rows(INCIDENT.changed(evidence={"value": 3.2, "level": None})) == [
         ("KL", "3.2 nats per token")

@@ -32,9 +32,9 @@ from tests.sinks.receiver import Receiver, status
         (["replay", "empty", "--fail-on", "bad"], r"sentinel: Invalid value for '--fail-on': .*"),
         (
             ["explain", "kl-blowp"],
-            r"sentinel: no detector or catalogue entry is called 'kl-blowp' \(did you mean .*",
+            r"sentinel: no detector, rule or catalogue entry is called 'kl-blowp' \(did you mean .*",
         ),
-        (["explain", "zzzzzz"], r"sentinel: no detector or catalogue entry is called 'zzzzzz'"),
+        (["explain", "zzzzzz"], r"sentinel: no detector, rule or catalogue entry is called 'zzzzzz'"),
         (["status"], r"sentinel: .*nothing was watched.*"),
         (["silence", "add", "*", "--reason", "x", "--for", "2y"], r"sentinel: .*'2y' is not a duration; .*"),
         (

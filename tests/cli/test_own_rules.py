@@ -64,6 +64,47 @@ def test_a_tag_keeps_its_other_meanings(replayed):
     assert found["signal"] == "tag:loss"
 
 
+def evaluated(seconds, *, without=range(0)):
+    """A row each ten seconds, and an evaluation each hundred, except at some steps."""
+    for step in range(seconds // 10):
+        evaluation = {"eval_loss": 2.0} if step % 10 == 0 and step not in without else {}
+        yield {"step": step, "time": 1.7e9 + 10 * step, "loss": 1.0, **evaluation}
+
+
+@pytest.fixture
+def missing(sentinel, tmp_path):
+    def run(rows, say=""):
+        keys = f'name = "no eval"\ntag = "eval*"\nmissing_for = "30m"\nsay = "{say}"'
+        (tmp_path / "sentinel.toml").write_text(f"[[rules]]\n{keys}\n")
+        (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        (found,) = json.loads(sentinel("replay", "metrics.jsonl", "--format", "json").out)["runs"]
+        return found, [one for one in found["incidents"] if one["detector"] == "no-eval"]
+
+    return run
+
+
+def test_a_tag_that_is_missing_while_the_run_goes_on(missing):
+    _, (found,) = missing(evaluated(9000, without=range(301, 700)))
+    assert (found["onset_step"], found["fired_step"], found["resolved_step"]) == (300, 481, 700)
+    assert (found["tag"], found["state"], found["severity"]) == ("eval_loss", "resolved", "warning")
+    assert found["summary"] == ("eval_loss was last logged at step 300, 30 min 10 s ago, and the run goes on")
+    _, (found,) = missing(evaluated(9000, without=range(301, 999)), "{tag}: {missing_seconds:duration}!")
+    assert (found["summary"], found["state"]) == ("eval_loss: 30 min 10 s!", "firing")
+
+
+def test_a_run_that_pauses_as_a_whole_misses_nothing(missing):
+    rows = [*evaluated(9000)]
+    for row in rows[405:]:
+        row["time"] += 86400
+    assert missing(rows)[1] == []
+
+
+def test_a_replay_says_why_it_cannot_know_what_is_missing(missing):
+    run, incidents = missing({k: v for k, v in row.items() if k != "time"} for row in evaluated(9000))
+    assert not incidents
+    assert {"detector": "no-eval", "missing": ["times"]} in run["not_judged"]
+
+
 def test_hovering_is_one_incident(replayed):
     values = [5.0 + (0.1 if (i * 7919) % 97 < 48 else -0.1) for i in range(20_000)]
     _, incidents = replayed('signal = "loss"\nabove = 5.0\nfor_points = 1', values)
@@ -74,6 +115,23 @@ def test_rules_are_known_to_other_commands(sentinel, tmp_path):
     (tmp_path / "sentinel.toml").write_text('[[rules]]\nname = "My rule"\nsignal = "loss"\nabove = 1.0\n')
     assert sentinel("check-config").out == "sentinel.toml: no mistakes; sinks: terminal; rules: my-rule\n"
     assert sentinel("silence", "add", "*", "--detector", "my-rule", "--reason", "x").status == 0
+
+
+def test_a_rule_has_a_page(sentinel, tmp_path):
+    text = '[[rules]]\nname = "My rule"\nsignal = "loss"\nabove = 1.5\nsay = "{tag} is high"\n'
+    file = tmp_path / "mine.toml"
+    file.write_text(f'poll = true\n{text}[[rules]]\nname = "gone"\ntag = "x"\nmissing_for = "2h"\n')
+    for name in ("My rule", "my-rule"):
+        page = " ".join(sentinel("explain", name, "--config", "mine.toml").out.split())
+        assert page.startswith(f"# my-rule A rule of your own, at {file}:3: - ")
+        assert "- `above = 1.5`: a value above this is wrong -" in page
+        assert "when 3 points in a row are wrong, and is over when 10 points" in page
+        assert page.endswith("- warning: {tag} is high")
+    gone = " ".join(sentinel("explain", "gone", "--config", "mine.toml").out.split())
+    assert '- `missing_for = "2h"`: ' in gone
+    assert "over when the tag is logged" in gone
+    assert f"- **gone**: {file}:8 " in " ".join(sentinel("explain", "--config", "mine.toml").out.split())
+    assert "(did you mean 'my-rule'?)" in sentinel("explain", "my-rul", "--config", "mine.toml").err
 
 
 def test_the_signal_of_a_rule_is_no_name_for_a_tag():

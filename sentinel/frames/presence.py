@@ -1,0 +1,125 @@
+"""Finds tags that a stream stops logging while it goes on, for rules that expect them.
+
+Every point decides at its own place in the stream, so the result is the same however the log was cut into
+polls. Times are those of the log; for a log without times, those at which a watch read it.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detectors.checks import Absence, Expected
+from sentinel.sources.base import Chunk
+
+MOST_TAGS = 128
+"""How many tags of one rule are expected. Further ones are left out."""
+
+
+@dataclass(frozen=True)
+class _Last:
+    """The last point of a tag. ``since`` is when its absence began to count; ``missed`` is true once the
+    absence was told.
+    """
+
+    step: int
+    time: float  # NaN where the log has no times
+    since: float
+    missed: bool
+
+
+@dataclass
+class Presence:
+    """When each expected tag was last logged, by rule and by tag. A tag that never was cannot be missed."""
+
+    newest: float = math.nan  # time of the last point of the stream
+    last: dict[str, dict[str, _Last]] = field(default_factory=dict)
+
+    def extend(
+        self, chunk: Chunk, position: int, expected: Mapping[Expected, Sequence[str]], read_at: float
+    ) -> Iterator[Absence]:
+        """What is missed, or logged again, within the chunk, whose first point has this position.
+
+        ``expected`` names the tags of the chunk that each rule is about. ``read_at`` is the time awake of the
+        watch that read the chunk, NaN in a replay. A pause of the whole stream that is longer than a rule
+        allows, such as a restart or a clock that was set, begins the count anew.
+        """
+        if not expected or not len(chunk.step):
+            return
+        time = np.where(np.isnan(chunk.time), read_at, chunk.time)
+        pauses = np.abs(np.diff(time, prepend=self.newest))
+        self.newest = float(time[-1])
+        for rule, tags in expected.items():
+            last = self.last.setdefault(rule.key, {})
+            breaks = np.flatnonzero(pauses > rule.within_seconds)
+            for tag in [*dict.fromkeys([*last, *tags])][:MOST_TAGS]:
+                logged = np.flatnonzero(chunk.tag == chunk.tags.index(tag)) if tag in tags else _NOWHERE
+                if len(logged) or tag in last:
+                    yield from self._of_tag(rule, tag, logged, breaks, time, chunk, position)
+
+    def _of_tag(
+        self,
+        rule: Expected,
+        tag: str,
+        logged: NDArray[np.intp],
+        breaks: NDArray[np.intp],
+        time: NDArray[np.float64],
+        chunk: Chunk,
+        position: int,
+    ) -> Iterator[Absence]:
+        """The same for one tag, which is logged at the places ``logged`` of the chunk."""
+        known = self.last[rule.key]
+        last = known.get(tag) or _Last(0, math.nan, math.nan, missed=False)
+        begins = np.union1d(logged, breaks[breaks > logged[0]] if tag not in known else breaks)
+        since = np.append(last.since, time[begins])
+        age = time - since[np.searchsorted(begins, np.arange(len(time)), side="right")]
+        late = np.flatnonzero(age > rule.within_seconds)
+        numbers, firsts = np.unique(np.searchsorted(logged, late, side="right"), return_index=True)
+        missed = dict(zip(numbers.tolist(), late[firsts].tolist(), strict=True))  # by points logged before
+
+        def absence(at: int, begun: _Last, *, over: bool) -> Absence:
+            return Absence(
+                rule=rule,
+                tag=tag,
+                index=position + at,
+                step=int(chunk.step[at]),
+                time=_known(chunk.time[at]),
+                seconds=0.0 if over else float(age[at]),
+                last_step=begun.step,
+                last_time=_known(begun.time),
+                over=over,
+            )
+
+        for number in sorted({*missed, *([0] if last.missed else [])}):
+            begun = last if number == 0 else _at(chunk, logged[number - 1])
+            if number or not last.missed:
+                yield absence(missed[number], begun, over=False)
+            if number < len(logged):
+                yield absence(int(logged[number]), begun, over=True)
+        newest = _at(chunk, logged[-1]) if len(logged) else last
+        still = len(logged) in missed or (last.missed and not len(logged))
+        known[tag] = _Last(newest.step, newest.time, float(since[-1]), missed=still)
+
+    def dump(self) -> list[Any]:
+        """Everything `load` needs."""
+        return [self.newest, {rule: {t: astuple(p) for t, p in of.items()} for rule, of in self.last.items()}]
+
+    @classmethod
+    def load(cls, state: list[Any]) -> Self:
+        """Undo `dump`."""
+        newest, last = state
+        return cls(newest, {rule: {t: _Last(*p) for t, p in of.items()} for rule, of in last.items()})
+
+
+_NOWHERE = np.empty(0, np.intp)
+
+
+def _at(chunk: Chunk, place: int) -> _Last:
+    return _Last(int(chunk.step[place]), float(chunk.time[place]), math.nan, missed=False)
+
+
+def _known(time: float) -> float | None:
+    return None if math.isnan(time) else float(time)
