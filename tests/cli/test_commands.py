@@ -202,9 +202,9 @@ def test_a_run_whose_judging_stopped_is_said_everywhere(sentinel, tmp_path):
 
 
 def test_a_file_that_is_no_log_is_said_everywhere_and_an_incident_until_it_is_one(sentinel, tmp_path):
-    log = tmp_path / "runs" / "metrics.jsonl"
+    log = tmp_path / "runs" / "metrics.json"
     log.parent.mkdir()
-    log.write_bytes("{}".encode("utf-16"))
+    log.write_text('[{"step": 1, "loss": 1.0}, {"step": oh, "loss": 1.0}, {"step": 3, "loss": 1.0}]')
     (run,) = json.loads(sentinel("replay", "runs", "--format", "json").out)["runs"]
     (told,) = run["incidents"]
     assert (told["detector"], told["severity"]) == ("judging-stopped", "info")
@@ -214,7 +214,7 @@ def test_a_file_that_is_no_log_is_said_everywhere_and_an_incident_until_it_is_on
         "judging-stopped"
         in sentinel("status").out.split("Open incidents")[1].split("Runs, the worst first")[0]
     )
-    log.write_text('{"step": 1, "loss": 1.0}\n' * 20)
+    log.write_text(json.dumps([{"step": 1, "loss": 1.0}] * 20))
     sentinel("watch", "runs", "--once")
     assert "Open incidents: none" in sentinel("status").out
 

@@ -15,7 +15,6 @@ IN_ONE_FILE = sorted(
     WRITERS.keys() - {"tensorboard", "mlflow"} - {name for names in SENSELESS.values() for name in names}
 )
 REFUSED = {
-    "metrics.jsonl": "\ufeff{}".encode("utf-16"),
     "metrics.json": b'[{"step": 1, "loss": 1.0}, {"step": oh, "loss": 2.0}]',
     "trainer_state.json": b'{"log_history": oh, "step": 1, "loss": 1.0}',
     "run-1.wandb": b"something else entirely",
@@ -35,7 +34,7 @@ def test_a_file_that_is_no_log_is_stopped_until_it_is_one(tmp_path, monkeypatch,
     reader = Reader(tmp_path).poll().poll()
     (complaint,) = reader.complaints
     assert complaint.endswith(f": {reason(reader)}")
-    kind = {"metrics.jsonl": "jsonl", "metrics.json": "json", "run-1.wandb": "wandb", "metrics.csv": "csv"}
+    kind = {"metrics.json": "json", "run-1.wandb": "wandb", "metrics.csv": "csv"}
     (tmp_path / name).unlink()
     write(WRITERS[kind.get(name, "trainer_state")](), tmp_path / "sound", STEPS)
     largest(tmp_path / "sound").rename(tmp_path / name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sentinel.sources.base import Run
-from sentinel.sources.reading.growing import Mark, read_new
+from sentinel.sources.reading.growing import Mark, read_text
 
 ENDINGS = (".log", ".out", ".err")
 """Endings of the names of files with console output."""
@@ -65,7 +65,7 @@ class OutputFiles:
 
 def _read(path: Path, mark: Mark) -> tuple[str, Mark, bool] | None:
     """Complete lines, the next mark, and whether more follow; None if nothing is new."""
-    read = read_new(path, mark, _MOST_AT_ONCE)
+    read = read_text(path, mark, _MOST_AT_ONCE)
     if read is None:
         return None
     consumed = read.data.rfind(b"\n") + 1

@@ -121,7 +121,7 @@ class _Text:
         start = 0
         while self.count < limit and (end := data.find(b"\n", start)) >= 0:
             if not self._overlong:
-                # In UTF-16, which PowerShell writes, every other byte of ASCII text is zero.
+                # A power cut leaves zeros, and PowerShell appends UTF-16 to a text in UTF-8.
                 *overwritten, line = _segments(data[start:end].replace(b"\0", b"").removesuffix(b"\r"))
                 self._take_overwritten(overwritten)
                 self._take_line(line)

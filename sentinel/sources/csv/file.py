@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor
-from sentinel.sources.csv.header import UTF_16, Header, Rows, read_header
+from sentinel.sources.csv.header import Header, Rows, read_header
 from sentinel.sources.csv.points import Axis, Seen, points
 from sentinel.sources.csv.rows import read_rows
 from sentinel.sources.reading.files import open_log, stamp
-from sentinel.sources.reading.growing import Read, nothing_new, read_lines, read_new, size_of, unreadable
+from sentinel.sources.reading.growing import Read, nothing_new, read_lines, read_text, size_of, unreadable
 
 LONGEST_LINE = 4 << 20
 """Bytes. A file with a longer line is no log."""
@@ -129,7 +129,7 @@ class _Reader:
         size = min(_MOST_READ, max(_LEAST_READ, wanted))
         read = read_lines(self._path, self._mark, size, LONGEST_LINE)
         if read and read.more and self._header is None and read_header(read.data) is None:
-            return read_new(self._path, self._mark, LONGEST_LINE)
+            return read_text(self._path, self._mark, LONGEST_LINE)
         return read
 
     def goes_on(self) -> bool:
@@ -160,15 +160,14 @@ class _Reader:
         """Parse about ``limit`` points of what was read. True if there is more to read."""
         data, start = read.data, 0
         end = data.rfind(b"\n") + 1
-        if self._header is None and data.startswith(UTF_16):
-            return self._refuse("is UTF-16, not UTF-8, and is not read; have it written as UTF-8", read)
         if self._header is None:
             named = Header([*self._columns], ",", 0) if self._columns else read_header(data)
             self._header = _with_exported_names(self._path, named)
             if self._header is None:
                 return self._wait(read)
-            start = self._top_bytes = self._header.size
-            self._top = _fingerprint(data[:start])
+            start = self._header.size
+            top = read.in_file(0, start)
+            self._top, self._top_bytes = _fingerprint(top), len(top)
             self._lines = data.count(b"\n", 0, start)
             self.config = self._header.settings
             if self._header.left_out:
@@ -188,7 +187,7 @@ class _Reader:
         elif read.more and len(data) - start >= LONGEST_LINE:
             return self._wait(read)
         more = read.more or consumed < end
-        self._tail = (self._tail + data[max(0, consumed - _TAIL_BYTES) : consumed])[-_TAIL_BYTES:]
+        self._tail = (self._tail + read.in_file(max(0, consumed - _TAIL_BYTES), consumed))[-_TAIL_BYTES:]
         self._mark = read.mark(consumed, waiting=not more)
         return more
 
@@ -209,20 +208,10 @@ class _Reader:
         self._header = rows.next_header or header
 
     def _wait(self, read: Read) -> bool:
-        """Wait until the file has grown."""
+        """Wait until the file has grown, or for good if a line is too long."""
         if len(read.data) >= LONGEST_LINE and not self.refused:
-            return self._refuse(
-                f"is longer than {LONGEST_LINE >> 20} MiB, so that the file is not read on", read
-            )
-        self._mark = read.mark(0, waiting=True)
-        return False
-
-    def _refuse(self, problem: str, read: Read) -> bool:
-        """Read nothing more until the file is another one."""
-        if not self.refused:
-            place = f"line {self._lines + 1}"
-            self.complaints.append(Complaint(self._path, place, problem))
-        self.refused = problem
+            self.refused = f"is longer than {LONGEST_LINE >> 20} MiB, so that the file is not read on"
+            self.complaints.append(Complaint(self._path, f"line {self._lines + 1}", self.refused))
         self._mark = read.mark(0, waiting=True)
         return False
 

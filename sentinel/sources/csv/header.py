@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from sentinel.sources.reading.records import EPOCH_KEYS, STEP_KEYS, TIME_KEYS, named
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-"""What a file in UTF-16 begins with."""
 
 BLANKS = " \t"
 """Characters that may surround the content of a cell."""

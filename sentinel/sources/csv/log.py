@@ -11,8 +11,9 @@ from pathlib import Path
 
 from sentinel.sources.base import Run
 from sentinel.sources.csv.file import CsvLog
-from sentinel.sources.csv.header import UTF_16, read_header
+from sentinel.sources.csv.header import read_header
 from sentinel.sources.csv.metric_files import find_metric_files, is_metric_file
+from sentinel.sources.reading.encoding import plain_utf_8
 from sentinel.sources.reading.files import open_log
 from sentinel.sources.reading.records import NUMBER
 from sentinel.sources.reading.sniffing import HEAD_BYTES, is_log, is_log_name
@@ -40,9 +41,9 @@ def _is_log_file(path: Path) -> bool:
             head = file.read(HEAD_BYTES)
     except OSError:
         return False
-    if head.startswith(UTF_16):  # to be refused with a word
-        head = head[: len(head) & ~1].decode("utf-16", errors="replace").encode()
-    if len(head) == HEAD_BYTES:
+    is_cut = len(head) == HEAD_BYTES
+    head = plain_utf_8(head)
+    if is_cut:
         head += b"\n\n"  # the header or the first row is that long
     header = read_header(head)
     if header is None:

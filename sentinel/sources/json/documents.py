@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from sentinel.sources.base import Chunk, Complaint, Cursor
+from sentinel.sources.reading.encoding import plain_utf_8
 from sentinel.sources.reading.files import open_log
 from sentinel.sources.reading.plain import JSON
 from sentinel.sources.reading.records import Records
@@ -21,7 +22,6 @@ from sentinel.sources.reading.records import Records
 LARGEST = 256 << 20
 """Bytes. A larger document is not read. This bounds the memory of a poll."""
 
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _CONFLICT = re.compile(
     rb"^<<<<<<<[^\n]*\n(?P<ours>.*?)(?:^=======\s.*?(?:^>>>>>>>[^\n]*\n?|\Z)|\Z)", re.DOTALL | re.MULTILINE
 )
@@ -39,8 +39,7 @@ class BrokenError(Exception):
 
 def settled(data: bytes) -> bytes:
     """A document, or its beginning, in UTF-8 and with our side of what a merge left in conflict."""
-    if data.startswith(_UTF16):
-        data = data[: len(data) & ~1].decode("utf-16", errors="replace").encode()
+    data = plain_utf_8(data)
     return _CONFLICT.sub(lambda found: found["ours"], data)
 
 

@@ -21,6 +21,7 @@ from typing import Any
 import orjson
 
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run
+from sentinel.sources.reading.encoding import plain_utf_8
 from sentinel.sources.reading.files import open_log
 from sentinel.sources.reading.flattening import Plain, flat
 from sentinel.sources.reading.growing import Read, nothing_new, read_lines, unreadable
@@ -48,7 +49,6 @@ _MMENGINE_COPY = re.compile(r"\d{8}_\d{6}\.json")  # of what scalars.json holds
 
 _BLANK = re.compile("[\ufeff\x00 \t\r]+")  # with byte order marks, and the zeros that a power cut leaves
 _OBJECT = re.compile(r'\{\s*(?:["}]|$)')
-_UTF16 = (b"\xff\xfe", b"\xfe\xff", b"{\0", b"\0{\0")  # beginnings, with a byte order mark and without
 _BARE_NUMBER = re.compile(
     r"(?<=[:,\[\s])[+-]?(?:nan|inf(?:inity)?|\d++(?:\.\d*+)?(?:e[+-]?\d++)?|\.\d++(?:e[+-]?\d++)?)"
     r"(?=\s*[,\]}])",
@@ -83,7 +83,7 @@ class JsonLines:
         lines = _Lines(self.path, {"restarted": True} if read.restarted else cursor)
         consumed = lines.parse(read, limit)
         limited = (lines.at_once or lines.points >= limit) and consumed < len(read.data)
-        more = not lines.refused and (read.more or limited)
+        more = read.more or limited
         cursor = lines.memory(read.mark(consumed, waiting=not more))
         return Batch(cursor, lines.chunks(), lines.complaints, more)
 
@@ -93,7 +93,6 @@ class _Lines:
 
     def __init__(self, path: Path, cursor: Cursor) -> None:
         self.path = path
-        self.refused: str = cursor.get("refused", "")  # why the file is no JSON lines at all
         self.records = Records(cursor.get("records", {}))
         self.complaints: list[Complaint] = []
         self.at_once = False  # whether the last chunk was, and more can follow
@@ -109,7 +108,6 @@ class _Lines:
         return {
             "mark": mark,
             "records": self.records.memory(),
-            "refused": self.refused,
             "finished": self._finished,
             "broken": self._broken,
             "overlong": self._overlong,
@@ -130,11 +128,6 @@ class _Lines:
     def parse(self, read: Read, limit: int) -> int:
         """Read lines until there are ``limit`` points. Gives the number of bytes consumed."""
         data, start = read.data, 0
-        if read.offset == 0 and data.startswith(_UTF16):
-            self.refused = "is UTF-16, not UTF-8, and is not read; have it written with encoding='utf-8'"
-            self._complain("", self.refused)
-        if self.refused:
-            return len(data)
         if not self._overlong and (start := self._take_at_once(data, limit)):
             return start
         while start < len(data) and self.points < limit:
@@ -282,11 +275,9 @@ def _is_log(path: Path) -> bool:
     """Whether the lines at the beginning of the file are those of a log."""
     try:
         with open_log(path) as file:
-            head = file.read(_LEAST_READ)
+            head = plain_utf_8(file.read(_LEAST_READ))
     except OSError:
         return False
-    if head.startswith(_UTF16):
-        return are_log(path.stem, [])
     *whole, rest = head.split(b"\n", _SNIFFED_LINES)
     found = [_objects(line) for line in (*whole, rest)[:_SNIFFED_LINES]]
     records = [record for objects, _ in found for record in objects]

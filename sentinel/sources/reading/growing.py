@@ -17,12 +17,13 @@ import hashlib
 import os
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from sentinel.sources.base import Batch, Complaint, Cursor
 from sentinel.sources.places import Place
+from sentinel.sources.reading.encoding import as_utf_8, utf_16
 from sentinel.sources.reading.files import open_log
 
 _HEAD_BYTES = 64
@@ -51,7 +52,10 @@ BYTES_READ = Total()
 
 @dataclass(frozen=True)
 class Read:
-    """``data`` begins at byte ``offset`` of the file. ``more`` is true if the file has bytes after it."""
+    """``data`` begins at byte ``offset`` of the file. ``more`` is true if the file has bytes after it.
+
+    If the file is text in UTF-16, `read_text` gives ``data`` in UTF-8, and ``_encoding`` is that of the file.
+    """
 
     data: bytes
     offset: int
@@ -60,9 +64,15 @@ class Read:
     size: int  # of the file
     _inode: int
     _changed: int  # ns since the epoch
-    _head: bytes
+    head: bytes  # of the file
     _before: bytes  # ``data``
     _waiting: Mark | None = None  # the mark of a file that is shorter than what was consumed of it
+    _encoding: str = ""
+
+    def in_file(self, begin: int, end: int) -> bytes:
+        """The bytes of the file that the whole characters in ``data[begin:end]`` stand for."""
+        part = self.data[begin:end]
+        return part.decode(errors="ignore").encode(self._encoding) if self._encoding else part
 
     def mark(self, consumed: int, waiting: bool = False) -> dict[str, Any]:
         """The mark after ``consumed`` bytes from the start of ``data``, which may be more than it has.
@@ -73,11 +83,15 @@ class Read:
         if self._waiting is not None:
             waits = self._waiting.get("waits", 0) + 1
             return {**self._waiting, **seen, "size": self.size, "waits": waits}
+        data = self.data
+        if self._encoding:
+            data = self.in_file(0, consumed)
+            consumed = len(data)
         offset = self.offset + consumed
         size = self.size if waiting else offset
-        mark: dict[str, Any] = {**seen, "size": size, "offset": offset, "head": self._head.hex()}
-        if consumed <= len(self.data):
-            last = self.data[max(0, consumed - _TAIL_BYTES) : consumed]
+        mark: dict[str, Any] = {**seen, "size": size, "offset": offset, "head": self.head.hex()}
+        if consumed <= len(data):
+            last = data[max(0, consumed - _TAIL_BYTES) : consumed]
             mark["tail"] = _fingerprint(self._before + last)
         return mark
 
@@ -120,19 +134,30 @@ def read_new(path: Path, mark: Mark, limit: int) -> Read | None:
     return Read(data, offset, restarted, offset + len(data) < size, *about, before)
 
 
+def read_text(path: Path, mark: Mark, limit: int) -> Read | None:
+    """`read_new` for text. Reads about ``limit`` characters at most, and as many bytes if it is UTF-8."""
+    read = read_new(path, mark, limit)
+    encoding = utf_16(read.head) if read else ""
+    if read and encoding and read.more:
+        read = read_new(path, mark, 2 * limit)
+    return (
+        replace(read, data=as_utf_8(read.data, encoding), _encoding=encoding) if read and encoding else read
+    )
+
+
 def read_lines(path: Path, mark: Mark, size: int, longest: int) -> Read | None:
-    """Read about ``size`` new bytes, but at least one line; None if there is nothing new.
+    """Read about ``size`` new bytes of text, but at least one line; None if there is nothing new.
 
     A line of more than ``longest`` bytes comes alone and without its end. Raises OSError like `read_new`.
     """
-    read = read_new(path, mark, size)
+    read = read_text(path, mark, size)
     if read and read.more and b"\n" not in read.data:
-        return read_new(path, mark, longest)
+        return read_text(path, mark, longest)
     begin = 0
     while read and len(read.data) - begin > longest:
         end = read.data.rfind(b"\n", begin, begin + longest) + 1
         if not end:
-            return read_new(path, mark, begin or longest)
+            return read_text(path, mark, begin or longest)
         begin = end
     return read
 

@@ -328,14 +328,19 @@ def test_steps_that_fall_are_the_lengths_of_episodes(tmp_path, limit):
     assert [step for _, step, _ in Reader(path).poll(limit).points] == [20, 31, 57]
 
 
-def test_utf_16_is_refused_with_one_clear_line(tmp_path):
-    path = tmp_path / "metrics.csv"
-    path.write_bytes("step,loss\n1,0.5\n2,0.25\n".encode("utf-16"))
-    reader = Reader(path).poll()
-    reader.poll()
-    assert not reader.points
-    assert reader.complaints == [
-        f"{path} at line 1: is UTF-16, not UTF-8, and is not read; have it written as UTF-8"
-    ]
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
+def test_utf_16_is_read_while_it_grows_and_when_it_is_rewritten(tmp_path, encoding):
+    path, rows = tmp_path / "metrics.csv", [(i, i / 8) for i in range(40)]
+    data = ("step,損失\r\n" + "".join(f"{i},{loss}\r\n" for i, loss in rows)).encode(encoding)
+    reader, written = Reader(path), 0
+    for end in (1, 2, 30, 31, len(data) // 2 + 1, len(data)):
+        with path.open("ab") as file:
+            file.write(data[written:end])
+        written = end
+        reader.poll()
+    assert reader.points == [("損失", step, str(loss)) for step, loss in rows]
+    path.write_bytes(("step,損失,lr\r\n" + "".join(f"{i},{loss},\r\n" for i, loss in rows)).encode(encoding))
+    assert reader.poll().points == [("損失", step, str(loss)) for step, loss in rows]
     path.write_text("step,loss\n1,0.5\n")
-    assert reader.poll().points == [("loss", 1, "0.5")]
+    assert reader.poll().poll().points[-1] == ("loss", 1, "0.5")
+    assert not reader.complaints

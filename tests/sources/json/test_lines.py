@@ -99,17 +99,19 @@ def test_complaints_have_an_end(log):
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
-def test_utf_16_is_refused_with_one_clear_line(log, encoding):
-    reader = read(log, (LINES * 5000).encode(encoding))
-    with log.open("ab") as file:
-        file.write(LINES.encode(encoding))
-    reader.poll()
-    assert not reader.points
-    assert len(reader.complaints) == 1
-    assert "encoding='utf-8'" in reader.complaints[0]
-    log.unlink()
-    log.write_text(LINES)
-    assert steps(reader.poll()) == [1, 2]
+@pytest.mark.parametrize("rows", [40, 10_000])
+def test_utf_16_is_read_while_it_grows(tmp_path, encoding, rows):
+    text = "".join(json.dumps({"step": i, "損失": i / 8}, ensure_ascii=False) + "\n" for i in range(rows))
+    whole, data = tmp_path / "train.log.jsonl", text.encode(encoding)
+    reader, written = Reader(whole), 0
+    for end in (1, 2, 3, 40, 41, len(data) // 2 + 1, len(data)):
+        with whole.open("ab") as file:
+            file.write(data[written:end])
+        written = end
+        reader.poll(10**6)
+    assert reader.points == [("損失", i, str(i / 8)) for i in range(rows)]
+    assert not reader.complaints
+    assert not reader.restarts
 
 
 @pytest.mark.parametrize("polled_while_torn", [True, False])
