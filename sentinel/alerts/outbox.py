@@ -78,6 +78,32 @@ class Outbox:
         rows = self._database.rows("SELECT sink, count(*) FROM outbox WHERE state = 'pending' GROUP BY sink")
         return {(sink,): count for sink, count in rows}
 
+    def urgency(self, sink: str) -> int:
+        """The highest severity that waits for the sink and may leave; 0 if all that waits is over."""
+        query = "SELECT max(urgency) FROM outbox WHERE state = 'pending' AND NOT held AND sink = ?"
+        ((urgency,),) = self._database.rows(query, sink)
+        return int(urgency or 0)
+
+    def oldest(self, sink: str) -> float:
+        """When the first of the notifications was decided that wait for the sink and may leave."""
+        query = "SELECT min(created_at) FROM outbox WHERE state = 'pending' AND NOT held AND sink = ?"
+        ((oldest,),) = self._database.rows(query, sink)
+        return float(oldest or 0.0)
+
+    def pages(self, sink: str, since: float) -> int:
+        """How many messages the sink took since this time. One that all is over does not count."""
+        query = (
+            "SELECT count(DISTINCT settled_at) FROM outbox "
+            "WHERE state = 'sent' AND settled_at > ? AND sink = ? AND urgency > 0"
+        )
+        ((count,),) = self._database.rows(query, since, sink)
+        return int(count)
+
+    def runs(self, since: float) -> int:
+        """How many runs were under watch since this time."""
+        ((count,),) = self._database.rows("SELECT count(*) FROM runs WHERE updated > ?", since)
+        return int(count)
+
     def next(self, sink: str) -> OutboxEntry | None:
         """The notification to send next; None if none waits."""
         entries = self.worst(sink, incidents=1)

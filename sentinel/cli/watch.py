@@ -96,7 +96,7 @@ def watch(
         with (
             sole_watcher(state),
             Store(state) as opened,
-            Delivery(state, sinks, clock, settings.link) as delivery,
+            Delivery(state, sinks, clock, settings.link, settings.budget) as delivery,
         ):
             Watchers(settings, opened, delivery, clock, service).once()
             delivery.drain(_DELIVER_SECONDS)
@@ -112,7 +112,7 @@ def watch(
         store = when_available(lambda: held.enter_context(Store(state)), signals.ended, service)
         while store is not None and not signals.end:
             settings, sinks = wanted
-            with Delivery(settings.state_dir, sinks, clock, settings.link) as delivery:
+            with Delivery(settings.state_dir, sinks, clock, settings.link, settings.budget) as delivery:
                 _log.info("watching %s; state in %s", ", ".join(map(str, settings.paths)), settings.state_dir)
                 watchers = Watchers(settings, store, delivery, clock, service)
                 metrics.logs = watchers.logs

@@ -24,6 +24,7 @@ from sentinel.frames.naming import IGNORE
 from sentinel.serve.address import Address
 from sentinel.serve.heartbeat import HeartbeatConfig
 from sentinel.sinks.base import SinkConfig
+from sentinel.sinks.budget import BudgetConfig
 from sentinel.sinks.discovery import named, sink_types
 from sentinel.sinks.terminal import TerminalConfig
 from sentinel.sources.discovery import place
@@ -128,6 +129,10 @@ class Config(Table):
     heartbeat: HeartbeatConfig | None = Field(
         default=None,
         description="address to ping while the watch is well; keys as below",
+    )
+    budget: BudgetConfig | None = Field(
+        default=None,
+        description="`pages_per_run_day`: messages a day to each sink, for each run under watch",
     )
     detectors: DetectorTables = Field(
         default_factory=dict, description="whether a detector is enabled, and its thresholds, by name"

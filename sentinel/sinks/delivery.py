@@ -23,6 +23,7 @@ from sentinel.clock import Clock
 from sentinel.errors import StateError
 from sentinel.serve.counters import DELIVERIES
 from sentinel.sinks.base import Digest, Notification, Permanent, RefreshingSink, Sink, SinkError
+from sentinel.sinks.budget import Budget, BudgetConfig
 from sentinel.sinks.details import completed
 from sentinel.sinks.notices import Notices
 from sentinel.sinks.parcels import digest, keep, notification
@@ -47,8 +48,9 @@ _log = logging.getLogger(__name__)
 class _Lane:
     """One sink, and the state of its receiver in this process."""
 
-    def __init__(self, sink: Sink, known: Receiver, clock: Clock) -> None:
+    def __init__(self, sink: Sink, known: Receiver, clock: Clock, budget: Budget) -> None:
         self.sink = sink
+        self.budget = budget
         self.failures = known.failures
         # The machine's clock may have been set since, so the stored pause is limited.
         rest = min(max(known.next_attempt - clock.now(), 0.0), LONGEST_ASKED_SECONDS)
@@ -64,7 +66,7 @@ class _Lane:
         failed must take one notification before it gets the rest.
         """
         begun, self.piling = self.piling, outbox.waiting(self.sink.name) > (1 if self.piling else PILE)
-        if begun and self.piling and not self.failures:
+        if ((begun and self.piling) or self.budget.over) and not self.failures:
             return outbox.worst(self.sink.name, DIGEST_INCIDENTS)
         entry = outbox.next(self.sink.name)
         if entry is None or self.failures:
@@ -75,13 +77,22 @@ class _Lane:
 class Delivery:
     """Sends what is due between ``start`` and ``stop``; `with` calls both.
 
-    ``link`` is the template of the links to runs; see `sentinel.sinks.details`.
+    ``link`` is the template of the links to runs; see `sentinel.sinks.details`. ``budget`` bounds what each
+    sink gets a day.
 
     The threads wait in real time for what ``clock`` says. Whoever moves a clock by hand must call ``wake``.
     """
 
-    def __init__(self, state_dir: Path, sinks: Sequence[Sink], clock: Clock, link: str = "") -> None:
+    def __init__(
+        self,
+        state_dir: Path,
+        sinks: Sequence[Sink],
+        clock: Clock,
+        link: str = "",
+        budget: BudgetConfig | None = None,
+    ) -> None:
         self._state_dir = state_dir
+        self._budget = budget
         self._clock = clock
         self._sinks = sinks
         self._link = link
@@ -172,8 +183,10 @@ class Delivery:
     def _next_due(self, outbox: Outbox, sink: Sink) -> float:
         """When the sink's next try is due, in time awake; infinity if nothing waits."""
         if sink.name not in self._lanes:
-            self._lanes[sink.name] = _Lane(sink, outbox.receiver(sink.name), self._clock)
-        return self._lanes[sink.name].rests_until if outbox.waiting(sink.name) else math.inf
+            budget = Budget(sink.name, self._budget, self._clock)
+            self._lanes[sink.name] = _Lane(sink, outbox.receiver(sink.name), self._clock, budget)
+        lane = self._lanes[sink.name]
+        return max(lane.rests_until, lane.budget.due(outbox)) if outbox.waiting(sink.name) else math.inf
 
     def _refresh(self, store: Store, lane: _Lane) -> None:
         """Tell the receiver again of what it holds, if that is due and it does not rest."""
@@ -225,6 +238,7 @@ class Delivery:
             outbox.sent(name, entries, now)
             DELIVERIES.labels(name, "sent").inc(len(entries))
             lane.failures = 0
+            lane.budget.sent()
         elif (
             isinstance(error, Permanent) and len(entries) == 1
         ):  # a refused digest says nothing about its parts

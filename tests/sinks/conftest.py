@@ -40,8 +40,8 @@ def deliver(tmp_path, clock):
     before = set(threading.enumerate())
     started = []
 
-    def start(*sinks):
-        started.append(Delivery(tmp_path, sinks, clock))
+    def start(*sinks, budget=None):
+        started.append(Delivery(tmp_path, sinks, clock, budget=budget))
         started[-1].start()
         return started[-1]
 

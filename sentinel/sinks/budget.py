@@ -1,0 +1,69 @@
+"""Bounds how many messages a fleet sends a day. Over the bound, the least certain ones wait for a digest."""
+
+import logging
+import math
+
+from pydantic import Field
+
+from detectors.severity import Severity
+from sentinel.alerts.outbox import Outbox
+from sentinel.clock import Clock
+from sentinel.config.table import Table
+
+DIGEST_SECONDS = 3600.0
+"""How long messages over the budget are gathered for a digest."""
+
+_DAY_SECONDS = 86400.0
+_RESERVED = 0.5  # share of the budget that only what is critical may use
+
+_log = logging.getLogger(__name__)
+
+
+class BudgetConfig(Table):
+    """A bound on the messages to each sink. A digest is one message; news that all is over is none."""
+
+    pages_per_run_day: float = Field(
+        gt=0,
+        description="messages a day for each run that was under watch that day. Half of them are kept for "
+        "what is critical",
+    )
+
+
+class Budget:
+    """The budget of one sink; without a configuration there is no bound.
+
+    What is over it waits for a digest, which is due when the oldest message has waited for `DIGEST_SECONDS`,
+    on the machine's clock or in time awake. So a clock that is set delays no message for longer.
+    """
+
+    def __init__(self, sink: str, config: BudgetConfig | None, clock: Clock) -> None:
+        self._sink = sink
+        self._config = config
+        self._clock = clock
+        self._gathers_since: float | None = None  # time awake
+
+    @property
+    def over(self) -> bool:
+        """Whether what waits is to leave as a digest, as of the last call of `due`."""
+        return self._gathers_since is not None
+
+    def due(self, outbox: Outbox) -> float:
+        """When what waits may leave, in time awake; minus infinity if at once."""
+        if self._config is None or self._allows(outbox, self._config.pages_per_run_day):
+            self._gathers_since = None
+            return -math.inf
+        if self._gathers_since is None:
+            self._gathers_since = self._clock.awake()
+            _log.warning("sink %s: its budget is spent; messages are gathered for up to an hour", self._sink)
+        waits = self._clock.now() - outbox.oldest(self._sink)
+        return self._gathers_since + DIGEST_SECONDS if 0 <= waits < DIGEST_SECONDS else -math.inf
+
+    def sent(self) -> None:
+        """Gather anew, after a message."""
+        self._gathers_since = None
+
+    def _allows(self, outbox: Outbox, pages_per_run_day: float) -> bool:
+        urgency, since = outbox.urgency(self._sink), self._clock.now() - _DAY_SECONDS
+        pages = pages_per_run_day * outbox.runs(since)
+        usable = pages if urgency >= Severity.CRITICAL else pages * (1 - _RESERVED)
+        return not urgency or outbox.pages(self._sink, since) < usable
