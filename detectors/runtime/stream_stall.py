@@ -11,8 +11,10 @@ A collective operation that waits for a rank that died, a deadlock in the data l
 word cost as much as training does, and nothing reports them.
 
 ## What to do
-See whether the process lives. If it does, let `py-spy dump --pid` show where it waits; of several ranks, the
-one that waits elsewhere has the cause. If it is gone, look for a kill in the kernel's log.
+See whether the process lives: the finding names it and its kernel wait if it has the log open, or if a pid
+file (`*.pid`) beside the log or W&B's own log names it. If it lives, let `py-spy dump --pid` show where it
+waits; of several ranks, the one that waits elsewhere has the cause. If it is gone, look for a kill in the
+kernel's log.
 
 ## When it is wrong
 The first evaluation of a run, where it takes longer than ten minutes; a log whose writer buffers for long. A

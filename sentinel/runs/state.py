@@ -73,17 +73,17 @@ def silent_seconds(place: Place, last_time: float | None, now: float) -> float |
     if isinstance(place, Url):
         return max(0.0, now - last_time) if last_time is not None else 0.0
     try:
-        written = _written(place)
+        written = last_write(place)
     except NotADirectoryError:
-        written = _written(place.parent)  # a database holds many runs
+        written = last_write(place.parent)  # a database holds many runs
     except OSError:
         return None
     copied = last_time is not None and written - last_time > _SURE_SECONDS
     return max(0.0, now - (last_time if copied and last_time is not None else written))
 
 
-def _written(path: Path) -> float:
-    """When a file, or a file directly in a directory, was last written."""
+def last_write(path: Path) -> float:
+    """When a file, or a file directly in a directory, was last written. Raises OSError if it is gone."""
     status = os.lstat(path)
     times = [status.st_mtime]
     if S_ISDIR(status.st_mode):

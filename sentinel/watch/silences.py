@@ -9,7 +9,7 @@ from detectors.checks import Together
 from sentinel.alerts.incident import Change
 from sentinel.guard import Guard
 from sentinel.pipeline import Pipeline
-from sentinel.runs.process import writer
+from sentinel.runs.process import process_of
 from sentinel.runs.silence import Silence
 from sentinel.runs.standings import Member, successors
 from sentinel.sources.places import Place
@@ -40,7 +40,7 @@ class Silences:
         found: dict[str, Sequence[Change]] = {}
         for watched in expected:
             run, seconds = watched.tracker.log.run, watched.silence(awake)[0]
-            process = partial(writer, run.path) if isinstance(run.path, Path) else str
+            process = partial(process_of, run.path) if isinstance(run.path, Path) else str
             of_all, goes_on_in = together.get(run.id), going_on.get(run.id)
             silence = Silence(seconds, watched.intervals, of_all, goes_on_in, process)
             judge = partial(self._judge, watched, silence, awake)

@@ -1,9 +1,6 @@
 """Runs that fall silent: one alone, all together, and one that another run continues."""
 
 import json
-import os
-import subprocess
-import sys
 from itertools import chain
 
 import pytest
@@ -11,15 +8,7 @@ import pytest
 import sentinel.config.file
 from detectors.discovery import all_detectors
 from sentinel.alerts.store import Store
-from sentinel.runs.process import writer
 from tests.watch.test_watcher import House
-
-KEEPS_OPEN = """
-import sys, time
-log = open(sys.argv[1], "a")
-print("open", flush=True)
-sys.stdin.read()
-"""
 
 
 @pytest.fixture
@@ -76,18 +65,3 @@ def test_a_run_whose_directory_vanishes_is_told_of(house):
         grow(house, watcher, ["run"], range(begin, begin + 20))
     (house.runs / "run.jsonl").unlink()
     assert house.look(watcher, hours=1, detector="stream-stall") == ["firing: first-notification"]
-
-
-def test_the_process_that_has_the_log_open_is_named(tmp_path):
-    log = tmp_path / "a.jsonl"
-    assert writer(tmp_path) == ""
-    command = [sys.executable, "-c", KEEPS_OPEN, log]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout.readline() == b"open\n"
-        with log.open() as mine:
-            assert os.getpid() != process.pid
-            assert mine.read() == ""
-            for place in (log, tmp_path):
-                assert writer(place).startswith(f"process {process.pid} (")
-        process.stdin.close()
-    assert writer(tmp_path) == ""

@@ -1,0 +1,103 @@
+"""The process that writes a log: it has the log open, or a file beside the log names it."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from datetime import datetime
+
+import orjson
+import pytest
+
+from sentinel.runs.process import process_of
+
+KEEPS_OPEN = """
+import sys
+log = open(sys.argv[1], "a")
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def process(opens):
+    """A process that has a file open."""
+    command = [sys.executable, "-c", KEEPS_OPEN, opens]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+        assert running.stdout.readline() == b"open\n"
+        yield running
+        running.stdin.close()
+
+
+@pytest.fixture
+def log(tmp_path):
+    file = tmp_path / "run" / "metrics.jsonl"
+    file.parent.mkdir()
+    file.touch()
+    return file
+
+
+def wandb_names(directory, pid, host=None):
+    (directory / "logs").mkdir(exist_ok=True)
+    (directory / "files").mkdir(exist_ok=True)
+    now = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    line = f"{now},704 INFO    MainThread:{pid} [wandb_setup.py:_flush():81] Current SDK version is 0.31.0\n"
+    (directory / "logs" / "debug.log").write_text(line)
+    if host:
+        metadata = {"os": "Linux", "host": host, "startedAt": "2026-01-01T00:00:00.000000Z"}
+        (directory / "files" / "wandb-metadata.json").write_bytes(orjson.dumps(metadata))
+
+
+def test_the_process_that_has_the_log_open_is_named(log):
+    assert process_of(log.parent) == ""
+    with process(log) as running, log.open() as mine:
+        assert os.getpid() != running.pid
+        assert mine.read() == ""
+        for place in (log, log.parent):
+            assert process_of(place).startswith(f"process {running.pid} (")
+    assert process_of(log.parent) == ""
+
+
+def test_the_process_that_a_pid_file_names_is_described_while_it_fits(log, tmp_path):
+    named = log.parent / "train.pid"
+    with process(tmp_path / "else") as running:
+        named.write_text(f"{running.pid}\n")
+        log.touch()
+        for place in (log, log.parent):
+            assert process_of(place).startswith(f"process {running.pid} (")
+        os.utime(named, (0, time.time() - 86400))
+        assert process_of(log) == "", "a process that began long after the file was written is another one"
+        os.utime(named)
+        os.utime(log, (0, time.time() - 86400))
+        here = socket.gethostname()
+        assert process_of(log) == f"train.pid names process {running.pid}, which does not run on {here}"
+        (log.parent / "other.pid").write_text("1")
+        assert process_of(log) == "", "two files name two processes"
+        (log.parent / "metrics.pid").write_text("no number")
+        assert process_of(log) == ""
+    for name in ("other.pid", "metrics.pid"):
+        (log.parent / name).unlink()
+    log.touch()
+    assert process_of(log).endswith(f"which does not run on {here}")
+
+
+def test_the_process_that_wandb_names(log, tmp_path):
+    run, here = log.parent, socket.gethostname()
+    with process(tmp_path / "else") as running:
+        wandb_names(run, running.pid)
+        assert process_of(run).startswith(f"process {running.pid} (")
+        wandb_names(run, running.pid, host="gpu-12")
+        assert process_of(run) == f"W&B's log names process {running.pid} on gpu-12, and this is {here}"
+    wandb_names(run, running.pid, host=here)
+    assert process_of(run) == f"W&B's log names process {running.pid}, which does not run on {here}"
+
+
+@pytest.mark.parametrize("damaged", [b"", b"\xff\xfe", b"12 13", b"9" * 5000, b"-4"])
+def test_a_file_that_names_nothing_is_no_trouble(log, damaged):
+    for name in ("train.pid", "logs/debug.log", "files/wandb-metadata.json"):
+        (log.parent / name).parent.mkdir(exist_ok=True)
+        (log.parent / name).write_bytes(damaged)
+    assert process_of(log) == ""
+    assert process_of(log.parent) == ""
