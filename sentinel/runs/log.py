@@ -216,7 +216,7 @@ class RunLog:
     @property
     def no_clock(self) -> str:
         """What the log lacks to tell how long a tag was not logged; empty if it lacks nothing."""
-        if self.run.has_stream_a_metric:
+        if self.run.has_parallel_streams:
             return "other tags in the same file"
         return "" if self.facts.last_time is not None else "times"
 
@@ -224,7 +224,7 @@ class RunLog:
     def attempts(self) -> int:
         """How often training began or was resumed, as far as the log shows."""
         counts = [stream.attempts.number for stream in self.streams.values() if stream.begun]
-        return max(counts, default=0) if self.run.has_stream_a_metric else sum(counts)
+        return max(counts, default=0) if self.run.has_parallel_streams else sum(counts)
 
     def understanding(self) -> Understanding:
         """What the log is taken to say, over all streams."""

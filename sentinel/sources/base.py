@@ -171,7 +171,8 @@ class Run:
     path of a copy on this machine, if there is one. If the run is only a part of another run, ``part_of`` is
     the path of that run. ``part`` names the part of the training that it logs, such as `validation`, if the
     run's place tells that and its tags do not.
-    ``has_stream_a_metric`` says that each stream holds one metric, so all streams have the same attempts.
+    ``has_parallel_streams`` says that all streams are written side by side, so each has as many attempts as
+    the run: a stream holds one metric, or what one of several processes logs.
     """
 
     path: Place
@@ -180,7 +181,7 @@ class Run:
     copy: Path | None = None
     part_of: Path | None = None
     part: str = ""
-    has_stream_a_metric: bool = False
+    has_parallel_streams: bool = False
 
     @property
     def local(self) -> Path | None:

@@ -56,7 +56,7 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
     paths = [directory / name for name in filter(_NAME.fullmatch, names)]
     logs = [path for path in paths if _holds_metrics(path)]
     if logs and not _is_told_elsewhere(directory, names):
-        yield from (Run(path, FORMAT, Console(path)) for path in logs)
+        yield from (Run(path, FORMAT, Console(path), has_parallel_streams=True) for path in logs)
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ def find_metric_files(directory: Path, names: Sequence[str], format_: str) -> It
     is_dvclive = directory.parts[-2:] == _DVCLIVE
     is_one = is_dvclive or _is_of_torchrl(directory) or any(map(_is_of_deepspeed, names))
     if is_one and next(_files(directory), None) is not None:
-        yield Run(directory, format_, MetricFiles(directory), has_stream_a_metric=True)
+        yield Run(directory, format_, MetricFiles(directory), has_parallel_streams=True)
 
 
 def is_metric_file(path: Path) -> bool:

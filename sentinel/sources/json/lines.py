@@ -1,4 +1,6 @@
-"""JSON lines: one object on each line, appended while the run goes on. One file is one run and one stream.
+"""JSON lines: one object on each line, appended while the run goes on. One file is one run.
+
+It is one stream as well, unless a column names the processes that write into it (`json/writers.py`).
 
 A file called ``*.jsonl`` or ``*.ndjson`` counts if its first lines are the log of a training and no data set
 (`sniffing.are_log`). A ``*.json``, ``*.log`` or ``*.txt`` counts only if nearly all of its first lines are
@@ -14,19 +16,20 @@ on its line is read as a line of its own.
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run
+from sentinel.sources.json.writers import Writers
 from sentinel.sources.reading.encoding import plain_utf_8
 from sentinel.sources.reading.files import open_log
-from sentinel.sources.reading.flattening import Plain, flat
+from sentinel.sources.reading.flattening import flat
 from sentinel.sources.reading.growing import Read, nothing_new, read_lines, unreadable
 from sentinel.sources.reading.plain import JSON
-from sentinel.sources.reading.records import EPOCH_KEYS, STEP_KEYS, TIME_KEYS, Records, is_metrics, named
+from sentinel.sources.reading.records import EPOCH_KEYS, STEP_KEYS, TIME_KEYS, is_metrics, named
 from sentinel.sources.reading.sniffing import are_log, remembered
 
 FORMAT = "jsonl"
@@ -63,7 +66,7 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
         if "scalars.json" in names and _MMENGINE_COPY.fullmatch(name):
             continue
         if name.endswith(_ENDINGS) and _is_log(directory / name):
-            yield Run(directory / name, FORMAT, JsonLines(directory / name))
+            yield Run(directory / name, FORMAT, JsonLines(directory / name), has_parallel_streams=True)
 
 
 @dataclass(frozen=True)
@@ -80,50 +83,46 @@ class JsonLines:
             return unreadable(self.path, cursor, error)
         if read is None:
             return nothing_new(cursor)
-        lines = _Lines(self.path, {"restarted": True} if read.restarted else cursor)
+        lines = _Lines(self.path, cursor, read.restarted)
         consumed = lines.parse(read, limit)
         limited = (lines.at_once or lines.points >= limit) and consumed < len(read.data)
         more = read.more or limited
-        cursor = lines.memory(read.mark(consumed, waiting=not more))
-        return Batch(cursor, lines.chunks(), lines.complaints, more)
+        chunks = lines.chunks()
+        return Batch(lines.memory(read.mark(consumed, waiting=not more)), chunks, lines.complaints, more)
 
 
 class _Lines:
     """The lines of one poll: which are complete, which cannot be read, and the points of the others."""
 
-    def __init__(self, path: Path, cursor: Cursor) -> None:
+    def __init__(self, path: Path, cursor: Cursor, restarted: bool) -> None:
         self.path = path
-        self.records = Records(cursor.get("records", {}))
         self.complaints: list[Complaint] = []
-        self.at_once = False  # whether the last chunk was, and more can follow
-        self._chunks: list[Chunk] = []
-        self._config: Mapping[str, Plain] = {}  # that precedes the next point
+        self.at_once = False  # whether the last lines were read at once, and more can follow
+        self._writers = Writers(path.name, cursor.get("writers", {}), restarted)
+        cursor = {} if restarted else cursor
         self._finished: int = cursor.get("finished", 0)  # lines
         self._broken: int = cursor.get("broken", 0)  # lines
         self._overlong: bool = cursor.get("overlong", False)  # amid a line that is being skipped
-        self._restarted: bool = cursor.get("restarted", False)  # and no point was read since
+        self._settled = False  # whether this poll read settings
 
     def memory(self, mark: Mapping[str, Any]) -> dict[str, Any]:
-        """The next cursor."""
+        """The next cursor. Call `chunks` before."""
         return {
             "mark": mark,
-            "records": self.records.memory(),
+            "writers": self._writers.memory(),
             "finished": self._finished,
             "broken": self._broken,
             "overlong": self._overlong,
-            "restarted": self._restarted and not self.records,
         }
 
     @property
     def points(self) -> int:
         """How many points were read."""
-        return len(self.records) + sum(chunk.value.size for chunk in self._chunks)
+        return self._writers.count
 
     def chunks(self) -> list[Chunk]:
         """The points and settings that were read, if there are any."""
-        if self.records or self._config:
-            self._end_chunk(self.records.chunk(self.path.name, self._restarted))
-        return self._chunks
+        return [*self._writers.chunks()]
 
     def parse(self, read: Read, limit: int) -> int:
         """Read lines until there are ``limit`` points. Gives the number of bytes consumed."""
@@ -140,7 +139,7 @@ class _Lines:
             if not taken:
                 break
             start += taken
-            if self._finished == 1 and self._config and (taken := self._take_at_once(data[start:], limit)):
+            if self._finished == 1 and self._settled and (taken := self._take_at_once(data[start:], limit)):
                 return start + taken
         return start
 
@@ -152,8 +151,7 @@ class _Lines:
 
         if found := read_rows(data, limit):
             frame, size = found
-            if chunk := self.records.rows(frame, self.path.name, self._restarted):
-                self._end_chunk(chunk)
+            if self._writers.add_rows(frame):
                 self.at_once = True
                 self._finished += frame.height
                 return size
@@ -194,17 +192,10 @@ class _Lines:
     def _add(self, objects: list[dict[str, Any]]) -> None:
         for record in objects:
             if settings := _settings(record):
-                if self.records:
-                    self._end_chunk(self.records.chunk(self.path.name, self._restarted))
-                    self.records = Records(self.records.memory())
-                self._config = {**self._config, **flat(settings)}
+                self._settled = True
+                self._writers.configure(record, flat(settings))
             else:
-                self.records.add(record, self._finished + 1)
-
-    def _end_chunk(self, chunk: Chunk) -> None:
-        self._chunks.append(replace(chunk, config=self._config))
-        self._config = {}
-        self._restarted = self._restarted and not len(chunk.step)
+                self._writers.add(record, self._finished + 1)
 
     @property
     def _place(self) -> str:

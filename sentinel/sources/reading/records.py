@@ -20,6 +20,7 @@ import numpy as np
 from sentinel.sources.base import Chunk
 from sentinel.sources.reading.axis import Axis, count_of
 from sentinel.sources.reading.flattening import flattened
+from sentinel.sources.reading.parts import with_part
 from sentinel.sources.reading.plain import LATEST
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ MAY_BE_LENGTHS = frozenset({"frame", "timestep", "timesteps", "steps"})
 
 EPOCH_KEYS = ("epoch",)
 TIME_KEYS = ("wall_time", "wall time", "timestamp", "_timestamp", "time", "date")
+
+_AXES = frozenset({*STEP_KEYS, *EPOCH_KEYS, *TIME_KEYS})
 
 NUMBER = re.compile(
     r"\s*[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf(?:inity)?)\s*", re.IGNORECASE | re.ASCII
@@ -149,6 +152,9 @@ class Records:
         record = flattened(record)
         row = list(record.values())
         kinds = "".join(map(_KIND.__getitem__, map(type, row)))
+        if _TEXT in kinds and (full := with_part(record, _AXES)) is not record:
+            self.add(full, line)
+            return
         known = self._shapes.get((*record, kinds))
         shape = known or self._learn(list(record), kinds)
         before = len(self._values)
