@@ -1,6 +1,6 @@
 """What another configuration would have found in the same logs."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -49,12 +49,6 @@ def differences(old: Replay, new: Replay) -> list[Difference]:
 
 def _by_series(replay: Replay) -> dict[_Series, Sequence[Incident]]:
     found: dict[_Series, list[Incident]] = {}
-    for one in _told(replay):
+    for one in (incident for run in replay.runs for incident in run.own):
         found.setdefault((one.run, one.stream, one.attempt, one.tag, one.detector), []).append(one)
     return {series: sorted(incidents, key=lambda one: one.fired_step) for series, incidents in found.items()}
-
-
-def _told(replay: Replay) -> Iterator[Incident]:
-    """The incidents that stand for themselves."""
-    incidents: Iterable[Incident] = (one for run in replay.runs for one in run.incidents.values())
-    yield from (one for one in incidents if one.inhibited_by is None)

@@ -3,8 +3,10 @@
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from detectors.severity import Severity
 from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.incident import Change, Incident
@@ -14,7 +16,7 @@ from sentinel.config.file import Config
 from sentinel.errors import SentinelError
 from sentinel.frames.curves import Curves
 from sentinel.pipeline import Advance, Pipeline
-from sentinel.sources.base import Complaint
+from sentinel.sources.base import Complaint, Run
 from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.places import Place
 from sentinel.tracking import Tracker
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from sentinel.comparison.compare import Comparison
 
 _RUNS_AT_ONCE = 64
+_MOST_AT_ONCE = 256
 
 _log = logging.getLogger(__name__)
 
@@ -50,6 +53,16 @@ class ReplayedRun:
         """Whether nothing of the run could be read."""
         return self.stopped is not None and not self.tracker.log.facts.points
 
+    @property
+    def own(self) -> list[Incident]:
+        """The incidents that no other one explains."""
+        return [incident for incident in self.incidents.values() if incident.inhibited_by is None]
+
+    @property
+    def worst(self) -> Severity:
+        """The severity of the worst of its own incidents."""
+        return max((incident.severity for incident in self.own), default=Severity.CLEAN)
+
     def add(self, advance: Advance) -> None:
         """Add what one poll brought."""
         if self.curves is not None:
@@ -64,12 +77,23 @@ class ReplayedRun:
 
 @dataclass(frozen=True)
 class Replay:
-    """All runs under the paths, sorted by path, and complaints about what could not be read."""
+    """Runs that were read to their end, and complaints about what could not be read.
+
+    The runs are all runs under the paths, sorted by path, or the next of them; see `replay_in_parts`.
+    ``selection`` says which incidents these are, if not all: "kl-blowup since step 400".
+    """
 
     runs: Sequence[ReplayedRun]
     complaints: Sequence[Complaint]
     pipeline: Pipeline
+    selection: str = ""
     comparisons: Sequence["Comparison"] = ()
+
+    def lacking(self, run: ReplayedRun) -> dict[str, list[str]]:
+        """The signals that each detector lacks in a run; none for those that can judge it."""
+        log, detectors = run.tracker.log, self.pipeline.detectors
+        signals = log.understanding().signals
+        return {name: one.demand.missing(signals, log.no_clock) for name, one in detectors.items()}
 
 
 def replay(
@@ -79,34 +103,81 @@ def replay(
     *,
     curves: bool = False,
     compare: bool = False,
+    names: Sequence[str] = (),
 ) -> Replay:
     """Read every run under the paths to its end, with the ``curves`` of all tags if they are wanted.
 
-    ``compare`` compares runs that differ in one setting.
+    ``compare`` compares runs that differ in one setting. If there are ``names``, only runs whose name, or its
+    end, fits one of these globs are read. ``progress`` is called with the number of runs that are done and
+    the number of all runs. Raises SentinelError if a path does not exist or nothing could be read.
+    """
+    parts = [*replay_in_parts(paths, config, progress, curves=curves, means=compare, names=names)]
+    runs = [run for part in parts for run in part.runs]
+    tell_in_order(runs, [sink.policy() for sink in config.sinks])
+    complaints = [one for part in parts for one in part.complaints]
+    return Replay(runs, complaints, parts[0].pipeline, comparisons=_compared(runs) if compare else ())
 
-    ``progress`` is called with the number of runs that are done and the number of all runs. Raises
-    SentinelError if a path does not exist or nothing could be read.
+
+def replay_in_parts(
+    paths: Sequence[Place],
+    config: Config,
+    progress: Callable[[int, int], None],
+    *,
+    curves: bool = False,
+    means: bool = False,
+    names: Sequence[str] = (),
+) -> Iterator[Replay]:
+    """The same as `replay` in parts of some dozens of runs, so that memory does not grow with their number.
+
+    Each part decides for itself which sinks are told. The complaints stand in the first part. Logs that lie
+    in one directory share a part, if they are not hundreds, because one may continue another.
     """
     found = discover(paths)
     if found.missing:
         raise SentinelError(f"{found.missing[0]}: no such file or directory")
     pipeline = Pipeline(config.enabled_detectors, config.parameters, config.signals, _failed)
     base = common_path(paths)
-    runs = [ReplayedRun(pipeline.track(run, run_name(run, base))) for run in found.runs]
-    for one in runs:
-        one.curves = Curves() if curves else None
-        one.means = Means() if compare else None
-    for begin in range(0, len(runs), _RUNS_AT_ONCE):
-        progress(begin, len(runs))
-        _read(pipeline, runs[begin : begin + _RUNS_AT_ONCE])
-    progress(len(runs), len(runs))
-    tell_in_order(runs, [sink.policy() for sink in config.sinks])
-    read = [run for run in runs if run.tracker.log.facts.points or run.complaints or run.stopped]
-    if not read and found.complaints:
+    wanted = [(run, name) for run in found.runs if _is_wanted(name := run_name(run, base), names)]
+    if found.runs and not wanted:
+        there = run_name(found.runs[0], base)
+        raise SentinelError(f"no run is called {' or '.join(names)}; there is {there}")
+    complaints, done, any_read = found.complaints, 0, False
+    progress(done, len(wanted))
+    for group in _groups(wanted):
+        runs = [ReplayedRun(pipeline.track(run, name)) for run, name in group]
+        for one in runs:
+            one.curves = Curves() if curves else None
+            one.means = Means() if means else None
+        _read(pipeline, runs)
+        done += len(runs)
+        progress(done, len(wanted))
+        read = [run for run in runs if run.tracker.log.facts.points or run.complaints or run.stopped]
+        if read:
+            tell_in_order(read, [sink.policy() for sink in config.sinks])
+            yield Replay(read, complaints, pipeline)
+            complaints, any_read = (), True
+    if not any_read and found.complaints:
         raise SentinelError("\n".join(map(str, found.complaints)))
-    if not read:
+    if not any_read:
         raise SentinelError(f"{', '.join(map(str, paths))}: no log that sentinel can read")
-    return Replay(read, found.complaints, pipeline, _compared(read) if compare else ())
+
+
+def _is_wanted(name: str, globs: Sequence[str]) -> bool:
+    return not globs or any(fnmatchcase(name, glob) or fnmatchcase(name, f"*/{glob}") for glob in globs)
+
+
+def _groups(runs: Iterable[tuple[Run, str]]) -> Iterator[list[tuple[Run, str]]]:
+    """The runs in groups that are read at once. The runs of one directory stay together if they can."""
+    group: list[tuple[Run, str]] = []
+    for run, name in runs:
+        if group:
+            beside = str(group[-1][0].path).rpartition("/")[0] == str(run.path).rpartition("/")[0]
+            if len(group) >= (_MOST_AT_ONCE if beside else _RUNS_AT_ONCE):
+                yield group
+                group = []
+        group.append((run, name))
+    if group:
+        yield group
 
 
 def _read(pipeline: Pipeline, runs: Iterable[ReplayedRun]) -> None:
@@ -145,7 +216,12 @@ def _compared(runs: Iterable[ReplayedRun]) -> "Sequence[Comparison]":
 
 
 def tell_in_order(runs: Sequence[ReplayedRun], policies: Sequence[SinkPolicy]) -> None:
-    """Decide what the sinks would have heard, in the order in which it happened by the logs' own clocks."""
+    """Decide what the sinks would have heard, in the order in which it happened by the logs' own clocks.
+
+    What was decided before for these runs is forgotten.
+    """
+    for run in runs:
+        run.told.clear()
     known = KnownIncidents(incident for run in runs for incident in run.incidents.values())
     audience = Audience(policies, (), {}, known)
     happened = [(at, change, run) for run in runs for at, change in _dated(run.changes)]

@@ -149,9 +149,12 @@ def rewritten(text: str) -> str:
 
 
 if __name__ == "__main__":
+    from tests import schemas
     from tests.coverage import COVERAGE, written
     from tests.sinks import messages
 
     README.write_text(rewritten(README.read_text()))
     COVERAGE.write_text(written())
     messages.write()
+    for path, text in schemas.texts():
+        path.write_text(text)

@@ -23,69 +23,36 @@ The number is logged under a name that sentinel does not know: map it below `[si
 logged for the first time after 100 steps is counted as missing. So is one in another stream of the run.
 
 ## Source
-Catalogue G8, O23, O24, A-kl, A-logging. The lines are those of the frameworks' documentation.
+Catalogue G8, O23, O24, A-kl, A-logging. The lines that log a signal stand in detectors/lines.py.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from detectors.api import Maturity, Severity, Variant
 from detectors.checks import RunFinding, RunView, Survey, run_check
 from detectors.evidence import Measure, Unit
+from detectors.lines import line_for
 from detectors.settings import Setting
 from detectors.signals import Signal
 
 TRAINS = frozenset({Signal.LOSS, Signal.POLICY_LOSS, Signal.PREFERENCE_LOSS, Signal.REWARD})
-HUGGING_FACE = ("hf-trainer", "trl", "axolotl", "unsloth", "llama-factory", "ms-swift")
 
 
 @dataclass(frozen=True)
 class Watched:
-    """A signal, those that do in its place, and by framework the line that logs it; "" is plain PyTorch."""
+    """A signal, those that do in its place, and the catalogue entry about it."""
 
     signal: Signal
     others: tuple[Signal, ...]
-    entry: str  # of the catalogue
-    lines: Mapping[str, str]
+    entry: str
 
 
 WATCHED = (
-    Watched(
-        Signal.GRAD_NORM,
-        (Signal.LAYER_GRAD_NORM,),
-        "G8",
-        {
-            "": 'log("grad_norm", torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm))',
-            "lightning": "self.log_dict(grad_norm(self, norm_type=2))  # in on_before_optimizer_step",
-            "hugging-face": "pip install 'transformers>=4.38'  # which logs it",
-            "sb3": 'self.logger.record("train/grad_norm", norm)  # in a subclass, where train() clips',
-        },
-    ),
-    Watched(
-        Signal.LEARNING_RATE,
-        (),
-        "O23",
-        {
-            "": 'log("learning_rate", scheduler.get_last_lr()[0])',
-            "lightning": 'Trainer(callbacks=[LearningRateMonitor("step")])',
-        },
-    ),
-    Watched(
-        Signal.LOSS_SCALE,
-        (Signal.SKIPPED_STEPS,),
-        "O24",
-        {
-            "": 'log("loss_scale", scaler.get_scale())',
-            "lightning": 'self.log("loss_scale", self.trainer.precision_plugin.scaler.get_scale())',
-            "hugging-face": 'trainer.log({"loss_scale": trainer.accelerator.scaler.get_scale()})',
-        },
-    ),
-    Watched(
-        Signal.KL,
-        (Signal.KL_PER_SEQUENCE, Signal.KL_UNKNOWN_UNIT, Signal.APPROX_KL),
-        "A-kl",
-        {"": 'log("kl", (log_probability - reference_log_probability).mean())'},
-    ),
+    Watched(Signal.GRAD_NORM, (Signal.LAYER_GRAD_NORM,), "G8"),
+    Watched(Signal.LEARNING_RATE, (), "O23"),
+    Watched(Signal.LOSS_SCALE, (Signal.SKIPPED_STEPS,), "O24"),
+    Watched(Signal.KL, (Signal.KL_PER_SEQUENCE, Signal.KL_UNKNOWN_UNIT, Signal.APPROX_KL), "A-kl"),
 )
 
 
@@ -105,6 +72,7 @@ WATCHED = (
 def missing_signal(run: RunView) -> Iterator[RunFinding]:
     """One finding for the run; a later stream of it adds nothing."""
     for survey in run.surveys:
+        framework = survey.framework or ""
         if missing := _missing(survey):
             yield RunFinding(
                 index=0,
@@ -114,7 +82,7 @@ def missing_signal(run: RunView) -> Iterator[RunFinding]:
                 time=survey.time,
                 evidence={
                     "missing": ", ".join(f"{one.signal} ({because})" for one, because in missing),
-                    "lines": "; ".join(_line(one, survey.framework or "") for one, _ in missing),
+                    "lines": "; ".join(f"`{line_for(one.signal, framework)}`" for one, _ in missing),
                 },
                 catalogue=(*(one.entry for one, _ in missing), "A-logging"),
             )
@@ -138,9 +106,3 @@ def _missing(survey: Survey) -> list[tuple[Watched, str]]:
         for one in WATCHED
         if (reason := reasons[one.signal]) and survey.signals.isdisjoint((one.signal, *one.others))
     ]
-
-
-def _line(one: Watched, framework: str) -> str:
-    """The line for the framework, else that for plain PyTorch."""
-    family = "hugging-face" if framework.startswith(HUGGING_FACE) else framework.partition("-")[0]
-    return f"`{one.lines.get(family, one.lines[''])}`"

@@ -1,8 +1,9 @@
 """`sentinel replay`: judge finished logs."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
@@ -13,6 +14,7 @@ from detectors.severity import Severity, SeverityName
 from sentinel.cli.options import ConfigFile, Paths, configuration
 from sentinel.clock import SystemClock
 from sentinel.errors import SentinelError
+from sentinel.report.selection import Order, Selection, ordered
 
 if TYPE_CHECKING:
     from sentinel.replay import Replay
@@ -23,11 +25,19 @@ class _Form(StrEnum):
 
     TERMINAL = "terminal"
     JSON = "json"
+    JSONL = "jsonl"
     HTML = "html"
     MARKDOWN = "markdown"
 
 
-_Format = Annotated[_Form, typer.Option("--format", help="The form of the report; html is one file.")]
+_Format = Annotated[
+    _Form,
+    typer.Option(
+        "--format",
+        help="The form of the report. jsonl is a line for each run, written as soon as the run is judged; "
+        "html is one file.",
+    ),
+]
 _Output = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the report to a file.")
 ]
@@ -37,8 +47,29 @@ _Compare = Annotated[
 _FailOn = Annotated[
     SeverityName | None,
     typer.Option(
-        help="Exit with status 1 if an incident is at least this severe or a run could not be judged."
+        help="Exit with status 1 if a shown incident is at least this severe or a run could not be judged."
     ),
+]
+_Only = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="DETECTOR|SEVERITY",
+        help="Show only incidents of this detector, or at least this severe. May be repeated.",
+    ),
+]
+_Since = Annotated[
+    str,
+    typer.Option(
+        metavar="STEP|TIME", help="Show only incidents that began at this step or time (ISO 8601) or later."
+    ),
+]
+_Names = Annotated[
+    list[str] | None,
+    typer.Option("--run", metavar="GLOB", help="Read only runs of this name. May be repeated."),
+]
+_Sort = Annotated[
+    Order | None,
+    typer.Option(help="The order of the runs; default: the worst first, json by name. jsonl is by name."),
 ]
 
 
@@ -46,27 +77,59 @@ def replay(
     paths: Paths,
     format_: _Format = _Form.TERMINAL,
     output: _Output = None,
+    only: _Only = None,
+    since: _Since = "",
+    run: _Names = None,
+    sort: _Sort = None,
     compare: _Compare = False,
     fail_on: _FailOn = None,
     config: ConfigFile = None,
 ) -> int:
     """Show what `watch` would have said about finished logs."""
+    from detectors.discovery import all_detectors
     from sentinel.cli.logs import log_to_stderr
-    from sentinel.replay import replay as judge
+    from sentinel.replay import replay as replay_whole
+    from sentinel.replay import replay_in_parts
 
     log_to_stderr()
     settings = configuration(config, paths=paths)
-    with _opened(output) as file:
-        with _progress() as progress:
-            curves = format_ in (_Form.HTML, _Form.MARKDOWN)
-            done = judge(settings.paths, settings, progress, curves=curves, compare=compare)
-        _write(done, format_, file)
-    if all(run.unread for run in done.runs):
-        return 2
-    told = [i for run in done.runs for i in run.incidents.values() if i.inhibited_by is None]
-    worst = max((incident.severity for incident in told), default=Severity.CLEAN)
-    unknown = any(run.stopped for run in done.runs)
-    return int(fail_on is not None and (unknown or worst >= Severity.named(fail_on)))
+    known = {*all_detectors(), *(detector.name for detector in settings.enabled_detectors)}
+    selection = Selection.parse(only or (), since, known)
+    seen = _Seen()
+    with _opened(output) as file, _progress(format_) as progress:
+        curves, names = format_ in (_Form.HTML, _Form.MARKDOWN), run or ()
+        if compare or format_ in (_Form.TERMINAL, _Form.JSON):
+            whole = replay_whole(
+                settings.paths, settings, progress, curves=curves, compare=compare, names=names
+            )
+            parts = iter([whole])
+        else:
+            parts = replay_in_parts(settings.paths, settings, progress, curves=curves, names=names)
+        _write(seen.through(map(selection.of, parts)), format_, sort, file)
+    return seen.status(fail_on)
+
+
+@dataclass
+class _Seen:
+    """What the exit status depends on, of all parts of a replay."""
+
+    worst: Severity = Severity.CLEAN
+    stopped: bool = False  # a run could not be judged to its end
+    read: bool = False  # something could be read, or nothing was selected
+
+    def through(self, parts: "Iterable[Replay]") -> "Iterator[Replay]":
+        """The same parts; each is taken note of."""
+        for part in parts:
+            self.worst = max([self.worst, *(run.worst for run in part.runs)])
+            self.stopped = self.stopped or any(run.stopped for run in part.runs)
+            self.read = self.read or not part.runs or not all(run.unread for run in part.runs)
+            yield part
+
+    def status(self, fail_on: SeverityName | None) -> int:
+        """The exit status."""
+        if not self.read:
+            return 2
+        return int(fail_on is not None and (self.stopped or self.worst >= Severity.named(fail_on)))
 
 
 @contextmanager
@@ -83,37 +146,47 @@ def _opened(output: Path | None) -> Iterator[TextIO]:
         yield file
 
 
-def _write(done: "Replay", format_: _Form, file: TextIO) -> None:
+def _write(parts: "Iterator[Replay]", format_: _Form, sort: Order | None, file: TextIO) -> None:
     now = SystemClock().now()
     match format_:
         case _Form.TERMINAL:
-            from rich.console import Console
-
             from sentinel.report.terminal import show
 
-            show(done, Console(file=file, highlight=False))
+            show(ordered(next(parts), sort or "worst"), file)
         case _Form.JSON:
             import orjson
 
             from sentinel.report.json import document
 
-            print(orjson.dumps(document(done, now), option=orjson.OPT_INDENT_2).decode(), file=file)
+            found = document(ordered(next(parts), sort or "name"), now)
+            print(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode(), file=file)
+        case _Form.JSONL:
+            import orjson
+
+            from sentinel.report.json import lines
+            from sentinel.text import clean_text
+
+            for part in parts:
+                for complaint in part.complaints:
+                    typer.echo(f"unreadable: {clean_text(str(complaint), 500)}", err=True)
+                for line in lines(part, now):
+                    print(orjson.dumps(line).decode(), file=file, flush=True)
         case _Form.HTML:
-            from sentinel.report.html import render
+            from sentinel.report import html
             from sentinel.report.story import story
 
-            file.write(render(story(done, now)))
+            file.write(html.render(story(parts, now, sort or "worst")))
         case _Form.MARKDOWN:
             from sentinel.report import markdown
             from sentinel.report.story import story
 
-            file.write(markdown.render(story(done, now)))
+            file.write(markdown.render(story(parts, now, sort or "worst")))
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
-    """Show a progress bar on stderr if that is a terminal."""
-    if not sys.stderr.isatty():
+def _progress(format_: _Form) -> Iterator[Callable[[int, int], None]]:
+    """Show a progress bar on stderr if that is a terminal; not beside lines, which show the progress."""
+    if not sys.stderr.isatty() or format_ is _Form.JSONL:
         yield lambda *_: None
         return
     from rich.console import Console
@@ -122,4 +195,10 @@ def _progress() -> Iterator[Callable[[int, int], None]]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("runs", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+        def show(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+            if done == total:
+                bar.stop()  # before the report is written, perhaps to the same terminal
+
+        yield show

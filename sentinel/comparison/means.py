@@ -18,9 +18,9 @@ class Means:
 
     def add(self, chunks: Iterable[Chunk]) -> None:
         """Add what a poll brought."""
-        for tag, step, value in by_tag(chunks):
+        for tag, rows in by_tag(chunks):
             if tag in self._of or len(self._of) < MOST_CURVES:
-                self._of.setdefault(tag, Coarse(1)).push(value[:, None], step)
+                self._of.setdefault(tag, Coarse(1)).push(rows.value[:, None], rows.step)
 
     def course(self, tag: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The first step of each stretch, in rising order, and the mean of its finite values.

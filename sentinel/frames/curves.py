@@ -22,6 +22,7 @@ class Point(NamedTuple):
     attempt: int
     step: int
     value: float
+    time: float  # seconds since the epoch; NaN where the log has no time
 
 
 class _Kept(NamedTuple):
@@ -31,6 +32,7 @@ class _Kept(NamedTuple):
     bucket: NDArray[np.int64]
     step: NDArray[np.int64]
     value: NDArray[np.float64]
+    time: NDArray[np.float64]
 
 
 class Curve:
@@ -43,18 +45,18 @@ class Curve:
     def __init__(self) -> None:
         self.lost_at: int | None = None
         self._rows = 0
-        self._kept = _Kept(1, np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+        self._kept = _Kept(1, np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0))
 
-    def add(self, step: NDArray[np.int64], value: NDArray[np.float64]) -> None:
+    def add(self, step: NDArray[np.int64], value: NDArray[np.float64], time: NDArray[np.float64]) -> None:
         """Add rows."""
         finite = np.isfinite(value)
         if self.lost_at is None and not finite.all():
             self.lost_at = int(step[~finite][0])
-        step, value = step[finite], value[finite]
+        step, value, time = step[finite], value[finite], time[finite]
         width, *kept = self._kept
         bucket = (self._rows + np.arange(len(step))) // width
         self._rows += len(step)
-        more = zip(kept, (bucket, step, value), strict=True)
+        more = zip(kept, (bucket, step, value, time), strict=True)
         self._kept = _Kept(width, *(np.concatenate(pair) for pair in more))
         if len(self._kept.value) > _PENDING:
             self._kept = self._thinned(BUCKETS)
@@ -63,19 +65,19 @@ class Curve:
         """At most this many points, an even number of them."""
         kept = self._thinned(max(most // 2, 1))
         attempt = np.cumsum(np.diff(kept.step, prepend=kept.step[:1]) < 0)
-        columns = attempt.tolist(), kept.step.tolist(), kept.value.tolist()
+        columns = (column.tolist() for column in (attempt, kept.step, kept.value, kept.time))
         return [Point(*row) for row in zip(*columns, strict=True)]
 
     def _thinned(self, buckets: int) -> _Kept:
         """The lowest and the highest value of each group of rows, of at most this many groups."""
-        width, bucket, step, value = self._kept
+        width, bucket, step, value, time = self._kept
         while self._rows > buckets * width:
             width, bucket = 2 * width, bucket // 2
         order = np.lexsort((value, bucket))
         begins = np.flatnonzero(np.diff(bucket[order], prepend=-1))
         ends = np.append(begins[1:], len(order)) - 1
         kept = np.unique(np.concatenate([order[begins], order[ends]])) if len(order) else order
-        return _Kept(width, bucket[kept], step[kept], value[kept])
+        return _Kept(width, bucket[kept], step[kept], value[kept], time[kept])
 
 
 class Curves:
@@ -86,15 +88,23 @@ class Curves:
 
     def add(self, chunks: Iterable[Chunk]) -> None:
         """Add what a poll brought."""
-        for tag, step, value in by_tag(chunks):
+        for tag, rows in by_tag(chunks):
             if tag in self.of or len(self.of) < MOST_CURVES:
-                self.of.setdefault(tag, Curve()).add(step, value)
+                self.of.setdefault(tag, Curve()).add(rows.step, rows.value, rows.time)
 
 
-def by_tag(chunks: Iterable[Chunk]) -> Iterator[tuple[str, NDArray[np.int64], NDArray[np.float64]]]:
-    """The steps and values of each tag of each chunk, in the order of the log."""
+class Rows(NamedTuple):
+    """Points of one tag, in the order of the log."""
+
+    step: NDArray[np.int64]
+    value: NDArray[np.float64]
+    time: NDArray[np.float64]  # seconds since the epoch; NaN where the log has no time
+
+
+def by_tag(chunks: Iterable[Chunk]) -> Iterator[tuple[str, Rows]]:
+    """The points of each tag of each chunk."""
     for chunk in (chunk.flat for chunk in chunks if chunk.value.size):
         order = np.argsort(chunk.tag, kind="stable")
         codes, begins = np.unique(chunk.tag[order], return_index=True)
         for code, at in zip(codes.tolist(), np.split(order, begins[1:]), strict=True):
-            yield chunk.tags[code], chunk.step[at], chunk.value[at]
+            yield chunk.tags[code], Rows(chunk.step[at], chunk.value[at], chunk.time[at])

@@ -1,28 +1,178 @@
-"""The machine-readable reports: one JSON object."""
+"""The machine-readable reports. `deploy/schema/` holds the JSON Schema of each.
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+``schema`` increases when a field changes its meaning or is removed. A new field does not change it. Times are
+ISO 8601 in UTC, and what is not known is null.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from typing_extensions import TypedDict
 
 from sentinel.alerts.outcomes import Outcome
-from sentinel.alerts.wire import incident_body
+from sentinel.alerts.wire import IncidentBody, incident_body
 from sentinel.listing import ListedRun, Listing
 from sentinel.replay import Replay, ReplayedRun
 from sentinel.report.checks import checks
 from sentinel.runs.log import Overview
 from sentinel.runs.standings import observe, standings
-from sentinel.runs.state import Standing
+from sentinel.runs.state import RunState, Standing
+
+if TYPE_CHECKING:
+    from sentinel.comparison.compare import Comparison
 
 
-def document(replay: Replay, now: float) -> dict[str, Any]:
-    """The whole replay, JSON-able. The states of the runs depend on the time of day ``now``."""
-    stands = standings([observe(run.tracker.log, True, now) for run in replay.runs])
-    runs = [_replayed(run, one, replay) for run, one in zip(replay.runs, stands, strict=True)]
-    return {"schema": 1, "runs": runs, "comparisons": [asdict(one) for one in replay.comparisons]}
+class NotJudgedBody(TypedDict):
+    """A detector that cannot judge the run, and the signals that it lacks."""
+
+    detector: str
+    missing: list[str]
 
 
-def listing_document(listing: Listing) -> dict[str, Any]:
-    """The runs that were found, JSON-able."""
+class CheckBody(TypedDict):
+    """What in a run is worth a look: the reason, catalogue ids, and the settings that it rests on."""
+
+    catalogue: list[str]
+    because: str
+    settings: dict[str, float | str | bool]
+
+
+class ToldBody(TypedDict):
+    """The decision whether a sink hears of an event of an incident, and the name of its reason."""
+
+    sink: str
+    event: str
+    reason: str
+
+
+class ReportedIncidentBody(IncidentBody):
+    """An incident, and in ``told`` the decisions of the sinks about it, in order."""
+
+    told: list[ToldBody]
+
+
+class RunBody(TypedDict):
+    """A run. ``source`` is the format of its log, and ``framework`` is null if it was not recognised.
+
+    ``state_evidence`` is the sentence behind ``state``. ``stopped`` says why the log was not judged to its
+    end, if it was not. ``signals`` holds the tags by what they mean, and ``unmapped`` the other tags.
+    """
+
+    run: str
+    path: str
+    source: str
+    framework: str | None
+    state: RunState
+    state_evidence: str
+    stopped: str | None
+    points: int
+    first_step: int | None
+    last_step: int | None
+    attempts: int
+    signals: dict[str, list[str]]
+    unmapped: list[str]
+    not_judged: list[NotJudgedBody]
+
+
+class ReplayedRunBody(RunBody):
+    """A run that was read to its end and judged. ``complaints`` are about what could not be read."""
+
+    complaints: list[str]
+    checks: list[CheckBody]
+    incidents: list[ReportedIncidentBody]
+
+
+class MeasureBody(TypedDict):
+    """Where a signal ends in the mean, by the value of the setting in which runs differ.
+
+    ``spread`` is the standard deviation between equal runs; ``beyond_chance`` says whether the values differ
+    by more than that lets expect. Both are null where no two runs are equal.
+    """
+
+    signal: str
+    ends: dict[str, float]
+    spread: float | None
+    beyond_chance: bool | None
+
+
+class FindingBody(TypedDict):
+    """What a comparison shows, in a sentence, and the ids of the catalogue entries about it."""
+
+    text: str
+    catalogue: list[str]
+
+
+class ComparisonBody(TypedDict):
+    """Runs that differ in one setting; ``arms`` holds their names by its value."""
+
+    setting: str
+    arms: dict[str, list[str]]
+    measures: list[MeasureBody]
+    findings: list[FindingBody]
+
+
+class ReplayBody(TypedDict):
+    """`sentinel replay --format json`. ``complaints`` are those that belong to no run.
+
+    ``comparisons`` is empty without `--compare`.
+    """
+
+    schema: Literal[1]
+    runs: list[ReplayedRunBody]
+    complaints: list[str]
+    comparisons: list[ComparisonBody]
+
+
+class LineBody(ReplayedRunBody):
+    """A line of `sentinel replay --format jsonl`: one run."""
+
+    schema: Literal[1]
+
+
+class SettingBody(TypedDict):
+    """A setting of a run, and its origin: the format of the log, or the name of a file beside it."""
+
+    value: float | int | str | bool | None
+    origin: str
+
+
+class ListedRunBody(RunBody):
+    """A run that was found. If it was not read ``whole``, it may have more points and attempts."""
+
+    whole: bool
+    config: dict[str, SettingBody]
+
+
+class ListingBody(TypedDict):
+    """`sentinel runs --format json`."""
+
+    schema: Literal[1]
+    runs: list[ListedRunBody]
+    complaints: list[str]
+
+
+def document(replay: Replay, now: float) -> ReplayBody:
+    """The whole replay. The states of the runs depend on the time of day ``now``."""
+    runs = [
+        _replayed(run, stands, replay)
+        for run, stands in zip(replay.runs, standings_of(replay, now), strict=True)
+    ]
+    return {
+        "schema": 1,
+        "runs": runs,
+        "complaints": [str(complaint) for complaint in replay.complaints],
+        "comparisons": [_compared(one) for one in replay.comparisons],
+    }
+
+
+def lines(replay: Replay, now: float) -> Iterator[LineBody]:
+    """The runs of a replay, one by one."""
+    for run, stands in zip(replay.runs, standings_of(replay, now), strict=True):
+        yield {"schema": 1, **_replayed(run, stands, replay)}
+
+
+def listing_document(listing: Listing) -> ListingBody:
+    """The runs that were found."""
     return {
         "schema": 1,
         "runs": [_listed(run) for run in listing.runs],
@@ -30,13 +180,32 @@ def listing_document(listing: Listing) -> dict[str, Any]:
     }
 
 
-def _replayed(run: ReplayedRun, stands: Standing, replay: Replay) -> dict[str, Any]:
-    overview = run.tracker.log.overview()
-    signals, detectors = overview.understanding.signals, replay.pipeline.detectors
-    no_clock = run.tracker.log.no_clock
-    lacking = {name: one.demand.missing(signals, no_clock) for name, one in detectors.items()}
+def standings_of(replay: Replay, now: float) -> list[Standing]:
+    """The states of the runs of a replay at the time of day ``now``, in their order."""
+    return standings([observe(run.tracker.log, True, now) for run in replay.runs])
+
+
+def _compared(comparison: "Comparison") -> ComparisonBody:
     return {
-        **_described(overview, stands, run.stopped, lacking),
+        "setting": comparison.setting,
+        "arms": {value: list(names) for value, names in comparison.arms.items()},
+        "measures": [
+            {
+                "signal": one.signal.value,
+                "ends": dict(one.ends),
+                "spread": one.spread,
+                "beyond_chance": one.beyond_chance,
+            }
+            for one in comparison.measures
+        ],
+        "findings": [{"text": one.text, "catalogue": list(one.catalogue)} for one in comparison.findings],
+    }
+
+
+def _replayed(run: ReplayedRun, stands: Standing, replay: Replay) -> ReplayedRunBody:
+    overview = run.tracker.log.overview()
+    return {
+        **_described(overview, stands, run.stopped, replay.lacking(run)),
         "complaints": [str(complaint) for complaint in run.complaints],
         "checks": [
             {"catalogue": list(one.catalogue), "because": one.because, "settings": dict(one.settings)}
@@ -49,25 +218,25 @@ def _replayed(run: ReplayedRun, stands: Standing, replay: Replay) -> dict[str, A
     }
 
 
-def _told(outcomes: Iterable[Outcome]) -> list[dict[str, str]]:
+def _told(outcomes: Iterable[Outcome]) -> list[ToldBody]:
     """The decision of each sink about an incident, in order."""
     return [
         {"sink": one.sink, "event": one.decision.event, "reason": one.decision.reason} for one in outcomes
     ]
 
 
-def _listed(run: ListedRun) -> dict[str, Any]:
+def _listed(run: ListedRun) -> ListedRunBody:
     config = run.overview.facts.config
     return {
         **_described(run.overview, run.standing, run.stopped, run.lacking),
         "whole": run.whole,
-        "config": {name: setting._asdict() for name, setting in config.items()},
+        "config": {name: {"value": one.value, "origin": one.origin} for name, one in config.items()},
     }
 
 
 def _described(
     run: Overview, stands: Standing, stopped: str | None, lacking: Mapping[str, Sequence[str]]
-) -> dict[str, Any]:
+) -> RunBody:
     understood = run.understanding
     return {
         "run": run.name,
@@ -81,9 +250,7 @@ def _described(
         "first_step": run.facts.first_step,
         "last_step": run.facts.last_step,
         "attempts": run.attempts,
-        "signals": understood.signals,
-        "unmapped": understood.unmapped,
-        "not_judged": [
-            {"detector": name, "missing": signals} for name, signals in lacking.items() if signals
-        ],
+        "signals": {signal: list(tags) for signal, tags in understood.signals.items()},
+        "unmapped": list(understood.unmapped),
+        "not_judged": [{"detector": name, "missing": list(them)} for name, them in lacking.items() if them],
     }

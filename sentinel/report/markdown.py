@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterator
 
+from sentinel.report.incident_story import Cause, IncidentStory
 from sentinel.report.sparkline import sparkline
-from sentinel.report.story import Cause, IncidentStory, RunStory, Story
+from sentinel.report.story import RunStory, Story
 from sentinel.sinks.message import sentence
 
 _MARKS = {"critical": "🔴", "warning": "🟠", "info": "🔵"}
@@ -22,6 +23,8 @@ def render(story: Story) -> str:
 def _lines(story: Story) -> Iterator[str]:
     yield f"**{_plain(story.verdict)}**"
     yield ""
+    if story.selection:
+        yield f"Only these incidents are shown: {_plain(story.selection)}.\n"
     found = [(run, one) for run in story.runs for one in run.incidents if not one.explained_by]
     if found:
         yield "| | Run | What is wrong | Since step | Curve |"
@@ -36,6 +39,9 @@ def _lines(story: Story) -> Iterator[str]:
         own = [one for one in run.incidents if not one.explained_by]
         if own:
             yield from _details(run, own)
+    for title, sentences in story.comparisons:
+        yield f"\n### {_plain(title)}\n"
+        yield from (f"- {_plain(sentence)}" for sentence in sentences)
     problems = [*story.problems, *(f"{run.name}: {p}" for run in story.runs for p in run.problems)]
     if problems:
         yield ""
@@ -44,10 +50,14 @@ def _lines(story: Story) -> Iterator[str]:
 
 def _details(run: RunStory, incidents: list[IncidentStory]) -> Iterator[str]:
     yield f"\n<details><summary>{_plain(run.name)}</summary>\n"
+    if run.keep:
+        yield f"Keep `{run.keep.path.replace('`', '')}`: {_plain(run.keep.because)}\n"
     for one in incidents:
         yield f"### {one.detector} ({one.severity.label})\n"
         yield f"{_plain(one.headline)}\n"
         yield f"{_plain(sentence(one.life))}\n"
+        if one.cost:
+            yield f"Cost so far: {one.cost} since the onset.\n"
         if one.evidence:
             yield "| | |\n| --- | --- |"
             yield from (f"| {_plain(label)} | {_plain(value)} |" for label, value in one.evidence)

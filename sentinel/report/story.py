@@ -1,58 +1,41 @@
 """What a replay found, as plain data that every layout shares. All text is safe to show."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from detectors.api import Maturity
+from detectors.lines import line_for
 from detectors.severity import Severity
-from sentinel import catalogue
-from sentinel.alerts.evidence import evidence_rows
-from sentinel.alerts.incident import Incident, State
+from sentinel.alerts.incident import Incident
 from sentinel.alerts.wire import utc_text
-from sentinel.catalogue import Entry
 from sentinel.frames.curves import Curve
 from sentinel.replay import Replay, ReplayedRun
-from sentinel.report.json import document
-from sentinel.report.told import told_lines
-from sentinel.sinks.checkpoints import last_checkpoint
-from sentinel.sinks.message import lasted, sentence
-from sentinel.text import clean_text
+from sentinel.report.checks import checks
+from sentinel.report.comparisons import statements, title
+from sentinel.report.incident_story import IncidentStory, incident_story
+from sentinel.report.json import standings_of
+from sentinel.report.keeping import Keep, checkpoint_to_keep
+from sentinel.report.logged import samples_near
+from sentinel.report.printed import Transcript
+from sentinel.report.selection import ORDERS, Order
+from sentinel.runs.state import Standing
+from sentinel.sinks.message import gpu_hours
+from sentinel.text import clean_text, duration_text
 
-_MOST_CAUSES = 4
+MOST_IN_FULL = 300
+"""Runs of a story that keep their curves."""
+
+_LEAD_POINTS = 60
+_MOST_ILLUSTRATED = 3  # incidents of a run with texts, images and console lines
 
 
 @dataclass(frozen=True)
-class Cause:
-    """A catalogue entry that may be behind an incident. ``share`` is how likely it is among all, 0..1."""
+class Blind:
+    """Signals that a run lacks, the detectors that need them, and the lines that would log them."""
 
-    entry: Entry
-    share: float
-    because: str
-
-
-@dataclass(frozen=True)
-class IncidentStory:
-    """An incident. ``life`` says in words from when to when it lasted."""
-
-    id: str
-    severity: Severity
-    detector: str
-    preview: bool
-    headline: str
-    life: str
-    state: str
-    onset_step: int
-    fired_step: int
-    resolved_step: int | None
-    last_step: int | None
-    fired_at: str  # in UTC; empty if not known
-    evidence: Sequence[tuple[str, str]]
-    causes: Sequence[Cause]
-    told: Sequence[str]
-    explained_by: str  # name of the detector; empty if the incident stands for itself
-    checkpoint: str  # the last one from before the onset; empty if none is known
-    tag: str
+    signals: str
+    detectors: Sequence[str]
+    lines: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -72,10 +55,14 @@ class RunStory:
     incidents: Sequence[IncidentStory]
     tags: Mapping[str, Sequence[str]]
     curves: Mapping[str, Curve]
+    lead: Sequence[float]  # values of the signal that says most about the run
     judged_by: int  # detectors
     detectors: int  # in all
-    blind: Sequence[tuple[str, Sequence[str]]]  # missing signals, and the detectors that need them
+    blind: Sequence[Blind]
     settings: Sequence[tuple[str, str, str]]  # name, value, origin
+    checks: Sequence[tuple[Sequence[str], str]]  # what is worth a look: catalogue ids and the reason
+    keep: Keep | None
+    cost: str  # of the trouble: from the first onset to the end; empty if nothing was found
     problems: Sequence[str]  # what could not be read or judged
 
     @property
@@ -87,21 +74,39 @@ class RunStory:
 
 @dataclass(frozen=True)
 class Story:
-    """All runs, the worst first, and complaints that belong to none of them."""
+    """All runs, in the order that was asked for, and complaints that belong to none of them."""
 
     verdict: str
+    selection: str  # which incidents these are, if not all
     runs: Sequence[RunStory]
     problems: Sequence[str]
+    comparisons: Sequence[
+        tuple[str, Sequence[str]]
+    ]  # of runs that differ in one setting: title and sentences
     written_at: str  # in UTC
 
 
-def story(replay: Replay, now: float) -> Story:
-    """The story of a replay at a time of day in seconds since the epoch."""
-    told = document(replay, now)["runs"]
-    runs = [_run(run, shown, replay) for run, shown in zip(replay.runs, told, strict=True)]
-    runs.sort(key=lambda run: -run.worst)
-    problems = [clean_text(str(complaint), 500) for complaint in replay.complaints]
-    return Story(verdict(runs), runs, problems, utc_text(now) or "")
+def story(parts: Iterable[Replay], now: float, order: Order) -> Story:
+    """The story of the parts of a replay at a time of day in seconds since the epoch.
+
+    Only the first `MOST_IN_FULL` runs in this order keep their curves.
+    """
+    found: list[tuple[Any, RunStory]] = []
+    problems: list[str] = []
+    compared: list[tuple[str, Sequence[str]]] = []
+    selection = ""
+    for part in parts:
+        stands = standings_of(part, now)
+        found += [
+            (ORDERS[order](run), _run(run, one, part)) for run, one in zip(part.runs, stands, strict=True)
+        ]
+        found.sort(key=lambda pair: pair[0])
+        found[MOST_IN_FULL:] = [(key, replace(run, curves={})) for key, run in found[MOST_IN_FULL:]]
+        problems += [clean_text(str(complaint), 500) for complaint in part.complaints]
+        compared += [(title(one), [*statements(one)]) for one in part.comparisons]
+        selection = part.selection
+    runs = [run for _, run in found]
+    return Story(verdict(runs), selection, runs, problems, compared, utc_text(now) or "")
 
 
 def verdict(runs: Sequence[RunStory]) -> str:
@@ -122,37 +127,80 @@ def verdict(runs: Sequence[RunStory]) -> str:
     return f"{_count(len(own), 'incident')} ({', '.join(parts)}) in {troubled} of {counted}."
 
 
-def _run(run: ReplayedRun, shown: Mapping[str, object], replay: Replay) -> RunStory:
+def _run(run: ReplayedRun, stands: Standing, replay: Replay) -> RunStory:
     log, facts = run.tracker.log, run.tracker.log.facts
-    understood, detectors = log.understanding(), replay.pipeline.detectors
-    lacking = {n: one.demand.missing(understood.signals, log.no_clock) for n, one in detectors.items()}
+    understood, lacking = log.understanding(), replay.lacking(run)
     tags = {signal: [clean_text(tag) for tag in of] for signal, of in understood.signals.items()}
     if understood.unmapped:
         tags[""] = [clean_text(tag) for tag in understood.unmapped]
+    curves = run.curves.of if run.curves else {}
     incidents = sorted(run.incidents.values(), key=lambda one: (one.inhibited_by is not None, -one.severity))
+    samples, unsearched = samples_near(log.run, [one.onset_step for one in run.own[:_MOST_ILLUSTRATED]])
+    transcript = Transcript(log)
+    place = str(log.run.local or "")
     return RunStory(
         name=clean_text(log.name),
         path=clean_text(str(log.run.path), 1000),
         kind=understood.framework or log.run.format,
-        state=str(shown["state"]),
-        evidence=clean_text(str(shown["state_evidence"])),
+        state=stands.state.value,
+        evidence=clean_text(stands.evidence),
         points=facts.points,
         first_step=facts.first_step,
         last_step=facts.last_step,
         planned_steps=None if log.planned_steps is None else int(log.planned_steps),
         attempts=log.attempts,
-        incidents=[_incident(run, one) for one in incidents],
+        incidents=[
+            incident_story(
+                run,
+                one,
+                samples.get(one.onset_step, ()),
+                transcript.around(one) if number < _MOST_ILLUSTRATED else None,
+            )
+            for number, one in enumerate(incidents)
+        ],
         tags=tags,
-        curves={clean_text(tag): curve for tag, curve in run.curves.of.items()} if run.curves else {},
+        curves={clean_text(tag): curve for tag, curve in curves.items()},
+        lead=_lead(incidents, understood.signals, curves),
         judged_by=sum(not missing for missing in lacking.values()),
-        detectors=len(detectors),
-        blind=list(_blind(lacking)),
+        detectors=len(lacking),
+        blind=list(_blind(lacking, understood.framework or "")),
         settings=[
             (clean_text(name), clean_text(str(setting.value)), clean_text(setting.origin))
             for name, setting in sorted(facts.config.items())
         ],
-        problems=[clean_text(problem, 500) for problem in _problems(run)],
+        checks=[(one.catalogue, clean_text(str(one), 500)) for one in checks(log)],
+        keep=checkpoint_to_keep(place, understood.signals, curves, facts.config, facts.last_time)
+        if place
+        else None,
+        cost=_cost_of(run),
+        problems=[clean_text(problem, 500) for problem in (*_problems(run), *unsearched)],
     )
+
+
+def _lead(
+    incidents: Sequence[Incident], tags: Mapping[str, Sequence[str]], curves: Mapping[str, Curve]
+) -> Sequence[float]:
+    """The curve of the worst incident's tag, else that of the objective."""
+    first = [one.tag for one in incidents] + [
+        tag for signal in ("loss", "reward", "policy_loss", "eval_loss") for tag in tags.get(signal, ())
+    ]
+    return next(([p.value for p in curves[tag].points(_LEAD_POINTS)] for tag in first if tag in curves), [])
+
+
+def _cost_of(run: ReplayedRun) -> str:
+    """What the run spent from the first onset of its own incidents to its end."""
+    facts = run.tracker.log.facts
+    found = [one for one in run.own if one.severity > Severity.INFO and one.open]
+    if not found or facts.last_step is None:
+        return ""
+    first = min(found, key=lambda one: one.onset_step)
+    steps, length = facts.last_step - first.onset_step, facts.last_step - (facts.first_step or 0)
+    parts = [f"{steps:,} of {length:,} steps"] if steps > 0 else []
+    if first.onset_time is not None and facts.last_time is not None:
+        parts.append(duration_text(facts.last_time - first.onset_time))
+        whole = first.changed(last_time=facts.last_time)
+        parts.append(gpu_hours(whole, run.tracker.described()["world_size"]).partition(" (")[0])
+    return f"{', '.join(filter(None, parts))} since step {first.onset_step:,}" if any(parts) else ""
 
 
 def _problems(run: ReplayedRun) -> Iterator[str]:
@@ -161,54 +209,14 @@ def _problems(run: ReplayedRun) -> Iterator[str]:
     yield from map(str, run.complaints)
 
 
-def _blind(lacking: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, Sequence[str]]]:
-    by_signals: dict[str, list[str]] = {}
+def _blind(lacking: Mapping[str, Sequence[str]], framework: str) -> Iterator[Blind]:
+    by_signals: dict[tuple[str, ...], list[str]] = {}
     for detector, missing in sorted(lacking.items()):
         if missing:
-            by_signals.setdefault(" and ".join(missing), []).append(detector)
-    yield from sorted(by_signals.items(), key=lambda item: -len(item[1]))
-
-
-def _incident(run: ReplayedRun, incident: Incident) -> IncidentStory:
-    cause = run.incidents.get(incident.inhibited_by or "")
-    place = run.tracker.log.run.path
-    found = isinstance(place, Path)
-    return IncidentStory(
-        id=incident.id,
-        severity=incident.severity,
-        detector=incident.detector,
-        preview=incident.maturity is Maturity.PREVIEW,
-        headline=sentence(incident.summary),
-        life=_life(incident),
-        state=incident.state.value,
-        onset_step=incident.onset_step,
-        fired_step=incident.fired_step,
-        resolved_step=incident.resolved_step,
-        last_step=incident.last_step,
-        fired_at=utc_text(incident.fired_time) or "",
-        evidence=evidence_rows(incident),
-        causes=list(_causes(incident)),
-        told=list(told_lines(run, incident)),
-        explained_by=(cause.detector if cause else "another incident") if incident.inhibited_by else "",
-        checkpoint=clean_text(last_checkpoint(str(place), incident.onset_step, incident.onset_time))
-        if found
-        else "",
-        tag=clean_text(incident.tag),
-    )
-
-
-def _causes(incident: Incident) -> Iterator[Cause]:
-    entries = catalogue.load()
-    for one in incident.causes[:_MOST_CAUSES]:
-        yield Cause(entries[one.id], one.score, clean_text(one.because, 400))
-
-
-def _life(incident: Incident) -> str:
-    last = incident.fired_step if incident.last_step is None else incident.last_step
-    begun = f"since step {incident.onset_step:,}, found at step {incident.fired_step:,}"
-    if incident.state is State.RESOLVED:
-        return f"{begun}, over at step {incident.resolved_step:,} after {lasted(incident)}"
-    return f"{begun}, still there at step {last:,} after {lasted(incident)}"
+            by_signals.setdefault(tuple(missing), []).append(detector)
+    for signals, detectors in sorted(by_signals.items(), key=lambda item: -len(item[1])):
+        lines = (line_for(signal, framework) for signal in signals)
+        yield Blind(" and ".join(signals), detectors, [line for line in lines if line])
 
 
 def _count(number: int, noun: str) -> str:

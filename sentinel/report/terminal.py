@@ -1,8 +1,11 @@
 """A replay for a person: what went wrong, since when, the evidence, what to try, and the cost."""
 
+import io
 import math
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import TextIO
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -24,33 +27,63 @@ from sentinel.text import clean_text
 
 _STYLES = {Severity.INFO: "cyan", Severity.WARNING: "yellow", Severity.CRITICAL: "bold red"}
 _MOST_CAUSES = 3
+_MOST_IN_SUMMARY = 15
+_NO_WIDTH = 1_000_000  # no line is as long
 
 
-def show(replay: Replay, console: Console | None = None) -> None:
-    """Print the report: runs with incidents first in full, then the others in a line each."""
-    console = console or Console(highlight=False)
+def show(replay: Replay, file: TextIO) -> None:
+    """Write the report: of many runs one screen first, then runs with incidents, then a line for each other.
+
+    Lines are as wide as the terminal. Elsewhere they are never folded or padded, unless ``COLUMNS`` is set.
+    """
+    if file.isatty() or "COLUMNS" in os.environ:
+        Console(file=file, highlight=False).print(Group(*_report(replay)))
+        return
+    out = io.StringIO()
+    Console(file=out, highlight=False, width=_NO_WIDTH).print(Group(*_report(replay)))
+    file.writelines(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
+
+
+def _report(replay: Replay) -> Iterator[RenderableType]:
     troubled = [run for run in replay.runs if run.incidents]
+    if len(troubled) > 1:
+        yield from _summary(replay, troubled)
     for run in troubled:
-        console.print(Group(*_run(run)))
+        yield from _run(run)
     quiet = [run for run in replay.runs if not run.incidents]
     for run in quiet:
-        console.print(Text.assemble(_mark(run), _headline(run), f"; {_judged(run, replay)} could judge it"))
+        yield Text.assemble(_mark(run), _headline(run), f"; {_judged(run, replay)} could judge it")
     if len(replay.runs) == len(quiet) == 1:
-        console.print(*_checks(quiet[0]), end="")
+        yield from _checks(quiet[0])
     if lacking := ", ".join(_not_judged(replay)):
-        console.print(Text(f"not judged: {lacking}", "dim"))
+        yield Text(f"not judged: {lacking}", "dim")
     for complaint in [*replay.complaints, *(c for run in replay.runs for c in run.complaints)]:
-        console.print(Text(f"unreadable: {clean_text(str(complaint), 500)}", "yellow"))
+        yield Text(f"unreadable: {clean_text(str(complaint), 500)}", "yellow")
     for run in replay.runs:
         if run.stopped:
             name = clean_text(run.tracker.log.name)
-            console.print(Text(f"judging stopped: {name}, {clean_text(run.stopped, 500)}", "yellow"))
-    if len(troubled) > 1:
-        console.print(_overview(troubled))
+            yield Text(f"judging stopped: {name}, {clean_text(run.stopped, 500)}", "yellow")
     for comparison in replay.comparisons:
-        console.print(Text(title(comparison), "bold"))
-        console.print(Padding(Group(*map(Text, statements(comparison))), (0, 0, 1, 2)))
-    console.print(_verdict(replay, len(troubled)))
+        yield Text(title(comparison), "bold")
+        yield Padding(Group(*map(Text, statements(comparison))), (0, 0, 1, 2), expand=False)
+    yield _verdict(replay, len(troubled))
+
+
+def _summary(replay: Replay, troubled: Sequence[ReplayedRun]) -> Iterator[RenderableType]:
+    """One screen: what was found, and the worst incidents that no other one explains."""
+    own = sorted(((one, run) for run in troubled for one in run.own), key=lambda pair: -pair[0].severity)
+    yield _verdict(replay, len(troubled))
+    table = Table.grid(padding=(0, 2))
+    for incident, run in own[:_MOST_IN_SUMMARY]:
+        severity = Text(incident.severity.label, _STYLES[incident.severity])
+        name = Text(clean_text(run.tracker.log.name))
+        table.add_row(severity, Text(incident.detector, "bold"), name, f"step {incident.fired_step}")
+    yield table
+    if len(own) > _MOST_IN_SUMMARY:
+        kinds = Counter(incident.detector for incident, _ in own[_MOST_IN_SUMMARY:])
+        more = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
+        yield Text(f"and {_count(len(own) - _MOST_IN_SUMMARY, 'more incident')}: {more}")
+    yield Text()
 
 
 def _mark(run: ReplayedRun) -> tuple[str, str]:
@@ -63,16 +96,15 @@ def _run(run: ReplayedRun) -> Iterator[RenderableType]:
     yield Text.assemble((_headline(run), "bold"))
     told = sorted(run.incidents.values(), key=lambda i: (i.inhibited_by is not None, i.fired_step))
     for incident in told:
-        yield Padding(Group(*_incident(run, incident)), (0, 0, 1, 2))
+        yield Padding(Group(*_incident(run, incident)), (0, 0, 1, 2), expand=False)
     yield from _checks(run)
 
 
 def _checks(run: ReplayedRun) -> Iterator[RenderableType]:
     """What the settings and the console lines of a run give reason to read."""
     if found := checks(run.tracker.log):
-        yield Padding(
-            _table("worth a look", [(", ".join(one.catalogue), str(one)) for one in found]), (0, 0, 1, 2)
-        )
+        rows = [(", ".join(one.catalogue), str(one)) for one in found]
+        yield Padding(_table("worth a look", rows), (0, 0, 1, 2), expand=False)
 
 
 def _incident(run: ReplayedRun, incident: Incident) -> Iterator[RenderableType]:
@@ -151,19 +183,17 @@ def _headline(run: ReplayedRun) -> str:
 
 def _judged(run: ReplayedRun, replay: Replay) -> str:
     """How many of the detectors found the signals that they need."""
-    log, detectors = run.tracker.log, replay.pipeline.detectors.values()
-    signals = log.understanding().signals
-    able = sum(not detector.demand.missing(signals, log.no_clock) for detector in detectors)
-    return f"{able} of {_count(len(detectors), 'detector')}"
+    lacking = replay.lacking(run)
+    able = sum(not missing for missing in lacking.values())
+    return f"{able} of {_count(len(lacking), 'detector')}"
 
 
 def _not_judged(replay: Replay) -> Iterator[str]:
     """The detectors that lack a signal, by that signal, with the number of runs where not all lack it."""
     lacking: Counter[tuple[str, str]] = Counter()
     for run in replay.runs:
-        log, understood = run.tracker.log, run.tracker.log.understanding()
-        for name, detector in replay.pipeline.detectors.items():
-            if missing := detector.demand.missing(understood.signals, log.no_clock):
+        for name, missing in replay.lacking(run).items():
+            if missing:
                 lacking[" and ".join(missing), name] += 1
     blind: dict[tuple[str, int], list[str]] = {}
     for (signals, name), runs in sorted(lacking.items()):
@@ -173,21 +203,11 @@ def _not_judged(replay: Replay) -> Iterator[str]:
         yield f"no {signals}{where} ({', '.join(names)})"
 
 
-def _overview(troubled: Sequence[ReplayedRun]) -> RenderableType:
-    """A line for each incident that is sent, the worst first."""
-    sent = [(i, run) for run in troubled for i in run.incidents.values() if i.inhibited_by is None]
-    table = Table.grid(padding=(0, 2))
-    for incident, run in sorted(sent, key=lambda one: -one[0].severity):
-        severity = Text(incident.severity.label, _STYLES[incident.severity])
-        name = Text(clean_text(run.tracker.log.name))
-        table.add_row(severity, Text(incident.detector, "bold"), name, f"step {incident.fired_step}")
-    return table
-
-
 def _verdict(replay: Replay, troubled: int) -> Text:
-    incidents = [i for run in replay.runs for i in run.incidents.values() if i.inhibited_by is None]
+    incidents = [incident for run in replay.runs for incident in run.own]
     points = sum(run.tracker.log.facts.points for run in replay.runs)
-    counted = f"{_count(len(replay.runs), 'run')}, {_count(points, 'point')}: "
+    shown = f"{replay.selection}: " if replay.selection else ""
+    counted = f"{shown}{_count(len(replay.runs), 'run')}, {_count(points, 'point')}: "
     if not incidents:
         able = f"; {_judged(replay.runs[0], replay)} could judge it" if len(replay.runs) == 1 else ""
         return Text(f"{counted}nothing found{able}", "green")

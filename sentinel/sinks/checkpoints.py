@@ -31,12 +31,9 @@ def last_checkpoint(place: str, onset_step: int, onset_time: float | None) -> st
     A checkpoint whose name tells no step counts by the time at which it was last changed, if ``onset_time``
     (seconds since the epoch) is known.
     """
-    run = Path(place)
-    folder = run.parent if run.is_file() else run
     known: list[tuple[int, str]] = []
     undated: list[tuple[float, str]] = []
-    for entry in _entries(folder):
-        step = _step(entry.name)
+    for step, entry in checkpoints(place):
         if step is not None and step < onset_step:
             known.append((step, entry.path))
         elif step is None and onset_time is not None:
@@ -45,6 +42,13 @@ def last_checkpoint(place: str, onset_step: int, onset_time: float | None) -> st
                     undated.append((changed, entry.path))
     found = known or undated
     return max(found)[1] if found else ""
+
+
+def checkpoints(place: str) -> Iterator[tuple[int | None, os.DirEntry[str]]]:
+    """What looks like a checkpoint of the run at this path, with the step in its name if it tells one."""
+    run = Path(place)
+    folder = run.parent if run.is_file() else run
+    return ((_step(entry.name), entry) for entry in _entries(folder))
 
 
 def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:

@@ -185,7 +185,7 @@ def _facts(notification: Notification) -> Iterator[tuple[str, str]]:
     if incident.open:
         lasts = _last_step(incident) > incident.onset_step
         yield "since", f"step {incident.onset_step:,}" + (f", for {lasted(incident)}" if lasts else "")
-    yield "cost", _cost(incident, run.get("world_size"))
+    yield "cost", gpu_hours(incident, run.get("world_size"))
     yield "checkpoint", notification.checkpoint
 
 
@@ -205,7 +205,7 @@ def _last_step(incident: Incident) -> int:
     return incident.fired_step if incident.last_step is None else incident.last_step
 
 
-def _cost(incident: Incident, world_size: float | None) -> str:
+def gpu_hours(incident: Incident, world_size: float | None) -> str:
     """What was spent since the onset, where the run's settings say on how many devices."""
     seconds = _seconds(incident)
     if not seconds or not world_size:

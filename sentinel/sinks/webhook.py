@@ -1,7 +1,7 @@
 """Notifications as JSON to any HTTP receiver, signed where a secret is set.
 
-The body is ``WebhookBody``, or ``DigestBody`` if many notifications had to wait; ``body_schema`` and
-``digest_schema`` give their JSON Schemas. ``Idempotency-Key`` is the same for every try of one notification.
+The body is ``WebhookBody``, or ``DigestBody`` if many notifications had to wait; their JSON Schemas lie in
+`deploy/schema/`. ``Idempotency-Key`` is the same for every try of one notification.
 ``X-Sentinel-Signature`` is `sha256=` and the hexadecimal HMAC-SHA256 of the raw body.
 """
 
@@ -9,9 +9,9 @@ import hashlib
 import hmac
 import json
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
-from pydantic import Field, SecretStr, TypeAdapter, model_validator
+from pydantic import Field, SecretStr, model_validator
 from typing_extensions import TypedDict
 
 from sentinel.alerts.wire import IncidentBody, incident_body, plain, utc_text
@@ -142,16 +142,6 @@ def _run_body(notification: Notification) -> RunBody:
         "framework": plain(run["framework"]),
         "host": plain(run.get("host")),
     }
-
-
-def body_schema() -> dict[str, Any]:
-    """JSON Schema of the body of one notification."""
-    return TypeAdapter(WebhookBody).json_schema()
-
-
-def digest_schema() -> dict[str, Any]:
-    """JSON Schema of the body of a digest."""
-    return TypeAdapter(DigestBody).json_schema()
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,6 +160,26 @@ class Source(Protocol):
 
         Never raises an error because of what a log contains. An unreadable file becomes one complaint.
         """
+        ...
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Texts and images that were logged nearest to some steps: an event file for each step.
+
+    ``problems`` says where none were looked for, and why.
+    """
+
+    events: Mapping[int, bytes]
+    problems: Sequence[str]
+
+
+@runtime_checkable
+class Illustrated(Protocol):
+    """A source whose log holds texts and images."""
+
+    def samples(self, steps: Sequence[int]) -> Samples:
+        """Those nearest to each of the steps."""
         ...
 
 

@@ -11,7 +11,7 @@ from sentinel.sources.base import Chunk
 def curve(values, *cuts):
     made = Curve()
     for part in np.split(np.arange(len(values)), cuts):
-        made.add(part.astype(np.int64), np.asarray(values, dtype=float)[part])
+        made.add(part.astype(np.int64), np.asarray(values, dtype=float)[part], part / 2)
     return made
 
 
@@ -44,7 +44,7 @@ def test_a_single_peak_in_a_million_points_is_drawn():
 
 def test_a_step_that_goes_back_begins_another_attempt_and_what_is_not_finite_is_said():
     made = Curve()
-    made.add(np.array([1, 2, 3, 2, 3]), np.array([1.0, np.nan, 3.0, 4.0, np.inf]))
+    made.add(np.array([1, 2, 3, 2, 3]), np.array([1.0, np.nan, 3.0, 4.0, np.inf]), np.arange(5.0))
     assert [(p.attempt, p.step, p.value) for p in made.points()] == [(0, 1, 1.0), (0, 3, 3.0), (1, 2, 4.0)]
     assert made.lost_at == 2
 

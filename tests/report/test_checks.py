@@ -4,7 +4,6 @@ import io
 import json
 
 import pytest
-from rich.console import Console
 
 from sentinel.config.file import Config
 from sentinel.replay import replay
@@ -15,8 +14,9 @@ OVERFLOW = "[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 4,
 
 
 @pytest.fixture
-def replayed(tmp_path):
+def replayed(tmp_path, monkeypatch):
     """The replay of a quiet run with these settings and this console output."""
+    monkeypatch.setenv("COLUMNS", "200")
 
     def run(settings, printed="", tags=("loss",)):
         lines = [{"config": settings}, *({"step": i, **dict.fromkeys(tags, 1 / (1 + i))} for i in range(30))]
@@ -67,12 +67,12 @@ def test_a_line_that_ends_nothing_is_worth_a_look(replayed):
     one = replayed({}, f"begun\n{OVERFLOW}\n{OVERFLOW}\n")
     assert found(one) == {("O24",)}
     out = io.StringIO()
-    show(one, Console(file=out, width=200))
+    show(one, out)
     assert f'worth a look  O24  it printed "{OVERFLOW}", line 2 of train.log' in out.getvalue()
 
 
 def test_a_check_shows_the_settings_that_it_rests_on(replayed):
     out = io.StringIO()
-    show(replayed({"use_reentrant": False, "zero_stage": 3}), Console(file=out, width=200))
+    show(replayed({"use_reentrant": False, "zero_stage": 3}), out)
     told = "worth a look  A-err-ckpt  ZeRO-3 needs reentrant gradient checkpointing"
     assert f"{told} (use_reentrant = off, zero_stage = 3)" in out.getvalue()

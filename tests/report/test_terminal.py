@@ -4,7 +4,6 @@ import io
 import json
 
 import pytest
-from rich.console import Console
 
 from detectors.discovery import all_detectors
 from sentinel.config.file import Config
@@ -18,13 +17,15 @@ def written(path, lines):
 
 
 @pytest.fixture
-def report(tmp_path):
+def report(tmp_path, monkeypatch):
     """What is shown of all that lies in the test's directory."""
+
+    monkeypatch.delenv("COLUMNS", raising=False)
 
     def shown():
         out = io.StringIO()
-        show(replay([tmp_path], Config(), lambda *_: None), Console(file=out, width=5000))
-        return [line.rstrip() for line in out.getvalue().splitlines()]
+        show(replay([tmp_path], Config(), lambda *_: None), out)
+        return out.getvalue().splitlines()
 
     return shown
 

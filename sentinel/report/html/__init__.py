@@ -14,12 +14,12 @@ from typing import Any
 from detectors.severity import Severity
 from sentinel import catalogue
 from sentinel.frames.curves import BUCKETS, Point
-from sentinel.report.story import IncidentStory, RunStory, Story
+from sentinel.report.incident_story import IncidentStory
+from sentinel.report.story import MOST_IN_FULL, RunStory, Story
 
 SCRIPTS = "uPlot.iife.min.js", "page.js"
 STYLES = "uPlot.min.css", "page.css"
 
-_MOST_RUNS_IN_FULL = 300
 _MOST_POINTS = 3_000_000  # of all curves of a file
 _MOST_POINTS_OF_RUN = 40_000  # some 700 kB
 _FEWEST_OF_CURVE = 64
@@ -37,7 +37,7 @@ def render(story: Story) -> str:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    runs, rest = story.runs[:_MOST_RUNS_IN_FULL], story.runs[_MOST_RUNS_IN_FULL:]
+    runs, rest = story.runs[:MOST_IN_FULL], story.runs[MOST_IN_FULL:]
     scripts, styles = (["".join(_read(name)) for name in names] for names in (SCRIPTS, STYLES))
     allowed = min(_MOST_POINTS_OF_RUN, _MOST_POINTS // max(len(runs), 1))
     cited = {cause.entry.id: cause.entry for run in runs for one in run.incidents for cause in one.causes}
@@ -49,7 +49,7 @@ def render(story: Story) -> str:
         styles=styles,
         policy=_policy(scripts, styles),
         data=[_data(run, allowed) for run in runs],
-        sparks=[_spark(run) for run in story.runs],
+        spark=_spark,
         timeline=_timeline,
         entries=[(entry, _html_of(entry)) for entry in cited.values()],
         version=version("training-sentinel"),
@@ -111,16 +111,12 @@ def _mark(one: IncidentStory) -> Mapping[str, Any]:
     }
 
 
-def _spark(run: RunStory) -> str:
-    """The points of a small curve of the signal that says most about a run; empty if it has none."""
-    tags = [one.tag for one in run.incidents] + [
-        tag for signal in ("loss", "reward", "policy_loss", "eval_loss") for tag in run.tags.get(signal, ())
-    ]
-    points = next((run.curves[tag].points(_SPARK[0]) for tag in tags if tag in run.curves), [])
-    if len(points) < 2:
+def _spark(values: Sequence[float]) -> str:
+    """The points of a small curve; empty if there are too few values."""
+    if len(values) < 2:
         return ""
-    across, up = _scale(range(len(points)), _SPARK[0]), _scale([p.value for p in points], _SPARK[1] - 2)
-    return " ".join(f"{across(i):.1f},{_SPARK[1] - 1 - up(p.value):.1f}" for i, p in enumerate(points))
+    across, up = _scale(range(len(values)), _SPARK[0]), _scale(values, _SPARK[1] - 2)
+    return " ".join(f"{across(i):.3g},{_SPARK[1] - 1 - up(value):.3g}" for i, value in enumerate(values))
 
 
 def _scale(values: Sequence[float], size: int) -> Any:

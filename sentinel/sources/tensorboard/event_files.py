@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run
+from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run, Samples
 from sentinel.sources.reading.files import is_text
 from sentinel.sources.reading.growing import Mark, Read, read_new
 from sentinel.sources.reading.problems import Problem
@@ -66,6 +66,13 @@ class EventFiles:
     def poll(self, cursor: Cursor, limit: int) -> Batch:
         """The scalars that were appended since ``cursor``; see `sentinel.sources.base.Source`."""
         return _Poll(self.directory, cursor, limit).batch()
+
+    def samples(self, steps: Sequence[int]) -> Samples:
+        """The texts and images nearest to each of the steps; see `sentinel.sources.tensorboard.samples`."""
+        from sentinel.sources.tensorboard.samples import samples  # reports alone need it
+
+        files = sorted(path for path in self.directory.iterdir() if _is_event_file(path.name))
+        return samples(files, steps)
 
 
 class _Poll:

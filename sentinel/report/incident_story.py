@@ -1,0 +1,107 @@
+"""An incident of a replay as plain data that every layout shares. All text is safe to show."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from detectors.api import Maturity
+from detectors.severity import Severity
+from sentinel import catalogue
+from sentinel.alerts.evidence import evidence_rows
+from sentinel.alerts.incident import Incident, State
+from sentinel.alerts.outcomes import cost
+from sentinel.alerts.wire import utc_text
+from sentinel.catalogue import Entry
+from sentinel.replay import ReplayedRun
+from sentinel.report.logged import Sample
+from sentinel.report.printed import Excerpt
+from sentinel.report.told import told_lines
+from sentinel.sinks.checkpoints import last_checkpoint
+from sentinel.sinks.message import lasted, sentence
+from sentinel.text import clean_text
+
+_MOST_CAUSES = 4
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A catalogue entry that may be behind an incident. ``share`` is how likely it is among all, 0..1."""
+
+    entry: Entry
+    share: float
+    because: str
+
+
+@dataclass(frozen=True)
+class IncidentStory:
+    """An incident. ``life`` says in words from when to when it lasted."""
+
+    id: str
+    severity: Severity
+    detector: str
+    preview: bool
+    headline: str
+    life: str
+    state: str
+    onset_step: int
+    fired_step: int
+    resolved_step: int | None
+    last_step: int | None
+    fired_at: str  # in UTC; empty if not known
+    evidence: Sequence[tuple[str, str]]
+    causes: Sequence[Cause]
+    told: Sequence[str]
+    explained_by: str  # name of the detector; empty if the incident stands for itself
+    checkpoint: str  # the last one from before the onset; empty if none is known
+    tag: str
+    cost: str  # from the onset to the newest finding; empty if not known
+    printed: Excerpt | None  # console lines around the onset
+    samples: Sequence[Sample]  # texts and images that were logged nearest to the onset
+
+
+def incident_story(
+    run: ReplayedRun, incident: Incident, samples: Sequence[Sample], printed: Excerpt | None
+) -> IncidentStory:
+    """The story of an incident of a run, with what was logged and printed around its onset."""
+    cause = run.incidents.get(incident.inhibited_by or "")
+    place = run.tracker.log.run.path
+    found = isinstance(place, Path)
+    return IncidentStory(
+        id=incident.id,
+        severity=incident.severity,
+        detector=incident.detector,
+        preview=incident.maturity is Maturity.PREVIEW,
+        headline=sentence(incident.summary),
+        life=_life(incident),
+        state=incident.state.value,
+        onset_step=incident.onset_step,
+        fired_step=incident.fired_step,
+        resolved_step=incident.resolved_step,
+        last_step=incident.last_step,
+        fired_at=utc_text(incident.fired_time) or "",
+        evidence=evidence_rows(incident),
+        causes=list(_causes(incident)),
+        told=list(told_lines(run, incident)),
+        explained_by=(cause.detector if cause else "another incident") if incident.inhibited_by else "",
+        checkpoint=clean_text(last_checkpoint(str(place), incident.onset_step, incident.onset_time))
+        if found
+        else "",
+        tag=clean_text(incident.tag),
+        cost=cost(incident),
+        printed=printed,
+        samples=samples,
+    )
+
+
+def _causes(incident: Incident) -> Iterator[Cause]:
+    entries = catalogue.load()
+    for one in incident.causes[:_MOST_CAUSES]:
+        yield Cause(entries[one.id], one.score, clean_text(one.because, 400))
+
+
+def _life(incident: Incident) -> str:
+    last = incident.fired_step if incident.last_step is None else incident.last_step
+    begun = f"since step {incident.onset_step:,}, found at step {incident.fired_step:,}"
+    if incident.state is State.RESOLVED:
+        return f"{begun}, over at step {incident.resolved_step:,} after {lasted(incident)}"
+    return f"{begun}, still there at step {last:,} after {lasted(incident)}"

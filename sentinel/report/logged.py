@@ -1,0 +1,74 @@
+"""The texts and images that a run logged nearest to the onset of its incidents, read by tbparse."""
+
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from sentinel.sources.base import Illustrated, Run
+
+_MOST_IMAGES = 4  # for each step
+_MOST_TEXTS = 6
+_LARGEST_IMAGE = 200_000  # bytes
+_LONGEST_TEXT = 2000  # characters
+_TEXT_ENDING = "/text_summary"  # PyTorch's, behind every name
+_IMAGES = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg"}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A text, or an image as a data URI. Both are whatever the run logged, and the text has line breaks."""
+
+    tag: str
+    step: int
+    text: str = ""
+    image: str = ""
+
+
+def samples_near(run: Run, steps: Sequence[int]) -> tuple[Mapping[int, Sequence[Sample]], Sequence[str]]:
+    """The samples nearest to each step, and what could not be searched for them."""
+    if not isinstance(run.source, Illustrated) or not steps:
+        return {}, ()
+    found = run.source.samples(steps)
+    return {step: [*_parsed(events)] for step, events in found.events.items()}, found.problems
+
+
+def _parsed(events: bytes) -> Iterator[Sample]:
+    from tbparse import SummaryReader  # slow to import
+
+    with TemporaryDirectory() as directory:
+        file = Path(directory) / "events.out.tfevents"
+        file.write_bytes(events)
+        raw = SummaryReader(str(file), event_types={"hparams"}).get_raw_events()
+    texts = [
+        Sample(tag.removesuffix(_TEXT_ENDING), event.step, text=_text(event.tensor_proto.string_val))
+        for tag, them in raw["text"].items()
+        for event in them
+    ]
+    drawn = [(tag, one.step, one.encoded_image_string) for tag, them in raw["images"].items() for one in them]
+    drawn += [
+        (tag, event.step, picture)
+        for tag, them in raw["tensors"].items()
+        if tag not in raw["text"]
+        for event in them
+        for picture in event.tensor_proto.string_val[2:3]  # behind its width and its height
+    ]
+    yield from texts[:_MOST_TEXTS]
+    images = [Sample(tag, step, image=uri) for tag, step, data in drawn if (uri := _uri(data))]
+    yield from images[:_MOST_IMAGES]
+
+
+def _text(parts: Iterable[bytes]) -> str:
+    """The text without what a browser would not show; longer ones are cut."""
+    whole = "\n".join(part.decode("utf-8", "replace") for part in parts)
+    plain = "".join(c if c == "\n" or c.isprintable() else " " for c in whole[: _LONGEST_TEXT + 1])
+    return plain if len(plain) <= _LONGEST_TEXT else plain[: _LONGEST_TEXT - 1] + "…"
+
+
+def _uri(data: bytes) -> str:
+    """A data URI; empty for what is too large or no image that browsers show."""
+    kind = next((kind for begin, kind in _IMAGES.items() if data.startswith(begin)), "")
+    if not kind or len(data) > _LARGEST_IMAGE:
+        return ""
+    return f"data:image/{kind};base64,{b64encode(data).decode()}"

@@ -1,0 +1,111 @@
+"""The console lines around the onset of an incident."""
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sentinel.alerts.incident import Incident
+from sentinel.runs.log import RunLog
+from sentinel.sources.base import Line
+from sentinel.sources.beside.output_files import OutputFiles
+from sentinel.sources.console.lines import parse, seconds
+from sentinel.sources.reading.records import STEP_KEYS, named
+from sentinel.text import clean_text
+
+_BEFORE, _AFTER = 6, 10  # lines that are shown
+_MOST_LINES = 200_000  # of one file that are searched
+_MOST_POLLS = 16  # of one log; each brings a megabyte or some hundred thousand points
+_POINTS_AT_ONCE = 100_000
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """Lines that follow one another. ``first`` is the number of the first one, ``at`` of the one meant."""
+
+    origin: str  # the name of the file; empty for the log itself
+    first: int
+    at: int
+    lines: Sequence[str]
+
+
+class Transcript:
+    """What a run printed, read once more from its files when it is first asked for."""
+
+    def __init__(self, log: RunLog) -> None:
+        self._log = log
+        self._read: Mapping[str, Sequence[Line]] | None = None
+
+    def around(self, incident: Incident) -> Excerpt | None:
+        """The lines at the onset; None if nothing tells which ones these are.
+
+        An incident that is about a line names it. Others are found by the time, else by the step of a line.
+        """
+        if self._read is None:
+            self._read = _printed(self._log)
+        told = incident.evidence
+        own = incident.tag if isinstance(told.get("line"), int) and incident.tag in self._read else None
+        if own is not None:
+            return _excerpt(own, self._read[own], told["line"] - 1)
+        for origin, lines in self._read.items():
+            if (at := _place(lines, incident)) is not None:
+                return _excerpt(origin, lines, at)
+        return None
+
+
+def _printed(log: RunLog) -> dict[str, list[Line]]:
+    """All lines by the file that they stand in."""
+    found: dict[str, list[Line]] = {}
+    if log.console is None or not log.console.origins:
+        return found
+    if "" in log.console.origins:
+        batch = log.run.source.poll({}, _POINTS_AT_ONCE)
+        found[""] = [*batch.lines]
+        for _ in range(_MOST_POLLS):
+            if not batch.more or len(found[""]) > _MOST_LINES:
+                break
+            batch = log.run.source.poll(batch.cursor, _POINTS_AT_ONCE)
+            found[""] += batch.lines
+    output = OutputFiles(log.run).poll({})
+    for _ in range(_MOST_POLLS):
+        for name, text in output.text.items():
+            found.setdefault(name, []).extend(_lines(text))
+        if not output.more:
+            break
+        output = OutputFiles(log.run).poll(output.cursor)
+    return found
+
+
+def _lines(text: str) -> Iterator[Line]:
+    for line in text.split("\n")[:-1]:
+        shown = line.rstrip("\r").rpartition("\r")[2]  # what a progress bar left
+        yield Line(seconds(shown), shown)
+
+
+def _place(lines: Sequence[Line], incident: Incident) -> int | None:
+    """The index of the first line from the onset."""
+    began = incident.onset_time
+    times = [(index, line.time) for index, line in enumerate(lines) if math.isfinite(line.time)]
+    if began is not None and times and times[0][1] <= began <= times[-1][1]:
+        return next(index for index, time in times if time >= began)
+    if any(line.step is not None for line in lines):
+        steps = ((index, line.step) for index, line in enumerate(lines) if line.step is not None)
+        return next((index for index, step in steps if step >= incident.onset_step), None)
+    return _by_number(lines, incident.onset_step)
+
+
+def _by_number(lines: Iterable[Line], step: int) -> int | None:
+    """The index of the first line that counts this step."""
+    number = re.compile(rf"(?<!\d){step}(?!\d)")
+    for index, line in enumerate(lines):
+        if number.search(line.text) and (known := parse(line.text[:2000])) is not None:
+            name = named(known[1], STEP_KEYS)
+            if name is not None and str(known[1][name]).partition("/")[0] in (str(step), f"{step}.0"):
+                return index
+    return None
+
+
+def _excerpt(origin: str, lines: Sequence[Line], at: int) -> Excerpt:
+    begin = max(at - _BEFORE, 0)
+    shown = [clean_text(line.text, 200) for line in lines[begin : at + _AFTER]]
+    return Excerpt(clean_text(origin), begin + 1, at + 1, shown)

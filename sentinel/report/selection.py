@@ -1,0 +1,89 @@
+"""Which incidents of a replay a report shows, and in which order its runs stand."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from detectors.severity import Severity
+from sentinel.errors import SentinelError, UnknownName
+
+if TYPE_CHECKING:
+    from sentinel.alerts.incident import Incident
+    from sentinel.replay import Replay, ReplayedRun
+
+_SEVERITIES = {severity.label: severity for severity in Severity if severity}
+
+
+Order = Literal["worst", "name", "newest"]
+"""The run with the worst incident and then with the most first, by name, or what was written last first."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Incidents of these detectors or at least this severe that began at this step or time, or later.
+
+    An incident is selected if one of ``detectors`` and ``severity`` fits it, or if there are neither.
+    ``since`` is a step or seconds since the epoch, and ``text`` says it all in words.
+    """
+
+    detectors: Collection[str]
+    severity: Severity | None
+    since_step: int | None
+    since_time: float | None
+    text: str
+
+    @classmethod
+    def parse(cls, only: Sequence[str], since: str, known: Collection[str]) -> Self:
+        """The selection that a person wrote.
+
+        ``only`` holds names of ``known`` detectors and of severities. ``since`` is a step, a date or an ISO
+        8601 time, in UTC unless it says otherwise; empty for the whole run. Raises SentinelError for others.
+        """
+        for name in only:
+            if name not in _SEVERITIES and name not in known:
+                raise UnknownName("detector or severity", name, [*_SEVERITIES, *known])
+        step, time = int(since) if since.isdecimal() else None, None
+        if since and step is None:
+            try:
+                moment = datetime.fromisoformat(since)
+            except ValueError:
+                problem = f"--since {since}: is neither a step nor a time (2026-01-31T12:00)"
+                raise SentinelError(problem) from None
+            time = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        severities = [_SEVERITIES[name] for name in only if name in _SEVERITIES]
+        words = [f"{name} or worse" if name in _SEVERITIES else name for name in only]
+        begin = f"since {'step ' if step is not None else ''}{since}" if since else ""
+        text = " ".join(filter(None, (", ".join(words), begin)))
+        return cls({*only} - {*_SEVERITIES}, min(severities, default=None), step, time, text)
+
+    def of(self, replay: "Replay") -> "Replay":
+        """The replay with only the selected incidents, and the runs that have some or could not be judged."""
+        if not self.text:
+            return replay
+        runs = [
+            replace(run, incidents={id_: one for id_, one in run.incidents.items() if self._selects(one)})
+            for run in replay.runs
+        ]
+        left = [run for run in runs if run.incidents or run.stopped]
+        return replace(replay, runs=left, selection=self.text)
+
+    def _selects(self, incident: "Incident") -> bool:
+        severe = self.severity is not None and incident.severity >= self.severity
+        asked = severe or incident.detector in self.detectors or not (self.detectors or self.severity)
+        late = self.since_step is None or incident.onset_step >= self.since_step
+        began = incident.fired_time if incident.onset_time is None else incident.onset_time
+        later = self.since_time is None or (began is not None and began >= self.since_time)
+        return asked and late and later
+
+
+def ordered(replay: "Replay", order: Order) -> "Replay":
+    """The replay with its runs in this order; runs that are equal in it keep theirs."""
+    return replace(replay, runs=sorted(replay.runs, key=ORDERS[order]))
+
+
+ORDERS: Mapping[Order, Callable[["ReplayedRun"], Any]] = {
+    "worst": lambda run: (-run.worst, -len(run.own)),
+    "name": lambda run: run.tracker.log.name,
+    "newest": lambda run: -(run.tracker.log.facts.last_time or 0.0),
+}

@@ -1,0 +1,96 @@
+"""Finds the texts and images of event files that were logged nearest to some steps.
+
+The records are only found here and given as they are. They are few, so that a reader that parses each event
+by itself, such as tbparse, is fast on them.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from struct import Struct
+from typing import Any
+
+from sentinel.sources.base import Samples
+from sentinel.sources.reading.files import open_log
+from sentinel.sources.tensorboard.settings import settings_in
+
+_HEADER = Struct("<Q4x")  # length, and its checksum
+_MARKS = re.compile(rb"\x0a\x04text|\x0a\x06images|\x89PNG\r\n\x1a\n|\xff\xd8\xff")
+"""Names of plugins as protobuf writes them, and how PNG and JPEG begin."""
+
+_MOST_FILES = 64
+_LARGEST = 128 << 20  # bytes of a file
+_LARGEST_RECORD = 1 << 20  # bytes; a report would grow too large
+_MOST_RECORDS = 20_000  # of a file that are looked at
+_MOST_TAGS = 12  # for each step
+
+
+def samples(files: Sequence[Path], steps: Iterable[int]) -> Samples:
+    """For each step the record nearest to it of each tag, as the bytes of an event file.
+
+    Texts that state settings are left out. Above the bounds of this module a file is not searched, and
+    ``problems`` says so.
+    """
+    wanted, problems = sorted({*steps}), []
+    near: dict[int, dict[str, tuple[int, bytes]]] = {step: {} for step in wanted}
+    if len(files) > _MOST_FILES:
+        problems.append(f"texts and images were searched in {_MOST_FILES} of {len(files)} event files")
+    for path in files[:_MOST_FILES]:
+        try:
+            with open_log(path) as file:
+                data = file.read(_LARGEST + 1)
+        except OSError as error:
+            problems.append(f"{path.name}: cannot be read for texts and images ({error.strerror})")
+            continue
+        if len(data) > _LARGEST:
+            limit = f"{_LARGEST >> 20} MiB"
+            problems.append(f"{path.name}: is larger than {limit}, so its texts and images are not shown")
+            continue
+        for tag, step, framed in islice(_samples(data), _MOST_RECORDS):
+            for asked in wanted:
+                of_step, distance = near[asked], abs(step - asked)
+                known = of_step.get(tag)
+                if distance < known[0] if known else len(of_step) < _MOST_TAGS:
+                    of_step[tag] = distance, framed
+    found = {step: dict.fromkeys(framed for _, framed in tags.values()) for step, tags in near.items()}
+    return Samples({step: b"".join(framed) for step, framed in found.items() if framed}, problems)
+
+
+def _samples(data: bytes) -> Iterator[tuple[str, int, bytes]]:
+    """Tag, step and framed record of each text and image."""
+    from google.protobuf.message import DecodeError  # slow to import
+    from tensorboard.compat.proto.event_pb2 import Event
+
+    for framed in _marked(data):
+        record = framed[_HEADER.size : -4]
+        try:
+            event, settings = Event.FromString(record), settings_in(record)
+        except DecodeError:
+            continue
+        for value in event.summary.value if not settings else ():
+            if _is_sample(value):
+                yield value.tag, event.step, framed
+
+
+def _is_sample(value: Any) -> bool:
+    """Whether it is an image or a text; the tensor of an image begins with its width and its height."""
+    plugin, texts = value.metadata.plugin_data.plugin_name, value.tensor.string_val
+    return bool(value.image.encoded_image_string or (plugin, len(texts) > 0) == ("text", True)) or (
+        plugin == "images" and len(texts) > 2
+    )
+
+
+def _marked(data: bytes) -> Iterator[bytes]:
+    """The framed records that hold one of the marks. Records behind a broken frame are not found."""
+    marks = (mark.start() for mark in _MARKS.finditer(data))
+    mark, begin, last = next(marks, None), 0, len(data) - _HEADER.size
+    while mark is not None and begin <= last:
+        (length,) = _HEADER.unpack_from(data, begin)
+        end = begin + _HEADER.size + length + 4
+        if mark < end <= len(data):
+            if length <= _LARGEST_RECORD:
+                yield data[begin:end]
+            while mark is not None and mark < end:
+                mark = next(marks, None)
+        begin = end
