@@ -10,11 +10,22 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import polars as pl
 
+from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, VALUE
 from detectors.stats import Floats, Ints, with_arrays
 
 MOST = 64
 ROWS = 255  # recent rows that a detector has to declare, beside its coarse history
+
+GAIN = {
+    "first": Measure("mean of the first quarter", Unit.SAME),
+    "gain": Measure("gain since the first quarter", Unit.SAME),
+    "error": Measure("standard error of the gain", Unit.SAME),
+    "rise": Measure("highest level, in scatters above the first quarter", Unit.NONE),
+    "lowest": Measure("lowest so far", Unit.SAME),
+    "highest": Measure("highest so far", Unit.SAME),
+}
+"""What `gain` measures."""
 
 
 def with_blocks(
@@ -72,3 +83,23 @@ def rolling(means: Floats, n: int) -> Floats:
     sums = np.cumsum(np.pad(means, ((0, 0), (1, 0))), axis=1)
     found: Floats = (sums[:, n:] - sums[:, :-n]) / n
     return found
+
+
+def gain(means: Floats) -> Mapping[str, Floats]:
+    """The gain from the first to the last quarter of the blocks, for `with_blocks`, and what it is worth.
+
+    The error comes from the scatter of the blocks, which holds the log's own autocorrelation. The highest
+    level is a mean over an eighth of the blocks.
+    """
+    quarter = max(2, means.shape[1] // 4)
+    first, last = means[:, :quarter], means[:, -quarter:]
+    spread = np.sqrt((first.var(axis=1, ddof=1) + last.var(axis=1, ddof=1)) / 2)
+    level, levels = first.mean(axis=1), rolling(means, max(5, means.shape[1] // 8))
+    return {
+        "first": level,
+        "gain": last.mean(axis=1) - level,
+        "error": 2 * spread * np.sqrt(2 / quarter),
+        "rise": (levels.max(axis=1) - level) / np.maximum(spread, 1e-12),
+        "lowest": means.min(axis=1),
+        "highest": means.max(axis=1),
+    }

@@ -9,13 +9,13 @@ a detector asks for rows of an earlier attempt, they look at those, too.
 
 from collections.abc import Callable, Mapping, Sequence
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from detectors.schema import ENDED, INDEX, NEW, SERIES, STEP, VALUE
+from detectors.schema import ENDED, INDEX, NEW, SERIES, STEP
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -32,9 +32,6 @@ MAD = 1.4826
 
 PRECISION = 1e-5
 """Share of a logged number: no change of it is known better."""
-
-EARLY = 5, 20
-"""First points whose mean may show a fall that is over long before the first third of a series is."""
 
 
 def first_true(cases: Mapping[Any, pl.Expr], *, otherwise: Any = None) -> pl.Expr:
@@ -81,6 +78,12 @@ def recent_noise(column: str, n: int, *, apart: int = 1, at_least: int = 2) -> p
     return bends.rolling_median(n, min_samples=at_least).over(SERIES)
 
 
+def in_a_row(condition: pl.Expr, rows: int) -> pl.Expr:
+    """Whether a condition held in so many successive rows, up to the present one."""
+    held = condition.fill_null(False).cast(pl.Int32).rolling_sum(rows).over(SERIES)
+    return (held == rows).fill_null(False)
+
+
 def resting(values: pl.Expr, n: int) -> pl.Expr:
     """For how many rows a value has rested, the present one included; at most ``n``."""
     index, changed = pl.col(INDEX), values != values.shift(1)
@@ -101,13 +104,6 @@ def seen_max(column: str, first: int, last: int) -> pl.Expr:
 def _seen_max(values: pl.Expr, first: int, last: int) -> pl.Expr:
     at_start = pl.when(_is_among_first(first)).then(values).cum_max().forward_fill()
     return pl.max_horizontal(at_start, values.rolling_max(last, min_samples=1)).over(SERIES)
-
-
-def last_third_begin(column: str, most: int) -> pl.Expr:
-    """Value at the first row of the last third of the attempt so far, at most ``most`` rows long."""
-    third = ((pl.col(INDEX) + 1) // 3).clip(1, most)
-    begin = pl.int_range(1, pl.len() + 1, dtype=pl.Int64) - third
-    return pl.col(column).gather(begin.clip(0)).over(SERIES)
 
 
 def _is_among_first(n: int) -> pl.Expr:
@@ -193,31 +189,6 @@ def row_quantile(values: Floats, q: float) -> Floats:
     return found
 
 
-class Level(NamedTuple):
-    """Mean of some points, its standard error if they are an AR(1) process, and their own spread."""
-
-    mean: Floats
-    error: Floats
-    spread: Floats
-
-
-def mean_level(values: Floats, sizes: Ints) -> Level:
-    """The level of the first ``sizes[i]`` values of row i; at least 4 of them.
-
-    The lag-1 autocorrelation is corrected for its bias in short series (Kendall 1954) and held below
-    0.95, above which so few points do not tell how sure their mean is.
-    """
-    inside = np.arange(values.shape[1]) < sizes[:, None]
-    mean = np.where(inside, values, 0).sum(axis=1) / sizes
-    off = np.where(inside, values - mean[:, None], 0)
-    squares = (off * off).sum(axis=1)
-    neighbours = np.nan_to_num((off[:, 1:] * off[:, :-1]).sum(axis=1) / squares)
-    correlation = ((neighbours * sizes + 1) / (sizes - 3)).clip(0, 0.95)
-    spread = np.sqrt(squares / (sizes - 1))
-    error = spread * np.sqrt((1 + correlation) / (1 - correlation) / sizes)
-    return Level(mean, error, spread)
-
-
 def spearman(one: Floats, other: Floats) -> Floats:
     """Rank correlation of each row of one array with that row of the other; equal values share a rank."""
     from scipy.stats import rankdata  # takes longer to import than most logs to read
@@ -226,36 +197,3 @@ def spearman(one: Floats, other: Floats) -> Floats:
     a, b = (r - r.mean(axis=1, keepdims=True) for r in ranks)
     found: Floats = (a * b).sum(axis=1) / np.sqrt((a * a).sum(axis=1) * (b * b).sum(axis=1))
     return found
-
-
-def with_fall(points: pl.LazyFrame, *, most: int, every: int, at_least: int) -> pl.LazyFrame:
-    """The due rows of ``with_arrays``, with the first and the last third of their series so far compared.
-
-    A third has ``most`` points at most. ``start`` and ``now`` are their means; ``fall``, its standard
-    ``error`` and the ``spread`` of single points are shares of the start. ``early_fall`` is the larger
-    one of the falls from the ``EARLY`` points, in standard errors.
-    """
-
-    def compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
-        values, begin = frame[VALUE].to_numpy(), due["begin"].to_numpy()
-        third = np.minimum((due[INDEX].to_numpy() + 1) // 3, most)
-        ends = begin + third - 1, due["row"].to_numpy()
-        head, tail = (mean_level(last_values(values, end, most), third) for end in ends)
-        early = [(last_values(values, begin + n - 1, n).mean(axis=1), third / n) for n in EARLY]
-        return {
-            "start": head.mean,
-            "now": tail.mean,
-            "fall": 1 - tail.mean / head.mean,
-            "error": np.maximum(np.hypot(head.error, tail.error) / head.mean, PRECISION),
-            "spread": np.hypot(head.spread, tail.spread) / np.sqrt(2) / head.mean,
-            "early_fall": np.max([_early_fall(*mean, tail) for mean in early], axis=0),
-        }
-
-    names = ("start", "now", "fall", "error", "spread", "early_fall")
-    return with_arrays(points, names, compare, every=every, at_least=max(at_least, *EARLY))
-
-
-def _early_fall(early: Floats, times: Floats, tail: Level) -> Floats:
-    """Standard errors from an early mean, of that many times fewer points, to the tail's; 0 below 1 %."""
-    error = np.maximum(tail.error * np.sqrt(1 + times), PRECISION * early)
-    return np.where(early - tail.mean > 0.01 * early, (early - tail.mean) / error, 0)

@@ -31,22 +31,15 @@ which a trend does not move; autocorrelation makes it too small, hence the eight
 
 from typing import Annotated
 
-import numpy as np
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.bests import GAP, LONG, REACH, with_gap
 from detectors.context import Mean
-from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, SERIES, STEP, VALUE
 from detectors.signals import Signal
-from detectors.stats import Floats, Ints, last_values, with_arrays
 from detectors.verdict import verdicts
 
-REACH = 240  # evaluations in which the best one is looked for; older ones are in the coarse view
-SHORT, LONG = 3, 10  # evaluations whose level is compared with the best
-LONG_FROM = 40
 TREND, LEAST_NOISES = 2.4, 2  # standard deviations of a trend, and of the rise, where the noise is large
-MEASURES = ("best", "level", "since", "best_step", "trend", "metric", "metric_then", "train", "train_then")
 RISEN = "loss on held-out data stands at {level:.4g}, {rise:.1%} above its best of {best:.4g}"
 OVERFIT = ("A-overfit", "A-eval-loss", "DP14", "DP1", "O6")
 
@@ -58,18 +51,7 @@ OVERFIT = ("A-overfit", "A-eval-loss", "DP14", "DP1", "O6")
     maturity=Maturity.STABLE,
     hold=1,  # a verdict rests on three evaluations already
     cause=Cause.EVALUATION,
-    evidence={
-        "best": Measure("best so far", Unit.SAME),
-        "level": Measure("now", Unit.SAME),
-        "rise": Measure("rise above the best", Unit.SHARE),
-        "noises": Measure("rise in standard deviations of the noise", Unit.NONE),
-        "trend": Measure("trend since the best in standard deviations", Unit.NONE),
-        "since": Measure("evaluations since the best", Unit.COUNT),
-        "metric": Measure("accuracy now", Unit.SHARE),
-        "metric_then": Measure("accuracy at the best", Unit.SHARE),
-        "train": Measure("training loss now", Unit.NONE),
-        "train_then": Measure("training loss at the best", Unit.NONE),
-    },
+    evidence=GAP,
     variants={
         "metric-holds": Variant(RISEN + "; accuracy holds at {metric:.4g}", OVERFIT),
         "metric-falls": Variant(
@@ -90,25 +72,10 @@ def generalization_gap(
     metric_patience: Annotated[int, "evaluations since the best during which a held accuracy excuses"] = 8,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    log = pl.when(pl.col(VALUE) > 0).then(pl.col(VALUE).log())
-    short = pl.col(INDEX) < LONG_FROM
-    buckets = pl.col("coarse_mean").list
-    context = points.with_columns(
-        older=buckets.head(buckets.len().clip(1) - 1).list.min().log(),  # the last bucket is not full
-        low=log.rolling_min(SHORT).over(SERIES),
-        mid=log.rolling_median(LONG).over(SERIES),
-        trio=log.rolling_median(SHORT, min_samples=1).over(SERIES),
-        curved=(log.shift(1) - (log.shift(2) + log) / 2).abs().over(SERIES),
-    ).with_columns(noise=pl.col("curved").rolling_median(64, min_samples=2).over(SERIES) * 1.4826 / 1.5**0.5)
-    measured = with_arrays(context, MEASURES, _compare, every=1, at_least=SHORT + 1).with_columns(
-        rise=pl.col("level") / pl.col("best") - 1,
-        noises=(pl.col("level").log() - pl.col("best").log())
-        / pl.max_horizontal("noise", pl.lit(0.002))
-        * pl.when(short).then(1.0).otherwise((LONG / 2) ** 0.5),
-    )
+    measured = with_gap(points)
     rise, metric, metric_then = pl.col("rise"), pl.col("metric"), pl.col("metric_then")
     noises = pl.col("noises")
-    sure = noises > pl.when(short).then(least_noises).otherwise(least_noises_long)
+    sure = noises > pl.when("short").then(least_noises).otherwise(least_noises_long)
     trends = (rise > far_rise) & (pl.col("trend") > TREND) & (noises > LEAST_NOISES)
     risen = ((rise > least_rise) & sure) | trends
     holds = metric >= metric_then - metric_slack
@@ -129,40 +96,3 @@ def generalization_gap(
         judged=widens.fill_null(True),
         onset=pl.col("best_step").cast(pl.Int64),
     )
-
-
-def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
-    """The best level so far and the present one, and what else was logged at both."""
-    row, count, begin = (due[n].to_numpy() for n in ("row", INDEX, "begin"))
-    short = count < LONG_FROM
-    age = np.arange(REACH)
-    past = (age >= np.where(short, SHORT, LONG)[:, None]) & (age < np.minimum(count + 1, REACH)[:, None])
-    trio, mid, low = (frame[n].fill_null(np.nan).to_numpy() for n in ("trio", "mid", "low"))
-    levels = np.where(short[:, None], last_values(trio, row, REACH), last_values(mid, row, REACH))
-    levels = np.where(past & np.isfinite(levels), levels, np.inf)
-    since = levels.argmin(axis=1)
-    older = due["older"].fill_null(np.inf).to_numpy()
-    near = np.maximum(row[:, None] - np.arange(SHORT), begin[:, None])
-    then = np.minimum(near - since[:, None] + 1, near)
-    found = {
-        "best": np.exp(np.minimum(levels.min(axis=1), np.where(short, np.inf, older))),
-        "level": np.exp(np.where(short, low[row], mid[row])),
-        "since": since.astype(float),
-        "trend": _trend(frame, row, np.minimum(since + 2, count + 1)),
-        "best_step": frame[STEP].to_numpy()[row - since].astype(float),
-    }
-    for name, signal in (("metric", Signal.EVAL_ACCURACY), ("train", "loss_mean")):
-        column = frame[signal].fill_null(np.nan).to_numpy()
-        found |= {name: np.median(column[near], axis=1), f"{name}_then": np.median(column[then], axis=1)}
-    return found
-
-
-def _trend(frame: pl.DataFrame, row: Ints, many: Ints) -> Floats:
-    """The Mann-Kendall statistic of the last ``many`` evaluations at each row; of 40 at most."""
-    values = last_values(frame[VALUE].to_numpy(), row, LONG_FROM)[:, ::-1]
-    many = np.minimum(many, LONG_FROM)
-    counts = np.arange(LONG_FROM)[::-1] < many[:, None]
-    rises = np.sign(values[:, None, :] - values[:, :, None]) * (counts[:, None, :] & counts[:, :, None])
-    score = np.triu(rises, 1).sum(axis=(1, 2))
-    found: Floats = (score - np.sign(score)) / np.sqrt(many * (many - 1) * (2 * many + 5) / 18)
-    return found

@@ -33,6 +33,7 @@ from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, STEP, VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_median, recent_noise, recent_quantile, seen_min
+from detectors.supervised import ELSE, is_supervised
 from detectors.verdict import verdicts
 
 FEW, MANY = 5, 20  # points whose level is compared
@@ -42,12 +43,11 @@ REACH = 200  # points at the start and at the end in which the best level is loo
 NOISE = 40  # points whose differences tell the noise
 WANDERS = 0.8  # standard errors that the scatter of the level itself counts as
 LEAST_NOISE = 1e-3  # share of the level
-NOT_SUPERVISED = (Signal.REWARD, Signal.POLICY_LOSS, Signal.VALUE_LOSS, Signal.PREFERENCE_MARGIN)
 
 
 @detector(
     judges=(Signal.LOSS,),
-    uses=NOT_SUPERVISED,
+    uses=ELSE,
     history=History(recent=REACH + 3 * MANY + 1, head=REACH, coarse=True),
     maturity=Maturity.STABLE,
     hold=5,
@@ -115,9 +115,7 @@ def loss_divergence(
     least = pl.when(few).then(early_rise).otherwise(least_rise)
     return verdicts(
         measured,
-        judged=pl.all_horizontal(
-            pl.col(INDEX) >= EARLIEST, rise.is_not_null(), *(pl.col(s).is_null() for s in NOT_SUPERVISED)
-        ),
+        judged=(pl.col(INDEX) >= EARLIEST) & rise.is_not_null() & is_supervised(),
         found={
             "diverged": (rise > least)
             & (pl.col("errors") > pl.when(few).then(early_errors).otherwise(least_errors))

@@ -1,30 +1,29 @@
 """A loss or a gradient norm is NaN or infinite.
 
 ## What it catches
-A loss that is not finite, of training or evaluation: one point as a warning, two successive ones as
-critical. A gradient norm that is not finite at two successive points; where a loss scaler is at work, at
-twenty, since the scaler skips such steps. And two forms that hide it. Hugging Face's Trainer leaves NaN out
-of its mean loss, so that the log shows a loss of exactly 0 beside a gradient norm of NaN. Without a
-gradient norm it shows a loss that falls from an ordinary value to exactly 0 and stays there for ten points.
+A loss that is not finite, of training or evaluation: one point as a warning, two successive ones as critical.
+A gradient norm that is not finite at two successive points, or at twenty where a loss scaler skips such
+steps. And two forms that hide it. Hugging Face's Trainer leaves NaN out of its mean loss, so that the log
+shows a loss of exactly 0 beside a gradient norm of NaN. Without a gradient norm it shows a loss that falls
+from an ordinary value to exactly 0 and stays there for ten points.
 
 ## Why it matters
 A weight that is NaN never recovers: every later step is lost, and every later checkpoint as well.
 
 ## What to do
 Stop, and go back to the last checkpoint before. Run the next steps with
-`torch.autograd.set_detect_anomaly(True)` and look which operation is named. If the loss rose before, clip
-the gradient norm and lower the learning rate. If it came from nowhere, look at the batch: empty samples,
-labels that are all masked, a division or a logarithm of zero.
+`torch.autograd.set_detect_anomaly(True)` and look which operation is named. If the loss rose before, clip the
+gradient norm and lower the learning rate. If it came from nowhere, look at the batch: empty samples, labels
+that are all masked, a division or a logarithm of zero.
 
 ## When it is wrong
-A single NaN that recovers is one bad batch as a rule. An evaluation metric that is NaN by definition (a
-class that does not occur) is not read as a loss. A loss of exactly 0 is healthy where the rewards of a
-group are equal, hence the form without a gradient norm is not looked for beside rewards.
+A single NaN that recovers is one bad batch as a rule. An evaluation metric that is NaN by definition (a class
+that does not occur) is not read as a loss. A loss of exactly 0 is healthy where the rewards of a group are
+equal, hence the form without a gradient norm is not looked for beside rewards.
 
 ## Source
 Catalogue GE-nan, A-nan-explode, A-nan-data. That Trainer filters NaN out of its loss is in
-`TrainingArguments.logging_nan_inf_filter`, on by default. No noise makes a number infinite, so the rule has
-no rate of false alarms of its own.
+`TrainingArguments.logging_nan_inf_filter`, on by default. No noise makes a number infinite.
 """
 
 from typing import Annotated
@@ -35,19 +34,19 @@ from detectors.api import Cause, History, Maturity, Severity, Variant, detector
 from detectors.evidence import Measure, Unit
 from detectors.schema import RAW, SERIES, SIGNAL, STEP, VALUE
 from detectors.signals import Signal
-from detectors.stats import seen_min
+from detectors.stats import in_a_row, seen_min
 from detectors.verdict import verdicts
 
-LOSSES = (
-    *(Signal.LOSS, Signal.EVAL_LOSS, Signal.POLICY_LOSS, Signal.VALUE_LOSS, Signal.PREFERENCE_LOSS),
-    *(Signal.LOSS_PART, Signal.EVAL_LOSS_PART, Signal.GRAD_NORM),
-)
-REACH = 50  # points in which an ordinary loss is looked for
-GREW = 2.0  # times its median of 20 points by which a loss grew before it broke
+NAN = "GE-nan", "A-nan-debug"
+GROWN, BROKEN = ("A-nan-explode", *NAN), (*NAN, "A-nan-data", "A-nan-explode", "O13")
+REACH, GREW = 50, 2.0  # points in which an ordinary loss is looked for; times its median that is growth
 
 
 @detector(
-    judges=LOSSES,
+    judges=(
+        *(Signal.LOSS, Signal.EVAL_LOSS, Signal.POLICY_LOSS, Signal.VALUE_LOSS, Signal.PREFERENCE_LOSS),
+        *(Signal.LOSS_PART, Signal.EVAL_LOSS_PART, Signal.GRAD_NORM),
+    ),
     uses=(Signal.LOSS, Signal.LOSS_SCALE, Signal.REWARD),
     history=History(recent=REACH, head=REACH),
     non_finite=True,
@@ -67,25 +66,15 @@ GREW = 2.0  # times its median of 20 points by which a loss grew before it broke
     variants={
         "masked": Variant(
             "the gradient norm is {seen} and the loss is logged as 0: the trainer leaves NaN out of its mean",
-            ("GE-nan", "A-nan-debug", "A-nan-explode", "A-nan-data"),
+            (*NAN, "A-nan-explode", "A-nan-data"),
         ),
-        "gradient": Variant(
-            "the gradient norm has been {seen} for {needed} points",
-            ("GE-nan", "A-nan-debug", "A-nan-explode"),
-        ),
-        "exploded": Variant(
-            "{name} is {seen}; it had grown from {before:.4g} to {last:.4g}",
-            ("A-nan-explode", "GE-nan", "A-nan-debug"),
-        ),
-        "broken": Variant(
-            "{name} is {seen}; the last finite value was {last:.4g}",
-            ("GE-nan", "A-nan-debug", "A-nan-data", "A-nan-explode", "O13"),
-        ),
-        "never": Variant("{name} has been {seen} from the start", ("A-nan-data", "GE-nan", "A-nan-debug")),
+        "gradient": Variant("the gradient norm has been {seen} for {needed} points", (*NAN, "A-nan-explode")),
+        "exploded": Variant("{name} is {seen}; it had grown from {before:.4g} to {last:.4g}", GROWN),
+        "broken": Variant("{name} is {seen}; the last finite value was {last:.4g}", BROKEN),
+        "never": Variant("{name} has been {seen} from the start", ("A-nan-data", *NAN)),
         "zeros": Variant(
-            "the loss fell from {least:.4g} to exactly 0 and stays there, as where a trainer leaves NaN "
-            "out of its mean",
-            ("GE-nan", "A-nan-debug", "A-nan-data"),
+            "the loss fell from {least:.4g} to exactly 0 and stays there, as if its mean left NaN out",
+            (*NAN, "A-nan-data"),
         ),
     },
 )
@@ -97,33 +86,25 @@ def non_finite_metric(
     ordinary: Annotated[float, "a loss above this is never rounded to 0 in a log"] = 0.01,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    is_gradient = pl.col(SIGNAL) == Signal.GRAD_NORM
-    beside_scaler = pl.col(Signal.LOSS_SCALE).is_not_null()
-    bad = pl.col(VALUE).is_null()
-    away = pl.col(VALUE).abs()
-    context = points.with_columns(bad=bad.cast(pl.Int32), positive=pl.when(away > 0).then(away)).with_columns(
-        in_two=pl.col("bad").rolling_sum(2).over(SERIES),
-        in_many=pl.col("bad").rolling_sum(scaled_points).over(SERIES),
-        zeros=(away == 0).fill_null(False).cast(pl.Int32).rolling_sum(zero_points).over(SERIES),
+    value, last, before = pl.col(VALUE), pl.col("last"), pl.col("before")
+    bad, scales = value.is_null(), pl.col(Signal.LOSS_SCALE).is_not_null()
+    measured = points.with_columns(positive=pl.when(value != 0).then(value.abs())).with_columns(
+        twice=in_a_row(bad, 2),
+        needed=pl.when(scales).then(scaled_points).otherwise(2),
+        lasting=pl.when(scales).then(in_a_row(bad, scaled_points)).otherwise(in_a_row(bad, 2)),
+        zeros=in_a_row(value == 0, zero_points),
         least=seen_min("positive", REACH, REACH),
-        last=pl.col(VALUE).forward_fill(REACH - 1).over(SERIES),
-        before=pl.col(VALUE).rolling_median(20, min_samples=3).shift(1).over(SERIES),
-        needed=pl.when(beside_scaler).then(scaled_points).otherwise(2),
+        last=value.forward_fill(REACH - 1).over(SERIES),
+        before=value.rolling_median(20, min_samples=3).shift(1).over(SERIES),
         seen=pl.col(RAW).cast(pl.String),
         name=pl.col(SIGNAL).str.replace_all("_", " "),
     )
-    last, before = pl.col("last"), pl.col("before")
-    lasting = pl.when(beside_scaler).then(pl.col("in_many") == scaled_points).otherwise(pl.col("in_two") == 2)
-    gradient = is_gradient & bad & lasting
-    loss = ~is_gradient & bad
-    zeros = (
-        (pl.col(SIGNAL) == Signal.LOSS)
-        & (pl.col("zeros") == zero_points)
-        & (pl.col("least") >= ordinary)
-        & pl.col(Signal.REWARD).is_null()
-    )
+    is_gradient = pl.col(SIGNAL) == Signal.GRAD_NORM
+    gradient, loss = is_gradient & bad & pl.col("lasting"), ~is_gradient & bad
+    from_ordinary = (pl.col("least") >= ordinary) & pl.col(Signal.REWARD).is_null()
+    zeros = pl.col("zeros") & from_ordinary & (pl.col(SIGNAL) == Signal.LOSS)
     return verdicts(
-        context,
+        measured,
         found={
             "masked": gradient & (pl.col(Signal.LOSS) == 0),
             "gradient": gradient,
@@ -133,7 +114,7 @@ def non_finite_metric(
             "zeros": zeros,
         },
         lasts=bad,
-        severities={Severity.WARNING: loss & (pl.col("in_two") < 2).fill_null(True)},
+        severities={Severity.WARNING: loss & ~pl.col("twice")},
         otherwise=Severity.CRITICAL,
         onset=pl.when(zeros).then(pl.col(STEP).shift(zero_points - 1).over(SERIES)),
     )

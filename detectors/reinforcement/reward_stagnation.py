@@ -29,22 +29,19 @@ Catalogue A-reward-never (0 at every point for more than 20 steps) and A-rewards
 trend is judged on means of blocks, whose scatter holds the log's own autocorrelation.
 """
 
-from collections.abc import Mapping
 from typing import Annotated
 
-import numpy as np
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
-from detectors.blocks import ROWS, rolling, with_blocks
+from detectors.blocks import GAIN, ROWS, gain, with_blocks
 from detectors.evidence import Measure, Unit, logged
 from detectors.schema import INDEX, SERIES, VALUE
 from detectors.signals import Signal
-from detectors.stats import PRECISION, Floats, resting
+from detectors.stats import PRECISION, resting
 from detectors.verdict import verdicts
 
 LEAST = 20  # points
-MEASURES = ("first", "gain", "error", "rise", "lowest", "highest")
 FEW_CHANGES = 3
 
 
@@ -58,12 +55,7 @@ FEW_CHANGES = 3
         "still": Measure("unchanged for", Unit.POINTS),
         "changes": Measure("changes before", Unit.COUNT),
         "points": Measure("judged over", Unit.POINTS),
-        "first": Measure("mean of the first quarter", Unit.SAME),
-        "gain": Measure("gain since the first quarter", Unit.SAME),
-        "error": Measure("standard error of the gain", Unit.SAME),
-        "rise": Measure("highest level, in scatters above the first quarter", Unit.NONE),
-        "lowest": Measure("lowest so far", Unit.SAME),
-        "highest": Measure("highest so far", Unit.SAME),
+        **GAIN,
         **logged(Signal.EPISODE_LENGTH),
     },
     variants={
@@ -72,8 +64,7 @@ FEW_CHANGES = 3
             ("A-reward-never", "A-rewards-mean", "L8"),
         ),
         "frozen": Variant(
-            "the reward has been exactly {value:.6g} for {still} points and changed {changes} times before: "
-            "episodes may have ceased to end",
+            "the reward has been exactly {value:.6g} for {still} points: episodes may have ceased to end",
             ("A-reward-never", "R1"),
         ),
         "solved": Variant(
@@ -81,8 +72,7 @@ FEW_CHANGES = 3
             ("A-reward-never",),
         ),
         "no-gain": Variant(
-            "the reward has gained {gain:.3g} over its first quarter, {first:.4g}, in {points} points: "
-            "no more than its noise",
+            "the reward has gained {gain:.3g} over {first:.4g} in {points} points, no more than its noise",
             ("A-rewards-mean", "A-reward-never", "R3"),
         ),
     },
@@ -96,54 +86,35 @@ def reward_stagnation(
     least_gain: Annotated[float, "share of the level that a run ought to gain"] = 0.1,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    value, index, still = pl.col(VALUE), pl.col(INDEX), pl.col("still")
+    value, rows, still = pl.col(VALUE), pl.col(INDEX) + 1, pl.col("still")
     previous = value.shift(1).over(SERIES)
     moved = (value - previous).abs() > PRECISION * pl.max_horizontal(value.abs(), previous.abs())
-    level = pl.when(moved.fill_null(True)).then(index)
-    at_start = pl.when(index < LEAST).then(moved.cast(pl.Int64)).cum_sum().forward_fill()
-    changes = pl.max_horizontal(at_start, moved.cast(pl.Int64).rolling_sum(ROWS, min_samples=1))
-    measured = points.with_columns(mark=level.forward_fill().over(SERIES)).with_columns(
+    moves = moved.cast(pl.Int64)
+    at_start = pl.when(rows <= LEAST).then(moves).cum_sum().forward_fill()
+    marked = points.with_columns(mark=pl.when(moved.fill_null(True)).then(rows).forward_fill().over(SERIES))
+    measured = marked.with_columns(
         still=resting(pl.col("mark"), ROWS),
-        changes=changes.over(SERIES),
+        changes=pl.max_horizontal(at_start, moves.rolling_sum(ROWS, min_samples=1)).over(SERIES),
         scatter=value.rolling_std(100).over(SERIES),
-        points=index + 1,
+        points=rows,
     )
-    measured = with_blocks(measured, MEASURES, _trend, every=1, at_least=LEAST)
+    measured = with_blocks(measured, tuple(GAIN), gain, every=1, at_least=LEAST)
     enough = pl.when(value == value.round()).then(rest).otherwise(0.6 * rest)
-    without_spread = pl.coalesce(Signal.REWARD_STD, Signal.FRAC_REWARD_ZERO_STD).is_null()
-    rests = (
-        without_spread & (still >= enough) & (still >= pl.min_horizontal(rest_share * (index + 1), ROWS - 1))
-    )
-    lowest, highest = pl.col("lowest"), pl.col("highest")
-    slack = 0.02 * (highest - lowest)
-    moved_ever = highest - lowest > PRECISION * pl.max_horizontal(highest.abs(), lowest.abs())
-    at_best = moved_ever & (value >= highest - slack)
-    gain, error, size = pl.col("gain"), pl.col("error"), pl.col("first").abs()
+    long = (still >= enough) & (still >= pl.min_horizontal(rest_share * rows, ROWS - 1))
+    rests = long & pl.coalesce(Signal.REWARD_STD, Signal.FRAC_REWARD_ZERO_STD).is_null()
+    lowest, highest, changed_often = pl.col("lowest"), pl.col("highest"), pl.col("changes") > FEW_CHANGES
+    ever_moved = highest - lowest > PRECISION * pl.max_horizontal(highest.abs(), lowest.abs())
+    at_best = rests & ever_moved & (value >= highest - 0.02 * (highest - lowest))
+    gained, error, size = pl.col("gain"), pl.col("error"), pl.col("first").abs()
     is_mean = pl.col("scatter") < 0.25 * size  # of episodes; one episode scatters more
-    flat = (gain.abs() < 3 * error) & (gain + 3 * error < least_gain * size) & (pl.col("rise") < 1)
+    flat = (gained.abs() < 3 * error) & (gained + 3 * error < least_gain * size) & (pl.col("rise") < 1)
     return verdicts(
         measured,
         found={
-            "frozen": rests & at_best & (pl.col("changes") <= FEW_CHANGES),
-            "solved": rests & at_best,
+            "frozen": at_best & ~changed_often,
+            "solved": at_best,
             "constant": rests,
-            "no-gain": (index >= patience - 1) & flat & is_mean,
+            "no-gain": (rows >= patience) & flat & is_mean,
         },
-        severities={Severity.INFO: rests & at_best & (pl.col("changes") > FEW_CHANGES)},
+        severities={Severity.INFO: at_best & changed_often},
     )
-
-
-def _trend(means: Floats) -> Mapping[str, Floats]:
-    """The gain from the first to the last quarter, its error, and the highest level in scatters above it."""
-    quarter = max(2, means.shape[1] // 4)
-    first, last = means[:, :quarter], means[:, -quarter:]
-    spread = np.sqrt((first.var(axis=1, ddof=1) + last.var(axis=1, ddof=1)) / 2)
-    level, levels = first.mean(axis=1), rolling(means, max(5, means.shape[1] // 8))
-    return {
-        "first": level,
-        "gain": last.mean(axis=1) - level,
-        "error": 2 * spread * np.sqrt(2 / quarter),
-        "rise": (levels.max(axis=1) - level) / np.maximum(spread, 1e-12),
-        "lowest": means.min(axis=1),
-        "highest": means.max(axis=1),
-    }

@@ -15,7 +15,7 @@ from sentinel.catalogue.rules import Clues
 from tests.alerts.timeline import book, by_position, changed, rows, stretches
 
 FLAT = ("O2", "O7", "O3", "O1", "O4")
-GRADIENT = {"gradient": 0.4, "first_gradient": 0.3, "fall": 0.001, "spread": 0.01, "most": 0.004}
+GRADIENT = {"gradient": 0.4, "grad_norm_first": 0.3, "fall": 0.001, "spread": 0.01, "most": 0.004}
 
 
 def causes(cited=FLAT, findings=(), **evidence):

@@ -1,0 +1,142 @@
+"""The thirds of a loss compared: has it fallen since its start, and does it stand still now?
+
+A third has ``most`` points at most. A level is the mean of a third, and its error allows for autocorrelation.
+Each ``with_...`` keeps the rows that are due, as `stats.with_arrays` does, and adds columns. Those that a
+reader may see are described in the mapping beside it.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from detectors.evidence import Measure, Unit
+from detectors.schema import INDEX, STEP, VALUE
+from detectors.stats import PRECISION, Floats, Ints, last_values, start_value, was_resumed, with_arrays
+
+SURELY = 1.645
+"""Standard errors of a one-sided confidence of 95 %."""
+
+CLEARLY = 3
+"""Standard errors of a fall that no run of noise explains."""
+
+EARLY = 5, 20
+"""First points whose mean may show a fall that is over long before the first third of a series is."""
+
+CRAWL = 0.005, 0.035
+"""Shares of the start between which a fall is too small for a training."""
+
+BACK = 0.05, 4
+"""A loss came back from a fall that was larger than this share of its start and than this many scatters."""
+
+FALL = {
+    "start": Measure("at the start", Unit.SAME),
+    "now": Measure("now", Unit.SAME),
+    "fall": Measure("fall since the start", Unit.SHARE),
+    "most": Measure("largest fall that the noise allows", Unit.SHARE),
+    "spread": Measure("scatter of the points", Unit.SHARE),
+    "trained": Measure("trained for", Unit.STEPS),
+}
+REST = {
+    "start": Measure("at the start", Unit.SAME),
+    "now": Measure("now", Unit.SAME),
+    "change": Measure("change over the plateau", Unit.SHARE),
+    "error": Measure("standard error of the change", Unit.SHARE),
+    "since": Measure("on the plateau since", Unit.STEP),
+}
+
+
+class Level(NamedTuple):
+    """Mean of some points, its standard error if they are an AR(1) process, and their own spread."""
+
+    mean: Floats
+    error: Floats
+    spread: Floats
+
+
+def mean_level(values: Floats, sizes: Ints) -> Level:
+    """The level of the first ``sizes[i]`` values of row i; at least 4 of them.
+
+    The lag-1 autocorrelation is corrected for its bias in short series (Kendall 1954) and held below
+    0.95, above which so few points do not tell how sure their mean is.
+    """
+    inside = np.arange(values.shape[1]) < sizes[:, None]
+    mean = np.where(inside, values, 0).sum(axis=1) / sizes
+    off = np.where(inside, values - mean[:, None], 0)
+    squares = (off * off).sum(axis=1)
+    neighbours = np.nan_to_num((off[:, 1:] * off[:, :-1]).sum(axis=1) / squares)
+    correlation = ((neighbours * sizes + 1) / (sizes - 3)).clip(0, 0.95)
+    spread = np.sqrt(squares / (sizes - 1))
+    error = spread * np.sqrt((1 + correlation) / (1 - correlation) / sizes)
+    return Level(mean, error, spread)
+
+
+def with_fall(points: pl.LazyFrame, *, most: int, every: int) -> pl.LazyFrame:
+    """The first and the last third of each series so far compared; needs coarse history.
+
+    ``start`` and ``now`` are their means. The ``fall``, its bounds ``least`` and ``most`` at a confidence of
+    95 % each, and the ``spread`` of single points are shares of the start. ``trained`` counts the steps since
+    the first one. ``start`` is null in an attempt that begins later than a log does. Four columns are
+    conditions: the loss is ``still`` where nothing speaks for a fall, it ``crawls`` where a fall is certain
+    and small, it ``fell`` where one is certain, and it ``came_back`` where it had fallen in between.
+    """
+
+    def compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
+        values, begin = frame[VALUE].to_numpy(), due["begin"].to_numpy()
+        third = np.minimum((due[INDEX].to_numpy() + 1) // 3, most)
+        ends = begin + third - 1, due["row"].to_numpy()
+        head, tail = (mean_level(last_values(values, end, most), third) for end in ends)
+        early = [(last_values(values, begin + n - 1, n).mean(axis=1), third / n) for n in EARLY]
+        return {
+            "start": head.mean,
+            "now": tail.mean,
+            "fall": 1 - tail.mean / head.mean,
+            "error": np.maximum(np.hypot(head.error, tail.error) / head.mean, PRECISION),
+            "spread": np.hypot(head.spread, tail.spread) / np.sqrt(2) / head.mean,
+            "early_fall": np.max([_early_fall(*mean, tail) for mean in early], axis=0),
+        }
+
+    names = ("start", "now", "fall", "error", "spread", "early_fall")
+    begun = points.with_columns(trained=pl.col(STEP) - start_value(STEP), resumed=was_resumed())
+    compared = with_arrays(begun, names, compare, every=every, at_least=max(EARLY)).with_columns(
+        start=pl.when(~pl.col("resumed")).then("start")
+    )
+    fall, error, early_fall, bound = (pl.col(n) for n in ("fall", "error", "early_fall", "most"))
+    deepest = 1 - pl.col("coarse_mean").list.min() / pl.col("start")
+    came_back = (deepest > pl.max_horizontal(BACK[0], BACK[1] * pl.col("spread"))).fill_null(False)
+    certain, unmoved = fall > CLEARLY * error, (early_fall < SURELY) & ~came_back
+    return compared.with_columns(most=fall + SURELY * error, least=fall - SURELY * error).with_columns(
+        still=unmoved & (fall < error),
+        crawls=unmoved & certain & (fall > CRAWL[0]) & (bound < CRAWL[1]),
+        fell=(certain & (bound > CRAWL[1])) | (early_fall > CLEARLY) | came_back,
+        came_back=came_back,
+    )
+
+
+def _early_fall(early: Floats, times: Floats, tail: Level) -> Floats:
+    """Standard errors from an early mean, of that many times fewer points, to the tail's; 0 below 1 %."""
+    error = np.maximum(tail.error * np.sqrt(1 + times), PRECISION * early)
+    return np.where(early - tail.mean > 0.01 * early, (early - tail.mean) / error, 0)
+
+
+def with_rest(points: pl.LazyFrame, *, most: int, every: int, at_least: int) -> pl.LazyFrame:
+    """The last third of each series so far compared with the one before it.
+
+    ``change`` is the fall from one to the other and ``error`` its standard error, both shares of the level
+    before. ``start`` is the mean of the first points, ``since`` the first step of the two thirds.
+    """
+
+    def compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
+        values, row, begin = frame[VALUE].to_numpy(), due["row"].to_numpy(), due["begin"].to_numpy()
+        third = np.minimum((due[INDEX].to_numpy() + 1) // 3, most)
+        before, now = (mean_level(last_values(values, end, most), third) for end in (row - third, row))
+        return {
+            "start": last_values(values, begin + EARLY[0] - 1, EARLY[0]).mean(axis=1),
+            "now": now.mean,
+            "change": 1 - now.mean / before.mean,
+            "error": np.hypot(before.error, now.error) / np.abs(before.mean),
+            "since": frame[STEP].to_numpy()[row - 2 * third + 1].astype(float),
+        }
+
+    compared = with_arrays(points, tuple(REST), compare, every=every, at_least=at_least)
+    return compared.with_columns(pl.col("since").cast(pl.Int64))

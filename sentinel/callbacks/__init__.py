@@ -1,1 +1,0 @@
-"""Judges a training from within: a monitor for any loop, and callbacks for transformers and Lightning."""
