@@ -132,7 +132,8 @@ class RunView:
     planned_steps: float | None = None
     last_lines: str = ""  # that it printed
     together: Together | None = None
-    process: Callable[[], str] = str  # what the process that has the log open does, in words; may be empty
+    process: Callable[[], str] = str  # what the process that writes the log does, in words; may be empty
+    log_is_gone: Callable[[], bool] = bool
 
 
 @dataclass(frozen=True)

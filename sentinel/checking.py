@@ -58,6 +58,7 @@ class Checking:
             last_lines=log.console.last_lines if log.console else "",
             together=silence.together if silence else None,
             process=silence.process if silence else str,
+            log_is_gone=silence.log_is_gone if silence else bool,
         )
         for check in self.checks:
             try:

@@ -4,7 +4,8 @@
 No new point for ten times the pauses that the run usually makes, or twice the second longest, and at least
 ten minutes. Evaluations, checkpoints and compilations are among these pauses, so a run that regularly takes
 long for one is given the time. If all runs of a directory that are expected to grow, three or more, fall
-silent together, the file system or the machine is the trouble, and a person hears of it once.
+silent together, the file system or the machine is the trouble, and a person hears of it once. A log that is
+gone is said to be gone.
 
 ## Why it matters
 A collective operation that waits for a rank that died, a deadlock in the data loader or a kill without a
@@ -57,6 +58,11 @@ FEWEST = 3  # runs that fall silent together: two may end at the same time by ch
             "no new point for {silent_seconds:duration}; it never paused for {usual_seconds:duration} before",
             ("DP3", "A-err-hang", "A-err-nccl", "A-err-exit9"),
         ),
+        "gone": Variant(
+            "its log is gone: it was removed or moved, or its file system was unmounted; no new point for "
+            "{silent_seconds:duration}",
+            (),
+        ),
         "together": Variant(
             "all {runs_silent} runs below {place} fell silent together, so look at the file system and the "
             "machine: no new point for {silent_seconds:duration}",
@@ -90,7 +96,7 @@ def stream_stall(
         yield RunFinding(run.points, Severity.CRITICAL, "together", evidence=evidence)
     else:
         severity = Severity.CRITICAL if silent > TIMES_CRITICAL * limit else Severity.WARNING
-        yield RunFinding(run.points, severity, "silent", evidence=evidence)
+        yield RunFinding(run.points, severity, "gone" if run.log_is_gone() else "silent", evidence=evidence)
 
 
 def _told_of(run: RunView) -> dict[str, str]:

@@ -10,7 +10,8 @@ from detectors.checks import Together
 class Silence:
     """``seconds`` since points arrived and ``pauses`` between earlier arrivals, on the clock of the watch.
 
-    ``goes_on_in`` names the run that continues this one. ``process`` says what its process does.
+    ``goes_on_in`` names the run that continues this one. ``process`` says what its process does, and
+    ``log_is_gone`` whether its log was removed, or the file system with it.
     """
 
     seconds: float
@@ -18,3 +19,4 @@ class Silence:
     together: Together | None = None
     goes_on_in: str | None = None
     process: Callable[[], str] = str
+    log_is_gone: Callable[[], bool] = bool

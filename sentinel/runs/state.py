@@ -82,6 +82,11 @@ def silent_seconds(place: Place, last_time: float | None, now: float) -> float |
     return max(0.0, now - (last_time if copied and last_time is not None else written))
 
 
+def is_gone(place: Place) -> bool:
+    """Whether a run is no longer where it was."""
+    return silent_seconds(place, None, 0.0) is None
+
+
 def last_write(path: Path) -> float:
     """When a file, or a file directly in a directory, was last written. Raises OSError if it is gone."""
     status = os.lstat(path)

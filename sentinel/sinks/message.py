@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from detectors.api import Maturity
 from sentinel.alerts.evidence import evidence_rows
-from sentinel.alerts.incident import Event, Incident, lasted_text
+from sentinel.alerts.incident import Event, Incident, State, lasted_text
 from sentinel.alerts.wire import utc_text
 from sentinel.sinks.base import Digest, Notification
 from sentinel.text import clean_text, duration_text
@@ -164,7 +164,9 @@ def _digest_lines(shown: Summary) -> Iterator[str]:
 def _headline(notification: Notification) -> str:
     incident, news = notification.incident, _NEWS[notification.event]
     told = sentence(incident.summary) or sentence(incident.detector)
-    if notification.event is Event.RESOLVED:
+    if incident.state is State.WITHDRAWN:
+        news = "The run goes on after all, so this is over"
+    elif notification.event is Event.RESOLVED:
         news = f"{news} after {lasted(incident)}"
     return f"{news}: {told}" if news else told
 

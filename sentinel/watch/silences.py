@@ -12,6 +12,7 @@ from sentinel.pipeline import Pipeline
 from sentinel.runs.process import process_of
 from sentinel.runs.silence import Silence
 from sentinel.runs.standings import Member, successors
+from sentinel.runs.state import is_gone
 from sentinel.sources.places import Place
 from sentinel.watch.watched import Watched
 
@@ -42,7 +43,8 @@ class Silences:
             run, seconds = watched.tracker.log.run, watched.silence(awake)[0]
             process = partial(process_of, run.path) if isinstance(run.path, Path) else str
             of_all, goes_on_in = together.get(run.id), going_on.get(run.id)
-            silence = Silence(seconds, watched.intervals, of_all, goes_on_in, process)
+            gone = partial(is_gone, run.path)
+            silence = Silence(seconds, watched.intervals, of_all, goes_on_in, process, gone)
             judge = partial(self._judge, watched, silence, awake)
             found[run.id] = guard(run, "the review", judge) or ()
         for advance in self._pipeline.conclude([w.tracker for w in runs if w.is_newly_over(awake)]):

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from detectors.api import Maturity
-from sentinel.alerts.incident import Event
+from sentinel.alerts.incident import Event, State
 from sentinel.sinks.message import message, sentence, subject, text
 from tests.sinks.samples import INCIDENT, NOTIFICATION, about, digest
 
@@ -33,6 +33,12 @@ def test_the_headline_says_what_is_wrong_and_what_is_new(event, headline):
 )
 def test_a_sentence_has_a_capital_letter_and_a_full_stop(words, shown):
     assert sentence(words) == shown
+
+
+def test_what_is_withdrawn_because_the_run_goes_on_says_so():
+    told = about(Event.RESOLVED)
+    told = replace(told, incident=told.incident.changed(state=State.WITHDRAWN))
+    assert message(told).headline == f"The run goes on after all, so this is over: {SUMMARY}"
 
 
 def test_a_resolved_incident_asks_for_nothing():

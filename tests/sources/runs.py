@@ -12,10 +12,11 @@ IN_TRANSACTIONS = dict.fromkeys(
 ONE_OF_SEVERAL = {
     "trainer_state_checkpoints": "an older state stands in for one that is broken; see test_trainer_state"
 }
+AS_A_WHOLE = {"neptune": "a Parquet file is read as a whole or not at all"}
 SENSELESS = {
     "logged": {ONLINE: "no file can be torn, emptied or replaced; runs are rewound in test_wandb_online"},
-    "torn": IN_TRANSACTIONS,
-    "broken": {**IN_TRANSACTIONS, **ONE_OF_SEVERAL},
+    "torn": {**IN_TRANSACTIONS, **AS_A_WHOLE},
+    "broken": {**IN_TRANSACTIONS, **ONE_OF_SEVERAL, **AS_A_WHOLE},
     "unreadable": ONE_OF_SEVERAL,
 }
 """What makes no sense for a source, by the fixture of the tests that are not held for it, and why."""
@@ -23,7 +24,7 @@ SENSELESS = {
 DOCUMENTS = {"json", "trainer_state"}
 """Formats whose files are one JSON document: what is broken is lost with all the rest."""
 
-REWRITTEN = {"csv", "trainer_state_checkpoints", *DOCUMENTS, *IN_TRANSACTIONS}
+REWRITTEN = {"csv", "neptune", "trainer_state_checkpoints", *DOCUMENTS, *IN_TRANSACTIONS}
 """Formats whose files are written anew at times: what was read before and comes again is not new."""
 
 TEXTS = {"console"}

@@ -15,8 +15,8 @@ from wandb.proto.wandb_internal_pb2 import Record
 
 from sentinel.sources.reading.flattening import flat
 from tests.sources.reader import Reader
+from tests.sources.tracker_writers import MlflowDatabaseWriter, MlflowWriter, TrackioWriter
 from tests.sources.wandb.log_writer import WandbLog
-from tests.sources.writers import MlflowDatabaseWriter, MlflowWriter, TrackioWriter
 
 STEP_NAMES = ["step", "_step", "iter", "epoch", "time", "_timestamp", "timestamp", "wall_time", "global_step"]
 HUGE = [

@@ -10,7 +10,7 @@ import pytest
 
 from sentinel.sources.discovery import discover
 from tests.sources.reader import Reader
-from tests.sources.writers import MlflowDatabaseWriter, TrackioWriter
+from tests.sources.tracker_writers import MlflowDatabaseWriter, TrackioWriter
 
 pytestmark = pytest.mark.slow
 
@@ -19,7 +19,7 @@ FIXTURES = Path(__file__).parent / "fixtures" / "trackio"
 WRITER = """
 import signal
 from pathlib import Path
-from tests.sources.writers import TrackioWriter
+from tests.sources.tracker_writers import TrackioWriter
 writer = TrackioWriter()
 writer.start(Path({directory!r}))
 for step in range(3):

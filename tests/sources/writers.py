@@ -2,15 +2,8 @@
 
 import csv
 import json
-import math
-import re
 import shutil
-import sqlite3
-import sys
-import time
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from itertools import count
 from pathlib import Path
 from typing import Protocol
 
@@ -18,14 +11,17 @@ from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
-from sentinel.sources.swanlab.messages import record_type
+from tests.sources.tracker_writers import (
+    CLOCK,
+    MlflowDatabaseWriter,
+    MlflowWriter,
+    NeptuneWriter,
+    SwanLabWriter,
+    TrackioWriter,
+    spelled,
+)
 from tests.sources.wandb.backend import Backend, StoredRun
-from tests.sources.wandb.log_writer import WandbLog, framed
-
-MLFLOW_SCHEMA = Path(__file__).parent / "fixtures" / "mlflow" / "mlflow.sql"
-
-CLOCK = count(int(time.time()))
-"""Seconds since the epoch, of which none comes twice: two trainings never log at the same time."""
+from tests.sources.wandb.log_writer import WandbLog
 
 
 class Writer(Protocol):
@@ -174,113 +170,6 @@ class ConsoleWriter:
         pass
 
 
-class MlflowWriter:
-    """As MLflow's file store does on `log_metric`."""
-
-    def start(self, directory):
-        self.run = directory / "mlruns" / "0" / "0123456789abcdef"
-        (self.run / "metrics").mkdir(parents=True, exist_ok=True)
-        self.status(1)
-
-    def log(self, step, values):
-        stamp = next(CLOCK) * 1000
-        for name, value in values.items():
-            path = self.run / "metrics" / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("a", encoding="utf-8") as file:
-                file.write(f"{(stamp := stamp + 1)} {value} {step}\n")
-
-    def close(self):
-        self.status(3)
-
-    def status(self, number):
-        (self.run / "meta.yaml").write_text(f"run_id: 0123456789abcdef\nstatus: {number}\n")
-
-
-class MlflowDatabaseWriter:
-    """As MLflow's SQLite store does on `log_metric`."""
-
-    run = "0123456789abcdef"
-
-    def start(self, directory):
-        path = directory / "mlflow.db"
-        is_new = not path.exists()
-        self.database = sqlite3.connect(path)
-        if is_new:
-            for table in re.findall(r"CREATE TABLE .*?\);", MLFLOW_SCHEMA.read_text(), re.DOTALL):
-                self.database.execute(table)
-            insert = "INSERT INTO runs (run_uuid, status, lifecycle_stage) VALUES (?, 'RUNNING', 'active')"
-            with self.database:
-                self.database.execute(insert, (self.run,))
-
-    def log(self, step, values):
-        stamp = next(CLOCK) * 1000
-        rows = [
-            (name, *self.number(value), stamp + i, self.run, step)
-            for i, (name, value) in enumerate(values.items())
-        ]
-        insert = (
-            "INSERT INTO metrics (key, value, is_nan, timestamp, run_uuid, step) VALUES (?, ?, ?, ?, ?, ?)"
-        )
-        with self.database:
-            self.database.executemany(insert, rows)
-
-    def number(self, value):
-        if math.isnan(value):
-            return 0.0, True
-        return (math.copysign(sys.float_info.max, value) if math.isinf(value) else value), False
-
-    def close(self):
-        with self.database:
-            self.database.execute("UPDATE runs SET status = 'FINISHED'")
-        self.database.close()
-
-
-class TrackioWriter:
-    run = "0123456789abcdef"
-
-    def start(self, directory):
-        self.database = sqlite3.connect(directory / "demo.db")
-        self.database.execute("PRAGMA journal_mode = WAL")
-        self.database.execute(
-            "CREATE TABLE IF NOT EXISTS metrics (id INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL, "
-            "timestamp TEXT NOT NULL, run_name TEXT NOT NULL, step INTEGER NOT NULL, metrics TEXT NOT NULL)"
-        )
-
-    def log(self, step, values):
-        stamp = datetime.fromtimestamp(next(CLOCK), UTC).isoformat()
-        row = (self.run, stamp, "one", step, json.dumps(spelled(values)))
-        with self.database:
-            self.database.execute(
-                "INSERT INTO metrics (run_id, timestamp, run_name, step, metrics) VALUES (?, ?, ?, ?, ?)", row
-            )
-
-    def close(self):
-        self.database.close()
-
-
-class SwanLabWriter:
-    """As SwanLab does since 0.8, without its buffer."""
-
-    def start(self, directory):
-        self.path = directory / f"run-{len(list(directory.glob('run-*.swanlab'))):08}.swanlab"
-        self.path.write_bytes(b":SWL\xd6\xe1\x02")
-
-    def log(self, step, values):
-        for name, value in values.items():
-            record = record_type()()
-            record.scalar.key, record.scalar.step, record.scalar.value.number = name, step, value
-            record.scalar.timestamp.seconds = next(CLOCK)
-            self.write(record)
-
-    def close(self):
-        pass
-
-    def write(self, record):
-        with self.path.open("ab") as file:
-            file.write(framed(record.SerializeToString(), file.tell()))
-
-
 class WandbOnlineWriter:
     """Logs to a server; each start is a run of its own."""
 
@@ -298,12 +187,6 @@ class WandbOnlineWriter:
         self.run.state = "finished"
 
 
-def spelled(values):
-    """The values with text for what JSON has no numbers for."""
-    names = {math.inf: "Infinity", -math.inf: "-Infinity"}
-    return {name: "NaN" if value != value else names.get(value, value) for name, value in values.items()}
-
-
 WRITERS: dict[str, type[Writer]] = {
     "console": ConsoleWriter,
     "csv": CsvWriter,
@@ -311,6 +194,7 @@ WRITERS: dict[str, type[Writer]] = {
     "jsonl": JsonlWriter,
     "mlflow": MlflowWriter,
     "mlflow_database": MlflowDatabaseWriter,
+    "neptune": NeptuneWriter,
     "swanlab": SwanLabWriter,
     "tensorboard": TensorboardWriter,
     "trackio": TrackioWriter,

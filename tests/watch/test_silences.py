@@ -65,3 +65,8 @@ def test_a_run_whose_directory_vanishes_is_told_of(house):
         grow(house, watcher, ["run"], range(begin, begin + 20))
     (house.runs / "run.jsonl").unlink()
     assert house.look(watcher, hours=1, detector="stream-stall") == ["firing: first-notification"]
+    with Store(house.state) as store:
+        (entry,) = store.outbox.worst("terminal", 100)
+    incident = json.loads(entry.body)["incident"]
+    assert incident["summary"].startswith("its log is gone: it was removed or moved, or its file system")
+    assert incident["causes"] == []

@@ -20,7 +20,7 @@ from sentinel.watch.service import ServiceManager
 from sentinel.watch.watcher import Watcher
 from sentinel.watch.watchers import Watchers
 from tests.manual_clock import ManualClock
-from tests.sources.writers import TrackioWriter
+from tests.sources.tracker_writers import TrackioWriter
 from tests.test_conclusion import high_at_the_end
 
 NOW = 1_767_230_000.0

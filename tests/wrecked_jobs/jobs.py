@@ -1,9 +1,10 @@
-"""Small real trainings, each of which is wrecked in one way.
+"""Small real trainings, each of which ends or is wrecked in one way.
 
 A job gets the directory for its log and a function to call when the evidence has reached the log: from
 then on the watch has ten seconds to tell.
 """
 
+import itertools
 import os
 import signal
 import sys
@@ -51,10 +52,10 @@ def _pause() -> None:
     threading.Event().wait(0.02)
 
 
-def _jsonl(directory: Path, steps: Iterator[dict[str, float]]) -> Iterator[int]:
+def _jsonl(directory: Path, steps: Iterator[dict[str, float]], begin: int = 0) -> Iterator[int]:
     """Log each step as a JSON line; gives its number."""
     with (directory / "metrics.jsonl").open("ab") as log:
-        for number, values in enumerate(steps):
+        for number, values in enumerate(steps, begin):
             log.write(orjson.dumps({"step": number, **values}) + b"\n")
             log.flush()
             _pause()
@@ -202,3 +203,45 @@ def killed(directory: Path, evident: Evident) -> None:
         if step == HEALTHY_STEPS:
             evident()
             os.kill(os.getpid(), signal.SIGKILL)
+
+
+def vanished(directory: Path, evident: Evident) -> None:
+    """A training that goes on while its directory is taken away; somebody has to kill it."""
+    training = Classifier()
+    for step in _jsonl(directory, (training.step() for _ in itertools.count())):
+        if step == HEALTHY_STEPS:
+            evident()
+
+
+def crashed(directory: Path, evident: Evident) -> None:
+    """A program that gives up without an exception, under W&B, which records the exit code."""
+    import wandb
+
+    run, training = wandb.init(project="wrecked", dir=directory), Classifier()
+    for _ in range(HEALTHY_STEPS):
+        run.log(training.step())
+        _pause()
+    evident()
+    sys.exit(3)
+
+
+def finished(directory: Path, evident: Evident) -> None:
+    """A plain loop that says beside each step how many are planned, and comes to its end."""
+    training = Classifier()
+    for step in _jsonl(directory, ({**training.step(), "total_steps": 199} for _ in range(HEALTHY_STEPS))):
+        if step == HEALTHY_STEPS - 1:
+            evident()
+
+
+def preempted(directory: Path, evident: Evident) -> None:
+    """A loop that saves a checkpoint each 50 steps and goes on from the last one; a scheduler ends it."""
+    training, checkpoints = Classifier(), directory / "checkpoints"
+    checkpoints.mkdir(exist_ok=True)
+    begin = max((int(path.stem) for path in checkpoints.glob("*.pt")), default=0)
+    if begin:
+        training.model.load_state_dict(torch.load(checkpoints / f"{begin}.pt"))
+    for step in _jsonl(directory, (training.step() for _ in range(begin, 10 * HEALTHY_STEPS)), begin):
+        if step % 50 == 0:
+            torch.save(training.model.state_dict(), checkpoints / f"{step}.pt")
+        if step == HEALTHY_STEPS + 30:
+            evident()

@@ -10,8 +10,8 @@ from sentinel.sources.discovery import discover
 from sentinel.sources.swanlab.messages import JSON_VERSION, PROTOBUF_VERSION, Scalar, parse, record_type
 from tests.sources.reader import Reader
 from tests.sources.runs import points
+from tests.sources.tracker_writers import SwanLabWriter
 from tests.sources.wandb.log_writer import framed
-from tests.sources.writers import SwanLabWriter
 
 RUNS = Path(__file__).parents[1] / "fixtures" / "swanlab"
 HEADER = b":SWL\xd6\xe1"

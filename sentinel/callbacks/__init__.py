@@ -1,0 +1,1 @@
+"""Judges a training from within: a monitor for any loop, and callbacks for transformers and Lightning."""

@@ -1,0 +1,52 @@
+"""A callback for the Trainer of transformers, and for those of TRL and others that are built on it."""
+
+from typing import Any
+
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+
+from detectors.severity import Severity
+from sentinel.callbacks.monitor import Monitor
+
+
+class SentinelCallback(TrainerCallback):
+    """Judges what the Trainer logs: ``Trainer(..., callbacks=[SentinelCallback(Monitor())])``.
+
+    ``stop_at`` is the severity at which the training stops after the step, and ``save_at`` the one at which
+    it saves a checkpoint; by default it does neither.
+    """
+
+    def __init__(
+        self, monitor: Monitor, *, stop_at: Severity | None = None, save_at: Severity | None = None
+    ) -> None:
+        self._monitor = monitor
+        self._stop_at = stop_at
+        self._save_at = save_at
+
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        """Hand over the settings."""
+        self._monitor.configure(args.to_dict() | {"max_steps": state.max_steps})
+
+    def on_log(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: dict[str, Any] | None = None,
+        **_: Any,
+    ) -> None:
+        """Hand over what the first process logs, and do what an incident asks for."""
+        if state.is_world_process_zero:
+            self._monitor.log(state.global_step, logs or {})
+        for incident in self._monitor.news():
+            if self._save_at is not None and incident.severity >= self._save_at:
+                control.should_save = True
+            if self._stop_at is not None and incident.severity >= self._stop_at:
+                control.should_training_stop = True
+
+    def on_train_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        """Judge what is left."""
+        self._monitor.close()

@@ -1,0 +1,55 @@
+"""A callback for Lightning's Trainer."""
+
+from typing import Any
+
+from lightning.pytorch import LightningModule, Trainer
+from lightning.pytorch.callbacks import Callback
+from lightning.pytorch.loggers import Logger
+
+from detectors.severity import Severity
+from sentinel.callbacks.monitor import Monitor
+
+
+class SentinelCallback(Callback):
+    """Judges what the Trainer's loggers get: ``Trainer(callbacks=[SentinelCallback(Monitor())])``.
+
+    ``stop_at`` is the severity at which the training stops; by default it goes on.
+    """
+
+    def __init__(self, monitor: Monitor, *, stop_at: Severity | None = None) -> None:
+        self._monitor = monitor
+        self._stop_at = stop_at
+
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        """Join the loggers of the first process."""
+        if stage == "fit" and trainer.is_global_zero:
+            trainer.loggers = [*trainer.loggers, _Handover(self._monitor)]
+            self._monitor.configure({"max_steps": trainer.max_steps, "max_epochs": trainer.max_epochs})
+
+    def on_train_batch_end(self, trainer: Trainer, *_: Any) -> None:
+        """Do what an incident asks for."""
+        for incident in self._monitor.news():
+            if self._stop_at is not None and incident.severity >= self._stop_at:
+                trainer.should_stop = True
+
+    def teardown(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        """Judge what is left."""
+        if stage == "fit":
+            self._monitor.close()
+
+
+class _Handover(Logger):
+    """The logger by which a monitor gets the metrics."""
+
+    name = "sentinel"
+    version = 0
+
+    def __init__(self, monitor: Monitor) -> None:
+        super().__init__()
+        self._monitor = monitor
+
+    def log_metrics(self, metrics: dict[str, float], step: int | None = None) -> None:
+        self._monitor.log(step or 0, metrics)
+
+    def log_hyperparams(self, params: Any, *_: Any, **__: Any) -> None:
+        self._monitor.configure(vars(params) if hasattr(params, "__dict__") else dict(params))

@@ -1,0 +1,178 @@
+"""Judges a training while it runs, in a thread of its own, and never stops the training by an error."""
+
+import logging
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from sentinel.alerts.incident import Change, Event, Incident
+from sentinel.alerts.store import Store
+from sentinel.callbacks.memory import Memory, Row
+from sentinel.clock import Clock, SystemClock
+from sentinel.config.file import Config, load
+from sentinel.pipeline import Pipeline
+from sentinel.sinks.delivery import Delivery
+from sentinel.sources.base import Run
+from sentinel.sources.places import Url
+from sentinel.text import clean_text
+from sentinel.tracking import Tracker
+from sentinel.watch.recorder import Recorder
+
+_BEGINS = (Event.FIRING, Event.ESCALATED)
+_DELIVER_SECONDS = 5.0  # how long the end waits for receivers
+
+_log = logging.getLogger("sentinel")
+
+
+class Monitor:
+    """Judges the metrics of one training.
+
+        with Monitor({"lr": 3e-4, "max_steps": 1000}) as monitor:
+            for step, batch in enumerate(batches):
+                monitor.log(step, {"loss": train(batch)})
+                if any(incident.severity is Severity.CRITICAL for incident in monitor.news()):
+                    break
+
+    ``settings`` are those of the run; see `configure`. ``config`` is a `sentinel.toml`, for
+    thresholds, names of metrics, rules and sinks; without it every incident is logged and nothing is sent.
+    The metrics are judged every ``every_seconds``. Raises ConfigError for a configuration that cannot be
+    used; after that nothing raises. ``failure`` says why judging stopped, and is None while all is well.
+    """
+
+    def __init__(
+        self,
+        settings: Mapping[str, object] | None = None,
+        *,
+        name: str = "training",
+        config: Path | None = None,
+        every_seconds: float = 5.0,
+        clock: Clock | None = None,
+    ) -> None:
+        self.failure: str | None = None
+        self._config = load(config) if config else Config(sinks=[])
+        self._sinks = [sink.open() for sink in self._config.sinks]
+        self._clock = clock or SystemClock()
+        self._every_seconds = every_seconds
+        self._source = Memory()
+        self.configure(settings or {})
+        self._run = Run(Url("memory", (name,)), "memory", self._source)
+        self._news: deque[Incident] = deque()
+        self._incidents: dict[str, Incident] = {}
+        self._ends = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="sentinel", daemon=True)
+        self._thread.start()
+
+    def configure(self, settings: Mapping[str, object]) -> None:
+        """Hand over settings of the run, by any name that a framework uses."""
+        self._source.configure(dict(settings))
+
+    def log(self, step: int, metrics: Mapping[str, Any]) -> None:
+        """Hand over the metrics of a step. What is no number is left out; a tensor is copied to the host."""
+        if self.failure is None:
+            numbers = {
+                name: number for name, value in metrics.items() if (number := _number(value)) is not None
+            }
+            self._source.add(Row(int(step), self._clock.now(), numbers))
+
+    def news(self) -> list[Incident]:
+        """The incidents that began or got worse since the last call, for the loop to act on."""
+        return [self._news.popleft() for _ in range(len(self._news))]
+
+    @property
+    def incidents(self) -> list[Incident]:
+        """All incidents so far, as they stand."""
+        return list(self._incidents.values())
+
+    def close(self) -> list[Incident]:
+        """Judge what is left and end. Gives all incidents."""
+        self._ends.set()
+        self._thread.join()
+        return self.incidents
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _work(self) -> None:
+        try:
+            with ExitStack() as held:
+                self._judge_until_the_end(held)
+        except Exception as error:  # noqa: BLE001  a defect here must not end the training
+            self._fail(f"{type(error).__name__}: {error}")
+
+    def _judge_until_the_end(self, held: ExitStack) -> None:
+        config = self._config
+        pipeline = Pipeline(config.enabled_detectors, config.parameters, config.signals, _detector_failed)
+        tracker = pipeline.track(self._run, self._run.path.name)
+        recorder, delivery = self._receivers(held)
+        ending = False
+        while not ending and self.failure is None:
+            ending = self._ends.wait(self._every_seconds)
+            more = True
+            while more and self.failure is None:
+                (advance,) = pipeline.advance([tracker])
+                if advance.failure:
+                    self._fail(advance.failure)
+                self._tell(tracker, advance.changes, recorder, delivery)
+                more = advance.more
+        if self.failure is None:
+            (advance,) = pipeline.conclude([tracker])
+            self._tell(tracker, advance.changes, recorder, delivery)
+        if delivery is not None:
+            delivery.drain(_DELIVER_SECONDS)
+
+    def _receivers(self, held: ExitStack) -> tuple[Recorder | None, Delivery | None]:
+        """What records incidents for the sinks and sends them, if there are sinks."""
+        if not self._sinks:
+            return None, None
+        state = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="sentinel-")))
+        store = held.enter_context(Store(state))
+        policies = [sink.policy() for sink in self._config.sinks]
+        delivery = Delivery(state, self._sinks, self._clock, self._config.link, self._config.budget)
+        return Recorder(store, policies), held.enter_context(delivery)
+
+    def _tell(
+        self,
+        tracker: Tracker,
+        changes: Iterable[Change],
+        recorder: Recorder | None,
+        delivery: Delivery | None,
+    ) -> None:
+        changes = list(changes)
+        for change in changes:
+            self._incidents[change.incident.id] = change.incident
+            if change.event in _BEGINS and change.incident.inhibited_by is None:
+                self._news.append(change.incident)
+                _log.warning(
+                    "%s: %s", change.incident.severity.label, clean_text(change.incident.summary, 500)
+                )
+        if recorder and delivery:
+            news = {tracker.id: changes} if changes else {}
+            recorder.record([tracker], news, self._clock.now(), only_news=True)
+            delivery.wake()
+
+    def _fail(self, reason: str) -> None:
+        self.failure = clean_text(reason, 500)
+        _log.error("the training is not judged any more: %s", self.failure)
+
+
+def _number(value: Any) -> float | None:
+    if type(value) is float:
+        return value
+    try:
+        return None if isinstance(value, str) else float(value)
+    except (TypeError, ValueError, RuntimeError):  # a tensor of many elements raises RuntimeError
+        return None
+
+
+def _detector_failed(detector: str, _: str, error: BaseException) -> None:
+    _log.error("detector %s failed: %s", detector, clean_text(f"{type(error).__name__}: {error}", 300))

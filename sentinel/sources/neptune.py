@@ -1,0 +1,193 @@
+"""What neptune-exporter saves of Neptune's runs: Parquet files such as ``RUN_part_0.parquet``.
+
+The parts of one run are one run and one stream. The exporter gives them their names when all of them are
+whole, part 0 last. It writes some metrics after the others, so the points are ordered by their times. Metrics
+of the machine count steps of their own and are left out.
+
+The columns are those of `neptune_exporter/model.py` (``SCHEMA``).
+"""
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Line, Run
+from sentinel.sources.reading.files import open_log, stamp
+from sentinel.sources.reading.flattening import flat
+from sentinel.sources.reading.growing import nothing_new, unreadable
+from sentinel.sources.reading.plain import LARGEST_STEP, plain_times
+
+if TYPE_CHECKING:
+    import polars as pl
+
+FORMAT = "neptune"
+
+_FIRST_PART = re.compile(r"(?P<run>.+)_part_0\.parquet", re.DOTALL)
+_PART = re.compile(r"_part_(\d{1,9})\.parquet")
+_MAGIC = b"PAR1"  # at both ends of a Parquet file; before the last one stands the length of the footer
+_FOOTER = len(_MAGIC) + 4
+_LONGEST_FOOTER = 1 << 24
+_COLUMNS = (b"run_id", b"attribute_path", b"attribute_type", b"float_value")
+_MOST_ROWS = 10_000_000
+"""A run with more rows is not read. This bounds the memory of a poll."""
+
+_METRIC, _TEXT = "float_series", "string_series"
+_PRINTED = ("stdout", "stderr")  # last parts of the names of texts
+_VALUES = ("float_value", "int_value", "bool_value", "string_value")
+_SETTINGS = ("float", "int", "bool", "string")
+_NO_SETTINGS = "^(sys|monitoring|runtime|source_code)/"
+_OF_THE_MACHINE = "^(monitoring|runtime)/"
+
+
+def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
+    """The exported runs among the names of one directory."""
+    for name in names:
+        if _FIRST_PART.fullmatch(name) and _is_export(directory / name):
+            yield Run(directory / name, FORMAT, NeptuneExport(directory / name))
+
+
+@dataclass(frozen=True)
+class NeptuneExport:
+    """One exported run. ``path`` is that of its part 0."""
+
+    path: Path
+
+    def poll(self, cursor: Cursor, limit: int) -> Batch:
+        """The points that were exported since ``cursor``; see `sentinel.sources.base.Source`."""
+        try:
+            parts = self._parts()
+            stamps = [stamp(part) for part in parts]
+            if not parts or (stamps == cursor.get("stamps") and not cursor.get("more")):
+                return nothing_new(cursor)
+            if not all(map(_is_whole, parts)):
+                return Batch({**cursor, "stamps": stamps})
+            return _read(self.path, parts, {**cursor, "stamps": stamps}, limit)
+        except FileNotFoundError:
+            return nothing_new(cursor)
+        except OSError as error:
+            return unreadable(self.path, cursor, error)
+
+    def _parts(self) -> list[Path]:
+        run = self.path.name.removesuffix("_part_0.parquet")
+        with os.scandir(self.path.parent) as entries:
+            names = [entry.name for entry in entries if entry.name.startswith(run)]
+        numbers = {
+            int(found[1]): name for name in names if (found := _PART.fullmatch(name.removeprefix(run)))
+        }
+        return [self.path.with_name(numbers[number]) for number in sorted(numbers)]
+
+
+def _read(path: Path, parts: Sequence[Path], cursor: Mapping[str, Any], limit: int) -> Batch:
+    import polars as pl  # slow to import, and few runs need it
+
+    try:
+        table = pl.scan_parquet(list(parts), glob=False)
+        if table.select(pl.len()).collect().item() > _MOST_ROWS:
+            problem = f"has more than {_MOST_ROWS:,} rows and is not read"
+            return Batch({**cursor, "refused": problem}, complaints=[Complaint(path, "", problem)])
+        rows, settings = _in_order(table), _settings(table)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise OSError(None, f"no sound export of Neptune: {type(error).__name__}") from None
+    begin: int = cursor.get("rows", 0)
+    restarted: bool = cursor.get("restarted", False)
+    if begin and _fingerprint(rows.head(begin)) != cursor["read"]:
+        begin, restarted = 0, True
+    part = rows.slice(begin, limit)
+    end = begin + part.height
+    metrics = part.filter(pl.col("attribute_type") == _METRIC)
+    state = {
+        "stamps": cursor["stamps"],
+        "rows": end,
+        "read": _fingerprint(rows.head(end)),
+        "restarted": restarted and not metrics.height,
+        "more": end < rows.height,
+    }
+    chunks = [_chunk(path.name, metrics, restarted)] if metrics.height else []
+    printed = part.filter(pl.col("attribute_type") == _TEXT).select("time", "string_value").iter_rows()
+    lines = [Line(time, line) for time, text in printed for line in (text or "").splitlines() if line.strip()]
+    return Batch(state, chunks, more=state["more"], config=settings if not begin else {}, lines=lines)
+
+
+def _in_order(table: "pl.LazyFrame") -> "pl.DataFrame":
+    """The rows with points and printed lines, by time. A null in a metric stands for NaN."""
+    import polars as pl
+
+    name, kind = pl.col("attribute_path"), pl.col("attribute_type")
+    is_metric = (kind == _METRIC) & ~name.str.contains(_OF_THE_MACHINE)
+    is_printed = (kind == _TEXT) & name.str.split("/").list.last().is_in(_PRINTED)
+    step = pl.col("step").cast(pl.Float64).fill_null(0.0).floor()
+    return (
+        table.filter(is_metric | is_printed)
+        .select(
+            "attribute_path",
+            "attribute_type",
+            "string_value",
+            step.clip(-LARGEST_STEP, LARGEST_STEP).cast(pl.Int64).alias("step"),
+            (pl.col("timestamp").dt.epoch("ms") / 1000.0).fill_null(float("nan")).alias("time"),
+            pl.col("float_value").fill_null(float("nan")).alias("value"),
+        )
+        .sort("time", "step", maintain_order=True)
+        .collect()
+    )
+
+
+def _settings(table: "pl.LazyFrame") -> Mapping[str, Any]:
+    import polars as pl
+
+    is_setting = pl.col("attribute_type").is_in(_SETTINGS)
+    is_own = ~pl.col("attribute_path").str.contains(_NO_SETTINGS)
+    rows = table.filter(is_setting & is_own).select("attribute_path", *_VALUES).collect().iter_rows()
+    return flat({name: next((v for v in values if v is not None), None) for name, *values in rows})
+
+
+def _chunk(stream: str, rows: "pl.DataFrame", restarted: bool) -> Chunk:
+    names = rows["attribute_path"].to_list()
+    tags = {name: i for i, name in enumerate(dict.fromkeys(names))}
+    return Chunk(
+        stream,
+        list(tags),
+        np.array([tags[name] for name in names], np.uint32),
+        rows["step"].to_numpy(),
+        plain_times(rows["time"].to_numpy()),
+        rows["value"].to_numpy(),
+        restarted,
+    )
+
+
+def _fingerprint(rows: "pl.DataFrame") -> str:
+    """A fingerprint of the steps and values, which another run would not have."""
+    columns = (rows[name].to_numpy() for name in ("step", "time", "value"))
+    return hashlib.blake2b(b"".join(column.tobytes() for column in columns), digest_size=8).hexdigest()
+
+
+def _is_export(path: Path) -> bool:
+    """Whether the file is whole and has the columns of an export, as far as the bytes of its footer tell."""
+    try:
+        return _is_whole(path) and all(column in _footer(path) for column in _COLUMNS)
+    except OSError:
+        return False
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a Parquet file is not torn. Raises OSError."""
+    with open_log(path) as file:
+        begin = file.read(len(_MAGIC))
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - len(_MAGIC)))
+        return begin == _MAGIC == file.read() and size > _FOOTER
+
+
+def _footer(path: Path) -> bytes:
+    with open_log(path) as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(size - _FOOTER)
+        length = int.from_bytes(file.read(4), "little")
+        length = min(length, _LONGEST_FOOTER, size - _FOOTER)
+        file.seek(size - _FOOTER - length)
+        return file.read(length)

@@ -1,0 +1,104 @@
+"""A training that is judged from within, and that nothing of sentinel can stop."""
+
+import json
+import random
+import threading
+
+import numpy as np
+import pytest
+
+import sentinel.callbacks.monitor as monitor_module
+from detectors.severity import Severity
+from sentinel.callbacks.monitor import Monitor
+from sentinel.errors import ConfigError
+from tests.sinks.receiver import Receiver
+
+
+def train(monitor=None, steps=300):
+    """A loop whose loss is drawn from both usual generators and becomes NaN at step 200. Gives its losses."""
+    random.seed(1)
+    np.random.seed(1)
+    losses = []
+    for step in range(steps):
+        loss = 1.0 + 0.1 * np.random.normal() + 0.1 * random.random() if step < 200 else float("nan")
+        losses.append(loss)
+        if monitor is not None:
+            monitor.log(step, {"loss": loss, "note": "text", "many": np.zeros(3)})
+            monitor.news()
+    return [loss for loss in losses if loss == loss]
+
+
+def test_a_loop_hears_of_an_incident_and_can_act():
+    told = threading.Event()
+    with Monitor(every_seconds=0.01) as monitor:
+        step = 0
+        while not told.is_set() and step < 1_000_000:
+            monitor.log(step, {"loss": 1.0 + step % 7 / 10 if step < 200 else float("nan")})
+            told.set() if any(one.severity is Severity.CRITICAL for one in monitor.news()) else None
+            step += 1
+            told.wait(1e-4)
+    assert told.is_set()
+    (incident,) = monitor.incidents
+    assert (incident.detector, incident.fired_step) == ("non-finite-metric", 200)
+    assert monitor.failure is None
+
+
+def test_what_is_left_is_judged_at_the_end():
+    monitor = Monitor({"max_steps": 300}, every_seconds=1e6)
+    train(monitor)
+    assert [incident.detector for incident in monitor.close()] == ["non-finite-metric"]
+
+
+def test_a_training_that_is_judged_has_the_same_losses():
+    alone = train()
+    with Monitor(every_seconds=0.001) as monitor:
+        assert train(monitor) == alone
+
+
+@pytest.mark.parametrize("broken", ["Pipeline", "advance", "record"])
+def test_a_defect_stops_the_judging_and_not_the_training(monkeypatch, tmp_path, broken, caplog):
+    def fail(*_, **__):
+        raise MemoryError("no room")
+
+    alone = train()
+    (tmp_path / "sentinel.toml").write_text('[[sinks]]\ntype = "terminal"\n')
+    match broken:
+        case "Pipeline":
+            monkeypatch.setattr(monitor_module, "Pipeline", fail)
+        case "advance":
+            monkeypatch.setattr(monitor_module.Pipeline, "advance", fail)
+        case "record":
+            monkeypatch.setattr(monitor_module.Recorder, "record", fail)
+    with Monitor(every_seconds=0.001, config=tmp_path / "sentinel.toml") as monitor:
+        assert train(monitor) == alone
+    assert monitor.failure == "MemoryError: no room"
+    assert "not judged any more: MemoryError: no room" in caplog.text
+
+
+def test_its_incidents_go_to_the_sinks_of_a_configuration(tmp_path):
+    with Receiver() as receiver:
+        (tmp_path / "sentinel.toml").write_text(f'[[sinks]]\ntype = "webhook"\nurl = "{receiver.url}"\n')
+        monitor = Monitor(every_seconds=1e6, config=tmp_path / "sentinel.toml", name="mine")
+        train(monitor)
+        monitor.close()
+    told = [json.loads(request.body) for request in receiver.received]
+    assert [(body["event"], body["incident"]["detector"]) for body in told] == [
+        ("firing", "non-finite-metric"),
+        ("escalated", "non-finite-metric"),
+    ]
+    assert told[0]["run"]["run"] == "mine"
+
+
+def test_a_receiver_that_is_gone_changes_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(monitor_module, "_DELIVER_SECONDS", 0.1)
+    (tmp_path / "sentinel.toml").write_text('[[sinks]]\ntype = "webhook"\nurl = "http://127.0.0.1:9"\n')
+    alone = train()
+    with Monitor(every_seconds=0.001, config=tmp_path / "sentinel.toml") as monitor:
+        assert train(monitor) == alone
+    assert monitor.failure is None
+
+
+def test_a_wrong_configuration_is_said_before_the_training(tmp_path):
+    (tmp_path / "sentinel.toml").write_text("pols = 1\n")
+    with pytest.raises(ConfigError, match="pols"):
+        Monitor(config=tmp_path / "sentinel.toml")
