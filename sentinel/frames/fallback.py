@@ -7,6 +7,7 @@ The words of a tag are looked up together, whatever their order and separators. 
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 
 from detectors.signals import Signal
 from sentinel.frames.patterns import Meaning, Patterns
@@ -56,6 +57,10 @@ _TRAINING: Mapping[str, Signal] = {
     "loss": Signal.LOSS,
     "total loss": Signal.LOSS,
     "lm loss": Signal.LOSS,
+    "logloss": Signal.LOSS,
+    "binary logloss": Signal.LOSS,
+    "multi logloss": Signal.LOSS,
+    "mlogloss": Signal.LOSS,
     "elbo": Signal.LOSS,
     "elbo loss": Signal.LOSS,
     "negative elbo": Signal.LOSS,
@@ -130,6 +135,10 @@ _EVALUATION: Mapping[str, Signal] = {
     "loss": Signal.EVAL_LOSS,
     "total loss": Signal.EVAL_LOSS,
     "lm loss": Signal.EVAL_LOSS,
+    "logloss": Signal.EVAL_LOSS,
+    "binary logloss": Signal.EVAL_LOSS,
+    "multi logloss": Signal.EVAL_LOSS,
+    "mlogloss": Signal.EVAL_LOSS,
     "elbo": Signal.EVAL_LOSS,
     "elbo loss": Signal.EVAL_LOSS,
     "negative elbo": Signal.EVAL_LOSS,
@@ -180,12 +189,14 @@ _EITHER_SIGN = frozenset({"elbo", "elbo loss"})
 # The order of the words distinguishes a speed from its inverse.
 _COUNTED = "batch|batches|it|its|iter|iters|iteration|iterations|step|steps"
 _SPEEDS: Mapping[str, Meaning] = {
-    "(tok|tokens) (per )?(s|sec|second)( (per )?(gpu|device))?|tps": Meaning(Signal.TOKENS_PER_SECOND),
+    "(tok|tokens) (per (gpu|device) )?(per )?(s|sec|second)( (per )?(gpu|device))?|tps": Meaning(
+        Signal.TOKENS_PER_SECOND
+    ),
     f"({_COUNTED}|samples|sequences|examples|images|imgs|frames) (per )?(s|sec|second)": Meaning(
         Signal.THROUGHPUT
     ),
     "sps|fps|throughput": Meaning(Signal.THROUGHPUT),
-    f"(s|sec|seconds) (per )?({_COUNTED})|(step|iter|iteration) time( s| sec| seconds)?": Meaning(
+    f"(s|sec|seconds|time) (per )?({_COUNTED})|(step|iter|iteration) time( s| sec| seconds)?": Meaning(
         Signal.STEP_TIME
     ),
     f"ms (per )?({_COUNTED})|(step|iter|iteration) time ms": Meaning(Signal.STEP_TIME, 0.001),
@@ -215,6 +226,7 @@ def fallback(tag: str) -> Meaning | None:
     if (probe := _PROBES.find(tag)) is not None:
         return _PROBES.rows[probe]
     words = [word.lower() for word in _WORD.findall(tag)]
+    words = [word for before, word in pairwise(["", *words]) if not (before in _EVAL and word.isdigit())]
     if (speed := _speed(" ".join(words))) is not None:
         return speed
     content = frozenset(part for word in words for part in _SPELLINGS.get(word, word).split())

@@ -45,6 +45,9 @@ _SPACE = re.compile(
 _DASHED = re.compile(rf" - (?P<name>{_WORD}) (?P<list>)(?P<value>{NUMBER})(?P<unit>)(?= - |$)", re.IGNORECASE)
 """Pairs between dashes. flair prints its loss so, among other pairs with a colon."""
 
+_SPACED = re.compile(rf"[\s|]*+(?P<name>{_WORD}(?: {_WORD}){{0,3}}+) ++{_VALUE}(?=[\s|]|$)", re.IGNORECASE)
+"""A pair "name 1.0" among others that only blanks separate, if a line holds nothing else."""
+
 _OF_GROUPS = re.compile(r"(?<![a-z])lr|learning.?rate|mom", re.IGNORECASE)
 """What an optimizer has for each of its parameter groups. The value of the first group counts."""
 
@@ -214,10 +217,20 @@ def _count(found: re.Match[str]) -> Record:
     return record
 
 
+def _only_pairs(text: str) -> list[re.Match[str]]:
+    """The pairs of a text that holds nothing else; none if it does."""
+    pairs, end, text = [], 0, text.rstrip(" |")
+    while (pair := _SPACED.match(text, end)) is not None:
+        pairs.append(pair)
+        end = pair.end()
+    return pairs if end == len(text) else []
+
+
 def _pairs(text: str, names: Mapping[str, str]) -> Iterator[tuple[str, float]]:
     pairs = [*_DASHED.finditer(text), *_COLON.finditer(text)]
     spaced = _SPACE.finditer(text)
     pairs += [pair for pair in spaced if not pairs or _METRIC.search(pair["name"])]
+    pairs = pairs or _only_pairs(text)
     for pair in pairs:
         value = number(pair["value"])
         is_list = pair["list"] and text.startswith(",", pair.end()) and not _OF_GROUPS.search(pair["name"])

@@ -32,14 +32,18 @@ _MOST_COMPLAINTS = 5  # about broken lines of one file
 def _with_exported_names(path: Path, header: Header | None) -> Header | None:
     """The header with the tags that an export hides.
 
-    TensorBoard puts the tag into the file name. W&B puts the name of the run before the tag. In W&B's export
-    of several runs the names of the runs stay, because the columns are different series.
+    TensorBoard puts the tag into the file name, and so do people whose `loss.csv` has a column "value".
+    W&B puts the name of the run before the tag. In W&B's export of several runs the names of the runs stay,
+    because the columns are different series.
     """
     if header is None:
         return None
     names = header.names
-    if [name.lower() for name in names] == ["wall time", "step", "value"]:
-        names = [*names[:2], path.stem.rpartition("-tag-")[2] or names[2]]
+    if (
+        names[-1].lower() == "value"
+        and len(names) == (header.step is not None) + (header.time is not None) + 1
+    ):
+        names = [*names[:-1], path.stem.rpartition("-tag-")[2]]
     elif names[0] == "Step" and len({name.partition(" - ")[0] for name in names[1:]}) == 1:
         names = [name.partition(" - ")[2] or name for name in names]
     return replace(header, names=names)

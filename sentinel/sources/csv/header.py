@@ -11,6 +11,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from sentinel.sources.reading.parts import PART_KEYS
 from sentinel.sources.reading.records import EPOCH_KEYS, STEP_KEYS, TIME_KEYS, named
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -53,6 +54,11 @@ class Header:
         """The column with the time, or with the seconds since the start that the settings name."""
         return self._column(("t",) if "t_start" in self.settings else TIME_KEYS)
 
+    @cached_property
+    def part(self) -> int | None:
+        """The column that says which rows are of held-out data."""
+        return self._column(PART_KEYS)
+
     def _column(self, keys: Sequence[str]) -> int | None:
         name = named(self.names, keys)
         return None if name is None else self.names.index(name)
@@ -66,6 +72,7 @@ class Rows:
     logged: NDArray[np.bool_]
     gaps: bool  # whether some cell was not logged
     times: Mapping[int, str]  # the cells of the time column that are text, by row
+    held_out: Mapping[int, str] = field(default_factory=dict)  # the part of the data, by row
     broken: Mapping[int, str] = field(default_factory=dict)  # what is wrong, by line, from 0
     next_header: Header | None = None  # in the line after those that were read
     lines: int = 0  # that were read, including a header among them

@@ -50,5 +50,5 @@ def _is_log_file(path: Path) -> bool:
         return False
     first, end, _ = head[header.size :].decode(errors="replace").partition("\n")
     cell = first.split(header.separator)[0].strip(' "\r')
-    is_name = bool(cell) and header.time != 0 and not NUMBER.fullmatch(cell)
+    is_name = bool(cell) and 0 not in (header.time, header.part) and not NUMBER.fullmatch(cell)
     return bool(end) and not is_name and ({"r", "l", "t"} <= {*header.names} or is_log(stem, header.names))

@@ -7,12 +7,14 @@ reading in many pieces gives the same points as reading in one.
 import hashlib
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sentinel.sources.base import Chunk
 from sentinel.sources.csv.header import Header, Rows
+from sentinel.sources.reading.parts import of_part
 from sentinel.sources.reading.plain import plain_times, whole
 from sentinel.sources.reading.records import MAY_BE_LENGTHS, seconds
 
@@ -123,16 +125,28 @@ def points(header: Header, rows: Rows, steps: NDArray[np.int64], stream: str, re
     used[[i for i, name in enumerate(header.names) if i == header.step or name in _INDEX_NAMES]] = False
     columns = np.flatnonzero(used)
     names = [header.names[i] for i in columns]
-    tags = {name: i for i, name in enumerate(dict.fromkeys(names))}
-    ids = np.array([tags[name] for name in names], dtype=np.uint32)
+    by_part = {part: _in_part(header, columns, part) for part in {"", *rows.held_out.values()}}
+    tags = {name: i for i, name in enumerate(dict.fromkeys(chain.from_iterable(by_part.values())))}
     if full and len(tags) == len(names):
         values = rows.values[:, _consecutive(columns)]
         return Chunk.of_rows(stream, names, steps, times, values, restarted)
     values, logged = rows.values[:, columns], logged[:, columns]
-    tag = np.broadcast_to(ids, logged.shape)[logged]
+    ids = {part: [tags[name] for name in in_part] for part, in_part in by_part.items()}
+    tag = np.broadcast_to(np.array(ids[""], np.uint32), logged.shape)
+    if rows.held_out:
+        tag = tag.copy()
+        for row, part in rows.held_out.items():
+            tag[row] = ids[part]
+    tag = tag[logged]
     per_row = np.count_nonzero(logged, axis=1)
     step, time = np.repeat(steps, per_row), np.repeat(times, per_row)
     return Chunk(stream, list(tags), tag, step, time, values[logged], restarted)
+
+
+def _in_part(header: Header, columns: NDArray[np.int64], part: str) -> list[str]:
+    """The names of the columns in rows of a part of the data; "" is the training."""
+    axes = (header.step, header.epoch, header.time)
+    return [header.names[i] if i in axes or not part else of_part(header.names[i], part) for i in columns]
 
 
 def _consecutive(columns: NDArray[np.int64]) -> NDArray[np.int64] | slice:

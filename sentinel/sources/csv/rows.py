@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from sentinel.sources.csv.header import BLANKS, MOST_COLUMNS, Header, Rows, cells_of
+from sentinel.sources.reading.parts import held_out
 from sentinel.sources.reading.records import EPOCH_KEYS, NUMBER, STEP_KEYS, named
 
 _FEW_CELLS, _FEW_ROWS = 500, 16  # read one by one, because polars costs some time for each column
@@ -21,7 +22,7 @@ def read_rows(data: bytes, most: int, header: Header) -> Rows:
     if header.left_out:
         data = b"\n".join(_narrow(line, header.separator.encode()) for line in data.split(b"\n"))
     rows = min(most, 1 + len(data) // (_BYTES_A_CELL * len(header.names)))
-    few = rows < _FEW_ROWS or rows * len(header.names) < _FEW_CELLS
+    few = rows < _FEW_ROWS or rows * len(header.names) < _FEW_CELLS or header.part is not None
     if not few:
         from sentinel.sources.csv.table import read_table  # with polars, which is slow to import
 
@@ -68,6 +69,9 @@ def _read_each(data: bytes, most: int, header: Header) -> Rows:
     texts: Mapping[int, str] = {}
     if (time := header.time) is not None:
         texts = {i: row[time] for i, row in enumerate(kept) if row[time] and numbers[i][time] is None}
+    parts: dict[int, str] = {}
+    if (column := header.part) is not None:
+        parts = {i: part for i, row in enumerate(kept) if (part := held_out(row[column]))}
     logged = logged.reshape(values.shape)
     cut = count == most or next_header is not None
-    return Rows(values, logged, not logged.all(), texts, broken, next_header, count, cut)
+    return Rows(values, logged, not logged.all(), texts, parts, broken, next_header, count, cut)

@@ -14,6 +14,7 @@ from sentinel.sources.console.lines import begun_epoch, of_part, parse
 from sentinel.sources.console.log import LONGEST_LINE
 
 LINES = {
+    "epoch 1 step 10 train loss 0.5 lr 1e-3": {"epoch": 1.0, "iter": 10.0, "train loss": 0.5, "lr": 0.001},
     "Epoch 1, loss 0.69, train accuracy: 54.67%": {"epoch": 1.0, "loss": 0.69, "train accuracy": 0.5467},
     "[Epoch 1/200] [Batch 5/938] [D loss: 0.5, acc: 75.0%] [G loss: 0.7]": {
         "epoch": 1.0, "iter": 5.0, "D loss": 0.5, "acc": 0.75, "G loss": 0.7,
@@ -124,6 +125,8 @@ LINES = {
 }  # fmt: skip
 
 TEXTS = [
+    "step 3 reduce the loss by 2 percent",
+    "epoch 1 step 10 loss 0.5 lr 1e-3 saved to best.pt",
     "[hyperparameter]: batch=12: 3 ",
     "[stdout]: [batch=1/60]: loss/train/total: 1.3672",
     "validate step: 40  loss:  0.9926  memory:  0.00GiB(0.00%)  tps: 782",

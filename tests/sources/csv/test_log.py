@@ -328,6 +328,27 @@ def test_steps_that_fall_are_the_lengths_of_episodes(tmp_path, limit):
     assert [step for _, step, _ in Reader(path).poll(limit).points] == [20, 31, 57]
 
 
+@pytest.mark.parametrize("header", ["epoch,phase,loss,val_acc", "Phase,epoch,loss,val_acc"])
+@pytest.mark.parametrize("limit", [2, 1000])
+def test_a_column_tells_what_is_held_out(tmp_path, header, limit):
+    path = tmp_path / "train_log.csv"
+    rows = [(epoch, phase, f"{epoch / 8},0.5") for epoch in range(20) for phase in ("train", "Val")]
+    cells = [f"{a},{b},{rest}" if header.startswith("e") else f"{b},{a},{rest}" for a, b, rest in rows]
+    path.write_text("\n".join([header, *cells]) + "\n")
+    assert [run.path for run in discover([tmp_path]).runs] == [path]
+    points = Reader(path).poll(limit).points
+    assert [point for point in points if "loss" in point[0]] == [
+        ("loss" if phase == "train" else "val/loss", epoch, str(epoch / 8)) for epoch, phase, _ in rows
+    ]
+    assert {tag for tag, _, _ in points} == {"epoch", "loss", "val/loss", "val_acc"}
+
+
+@pytest.mark.parametrize("name", ["loss.csv", "run-1-tag-loss.csv"])
+def test_a_column_of_values_has_the_name_of_the_file(tmp_path, name):
+    (tmp_path / name).write_text("step,value\n1,0.5\n2,0.25\n")
+    assert Reader(tmp_path).poll().points == [("loss", 1, "0.5"), ("loss", 2, "0.25")]
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
 def test_utf_16_is_read_while_it_grows_and_when_it_is_rewritten(tmp_path, encoding):
     path, rows = tmp_path / "metrics.csv", [(i, i / 8) for i in range(40)]
