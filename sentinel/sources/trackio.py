@@ -106,20 +106,24 @@ class Trackio:
 
 def _runs(path: Path) -> list[Run]:
     """The runs of a database; none if it is not trackio's or cannot be read now."""
+
+    def runs(connection: sqlite3.Connection) -> list[Run]:
+        columns = sqlite.columns(connection, "metrics")
+        if not columns >= _COLUMNS:
+            return []
+        key = "run_id" if "run_id" in columns else "run_name"
+        found = connection.execute(_RUNS.format(key=key), (_MOST_RUNS,))
+        return [_run(path, key, str(name), value) for name, value in found]
+
     try:
-        with sqlite.reading(path) as connection:
-            columns = sqlite.columns(connection, "metrics")
-            if not columns >= _COLUMNS:
-                return []
-            key = "run_id" if "run_id" in columns else "run_name"
-            found = connection.execute(_RUNS.format(key=key), (_MOST_RUNS,)).fetchall()
+        return sqlite.read(path, runs)
     except (OSError, sqlite3.Error):
         return []
-    runs = []
-    for name, value in found:
-        shown = str(name) if key == "run_name" else f"{name}-{str(value)[:_ID_CHARACTERS]}"
-        runs.append(Run(path / shown.replace("/", "_"), FORMAT, Trackio(path, key, value)))
-    return runs
+
+
+def _run(path: Path, key: str, name: str, value: str) -> Run:
+    shown = name if key == "run_name" else f"{name}-{str(value)[:_ID_CHARACTERS]}"
+    return Run(path / shown.replace("/", "_"), FORMAT, Trackio(path, key, value))
 
 
 def _place(row: Sequence[Any] | None) -> list[Any]:

@@ -55,11 +55,14 @@ def _holds_metrics(directory: Path) -> bool:
 def _runs(path: Path) -> list[str]:
     """The ids of the runs in a database; none if the database is not MLflow's or cannot be read now."""
     query = "SELECT run_uuid FROM runs WHERE lifecycle_stage = 'active' ORDER BY rowid DESC LIMIT ?"
+
+    def ids(connection: sqlite3.Connection) -> list[str]:
+        if not sqlite.columns(connection, "metrics") >= _COLUMNS:
+            return []
+        found = connection.execute(query, (_MOST_RUNS,))
+        return [run for (run,) in found if _ID.fullmatch(str(run))]
+
     try:
-        with sqlite.reading(path) as connection:
-            if not sqlite.columns(connection, "metrics") >= _COLUMNS:
-                return []
-            found = [run for (run,) in connection.execute(query, (_MOST_RUNS,))]
+        return sqlite.read(path, ids)
     except (OSError, sqlite3.Error):
         return []
-    return [run for run in found if _ID.fullmatch(str(run))]

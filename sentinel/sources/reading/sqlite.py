@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import quote
 
 from sentinel.sources.base import Batch, Cursor
@@ -19,14 +20,36 @@ _PATIENCE_SECONDS = 1.0  # while a writer commits
 _LONGEST_VALUE = 4 << 20  # bytes
 _MOST_INSTRUCTIONS = 200_000_000  # of one query: about a second; only a malicious database needs more
 _PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_SCHEMA)  # a writer is at work
+_PRIMARY = 0xFF  # the bits of an error code that do not go into detail
+_HALF_WRITTEN = (sqlite3.SQLITE_READONLY_RECOVERY, sqlite3.SQLITE_READONLY_CANTINIT)
+"""The index of the write-ahead log is not whole. Either its writer writes it just now, which one in a thousand
+looks at a busy database meets, or a crash has damaged it for good."""
+_LOOKS = 5
+
+T = TypeVar("T")
 
 
-@contextmanager
-def reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection that can only read.
+def read(path: Path, query: Callable[[sqlite3.Connection], T]) -> T:
+    """The result of ``query``, called with a connection that can only read; it may be called several times.
 
     Raises OSError if the file cannot be read, and sqlite3.Error if it is no complete database.
     """
+    for _ in range(_LOOKS - 1):
+        try:
+            return _once(path, query)
+        except sqlite3.Error as error:
+            if error.sqlite_errorcode not in _HALF_WRITTEN:
+                raise
+    return _once(path, query)
+
+
+def _once(path: Path, query: Callable[[sqlite3.Connection], T]) -> T:
+    with _reading(path) as connection:
+        return query(connection)
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[sqlite3.Connection]:
     with open_log(path) as file:
         header = file.read(_JOURNAL + 1)
     how = _logged(path) if header[_JOURNAL:] == bytes([_WAL]) else "mode=ro"
@@ -62,15 +85,14 @@ def columns(connection: sqlite3.Connection, table: str) -> frozenset[str]:
     return frozenset(name for (name,) in rows)
 
 
-def poll(path: Path, cursor: Cursor, read: Callable[[sqlite3.Connection], Batch]) -> Batch:
-    """The result of ``read``; if the database cannot be read, a complaint, unless it was made before."""
+def poll(path: Path, cursor: Cursor, query: Callable[[sqlite3.Connection], Batch]) -> Batch:
+    """The result of ``query``; if the database cannot be read, a complaint, unless it was made before."""
     try:
-        with reading(path) as connection:
-            return read(connection)
+        return read(path, query)
     except OSError as error:
         return unreadable(path, cursor, error)
     except sqlite3.Error as error:
-        if error.sqlite_errorcode in _PASSING:
+        if error.sqlite_errorcode & _PRIMARY in _PASSING:
             return Batch(cursor)
         return unreadable(path, cursor, OSError(str(error)))
 
