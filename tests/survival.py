@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -35,6 +36,9 @@ STEPS = 240  # spread over the lives, so that kills fall before, between and aft
 LONGEST_LIFE_SECONDS = 2.5  # from when the watch begins to read
 ANSWERS = (status(200), status(500), status(429, Retry_After="1"), hang)
 RSYNCED = ("jsonl", "tensorboard", "wandb", "csv")
+MOST_RESTS = 5
+"""How often the receiver may rest at the end. It takes everything by then, so one rest is enough, unless the
+machine is so busy that an answer comes too late."""
 LATER = ("state", "resolved_step")
 """What another training may change of an incident that was there before."""
 
@@ -169,6 +173,7 @@ def survive(directory: Path, kills: int, seed: int) -> Outcome:
             training.writer.close()
         by_the_killed = len(sentinel.recorded())
         sentinel.read_all()
+        sentinel.deliver_all()
         keys = [request.headers["Idempotency-Key"] for request in receiver.received]
         bodies = [json.loads(request.body) for request in receiver.received]
         replayed = sentinel.replay()
@@ -208,6 +213,17 @@ class Sentinel:
 
     def read_all(self) -> None:
         self._run("watch", "--config", str(self._config), "--once")
+
+    def deliver_all(self) -> None:
+        """Deliver what is left. `--once` does not wait for a receiver that rests for more than a minute."""
+        for _ in range(MOST_RESTS):
+            with Store(self.state) as store:
+                waiting = store.outbox.undelivered()
+            if not waiting:
+                return
+            rest = max(one.next_attempt or 0.0 for one in waiting) - time.time()
+            threading.Event().wait(max(rest, 0.0))
+            self.read_all()
 
     def replay(self) -> list[tuple[str, str, dict]]:
         """The path of the run, the id and the body of every incident."""

@@ -49,6 +49,7 @@ import tomllib
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -112,14 +113,26 @@ class Scenario:
     def __str__(self) -> str:
         return f"{self.detector.name}: {self.title}"
 
+    @cached_property
+    def verdicts(self) -> pl.DataFrame:
+        """What the detector says of the whole run. Many tests ask, and it is judged once."""
+        return judge(self.detector, windows(self.detector, self.streams, settings=self.settings))
+
 
 def path_of(detector: Detector) -> Path:
     """Where the detector's golden lies."""
     return FOLDER / f"{detector.name.replace('-', '_')}.md"
 
 
+@cache
+def shipped() -> Mapping[str, Sequence[Scenario]]:
+    """The scenarios of every detector, by its name."""
+    found = (one for one in all_detectors().values() if isinstance(one, Detector))
+    return {detector.name: scenarios(detector) for detector in found}
+
+
 def scenarios(detector: Detector) -> list[Scenario]:
-    """The scenarios of a detector's golden, none if it has no golden yet.
+    """The scenarios that stand in a detector's golden now, none if it has no golden yet.
 
     Raises ValueError, naming file and heading, for a scenario without exactly one expect block.
     """
@@ -197,8 +210,7 @@ def judge(detector: Detector, shown: Sequence[Judged]) -> pl.DataFrame:
 
 def rendered(scenario: Scenario) -> str:
     """The body of the scenario's expect block as it ought to be."""
-    detector = scenario.detector
-    found = judge(detector, windows(detector, scenario.streams, settings=scenario.settings))
+    detector, found = scenario.detector, scenario.verdicts
     changes = found.filter((pl.col(SEVERITY) != pl.col(SEVERITY).shift().over(SIGNAL)).fill_null(True))
     several = sum(s.signal in detector.judges for s in scenario.streams) > 1
     lines = []

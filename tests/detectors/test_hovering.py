@@ -2,11 +2,12 @@
 
 from collections import Counter
 from dataclasses import replace
-from itertools import accumulate, groupby
+from itertools import groupby
 
 import numpy as np
 import polars as pl
 import pytest
+from scipy.signal import lfilter
 
 from detectors.api import Detector, Severity
 from detectors.discovery import all_detectors
@@ -19,7 +20,7 @@ from sentinel.alerts.outcomes import Audience, News, tell
 from sentinel.alerts.turns import Key
 from sentinel.frames.windows import frame
 from sentinel.verdicts import Judged, Verdicts
-from tests.detectors.golden import Scenario, Stream, judge, scenarios, windows
+from tests.detectors.golden import Scenario, Stream, shipped, windows
 
 ROWS = 100_000
 ROWS_A_POLL = 4000
@@ -53,8 +54,8 @@ def test_hovering_is_one_incident(detector):
 def _threshold(detector: Detector) -> tuple[Scenario, int]:
     """A golden scenario that has a threshold in it, if there is one, and the first step beyond it."""
     candidates = []
-    for scenario in scenarios(detector):
-        found = judge(detector, windows(detector, scenario.streams, settings=scenario.settings)).sort(INDEX)
+    for scenario in shipped()[detector.name]:
+        found = scenario.verdicts.sort(INDEX)
         if beyond := found.filter(pl.col(SEVERITY) > 0)[STEP].to_list():
             before = found.filter(pl.col(SEVERITY) == 0, pl.col(STEP) < beyond[0])
             candidates.append((min(len(before), len(beyond)), scenario, beyond[0]))
@@ -67,10 +68,10 @@ def _walk(scenario: Scenario, fired_at: int) -> list[Stream]:
     steps = np.unique(np.concatenate([stream.step for stream in scenario.streams]))
     centre = int(np.searchsorted(steps, fired_at))
     begin = min(centre + 1 + scenario.detector.hold * scenario.detector.every, len(steps))
-    spread, kept = np.array(WANDERING).T
     shocks = np.random.default_rng(0).standard_normal((ROWS - begin, len(WANDERING)))
-    shocks *= spread * np.sqrt(1 - kept**2)
-    away = np.array([*accumulate(shocks, lambda at, shock: kept * at + shock)]).sum(axis=1)
+    away = np.zeros(ROWS - begin)
+    for (spread, kept), own in zip(WANDERING, shocks.T, strict=True):
+        away += lfilter([spread * np.sqrt(1 - kept**2)], [1.0, -kept], own)
     places = np.clip(np.round(centre + len(steps) * away), 0, len(steps) - 1).astype(int)
     places = np.concatenate([np.arange(begin), places])
     every = int(np.median(np.diff(steps)))

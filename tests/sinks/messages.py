@@ -60,9 +60,8 @@ def verdict(detector: Declaration) -> Verdict:
     """The first finding in the detector's goldens; of a run check, what it says of a run that is ill."""
     match detector:
         case Detector():
-            for scenario in golden.scenarios(detector):
-                shown = golden.windows(detector, scenario.streams, settings=scenario.settings)
-                found = golden.judge(detector, shown).filter(pl.col(SEVERITY) > 0)
+            for scenario in golden.shipped()[detector.name]:
+                found = scenario.verdicts.filter(pl.col(SEVERITY) > 0)
                 for row in found.head(1).iter_rows(named=True):
                     evidence = {name: row[name] for name in row if name not in {*FINDINGS, SIGNAL}}
                     tag, position = f"train/{row[SIGNAL]}", row[INDEX]
