@@ -73,6 +73,11 @@ def utc_text(seconds: float | None) -> str | None:
     return None if seconds is None else moment.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
+def clock_text(seconds: float | None) -> str:
+    """`2026-01-01 00:00:00 UTC`, for people; empty for what no calendar holds."""
+    return (utc_text(seconds) or "").replace("T", " ").replace("Z", " UTC")
+
+
 def plain(value: Any) -> Any:
     """``value`` as strict JSON can hold it: no NaN and no infinity but their names, no lone surrogates."""
     match value:

@@ -68,6 +68,12 @@ class Curve:
         columns = (column.tolist() for column in (attempt, kept.step, kept.value, kept.time))
         return [Point(*row) for row in zip(*columns, strict=True)]
 
+    @property
+    def only_value(self) -> float | None:
+        """The one value that all rows have; None if there are more, none, or one that is not finite."""
+        values = np.unique(self._kept.value)
+        return float(values[0]) if len(values) == 1 and self.lost_at is None else None
+
     def _thinned(self, buckets: int) -> _Kept:
         """The lowest and the highest value of each group of rows, of at most this many groups."""
         width, bucket, step, value, time = self._kept

@@ -10,7 +10,7 @@ from sentinel import catalogue
 from sentinel.alerts.evidence import evidence_rows
 from sentinel.alerts.incident import Incident, State
 from sentinel.alerts.outcomes import cost
-from sentinel.alerts.wire import utc_text
+from sentinel.alerts.wire import clock_text
 from sentinel.catalogue import Entry
 from sentinel.replay import ReplayedRun
 from sentinel.report.logged import Sample
@@ -78,7 +78,7 @@ def incident_story(
         fired_step=incident.fired_step,
         resolved_step=incident.resolved_step,
         last_step=incident.last_step,
-        fired_at=utc_text(incident.fired_time) or "",
+        fired_at=clock_text(incident.fired_time),
         evidence=evidence_rows(incident),
         causes=list(_causes(incident)),
         told=list(told_lines(run, incident)),
@@ -101,6 +101,8 @@ def _causes(incident: Incident) -> Iterator[Cause]:
 
 def _life(incident: Incident) -> str:
     last = incident.fired_step if incident.last_step is None else incident.last_step
+    if incident.onset_step == incident.fired_step == last and incident.state is not State.RESOLVED:
+        return f"at step {last:,}"
     begun = f"since step {incident.onset_step:,}, found at step {incident.fired_step:,}"
     if incident.state is State.RESOLVED:
         return f"{begun}, over at step {incident.resolved_step:,} after {lasted(incident)}"

@@ -1,5 +1,6 @@
 """What a replay found, as plain data that every layout shares. All text is safe to show."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 from detectors.lines import line_for
 from detectors.severity import Severity
 from sentinel.alerts.incident import Incident
-from sentinel.alerts.wire import utc_text
+from sentinel.alerts.wire import clock_text
 from sentinel.frames.curves import Curve
 from sentinel.replay import Replay, ReplayedRun
 from sentinel.report.checks import checks
@@ -55,7 +56,8 @@ class RunStory:
     incidents: Sequence[IncidentStory]
     tags: Mapping[str, Sequence[str]]
     curves: Mapping[str, Curve]
-    lead: Sequence[float]  # values of the signal that says most about the run
+    lead: tuple[str, Sequence[float]]  # the tag that says most about the run and its values; may be empty
+    still: Sequence[tuple[str, float]]  # tags that have one value alone, and that value
     judged_by: int  # detectors
     detectors: int  # in all
     blind: Sequence[Blind]
@@ -77,6 +79,7 @@ class Story:
     """All runs, in the order that was asked for, and complaints that belong to none of them."""
 
     verdict: str
+    kinds: Sequence[tuple[str, int]]  # detectors and how many incidents each found, the most first
     selection: str  # which incidents these are, if not all
     runs: Sequence[RunStory]
     problems: Sequence[str]
@@ -106,7 +109,8 @@ def story(parts: Iterable[Replay], now: float, order: Order) -> Story:
         compared += [(title(one), [*statements(one)]) for one in part.comparisons]
         selection = part.selection
     runs = [run for _, run in found]
-    return Story(verdict(runs), selection, runs, problems, compared, utc_text(now) or "")
+    kinds = Counter(one.detector for run in runs for one in run.incidents if not one.explained_by)
+    return Story(verdict(runs), kinds.most_common(), selection, runs, problems, compared, clock_text(now))
 
 
 def verdict(runs: Sequence[RunStory]) -> str:
@@ -161,6 +165,11 @@ def _run(run: ReplayedRun, stands: Standing, replay: Replay) -> RunStory:
         tags=tags,
         curves={clean_text(tag): curve for tag, curve in curves.items()},
         lead=_lead(incidents, understood.signals, curves),
+        still=[
+            (clean_text(tag), value)
+            for tag, curve in curves.items()
+            if (value := curve.only_value) is not None and tag not in {one.tag for one in incidents}
+        ],
         judged_by=sum(not missing for missing in lacking.values()),
         detectors=len(lacking),
         blind=list(_blind(lacking, understood.framework or "")),
@@ -179,12 +188,13 @@ def _run(run: ReplayedRun, stands: Standing, replay: Replay) -> RunStory:
 
 def _lead(
     incidents: Sequence[Incident], tags: Mapping[str, Sequence[str]], curves: Mapping[str, Curve]
-) -> Sequence[float]:
-    """The curve of the worst incident's tag, else that of the objective."""
+) -> tuple[str, Sequence[float]]:
+    """The curve of the worst incident's tag, else that of the objective, with the tag."""
     first = [one.tag for one in incidents] + [
         tag for signal in ("loss", "reward", "policy_loss", "eval_loss") for tag in tags.get(signal, ())
     ]
-    return next(([p.value for p in curves[tag].points(_LEAD_POINTS)] for tag in first if tag in curves), [])
+    lead = next((tag for tag in first if tag in curves), "")
+    return clean_text(lead, 60), [p.value for p in curves[lead].points(_LEAD_POINTS)] if lead else []
 
 
 def _cost_of(run: ReplayedRun) -> str:

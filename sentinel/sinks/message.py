@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from detectors.api import Maturity
 from sentinel.alerts.evidence import evidence_rows
 from sentinel.alerts.incident import Event, Incident, State, lasted_text
-from sentinel.alerts.wire import utc_text
+from sentinel.alerts.wire import clock_text
 from sentinel.sinks.base import Digest, Notification
 from sentinel.text import clean_text, duration_text
 
@@ -179,11 +179,11 @@ def _facts(notification: Notification) -> Iterator[tuple[str, str]]:
     yield "path", str(run.get("place") or run.get("path") or "")
     if notification.event is Event.TEST:
         return
-    clock, planned = utc_text(incident.fired_time), run.get("planned_steps")
+    clock, planned = clock_text(incident.fired_time), run.get("planned_steps")
     at = f"step {incident.fired_step:,}"
     if planned and planned >= incident.fired_step:
         at = f"{at} of {planned:,.0f}"
-    yield "found", f"{clock.replace('T', ' ').replace('Z', ' UTC')}, {at}" if clock else at
+    yield "found", f"{clock}, {at}" if clock else at
     if incident.open:
         lasts = _last_step(incident) > incident.onset_step
         yield "since", f"step {incident.onset_step:,}" + (f", for {lasted(incident)}" if lasts else "")

@@ -148,6 +148,24 @@ def test_it_fits_any_screen_and_scheme(page, several, scheme, width):
     assert ground == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 26)"}[scheme]
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("place", ["", "#run-0"])
+def test_everybody_can_read_it(page, several, scheme, width, place):
+    """No finding of axe-core about contrast, labels, order or keyboard that is serious or critical."""
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="`make test-browser` installs it"
+    )
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=scheme)
+    page.goto(f"{several}{place}")
+    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    found = axe.Axe().run(page).response["violations"]
+    assert [
+        (one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")
+    ] == []
+
+
 def test_names_from_a_run_do_nothing(page, written, tmp_path):
     rows = [{"step": i, f"loss/{HOSTILE}": 1.0 / (i + 1), "kl": 9.0} for i in range(99)]
     (tmp_path / "javascript:void(0)").mkdir()

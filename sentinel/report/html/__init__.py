@@ -4,9 +4,11 @@ The page works without its script; with it, curves are drawn, and many runs can 
 """
 
 import json
+import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
+from html import escape
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
@@ -37,6 +39,7 @@ def render(story: Story) -> str:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
+    environment.filters["coded"] = _coded
     runs, rest = story.runs[:MOST_IN_FULL], story.runs[MOST_IN_FULL:]
     scripts, styles = (["".join(_read(name)) for name in names] for names in (SCRIPTS, STYLES))
     allowed = min(_MOST_POINTS_OF_RUN, _MOST_POINTS // max(len(runs), 1))
@@ -51,6 +54,7 @@ def render(story: Story) -> str:
         data=[_data(run, allowed) for run in runs],
         spark=_spark,
         timeline=_timeline,
+        multiples=_multiples,
         entries=[(entry, _html_of(entry)) for entry in cited.values()],
         version=version("training-sentinel"),
         severities=list(Severity),
@@ -71,6 +75,11 @@ def _policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
         f"default-src 'none'; script-src {hashes(scripts)}; style-src {hashes(styles)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
+
+
+def _coded(text: str) -> str:
+    """Text of the catalogue as HTML, with what stands between backticks as code."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def _html_of(entry: catalogue.Entry) -> str:
@@ -134,3 +143,12 @@ def _timeline(run: RunStory) -> Sequence[tuple[IncidentStory, float, float]]:
         return 100.0 * min(max(((last if step is None else step) - first) / length, 0.0), 1.0)
 
     return [(one, place(one.onset_step), place(one.resolved_step)) for one in run.incidents]
+
+
+def _multiples(run: RunStory) -> Sequence[tuple[str, str]]:
+    """Tags with their signals in words, those of incidents first. Tags that never change are left out."""
+    meaning = {tag: signal.replace("_", " ") for signal, tags in run.tags.items() for tag in tags}
+    still = {tag for tag, _ in run.still}
+    first = [one.tag for one in run.incidents]
+    tags = dict.fromkeys(tag for tag in [*first, *meaning] if tag in run.curves and tag not in still)
+    return [(tag, meaning.get(tag, "")) for tag in tags]

@@ -63,6 +63,9 @@
     const says = (text) => { legend.textContent = text; };
     const lost = run.lost[tag] != null ? `, not finite from step ${run.lost[tag]}` : "";
     const still = tall ? `${tag}${lost}; dashed: onset, solid: found, dotted: over` : `${lost.slice(2)}`;
+    // Steps that the plot has to reach, although no finite value was logged there.
+    const reached = marks.flatMap((mark) => [mark.onset, mark.fired, mark.resolved]).concat(run.lost[tag])
+      .filter((step) => step != null).sort((a, b) => a - b);
     const axis = { stroke: color("soft"), grid: { stroke: color("line"), width: 1 }, ticks: { stroke: color("line") } };
     const plot = new uPlot({
       width: Math.max(place.clientWidth, 200),
@@ -73,7 +76,7 @@
         { ...axis, values: (_, steps) => steps.map((step) => step.toLocaleString("en")) },
         { ...axis, size: 64, values: (_, values) => values.map(short) },
       ],
-      series: [{}, ...attempts.map((_, number) => ({
+      series: [{}, ...[...attempts, []].map((_, number) => ({
         stroke: color("curve"), width: 1.2, spanGaps: true, points: { show: false }, dash: number % 2 ? [6, 2] : [],
       }))],
       plugins: [marking(marks)],
@@ -85,7 +88,7 @@
           says(`step ${at.data[0][index].toLocaleString("en")}: ${values.map(short).join(", ")}`);
         }],
       },
-    }, uPlot.join(attempts), place);
+    }, uPlot.join([...attempts, [reached, reached.map(() => null)]]), place);
     plot.root.setAttribute("role", "img");
     plot.root.setAttribute("aria-label", `${tag} over the steps`);
     place.append(legend);
