@@ -1,5 +1,6 @@
 """The `sentinel` command: its subcommands, and the exit status of an error."""
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -23,6 +24,9 @@ from sentinel.errors import SentinelError
 
 UNUSABLE = 2
 """Exit status for arguments or a configuration that cannot be used."""
+
+_COLLECTION = (100_000, 20, 100)
+"""New objects, and young collections, after which Python collects; see `gc.set_threshold`."""
 
 app = typer.Typer(
     name="sentinel",
@@ -65,9 +69,11 @@ app.command("test-alert")(send_test)
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit: 0, 1 for findings, 2 if arguments or configuration cannot be used.
 
-    The frames are small, so more threads than one would only take time from the trainings.
+    The frames are small, so more threads than one would only take time from the trainings. A watch of many
+    runs holds millions of objects, so Python looks for unreachable ones more seldom than by default.
     """
     os.environ.setdefault("POLARS_MAX_THREADS", "1")
+    gc.set_threshold(*_COLLECTION)
     try:
         sys.exit(
             app(args=arguments or sys.argv[1:] or ["--help"], prog_name="sentinel", standalone_mode=False)

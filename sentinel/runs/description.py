@@ -6,6 +6,7 @@ from typing import Any
 
 from detectors.settings import Setting
 from sentinel.runs.log import RunLog
+from sentinel.runs.understanding import framework
 
 
 def described(log: RunLog) -> dict[str, Any]:
@@ -21,7 +22,7 @@ def described(log: RunLog) -> dict[str, Any]:
     return {
         "run": log.name,
         "path": str(path),
-        "framework": log.understanding().framework,
+        "framework": framework(log.streams.values()),
         "place": str(path.absolute() if isinstance(path, Path) else path),
         "host": gethostname() if isinstance(path, Path) else None,
         "planned_steps": log.planned_steps,

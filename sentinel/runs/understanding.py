@@ -1,7 +1,7 @@
 """What the log of a run is taken to say: which framework wrote it, and what its tags mean."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from sentinel.frames.derived import derived
@@ -19,15 +19,18 @@ class Understanding:
     unmapped: list[str]
 
 
-def understood(streams: Iterable[Stream]) -> Understanding:
+def framework(streams: Iterable[Stream]) -> str | None:
+    """The framework that wrote most of some streams of one run; None if it is not known."""
+    found = Counter(profile.name for stream in streams if (profile := stream.explained()[0]) is not None)
+    return found.most_common(1)[0][0] if found else None
+
+
+def understood(streams: Collection[Stream]) -> Understanding:
     """What some streams of one run say together."""
-    frameworks: Counter[str] = Counter()
     signals: dict[str, dict[str, None]] = {}
     unmapped: dict[str, None] = {}
     for stream in streams:
-        profile, meanings = stream.explained()
-        if profile is not None:
-            frameworks[profile.name] += 1
+        _, meanings = stream.explained()
         own: dict[str, list[str]] = {}
         for tag, meaning in meanings.items():
             if meaning is not None:
@@ -40,5 +43,6 @@ def understood(streams: Iterable[Stream]) -> Understanding:
             own.setdefault(signal.value, []).append(tag)
         for name, tags in own.items():
             signals.setdefault(name, {}).update(dict.fromkeys(tags))
-    framework = frameworks.most_common(1)[0][0] if frameworks else None
-    return Understanding(framework, {s: list(tags) for s, tags in sorted(signals.items())}, list(unmapped))
+    return Understanding(
+        framework(streams), {s: list(tags) for s, tags in sorted(signals.items())}, list(unmapped)
+    )

@@ -8,7 +8,7 @@ from functools import partial
 from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.incident import Change
-from sentinel.alerts.outcomes import Audience, tell
+from sentinel.alerts.outcomes import Audience, Outcome, tell
 from sentinel.alerts.store import Store, Update
 from sentinel.guard import Guard
 from sentinel.serve.counters import count_incidents
@@ -42,21 +42,22 @@ class Recorder:
         now: float,
         *,
         held: Collection[str] = (),
-        only_news: bool = False,
+        reminders: bool = False,
     ) -> Recorded:
         """Commit the state of some runs, their incidents and the notifications in one transaction.
 
         Notifications of the runs ``held``, given by their ids, do not leave before `Outbox.release`. With
-        ``only_news``, runs without news are left out. An error of one run does not stop the others.
-        Raises StateError if nothing was recorded; the same may then be recorded later.
+        ``reminders``, sinks may hear of open incidents again, and runs of which nothing is told are left
+        out. An error of one run does not stop the others. Raises StateError if nothing was recorded; the same
+        may then be recorded later.
         """
         guard, left = Guard(), list(trackers)
         with _DECIDING:
-            updates = self._updates(left, news, now, only_news, guard)
+            updates = self._updates(left, news, now, reminders, guard)
             while any(tracker.id in guard.failures for tracker in left):
                 # An incident of a failed run may have kept the others from being sent.
                 left = [tracker for tracker in left if tracker.id not in guard.failures]
-                updates = self._updates(left, news, now, only_news, guard)
+                updates = self._updates(left, news, now, reminders, guard)
             runs = {tracker.id: tracker.log.run for tracker in left}
             updates = [replace(update, held=update.run in held) for update in updates]
             of = [runs[update.run] for update in updates]
@@ -71,27 +72,32 @@ class Recorder:
         return [*updates]
 
     def _updates(
-        self, trackers: Sequence[Tracker], news: AllNews, now: float, only_news: bool, guard: Guard
+        self, trackers: Sequence[Tracker], news: AllNews, now: float, reminders: bool, guard: Guard
     ) -> list[Update]:
+        telling = [tracker for tracker in trackers if reminders or news.get(tracker.id)]
+        audience = self._audience(telling, news, now)
+        told = {t.id: guard(t.log.run, "telling", partial(_told, t, news, audience, now)) for t in telling}
+        left = [t for t in trackers if not reminders or news.get(t.id) or told[t.id]]
+        updates = (
+            guard(t.log.run, "recording", partial(_update, t, news.get(t.id, ()), told.get(t.id) or ()))
+            for t in left
+        )
+        return [update for update in updates if update is not None]
+
+    def _audience(self, trackers: Sequence[Tracker], news: AllNews, now: float) -> Audience:
+        """The sinks, and what they know of the incidents of these runs and of those that tell the same."""
         here = [change.incident for changes in news.values() for change in changes]
         here += [incident for tracker in trackers for incident in tracker.book.open()]
         known = {incident.id: incident for incident in [*self._store.incidents(), *here]} if here else {}
         sent = self._store.sent_before(known)
-        audience = Audience(self._policies, self._store.silences(now), sent, KnownIncidents(known.values()))
-        updates = (
-            guard(t.log.run, "telling", partial(_update, t, news.get(t.id, ()), audience, now, only_news))
-            for t in trackers
-        )
-        return [update for update in updates if update is not None]
+        return Audience(self._policies, self._store.silences(now), sent, KnownIncidents(known.values()))
 
 
-def _update(
-    tracker: Tracker, changes: Sequence[Change], audience: Audience, now: float, only_news: bool
-) -> Update | None:
-    """The update of one run; with ``only_news``, None if there is no news."""
-    news, run = tracker.news(changes), tracker.log.run
-    told = tell(news, audience, now)
-    if only_news and not changes and not told:
-        return None
-    incidents = {i.id: i for i in [*(change.incident for change in changes), *news.still_open]}
+def _told(tracker: Tracker, news: AllNews, audience: Audience, now: float) -> Sequence[Outcome]:
+    return tell(tracker.news(news.get(tracker.id, ())), audience, now)
+
+
+def _update(tracker: Tracker, changes: Sequence[Change], told: Sequence[Outcome]) -> Update:
+    run, incidents = tracker.log.run, {change.incident.id: change.incident for change in changes}
+    incidents |= {incident.id: incident for incident in tracker.book.open()}
     return Update(run.id, str(run.path), run.format, tracker.dump(), [*incidents.values()], told)

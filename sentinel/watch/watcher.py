@@ -214,8 +214,9 @@ class Watcher:
         for watched in running:
             if watched.tracker.id in guard.failures:
                 self._stop(watched, guard.failures[watched.tracker.id])
-        ill = [w for w in running if not w.failures and (found.get(w.tracker.id) or w.tracker.book.open())]
-        self._record(ill, found, only_news=True)
+        well = [watched for watched in running if not watched.failures]
+        ill = [w for w in well if found.get(w.tracker.id) or (self._policies and w.tracker.book.open())]
+        self._record(ill, found, reminders=True)
 
     def _end_first_look(self, seen: Sequence[Watched], now: float) -> None:
         """Let what the first look at runs found leave: in one message if they were over."""
@@ -234,15 +235,15 @@ class Watcher:
             self._owed()
         self._record([watched for watched in self._runs if watched.uncommitted], {})
 
-    def _record(self, group: Sequence[Watched], news: AllNews, only_news: bool = False) -> None:
+    def _record(self, group: Sequence[Watched], news: AllNews, reminders: bool = False) -> None:
         """Commit the state of some runs, their incidents and the notifications in one transaction."""
         if not group:
             return
-        self._owed = partial(self._record, group, news, only_news)
+        self._owed = partial(self._record, group, news, reminders)
         trackers = [watched.tracker for watched in group]
         held = {watched.tracker.id for watched in group if not watched.looked_at}
         recorder = Recorder(self._store, self._policies)
-        recorded = recorder.record(trackers, news, self._clock.now(), held=held, only_news=only_news)
+        recorded = recorder.record(trackers, news, self._clock.now(), held=held, reminders=reminders)
         self._owed = None
         for watched in group:
             if watched.tracker.id in recorded.runs:

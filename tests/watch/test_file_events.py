@@ -3,7 +3,7 @@ import threading
 import pytest
 
 from sentinel.watch import file_events as watching
-from sentinel.watch.file_events import Changes, sends_events
+from sentinel.watch.file_events import Changes, gathering_seconds, sends_events
 
 FOREVER = 60  # seconds; every wait ends with the event it waits for
 
@@ -60,6 +60,14 @@ def test_changes_gather_after_a_round_that_took_long(tmp_path):
         thread.start()
         assert changes.wait(FOREVER, round_seconds=FOREVER) >= {first, second}
         thread.join()
+
+
+@pytest.mark.parametrize(
+    ("round_seconds", "gathers"),
+    [(0.001, 0.05), (0.1, 1.0), (1.0, 2.0), (4.0, 6.0), (600.0, 30.0)],
+)
+def test_long_rounds_leave_most_of_the_time_to_trainings(round_seconds, gathers):
+    assert gathering_seconds(2.0, round_seconds) == pytest.approx(gathers)
 
 
 def test_files_that_come_change_and_go(tmp_path):
