@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from detectors.api import Detector
@@ -23,20 +24,24 @@ class Detection:
     failed: Callable[[str, str, BaseException], None]
 
     def stretches(self, arrived: Sequence[Arrived], awake: set[Key]) -> Iterator[Stretch]:
-        """The verdicts of all judged rows, but clean ones only for keys that are ``awake``.
+        """The verdicts of all judged rows, but clean ones only for keys that are ``awake`` or have a finding.
 
-        A clean verdict means something only where there was a finding; keys with findings join ``awake``.
-        Each window stands for itself, so all windows of a series are judged in one frame.
+        A clean verdict means something only where there was a finding. Each window stands for itself, so all
+        windows of a series are judged in one frame.
         """
+        awake_of: dict[str, set[Key]] = {}
+        for key in awake:
+            awake_of.setdefault(key.detector, set()).add(key)
         shown: dict[str, tuple[Detector, list[Arrived]]] = {}
         for one in arrived:
             for detector in one.series.view.detectors:
                 if is_due(detector, one.series.window):
                     shown.setdefault(detector.name, (detector, []))[1].append(one)
         for detector, due in shown.values():
-            yield from self._judge(detector, due, awake)
+            yield from self._judge(detector, due, awake_of.get(detector.name, set()))
 
     def _judge(self, detector: Detector, arrived: Sequence[Arrived], awake: set[Key]) -> Iterator[Stretch]:
+        """The verdicts of one detector; ``awake`` are its keys, and those with findings join them."""
         try:
             window = frame(detector, [(one.series.view, one.series.window) for one in arrived])
             found = detector.run(window, self.parameters.get(detector.name))
@@ -49,19 +54,23 @@ class Detection:
             for one in arrived:
                 yield from self._judge(detector, [one], awake)
             return
-        keys = [_key(one, detector) for one in arrived]
-        awake.update(keys[i] for i in found.filter(pl.col(SEVERITY) > 0)[SERIES].unique())
-        heard = pl.Series([key in awake for key in keys], dtype=pl.Boolean)
-        ended = pl.Series([one.series.window.ended for one in arrived], dtype=pl.Boolean)
-        decided = ~ended.gather(found[SERIES]) | (found[SEVERITY] > 0)  # clean, the row was counted before
-        kept = found.filter(heard.gather(found[SERIES]) & decided)
-        judged = [
-            Judged(key, one.series.view.judged, one.series.window, one.series.known)
-            for key, one in zip(keys, arrived, strict=True)
-        ]
+        number, is_found = found[SERIES].to_numpy(), found[SEVERITY].to_numpy() > 0
+        awake.update(_key(arrived[n], detector) for n in np.unique(number[is_found]))
+        runs = {key.run for key in awake}
+        heard = [n for n, one in enumerate(arrived) if one.run in runs and _key(one, detector) in awake]
+        is_heard, has_ended = np.zeros((2, len(arrived)), bool)
+        is_heard[heard], has_ended[heard] = True, [arrived[n].series.window.ended for n in heard]
+        decided = is_found | ~has_ended[number]  # clean, the last row of a run was counted before
+        kept = found.filter(pl.Series(is_heard[number] & decided))
+        judged = {n: _judged(arrived[n], detector) for n in heard}
         yield from Verdicts(kept, judged, detector.history).stretches()
 
 
 def _key(one: Arrived, detector: Detector) -> Key:
     """The key of the detector's verdicts on these rows."""
     return Key(one.run, one.stream, one.series.attempt, one.series.tag, detector.name)
+
+
+def _judged(one: Arrived, detector: Detector) -> Judged:
+    """What the detector's verdicts on these rows are about."""
+    return Judged(_key(one, detector), one.series.view.judged, one.series.window, one.series.known)

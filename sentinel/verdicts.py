@@ -32,9 +32,9 @@ class Judged:
 
 
 class Verdicts:
-    """The FINDINGS of a detector for some series, which are numbered by their place in ``series``."""
+    """The FINDINGS of a detector for some series, by their numbers."""
 
-    def __init__(self, found: pl.DataFrame, series: Sequence[Judged], history: History) -> None:
+    def __init__(self, found: pl.DataFrame, series: Mapping[int, Judged], history: History) -> None:
         self._number, self._severity = found[SERIES].to_numpy(), found[SEVERITY].to_numpy()
         self._rows = found.select(SERIES, INDEX, STEP, SEVERITY, VARIANT, ONSET)
         self._evidence = found.drop(list(FINDINGS))

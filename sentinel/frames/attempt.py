@@ -9,10 +9,11 @@ The way in which polls cut the stream never matters:
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
+from msgspec.structs import replace
 
 from detectors.context import Last
 from detectors.signals import Signal
@@ -193,17 +194,14 @@ def _asked(view: View, judged: Points) -> Asked:
 
 def _rows(view: View, judged: Points, beside: Sequence[Floats], plans: Plans) -> Rows:
     """The rows of judged points, with the values ``beside`` them: needed signals, used ones, then lists."""
-    settings = [plans.column(setting, judged.position, judged.step) for setting in view.settings]
-    numbers, number = np.empty((len(judged), 2 + len(view.columns))), len(view.needs) + len(view.uses)
-    for place, column in enumerate((judged.time, judged.value, *beside[:number], *settings)):
-        numbers[:, place] = column.ravel()
+    number = len(view.needs) + len(view.uses)
+    known, lists = [judged.time, judged.value, *beside[:number]], tuple(beside[number:])
     for place, use in enumerate(view.uses, 2 + len(view.needs)):
         if use in _PLANNED:
             planned = plans.column(use.signal, judged.position, judged.step)
-            numbers[:, place] = np.where(np.isnan(numbers[:, place]), planned, numbers[:, place])
-    places = np.empty((len(judged), 2), np.int64)
-    places[:, 0], places[:, 1] = judged.step, judged.position
-    return Rows(places, numbers, tuple(beside[number:]))
+            known[place] = np.where(np.isnan(known[place]), planned, known[place])
+    known += [plans.column(setting, judged.position, judged.step) for setting in view.settings]
+    return Rows(np.array([judged.step, judged.position]).T, np.array(known).T, lists)
 
 
 def _in_order(arrived: Iterable[Points]) -> list[Points]:

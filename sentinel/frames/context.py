@@ -5,6 +5,7 @@ from dataclasses import astuple, dataclass, field, replace
 from itertools import chain
 from typing import Any, Self
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -54,8 +55,7 @@ class Sum:
         return totals[:-1], counts[:-1]
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True, gc=False):
     """Rows of one series, given by the points that complete them, and what they ask for."""
 
     series: str
@@ -122,11 +122,12 @@ class Context:
     def beside(self, asked: Sequence[Asked], tags: Tags) -> Iterator[list[Floats]]:
         """The values beside the rows of some series, with NaN for null.
 
-        There is one array for each use: rows x 1, or rows x tags for `Every`.
+        There is one array for each use: a value for each row, or rows x tags for `Every`.
         """
         if not asked:
             return
-        places = [[self._places(use, tags) for use in one.uses] for one in asked]
+        of_use = {use: self._places(use, tags) for use in {use for one in asked for use in one.uses}}
+        places = [[of_use[use] for use in one.uses] for one in asked]
         last, known = self._before(
             [(one.rows, [*chain(*own)]) for one, own in zip(asked, places, strict=True)]
         )
@@ -137,7 +138,8 @@ class Context:
                 part = slice(begin, begin := begin + len(them) * len(one.rows))
                 for tag in _asked(use, tags) if isinstance(use, Mean) else ():
                     value[part] = self._means(tag, one.series, last[part], known[part])
-                found.append(value[part].reshape(len(them), len(one.rows)).T)
+                is_list = isinstance(use, Every)
+                found.append(value[part].reshape(len(them), len(one.rows)).T if is_list else value[part])
             yield found
 
     def _places(self, use: Use, tags: Tags) -> list[int]:

@@ -5,15 +5,15 @@ be logged at the same step for a row to count. Rows are the points of a signal, 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Self
+
+import msgspec
 
 from sentinel.frames.coarse import Coarse, Floats, next_checkpoint
 from sentinel.frames.rows import SPARE, Rows, Tape
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(msgspec.Struct, frozen=True, gc=False):
     """What a detector may see of one series: the rows to judge, and what precedes them."""
 
     first: int  # index of the first row to judge

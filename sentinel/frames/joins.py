@@ -5,13 +5,14 @@ the points in the stream decide what is joined, and in which order.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any, Self
 
 import numpy as np
+from msgspec.structs import replace
 
-from sentinel.frames.coarse import Floats
+from sentinel.frames.coarse import Floats, Steps
 from sentinel.frames.points import Points
 
 REACH = 4096
@@ -41,7 +42,7 @@ class Join:
             self._forget(_NO_STEP)
             return None
         parts = [self.waiting[tag] for tag in tags]
-        steps = reduce(np.intersect1d, (part.step for part in parts))
+        steps = _common([part.step for part in parts])
         steps = steps[steps > self.passed]
         found = [np.searchsorted(part.step, steps) for part in parts]
         position = np.max([part.position[i] for part, i in zip(parts, found, strict=True)], axis=0)
@@ -68,3 +69,12 @@ class Join:
         """Undo `dump`."""
         waiting, passed = state
         return cls({tag: Points.load(points) for tag, points in waiting.items()}, passed)
+
+
+def _common(steps: Sequence[Steps]) -> Steps:
+    """The steps that all of them have, in order."""
+    first, *others = steps
+    is_usual = all(len(one) == len(first) and (one == first).all() for one in others)
+    if is_usual and (first[1:] > first[:-1]).all():
+        return first
+    return reduce(np.intersect1d, steps)

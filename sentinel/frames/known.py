@@ -1,15 +1,14 @@
 """Tells what a stream had logged up to one of its points. The answer is the same whenever one asks."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from sentinel.frames.plan import Plans, meant
 
 
-@dataclass(frozen=True)
-class KnownOfStream:
+class KnownOfStream(msgspec.Struct, frozen=True):
     """Stays right while the stream goes on, because ``begun`` and ``plans`` only add later positions."""
 
     framework: str | None

@@ -1,9 +1,9 @@
 """Points of one tag of one attempt, as the stream holds them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,8 +11,7 @@ from detectors.signals import Signal
 from sentinel.frames.coarse import Floats, Steps
 
 
-@dataclass(frozen=True, slots=True)
-class Points:
+class Points(msgspec.Struct, frozen=True, gc=False):
     """Points of one tag of one attempt, in the order of the stream."""
 
     tag: str
@@ -31,6 +30,10 @@ class Points:
             self.tag, self.signal, self.step[which], self.time[which], self.position[which], self.value[which]
         )
 
+    def with_value(self, value: Floats) -> "Points":
+        """The same points with other values."""
+        return Points(self.tag, self.signal, self.step, self.time, self.position, value)
+
     def tail(self, count: int) -> "Points":
         """At most the last ``count`` points, in arrays of their own."""
         return self.take(np.arange(max(0, len(self) - count), len(self)))
@@ -42,7 +45,8 @@ class Points:
             fields = ("step", "time", "position", "value")
             joined = (np.concatenate([getattr(earlier, f), getattr(self, f)]) for f in fields)
             both = Points(self.tag, self.signal, *joined)
-        return both.take(np.diff(both.step, prepend=both.step[:1] - 1) != 0)
+        is_new = both.step[1:] != both.step[:-1]
+        return both if is_new.all() else both.take(np.append(True, is_new))
 
     def dump(self) -> list[Any]:
         """Everything the constructor needs."""

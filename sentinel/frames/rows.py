@@ -1,9 +1,9 @@
 """Rows of a series, and the arrays that hold the last ones of a growing series."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,8 +13,7 @@ SPARE = 32
 """How many rows a `Tape` has room for. With more room it is copied less often."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(msgspec.Struct, frozen=True, gc=False):
     """Consecutive rows, in two arrays, because each array costs time whenever a row is added.
 
     ``places`` holds two whole numbers for each row: its step and the ordinal, in the stream, of the point

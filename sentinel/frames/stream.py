@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from detectors.checks import Absence, Expected, Survey
@@ -40,8 +41,7 @@ _OF_THE_MACHINE = frozenset(
 _POINT_FIELDS = ("tag", "step", "time", "value")
 
 
-@dataclass(frozen=True)
-class SeriesWindow:
+class SeriesWindow(msgspec.Struct, frozen=True, gc=False):
     """New rows of one series, in the window that is to be judged."""
 
     view: View
@@ -136,7 +136,8 @@ class Stream:
             if tag not in self.meanings:
                 self._learn(tag)
         self._record_signals(chunk)
-        self.surveys = self.surveyor.survey(self.name, chunk, self.position, self._known())
+        known = self._known()
+        self.surveys = self.surveyor.survey(self.name, chunk, self.position, known)
         expected = {
             one: [tag for tag in chunk.tags if one in self.expected[tag]] for one in self.views.expected
         }
@@ -146,7 +147,7 @@ class Stream:
             if number != self.attempt.number:
                 self.attempt = self.attempt.next(number, self.views)
             for view, tag, window in self.attempt.windows(self._points(chunk, part), self.views, self.plans):
-                yield SeriesWindow(view, number, tag, window, self._known())
+                yield SeriesWindow(view, number, tag, window, known)
         self.position += len(chunk.step)
 
     def _record_signals(self, chunk: Chunk) -> None:
@@ -212,11 +213,14 @@ class Stream:
 
     def _converted(self, points: Points, meaning: Meaning) -> Points:
         """The points in the unit and sign of their signal, without values that the signal cannot have."""
-        value = points.value * meaning.factor
+        if meaning.factor != 1.0:
+            points = points.with_value(points.value * meaning.factor)
         if meaning.signal in SHARES:
-            value, is_share = self.units.shares(points.tag, value)
-            return replace(points, value=value).take(is_share)
-        return replace(points, value=self.units.positive(points.tag, value) if meaning.either_sign else value)
+            value, is_share = self.units.shares(points.tag, points.value)
+            return points.with_value(value).take(is_share)
+        if meaning.either_sign:
+            return points.with_value(self.units.positive(points.tag, points.value))
+        return points
 
     def dump(self) -> list[Any]:
         """Everything `load` needs."""

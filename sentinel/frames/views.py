@@ -36,7 +36,7 @@ class View:
     lists: tuple[Every, ...]
     detectors: tuple[Detector, ...]
 
-    @property
+    @cached_property
     def key(self) -> str:
         """A name that is unique among the views of one set of detectors."""
         return "+".join((self.judged, *self.needs)) + "?" * self.non_finite
@@ -52,27 +52,27 @@ class View:
         asked = {self.judged, *self.needs, *(use.signal for use in (*self.uses, *self.lists))}
         return asked.union(*(one.parts for one in DERIVED if one.signal in asked))
 
-    @property
+    @cached_property
     def head_rows(self) -> int:
         """The longest head that a detector declares."""
         return max(d.history.head for d in self.detectors)
 
-    @property
+    @cached_property
     def recent_rows(self) -> int:
         """The longest recent history that a detector declares, plus a last row that may be judged again."""
         return max(d.history.recent for d in self.detectors) + self.at_end
 
-    @property
+    @cached_property
     def earlier_rows(self) -> int:
         """The most rows of the attempt before that a detector declares."""
         return max(d.history.earlier for d in self.detectors)
 
-    @property
+    @cached_property
     def at_end(self) -> bool:
         """Whether a detector judges the last row again when the run is over."""
         return any(d.at_end for d in self.detectors)
 
-    @property
+    @cached_property
     def coarse(self) -> bool:
         """Whether a detector declares coarse history."""
         return any(d.history.coarse for d in self.detectors)

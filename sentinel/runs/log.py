@@ -47,8 +47,7 @@ class Overview:
     stopped: str | None
 
 
-@dataclass(frozen=True)
-class Arrived:
+class Arrived(msgspec.Struct, frozen=True, gc=False):
     """New rows of one series of one run."""
 
     run: str

@@ -90,10 +90,10 @@ def _told(detector: Detector, streams: list[Stream], settings: object) -> tuple[
     points = sum(len(stream.step) for stream in streams)
     a_poll = points * ROWS_A_POLL // ROWS
     shown = windows(detector, streams, range(a_poll, points, a_poll), settings)
-    judged = [
-        Judged(Key("run", "s", 1, view.judged.value, detector.name), view.judged.value, window)
-        for view, window in shown
-    ]
+    judged = {
+        n: Judged(Key("run", "s", 1, view.judged.value, detector.name), view.judged.value, window)
+        for n, (view, window) in enumerate(shown)
+    }
     found = detector.run(frame(detector, shown))
     stretches = Verdicts(found, judged, detector.history).stretches()
     book, changes, told, sent = Book("run", {detector.name: detector}), [], [], {}

@@ -32,7 +32,7 @@ def told(log, cuts):
         if len(rows):
             ((*numbers, every),) = context.beside([Asked("row", rows, USES)], {Signal.LOSS: known})
             found += [
-                [*(column[i, 0].item() for column in numbers), every[i].tolist()] for i in range(len(rows))
+                [*(column[i].item() for column in numbers), every[i].tolist()] for i in range(len(rows))
             ]
         context.trim()
         context = Context.load(context.dump())
