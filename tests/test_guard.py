@@ -74,17 +74,17 @@ def poll(monkeypatch):
 def absorb(monkeypatch):
     original = RunLog.absorb
     monkeypatch.setattr(
-        RunLog, "absorb", lambda self, batch: fail(Panic) if self.name == BAD else original(self, batch)
+        RunLog, "absorb", lambda self, *read: fail(Panic) if self.name == BAD else original(self, *read)
     )
 
 
 def name(monkeypatch):
     original = Stream.extend
 
-    def extend(self, chunk):
+    def extend(self, chunk, read_at):
         if chunk.value[0] == 5.0 + NAMES.index(BAD) or 5.0 + NAMES.index(BAD) in chunk.value[:5]:
             fail()
-        return original(self, chunk)
+        return original(self, chunk, read_at)
 
     monkeypatch.setattr(Stream, "extend", extend)
 

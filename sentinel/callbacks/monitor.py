@@ -157,7 +157,7 @@ class Monitor:
                 )
         if recorder and delivery:
             news = {tracker.id: changes} if changes else {}
-            recorder.record([tracker], news, self._clock.now(), only_news=True)
+            recorder.record([tracker], news, self._clock.now(), reminders=True)
             delivery.wake()
 
     def _fail(self, reason: str) -> None:
