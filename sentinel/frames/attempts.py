@@ -4,9 +4,11 @@ A resumed training writes steps that it wrote before. So if the step of any tag 
 begins for all tags. A step that repeats begins none, unless the file began anew: the next part of a rotated
 log would go on after the last step.
 
-Tags may count differently, such as in optimizer steps or epochs, so steps are compared only within a tag.
-Tags without a meaning and histograms do not count, because people log them at the number of a batch. Tags of
-the machine, such as its speed, do not count either, because a validation logs them as well.
+Some tags count optimizer steps and others epochs, so steps are compared only within a tag. The steps of
+these tags are not compared at all:
+
+- tags without a meaning and histograms, because people log them at the number of the batch in its epoch,
+- tags of the machine, such as its speed, because a validation logs them at steps of its own.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Derives numbers from logged ones: signals that nobody logs, shares from percentages, and signs."""
+"""Computes what a log does not state: signals that follow from others, and the unit or sign of a tag."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -53,8 +53,8 @@ def discover(places: Iterable[Place], copies: Path | None = None, spread: Spread
     """Find all runs under the places. Never raises an error.
 
     ``copies`` is a directory for what is copied from addresses. A later process goes on with these copies.
-    ``spread`` applies a function to all directories, as ``map`` does. If it does so in another process, what
-    the search learned of files is not remembered here.
+    ``spread`` applies a function to all directories, as ``map`` does, and may do so in other processes. This
+    process then does not remember which files are logs, so a later search looks at them again.
     """
     search = _Search()
     for place in places:

@@ -3,8 +3,8 @@
 If a bar counts the steps of a training (diffusers' `Steps: 5%|...| 50/1000 [..., step_loss=0.1]`), the last
 state at each step is a point. If it counts the batches of an epoch, as Lightning's does, the last state is
 the point of the epoch. If something else is printed within the epoch, the bar's state before it stands on a
-line of its own and is a point at its batch. Other states of such a bar are no points, because most of what
-they show is as old as the epoch before.
+line of its own and is a point at its batch. Other states of such a bar are no points: until the epoch ends,
+most of the values that they show are those of the epoch before.
 """
 
 import re

@@ -55,7 +55,7 @@ class Axis:
         return steps
 
     def _onwards(self, steps: NDArray[np.int64], before: int) -> NDArray[np.int64]:
-        """The steps, but for those from the first that falls on: from there the rows are counted."""
+        """The steps up to the first that falls. From that row on, each row is one step further."""
         falls = np.flatnonzero(np.diff(steps, prepend=before) < 0)
         if self.counts_rows or len(falls):
             first = 0 if self.counts_rows else int(falls[0])

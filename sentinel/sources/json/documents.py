@@ -30,7 +30,7 @@ _LONGEST_TOKEN = 10  # bytes of a word or an escape that the end of a torn docum
 
 
 class BrokenError(Exception):
-    """A document is too large, or is no JSON whatever bytes may follow."""
+    """The document is too large, or cannot become JSON by growing."""
 
     def __init__(self, path: Path, place: str, problem: str) -> None:
         super().__init__(problem)
@@ -38,7 +38,10 @@ class BrokenError(Exception):
 
 
 def settled(data: bytes) -> bytes:
-    """A document, or its beginning, in UTF-8 and with our side of what a merge left in conflict."""
+    """The document, or its beginning, in UTF-8 and without the marks of a merge conflict.
+
+    Of each conflict the first side stays, which is what `git merge` calls ours.
+    """
     data = plain_utf_8(data)
     return _CONFLICT.sub(lambda found: found["ours"], data)
 

@@ -123,8 +123,8 @@ class _Poll:
     def _merge(self, pieces: Sequence[_Lines], limit: int) -> tuple[list[Chunk], bool]:
         """The first points of all files, and whether there are more.
 
-        The points after a file's piece are not known yet. So no point may come now that is later than the
-        last one of the piece.
+        A file may have more points after the piece that was read. They could be earlier than points of other
+        files. So only points up to the end of the piece that ends first are given now.
         """
         horizon = min((p.time[-1] for p in pieces if p.read.more and len(p.time)), default=math.inf)
         time, step, value = (
@@ -159,7 +159,7 @@ class _Poll:
         return [chunk], more
 
     def _begin_anew(self, replaced: Sequence[str]) -> None:
-        """Record replaced files. A run that is replaced file by file begins anew with the first."""
+        """Record that files were replaced. A run whose files are replaced one by one begins anew once."""
         before = self._begun
         for name in replaced:
             begun = self._marks[name].get("begun", 0) + 1

@@ -12,11 +12,12 @@ _COUNT = re.compile(r"\s*(\d{1,18})\s*(?:/\s*(\d{1,18})\s*)?", re.ASCII)
 
 @dataclass
 class Axis:
-    """Decides which number counts the steps, by the records so far.
+    """Decides what the step of each record is, from the records so far.
 
-    The step in a record counts. As long as no record had one, an epoch that is a whole number counts. As long
-    as there was no such epoch either, the line number counts; it counts for good once an epoch was a
-    fraction. If only some records have a step, a record without one belongs to the last step.
+    1. If the record has a step, that is it.
+    2. If an earlier record had a step, this record belongs to the last step.
+    3. If no record had a step yet, a whole epoch is the step.
+    4. If there was no whole epoch either, or an epoch was a fraction, the line number is the step.
     """
 
     kind: str = ""  # "step", "epoch" or "line"; empty as long as nothing is known

@@ -26,7 +26,7 @@ def flat(settings: Mapping[Any, Any]) -> dict[str, Plain]:
 
 
 def _walk(node: Any, key: str, depth: int) -> Iterator[tuple[str, Plain]]:
-    """The plain values below ``node``, and a pair with an empty key for each visit that gives none."""
+    """The plain values below ``node``. A node that holds others gives a pair with an empty key."""
     if isinstance(node, Mapping):
         below = [(_text(name), value) for name, value in node.items()]
     elif isinstance(node, (list, tuple)):

@@ -61,9 +61,14 @@ def is_log(stem: str, columns: Collection[str]) -> bool:
 def are_log(stem: str, records: Sequence[Mapping[str, Any]]) -> bool:
     """Whether a file of this name with these first records is the log of a training, and no data set.
 
-    A log holds numbers. In addition, a step or an epoch grows, or a time grows and a name is that of a
-    metric, or the file has the name of a log. If most records hold a long text, the file is a data set,
-    unless both its name and a growing step speak for a log. A file with the name of a log may be empty.
+    A log holds numbers, and one of these is true:
+
+    - A step or an epoch grows.
+    - A time grows, and one of the names is that of a metric.
+    - The file has the name of a log. It may then be empty.
+
+    If most records hold a long text, the file is a data set, unless it has the name of a log and its step
+    grows.
     """
     rows = [flattened(record) for record in records]
     is_named = _LOG_WORD.search(stem.lower()) is not None

@@ -1,4 +1,4 @@
-"""A copy of the logs below an address. Only what is new there is fetched and appended."""
+"""Keeps copies of the logs below an address. It fetches only what was appended since the last time."""
 
 import math
 import os

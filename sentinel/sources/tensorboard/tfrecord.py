@@ -63,7 +63,7 @@ class Frames:
 
 
 def split(data: bytes, most: int, lost: bool = False, at_end: bool = False) -> Frames:
-    """Split off the first ``most`` records of ``data``. ``lost`` is the one of the Frames before.
+    """Split off the first ``most`` records of ``data``. ``lost`` is that of the frames before ``data``.
 
     A torn record is left for the next call. A payload with a wrong checksum is skipped. If the header has a
     wrong checksum or claims more than LARGEST_PAYLOAD, nobody knows where the next record begins. The bytes
