@@ -145,7 +145,7 @@ class Detector(Declaration):
     settings: tuple[Setting, ...]  # what the run's settings say as of the row, null where they say nothing
     history: History
     non_finite: bool  # whether points that are not finite are rows, too
-    every: int  # judges each n-th row of a series
+    every: int  # judges each n-th row of a series, and the first ones
     at_end: bool  # whether it is asked once more about the last row when the run is over
 
     @property
@@ -158,9 +158,10 @@ class Detector(Declaration):
         """Holds for the rows of a WINDOW frame that the detector judges now."""
         import polars as pl  # slow to import, and who only looks at declarations needs none
 
-        from detectors.schema import ENDED, INDEX, NEW
+        from detectors.schema import ENDED, FEW, INDEX, NEW
 
-        turn = (pl.col(INDEX) + 1) % self.every == 0
+        count = pl.col(INDEX) + 1
+        turn = (count % self.every == 0) | (count <= FEW)
         return pl.col(NEW) & (turn | pl.col(ENDED) if self.at_end else turn)
 
     def run(self, points: "pl.DataFrame", parameters: Mapping[str, Any] | None = None) -> "pl.DataFrame":

@@ -41,11 +41,18 @@ ZERO = 1e-12
 SMOOTH = 8, 0.5
 """Changes that make a decay smooth, and their share of the rows before it rested."""
 
+RARE = 0.2
+"""Share of the rows before it rested below which a rate changed in rare rungs."""
+
 LINE = 1.5
 """Times the slope of a line from zero up to which a rise is one; the rise of a range test is steeper."""
 
 LOW = 0.5
 """Share of its present value, or of the planned peak, below which a rate is or was early in its warm-up."""
+
+OVERDUE = 1.25, 2
+"""Times the planned warm-up after which it should have ended: the first with the rate far below its planned
+peak, the second otherwise."""
 
 LATELY = 0.2
 """Share of the run within which a warm-up that goes on has risen."""
@@ -67,7 +74,7 @@ def warms_up(most: int) -> pl.Expr:
 def with_schedule(points: pl.LazyFrame, *, longest_warmup: float) -> pl.LazyFrame:
     """A frame whose judged signal is the learning rate, with the columns of ``SCHEDULE`` and some more.
 
-    The warm-up should end after the share ``longest_warmup`` of the plan, or twice its planned length.
+    The warm-up should ``end`` after the share ``longest_warmup`` of the plan, and soon after its planned end.
     ``start_step`` is the first step, ``warm_up`` the planned steps of the warm-up. ``lowest`` is the lowest
     rate so far and ``least_of_peak`` the lowest above zero, as a share of the peak. Four columns are
     conditions. The rate had a ``smooth`` course before it rested. It is ``rising``, either along a line from
@@ -86,10 +93,12 @@ def with_schedule(points: pl.LazyFrame, *, longest_warmup: float) -> pl.LazyFram
     rose = (rate > pl.col("before")) & (rate > 1.0001 * recent_max(pl.col("long_before"), REACH, at_least=1))
     in_line = (rate - pl.col("long_before") <= LINE * LEAST / (index + 1) * rate) & (start < LOW * rate)
     far_below = (start < rate / 1.5) & (rate < LOW * pl.coalesce("planned_peak", "start"))
+    overdue = pl.when(far_below).then(OVERDUE[0]).otherwise(OVERDUE[1])
     scheduler, rested = pl.col(Setting.SCHEDULER), pl.col(STEP) - pl.col("since")
     at_planned_peak = (rate / pl.coalesce("planned_peak", "start") - 1).abs() < PRECISION
     misses_warm_up = at_planned_peak & (pl.col("start_step") < LOW * warm_up)
     before_rest = pl.min_horizontal(index + 1, REACH) - still
+    in_rungs = _lately("changed") < RARE * before_rest
     return (
         points.with_columns(level=rate.clip(lower_bound=ZERO), planned=pl.col(Signal.TOTAL_STEPS))
         .with_columns(
@@ -109,7 +118,7 @@ def with_schedule(points: pl.LazyFrame, *, longest_warmup: float) -> pl.LazyFram
         .with_columns(
             trained=pl.col(STEP) - pl.col("start_step"),
             since=recent_max(pl.when("changed").then(STEP), REACH, at_least=1),
-            end=pl.min_horizontal(longest_warmup * planned * accumulated, 2 * warm_up),
+            end=pl.min_horizontal(longest_warmup * planned * accumulated, overdue * warm_up),
             of_peak=rate / peak,
             least_of_peak=pl.col("smallest") / peak,
             zero_share=pl.max_horizontal(still / (index + 1), highs.eval(pl.element() <= ZERO).list.mean()),
@@ -117,7 +126,7 @@ def with_schedule(points: pl.LazyFrame, *, longest_warmup: float) -> pl.LazyFram
         .with_columns(
             left=1 - pl.col("since") / planned,
             smooth=_lately("changed") >= pl.max_horizontal(SMOOTH[0], SMOOTH[1] * before_rest),
-            rising=at_peak & ((rose & in_line) | (far_below & (rested < warm_up))),
+            rising=at_peak & ((rose & in_line) | (far_below & in_rungs & (rested < warm_up))),
             only_rose=at_peak
             & in_line
             & (_lately("fell") == 0)

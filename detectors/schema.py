@@ -52,6 +52,9 @@ COARSE: dict[str, pl.DataType] = {
 }
 """Null in the rows that are not judged now: the lists are long."""
 
+FEW = 50
+"""First rows of a series that are judged one by one, however rare the turns of a detector are."""
+
 FINDINGS: dict[str, pl.DataType] = {
     SERIES: pl.UInt32(),
     INDEX: pl.Int64(),

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from detectors.schema import ENDED, INDEX, NEW, SERIES, STEP
+from detectors.schema import ENDED, FEW, INDEX, NEW, SERIES, STEP
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -160,7 +160,7 @@ def with_arrays(
         placed = placed.with_columns(begin=pl.col("row").first().over(SERIES))
         count = pl.col(INDEX) + 1
         last = pl.col(ENDED) if ENDED in frame.columns else pl.lit(False)
-        due = placed.filter(pl.col(NEW), (count % every == 0) | last, count >= at_least)
+        due = placed.filter(pl.col(NEW), (count % every == 0) | (count <= FEW) | last, count >= at_least)
         with np.errstate(all="ignore"):
             parts = [columns(frame, due[i : i + AT_ONCE]) for i in range(0, len(due), AT_ONCE)]
         found = {n: np.concatenate([np.empty(0), *(part[n] for part in parts)]) for n in names}

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from detectors.api import Detector
 from detectors.context import lists, numbers
-from detectors.schema import COARSE, ENDED, INDEX, NEW, RAW, SERIES, SIGNAL, STEP, TIME, VALUE
+from detectors.schema import COARSE, ENDED, FEW, INDEX, NEW, RAW, SERIES, SIGNAL, STEP, TIME, VALUE
 from detectors.settings import CHOICES
 from sentinel.frames.coarse import Floats
 from sentinel.frames.history import Window
@@ -23,7 +23,7 @@ def is_due(detector: Detector, window: Window) -> bool:
     """Whether the detector judges any of the window's new rows."""
     if window.ended:
         return detector.at_end
-    return window.end // detector.every > window.first // detector.every
+    return window.first < FEW or window.end // detector.every > window.first // detector.every
 
 
 def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
