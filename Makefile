@@ -6,7 +6,7 @@ LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 \
 
 PYTEST := .venv/bin/python -m pytest --numprocesses auto --dist worksteal
 
-.PHONY: demo test test-browser check bench detector-figures lint lock docs clean
+.PHONY: demo test test-browser check bench detector-figures faults lint lock docs clean
 
 demo: .venv/runtime  ## replay two shipped logs and show the report
 	.venv/bin/sentinel replay sample_logs/non-finite-metric sample_logs/kl-blowup
@@ -36,6 +36,9 @@ bench: .venv/dev  ## speed and memory beside other readers
 detector-figures: .venv/dev  ## measure the detectors on simulated runs, into detectors/FIGURES.md
 	.venv/bin/python -m tests.figures
 
+faults: .venv/dev .venv/trainers/installed .venv/peers/installed  ## train with and without each fault, into detectors/FAULTS.md
+	.venv/bin/python -m tests.faults
+
 docs: .venv/dev  ## rewrite the generated parts of the README, and detectors/COVERAGE.md
 	.venv/bin/python -m tests.readme
 
@@ -64,4 +67,15 @@ clean:  ## remove everything that make made
 
 .venv/browser: requirements-browser.txt .venv/dev
 	$(PIP) install --require-hashes --requirement requirements-browser.txt
+	touch $@
+
+# What trains and what other tools need stays apart from what sentinel and its tests need.
+.venv/trainers/installed: tests/faults/requirements.txt sample_logs/requirements.txt .venv/runtime
+	$(PYTHON) -m venv .venv/trainers
+	.venv/trainers/bin/python -m pip --quiet --no-input install --requirement $<
+	touch $@
+
+.venv/peers/installed: tests/faults/requirements-peers.txt .venv/runtime
+	$(PYTHON) -m venv .venv/peers
+	.venv/peers/bin/python -m pip --quiet --no-input install --requirement $<
 	touch $@

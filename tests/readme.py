@@ -22,6 +22,7 @@ from sentinel.config.table import Table
 from sentinel.frames.naming import profiles
 from sentinel.serve.heartbeat import HeartbeatConfig
 from sentinel.sinks.discovery import sink_types
+from tests.faults.page import peers, read, summary
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -54,6 +55,11 @@ def detectors() -> str:
             [f"`{name}`", flags, reads(detector), detector.maturity.value, ", ".join(detector.catalogue)]
         )
     return table(["Detector", "What it flags", "Reads", "Maturity", "Catalogue"], rows)
+
+
+def faults() -> str:
+    outcomes = read()
+    return f"{summary(outcomes)}\n{peers(outcomes)}".strip()
 
 
 def frameworks() -> str:
@@ -138,7 +144,7 @@ def shown(words: list[str]) -> str:
 
 
 def rewritten(text: str) -> str:
-    for part in (report, detectors, frameworks, config, rules, heartbeat, sinks, commands):
+    for part in (report, detectors, faults, frameworks, config, rules, heartbeat, sinks, commands):
         begin, end = f"<!-- begin {part.__name__} -->", f"<!-- end {part.__name__} -->"
         assert begin in text, f"README.md lacks {begin}"
         assert end in text, f"README.md lacks {end}"
