@@ -8,8 +8,8 @@ PYTEST := .venv/bin/python -m pytest --numprocesses auto --dist worksteal
 
 .PHONY: demo test test-browser check bench detector-figures faults lint lock docs clean
 
-demo: .venv/runtime  ## replay two shipped logs and show the report
-	.venv/bin/sentinel replay sample_logs/non-finite-metric sample_logs/kl-blowup
+demo: .venv/runtime  ## three trainings go wrong under a watch, in half a minute
+	@.venv/bin/python sample_logs/demo.py
 
 test: lint .venv/remote  ## everything that has to pass
 	$(PYTEST)
@@ -52,6 +52,7 @@ clean:  ## remove everything that make made
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 .venv/runtime: requirements.txt pyproject.toml
+	@echo "Installing sentinel and what it needs into .venv; the first time this takes a minute or two."
 	$(PYTHON) -m venv .venv
 	$(PIP) install --require-hashes --requirement requirements.txt
 	$(PIP) install --no-build-isolation --no-deps --editable .
