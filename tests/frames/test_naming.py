@@ -101,6 +101,11 @@ def test_a_format_that_one_framework_writes_identifies_it():
     assert recognise(["loss", "lr"], "jsonl") is None
 
 
+def test_keras_is_known_by_its_batches_and_a_loss_of_batches_alone_may_be_anyones():
+    assert recognise(["batch_loss", "batch_accuracy"], "tensorboard") == profile("keras")
+    assert recognise(["batch_loss", "loss", "learning_rate"], "console") is None
+
+
 def test_the_mean_over_the_whole_run_is_no_training_loss():
     assert profile("hf-trainer").meaning("train/train_loss") is None
     assert profile("lightning").meaning("train_loss") == Meaning(Signal.LOSS)

@@ -2,8 +2,8 @@
 
 A file counts if it has a name that loggers choose and the columns of a training log: Lightning's
 ``metrics.csv``, ``progress.csv`` and ``monitor.csv`` of reinforcement learning, Ultralytics' ``results.csv``,
-timm's ``summary.csv``, Keras's CSVLogger, Spinning Up's ``progress.txt``, the exports of W&B and TensorBoard,
-and similar files. If no column counts the steps, the rows are counted.
+timm's ``summary.csv``, the ``training.log`` of Keras's CSVLogger, Spinning Up's ``progress.txt``, the exports
+of W&B and TensorBoard, and similar files. If no column counts the steps, the rows are counted.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from sentinel.sources.csv.metric_files import find_metric_files, is_metric_file
 from sentinel.sources.reading.encoding import plain_utf_8
 from sentinel.sources.reading.files import open_log
 from sentinel.sources.reading.records import NUMBER
-from sentinel.sources.reading.sniffing import HEAD_BYTES, is_log, is_log_name
+from sentinel.sources.reading.sniffing import HEAD_BYTES, is_log, is_log_name, remembered
 
 FORMAT = "csv"
 
@@ -25,12 +25,13 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
     """The logs among the names of one directory."""
     yield from find_metric_files(directory, names, FORMAT)
     for name in names:
-        if name.endswith((".csv", ".tsv", ".txt")):
+        if name.endswith((".csv", ".tsv", ".txt", ".log")):
             path = directory / name
             if not is_metric_file(path) and _is_log_file(path):
                 yield Run(path, FORMAT, CsvLog(path))
 
 
+@remembered
 def _is_log_file(path: Path) -> bool:
     """Whether the file has the name and columns of a log, and a first row that does not begin with a name."""
     stem = path.stem.lower()

@@ -177,6 +177,7 @@ def test_which_files_count(tmp_path):
         "yes/rewards.csv": "Episode Reward,length\n0.5,100\n",
         "yes/loss.csv": "loss\n0.5\n",
         "yes/train_log.txt": "Step\tTraining Loss\n10\t0.5\n",
+        "yes/training.log": "epoch,accuracy,loss\n0,0.5,1\n",
         "yes/wandb_export_2024-01-01.csv": '"Step","calm-sky-7 - loss"\n"1","0.5"\n',
         "no/catalog.csv": "id,name,price\n1,a,2\n",
         "no/train.csv": "PassengerId,Survived,Age\n1,0,22\n",
