@@ -141,12 +141,13 @@ def _client(url: SecretStr, timeout_seconds: float) -> "httpx.AsyncClient | str"
     """A client with the settings of the environment, or why these settings cannot be used."""
     import httpx
 
+    address = httpx.URL(url.get_secret_value())
+    proxied = not _is_loopback(address.host)
     try:
-        trust = _trust()
+        trust = _trust() if proxied or address.scheme == "https" else False  # else there is nothing to trust
     except OSError as error:
         reason = error.reason if isinstance(error, ssl.SSLError) else error.strerror
         return f"the certificates that SSL_CERT_FILE or SSL_CERT_DIR names cannot be used ({reason})"
-    proxied = not _is_loopback(httpx.URL(url.get_secret_value()).host)
     try:
         return httpx.AsyncClient(verify=trust, timeout=timeout_seconds, trust_env=proxied)
     except ImportError:

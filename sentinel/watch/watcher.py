@@ -74,6 +74,8 @@ class Watcher:
     def once(self, stop: threading.Event) -> None:
         """Read everything that is there and commit it."""
         self._scan(None, stop)
+        self._health_at = _NEVER  # nobody will correct later how many runs there are
+        self._set_health()
         self._commit_all()
 
     def run(self, stop: threading.Event) -> None:

@@ -170,6 +170,7 @@ def test_a_pass_over_runs_tells_and_is_remembered(sentinel, sick_run):
     assert "kl-blowup" in first.err
     assert "kl-blowup" not in sentinel("watch", "--once").err
     shown = sentinel("status").out
+    assert "s ago, 1 runs" in shown
     assert "first notification" in shown
     assert "kl-blowup" in shown.split("Open incidents")[1]
 

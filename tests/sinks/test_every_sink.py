@@ -204,6 +204,13 @@ def test_certificates_that_cannot_be_used_are_said(kind, holds, tmp_path, monkey
     assert "the certificates that SSL_CERT_FILE or SSL_CERT_DIR names cannot be used" in str(error)
 
 
+@every_http_sink
+def test_a_loopback_address_without_tls_needs_no_certificates(kind, receiver, tmp_path, monkeypatch):
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificates"))
+    http._trust.cache_clear()
+    assert outcome(opened(kind, receiver.url)) is None
+
+
 def _told(error):
     """Everything that a log, a report or a traceback with local variables could show of an error."""
     texts = []
