@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from sentinel.sources.registry import formats
+from tests.each import each
 
 ROOT = Path(__file__).parents[1]
 FILES = sorted([*(ROOT / "sentinel").rglob("*.py"), *(ROOT / "detectors").rglob("*.py")])
@@ -59,7 +60,7 @@ def place(name: str) -> int:
     return FLOW.index("ground" if {head, ".".join(rest[:2])} & GROUND else "flow")
 
 
-@pytest.mark.parametrize("file", FILES, ids=module)
+@each(FILES, module)
 def test_imports_point_one_way(file):
     mine = place(module(file))
     wrong = [n for n in imports(file) if n.split(".")[0] in ("sentinel", "detectors") and place(n) < mine]
@@ -90,7 +91,7 @@ def compared(file: Path) -> Iterator[object]:
             yield from (part.value for part in ast.walk(node) if isinstance(part, ast.Constant))
 
 
-@pytest.mark.parametrize("file", FILES, ids=module)
+@each(FILES, module)
 def test_only_sources_ask_for_a_format_by_its_name(file):
     assert file.is_relative_to(ROOT / "sentinel" / "sources") or not formats().keys() & {*compared(file)}
 
@@ -101,7 +102,7 @@ def test_detectors_are_a_library_of_their_own():
         assert {name.split(".")[0] for name in imports(file)} <= allowed, file
 
 
-@pytest.mark.parametrize("file", FILES, ids=module)
+@each(FILES, module)
 def test_time_is_an_argument(file):
     if file == ROOT / "sentinel" / "clock.py" or "cli" in file.parts:
         return
@@ -117,12 +118,12 @@ def test_time_is_an_argument(file):
     assert not asked
 
 
-@pytest.mark.parametrize("file", FILES, ids=module)
+@each(FILES, module)
 def test_files_stay_readable_in_one_sitting(file):
     assert len(file.read_text(encoding="utf-8").splitlines()) <= 300
 
 
-@pytest.mark.parametrize("file", FILES, ids=module)
+@each(FILES, module)
 def test_what_lies_in_a_run_is_never_executed(file):
     banned = {"pickle", "dill", "joblib", "cloudpickle", "marshal", "shelve", "torch", "subprocess"}
     if module(file) != "sentinel.sources.beside.plain_yaml":

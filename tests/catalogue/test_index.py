@@ -10,6 +10,7 @@ from sentinel.catalogue.index import families, search, unwritten
 from sentinel.errors import UnknownName
 from sentinel.report.pages import found, index, listed, page
 from tests.coverage import COVERAGE, written
+from tests.each import each
 
 CITED = {entry for detector in all_detectors().values() for entry in detector.catalogue}
 
@@ -20,7 +21,7 @@ def test_each_entry_is_in_one_family():
     assert all(families().values())
 
 
-@pytest.mark.parametrize("entry", catalogue.load().values(), ids=lambda e: e.id)
+@each(catalogue.load().values(), lambda e: e.id)
 def test_what_nothing_points_to_says_why(entry):
     shown = entry.id in CITED or entry.signatures or entry.checks or entry.probes
     assert shown or entry.seen
@@ -51,7 +52,7 @@ def test_what_no_page_holds_finds_nothing():
     assert found(["giraffe"]) == "No page of the catalogue holds giraffe."
 
 
-@pytest.mark.parametrize("id_", unwritten())
+@each(unwritten())
 def test_an_id_without_a_page_leads_to_its_neighbours(id_):
     assert id_ not in catalogue.load()
     assert set(unwritten()[id_]) <= catalogue.load().keys()
@@ -65,7 +66,7 @@ def test_an_id_that_nobody_knows_is_refused():
         page("O99")
 
 
-@pytest.mark.parametrize("name", [*catalogue.load(), *all_detectors(), *unwritten()])
+@each([*catalogue.load(), *all_detectors(), *unwritten()])
 def test_a_page_fits_eighty_columns(name):
     for line in page(name).splitlines():
         assert len(line) <= 80 or len(line.split()) <= 2 or line.startswith("#"), line

@@ -3,10 +3,11 @@ import re
 import pytest
 
 from sentinel import catalogue
+from tests.each import each
 
 ID = re.compile(r"[A-Z]{1,2}\d*(-[a-z0-9]+)*")
 
-each_entry = pytest.mark.parametrize("entry", catalogue.load().values(), ids=lambda e: e.id)
+each_entry = each(catalogue.load().values(), lambda e: e.id)
 
 
 def test_ids_are_well_formed():
@@ -42,11 +43,10 @@ def test_page_can_be_read_at_night(entry):
 
 
 @each_entry
-@pytest.mark.parametrize("field", ["fix", "check"])
-def test_fix_and_check_are_one_short_sentence(entry, field):
-    sentence = getattr(entry, field)
-    assert len(sentence) < 200
-    assert re.fullmatch(r"[A-Z](?:(?![.!?] ).)*[^.!? ]\.", sentence)
+def test_fix_and_check_are_one_short_sentence(entry):
+    for sentence in (entry.fix, entry.check):
+        assert len(sentence) < 200
+        assert re.fullmatch(r"[A-Z](?:(?![.!?] ).)*[^.!? ]\.", sentence)
 
 
 @each_entry

@@ -11,13 +11,13 @@ from detectors.signals import Signal
 from sentinel import catalogue
 from sentinel.catalogue.rules import MISSING, Clues, Rule
 from sentinel.frames.naming import profiles
+from tests.each import each
 
 ENTRIES = catalogue.load().values()
 RULES = [(e.id, rule) for e in ENTRIES for rule in (*e.confirms, *e.excludes, *e.checks)]
 CHECKS = [(e.id, rule) for e in ENTRIES for rule in e.checks]
 
-each_rule = pytest.mark.parametrize(("entry", "rule"), RULES, ids=[f"{e}: {r}" for e, r in RULES])
-each_check = pytest.mark.parametrize(("entry", "rule"), CHECKS, ids=[f"{e}: {r}" for e, r in CHECKS])
+each_rule, each_check = each(RULES), each(CHECKS)
 
 
 class Told:
@@ -34,14 +34,16 @@ class Told:
 
 
 @each_rule
-def test_a_rule_looks_at_something_and_has_a_short_reason(entry, rule):
+def test_a_rule_looks_at_something_and_has_a_short_reason(cited):
+    _, rule = cited
     assert str(rule)
     assert rule.because == rule.because.strip(" .")
     assert len(rule.because) < 120
 
 
 @each_rule
-def test_a_rule_asks_for_what_there_is(entry, rule):
+def test_a_rule_asks_for_what_there_is(cited):
+    _, rule = cited
     assert rule.finding is None or rule.finding in all_detectors()
     assert rule.signals.keys() <= {*Signal}
     assert rule.settings.keys() <= {*Setting}
@@ -56,14 +58,16 @@ def test_a_rule_asks_for_what_there_is(entry, rule):
 
 
 @each_check
-def test_a_check_looks_at_settings_and_the_framework_alone(entry, rule):
+def test_a_check_looks_at_settings_and_the_framework_alone(cited):
+    _, rule = cited
     assert rule.settings
     assert (rule.finding, rule.evidence, rule.signals, rule.console) == (None, {}, {}, None)
     assert any(bounds.is_ != MISSING for bounds in rule.settings.values())
 
 
 @each_rule
-def test_evidence_is_shown_by_a_detector_that_cites_the_entry(entry, rule):
+def test_evidence_is_shown_by_a_detector_that_cites_the_entry(cited):
+    entry, rule = cited
     showing = (
         [rule.finding] if rule.finding else [n for n, d in all_detectors().items() if entry in d.catalogue]
     )
@@ -132,7 +136,7 @@ def test_a_rule_that_is_none_is_refused():
         msgspec.convert({"because": "so", "evidence": {"fall": {"abov": 1}}}, Rule)
 
 
-@pytest.mark.parametrize("entry", catalogue.load().values(), ids=lambda e: e.id)
+@each(ENTRIES, lambda e: e.id)
 def test_look_alikes_have_pages(entry):
     assert set(entry.siblings) <= catalogue.load().keys()
 
@@ -146,7 +150,7 @@ def test_the_page_of_an_entry_lists_its_clues():
     assert re.search(r"^- gradient above 0: ", shown, re.MULTILINE)
 
 
-@pytest.mark.parametrize("entry", catalogue.load().values(), ids=lambda e: e.id)
+@each(ENTRIES, lambda e: e.id)
 def test_what_a_page_refers_to_has_a_page(entry):
     text = " ".join((entry.fix, entry.check, entry.body))
     named = re.findall(

@@ -11,6 +11,7 @@ import sentinel
 from sentinel import catalogue
 from sentinel.catalogue.signatures import Signature
 from sentinel.runs.console import LONGEST_LINE, Console
+from tests.each import each
 
 HERE = Path(__file__).parent
 LINES = tomllib.loads((HERE / "console_lines.toml").read_text())["line"]
@@ -30,7 +31,7 @@ def printed(line):
     return f"Traceback (most recent call last):\n{frames}{line['text']}\n"
 
 
-@pytest.mark.parametrize("line", LINES, ids=[line["text"][:60] for line in LINES])
+@each(LINES, lambda line: line["text"][:60])
 def test_a_line_names_its_entries(line):
     console, ends = Console(), line.get("ends", True)
     news = [*console.scan_text("train.log", printed(line), catalogue.signatures())]
@@ -40,7 +41,7 @@ def test_a_line_names_its_entries(line):
     )
 
 
-@pytest.mark.parametrize("signature", catalogue.signatures(), ids=lambda one: one.key)
+@each(catalogue.signatures(), lambda one: one.key)
 def test_each_signature_has_a_line(signature):
     assert any(
         signature.is_in(line["text"], "\n".join(line.get("frames", ())))
@@ -49,7 +50,7 @@ def test_each_signature_has_a_line(signature):
     )
 
 
-@pytest.mark.parametrize("signature", catalogue.signatures(), ids=lambda one: one.key)
+@each(catalogue.signatures(), lambda one: one.key)
 def test_a_signature_takes_little_time(signature):
     pattern = signature.pattern or ""
     assert len(signature.text) < LONGEST_LINE

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from detectors.signals import Signal
 from sentinel.frames.naming import Meaning, Naming, Profile, fallback, profiles, recognise
+from tests.each import each
 
 HERE = Path(__file__).parent
 WORDS = tomllib.loads((HERE / "words.toml").read_text(encoding="utf-8"))
@@ -170,12 +171,12 @@ def test_entropy_has_the_sign_of_an_entropy():
         assert meaning.factor == sign
 
 
-@pytest.mark.parametrize("tag", WORDS["read"])
+@each(WORDS["read"])
 def test_the_words_of_an_unknown_tag_are_read(tag: str):
     assert fallback(tag) == expected(WORDS["read"][tag])
 
 
-@pytest.mark.parametrize("tag", WORDS["unread"])
+@each(WORDS["unread"])
 def test_what_is_not_sure_stays_unmapped(tag: str):
     assert fallback(tag) is None
 
@@ -186,14 +187,14 @@ def test_any_text_can_be_a_tag(tag: str):
     recognise([tag], tag)
 
 
-@pytest.mark.parametrize("name", [None, *TABLES])
-@pytest.mark.parametrize("tag", ["loss", "train/loss", "eval/loss", "losses/each", "fc/weight", "w", ""])
-def test_what_stands_for_a_histogram_means_what_its_ending_says(name, tag):
+@each([None, *TABLES])
+def test_what_stands_for_a_histogram_means_what_its_ending_says(name):
     meaning = partial(Naming({"losses/*": "loss"}).meaning, profile(name) if name else None)
-    assert meaning(f"{tag}#mean") is None
-    assert meaning(f"{tag}#std") == Meaning(Signal.HISTOGRAM_STD)
-    assert meaning(f"{tag}#zero_share") == Meaning(Signal.HISTOGRAM_ZERO_SHARE)
-    assert meaning(f"{tag}#kurtosis") == Meaning(Signal.HISTOGRAM_KURTOSIS)
+    for tag in ("loss", "train/loss", "eval/loss", "losses/each", "fc/weight", "w", ""):
+        assert meaning(f"{tag}#mean") is None
+        assert meaning(f"{tag}#std") == Meaning(Signal.HISTOGRAM_STD)
+        assert meaning(f"{tag}#zero_share") == Meaning(Signal.HISTOGRAM_ZERO_SHARE)
+        assert meaning(f"{tag}#kurtosis") == Meaning(Signal.HISTOGRAM_KURTOSIS)
 
 
 @pytest.mark.parametrize("tag", ["rewards/a", "Environment/Cumulative Reward_hist", "rollout/episode_length"])
