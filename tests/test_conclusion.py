@@ -101,6 +101,7 @@ def test_who_is_not_asked_at_the_end_has_no_more_rows(tmp_path):
     assert tracker.book.open() == [before]
 
 
+@pytest.mark.slow  # many examples
 @settings(deadline=None, max_examples=30)
 @given(
     length=st.integers(0, 60),
@@ -154,6 +155,7 @@ def high(points: pl.LazyFrame) -> pl.LazyFrame:
 BOTH = replace(high_at_the_end, cause=Cause.LOSS_SHAPE, every=1), high
 
 
+@pytest.mark.slow  # many examples
 @settings(deadline=None, max_examples=60)
 @example(parts=[[0.1, 0.9, 0.9, 0.1], [0.1, 0.7], [0.1]], names=["train/lr"], reload=False)
 @given(

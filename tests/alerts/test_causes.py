@@ -109,6 +109,7 @@ def test_reasons_for_and_against_are_said():
     assert "against it: the loss falls by more than its noise" in found["O2"]
 
 
+@pytest.mark.slow  # many examples
 @given(
     st.lists(st.sampled_from([*catalogue.load()]), unique=True, max_size=12),
     st.dictionaries(st.sampled_from([*GRADIENT, "level"]), st.none() | st.text() | st.floats()),

@@ -315,6 +315,7 @@ with Store(Path(sys.argv[1])) as store:
 """
 
 
+@pytest.mark.slow  # real processes
 @pytest.mark.parametrize("commits", [1, 5, 23])
 def test_a_kill_leaves_whole_commits(tmp_path, commits):
     """State, incident, decisions and notifications of a commit are all there or all missing."""

@@ -119,6 +119,7 @@ def test_nothing_to_list_gets_one_line(sentinel, tmp_path, path, line):
     assert ran.err.startswith(f"sentinel: {line}")
 
 
+@pytest.mark.slow  # several processes
 def test_many_runs_are_read_by_several_processes_with_the_same_outcome(sentinel, run, tmp_path):
     for number in range(150):
         run(f"run{number}", LOSS[: 20 + number])

@@ -141,6 +141,7 @@ def test_chunking_changes_nothing(scenario, data):
     same(scenario.verdicts, cut(scenario, sorted(cuts)))
 
 
+@pytest.mark.slow
 @each_detector
 def test_runs_do_not_leak_into_each_other(detector):
     shown = [windows(detector, s.streams) for s in golden.shipped()[detector.name]]

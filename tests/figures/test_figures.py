@@ -41,6 +41,7 @@ def simulated(name, families, noise, resumes):
     return alarms(detector, [kind(random, shape) for kind in families for shape in shapes])[1]
 
 
+@pytest.mark.slow
 @each_detector
 @pytest.mark.parametrize("noise", [0.01, 0.2])
 def test_leaves_healthy_runs_alone(name, noise):

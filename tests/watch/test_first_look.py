@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from sentinel.alerts.store import Store
 from sentinel.config.file import Config
 from sentinel.sinks.delivery import Delivery
@@ -28,6 +30,7 @@ def look(place: Path, receiver: Receiver) -> list[dict]:
     return [json.loads(request.body) for request in receiver.received]
 
 
+@pytest.mark.slow  # 261 logs
 def test_261_old_logs_are_one_message(tmp_path):
     place = tmp_path / "runs"
     place.mkdir()

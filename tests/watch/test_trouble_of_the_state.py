@@ -115,6 +115,7 @@ def test_a_full_disk_is_waited_for(tmp_path, small_disk, caplog):
     assert house.heard[1] is None
 
 
+@pytest.mark.slow  # a real process
 def test_a_watch_that_begins_on_a_full_disk_waits(tmp_path, small_disk):
     house = House(tmp_path, small_disk / "state")
     rows = [{"step": step, "kl": 9.0} for step in range(60)]

@@ -44,6 +44,7 @@ def record(*items):
     return HistoryRecord(item=[HistoryItem(**item) for item in items])
 
 
+@pytest.mark.slow  # many examples
 @given(RECORDS)
 def test_every_number_of_any_records(records):
     expected = []
