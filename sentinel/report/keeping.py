@@ -108,4 +108,5 @@ def _spent_after(step: int, curves: Mapping[str, Curve], last_time: float | None
     """How long the run went on after a step, by the points near it; empty if it has no times."""
     times = [p.time for curve in curves.values() for p in curve.points() if p.step <= step]
     then = max((time for time in times if math.isfinite(time)), default=None)
-    return duration_text(last_time - then) if then is not None and last_time is not None else ""
+    spent = last_time - then if then is not None and last_time is not None else 0.0
+    return duration_text(spent) if spent >= 1.0 else ""

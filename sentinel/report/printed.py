@@ -9,14 +9,14 @@ from sentinel.alerts.incident import Incident
 from sentinel.runs.log import RunLog
 from sentinel.sources.base import Line
 from sentinel.sources.beside.output_files import OutputFiles
-from sentinel.sources.console.lines import parse, seconds
-from sentinel.sources.reading.records import STEP_KEYS, named
+from sentinel.sources.console.lines import seconds
 from sentinel.text import clean_text
 
 _BEFORE, _AFTER = 6, 10  # lines that are shown
 _MOST_LINES = 200_000  # of one file that are searched
 _MOST_POLLS = 16  # of one log; each brings a megabyte or some hundred thousand points
 _POINTS_AT_ONCE = 100_000
+_LONGEST = 2000  # characters of a line that are searched
 
 
 @dataclass(frozen=True)
@@ -95,17 +95,20 @@ def _place(lines: Sequence[Line], incident: Incident) -> int | None:
 
 
 def _by_number(lines: Iterable[Line], step: int) -> int | None:
-    """The index of the first line that counts this step."""
-    number = re.compile(rf"(?<!\d){step}(?!\d)")
-    for index, line in enumerate(lines):
-        if number.search(line.text) and (known := parse(line.text[:2000])) is not None:
-            name = named(known[1], STEP_KEYS)
-            if name is not None and str(known[1][name]).partition("/")[0] in (str(step), f"{step}.0"):
-                return index
-    return None
+    """The index of the first line that counts this step: "step 120", "iter=120", "120/500"."""
+    counts = re.compile(
+        rf"\b(?:(?:global_?)?step|iter(?:ation)?|update|it)s?\b\W{{0,3}}0*{step}(?![\d.])|(?<![\d/.]){step}/\d",
+        re.IGNORECASE,
+    )
+    return next((index for index, line in enumerate(lines) if counts.search(line.text[:_LONGEST])), None)
 
 
 def _excerpt(origin: str, lines: Sequence[Line], at: int) -> Excerpt:
     begin = max(at - _BEFORE, 0)
-    shown = [clean_text(line.text, 200) for line in lines[begin : at + _AFTER]]
+    shown = [_shown(line.text) for line in lines[begin : at + _AFTER]]
     return Excerpt(clean_text(origin), begin + 1, at + 1, shown)
+
+
+def _shown(text: str) -> str:
+    """The line with its indentation."""
+    return " " * min(len(text) - len(text.lstrip(" ")), 16) + clean_text(text, 200)

@@ -20,6 +20,7 @@ from sentinel.report.logged import samples_near
 from sentinel.report.printed import Transcript
 from sentinel.report.selection import ORDERS, Order
 from sentinel.runs.state import Standing
+from sentinel.sinks.checkpoints import checkpoints
 from sentinel.sinks.message import gpu_hours
 from sentinel.text import clean_text, duration_text
 
@@ -64,6 +65,7 @@ class RunStory:
     settings: Sequence[tuple[str, str, str]]  # name, value, origin
     checks: Sequence[tuple[Sequence[str], str]]  # what is worth a look: catalogue ids and the reason
     keep: Keep | None
+    checkpoints: Sequence[int]  # steps of those on disk
     cost: str  # of the trouble: from the first onset to the end; empty if nothing was found
     problems: Sequence[str]  # what could not be read or judged
 
@@ -181,6 +183,7 @@ def _run(run: ReplayedRun, stands: Standing, replay: Replay) -> RunStory:
         keep=checkpoint_to_keep(place, understood.signals, curves, facts.config, facts.last_time)
         if place
         else None,
+        checkpoints=sorted({step for step, _ in checkpoints(place) if step is not None}) if place else [],
         cost=_cost_of(run),
         problems=[clean_text(problem, 500) for problem in (*_problems(run), *unsearched)],
     )
@@ -206,9 +209,10 @@ def _cost_of(run: ReplayedRun) -> str:
     first = min(found, key=lambda one: one.onset_step)
     steps, length = facts.last_step - first.onset_step, facts.last_step - (facts.first_step or 0)
     parts = [f"{steps:,} of {length:,} steps"] if steps > 0 else []
-    if first.onset_time is not None and facts.last_time is not None:
-        parts.append(duration_text(facts.last_time - first.onset_time))
-        whole = first.changed(last_time=facts.last_time)
+    begin, end = first.onset_time, facts.last_time
+    if begin is not None and end is not None and end - begin >= 1.0:
+        parts.append(duration_text(end - begin))
+        whole = first.changed(last_time=end)
         parts.append(gpu_hours(whole, run.tracker.described()["world_size"]).partition(" (")[0])
     return f"{', '.join(filter(None, parts))} since step {first.onset_step:,}" if any(parts) else ""
 

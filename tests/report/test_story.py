@@ -113,9 +113,14 @@ def test_an_error_stands_among_the_lines_around_it(told, tmp_path):
     assert found.origin == "train.log"
     assert found.lines[found.at - found.first] == "ValueError: no"
     assert found.lines[0] == "loading shard 36"
+    assert found.lines[-2] == '  File "train.py", line 3, in <module>'
 
 
-@pytest.mark.parametrize("stamp", ["2023-11-14 23:{:02}:20 tick", "step {}: loss 1.5"], ids=["time", "step"])
+@pytest.mark.parametrize(
+    "stamp",
+    ["2023-11-14 23:{:02}:20 tick", "step {}: loss 1.5", "[{}/100] loss 1.5"],
+    ids=["time", "step", "of"],
+)
 def test_other_trouble_is_found_in_the_lines_by_its_time_or_its_step(told, tmp_path, stamp):
     rows(tmp_path / "metrics.jsonl", kl_from=46)  # which is found from step 50 on, at 23:03:20
     (tmp_path / "train.log").write_text("".join(stamp.format(i) + "\n" for i in range(60)))

@@ -25,6 +25,7 @@ STYLES = "uPlot.min.css", "page.css"
 _MOST_POINTS = 3_000_000  # of all curves of a file
 _MOST_POINTS_OF_RUN = 40_000  # some 700 kB
 _FEWEST_OF_CURVE = 64
+_MOST_CHECKPOINTS = 500
 _SPARK = 100, 24  # width and height of a small curve
 
 
@@ -96,6 +97,7 @@ def _data(run: RunStory, allowed: int) -> str:
         "curves": {tag: _attempts(curve.points(most)) for tag, curve in run.curves.items()},
         "lost": {tag: curve.lost_at for tag, curve in run.curves.items() if curve.lost_at is not None},
         "marks": [_mark(one) for one in run.incidents],
+        "checkpoints": run.checkpoints[-_MOST_CHECKPOINTS:],
     }
     return json.dumps(found, separators=(",", ":")).replace("<", "\\u003c")
 

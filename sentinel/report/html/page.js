@@ -17,8 +17,8 @@
     return size !== 0 && (size < 1e-3 || size >= 1e6) ? value.toExponential(2) : String(+value.toPrecision(5));
   };
 
-  // Lines at the steps at which incidents began, fired and ended.
-  const marking = (marks) => ({
+  // Lines at the steps at which incidents began, fired and ended, and triangles at those of checkpoints.
+  const marking = (marks, checkpoints) => ({
     hooks: {
       draw: [(plot) => {
         const { ctx, bbox } = plot;
@@ -35,6 +35,18 @@
           ctx.stroke();
           ctx.restore();
         };
+        ctx.save();
+        ctx.fillStyle = color("soft");
+        for (const step of checkpoints) {
+          if (step < plot.scales.x.min || step > plot.scales.x.max) continue;
+          const x = plot.valToPos(step, "x", true), foot = bbox.top + bbox.height, size = 5 * devicePixelRatio;
+          ctx.beginPath();
+          ctx.moveTo(x, foot - size);
+          ctx.lineTo(x - size, foot);
+          ctx.lineTo(x + size, foot);
+          ctx.fill();
+        }
+        ctx.restore();
         for (const mark of marks) {
           line(mark.onset, mark.severity, [4, 4]);
           line(mark.fired, mark.severity, []);
@@ -62,7 +74,7 @@
     legend.className = "legend";
     const says = (text) => { legend.textContent = text; };
     const lost = run.lost[tag] != null ? `, not finite from step ${run.lost[tag]}` : "";
-    const still = tall ? `${tag}${lost}; dashed: onset, solid: found, dotted: over` : `${lost.slice(2)}`;
+    const still = tall ? `${tag}${lost}; dashed: onset, solid: found, dotted: over${run.checkpoints.length ? "; triangles: checkpoints" : ""}` : `${lost.slice(2)}`;
     // Steps that the plot has to reach, although no finite value was logged there.
     const reached = marks.flatMap((mark) => [mark.onset, mark.fired, mark.resolved]).concat(run.lost[tag])
       .filter((step) => step != null).sort((a, b) => a - b);
@@ -79,7 +91,7 @@
       series: [{}, ...[...attempts, []].map((_, number) => ({
         stroke: color("curve"), width: 1.2, spanGaps: true, points: { show: false }, dash: number % 2 ? [6, 2] : [],
       }))],
-      plugins: [marking(marks)],
+      plugins: [marking(marks, run.checkpoints)],
       hooks: {
         setCursor: [(at) => {
           const index = at.cursor.idx;
