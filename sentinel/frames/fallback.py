@@ -175,6 +175,8 @@ _HELD_OUT: Mapping[str, Signal] = {
     "map 50 95": Signal.MEAN_AVERAGE_PRECISION,
     "map 0 5": Signal.MEAN_AVERAGE_PRECISION,
     "map 0 5 95": Signal.MEAN_AVERAGE_PRECISION,
+    "bbox map": Signal.MEAN_AVERAGE_PRECISION,
+    "segm map": Signal.MEAN_AVERAGE_PRECISION,
     "miou": Signal.MEAN_INTERSECTION_OVER_UNION,
     "fid": Signal.FRECHET_INCEPTION_DISTANCE,
     "fid score": Signal.FRECHET_INCEPTION_DISTANCE,

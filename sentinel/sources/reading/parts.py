@@ -7,8 +7,10 @@ from typing import Any
 PART_KEYS = ("split", "phase", "mode", "stage", "subset", "partition", "set")
 """Names of such a column, in lower case."""
 
+_BATCH = "iter"
 _HELD_OUT = frozenset({"val", "valid", "validation", "eval", "evaluation", "test", "dev"})
 _NAMED = re.compile(rf"(?<![a-z])(?:{'|'.join(sorted(_HELD_OUT))})(?![a-z])", re.IGNORECASE)
+_OF_NO_PART = ("lr", "learning_rate")
 
 
 def held_out(text: str) -> str:
@@ -18,18 +20,19 @@ def held_out(text: str) -> str:
 
 
 def of_part(name: str, part: str) -> str:
-    """The name of a metric with the part, unless it names a part already."""
-    return name if _NAMED.search(name) else f"{part}/{name}"
+    """The name of a metric with the part, unless it names a part already or is that of a learning rate."""
+    return name if name.lower() in _OF_NO_PART or _NAMED.search(name) else f"{part}/{name}"
 
 
 def with_part(record: Mapping[str, Any], axes: frozenset[str]) -> Mapping[str, Any]:
     """The record with the part of the data in its names, if it was measured on held-out data.
 
     ``{"epoch": 1, "phase": "val", "loss": 2.0}`` becomes ``{"epoch": 1, "val/loss": 2.0}``. The ``axes`` keep
-    their names. They are the lower-case names of steps, epochs and times.
+    their names. They are the lower-case names of steps, epochs and times. OpenMMLab counts the batches of the
+    validation in `iter`, so such a record has no step of its own.
     """
     for name, value in record.items():
         if isinstance(value, str) and name.lower() in PART_KEYS and (part := held_out(value)):
-            others = ((other, number) for other, number in record.items() if other != name)
+            others = ((n, number) for n, number in record.items() if n not in (name, _BATCH))
             return {n if n.lower() in axes else of_part(n, part): number for n, number in others}
     return record

@@ -107,3 +107,24 @@ def test_a_column_tells_what_is_held_out(tmp_path):
     ]
     assert chunk.step.tolist() == [1, 1, 1, 1, 1, 2, 2]
     assert set(chunk.time) == {1e9}
+
+
+def test_a_validation_that_counts_its_own_batches_belongs_to_the_last_step(tmp_path):
+    rows = [
+        row
+        for epoch in (1, 2)
+        for row in (
+            *({"mode": "train", "epoch": epoch, "iter": i, "loss": 1.0} for i in (50, 100)),
+            {"mode": "val", "epoch": epoch, "iter": 20, "lr": 0.5, "bbox_mAP": 0.5},
+        )
+    ]
+    (chunk,) = JsonLines(log(tmp_path / "metrics.jsonl", rows)).poll({}, 100).chunks
+    points = [(chunk.tags[i], step) for i, step in zip(chunk.tag, chunk.step.tolist(), strict=True)]
+    assert [point for point in points if point[0] != "epoch"] == [
+        *(("loss", step) for step in (50, 100)),
+        ("lr", 100),
+        ("val/bbox_mAP", 100),
+        *(("loss", step) for step in (150, 200)),
+        ("lr", 200),
+        ("val/bbox_mAP", 200),
+    ]
