@@ -24,7 +24,9 @@ from sentinel.text import clean_text
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_WIDTH, _FIRST_HEIGHT, _HEIGHT, _MARGIN = 8.0, 3.0, 1.6, 0.9  # inches
+_WIDTH, _FIRST_HEIGHT, _HEIGHT = 8.0, 3.0, 1.6  # inches; the heights are those of panels
+_LEFT, _RIGHT, _TOP, _BOTTOM, _BETWEEN = 0.95, 0.15, 0.55, 0.5, 0.15  # inches around the panels
+_LABEL = -0.11  # of the width of a panel: where the name of its axis stands
 _DECADES = 1e3, 1e60  # a positive signal that spans a factor between these has a logarithmic axis
 _LARGEST = 1e100  # matplotlib's own arithmetic overflows not far above
 _TITLE = 95, 2  # letters of a line, and lines
@@ -55,23 +57,35 @@ def png(told: Notification | Digest) -> bytes | None:
     """The plot of an incident as a PNG; None for a digest, or where nothing is known to draw."""
     if isinstance(told, Digest) or not told.excerpts:
         return None
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
+    heights = [_FIRST_HEIGHT, *[_HEIGHT] * (len(told.excerpts) - 1)]
+    height = _TOP + sum(heights) + _BETWEEN * (len(heights) - 1) + _BOTTOM
     with _drawing:
-        beside = len(told.excerpts) - 1
-        height = _MARGIN + _FIRST_HEIGHT + beside * _HEIGHT
-        figure = Figure(figsize=(_WIDTH, height), dpi=100, layout="constrained")
+        # Fixed margins: matplotlib's layouts draw everything twice.
+        figure = Figure(figsize=(_WIDTH, height), dpi=100)
         panels = figure.subplots(
-            beside + 1, 1, sharex=True, squeeze=False, height_ratios=[_FIRST_HEIGHT, *[_HEIGHT] * beside]
+            len(heights),
+            sharex=True,
+            squeeze=False,
+            gridspec_kw={
+                "height_ratios": heights,
+                "left": _LEFT / _WIDTH,
+                "right": 1 - _RIGHT / _WIDTH,
+                "top": 1 - _TOP / height,
+                "bottom": _BOTTOM / height,
+                "hspace": _BETWEEN * len(heights) / sum(heights),  # of the mean height of a panel
+            },
         )[:, 0]
         title = wrap(_drawn(message(told).headline, 1000), _TITLE[0], max_lines=_TITLE[1], placeholder="...")
-        figure.suptitle("\n".join(title), fontsize=10, parse_math=False)
+        figure.suptitle("\n".join(title), y=1 - 0.1 / height, va="top", fontsize=10, parse_math=False)
         for panel, excerpt in zip(panels, told.excerpts, strict=True):
             _panel(panel, excerpt, told.incident)
-        panels[0].legend(loc="best", fontsize=8)
+        panels[0].legend(loc="upper left", fontsize=8)
         panels[-1].set_xlabel(f"step of {_drawn(message(told).run, 60)}", parse_math=False)
         picture = BytesIO()
-        figure.savefig(picture, format="png")
+        FigureCanvasAgg(figure).print_png(picture)
         return picture.getvalue()
 
 
@@ -86,6 +100,7 @@ def _panel(panel: "Axes", excerpt: Excerpt, incident: Incident) -> None:
     panel.axvline(incident.onset_step, color="tab:orange", linestyle="--", linewidth=1, label="began")
     panel.axvline(incident.fired_step, color="tab:red", linewidth=1, label="found")
     panel.set_ylabel(_drawn(excerpt.tag or excerpt.label, 40), fontsize=8, parse_math=False)
+    panel.yaxis.set_label_coords(_LABEL, 0.5)
     panel.grid(alpha=0.2)
     values = [value for value in (*excerpt.mean, *excerpt.low, *excerpt.last) if value is not None]
     if values and min(values) > 1 / _LARGEST and _DECADES[0] < max(values) / min(values) < _DECADES[1]:

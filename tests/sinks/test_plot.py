@@ -39,8 +39,8 @@ def size(picture):
 
 
 def test_each_signal_has_a_panel():
-    assert size(png(PLOTTED)) == (550, 800)
-    assert size(png(replace(PLOTTED, excerpts=[KL]))) == (390, 800)
+    assert size(png(PLOTTED)) == (580, 800)
+    assert size(png(replace(PLOTTED, excerpts=[KL]))) == (405, 800)
 
 
 def test_without_signals_there_is_no_picture():
@@ -80,7 +80,7 @@ def test_slack_gets_the_picture_in_the_thread(receiver, monkeypatch):
     assert asked.path == "/hook/files.getUploadURLExternal"
     assert json.loads(asked.body) == {"filename": "signals.png", "length": len(uploaded.body)}
     assert (uploaded.path, uploaded.headers["Authorization"]) == ("/upload", None)
-    assert size(uploaded.body) == (550, 800)
+    assert size(uploaded.body) == (580, 800)
     assert completed.path == "/hook/files.completeUploadExternal"
     assert json.loads(completed.body) == {
         "files": [{"id": "F1", "title": "signals.png"}],
@@ -104,7 +104,7 @@ def test_a_picture_that_slack_refuses_is_logged_and_the_message_stays_delivered(
 def test_apprise_gets_the_picture_from_memory(plots, pictures, receiver):
     AppriseConfig(url=f"json://127.0.0.1:{receiver.port}", plots=plots).open().send(PLOTTED, NOW)
     attached = json.loads(receiver.received[0].body)["attachments"]
-    assert [size(base64.b64decode(one["base64"])) for one in attached] == [(550, 800)] * pictures
+    assert [size(base64.b64decode(one["base64"])) for one in attached] == [(580, 800)] * pictures
 
 
 def test_plots_without_their_package_are_refused(monkeypatch):
