@@ -98,7 +98,9 @@ class Ended:
 
 @dataclass(frozen=True)
 class Together:
-    """That all runs of a place which are expected to grow are silent, this one among them."""
+    """That all runs of a place which are expected to grow are silent; ``runs`` of them, this one among them,
+    fell silent at about the same time.
+    """
 
     runs: int
     place: str

@@ -13,7 +13,9 @@ from sentinel.sources.reading.flattening import MOST_KEYS, Plain
 
 _PAUSES_KEPT = 100
 _SHORTEST_LOSS_SECONDS = 600.0  # an evaluation or a checkpoint may keep a log silent for minutes
-_LONG_INTERVALS = 10  # a silence of this many long intervals is unusual
+
+LONG_INTERVALS = 10
+"""A silence of this many long intervals is unusual."""
 
 
 class Setting(NamedTuple):
@@ -83,4 +85,4 @@ def lost_after_seconds(intervals: Sequence[float]) -> float:
     if not intervals:
         return _SHORTEST_LOSS_SECONDS
     long_interval = sorted(intervals)[math.ceil(0.95 * len(intervals)) - 1]
-    return max(_LONG_INTERVALS * long_interval, _SHORTEST_LOSS_SECONDS)
+    return max(LONG_INTERVALS * long_interval, _SHORTEST_LOSS_SECONDS)

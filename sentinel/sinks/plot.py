@@ -85,7 +85,7 @@ def png(told: Notification | Digest) -> bytes | None:
         panels[0].legend(loc="upper left", fontsize=8)
         panels[-1].set_xlabel(f"step of {_drawn(message(told).run, 60)}", parse_math=False)
         picture = BytesIO()
-        FigureCanvasAgg(figure).print_png(picture)
+        FigureCanvasAgg(figure).print_png(picture)  # type: ignore[no-untyped-call]
         return picture.getvalue()
 
 

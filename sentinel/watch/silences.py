@@ -58,7 +58,11 @@ class Silences:
         return [*stalled, *watched.tracker.book.silent(*watched.silence(awake))]
 
     def _together(self, expected: Iterable[Watched], awake: float, now: float) -> Mapping[str, Together]:
-        """By run id, how long all runs of its place are silent."""
+        """By run id, that all runs of its place are silent, for those that fell silent together.
+
+        A run that was silent before the last one grew for the last time, by more than a usual pause, is not
+        among them.
+        """
         members: dict[Place, list[Watched]] = {}
         for watched in expected:
             log = watched.tracker.log
@@ -67,8 +71,9 @@ class Silences:
         found: dict[str, Together] = {}
         for place, runs in members.items():
             shortest = min(awake - watched.arrived_at for watched in runs)
+            fell = [w for w in runs if awake - w.arrived_at - shortest <= w.usual_pause_seconds]
             since = datetime.fromtimestamp(now - shortest, UTC).strftime("%Y-%m-%d %H:%M UTC")
-            found |= {w.tracker.id: Together(len(runs), str(place), since, shortest) for w in runs}
+            found |= {w.tracker.id: Together(len(fell), str(place), since, shortest) for w in fell}
         return found
 
     def _place(self, path: Place) -> Place:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sentinel.runs.facts import lost_after_seconds
+from sentinel.runs.facts import LONG_INTERVALS, lost_after_seconds
 from sentinel.runs.state import silent_seconds
 from sentinel.sources.beside.output_files import ENDINGS
 from sentinel.sources.places import Url
@@ -80,6 +80,11 @@ class Watched:
         over = log.reached_end and (self.past or now - self.arrived_at > quiet)
         before, self.concluded = self.concluded, log.facts.points if over else self.concluded
         return over and before != self.concluded
+
+    @property
+    def usual_pause_seconds(self) -> float:
+        """The longest pause between its points that is ordinary."""
+        return self._lost_after_seconds / LONG_INTERVALS
 
     @property
     def _lost_after_seconds(self) -> float:

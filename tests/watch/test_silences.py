@@ -51,6 +51,18 @@ def test_forty_runs_on_a_file_system_that_goes_away_are_one_message(house, count
     assert sorted(chain.from_iterable(over)) == ["resolved: not-sent-before"] * 39 + ["resolved: resolved"]
 
 
+def test_runs_that_stop_one_after_the_other_are_not_told_of_together(house):
+    names, watcher = [f"run {number}" for number in range(3)], house.watch()
+    for begin in range(0, 60, 20):
+        grow(house, watcher, names, range(begin, begin + 20))
+    told = [grow(house, watcher, names[n:], range(60 + 5 * n, 65 + 5 * n), minutes=5) for n in (1, 2, 3)]
+    told += [grow(house, watcher, [], range(0), minutes=5) for _ in range(2)]
+    assert [news for news in told if news] == [["firing: first-notification"]] * 3
+    with Store(house.state) as store:
+        bodies = [json.loads(entry.body) for entry in store.outbox.worst("terminal", 100)]
+    assert {body["incident"]["summary"][:13] for body in bodies} == {"no new point "}
+
+
 def test_a_run_that_another_one_continues_does_not_stall(house):
     watcher = house.watch()
     for begin in range(0, 60, 20):

@@ -131,9 +131,9 @@ def start(name: str, directory: Path, evidence: Path) -> subprocess.Popen:
 def follow(name: str, runs: Path, ear: Ear, evidence: Path) -> Iterator[str]:
     """Let a job run until the watch has told of it; gives what was not as it should be."""
     right, directory = EXPECTED[name], runs / name
-    directory.mkdir()
     job, begun = start(name, directory, evidence), time.monotonic()
     while not evidence.exists() and time.monotonic() - begun < LONGEST_SECONDS:
+        ear.listen(name)
         time.sleep(0.1)
     seen = time.monotonic()
     if right.from_outside:
@@ -163,12 +163,15 @@ def main(names: list[str]) -> None:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place, Receiver() as receiver:
         root, ear = Path(place).resolve(), Ear(receiver)
         runs, config = root / "runs", root / "sentinel.toml"
-        runs.mkdir()
+        for name in names:  # each is a place of its own, because those that stopped say nothing of the next
+            (runs / name).mkdir(parents=True)
         config.write_text(
-            'paths = ["runs"]\nstate_dir = "state"\n'
+            f'paths = {[f"runs/{name}" for name in names]}\nstate_dir = "state"\n'
             f"[detectors.stream-stall]\nleast_seconds = {STALL_SECONDS}\n"
             "[detectors.run-finished]\nenabled = true\n"
-            f'[[sinks]]\ntype = "webhook"\nurl = "{receiver.url}"\nmin_severity = "info"\n'
+            f'[[sinks]]\ntype = "webhook"\nname = "all"\nurl = "{receiver.url}"\n'
+            f'[[sinks]]\ntype = "webhook"\nname = "ends"\nurl = "{receiver.url}"\n'
+            'min_severity = "info"\ndetectors = ["run-finished", "run-preempted"]\n'
         )
         watch = subprocess.Popen([*SENTINEL, "watch", "--config", str(config)], stderr=sys.stderr)
         try:
