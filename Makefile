@@ -32,6 +32,7 @@ bench: .venv/dev  ## speed and memory beside other readers
 	.venv/bin/python -m tests.benchmarks.text
 	.venv/bin/python -m tests.benchmarks.listing
 	.venv/bin/python -m tests.benchmarks.live
+	.venv/bin/python -m tests.benchmarks.extras
 
 detector-figures: .venv/dev  ## measure the detectors on simulated runs, into detectors/FIGURES.md
 	.venv/bin/python -m tests.figures

@@ -7,11 +7,13 @@ name appears in some run every half second, too, as checkpoints and images do.
 `python -m tests.benchmarks.live 100 1000 2` measures one setting: runs, points a run, new names a second.
 """
 
+import math
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -41,12 +43,30 @@ TAGS = (
 )
 
 
-def event(step: int) -> bytes:
+@dataclass(frozen=True)
+class Extras:
+    """What a watch does besides: the rest of its configuration, what happens while the logs go on, and in how
+    many of the runs the loss is NaN from then on.
+    """
+
+    config: str = ""
+    meanwhile: Callable[[], object] = str
+    sick: int = 0
+
+
+NOTHING_ELSE = Extras()
+
+
+def event(step: int, loss: float | None = None) -> bytes:
     values = [Summary.Value(tag=tag, simple_value=0.5 + 0.01 * (step * 7 % 13)) for tag in TAGS]
+    if loss is not None:
+        values[0].simple_value = loss
     return Event(wall_time=1.7e9 + step, step=step, summary=Summary(value=values)).SerializeToString()
 
 
-def measure(runs: int, points: int, names: float) -> tuple[float, float, float]:
+def measure(
+    runs: int, points: int, names: float, extras: Extras = NOTHING_ELSE
+) -> tuple[float, float, float]:
     """Seconds to read the history, then CPU share and resident MB while the logs go on."""
     with tempfile.TemporaryDirectory() as place:
         root = Path(place)
@@ -62,14 +82,16 @@ def measure(runs: int, points: int, names: float) -> tuple[float, float, float]:
         for path in files:
             path.parent.mkdir(parents=True)
             path.write_bytes(first.read_bytes())
+        (root / "sentinel.toml").write_text(extras.config)
         command = ["watch", str(root / "runs"), "--state-dir", str(root / "state")]
+        command += ["--config", str(root / "sentinel.toml")]
         begun = time.perf_counter()
         watch = psutil.Popen([sys.executable, "-m", "sentinel", *command], stdout=subprocess.DEVNULL)
         try:
             while not caught_up(watch, root / "state", runs):
                 time.sleep(0.5)
             reading = time.perf_counter() - begun
-            share = appending(watch, files, steps, names)
+            share = appending(watch, files, steps, names, extras)
             return reading, share, watch.memory_info().rss / 1e6
         finally:
             watch.kill()
@@ -86,18 +108,20 @@ def caught_up(watch: psutil.Process, state: Path, runs: int) -> bool:
     return recorded == runs and watch.cpu_percent(1.0) < 20
 
 
-def appending(watch: psutil.Process, files: list[Path], step: int, names: float) -> float:
+def appending(watch: psutil.Process, files: list[Path], step: int, names: float, extras: Extras) -> float:
     """Let every log grow by a step each LOG_SECONDS; the CPU share that the watch needs to read it all."""
     before, begun = sum(watch.cpu_times()[:2]), time.perf_counter()
     turn = named = 0
     while (passed := time.perf_counter() - begun) < MEASURED_SECONDS:
         while turn < passed / LOG_SECONDS * len(files):
-            with files[turn % len(files)].open("ab") as file:
-                RecordWriter(file).write(event(step + turn // len(files)))
+            round_, run = divmod(turn, len(files))
+            with files[run].open("ab") as file:
+                RecordWriter(file).write(event(step + round_, math.nan if run < extras.sick else None))
             turn += 1
         while named < passed * names:
             (files[named % len(files)].parent / f"sample-{named}.png").write_bytes(b"\x89PNG")
             named += 1
+        extras.meanwhile()
         time.sleep(0.05)
     while watch.cpu_percent(IDLE_SECONDS) > 5:
         pass  # what it could not read meanwhile counts, too
