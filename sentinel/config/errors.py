@@ -14,6 +14,9 @@ Keys = tuple[str | int, ...]
 """The way to a value: keys of tables and positions in arrays."""
 
 
+_MOST_LISTED = 25  # keys; there are more detectors than anybody reads in a message
+
+
 def describe(path: Path, text: str, error: ValidationError, schema: Mapping[str, Any]) -> Iterator[str]:
     """One line for each mistake. ``schema`` is the JSON Schema of the file, which holds the valid keys.
 
@@ -31,7 +34,9 @@ def _problem(
 ) -> str:
     match kind:
         case "extra_forbidden":
-            return f"unknown key{did_you_mean(str(keys[-1]), table.get('properties', ()))}"
+            known = [key for key in table.get("properties", ()) if key != "type"]
+            listed = f"; the keys are {', '.join(known)}" if len(known) <= _MOST_LISTED else ""
+            return f"unknown key{did_you_mean(str(keys[-1]), known) or listed}"
         case "missing":
             return "missing"
         case "enum" | "literal_error":
