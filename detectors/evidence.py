@@ -76,13 +76,27 @@ _UNITS: Mapping[Signal, Unit] = {
 }
 """The units that `Signal` states. A signal that is not here is a pure number."""
 
-_WORDS = {"kl": "KL", "gpu": "GPU", "mfu": "MFU", "moe": "MoE", "frac": "share of", "grad": "gradient"}
+_WORDS = {"kl": "KL", "gpu": "GPU", "mfu": "MFU", "moe": "MoE", "grad": "gradient"}
+
+
+_LABELS: Mapping[Signal, str] = {
+    Signal.KL_UNKNOWN_UNIT: "KL, unit unknown",
+    Signal.FRAC_REWARD_ZERO_STD: "groups without reward spread",
+    Signal.REWARD_STD: "standard deviation of the reward",
+    Signal.LOGPS_CHOSEN: "log-probability of chosen answers",
+    Signal.LOGPS_REJECTED: "log-probability of rejected answers",
+    Signal.SAMPLING_LOGP_DIFFERENCE: "difference of log-probabilities",
+    Signal.HISTOGRAM_STD: "standard deviation of the histogram",
+    Signal.HISTOGRAM_ZERO_SHARE: "share of zeros in the histogram",
+    Signal.HISTOGRAM_KURTOSIS: "kurtosis of the histogram",
+}
+"""Names in words, where those of `Signal` are not plain enough."""
 
 
 def measure_of(signal: Signal) -> Measure:
     """A signal as evidence: its name in words, and its unit."""
-    if signal is Signal.KL_UNKNOWN_UNIT:
-        return Measure("KL, unit unknown", Unit.NONE)
+    if signal in _LABELS:
+        return Measure(_LABELS[signal], _UNITS.get(signal, Unit.NONE))
     words = (_WORDS.get(word, word) for word in signal.value.split("_"))
     return Measure(" ".join(words), _UNITS.get(signal, Unit.NONE))
 

@@ -22,7 +22,7 @@ ROOMS = {"frames", "sources", "runs", "alerts", "sinks", "catalogue", "serve"}
 FLOW = ["cli", "report", "flow", "rooms", "ground", "detectors"]
 """Each may import what stands to its right. The flow is the modules directly in sentinel/ that join
 rooms; the ground is the modules that know no room."""
-GROUND = {"errors", "clock", "text", "config.table", "config.errors", "__init__"}
+GROUND = {"errors", "clock", "text", "config.table", "config.errors", "config.state_dir", "__init__"}
 
 
 def module(file: Path) -> str:

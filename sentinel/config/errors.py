@@ -34,9 +34,9 @@ def _problem(
 ) -> str:
     match kind:
         case "extra_forbidden":
-            known = [key for key in table.get("properties", ()) if key != "type"]
-            listed = f"; the keys are {', '.join(known)}" if len(known) <= _MOST_LISTED else ""
-            return f"unknown key{did_you_mean(str(keys[-1]), known) or listed}"
+            valid = [key for key in table.get("properties", ()) if key != "type"]
+            listed = f"; the keys are {', '.join(valid)}" if len(valid) <= _MOST_LISTED else ""
+            return f"unknown key{did_you_mean(str(keys[-1]), valid) or listed}"
         case "missing":
             return "missing"
         case "enum" | "literal_error":

@@ -4,9 +4,7 @@ The detectors' own parameters are part of the model, so a threshold that does no
 like any other unknown key, and the JSON Schema holds them all.
 """
 
-import os
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
@@ -18,6 +16,7 @@ from detectors.signals import Signal
 from sentinel import CONFIG_FILE
 from sentinel.config.errors import describe, line_of
 from sentinel.config.rules import Rule, WrittenRule, unique
+from sentinel.config.state_dir import default_state_dir
 from sentinel.config.table import LocalPath, Table, beside_the_file
 from sentinel.errors import ConfigError
 from sentinel.frames.naming import IGNORE
@@ -29,14 +28,6 @@ from sentinel.sinks.discovery import named, sink_types
 from sentinel.sinks.terminal import TerminalConfig
 from sentinel.sources.discovery import place
 from sentinel.sources.places import Place
-
-
-def default_state_dir(environment: Mapping[str, str] = os.environ) -> Path:
-    """The $STATE_DIRECTORY that systemd sets, else the user's state directory (XDG)."""
-    if granted := environment.get("STATE_DIRECTORY"):
-        return Path(granted.split(":")[0])
-    home = environment.get("XDG_STATE_HOME") or "~/.local/state"
-    return Path(home).expanduser() / "sentinel"
 
 
 def _settings(detector: Declaration) -> Any:

@@ -168,7 +168,7 @@ def _names(runs: Sequence[KnownRun]) -> _Names:
     """The paths of the runs below what they have in common."""
     paths = {run.row.id: run.row.path for run in runs}
     base = _base(runs)
-    return {id_: clean_text(path[len(base) :].lstrip("/") or path) for id_, path in paths.items()}
+    return {id_: clean_text(path.removeprefix(f"{base}/") if base else path) for id_, path in paths.items()}
 
 
 def _base(runs: Sequence[KnownRun]) -> str:
@@ -199,7 +199,10 @@ def _health(shown: Status, _: _Names) -> _Lines:
 def _words(value: Any, now: float) -> str:
     if not isinstance(value, dict):
         return str(value)
-    told = (f"{k[:-3]} {_ago(now, v)}" if k.endswith("_at") else f"{v} {k}" for k, v in value.items())
+    told = (
+        f"{k[:-3]} {_ago(now, v)}" if k.endswith("_at") else _count(v, k.removesuffix("s"))
+        for k, v in value.items()
+    )
     return ", ".join(told).replace("_", " ")
 
 

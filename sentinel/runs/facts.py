@@ -70,7 +70,8 @@ class Facts(msgspec.Struct):
             return None
         if self.last_step == self.summary_step:
             return Ending(Outcome.FINISHED, f"its log ends with a summary at step {self.last_step}", True)
-        if self.last_step == planned_steps:
+        counted_from_zero = self.first_step == 0 and self.last_step + 1 == planned_steps
+        if self.last_step == planned_steps or counted_from_zero:
             return Ending(Outcome.FINISHED, f"step {self.last_step} is the last one planned", True)
         return None
 

@@ -32,6 +32,7 @@ class Notification:
     excerpts: Sequence[Excerpt] = ()  # what a plot shows, for sinks that show one
     link: str = ""  # to a page about the run
     checkpoint: str = ""  # the last one before the onset
+    options: str = ""  # which commands about the incident need, such as " --state-dir /srv/state"
     thread: str = ""  # where the receiver put the first message about the incident, as `Sink.send` gave it
 
 

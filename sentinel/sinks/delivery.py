@@ -20,6 +20,7 @@ from typing import Self
 from sentinel.alerts.outbox import Outbox, OutboxEntry, Receiver
 from sentinel.alerts.store import Store
 from sentinel.clock import Clock
+from sentinel.config.state_dir import state_dir_option
 from sentinel.errors import StateError
 from sentinel.serve.counters import DELIVERIES
 from sentinel.sinks.base import Digest, Notification, Permanent, RefreshingSink, Sink, SinkError
@@ -96,6 +97,7 @@ class Delivery:
         self._clock = clock
         self._sinks = sinks
         self._link = link
+        self._options = state_dir_option(state_dir)
         self._changed = threading.Condition()
         self._stopping = False
         self._lanes: dict[str, _Lane] = {}
@@ -228,7 +230,8 @@ class Delivery:
         if len(readable) > 1:
             return digest(readable)
         (told,) = readable.values()
-        return replace(completed(told, self._link), thread=store.receipts.thread(told.incident.id, sink))
+        thread = store.receipts.thread(told.incident.id, sink)
+        return replace(completed(told, self._link, self._options), thread=thread)
 
     def _settle(
         self, outbox: Outbox, lane: _Lane, entries: Sequence[OutboxEntry], error: SinkError | None

@@ -21,8 +21,11 @@ _WANDB_CLOUD = {"", "https://api.wandb.ai"}
 _listing = threading.Lock()
 
 
-def completed(notification: Notification, link: str) -> Notification:
-    """The notification with its link and checkpoint. ``link`` is a template with {run}, {path} and {step}."""
+def completed(notification: Notification, link: str, options: str = "") -> Notification:
+    """The notification with its link, its checkpoint and the ``options`` of commands about it.
+
+    ``link`` is a template with {run}, {path} and {step}.
+    """
     run, incident = notification.run, notification.incident
     place = str(run.get("place") or "")
     found: list[str] = []
@@ -35,6 +38,7 @@ def completed(notification: Notification, link: str) -> Notification:
         notification,
         link=_link(link, str(run.get("run", "")), place, incident.onset_step),
         checkpoint=found[0] if found else "",
+        options=options,
     )
 
 

@@ -72,7 +72,7 @@ def message(notification: Notification) -> Message:
         evidence=[] if over else evidence_rows(incident),
         also_open=[sentence(other) for other in notification.also_open[:_MOST_OTHERS]],
         link=notification.link,
-        silence="" if over else f"sentinel ack {incident.id}",
+        silence="" if over else f"sentinel ack {incident.id}{notification.options}",
     )
 
 
@@ -116,10 +116,15 @@ def subject(told: Notification | Digest) -> str:
 
 
 def sentence(words: str) -> str:
-    """The words with a capital letter and a full stop; untrusted, so cleaned."""
+    """The words with a capital letter and a full stop; untrusted, so cleaned.
+
+    The name of a metric, such as `eval/loss` or `kl`, keeps its letters if it comes first.
+    """
     line = clean_text(words, 1000)
     ends = not line or line.endswith((".", "!", "?", "…"))
-    return line[:1].upper() + line[1:] + ("" if ends else ".")
+    first = line.split(" ", 1)[0]
+    plain = first.replace("-", "").replace("'", "").isalpha()
+    return (line[:1].upper() + line[1:] if plain else line) + ("" if ends else ".")
 
 
 def _lines(shown: Message) -> Iterator[str]:
@@ -175,6 +180,7 @@ def _facts(notification: Notification) -> Iterator[tuple[str, str]]:
     incident, run = notification.incident, notification.run
     yield "run", str(run.get("run", incident.run))
     yield "framework", str(run.get("framework") or "")
+    yield "logged as", incident.tag if incident.signal else ""
     yield "host", str(run.get("host") or "")
     yield "path", str(run.get("place") or run.get("path") or "")
     if notification.event is Event.TEST:

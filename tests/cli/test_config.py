@@ -8,7 +8,8 @@ import pytest
 import sentinel.config.file
 from detectors.discovery import all_detectors
 from detectors.signals import Signal
-from sentinel.config.file import Config, default_state_dir, json_schema, load
+from sentinel.config.file import Config, json_schema, load
+from sentinel.config.state_dir import default_state_dir, state_dir_option
 from sentinel.errors import ConfigError
 
 BAD = sorted((Path(__file__).parent / "configs").glob("*.bad.toml"))
@@ -97,6 +98,13 @@ def test_the_schema_holds_every_threshold():
 )
 def test_the_state_lives_where_the_system_says(environment, wanted):
     assert default_state_dir(environment) == wanted
+
+
+def test_a_command_is_told_where_the_state_is_unless_it_knows():
+    service = {"STATE_DIRECTORY": "/var/lib/sentinel", "XDG_STATE_HOME": "/x"}
+    assert state_dir_option(Path("/var/lib/sentinel"), service) == " --state-dir /var/lib/sentinel"
+    assert state_dir_option(Path("/my state"), {}) == " --state-dir '/my state'"
+    assert state_dir_option(Path("/x/sentinel"), service) == ""
 
 
 def test_the_example_is_fine():

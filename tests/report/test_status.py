@@ -63,6 +63,11 @@ def test_runs_can_be_chosen(store, tmp_path):
     assert [one.run for one in chosen.incidents] == [f"jsonl:{PATH.format(3)}"]
 
 
+def test_a_single_run_has_its_whole_path(store, tmp_path):
+    fill(store, 1, set())
+    assert any(f": {PATH.format(0)}" in line for _, line in status.lines(shown(store, tmp_path)))
+
+
 def test_the_document_is_json_and_holds_all_runs(store, tmp_path):
     fill(store, 50, {3})
     document = json.loads(json.dumps(status.document(shown(store, tmp_path))))

@@ -77,6 +77,15 @@ def test_what_the_log_says_goes_before_files(pipeline, tmp_path):
     assert run.streams["s"].planned_steps == 1000, "a stream that has begun keeps its plan"
 
 
+@pytest.mark.parametrize(
+    ("steps", "ends"), [([0, 99], True), ([1, 100], True), ([0, 98], False), ([1, 99], False)]
+)
+def test_the_last_planned_step_ends_a_run_whether_it_counts_from_0_or_1(pipeline, tmp_path, steps, ends):
+    run = log_of(pipeline, tmp_path)
+    run.absorb(Batch({}, [chunk(steps, config={"max_steps": 100})]))
+    assert (run.ending is not None) == ends
+
+
 def test_broken_settings_are_complained_about_once(pipeline, tmp_path):
     (tmp_path / "args.json").write_text("{")
     run = log_of(pipeline, tmp_path)

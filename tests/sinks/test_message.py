@@ -29,7 +29,13 @@ def test_the_headline_says_what_is_wrong_and_what_is_new(event, headline):
 
 @pytest.mark.parametrize(
     ("words", "shown"),
-    [("loss is flat", "Loss is flat."), ("Why?", "Why?"), ("a\nb\x1b[31m", "A b."), ("", "")],
+    [
+        ("loss is flat", "Loss is flat."),
+        ("Why?", "Why?"),
+        ("a\nb\x1b[31m", "A b."),
+        ("eval/loss rose", "eval/loss rose."),
+        ("", ""),
+    ],
 )
 def test_a_sentence_has_a_capital_letter_and_a_full_stop(words, shown):
     assert sentence(words) == shown
@@ -50,7 +56,12 @@ def test_a_resolved_incident_asks_for_nothing():
 def test_what_is_not_known_is_left_out():
     bare = INCIDENT.changed(onset_time=None, fired_time=None, last_time=None)
     shown = message(replace(NOTIFICATION, incident=bare, run={"run": "a"}, checkpoint=""))
-    assert shown.facts == [("run", "a"), ("found", "step 412"), ("since", "step 400, for 30 steps")]
+    assert shown.facts == [
+        ("run", "a"),
+        ("logged as", "train/kl"),
+        ("found", "step 412"),
+        ("since", "step 400, for 30 steps"),
+    ]
 
 
 def test_a_preview_says_so():

@@ -39,6 +39,7 @@ def test_a_firing_incident_reads_in_order(receiver):
         "*severity*  critical kl-blowup",
         "*run*  grpo-7b",
         "*framework*  trl-grpo",
+        "*logged as*  train/kl",
         "*host*  node-7",
         "*path*  /runs/grpo-7b",
         "*found*  2026-01-01 00:02:00 UTC, step 412 of 1,000",

@@ -21,6 +21,7 @@ def test_a_firing_incident_reads_line_by_line():
         "  severity    critical kl-blowup",
         "  run         grpo-7b",
         "  framework   trl-grpo",
+        "  logged as   train/kl",
         "  host        node-7",
         "  path        /runs/grpo-7b",
         "  found       2026-01-01 00:02:00 UTC, step 412 of 1,000",
@@ -47,9 +48,10 @@ def test_a_resolved_incident_takes_fewer():
     over = replace(about(Event.RESOLVED), run={"run": "grpo-7b"}, also_open=(), link="", checkpoint="")
     assert printed(over).splitlines() == [
         "Resolved after 30 steps (5 min): KL to the reference is 3.2 nats per token, above 2.0.",
-        "  severity  critical kl-blowup",
-        "  run       grpo-7b",
-        "  found     2026-01-01 00:02:00 UTC, step 412",
+        "  severity   critical kl-blowup",
+        "  run        grpo-7b",
+        "  logged as  train/kl",
+        "  found      2026-01-01 00:02:00 UTC, step 412",
     ]
 
 

@@ -1,0 +1,24 @@
+"""Where the state lies if nobody says where."""
+
+import os
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def default_state_dir(environment: Mapping[str, str] = os.environ) -> Path:
+    """The $STATE_DIRECTORY that systemd sets, else the user's state directory (XDG)."""
+    if granted := environment.get("STATE_DIRECTORY"):
+        return Path(granted.split(":")[0])
+    home = environment.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(home).expanduser() / "sentinel"
+
+
+def state_dir_option(state_dir: Path, environment: Mapping[str, str] = os.environ) -> str:
+    """The option that a command in a person's shell needs to find this state, with a blank before it.
+
+    Empty if it finds it anyhow. A shell does not have what systemd sets.
+    """
+    of_shell = {name: value for name, value in environment.items() if name != "STATE_DIRECTORY"}
+    state_dir = state_dir.absolute()
+    return "" if state_dir == default_state_dir(of_shell) else f" --state-dir {shlex.quote(str(state_dir))}"
