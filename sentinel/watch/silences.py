@@ -92,7 +92,7 @@ def _continued(expected: Iterable[Watched], silent: Sequence[Watched]) -> dict[s
     for watched in expected if parents else ():
         log = watched.tracker.log
         if isinstance(log.run.path, Path) and log.run.path.parent in parents:
-            kind = (str(log.run.path.parent), log.run.format)
+            kind = (str(log.run.path.parent), log.run.format, log.understanding().framework)
             members.append(Member(log.run.id, kind, log.facts, asked=log.run.id in asked))
             names[log.run.id] = log.name
     return {of: names[by] for of, by in successors(members).items()}

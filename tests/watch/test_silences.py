@@ -71,6 +71,23 @@ def test_a_run_that_another_one_continues_does_not_stall(house):
         assert grow(house, watcher, ["second"], range(begin, begin + 1), minutes=5) == []
 
 
+def test_a_run_of_another_framework_beside_it_does_not_continue_a_run(house):
+    watcher = house.watch()
+    for begin in range(0, 60, 20):
+        grow(house, watcher, ["first"], range(begin, begin + 20))
+    told = []
+    for step in range(5, 505, 100):
+        rows = ({"step": step + n, "time": house.clock.now() + n} for n in range(0, 100, 5))
+        with (house.runs / "second.jsonl").open("a") as file:
+            for row in rows:
+                metrics = {"train/loss": 1.0, "train/grad_norm": 1.0, "train/learning_rate": 1e-3}
+                file.write(
+                    json.dumps({**row, **metrics, "train/epoch": 0.1, "train/global_step": step}) + "\n"
+                )
+        told += house.look(watcher, hours=0.1, detector="stream-stall")
+    assert told == ["firing: first-notification"]
+
+
 def test_a_run_whose_directory_vanishes_is_told_of(house):
     watcher = house.watch()
     for begin in range(0, 60, 20):
