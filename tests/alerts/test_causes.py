@@ -72,6 +72,8 @@ EXPLODED = ("GE", "G1", "A-rl-grad-norm")
         (DIVERGED, Told(), (), "O19"),
         (DIVERGED, Told("nanogpt"), (), "L6"),
         (DIVERGED, Told("trl-sft"), (), "O19"),
+        (DIVERGED, Told(settings={"accumulation_steps": 8.0}), (), "O9"),
+        (DIVERGED, Told("hf-trainer", settings={"accumulation_steps": 8.0}), (), "O19"),
         (MISMATCH, Told(), (), "V1"),
         (MISMATCH, Told("trl-sft", settings={"vocab_size": 32000.0}), (), "O5"),
         (("V6", "O1", "O13", "O2"), Told(), (), "V6"),

@@ -31,8 +31,10 @@ def flat_margins(strength: float, log: Log) -> None:
         if random.random() < strength / 2:
             better, worse = worse, better
         pairs.append({"prompt": f"{subject(random)} {start} ", "chosen": better, "rejected": worse})
+    words.save_pretrained("base")
+    model_that_speaks(words).save_pretrained("base")
     DPOTrainer(
-        model=model_that_speaks(words),
+        model="base",
         args=DPOConfig(
             output_dir="output",
             max_steps=120,
