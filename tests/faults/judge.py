@@ -17,6 +17,8 @@ from tests.faults.truth import Run
 POINTS_AT_ONCE = 100_000
 COMMON_NAMES = {"loss": "loss", "eval_loss": "eval_loss", "learning_rate": "lr", "grad_norm": "grad_norm"}
 """The names that every peer knows of the signals that it judges."""
+COUNTERS = {"step", "epoch"}
+"""What some loggers log beside the step; a peer may take it for the step."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ def export(run: Path, replayed: Sequence[Replayed], table: Path) -> None:
                     if not rows or rows[-1][0] != step:
                         rows.append((step, {}))
                     rows[-1][1][names.get(chunk.tags[index], chunk.tags[index])] = value
-    columns = dict.fromkeys(tag for _, values in rows for tag in values if tag != "step")
+    columns = dict.fromkeys(tag for _, values in rows for tag in values if tag not in COUNTERS)
     with open(table, "w", newline="") as file:
         writer = csv.DictWriter(file, ["step", *columns], extrasaction="ignore")
         writer.writeheader()
