@@ -18,13 +18,7 @@ from sentinel import catalogue
 from sentinel.alerts.incident import LASTED
 from sentinel.frames.windows import frame
 from tests.detectors import golden
-from tests.detectors.golden import Scenario, Stream, judge, message, path_of, windows
-
-INFORM = {
-    *("eval-metric-instability", "epoch-periodic-loss", "perplexity-inconsistency"),
-    *("quality-loss-divergence", "reward-scale-instability"),
-}
-"""Detectors of what is worth knowing and never worth a message."""
+from tests.detectors.golden import INFORM, Scenario, Stream, judge, message, path_of, windows
 
 HEADINGS = ["What it catches", "Why it matters", "What to do", "When it is wrong", "Source"]
 

@@ -4,87 +4,36 @@ Each family logs what its frameworks log, with the noise that such logs have: ba
 prompt groups in a share, heavy tails in an estimate of the KL, episodes in a mean of the last hundred.
 """
 
-from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from tests.figures.curves import learning, norms, scaler, scheduled
 from tests.figures.shapes import Floats, Kind, Random, Run, Shape
 
 GROUPS = 1, 4, 8, 40  # prompt groups in a batch
 COMPLETIONS = 8, 64
 
 
-def learning(random: Random, time: Floats, wait: float = 0.0) -> Floats:
-    """A loss that falls fast at first, then slowly, or by a power law; not before a share of the run."""
-    start, floor = random.uniform(1, 10), random.uniform(0.02, 0.7)
-    since = np.maximum(0, time - wait)
-    if random.random() < 0.5:
-        return start * (floor + (1 - floor) * np.exp(-since / random.uniform(0.02, 0.3))) * (1 - 0.3 * time)
-    return start * (floor + (1 - floor) * (1 + since / 0.005) ** -random.uniform(0.2, 0.8))
+def epochs(random: Random, shape: Shape) -> tuple[Floats, dict[str, Any]]:
+    """The epoch at each point, rounded as it is logged, and what the settings say of its length.
 
-
-def _restarts(time: Floats, parts: int) -> Floats:
-    return (1 + np.cos(np.pi * (parts * time % 1))) / 2
-
-
-SCHEDULES: Mapping[str, Callable[[Floats], Floats]] = {
-    "constant": np.ones_like,
-    "linear": lambda time: 1 - time,
-    "cosine": lambda time: (1 + np.cos(np.pi * time)) / 2,
-    "cosine_with_restarts": lambda time: _restarts(time, 4),
-    "cosine_with_min_lr": lambda time: 0.1 + 0.45 * (1 + np.cos(np.pi * time)),
-    "polynomial": lambda time: (1 - time) ** 2,
-    "exponential": lambda time: 1e-3**time,
-    "multistep": lambda time: 0.1 ** np.digitize(time, [0.5, 0.75, 0.9]),
-    "inverse_sqrt": lambda time: (1 + 50 * time) ** -0.5,
-    "warmup_stable_decay": lambda time: np.minimum(1, (1 - time) / 0.2),
-    "plateau": lambda time: 0.3 ** np.digitize(time, [0.4, 0.7]),
-    "onecycle": lambda time: np.interp(time, [0, 0.3, 1], [0.04, 1, 0]),
-}
-
-
-def scheduled(random: Random, shape: Shape) -> tuple[Floats, dict[str, Any], float]:
-    """A learning rate of a usual scheduler, what the settings say of it, and the share of its warm-up."""
-    name = str(random.choice(list(SCHEDULES)))
-    warm_up = 0 if name == "onecycle" else float(random.choice([0, 0.03, 0.1]))
-    peak = 10 ** random.uniform(-6, -1)
-    time = np.arange(shape.points) / shape.points
-    rate = SCHEDULES[name](np.maximum(0, time - warm_up) / (1 - warm_up))
-    rate = peak * rate * (np.minimum(1, (time + 1 / shape.points) / warm_up) if warm_up else 1)
-    settings: dict[str, Any] = {}
-    if random.random() < 0.5:
-        settings |= {"max_steps": shape.steps, "warmup_ratio": warm_up}
-    if random.random() < 0.5:
-        settings |= {"lr_scheduler_type": name, "learning_rate": peak}
-    return rate, settings, warm_up
-
-
-def norms(random: Random, shape: Shape) -> Callable[[], Floats]:
-    """Gradient norms of any size: even, falling or growing threefold, with a high start or none."""
-    size, change = 10 ** random.uniform(-2, 3), random.choice([1 / 3, 1, 3])
-    high = random.choice([1, 5])
-    level = size * change**shape.time * (1 + (high - 1) * np.exp(-shape.time / 0.02))
-    return lambda: shape.noisy(random, level * np.exp(0.2 * shape.wander(random)), 2)
-
-
-def scaler(random: Random, shape: Shape, fall: Floats | float = 0.0) -> Floats:
-    """A loss scale that backs off where a gradient overflows and doubles after 2000 good steps.
-
-    ``fall`` lowers the binary logarithm of what the run bears.
+    An epoch has 5 to 200 points. The settings count batches, of which a step may take several.
     """
-    drift = 0.002 * np.cumsum(random.standard_normal(shape.points))
-    bad = (random.random(shape.points) < 0.001) * 4 * random.random(shape.points)
-    limits = random.uniform(8, 22) + drift + 0.5 * random.standard_normal(shape.points) - bad - fall
-    level, good, patience = 16, 0, max(1, 2000 // shape.every)
-    levels = []
-    for limit in limits.tolist():
-        if level > limit:
-            level, good = max(level - 1, int(limit)), 0
-        elif (good := good + 1) >= patience:
-            level, good = level + 1, 0
-        levels.append(level)
-    return 2.0 ** np.array(levels)
+    steps = shape.every * 10 ** random.uniform(0.7, 2.3)
+    taken = int(random.choice([1, 1, 8]))
+    settings: dict[str, Any] = {"gradient_accumulation_steps": taken}
+    if random.random() < 0.8:
+        settings |= {"steps_per_epoch": max(1, round(steps * taken))}
+    return np.round(shape.every * np.arange(1, shape.points + 1) / steps, 2), settings
+
+
+def memory(random: Random, shape: Shape) -> Floats:
+    """GiB that rise while caches fill, and scatter with the lengths of the batches; or the peak so far."""
+    level = 2 ** random.uniform(1, 6) * (1 - 0.3 * np.exp(-shape.time / 0.03))
+    used = shape.noisy(random, level * (1 + 0.1 * random.random(shape.points)), 0.3)
+    return np.maximum.accumulate(used) if random.random() < 0.5 else used
 
 
 def supervised(
@@ -93,17 +42,29 @@ def supervised(
     """A run with these curves of training and held-out loss, healthy ones if they are not given."""
     time, at = shape.time, shape.evaluated
     rate, settings, warm_up = scheduled(random, shape)
-    loss = learning(random, time, warm_up / 2) if loss is None else loss
+    epoch, planned = epochs(random, shape)
+    if loss is None:
+        loss = learning(random, time, warm_up / 2)
+        if random.random() < 0.25:  # samples that were seen before are known better
+            loss = loss * 0.9 ** np.minimum(epoch.astype(int), 3)
     held_out = loss * random.uniform(1, 1.3) if held_out is None else held_out
     learned = 1 - np.clip(loss / loss.max(), 0, 1)
-    samples, speed, size = (
-        int(random.choice([100, 500, 10_000])),
-        10 ** random.uniform(0, 5),
-        2 ** random.uniform(1, 6),
-    )
-    gradient, padding = norms(random, shape), random.uniform(0.1, 0.4)
-    fills = 1 - 0.3 * np.exp(-time / 0.03)
-    dead = random.uniform(0.3, 0.6)
+    samples, speed = int(random.choice([100, 500, 10_000])), 10 ** random.uniform(0, 5)
+    gradient, padding, dead = norms(random, shape), random.uniform(0.1, 0.4), random.uniform(0.3, 0.6)
+    unit = random.choice([1, 1, 1 / np.log(2), 1.3])  # nats and bits per token, nats per word
+    best, soon = random.uniform(2, 30), random.uniform(0.05, 0.3)
+    fitted = time[at] + 1e-2
+
+    @cache
+    def held_out_loss() -> Floats:
+        return shape.noisy(random, held_out[at], 0.3)
+
+    def accuracy(learned: Floats, samples: int, noise: float) -> Floats:
+        share = 0.1 + 0.8 * learned + 0.1 * noise * shape.wander(random, len(learned))
+        return random.binomial(samples, share.clip(0, 1)) / samples
+
+    def share(level: Floats | float) -> Floats:
+        return shape.noisy(random, level, 0.3).clip(0, 1)
 
     def pace() -> Floats:
         waits = np.where(random.random(shape.points) < 0.01, 3, 1)  # for a checkpoint
@@ -114,12 +75,16 @@ def supervised(
         {
             "loss": lambda: shape.noisy(random, loss),
             "perplexity": lambda: np.exp(shape.noisy(random, loss, 0.3)),
-            "accuracy": lambda: random.binomial(64, 0.1 + 0.8 * learned) / 64,
-            "eval_loss": lambda: shape.noisy(random, held_out[at], 0.3),
-            "eval_perplexity": lambda: np.exp(shape.noisy(random, held_out[at], 0.1)),
-            "eval_accuracy": lambda: random.binomial(samples, 0.1 + 0.8 * learned[at]) / samples,
-            "mean_average_precision": lambda: 0.6 * (1 - np.exp(-(time[at] + 1e-3) / 0.2)),
-            "mean_intersection_over_union": lambda: 0.7 * (1 - np.exp(-(time[at] + 1e-2) / 0.2)),
+            "accuracy": lambda: accuracy(learned, 64, shape.noise),
+            "eval_loss": held_out_loss,
+            "eval_perplexity": lambda: np.exp(unit * held_out_loss()),
+            "eval_accuracy": lambda: accuracy(learned[at], samples, 0.3 * shape.noise),
+            "mean_average_precision": lambda: share(0.6 * (1 - np.exp(-fitted / 0.2))),
+            "mean_intersection_over_union": lambda: share(0.7 * (1 - np.exp(-fitted / 0.2))),
+            "frechet_inception_distance": lambda: shape.noisy(
+                random, best + 300 * np.exp(-time[at] / soon), 0.3
+            ),
+            "epoch": lambda: epoch,
             "learning_rate": lambda: rate,
             "grad_norm": gradient,
             "layer_grad_norm:first": lambda: shape.noisy(random, 0.01, 2),
@@ -132,10 +97,13 @@ def supervised(
             "tokens_per_second": lambda: speed * pace(),
             "step_time": lambda: 1 / pace(),
             "mfu": lambda: 0.4 * pace().clip(0, 2),
-            "gpu_memory": lambda: size * fills * (1 + 0.1 * random.random(shape.points)),
+            "gpu_memory": lambda: memory(random, shape),
             "loss_scale": lambda: scaler(random, shape),
+            "histogram_zero_share:activations": lambda: share(dead),
+            "histogram_std:gradients": lambda: 1e-3 * gradient(),
+            "histogram_kurtosis:gradients": lambda: shape.noisy(random, 5 + 20 * time, 3),
         },
-        settings,
+        {**settings, **planned},
     )
 
 

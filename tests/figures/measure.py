@@ -1,9 +1,8 @@
 """What a detector says of simulated runs: how often it is wrong, how much it finds and how soon."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from statistics import median
 
@@ -14,14 +13,18 @@ from detectors.schema import INDEX, SERIES, SEVERITY, STEP
 from sentinel.config.file import Config
 from sentinel.frames.windows import frame
 from sentinel.replay import replay
-from tests.detectors.golden import series_windows
+from tests.detectors.golden import INFORM, series_windows
 from tests.figures.healthy import FAMILIES
 from tests.figures.shapes import Kind, Run, drawn
 from tests.figures.sick import SICK
 
 NOISES = 0.01, 0.05, 0.2
-HEALTHY = {20: 2_000, 100: 2_000, 1_000: 500, 100_000: 96}  # points of a run -> healthy runs of all noises
-FAULTY = {20: 40, 100: 40, 1_000: 20, 100_000: 2}  # points of a run -> sick runs of each noise
+HEALTHY = {20: 40_000, 100: 200_000, 1_000: 500_000, 100_000: 9_600_000}
+"""By points of a run: how many points of healthy runs are judged at least, over all noises."""
+
+FAULTY = {20: 40, 100: 40, 1_000: 20, 100_000: 2}
+"""By points of a run: the sick runs of each noise."""
+
 TESTS = Path(__file__).parents[1]
 REAL = sorted([*TESTS.glob("frameworks/*/log"), *TESTS.parent.glob("sample_logs/healthy-*")])
 POINTS_AT_ONCE = 400_000
@@ -32,6 +35,7 @@ EVALUATED = (
     "eval_reward",
     "mean_average_precision",
     "mean_intersection_over_union",
+    "frechet_inception_distance",
 )
 
 
@@ -39,9 +43,9 @@ EVALUATED = (
 class Figures:
     """The figures of a detector on runs of one length.
 
-    What has several values has one for each of `NOISES`: the incidents of severity warning or critical on
-    healthy runs, the share of sick runs in which one is raised, and the median time from the onset to it, as
-    a share of what is left of the run.
+    What has several values has one for each of `NOISES`: the incidents of `counted` severity on healthy runs,
+    the share of sick runs in which one is raised, and the median time from the onset to it, as a share of
+    what is left of the run.
     """
 
     points: int
@@ -62,9 +66,12 @@ class Real:
 def real_figures(detectors: Collection[Detector]) -> dict[str, Real]:
     """What the detectors say of the healthy logs of the project, by name."""
     judged, raised = Counter[str](), Counter[str]()
+    least = {one.name: counted(one) for one in detectors}
     for log in REAL:
         for run in replay([log], Config(), lambda *_: None).runs:
-            raised.update(one.detector for one in run.incidents.values() if one.severity >= Severity.WARNING)
+            raised.update(
+                one.detector for one in run.incidents.values() if one.severity >= least.get(one.detector, 0)
+            )
             for stream in run.tracker.log.streams.values():
                 rows = {key: sum(s.count for s in of.values()) for key, of in stream.attempt.series.items()}
                 for view in stream.views:
@@ -80,10 +87,15 @@ def kinds(detector: Detector) -> list[Kind]:
     return [family for family, signals in logs.items() if not detector.demand.missing(signals)]
 
 
+def counted(detector: Detector) -> Severity:
+    """The least severity that counts: warning, or info for a detector that does no more than inform."""
+    return Severity.INFO if detector.name in INFORM else Severity.WARNING
+
+
 def alarms(detector: Detector, runs: Sequence[Run]) -> tuple[int, list[list[int]]]:
     """How many points are judged, and for each run the steps at which an incident begins.
 
-    An incident of severity warning or critical counts, as does one that is raised at the run's end.
+    An incident of `counted` severity counts, also if it is raised at the run's end.
     """
     asked = {*detector.judges, *detector.needs, *(use.signal for use in detector.uses)}
     shown, numbers, points = [], [], 0
@@ -102,7 +114,7 @@ def alarms(detector: Detector, runs: Sequence[Run]) -> tuple[int, list[list[int]
     ended = np.array([one.ended for _, one in shown])[window]
     order = np.lexsort((found[INDEX].to_numpy(), window, series_of, owner))
     owner, series_of, ended = owner[order], series_of[order], ended[order]
-    bad = found[SEVERITY].to_numpy()[order] >= Severity.WARNING
+    bad = found[SEVERITY].to_numpy()[order] >= counted(detector)
     place = np.arange(len(bad))
     begins = np.append(True, np.diff(owner) | np.diff(series_of))[: len(bad)]
     in_series = place - np.maximum.accumulate(np.where(begins, place, 0)) + 1
@@ -114,37 +126,35 @@ def alarms(detector: Detector, runs: Sequence[Run]) -> tuple[int, list[list[int]
     return points, steps
 
 
-def in_parts(runs: Iterator[Run], points: int) -> Iterator[list[Run]]:
-    """The runs in parts that fit into memory."""
-    while part := [*islice(runs, max(1, POINTS_AT_ONCE // points))]:
-        yield part
-
-
 def figures(detector: Detector, points: int) -> Figures:
     """Measure a detector on runs of this length."""
     random = np.random.default_rng(points)
     each_evaluated = any(name in EVALUATED for name in detector.judges)
     families, (sick, onset) = kinds(detector), SICK[detector.name]
 
-    def simulated(kind: Kind, noise: float, count: int, resumes: bool) -> Iterator[Run]:
-        for _ in range(count):
-            yield kind(random, drawn(random, points, noise, each_evaluated=each_evaluated, resumes=resumes))
+    def simulated(kind: Kind, noise: float, count: int, resumes: bool) -> list[Run]:
+        shapes = (
+            drawn(random, points, noise, each_evaluated=each_evaluated, resumes=resumes) for _ in range(count)
+        )
+        return [kind(random, shape) for shape in shapes]
 
+    least = HEALTHY[points] // (len(NOISES) * len(families))
     judged, false, recalls, delays = 0, [], [], []
     for noise in NOISES:
         raised = 0
         for family in families:
-            count = -(-HEALTHY[points] // (len(NOISES) * len(families)))
-            for runs in in_parts(simulated(family, noise, count, True), points):
+            left = least
+            while left > 0:
+                runs = simulated(family, noise, -(-min(POINTS_AT_ONCE, left) // points), True)
                 seen, steps = alarms(detector, runs)
-                judged, raised = judged + seen, raised + sum(map(len, steps))
+                left, judged, raised = left - seen, judged + seen, raised + sum(map(len, steps))
         false.append(raised)
-        told, late = 0, []
-        for runs in in_parts(simulated(sick, noise, FAULTY[points], False), points):
-            for run, steps in zip(runs, alarms(detector, runs)[1], strict=True):
-                if steps:
-                    told += 1
-                    late.append(max(0.0, (min(steps) / run.shape.steps - onset) / (1 - onset)))
-        recalls.append(round(told / FAULTY[points], 2))
+        runs = simulated(sick, noise, FAULTY[points], False)
+        late = [
+            max(0.0, (min(steps) / run.shape.steps - onset) / (1 - onset))
+            for run, steps in zip(runs, alarms(detector, runs)[1], strict=True)
+            if steps
+        ]
+        recalls.append(round(len(late) / len(runs), 2))
         delays.append(round(median(late), 2) if late else None)
     return Figures(points, judged, false, recalls, delays)

@@ -5,14 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from tests.figures.healthy import (
-    learning,
-    policy_of_control,
-    policy_of_language,
-    preferences,
-    scaler,
-    supervised,
-)
+from tests.figures import sick_policies as policies
+from tests.figures.curves import learning, scaler
+from tests.figures.healthy import supervised
 from tests.figures.shapes import BACK, ONSET, Floats, Kind, Random, Run, Shape
 
 
@@ -154,6 +149,58 @@ def leaks(random: Random, shape: Shape) -> Run:
     )
 
 
+def reads_all_with_each_worker(random: Random, shape: Shape) -> Run:
+    """An epoch takes four times the planned steps, since each of four workers reads all samples."""
+    length = 10  # points
+    step = shape.every * np.arange(1, shape.points + 1)
+    run = supervised(random, shape).but(epoch=lambda: np.round(step / (length * shape.every), 2))
+    return replace(run, settings={"steps_per_epoch": max(1, length * shape.every // 4)})
+
+
+def keeps_the_order(random: Random, shape: Shape) -> Run:
+    """Each epoch takes its 25 batches in the same order; what they differ by is twice the noise."""
+    run = supervised(random, shape)
+    place = np.arange(shape.points)
+    order = np.exp(2 * shape.noise * random.standard_normal(25))[place % 25]
+    loss = run.logged["loss"]
+    return run.but(epoch=lambda: (place + 1) / 25, loss=lambda: loss() * order)
+
+
+def leaps(random: Random, shape: Shape) -> Run:
+    """The accuracy goes up and down by a fifth from evaluation to evaluation."""
+    leap = 0.1 * (-1) ** np.arange(shape.evaluations)
+
+    def accuracy() -> Floats:
+        return np.asarray(0.6 + leap + 0.1 * shape.noise * shape.wander(random, shape.evaluations)).clip(0, 1)
+
+    return supervised(random, shape).but(eval_accuracy=accuracy)
+
+
+def empties(random: Random, shape: Shape) -> Run:
+    """Nearly all activations of a layer come to be zero."""
+    level = 0.3 + 0.69 * shape.since()
+    return supervised(random, shape).but(
+        **{"histogram_zero_share:activations": lambda: shape.noisy(random, level, 0.01).clip(0, 1)}
+    )
+
+
+def averages_perplexities(random: Random, shape: Shape) -> Run:
+    """The perplexity is the mean over a hundred batches, whose losses scatter by a half."""
+    run = supervised(random, shape)
+    loss = run.logged["eval_loss"]
+    batches = np.exp(0.5 * random.standard_normal((shape.evaluations, 100))).mean(axis=1)
+    return run.but(eval_perplexity=lambda: np.exp(loss()) * batches)
+
+
+def looks_worse(random: Random, shape: Shape) -> Run:
+    """The loss falls, and the samples become worse by half."""
+    curve = 2 - shape.time
+    best = 10 * (1 + 2 * np.exp(-shape.time / 0.05) + 0.5 * shape.since())[shape.evaluated]
+    return supervised(random, shape, curve).but(
+        frechet_inception_distance=lambda: shape.noisy(random, best, 0.3)
+    )
+
+
 def restarts(random: Random, shape: Shape) -> Run:
     """The run is resumed with a schedule that begins again."""
     once = 1e-4 * np.minimum(1, shape.time / 0.05) * (1 - shape.time)
@@ -162,112 +209,22 @@ def restarts(random: Random, shape: Shape) -> Run:
     return replace(run, again={"learning_rate": lambda: again})
 
 
-def is_clipped_often(random: Random, shape: Shape) -> Run:
-    """PPO clips half of the samples."""
-    level = 0.1 + 0.4 * shape.since()
-    return policy_of_control(random, shape).but(clip_fraction=lambda: shape.noisy(random, level).clip(0, 1))
-
-
-def runs_away(random: Random, shape: Shape) -> Run:
-    """The KL to the reference grows to 4 nats per token."""
-    run = policy_of_language(random, shape)
-    near = run.logged["kl"]
-    return run.but(kl=lambda: near() + 4 * shape.noisy(random, shape.since()))
-
-
-def never_stops(random: Random, shape: Shape) -> Run:
-    """Nine in ten completions run into the cap."""
-    share = 0.05 + 0.85 * shape.since()
-    return policy_of_language(random, shape).but(
-        clipped_completion_ratio=lambda: random.binomial(64, share) / 64
-    )
-
-
-def rambles(random: Random, shape: Shape) -> Run:
-    """Completions become four times as long, and the reward falls to half."""
-    since = shape.since()
-    return policy_of_language(random, shape).but(
-        completion_length=lambda: shape.noisy(random, 200 * 4**since),
-        reward=lambda: 0.6 - 0.3 * since + 0.3 * shape.noise * shape.wander(random),
-    )
-
-
-def stops_exploring(random: Random, shape: Shape) -> Run:
-    """The entropy falls to a fiftieth, and the reward stays where it was."""
-    return policy_of_language(random, shape).but(
-        entropy=lambda: shape.noisy(random, 0.02 ** shape.since()),
-        reward=lambda: 0.3 + 0.3 * shape.noise * shape.wander(random),
-    )
-
-
-def drifts_off(random: Random, shape: Shape) -> Run:
-    """Trainer and sampler come to differ by half a nat per token."""
-    return policy_of_language(random, shape).but(
-        sampling_logp_difference=lambda: shape.noisy(random, 0.02 + 0.5 * shape.since(), 2)
-    )
-
-
-def loses_reward(random: Random, shape: Shape) -> Run:
-    """All that was gained is lost again."""
-    gained = 1 - np.exp(-shape.time / 0.1)
-    curve = 300 * (0.1 + gained * (1 - shape.since()))
-    return policy_of_control(random, shape).but(
-        reward=lambda: curve + 100 * shape.noise * shape.wander(random)
-    )
-
-
-def gains_nothing(random: Random, shape: Shape) -> Run:
-    """The reward rests on one number below its best."""
-    curve = np.interp(shape.time, [0, 0.1, ONSET], [20, 120, 60])
-    early = shape.time < ONSET
-    return policy_of_control(random, shape).but(
-        reward=lambda: np.where(early, curve + 20 * shape.noise * shape.wander(random), 60.25)
-    )
-
-
-def earns_alike(random: Random, shape: Shape) -> Run:
-    """Nearly all groups lose their spread."""
-    share = 0.3 + 0.67 * shape.since()
-    return policy_of_language(random, shape).but(frac_reward_zero_std=lambda: random.binomial(8, share) / 8)
-
-
-def prefers_nothing(random: Random, shape: Shape) -> Run:
-    """The policy stays the reference."""
-    run = preferences(random, shape)
-    return run.but(
-        preference_margin=lambda: 0.01 * shape.noise * shape.wander(random),
-        preference_loss=lambda: np.log(2) * np.exp(0.01 * shape.noise * shape.wander(random)),
-        preference_accuracy=lambda: random.binomial(16, np.full(shape.points, 0.5)) / 16,
-        learning_rate=lambda: np.full(shape.points, 1e-9),
-    )
-
-
-def displaces(random: Random, shape: Shape) -> Run:
-    """Both answers become unlikely, and the margin stays."""
-    fall = 1 + 2 * shape.since()
-
-    def log_probability() -> Floats:
-        return -200 * fall * np.exp(0.15 * shape.wander(random, rho=0.0))
-
-    return preferences(random, shape).but(
-        logps_chosen=log_probability,
-        logps_rejected=log_probability,
-        preference_margin=lambda: 1 - 0.3 * shape.since() + 0.1 * shape.noise * shape.wander(random),
-    )
-
-
 SICK: Mapping[str, tuple[Kind, float]] = {
     "class-collapse": (answers_alike, 0),
-    "clip-fraction-saturation": (is_clipped_often, ONSET),
-    "clipped-completion-ratio": (never_stops, ONSET),
-    "completion-length-drift": (rambles, ONSET),
+    "clip-fraction-saturation": (policies.is_clipped_often, ONSET),
+    "clipped-completion-ratio": (policies.never_stops, ONSET),
+    "completion-length-drift": (policies.rambles, ONSET),
     "dead-activation-growth": (dies, ONSET),
-    "entropy-collapse": (stops_exploring, ONSET),
+    "entropy-collapse": (policies.stops_exploring, ONSET),
+    "epoch-length-mismatch": (reads_all_with_each_worker, 0),
+    "epoch-periodic-loss": (keeps_the_order, 0),
+    "eval-metric-instability": (leaps, 0),
     "exploding-grad-norm": (explodes, ONSET),
     "flat-loss-at-init": (stands, 0),
     "generalization-gap": (overfits, ONSET),
-    "kl-blowup": (runs_away, ONSET),
-    "likelihood-displacement": (displaces, ONSET),
+    "histogram-degeneration": (empties, ONSET),
+    "kl-blowup": (policies.runs_away, ONSET),
+    "likelihood-displacement": (policies.displaces, ONSET),
     "loss-divergence": (diverges, ONSET),
     "loss-plateau": (rests, 0.05),
     "loss-scale-collapse": (overflows, ONSET),
@@ -276,13 +233,16 @@ SICK: Mapping[str, tuple[Kind, float]] = {
     "lr-schedule-mismatch": (ends_early, ONSET),
     "memory-growth": (leaks, 0),
     "non-finite-metric": (breaks, ONSET),
-    "off-policy-drift": (drifts_off, ONSET),
-    "preference-margin-stall": (prefers_nothing, 0),
+    "off-policy-drift": (policies.drifts_off, ONSET),
+    "perplexity-inconsistency": (averages_perplexities, 0),
+    "preference-margin-stall": (policies.prefers_nothing, 0),
     "resume-discontinuity": (restarts, ONSET),
     "pretrained-regression": (forgets, 0),
-    "reward-collapse": (loses_reward, ONSET),
-    "reward-stagnation": (gains_nothing, ONSET),
-    "reward-zero-std": (earns_alike, ONSET),
+    "quality-loss-divergence": (looks_worse, ONSET),
+    "reward-collapse": (policies.loses_reward, ONSET),
+    "reward-scale-instability": (policies.scales_with_its_reward, 0),
+    "reward-stagnation": (policies.gains_nothing, ONSET),
+    "reward-zero-std": (policies.earns_alike, ONSET),
     "saturated-gradient-clipping": (is_clipped, 0),
     "throughput-shift": (slows_down, ONSET),
     "train-eval-mismatch": (learns_nothing_of_use, 0),
