@@ -2,7 +2,7 @@
 
 ## What it catches
 A first evaluation that no later one reaches: four or more evaluations, and the best of them is worse than
-the first by more than 10 % and by more than they differ among themselves.
+the first by more than 10 % and by more than twice the range of the last four.
 
 ## Why it matters
 A pretrained model is good before it is trained any further. If each later evaluation is worse, the training
@@ -65,6 +65,7 @@ def pretrained_regression(
     *,
     evaluations: Annotated[int, "evaluations after the first before anything is said"] = 4,
     least_share: Annotated[float, "share of the first value by which all others are worse"] = 0.1,
+    least_ranges: Annotated[float, "ranges of the last evaluations by which all are worse"] = 2.0,
 ) -> pl.LazyFrame:
     """See the module's page."""
     is_loss = pl.col(SIGNAL) == Signal.EVAL_LOSS
@@ -73,7 +74,7 @@ def pretrained_regression(
         first=start_value(VALUE),
         best=seen_max("later", REACH, REACH).abs(),
         latest=recent_max(pl.col("later"), evaluations, at_least=1).abs(),
-        spread=recent_max(pl.col("later"), evaluations, at_least=1)
+        range=recent_max(pl.col("later"), evaluations, at_least=1)
         + recent_max(-pl.col("later"), evaluations, at_least=1),
         name=pl.col(SIGNAL).str.replace("eval_", "").str.replace_all("_", " "),
     )
@@ -83,6 +84,6 @@ def pretrained_regression(
     return verdicts(
         measured,
         judged=pl.col(INDEX) >= evaluations,
-        found={"worse": knew & (worse > least_share * first) & (worse > pl.col("spread"))},
+        found={"worse": knew & (worse > least_share * first) & (worse > least_ranges * pl.col("range"))},
         onset=pl.col("step").first().over(SERIES),
     )

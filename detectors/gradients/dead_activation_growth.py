@@ -2,7 +2,8 @@
 
 ## What it catches
 A median dead share over the last ten points above 0.9 in a layer that began below 0.8, or one that rose by
-0.3, and by five standard deviations, above the layer's first points.
+0.3, and by five standard deviations of the noise, above the layer's first points. The larger one counts of
+the scatter of the first ten points and the noise of the last thirty.
 
 ## Why it matters
 A dead unit passes no gradient, so nothing revives it: its part of the network is gone. Once a whole layer
@@ -29,16 +30,17 @@ from detectors.api import Cause, History, Maturity, Severity, Variant, detector
 from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, VALUE
 from detectors.signals import Signal
-from detectors.stats import recent_median, start_median, start_value
+from detectors.stats import recent_median, recent_noise, start_median, start_value
 from detectors.verdict import verdicts
 
 NOW = 10  # points of the present level, and of the start
-SCATTERS = 5  # standard deviations of the first points that a rise exceeds
+NOISY, APART = 30, 3  # points that tell the noise, and how far those are apart that are compared
+SCATTERS = 5  # standard deviations that a rise exceeds
 
 
 @detector(
     judges=(Signal.DEAD_FRACTION,),
-    history=History(recent=NOW, head=NOW),
+    history=History(recent=NOISY + 2 * APART, head=NOW),
     maturity=Maturity.STABLE,
     cause=Cause.NO_GRADIENT,
     silences=(Cause.LOSS_SHAPE,),  # dead layers hold the loss where it is
@@ -66,7 +68,7 @@ def dead_activation_growth(
     """See the module's page."""
     level, start = pl.col("level"), pl.col("start")
     scatter = pl.col(VALUE).filter(pl.col(INDEX) < NOW).std().over(SERIES)
-    far = pl.max_horizontal(pl.lit(rise), SCATTERS * pl.col("scatter"))
+    far = pl.max_horizontal(pl.lit(rise), SCATTERS * pl.col("scatter"), SCATTERS * pl.col("noise"))
     dead = (level > nearly_all) & (start < nearly_all - 0.1)
     return verdicts(
         points.with_columns(
@@ -74,6 +76,7 @@ def dead_activation_growth(
             start=start_value(VALUE),
             early=start_median(VALUE, NOW),
             scatter=scatter,
+            noise=recent_noise(VALUE, NOISY, apart=APART),
         ),
         judged=level.is_not_null(),
         found={"dead": dead, "rising": level > pl.max_horizontal("start", "early") + far},

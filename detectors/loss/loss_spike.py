@@ -4,7 +4,7 @@
 A loss of more than twice the median of the 50 points before it, and above that median by more than six
 times the distance to their 95th percentile. Where fewer points precede it: more than three times the median
 of the last five, and above it by fourteen standard deviations of the noise. One spike is shown;
-three within 200 points are a warning.
+three within 200 points are a warning. A point behind a spike from which the loss comes down belongs to it.
 
 ## Why it matters
 A spike that recovers costs little. Repeated ones precede a divergence, and point to a cause that will not
@@ -39,6 +39,7 @@ from detectors.verdict import verdicts
 BEFORE = 50  # points that tell what is usual
 EARLY = 5  # of the first points
 MANY = 200  # points in which spikes are counted
+COMES_DOWN = 0.8  # of the spike before, in the logarithm
 NOT_SUPERVISED = (Signal.REWARD, Signal.POLICY_LOSS, Signal.VALUE_LOSS, Signal.PREFERENCE_MARGIN)
 
 
@@ -91,8 +92,11 @@ def loss_spike(
         .then(pl.max_horizontal(log(early_times), early_noises * pl.col("noise")))
         .otherwise(pl.max_horizontal(log(least_times), least_tails * tail))
     )
+    spike = pl.col("spike")
+    last_spike = spike.shift(1, fill_value=False).over(SERIES)
+    begins = spike & (~last_spike | (pl.col("above") > COMES_DOWN * pl.col("above").shift(1).over(SERIES)))
     measured = measured.with_columns(spike=(pl.col("above") > least).fill_null(False)).with_columns(
-        spikes=pl.col("spike").cast(pl.Int32).rolling_sum(MANY, min_samples=1).over(SERIES),
+        spikes=begins.cast(pl.Int32).rolling_sum(MANY, min_samples=1).over(SERIES),
     )
     return verdicts(
         measured,

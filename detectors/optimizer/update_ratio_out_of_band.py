@@ -2,7 +2,7 @@
 
 ## What it catches
 A median ratio of step norm to weight norm over twenty points that is below 10^-5 while it is near its own
-highest level, or above 10^-1 for fifty points.
+highest level and does not rise, or above 10^-1 for fifty points.
 
 ## Why it matters
 About 10^-3 is what a healthy optimizer step amounts to. A hundred times less and a whole run moves the
@@ -14,8 +14,9 @@ Change the learning rate of that group by the factor that is missing. If only on
 a group of its own (frozen parts, layer-wise decay) or for an initialisation whose scale does not fit.
 
 ## When it is wrong
-The ratio falls with the learning rate, so a run in the tail of its schedule is not judged as too small, nor
-is a resumed one, whose highest level is not known.
+The ratio follows the learning rate. A ratio that is half again as high as that of the first ten points
+rises in a warm-up and is not judged as too small. Nor is one in the tail of a schedule, nor one of a resumed
+run, whose highest level is not known.
 Weights that begin at zero (LoRA's B, biases, new scales) have huge ratios at first; fifty points are waited
 for. Fine-tuning by reinforcement learning at a rate of 10^-7 may mean to step that little.
 
@@ -31,16 +32,19 @@ from detectors.api import Cause, History, Maturity, Variant, detector
 from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, VALUE
 from detectors.signals import Signal
-from detectors.stats import recent_max, recent_median, was_resumed
+from detectors.stats import recent_max, recent_median, start_median, was_resumed
 from detectors.verdict import verdicts
 
 NOW = 20  # points of the present level
+EARLY = 10  # first points, above whose median the ratio of a warm-up rises
+RISEN = 1.5  # times that median
+SURE = 30  # points from which on a warm-up has risen that far
 LATER = 50  # points from which on a large ratio is none of a weight that begins at zero
 
 
 @detector(
     judges=(Signal.UPDATE_RATIO,),
-    history=History(recent=2 * LATER, head=2, coarse=True),
+    history=History(recent=2 * LATER, head=EARLY, coarse=True),
     maturity=Maturity.STABLE,
     cause=Cause.GRADIENT_SIZE,
     silences=(Cause.LOSS_SHAPE,),  # steps that small leave the loss where it is
@@ -70,11 +74,13 @@ def update_ratio_out_of_band(
     """See the module's page."""
     level, highest = pl.col("level"), pl.col("coarse_mean").list.max()
     peak = pl.max_horizontal(recent_max(pl.col("level"), LATER, at_least=1), highest)
+    measured = points.with_columns(level=recent_median(VALUE, NOW), early=start_median(VALUE, EARLY))
+    rests = (level > 0.1 * pl.col("peak")) & (level < RISEN * pl.col("early"))
     return verdicts(
-        points.with_columns(level=recent_median(VALUE, NOW)).with_columns(peak=peak, resumed=was_resumed()),
-        judged=level.is_not_null(),
+        measured.with_columns(peak=peak, resumed=was_resumed()),
+        judged=pl.col(INDEX) >= SURE - 1,
         found={
-            "small": (level < least) & (level > 0.1 * pl.col("peak")) & ~pl.col("resumed").fill_null(False),
+            "small": (level < least) & rests & ~pl.col("resumed").fill_null(False),
             "large": (level > most) & (pl.col(INDEX) >= LATER - 1),
         },
     )

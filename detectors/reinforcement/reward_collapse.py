@@ -22,8 +22,9 @@ says that the targets diverge.
 
 ## When it is wrong
 A curriculum that moves to a harder stage, a change of the reward and self-play against a better opponent
-lower the reward by design. Rewards of single episodes scatter widely, so what counts are means over
-blocks of the run, and a fall is told late in a very long log.
+lower the reward by design. What a resumed run had gained before is not known, so such a run is judged only
+where it falls below the start of its attempt. Rewards of single episodes scatter widely, so what counts are
+means over blocks of the run, and a fall is told late in a very long log.
 
 ## Source
 Catalogue R1, with the guards of its symptom; a healthy policy-gradient run may lose two thirds of its
@@ -43,7 +44,7 @@ from detectors.blocks import ROWS, rolling, with_blocks
 from detectors.evidence import Measure, Unit, logged
 from detectors.schema import ENDED, INDEX, SERIES, SIGNAL, VALUE
 from detectors.signals import Signal
-from detectors.stats import Floats, Ints, row_quantile
+from detectors.stats import Floats, Ints, row_quantile, was_resumed
 from detectors.verdict import verdicts
 
 LEAST = 20  # points
@@ -96,12 +97,12 @@ def reward_collapse(
     scatter, lost = pl.col("scatter"), pl.col("lost")
     fall, gain = best - now, best - start
     moves = (pl.col(VALUE) - pl.col(VALUE).shift(1)).abs().filter(pl.col(INDEX) < SHORT)
-    measured = points.with_columns(moves=moves.mean().over(SERIES))
+    measured = points.with_columns(moves=moves.mean().over(SERIES), resumed=was_resumed())
     measured = with_blocks(measured, MEASURES, _levels, every=1, at_least=LEAST)
     language = pl.col(Signal.COMPLETION_LENGTH).is_not_null() | pl.col(Signal.ENTROPY).is_not_null()
     size = pl.max_horizontal(best.abs(), start.abs())
     fell = (fall > scatters * scatter) & (fall > sure * pl.col("error")) & (fall > least_fall * size)
-    gained = gain > scatters * scatter
+    gained = (gain > scatters * scatter) & ~pl.col("resumed").fill_null(False)
     worse = now < start - scatters * scatter
     is_mean = (pl.col(SIGNAL) == Signal.EVAL_REWARD) | (pl.col("moves") < SINGLE * size)
     least = pl.when(~is_mean).then(EPISODES).when(ENDED).then(SHORT).otherwise(EXPLORES)

@@ -1,8 +1,9 @@
 """Memory grows evenly and does not level off: something is kept that ought to be let go.
 
 ## What it catches
-Memory that after 100 points has risen by a fifth, that rose in nearly every sixteenth of the run, and that
-in the last quarter still rises at 70 % of the run's own pace.
+Memory that has risen by a fifth since the first quarter of the run, that rose in nearly every sixteenth of
+it since then, in none by more than a quarter of all the growth, and that in the last quarter still rises at
+85 % of that pace. At least 128 points are needed.
 
 ## Why it matters
 It ends in a run that is killed for memory, usually hours later and far from the line at fault.
@@ -34,9 +35,10 @@ from detectors.signals import Signal
 from detectors.stats import Floats
 from detectors.verdict import verdicts
 
-LEAST = 100  # points
-MEASURES = ("start", "now", "rises", "pace")
+LEAST = 128  # points
+MEASURES = ("start", "now", "rises", "largest", "pace")
 PARTS = 16
+QUARTER = 4  # of them; in the first one caches fill
 
 
 @detector(
@@ -45,10 +47,11 @@ PARTS = 16
     every=5,
     cause=Cause.SPEED,
     evidence={
-        "start": Measure("at the start", Unit.SAME),
+        "start": Measure("after a quarter of the run", Unit.SAME),
         "now": Measure("now", Unit.SAME),
-        "rises": Measure("sixteenths of the run in which it rose", Unit.SHARE),
-        "pace": Measure("pace of the last quarter, of the whole run's", Unit.SHARE),
+        "rises": Measure("sixteenths of the run since then in which it rose", Unit.SHARE),
+        "largest": Measure("share of the growth in one of them, at most", Unit.SHARE),
+        "pace": Measure("pace of the last quarter, of that since then", Unit.SHARE),
     },
     variants={
         "growing": Variant(
@@ -60,28 +63,35 @@ PARTS = 16
 def memory_growth(
     points: pl.LazyFrame,
     *,
-    growth: Annotated[float, "share of the start by which memory must have grown"] = 0.2,
-    steady: Annotated[float, "share of the run's sixteenths in which it rose"] = 0.9,
-    pace: Annotated[float, "of the whole run, at which the last quarter still grows"] = 0.7,
+    growth: Annotated[float, "share by which memory must have grown since the first quarter"] = 0.2,
+    steady: Annotated[float, "share of the sixteenths since then in which it rose"] = 0.9,
+    even: Annotated[float, "share of the growth that one of them may bring"] = 0.25,
+    pace: Annotated[float, "of that growth, at which the last quarter still grows"] = 0.85,
 ) -> pl.LazyFrame:
     """See the module's page."""
     measured = with_blocks(points, MEASURES, _growth, every=5, at_least=LEAST)
     grown = pl.col("now") > (1 + growth) * pl.col("start")
     return verdicts(
         measured,
-        found={"growing": grown & (pl.col("rises") >= steady) & (pl.col("pace") >= pace)},
+        found={
+            "growing": grown
+            & (pl.col("rises") >= steady)
+            & (pl.col("largest") <= even)
+            & (pl.col("pace") >= pace)
+        },
     )
 
 
 def _growth(means: Floats) -> Mapping[str, Floats]:
-    """The first and last sixteenth, the share of them that rose, the last quarter's pace in the run's."""
+    """The last sixteenths of the first quarter and of all, and how the growth between them is spread."""
     edges = np.linspace(0, means.shape[1], PARTS + 1).astype(int)
     parts = np.stack([means[:, a:b].mean(axis=1) for a, b in pairwise(edges)], axis=1)
-    steps = np.diff(parts, axis=1)
-    last = parts[:, -1] - parts[:, -1 - PARTS // 4]
+    start, now = parts[:, QUARTER - 1], parts[:, -1]
+    steps = np.diff(parts[:, QUARTER - 1 :], axis=1)
     return {
-        "start": parts[:, 0],
-        "now": parts[:, -1],
+        "start": start,
+        "now": now,
         "rises": (steps > 0).mean(axis=1),
-        "pace": last / (parts[:, -1] - parts[:, 0]) * (PARTS - 1) / (PARTS // 4),
+        "largest": steps.max(axis=1) / (now - start),
+        "pace": (now - parts[:, -1 - QUARTER]) / (now - start) * (PARTS - QUARTER) / QUARTER,
     }
