@@ -47,6 +47,8 @@ def supervised(
         loss = learning(random, time, warm_up / 2)
         if random.random() < 0.25:  # samples that were seen before are known better
             loss = loss * 0.9 ** np.minimum(epoch.astype(int), 3)
+    if random.random() < 0.5:  # an untrained model guesses among all tokens
+        settings |= {"vocab_size": max(2, round(np.exp(loss[0])))}
     held_out = loss * random.uniform(1, 1.3) if held_out is None else held_out
     learned = 1 - np.clip(loss / loss.max(), 0, 1)
     samples, speed = int(random.choice([100, 500, 10_000])), 10 ** random.uniform(0, 5)

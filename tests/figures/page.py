@@ -1,39 +1,62 @@
 """The figures as data, and as the page that people read."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tests.figures.measure import NOISES, Figures, Real
+from detectors.api import Declaration, Detector
+from detectors.discovery import all_detectors
+from tests.figures.measure import HEALTHY, NOISES, Figures, Real
 
 DATA = Path(__file__).with_name("figures.json")
 PAGE = Path(__file__).parents[2] / "detectors" / "FIGURES.md"
 
+LEAST_POINTS = 10_000_000
+"""Healthy points on which a stable detector is measured at least."""
+
 MOST_AT_WORST = 3.0
 """False alarms of a stable detector for each million healthy points, at noise of 20 %; none at less noise."""
 
+LEAST_RECALL = 0.9
+"""Share of the sick runs of `ENOUGH` points that a stable detector finds where the noise is smallest."""
+
+ENOUGH = 1_000
+
 HEAD = """# Figures of the detectors
 
-`make detector-figures` measures every detector on simulated runs and writes this page.
-`python -m tests.figures NAME...` measures single detectors again. `tests/figures/healthy.py` and
-`tests/figures/sick.py` say how the runs look.
+How often each detector is wrong on healthy runs, how many sick runs it finds, and how soon.
 
-Healthy runs are supervised trainings with any usual schedule, policies of language models and of control
-tasks, and preference trainings, each as far as it logs what the detector needs. Every fourth one is resumed
-from a checkpoint. A sick run is a healthy one with the fault for which the detector is made. Noise is 1, 5 or
-20 % of the level, with an autocorrelation of 0, 0.3 or 0.6 and normal or heavy tails; a point is logged
-every 1, 10 or 100 steps. A point of a detector that judges evaluations is an evaluation.
+## How to read this page
 
-- False alarms: incidents of severity warning or critical on healthy runs, for each million points, at each
-  noise. A detector is stable only if it raises none at 1 and 5 %, at most {most:g} at 20 %, and none on real
-  logs.
-- Real: the same on logs that real frameworks wrote in healthy trainings, as they lie in `tests/frameworks`
-  and `sample_logs`.
-- Recall: share of sick runs in which an incident is raised, at noise of 1, 5 and 20 %.
-- Detectors that are not listed have no figures yet. Those below the standard of a stable detector are named
-  in `tests/figures/test_figures.py`.
-- Delay: median time from the onset of the fault to the incident, as a share of what is left of the run.
+A **healthy run** is simulated: a supervised training with any usual schedule, a policy of a language model
+or of a control task, or a preference training. Every fourth one is resumed from a checkpoint. A **sick run**
+is a healthy one with the fault that the detector is made for. The **noise** of what a run logs is 1, 5 or
+20 % of its level, with an autocorrelation of 0, 0.3 or 0.6 and with normal or heavy tails. A point is logged
+every 1, 10 or 100 steps; for a detector that judges evaluations a point is an evaluation.
+
+- **False alarms** are incidents on healthy runs, for each million points, at noise of 1, 5 and 20 %.
+  Incidents of severity warning and critical count, and for a detector that only informs, all.
+- **Real logs** are healthy trainings whose logs real frameworks wrote (`tests/frameworks`,
+  `sample_logs/healthy-*`): the false alarms on them, of so many points.
+- **Found** is the share of sick runs with an incident, by the points of a run, at noise of 5 %.
+- **Delay** is the median time from the onset of the fault to the incident, as a share of what is left of the
+  run, for runs of {enough:,} points at noise of 5 %.
+
+A detector is **stable** only if it raises no false alarm at 1 and 5 %, at most {worst:g} in a million points
+at 20 %, none on real logs, and finds {recall:.0%} of the sick runs of {enough:,} points at 1 %.
+`tests/figures/test_figures.py` holds this for every detector. A **preview** is not there yet, or has not been
+seen on enough real runs; where its figures fall short of the standard, the table says how.
+
+Run checks judge a run as a whole and have no points: {checks}. `tests/test_checking.py` and
+`tests/detectors/test_every_run_check.py` hold those; `tests/catalogue/console_lines.toml` shows which console
+lines they find and which healthy ones they leave alone.
+
+## How to repeat it
+
+`make detector-figures` measures every detector and writes this page; it takes about a quarter of an hour.
+`python -m tests.figures NAME...` measures single detectors. The runs are drawn from fixed seeds, so the
+figures are the same each time. `tests/figures/healthy.py` and `tests/figures/sick.py` say how the runs look.
 
 """
 
@@ -56,6 +79,20 @@ class Measured:
         alarms = zip(*(one.alarms for one in self.lengths), strict=True)
         return [1e6 * sum(of_noise) / (self.judged / len(NOISES)) for of_noise in alarms]
 
+    @property
+    def shortfalls(self) -> list[str]:
+        """In which ways a detector with these figures falls short of the standard of a stable one."""
+        *rates, at_worst = self.rates
+        recall = next(one for one in self.lengths if one.points == ENOUGH).recall[0]
+        falls_short = {
+            f"measured on {self.judged:,} points": self.judged < LEAST_POINTS,
+            "false alarms where the noise is small": any(rates),
+            f"{at_worst:.1f} false alarms per million at 20 %": at_worst > MOST_AT_WORST,
+            "false alarms on real logs": self.real.alarms > 0,
+            f"finds {recall:.0%}": recall < LEAST_RECALL,
+        }
+        return [text for text, holds in falls_short.items() if holds]
+
 
 def read() -> dict[str, Measured]:
     """The figures by detector, as they were measured last."""
@@ -75,27 +112,58 @@ def write(measured: Mapping[str, Measured]) -> None:
 
 def rendered(measured: Mapping[str, Measured]) -> str:
     """The page."""
-    return HEAD.format(most=MOST_AT_WORST) + _false_alarms(measured) + "\n" + _faults(measured)
+    rules = all_detectors()
+    checks = ", ".join(f"`{name}`" for name, one in sorted(rules.items()) if not isinstance(one, Detector))
+    head = HEAD.format(enough=ENOUGH, worst=MOST_AT_WORST, recall=LEAST_RECALL, checks=checks)
+    return (
+        head
+        + _summary(measured, rules)
+        + "".join(
+            f"\n## {title} in detail\n\nBy the points of a run, at noise of 1, 5 and 20 %.\n\n"
+            + _table(("Detector", *_LENGTHS), _by_length(measured, cell))
+            for title, cell in _DETAILS.items()
+        )
+    )
 
 
-def _false_alarms(measured: Mapping[str, Measured]) -> str:
-    text = "## False alarms\n\n"
-    text += "| Detector | Healthy points | False alarms per million | Real points | Real false alarms |\n"
-    text += "| --- | --- | --- | --- | --- |\n"
+_LENGTHS = tuple(f"{points:,} points" for points in HEALTHY)
+
+
+def _summary(measured: Mapping[str, Measured], rules: Mapping[str, Declaration]) -> str:
+    middle = len(NOISES) // 2
+    rows = []
     for name, one in measured.items():
-        rates = ", ".join(f"{rate:.1f}" for rate in one.rates)
-        text += f"| `{name}` | {one.judged:,} | {rates} | {one.real.judged:,} | {one.real.alarms} |\n"
-    return text
+        enough = next(length for length in one.lengths if length.points == ENOUGH)
+        rows.append(
+            (
+                f"`{name}`",
+                ": ".join((rules[name].maturity, *filter(None, ["; ".join(one.shortfalls)]))),
+                f"{one.judged:,}",
+                " / ".join(f"{rate:.1f}" for rate in one.rates),
+                f"{one.real.alarms} of {one.real.judged:,}",
+                *(f"{length.recall[middle]:.2f}" for length in one.lengths),
+                _delay(enough.delay[middle]),
+            )
+        )
+    titles = ("Detector", "Maturity", "Healthy points", "False alarms", "Real logs")
+    return "## The figures\n\n" + _table((*titles, *(f"Found, {n}" for n in _LENGTHS), "Delay"), rows)
 
 
-def _faults(measured: Mapping[str, Measured]) -> str:
-    noises = ", ".join(f"{noise:.0%}" for noise in NOISES)
-    text = f"## Faults\n\nFalse alarms, recall and delay at noise of {noises}.\n\n"
-    text += "| Detector | Points | False alarms | Recall | Delay |\n| --- | --- | --- | --- | --- |\n"
-    for name, one in measured.items():
-        for length in one.lengths:
-            recall = ", ".join(f"{share:.2f}" for share in length.recall)
-            delay = ", ".join("-" if late is None else f"{late:.2f}" for late in length.delay)
-            alarms = ", ".join(map(str, length.alarms))
-            text += f"| `{name}` | {length.points:,} | {alarms} | {recall} | {delay} |\n"
-    return text
+def _delay(late: float | None) -> str:
+    return "-" if late is None else f"{late:.2f}"
+
+
+_DETAILS: Mapping[str, Callable[[Figures], str]] = {
+    "False alarms": lambda one: " / ".join(map(str, one.alarms)),
+    "Recall": lambda one: " / ".join(f"{share:.2f}" for share in one.recall),
+    "Delay": lambda one: " / ".join(map(_delay, one.delay)),
+}
+
+
+def _by_length(measured: Mapping[str, Measured], cell: Callable[[Figures], str]) -> Iterable[Sequence[str]]:
+    return ((f"`{name}`", *map(cell, one.lengths)) for name, one in measured.items())
+
+
+def _table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = (titles, ["---"] * len(titles), *rows)
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)

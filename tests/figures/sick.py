@@ -36,6 +36,14 @@ def stands(random: Random, shape: Shape) -> Run:
     return supervised(random, shape, np.full(shape.points, random.choice([np.log(10), 4.4])))
 
 
+def sums_its_parts(random: Random, shape: Shape) -> Run:
+    """The loss is the sum over eight accumulation steps, and not their mean."""
+    run = supervised(random, shape, 2.3 * (0.3 + 0.7 * np.exp(-shape.time / 0.3)))
+    loss = run.logged["loss"]
+    parts = {"num_classes": 10, "gradient_accumulation_steps": 8}
+    return replace(run.but(loss=lambda: 8 * loss()), settings=parts)
+
+
 def rests(random: Random, shape: Shape) -> Run:
     """The loss falls for a twentieth of the run and rests at seven tenths of its start."""
     run = supervised(random, shape, 5 * (0.7 + 0.3 * np.exp(-shape.time / 0.02)))
@@ -223,6 +231,7 @@ SICK: Mapping[str, tuple[Kind, float]] = {
     "flat-loss-at-init": (stands, 0),
     "generalization-gap": (overfits, ONSET),
     "histogram-degeneration": (empties, ONSET),
+    "init-loss-mismatch": (sums_its_parts, 0),
     "kl-blowup": (policies.runs_away, ONSET),
     "likelihood-displacement": (policies.displaces, ONSET),
     "loss-divergence": (diverges, ONSET),
