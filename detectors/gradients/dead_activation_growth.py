@@ -3,7 +3,8 @@
 ## What it catches
 A median dead share over the last ten points above 0.9 in a layer that began below 0.8, or one that rose by
 0.3, and by five standard deviations of the noise, above the layer's first points. The larger one counts of
-the scatter of the first ten points and the noise of the last thirty.
+the scatter of the first ten points and the noise of the last thirty. A rise must show in the median of the
+last thirty points as well.
 
 ## Why it matters
 A dead unit passes no gradient, so nothing revives it: its part of the network is gone. Once a whole layer
@@ -73,13 +74,17 @@ def dead_activation_growth(
     return verdicts(
         points.with_columns(
             level=recent_median(VALUE, NOW),
+            lately=recent_median(VALUE, NOISY, at_least=NOW),
             start=start_value(VALUE),
             early=start_median(VALUE, NOW),
             scatter=scatter,
             noise=recent_noise(VALUE, NOISY, apart=APART),
         ),
         judged=level.is_not_null(),
-        found={"dead": dead, "rising": level > pl.max_horizontal("start", "early") + far},
+        found={
+            "dead": dead,
+            "rising": pl.min_horizontal("level", "lately") > pl.max_horizontal("start", "early") + far,
+        },
         severities={Severity.CRITICAL: dead},
         lasts=level > start + 0.8 * rise,
     )
