@@ -4,7 +4,6 @@ The records are only found here and given as they are. They are few, so that a r
 by itself, such as tbparse, is fast on them.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -16,7 +15,7 @@ from sentinel.sources.reading.files import open_log
 from sentinel.sources.tensorboard.settings import settings_in
 
 _HEADER = Struct("<Q4x")  # length, and its checksum
-_MARKS = re.compile(rb"\x0a\x04text|\x0a\x06images|\x89PNG\r\n\x1a\n|\xff\xd8\xff")
+_MARKS = b"\x0a\x04text", b"\x0a\x06images", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"
 """Names of plugins as protobuf writes them, and how PNG and JPEG begin."""
 
 _MOST_FILES = 64
@@ -83,7 +82,7 @@ def _is_sample(value: Any) -> bool:
 
 def _marked(data: bytes) -> Iterator[bytes]:
     """The framed records that hold one of the marks. Records behind a broken frame are not found."""
-    marks = (mark.start() for mark in _MARKS.finditer(data))
+    marks = iter(sorted(place for mark in _MARKS for place in _places(data, mark)))
     mark, begin, last = next(marks, None), 0, len(data) - _HEADER.size
     while mark is not None and begin <= last:
         (length,) = _HEADER.unpack_from(data, begin)
@@ -94,3 +93,11 @@ def _marked(data: bytes) -> Iterator[bytes]:
             while mark is not None and mark < end:
                 mark = next(marks, None)
         begin = end
+
+
+def _places(data: bytes, mark: bytes) -> Iterator[int]:
+    """Where a mark begins; several times as fast as one pattern for all marks."""
+    place = data.find(mark)
+    while place >= 0:
+        yield place
+        place = data.find(mark, place + 1)
