@@ -97,6 +97,13 @@ def test_a_long_run_takes_at_most_a_megabyte(report, tmp_path):
     assert len(report(tmp_path / "metrics.csv")) < 1_000_000
 
 
+def test_of_very_many_runs_the_first_have_small_curves(report, monkeypatch):
+    runs = [ROOT / "sample_logs" / name for name in ("kl-blowup", "healthy-rl", "flat-loss-at-init")]
+    assert report(*runs).count('<svg class="spark"') == 3
+    monkeypatch.setattr("sentinel.report.html._MOST_SPARKS", 2)
+    assert report(*runs).count('<svg class="spark"') == 2
+
+
 def test_why_a_sink_hears_of_nothing_is_said_in_words(report, tmp_path):
     (tmp_path / "sentinel.toml").write_text('[[sinks]]\ntype = "terminal"\nmin_severity = "critical"\n')
     text = report(ROOT / "sample_logs" / "flat-loss-at-init")

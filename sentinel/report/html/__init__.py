@@ -26,6 +26,7 @@ _MOST_POINTS = 3_000_000  # of all curves of a file
 _MOST_POINTS_OF_RUN = 40_000  # some 700 kB
 _FEWEST_OF_CURVE = 64
 _MOST_CHECKPOINTS = 500
+_MOST_SPARKS = 1000  # half of a page of 10,000 runs would be small curves, and a browser waits for them
 _SPARK = 100, 24  # width and height of a small curve
 
 
@@ -53,7 +54,7 @@ def render(story: Story) -> str:
         styles=styles,
         policy=_policy(scripts, styles),
         data=[_data(run, allowed) for run in runs],
-        spark=_spark,
+        sparks=[_spark(run.lead[1]) if at < _MOST_SPARKS else "" for at, run in enumerate(story.runs)],
         timeline=_timeline,
         multiples=_multiples,
         entries=[(entry, _html_of(entry)) for entry in cited.values()],
