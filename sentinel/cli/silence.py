@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +10,9 @@ from sentinel.cli.options import ConfigFile, StateDir, configuration
 from sentinel.clock import SystemClock
 from sentinel.errors import SentinelError, UnknownName
 from sentinel.text import seconds_in
+
+if TYPE_CHECKING:
+    from sentinel.alerts.silences import Silence
 
 silences = typer.Typer(help="Stop notifications about some runs for a while.")
 
@@ -70,7 +73,14 @@ def add(
             if not any(fnmatchcase(known.path, f"*{run}") for known in store.runs()):
                 typer.echo(f"sentinel: no run that was watched so far matches {run!r}", err=True)
         store.add_silence(new)
-    typer.echo(f"{new.id}: {new.detector} of {new.run} is silent")
+    typer.echo(f"{new.id}: {new.detector} of {_runs(new)} is silent")
+
+
+def _runs(silence: "Silence") -> str:
+    """The runs that a silence is about, in words; that of one incident names its run by id."""
+    if not silence.incident:
+        return silence.run
+    return f"{silence.run.partition(':')[2]}, incident {silence.incident}"
 
 
 def _check_detector(name: str, rules: Sequence[str]) -> None:
@@ -90,9 +100,8 @@ def list_(config: ConfigFile = None, state_dir: StateDir = None) -> None:
     now = SystemClock().now()
     with Store(configuration(config, state_dir).state_dir, create=False) as store:
         for one in store.silences(now):
-            only = f", incident {one.incident}" if one.incident else ""
             left = f"{duration_text(one.until - now)} left: {one.reason}"
-            typer.echo(f"{one.id}: {one.detector} of {one.run}{only}, {left}")
+            typer.echo(f"{one.id}: {one.detector} of {_runs(one)}, {left}")
 
 
 @silences.command()
