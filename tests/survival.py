@@ -36,6 +36,7 @@ STEPS = 240  # spread over the lives, so that kills fall before, between and aft
 LONGEST_LIFE_SECONDS = 2.5  # from when the watch begins to read
 ANSWERS = (status(200), status(500), status(429, Retry_After="1"), hang)
 RSYNCED = ("jsonl", "tensorboard", "wandb", "csv")
+RSYNC_EVERY_STEPS = 4
 MOST_RESTS = 5
 """How often the receiver may rest at the end. It takes everything by then, so one rest is enough, unless the
 machine is so busy that an answer comes too late."""
@@ -80,7 +81,7 @@ def rows(dice: random.Random, late: int = 0) -> Iterator[Row]:
 
 
 class Rsynced:
-    """Writes a run elsewhere; after each step rsync brings it to where it is watched."""
+    """Writes a run elsewhere; after some steps rsync brings it to where it is watched."""
 
     def __init__(self, writer: Writer, original: Path) -> None:
         self.writer, self.original = writer, original
@@ -92,10 +93,12 @@ class Rsynced:
 
     def log(self, step: int, values: Row) -> None:
         self.writer.log(step, values)
-        rsync()(self.original, self.directory)
+        if step % RSYNC_EVERY_STEPS == 0:
+            rsync()(self.original, self.directory)
 
     def close(self) -> None:
         self.writer.close()
+        rsync()(self.original, self.directory)
 
 
 class Training:

@@ -227,30 +227,33 @@ def test_settings_beside_a_log(server, clock, tmp_path, monkeypatch, capsys):
     assert "learning_rate" in json.dumps(run)
 
 
-def test_a_watch_that_is_killed_says_nothing_twice(server, tmp_path):
+def test_a_watch_that_is_killed_says_nothing_twice(server, clock, tmp_path, capsys):
     def log(count):
         steps = itertools.islice(rows(random.Random(7)), count)
         return b"".join(json.dumps({"step": i, **row}).encode() + b"\n" for i, row in enumerate(steps))
 
-    sentinel = (sys.executable, "-m", "sentinel")
+    def sentinel(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main([*map(str, arguments)])
+        assert not ended.value.code
+        return capsys.readouterr().out
+
     config = tmp_path / "sentinel.toml"
-    watch = (*sentinel, "watch", "--config", config)
+    watch = ("watch", "--config", config)
     with Receiver() as receiver:
         sink = f'[[sinks]]\ntype = "webhook"\nurl = "{receiver.url}"\n'
         config.write_text(f'paths = ["{server.address}"]\nstate_dir = "state"\n{sink}')
         server.write("a/metrics.jsonl", log(120))
-        life = subprocess.Popen(watch, stderr=subprocess.DEVNULL)
+        life = subprocess.Popen([sys.executable, "-m", "sentinel", *watch], stderr=subprocess.DEVNULL)
         try:
             receiver.wait_for(lambda: receiver.received)
         finally:
             life.kill()
             life.wait()
         server.write("a/metrics.jsonl", log(240))
-        subprocess.run([*watch, "--once"], check=True, capture_output=True)
+        sentinel(*watch, "--once")
         bodies = [json.loads(request.body) for request in receiver.received]
-    replay = subprocess.run([*sentinel, "replay", server.address, "--format", "json"], capture_output=True)
-    assert (replay.returncode, replay.stderr) == (0, b"")
-    (run,) = json.loads(replay.stdout)["runs"]
+    (run,) = json.loads(sentinel("replay", server.address, "--format", "json"))["runs"]
     with Store(tmp_path / "state") as store:
         recorded = {incident.id for incident in store.incidents()}
     assert recorded == {incident["id"] for incident in run["incidents"]}
