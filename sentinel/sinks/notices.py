@@ -22,6 +22,30 @@ _NAME = "sentinel"
 """Stands for the run and for the detector: it is the watch itself that has the trouble."""
 
 
+def of_no_run(
+    event: Event, severity: Severity, summary: str, now: float, *, run: str, detector: str, id_: str
+) -> Notification:
+    """A notification about no run. ``run`` and ``detector`` are what a person reads in their place."""
+    incident = Incident(
+        id=id_,
+        run=run,
+        stream="",
+        attempt=1,
+        detector=detector,
+        severity=severity,
+        maturity=Maturity.STABLE,
+        signal="",
+        tag="",
+        onset_step=0,
+        onset_time=now,
+        fired_step=0,
+        fired_time=now,
+        summary=summary,
+    )
+    about = {"run": run, "path": "", "framework": None, "host": gethostname()}
+    return Notification(uuid4().hex, event, about, incident, catalogue=())
+
+
 class Notices:
     """Sends in threads of its own between the first call of `announce` and `stop`."""
 
@@ -38,11 +62,16 @@ class Notices:
         with self._lock:
             if (trouble is None) == (self._present is None):
                 return
-            notice = _begun(trouble, self._clock.now()) if trouble is not None else _over(self._present)
+            notice = self._begun(trouble) if trouble is not None else _over(self._present)
             self._present = notice if trouble is not None else None
             self._start()
             for queue in self._queues:
                 queue.put(notice)
+
+    def _begun(self, trouble: str) -> Notification:
+        summary = f"sentinel reads nothing and judges no run: {trouble}"
+        names = {"run": _NAME, "detector": _NAME, "id_": uuid4().hex}
+        return of_no_run(Event.FIRING, Severity.CRITICAL, summary, self._clock.now(), **names)
 
     def stop(self) -> None:
         """Send nothing more."""
@@ -76,27 +105,6 @@ class Notices:
             self._stopping.wait(pause_seconds(notice.key, failures))
             failures += 1
         return False
-
-
-def _begun(trouble: str, now: float) -> Notification:
-    incident = Incident(
-        id=uuid4().hex,
-        run=_NAME,
-        stream="",
-        attempt=1,
-        detector=_NAME,
-        severity=Severity.CRITICAL,
-        maturity=Maturity.STABLE,
-        signal="",
-        tag="",
-        onset_step=0,
-        onset_time=now,
-        fired_step=0,
-        fired_time=now,
-        summary=f"sentinel reads nothing and judges no run: {trouble}",
-    )
-    run = {"run": _NAME, "path": "", "framework": None, "host": gethostname()}
-    return Notification(uuid4().hex, Event.FIRING, run, incident, catalogue=())
 
 
 def _over(begun: Notification | None) -> Notification | None:

@@ -123,15 +123,15 @@ class _Text:
             if not self._overlong:
                 # A power cut leaves zeros, and PowerShell appends UTF-16 to a text in UTF-8.
                 *overwritten, line = _segments(data[start:end].replace(b"\0", b"").removesuffix(b"\r"))
-                self._take_overwritten(overwritten)
-                self._take_line(line)
+                self._parse_overwritten(overwritten)
+                self._parse_line(line)
             self._overlong = False
             start = end + 1
         if self.count >= limit:
             return start
         shown = data.rfind(b"\r", start, len(data) - 1)  # not the last byte: a line break may follow it
         if shown >= 0 and b"\0" not in data:
-            self._take_overwritten(_segments(data[start:shown]))
+            self._parse_overwritten(_segments(data[start:shown]))
             return shown + 1
         if len(data) - start < LONGEST_LINE:
             return start
@@ -146,7 +146,7 @@ class _Text:
         """Whether two metric lines of one shape were read."""
         return any(max(writer.shapes.values(), default=0) > 1 for writer in self._writers.values())
 
-    def _take_overwritten(self, segments: Iterable[str]) -> None:
+    def _parse_overwritten(self, segments: Iterable[str]) -> None:
         """Add what was overwritten. The last state of a bar that counts no steps stands for all."""
         last: re.Match[str] | None = None
         for bar in filter(None, map(_bar, segments)):
@@ -157,7 +157,7 @@ class _Text:
         if last is not None:
             self._parse_bar(last, ended=False)
 
-    def _take_line(self, line: str) -> None:
+    def _parse_line(self, line: str) -> None:
         name, text = _split_writer(line)
         if (bar := _bar(text)) is not None:
             self._progress(bar)

@@ -74,13 +74,13 @@ class Writer:
             self._table = {}
             return True
         if self._table is not None and (cells := row(stripped)) is not None:
-            self._take_row(*cells)
+            self._parse_row(*cells)
             return True
         if (count := begun_block(stripped)) is not None:
             self._block = count | self._time(text)
             return True
         if self._block is not None and (found := entry(text)) is not None:
-            self._take_entry(self._block, *found)
+            self._parse_entry(self._block, *found)
             return True
         if not text.startswith((" ", "\t", "[")):  # Composer's evaluation tells its progress in brackets
             self._block = None
@@ -88,7 +88,7 @@ class Writer:
             self._epoch = epoch
             return True
         if (parsed := parse(text)) is None:
-            return self._take_part(of_part(text))
+            return self._parse_part(of_part(text))
         shape, record = parsed
         if shape == KERAS:
             if self._epoch is None:  # an evaluation, which looks the same
@@ -102,7 +102,7 @@ class Writer:
             self._add(record)
         return True
 
-    def _take_part(self, record: Record) -> bool:
+    def _parse_part(self, record: Record) -> bool:
         """Add metrics that belong to the epoch or the step above them. True if there is one."""
         if not record or (self._epoch is None and not self._count):
             return False
@@ -147,7 +147,7 @@ class Writer:
         if record:
             self._add(record)
 
-    def _take_row(self, name: str, value: str) -> None:
+    def _parse_row(self, name: str, value: str) -> None:
         if not value and name.endswith("/"):
             self._heading = name.strip()
         elif (
@@ -160,7 +160,7 @@ class Writer:
     def _time(text: str) -> Record:
         return {"wall_time": when} if math.isfinite(when := seconds(text)) else {}
 
-    def _take_entry(self, block: Record, name: str, value: float) -> None:
+    def _parse_entry(self, block: Record, name: str, value: float) -> None:
         self.shapes["block"] += is_metric(name)
         self._add({**block, name: value})
         self._block = {k: v for k, v in block.items() if k == "wall_time"}  # and the same step

@@ -127,23 +127,23 @@ class _Lines:
     def parse(self, read: Read, limit: int) -> int:
         """Read lines until there are ``limit`` points. Gives the number of bytes consumed."""
         data, start = read.data, 0
-        if not self._overlong and (start := self._take_at_once(data, limit)):
+        if not self._overlong and (start := self._parse_at_once(data, limit)):
             return start
         while start < len(data) and self.points < limit:
             end = data.find(b"\n", start)
             taken = (
-                self._take_line(data[start:end])
+                self._parse_line(data[start:end])
                 if end >= 0
-                else self._take_unfinished(data[start:], read.more)
+                else self._parse_unfinished(data[start:], read.more)
             )
             if not taken:
                 break
             start += taken
-            if self._finished == 1 and self._settled and (taken := self._take_at_once(data[start:], limit)):
+            if self._finished == 1 and self._settled and (taken := self._parse_at_once(data[start:], limit)):
                 return start + taken
         return start
 
-    def _take_at_once(self, data: bytes, limit: int) -> int:
+    def _parse_at_once(self, data: bytes, limit: int) -> int:
         """Read many lines at once. Gives the bytes read; 0 if the lines must be read one by one."""
         if len(data) < _LEAST_BYTES or limit < _LEAST_POINTS:
             return 0
@@ -157,7 +157,7 @@ class _Lines:
                 return size
         return 0
 
-    def _take_line(self, line: bytes) -> int:
+    def _parse_line(self, line: bytes) -> int:
         objects, taken = ([], len(line)) if self._overlong else _objects(line)
         self._add(objects)
         if taken < len(line):
@@ -174,7 +174,7 @@ class _Lines:
         self._finished += 1
         return len(line) + 1
 
-    def _take_unfinished(self, rest: bytes, more: bool) -> int:
+    def _parse_unfinished(self, rest: bytes, more: bool) -> int:
         if self._overlong:
             return len(rest)
         if more and len(rest) < LONGEST_LINE:

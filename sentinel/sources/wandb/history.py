@@ -13,7 +13,7 @@ import sys
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ import orjson
 from numpy.typing import NDArray
 
 from sentinel.sources.reading.plain import JSON, plain_text
+from sentinel.sources.wandb.items import item_name, item_values, name_in, parsed
 from sentinel.sources.wandb.messages import message_type
 
 _ITEM = 0x0A  # field of a HistoryRecord
@@ -105,7 +106,7 @@ def read_history(records: Sequence[bytes]) -> Numbers:
 
     leaves = _Leaves(ids)
     for i in np.flatnonzero(other).tolist():
-        name, value_json = _name(text[begin[i] : name_end[i]]), text[value[i] : end[i]]
+        name, value_json = name_in(text[begin[i] : name_end[i]]), text[value[i] : end[i]]
         leaves.add(begin[i], row[i], name, parsed(value_json))
     for i in np.flatnonzero(odd).tolist():
         leaves.add_record(bounds[i], i, records[i])
@@ -151,7 +152,7 @@ class _Leaves:
     def add_record(self, place: int, row: int, record: bytes) -> None:
         """Add the numbers in a serialised ``HistoryRecord``. Raises like `read_history`."""
         items = message_type("HistoryRecord").FromString(record).item
-        for item, value in zip(items, _item_values(items), strict=True):
+        for item, value in zip(items, item_values(items), strict=True):
             if value is None and item.value_json.startswith(_NUMBER_SIGNS):
                 raise ValueError(_NO_JSON)
             self.add(place, row, item_name(item), value)
@@ -251,50 +252,9 @@ def _ids_of(text: bytes, begin: _Array, end: _Array, ids: dict[str, int]) -> _Ar
         fields = np.ndarray((len(text) - length + 1,), f"V{length}", text, strides=(1,))[begin[left]]
         for _ in range(min(_MOST_NAMES, len(left))):
             same = fields == fields[0]
-            found[left[same]] = ids.setdefault(_name(fields[0].tobytes()), len(ids))
+            found[left[same]] = ids.setdefault(name_in(fields[0].tobytes()), len(ids))
             left, fields = left[~same], fields[~same]
             if not len(left):
                 break
-        found[left] = [ids.setdefault(_name(one), len(ids)) for one in fields.tolist()]
+        found[left] = [ids.setdefault(name_in(one), len(ids)) for one in fields.tolist()]
     return found
-
-
-def item_name(item: Any) -> str:
-    """The name of a ``HistoryItem`` or ``ConfigItem``."""
-    return str(item.key or ".".join(item.nested_key))
-
-
-@lru_cache(maxsize=1 << 14)
-def _name(fields: bytes) -> str:
-    """The name in the first fields of an item."""
-    return item_name(message_type("HistoryItem").FromString(fields))
-
-
-def _item_values(items: Sequence[Any]) -> list[Any]:
-    """The values of the items; None for an item that is no JSON."""
-    try:
-        values = orjson.loads(f"[{','.join([item.value_json for item in items])}]")
-    except orjson.JSONDecodeError:  # see `parsed`
-        values = []
-    return values if len(values) == len(items) else [*map(_item_value, items)]
-
-
-def _item_value(item: Any) -> Any:
-    if value_json := item.value_json:  # as always but in the newest versions
-        return parsed(value_json.encode())
-    kind = item.WhichOneof("value")
-    if kind in ("integer", "number"):
-        return float(getattr(item, kind))
-    return item.text if kind == "text" else parsed(item.json.encode())
-
-
-def parsed(value_json: bytes) -> Any:
-    """A JSON value as wandb writes it; None if it is no JSON."""
-    try:
-        return orjson.loads(value_json)
-    except orjson.JSONDecodeError:
-        pass  # NaN, infinities, halves of surrogate pairs, numbers too large for a float
-    try:
-        return JSON.decode(value_json.decode())
-    except (ValueError, RecursionError):
-        return None

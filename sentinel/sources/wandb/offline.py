@@ -24,7 +24,8 @@ from sentinel.sources.reading.leveldb import FileHeader, Log, read_log
 from sentinel.sources.reading.plain import LATEST
 from sentinel.sources.reading.problems import summed
 from sentinel.sources.reading.sniffing import remembered
-from sentinel.sources.wandb.history import item_name, read_history
+from sentinel.sources.wandb.history import read_history
+from sentinel.sources.wandb.items import item_name
 from sentinel.sources.wandb.messages import message_type
 from sentinel.sources.wandb.steps import Steps, points
 
