@@ -4,6 +4,8 @@ PIP := .venv/bin/python -m pip --quiet --quiet --disable-pip-version-check --no-
 LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 \
 	--generate-hashes --no-header --no-emit-index-url --quiet
 
+# What one process has compiled, the workers and the processes that they start need not compile again.
+export PYTHONDONTWRITEBYTECODE :=
 PYTEST := .venv/bin/python -m pytest --numprocesses auto --dist worksteal
 
 .PHONY: demo test test-browser check bench detector-figures faults lint lock docs clean

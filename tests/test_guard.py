@@ -226,6 +226,7 @@ def test_in_a_listing(runs, monkeypatch, stage):
     assert [run.overview.name for run in found if run.stopped] == [BAD]
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_failing_is_tried_ever_less(house, monkeypatch):
     poll(monkeypatch)
     watcher, tried, failed = house.watch(), [], Watched.failed

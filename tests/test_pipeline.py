@@ -68,6 +68,7 @@ def test_a_callback_drives_it_without_files_or_configuration():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_once", [1, 7, 1000])
 def test_it_makes_no_difference_how_much_is_read_at_once(at_once):
     source, engine, changes = Memory(), pipeline(), []
@@ -82,6 +83,7 @@ def test_it_makes_no_difference_how_much_is_read_at_once(at_once):
     assert [(c.event, c.incident.fired_step) for c in changes] == [("firing", changes[0].incident.fired_step)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_once", [1, 7, 1000])
 def test_steps_that_order_nothing_are_told_where_judging_stopped(at_once):
     source, engine, changes = Memory(), pipeline(["kl-blowup", "judging-stopped"]), []
@@ -115,6 +117,7 @@ class Layers(Memory):
         return Batch({"points": end}, [chunk], more=end < 300)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_once", [1, 7, 1000])
 def test_tags_that_are_too_many_are_said_once_where_they_begin(at_once):
     engine, changes = Pipeline(all_detectors().values(), {}, {"kl/*": "kl"}, print), []

@@ -169,6 +169,7 @@ def test_a_poisoned_row_and_a_receiver_that_refuses_delay_no_other(place):
         assert sentinel(place, "status").returncode == 0
 
 
+@pytest.mark.slow
 def test_what_is_kept_of_a_run_does_not_grow_with_its_length(tmp_path):
     log = tmp_path / "a.jsonl"
     pipeline = Pipeline(all_detectors().values(), {}, {"kl": "kl"}, lambda *what: pytest.fail(str(what)))

@@ -101,6 +101,7 @@ class TestReturn:
         assert told(book().advance(rows(line + "." * 639)))[-1].startswith("reopened")
         assert told(book().advance(rows(line + "." * 640)))[-1].startswith("resolved")
 
+    @pytest.mark.slow
     def test_after_long_it_is_another_one(self):
         gone = "ww" + "." * 10 + "." * REMEMBERED_ROWS
         changes = book().advance(rows(gone[:-1] + "ww"))
@@ -209,6 +210,7 @@ lines = st.lists(parts, max_size=6).map(lambda drawn: "".join(mark * length for 
 restless = st.text("..wwci|", max_size=40) | lines
 
 
+@pytest.mark.slow
 @settings(deadline=None)  # what is drawn may be long
 @given(
     data=st.data(),
@@ -250,6 +252,7 @@ def _poll(ours, verdicts, together):
     return ours.advance(stretches(heard) if together else heard)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(restless, st.sampled_from("ab"), st.sampled_from(DETECTORS)), max_size=5))
 def test_stretches_tell_the_same_as_rows(drawn):
     verdicts = {}

@@ -88,6 +88,7 @@ def test_names_from_a_run_are_text(report, tmp_path):
     assert "&lt;img src=x" in text
 
 
+@pytest.mark.slow
 def test_a_long_run_takes_at_most_a_megabyte(report, tmp_path):
     steps, rng = np.arange(50_000), np.random.default_rng(0)
     walks = rng.normal(size=(50_000, 20)).cumsum(axis=0)

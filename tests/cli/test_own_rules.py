@@ -83,6 +83,7 @@ def missing(sentinel, tmp_path):
     return run
 
 
+@pytest.mark.slow
 def test_a_tag_that_is_missing_while_the_run_goes_on(missing):
     _, (found,) = missing(evaluated(9000, without=range(301, 700)))
     assert (found["onset_step"], found["fired_step"], found["resolved_step"]) == (300, 481, 700)

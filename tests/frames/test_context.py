@@ -1,6 +1,7 @@
 """What stands beside a row, against a reading of the definition that looks at all points for each row."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -70,6 +71,7 @@ def defined(log):
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     moves=st.lists(st.tuples(st.sampled_from([*TAGS, "row"]), st.sampled_from([0, 0, 1, 1, 2])), max_size=60),

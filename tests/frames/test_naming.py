@@ -181,6 +181,7 @@ def test_what_is_not_sure_stays_unmapped(tag: str):
     assert fallback(tag) is None
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_any_text_can_be_a_tag(tag: str):
     fallback(tag)

@@ -1,6 +1,7 @@
 """The rows of a series, however they arrive, against arrays that hold all of them."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,6 +43,7 @@ def test_a_tape_shows_new_rows_behind_the_last_ones_and_never_changes_what_it_sh
     assert all(same(*one) for one in shown)
 
 
+@pytest.mark.slow
 @given(sizes=SIZES)
 def test_a_tape_does_not_hold_what_a_long_log_brought_at_once(sizes):
     tape = Tape(Rows.none(2, 0), SPARE)
@@ -51,6 +53,7 @@ def test_a_tape_does_not_hold_what_a_long_log_brought_at_once(sizes):
     assert len(tape.rows.numbers if base is None else base) <= 2 * SPARE
 
 
+@pytest.mark.slow
 @given(sizes=SIZES, looks=st.sets(st.integers(0, 59)))
 def test_the_coarse_whole_is_the_same_whenever_somebody_looks(sizes, looks):
     series, whole = SeriesHistory(10, 20, Rows.none(2, 0), sliced=True), Coarse(2)

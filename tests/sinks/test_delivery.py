@@ -135,6 +135,7 @@ def test_a_permanent_failure_is_kept_and_never_tried_again(store, deliver, clock
     assert [r.levelno for r in caplog.records] == [logging.ERROR]
 
 
+@pytest.mark.slow
 def test_after_a_day_of_pauses_it_is_given_up(store, deliver, clock):
     sink = ScriptedSink("sink", *[Transient("busy")] * 1000)
     enqueue(store, NOTIFICATION, ["sink"], START)

@@ -25,6 +25,7 @@ def grow(house, watcher, names, steps, minutes=1):
     return house.look(watcher, hours=minutes / 60, detector="stream-stall")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "alone"), [(40, False), (4, True)], ids=["all", "one"])
 def test_forty_runs_on_a_file_system_that_goes_away_are_one_message(house, count, alone):
     names, watcher = [f"run {number}" for number in range(count)], house.watch()

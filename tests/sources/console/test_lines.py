@@ -176,6 +176,7 @@ def test_any_line_is_read(line):
         parse(text)
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(
         st.from_regex(r"[a-z_/ \'\"\\\\é]{1,12}", fullmatch=True), st.floats() | st.integers(), min_size=1

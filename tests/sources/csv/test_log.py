@@ -254,6 +254,7 @@ def test_reading_at_once_is_reading_line_by_line(table, most, torn):
     assert (one.lines, one.broken, one.times) == (other.lines, other.broken, other.times)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_chunking_changes_nothing_however_odd_the_content(data):

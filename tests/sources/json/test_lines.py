@@ -160,6 +160,7 @@ def test_two_processes_that_write_one_file(log):
     assert steps(reader) == sorted([*range(20), *range(20)])
 
 
+@pytest.mark.slow
 def test_a_poll_reads_about_as_much_as_it_may(log):
     log.write_text("".join(json.dumps({"step": i, "a": 1.0, "b": 2.0}) + "\n" for i in range(100_000)))
     batch = JsonLines(log).poll({}, 1000)
@@ -187,6 +188,7 @@ ODD_PIECES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     pieces=st.lists(st.sampled_from(ODD_PIECES), max_size=30),
@@ -255,6 +257,7 @@ def test_mutated_files():
 SETTINGS = '{"time": 1.7e9, "config": {"lr": 0.001, "optimizer": {"name": "sgd"}}}\n'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lines", [3, 20_000])
 @pytest.mark.parametrize("limit", [7, 100_000])
 def test_a_line_of_settings_holds_from_there_on(log, lines, limit):

@@ -75,6 +75,7 @@ def test_records_are_found_whatever_their_lengths(written, data):
     assert not frames.problems
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(data=st.data())
 def test_damage_costs_no_more_than_it_must(data):

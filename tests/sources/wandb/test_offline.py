@@ -222,6 +222,7 @@ def test_a_record_that_is_no_message_is_skipped(log, reader):
 MESSAGES = split((RUNS / "run-finished.wandb").read_bytes(), len(HEADER), 0, True).records
 
 
+@pytest.mark.slow
 @given(data=st.data())
 def test_any_message_with_a_sound_checksum(data):
     with tempfile.TemporaryDirectory() as scratch:
