@@ -23,6 +23,9 @@ CLEARLY = 3
 EARLY = 5, 20
 """First points whose mean may show a fall that is over long before the first third of a series is."""
 
+SLIGHT = 0.02
+"""A fall from the first points by less than this share of them is none."""
+
 CRAWL = 0.005, 0.035
 """Shares of the start between which a fall is too small for a training."""
 
@@ -114,9 +117,9 @@ def with_fall(points: pl.LazyFrame, *, most: int, every: int) -> pl.LazyFrame:
 
 
 def _early_fall(early: Floats, times: Floats, tail: Level) -> Floats:
-    """Standard errors from an early mean, of that many times fewer points, to the tail's; 0 below 1 %."""
+    """Standard errors from an early mean, of that many times fewer points, to the tail's; 0 below `SLIGHT`."""
     error = np.maximum(tail.error * np.sqrt(1 + times), PRECISION * early)
-    return np.where(early - tail.mean > 0.01 * early, (early - tail.mean) / error, 0)
+    return np.where(early - tail.mean > SLIGHT * early, (early - tail.mean) / error, 0)
 
 
 def with_rest(points: pl.LazyFrame, *, most: int, every: int, at_least: int) -> pl.LazyFrame:
