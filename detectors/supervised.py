@@ -15,6 +15,12 @@ ELSE = (Signal.REWARD, Signal.POLICY_LOSS, Signal.VALUE_LOSS, Signal.PREFERENCE_
 CLASSES = 2, 10, 100, 1000
 """Usual numbers of classes."""
 
+SETTLED = 0.97, 1.015
+"""Times the cost of guessing between which the lower bound of a loss lies that came down to guessing."""
+
+NEARLY, FROM = (0.985, 1.03), 1.1
+"""Times the cost of guessing between which such a loss is itself, and what is a little above it."""
+
 
 def is_supervised() -> pl.Expr:
     """Whether none of the signals ``ELSE`` was logged so far."""
@@ -30,3 +36,21 @@ def cost_of_guessing(loss: pl.Expr, *, near: float, settings: Sequence[Setting] 
     known = pl.min_horizontal(*settings).log()
     usual = nearest(loss, [log(n) for n in CLASSES])
     return pl.when((loss / known - 1).abs() < near).then(known).otherwise(usual)
+
+
+def settled_at_guessing(settings: Sequence[Setting]) -> pl.Expr:
+    """Whether a loss that began above the cost of guessing came down to it, and surely not below.
+
+    Guessing is among the classes that the settings state. Else it is between two, and the loss began a little
+    above: other costs of guessing are ordinary losses of language models. Reads the columns of
+    `thirds.with_fall`.
+    """
+    classes = pl.min_horizontal(settings)
+    cost = classes.fill_null(2).log()
+    start, now, low = (pl.col(name) / cost for name in ("start", "now", "low"))
+    return (
+        low.is_between(*SETTLED)
+        & now.is_between(*NEARLY)
+        & (start > now)
+        & (classes.is_not_null() | (start < FROM))
+    )

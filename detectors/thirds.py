@@ -77,11 +77,12 @@ def mean_level(values: Floats, sizes: Ints) -> Level:
 def with_fall(points: pl.LazyFrame, *, most: int, every: int) -> pl.LazyFrame:
     """The first and the last third of each series so far compared; needs coarse history.
 
-    ``start`` and ``now`` are their means. The ``fall``, its bounds ``least`` and ``most`` at a confidence of
-    95 % each, and the ``spread`` of single points are shares of the start. ``trained`` counts the steps since
-    the first one. ``start`` is null in an attempt that begins later than a log does. Four columns are
-    conditions: the loss is ``still`` where nothing speaks for a fall, it ``crawls`` where a fall is certain
-    and small, it ``fell`` where one is certain, and it ``came_back`` where it had fallen in between.
+    ``start`` and ``now`` are their means, ``low`` the lower bound of the latter. The ``fall``, its bounds
+    ``least`` and ``most`` at a confidence of 95 % each, and the ``spread`` of single points are shares of the
+    start. ``trained`` counts the steps since the first one. ``start`` is null in an attempt that begins later
+    than a log does. Four columns are conditions: the loss is ``still`` where nothing speaks for a fall, it
+    ``crawls`` where a fall is certain and small, it ``fell`` where one is certain, and it ``came_back`` where
+    it had fallen in between.
     """
 
     def compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
@@ -93,13 +94,14 @@ def with_fall(points: pl.LazyFrame, *, most: int, every: int) -> pl.LazyFrame:
         return {
             "start": head.mean,
             "now": tail.mean,
+            "low": tail.mean - SURELY * tail.error,
             "fall": 1 - tail.mean / head.mean,
             "error": np.maximum(np.hypot(head.error, tail.error) / head.mean, PRECISION),
             "spread": np.hypot(head.spread, tail.spread) / np.sqrt(2) / head.mean,
             "early_fall": np.max([_early_fall(*mean, tail) for mean in early], axis=0),
         }
 
-    names = ("start", "now", "fall", "error", "spread", "early_fall")
+    names = ("start", "now", "low", "fall", "error", "spread", "early_fall")
     begun = points.with_columns(trained=pl.col(STEP) - start_value(STEP), resumed=was_resumed())
     compared = with_arrays(begun, names, compare, every=every, at_least=max(EARLY)).with_columns(
         start=pl.when(~pl.col("resumed")).then("start")
@@ -117,7 +119,7 @@ def with_fall(points: pl.LazyFrame, *, most: int, every: int) -> pl.LazyFrame:
 
 
 def _early_fall(early: Floats, times: Floats, tail: Level) -> Floats:
-    """Standard errors from an early mean, of that many times fewer points, to the tail's; 0 below `SLIGHT`."""
+    """Standard errors from an early mean, of so many times fewer points, to the tail's; 0 if ``SLIGHT``."""
     error = np.maximum(tail.error * np.sqrt(1 + times), PRECISION * early)
     return np.where(early - tail.mean > SLIGHT * early, (early - tail.mean) / error, 0)
 

@@ -2,13 +2,13 @@
 
 ## What it catches
 A supervised loss whose last third (at most 200 points) stands where its first third stood: with 95 %
-confidence the fall is below `least_fall`. A loss at the cost of guessing (among 2, 10, 100 or 1000 classes,
-or as many as the settings say) is flat if it has fallen by a little more, and so is a loss whose run is over.
-A fall that is certain but below 3.5 % is shown as a crawl. A loss of exactly zero is told after 20 points.
+confidence the fall is below `least_fall`. A loss at the cost of guessing is flat if it has fallen by a little
+more, and so is one whose run is over. Late and at the end, a loss that only came down to the cost of guessing
+is flat, too. A fall that is certain but below 3.5 % is shown as a crawl.
 
 ## Why it matters
 Nearly always this is wiring: weights that the optimizer does not know, a graph that is cut before the loss,
-missing or frozen adapters, wrong labels, a learning rate that is far too small.
+frozen adapters, wrong labels, a learning rate that is far too small.
 
 ## What to do
 Train on two samples until the loss is about zero. If it does not get there, compare the ids of the model's
@@ -16,14 +16,13 @@ parameters with the optimizer's, and look whether a weight changes in a step. A 
 that the loss does not reach the weights; a healthy one, that the step does not reach them or is too small.
 
 ## When it is wrong
-Tasks with a long plateau before they are learned, such as copying, look the same until they fall. Hence the
-rule waits for 30 % of the plan, for half of that at a level of guessing or with a gradient of zero, and no
-longer when a run is over. It is silent in a warm-up, in a resumed run, and beside rewards, value losses or
-preference margins. Fine-tuning looks flat where the noise of single batches hides the fall.
+Tasks with a long plateau before they are learned look the same until they fall, and so does fine-tuning whose
+fall the noise hides. Hence the rule waits for 30 % of the plan, for half of that at a level of guessing or
+with a gradient of zero, and no longer when a run is over. It is silent in a warm-up and beside rewards.
 
 ## Source
-Catalogue O1, O2, O3, O7, O21. The waits are measured: healthy runs, real and simulated, stay within 2 % of
-their start for 60 points or 250 steps at most, unless the learning rate rises.
+Catalogue O1, O2, O3, O7, O21. Healthy runs, real and simulated, stay within 2 % of their start for 60 points
+or 250 steps at most, unless the learning rate rises.
 """
 
 from typing import Annotated
@@ -38,7 +37,7 @@ from detectors.schema import ENDED, INDEX, STEP
 from detectors.settings import Setting
 from detectors.signals import Signal
 from detectors.stats import recent_max
-from detectors.supervised import ELSE, cost_of_guessing, is_supervised
+from detectors.supervised import ELSE, cost_of_guessing, is_supervised, settled_at_guessing
 from detectors.thirds import FALL, with_fall
 from detectors.verdict import verdicts
 
@@ -70,7 +69,7 @@ APPLIED = ("O2", "O7", "O1", "L8", "O4", "O5", "O12", "O16", "L2")  # a gradient
         "zero": Variant("loss is exactly 0 from the first point on", ("O15", "O16", "L2", "O3")),
         "no-gradient": Variant(FLAT + "; the gradient norm is zero", ("O3", "O21", "O4", "O2", "O1")),
         "crawling": Variant("loss fell by only {fall:.2%} in {lasted}, to {now:.4g}", ("O7", "O12", "O1")),
-        "at-chance": Variant(FLAT + "; guessing costs {chance:.4g}", GUESSES),
+        "at-chance": Variant("loss is {now:.4g} after {lasted}; guessing costs {chance:.4g}", GUESSES),
         "gradient-without-effect": Variant(FLAT + "; the gradient norm is {gradient:.2g}", APPLIED),
         "unmoved": Variant(FLAT, ("O1", "O2", "O3", "O7", "O21", "O4", "L8", "O5", "O12", "O16", "L2", "GV")),
     },
@@ -95,9 +94,10 @@ def flat_loss_at_init(
     over = pl.col(ENDED) & many.fill_null(False) & (plan.is_null() | (trained >= wait))
     guesses = pl.max_horizontal((level / chance - 1).abs() for level in (start, now)) < NEAR
     bound = least_fall + doubtful_fall * (over.cast(pl.Int8) + guesses.cast(pl.Int8))
-    stands = guesses | (pl.col("still") & (pl.col("least") > -bound))
-    suspect = guesses | over | no_gradient | (trained >= (2 * least_share * plan).fill_null(patient_steps))
-    flat, zero = suspect & stands & ~pl.col("came_back") & (most < bound), (start == 0) & (now == 0)
+    stands = ~pl.col("came_back") & (guesses | (pl.col("still") & (pl.col("least") > -bound)))
+    late = over | (trained >= (2 * least_share * plan).fill_null(patient_steps))
+    settled, zero = late & settled_at_guessing(CLASSES), (start == 0) & (now == 0)
+    flat = settled | ((guesses | no_gradient | late) & stands & (most < bound))
     told = zero | over | (trained >= pl.when(most < least_fall / 4).then(wait / 2).otherwise(wait))
     return verdicts(
         measured,
@@ -106,14 +106,14 @@ def flat_loss_at_init(
             "zero": zero,
             "no-gradient": flat & no_gradient,
             "crawling": pl.col("crawls"),
-            "at-chance": flat & guesses & gradient.is_null(),
+            "at-chance": flat & (settled | (guesses & gradient.is_null())),
             "gradient-without-effect": flat & gradient.is_not_null(),
             "unmoved": flat,
         },
         lasts=~pl.col("fell"),
         severities={
             Severity.CRITICAL: flat & no_gradient,
-            Severity.WARNING: zero | (flat & (guesses | over | (most < least_fall / 2))),
+            Severity.WARNING: zero | settled | (flat & (guesses | over | (most < least_fall / 2))),
         },
         otherwise=Severity.INFO,
         onset=pl.col(STEP) - trained,
