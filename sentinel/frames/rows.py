@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sentinel.frames.coarse import Floats, Steps
 
-SPARE = 32
+SPARE = 16
 """How many rows a `Tape` has room for. With more room it is copied less often."""
 
 

@@ -39,6 +39,7 @@ from sentinel.watch.watched import Watched, WatchedRuns
 _RUNS_AT_ONCE = 512
 _SWEEP_SECONDS = 60.0  # every run is polled this often, whatever events the file system sends
 _REVIEW_SECONDS = 10.0
+_REMIND_SECONDS = 60.0  # reminders are due after hours, so nobody misses a minute
 _NEVER = float("-inf")
 
 _log = logging.getLogger(__name__)
@@ -66,7 +67,7 @@ class Watcher:
         self._new: list[Watched] = []  # the first look at these is not done
         self._searches = Searches(clock)
         self._troubles = Troubles()
-        self._swept_at = self._reviewed_at = self._health_at = _NEVER
+        self._swept_at = self._reviewed_at = self._reminded_at = self._health_at = _NEVER
         self._changes: Changes | None = None
         self._owed: partial[None] | None = None  # must be recorded before anything else is read
         self._unrecordable: str | None = None  # why nothing can be recorded
@@ -206,19 +207,19 @@ class Watcher:
             self._end_first_look(seen, now)
         if awake - self._reviewed_at >= _REVIEW_SECONDS:
             self._store.prune(now)
-            self._review_runs(self._runs)
-            self._reviewed_at = awake
+            remind = bool(self._policies) and awake - self._reminded_at >= _REMIND_SECONDS
+            self._review_runs(self._runs, remind=remind)
+            self._reviewed_at, self._reminded_at = awake, awake if remind else self._reminded_at
 
-    def _review_runs(self, runs: Iterable[Watched]) -> None:
-        """Judge the silence and the end of runs, and record that with the reminders that are due."""
+    def _review_runs(self, runs: Iterable[Watched], *, remind: bool = False) -> None:
+        """Judge the silence and the end of runs, and record that. With ``remind``, reminders may be due."""
         running, guard = [watched for watched in runs if not watched.failures], Guard()
         found = self._silences.news(running, self._clock.awake(), self._clock.now(), guard)
         for watched in running:
             if watched.tracker.id in guard.failures:
                 self._stop(watched, guard.failures[watched.tracker.id])
-        well = [watched for watched in running if not watched.failures]
-        ill = [w for w in well if found.get(w.tracker.id) or (self._policies and w.tracker.book.open())]
-        self._record(ill, found, reminders=True)
+        ill = [w for w in running if found.get(w.tracker.id) or (remind and w.tracker.book.open())]
+        self._record([w for w in ill if not w.failures], found, reminders=True)
 
     def _end_first_look(self, seen: Sequence[Watched], now: float) -> None:
         """Let what the first look at runs found leave: in one message if they were over."""
