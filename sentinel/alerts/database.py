@@ -11,10 +11,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from sentinel.config.state_dir import STATE_FILE
 from sentinel.errors import StateError, StateUnavailable
 
 SCHEMA = 5
-_DATABASE = "sentinel.sqlite"
 _LOCK = "watch.lock"
 _BUSY_SECONDS = 30.0
 _WAL_BYTES = 64 << 20  # the write-ahead log is cut back to this after a checkpoint
@@ -84,7 +84,7 @@ class Database:
 
         Raises StateError if they cannot be used or if a newer version wrote them.
         """
-        self._path = directory / _DATABASE
+        self._path = directory / STATE_FILE
         if create:
             _make(directory, self._path)
         elif not self._path.exists():
@@ -190,9 +190,16 @@ def watching_process(directory: Path) -> str | None:
 
 
 def _make(directory: Path, file: Path) -> None:
+    """Make the directory and the file if they are missing.
+
+    A file that is there is not opened; see `STATE_FILE`.
+    """
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))
+        if not file.exists():
+            os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))
+        elif not os.access(file, os.R_OK | os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
         kind = StateUnavailable if error.errno in _FULL else StateError
         raise kind(f"{directory}: cannot be used as state_dir: {error.strerror}") from None

@@ -5,6 +5,10 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
+STATE_FILE = "sentinel.sqlite"
+"""The database in the state directory. Nothing but SQLite may open it: a process that closes any other handle
+of it loses the locks of all its connections, and then another process may delete the write-ahead log."""
+
 
 def default_state_dir(environment: Mapping[str, str] = os.environ) -> Path:
     """The $STATE_DIRECTORY that systemd sets, else the user's state directory (XDG)."""

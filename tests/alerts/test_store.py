@@ -20,6 +20,7 @@ from sentinel.alerts.outcomes import Audience, News, tell
 from sentinel.alerts.silences import silence
 from sentinel.alerts.store import Store, Update
 from sentinel.errors import StateError
+from sentinel.sources.discovery import discover
 from tests.alerts.timeline import RUN, book, changed, rows
 
 NOW = 1000.0
@@ -267,6 +268,14 @@ class TestRefused:
         (tmp_path / "sentinel.sqlite").write_text("something else entirely" * 100)
         with pytest.raises(StateError, match=r"sentinel\.sqlite: file is not a database"):
             Store(tmp_path)
+
+    def test_a_process_that_closes_the_database_leaves_it_to_those_that_have_it_open(self, tmp_path):
+        look = f"import pathlib, sentinel.alerts.store as s; s.Store(pathlib.Path({str(tmp_path)!r}))"
+        with Store(tmp_path) as store, Store(tmp_path):
+            store.set_health({"watch": 1})
+            assert discover([tmp_path]).runs == []  # it may lie among the logs
+            subprocess.run([sys.executable, "-c", f"{look}.close()"], check=True)
+            assert (tmp_path / "sentinel.sqlite-wal").exists()
 
     def test_a_file_for_a_directory(self, tmp_path):
         (tmp_path / "state").touch()

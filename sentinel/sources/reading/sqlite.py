@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
 
+from sentinel.config.state_dir import STATE_FILE
 from sentinel.sources.base import Batch, Cursor
 from sentinel.sources.reading.files import open_log
 from sentinel.sources.reading.growing import unreadable
@@ -98,7 +99,9 @@ def poll(path: Path, cursor: Cursor, query: Callable[[sqlite3.Connection], Batch
 
 
 def is_database(path: Path) -> bool:
-    """Whether the file begins as a SQLite database does."""
+    """Whether the file begins as a SQLite database does, and is not sentinel's own, which is left alone."""
+    if path.name == STATE_FILE:
+        return False
     try:
         with open_log(path) as file:
             return file.read(len(_MAGIC)) == _MAGIC
