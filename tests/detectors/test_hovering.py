@@ -7,7 +7,6 @@ from itertools import groupby
 import numpy as np
 import polars as pl
 import pytest
-from scipy.signal import lfilter
 
 from detectors.api import Detector, Severity
 from detectors.discovery import all_detectors
@@ -68,6 +67,8 @@ def _walk(scenario: Scenario, fired_at: int) -> list[Stream]:
     steps = np.unique(np.concatenate([stream.step for stream in scenario.streams]))
     centre = int(np.searchsorted(steps, fired_at))
     begin = min(centre + 1 + scenario.detector.hold * scenario.detector.every, len(steps))
+    from scipy.signal import lfilter  # a third of a second for each worker, whatever it runs
+
     shocks = np.random.default_rng(0).standard_normal((ROWS - begin, len(WANDERING)))
     away = np.zeros(ROWS - begin)
     for (spread, kept), own in zip(WANDERING, shocks.T, strict=True):
