@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -134,16 +134,27 @@ class _Seen:
 
 @contextmanager
 def _opened(output: Path | None) -> Iterator[TextIO]:
-    """The file to write to, standard output by default. A file that cannot be written is said at once."""
+    """The file to write to, standard output by default. A file that cannot be written is said at once.
+
+    An older report stays until the new one is whole.
+    """
     if output is None:
         yield sys.stdout
         return
+    is_file = output.is_file() or not output.exists()  # and no pipe or device
+    whole = output.resolve() if is_file else output
+    part = whole.with_name(f"{whole.name}.part") if is_file else whole
     try:
-        file = output.open("w", encoding="utf-8")
+        file = part.open("w", encoding="utf-8")
     except OSError as error:
         raise SentinelError(f"{output}: the report cannot be written: {error.strerror}") from None
-    with file:
+    with file, ExitStack() as failed:
+        if is_file:
+            failed.callback(part.unlink)
         yield file
+        failed.pop_all()
+    if is_file:
+        part.replace(whole)
 
 
 def _write(parts: "Iterator[Replay]", format_: _Form, sort: Order | None, file: TextIO) -> None:

@@ -122,3 +122,16 @@ def test_what_is_not_ours_is_as_it_was_published():
     for name, digest in VENDORED.items():
         assert sha256(folder.joinpath(name).read_bytes()).hexdigest() == digest
     assert "MIT License" in folder.joinpath("uPlot.LICENSE").read_text()
+
+
+def test_a_report_stays_until_the_new_one_is_whole(sentinel, tmp_path):
+    report = tmp_path / "report.html"
+    report.write_text("older")
+    (tmp_path / "empty").mkdir()
+    assert sentinel("replay", tmp_path / "empty", "--format", "html", "-o", report).status == 2
+    assert report.read_text() == "older"
+    assert (
+        sentinel("replay", ROOT / "sample_logs" / "kl-blowup", "--format", "html", "-o", report).status == 0
+    )
+    assert "kl-blowup" in report.read_text()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "report.html"]
