@@ -95,11 +95,12 @@ async def _attempt(
 ) -> Answer | str:
     import httpx
 
-    # httpx's own timeouts are for each read; a receiver that drips would never exceed them.
-    deadline = asyncio.get_running_loop().time() + timeout_seconds
     opened = _client(url, timeout_seconds)
     if isinstance(opened, str):
         return opened
+    # What the first try of a process prepares is not the receiver's time. httpx's own timeouts are for each
+    # read; a receiver that drips would never exceed them.
+    deadline = asyncio.get_running_loop().time() + timeout_seconds
     try:
         async with opened as client:
             request = client.build_request(

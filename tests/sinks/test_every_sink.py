@@ -1,5 +1,6 @@
 """What every sink promises, checked for each sink that discovery finds."""
 
+import asyncio
 import json
 import logging
 import math
@@ -202,6 +203,20 @@ def test_certificates_that_cannot_be_used_are_said(kind, holds, tmp_path, monkey
     error = outcome(opened(kind, "https://receiver.invalid/hook"))
     assert type(error) is Transient
     assert "the certificates that SSL_CERT_FILE or SSL_CERT_DIR names cannot be used" in str(error)
+
+
+@every_http_sink
+def test_what_a_try_prepares_is_not_the_time_of_the_receiver(kind, receiver, monkeypatch):
+    client = http._client
+
+    def slow_client(*arguments):
+        loop = asyncio.get_running_loop()
+        time = loop.time
+        monkeypatch.setattr(loop, "time", lambda: time() + 3600)
+        return client(*arguments)
+
+    monkeypatch.setattr(http, "_client", slow_client)
+    assert outcome(opened(kind, receiver.url)) is None
 
 
 @every_http_sink
