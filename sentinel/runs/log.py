@@ -215,9 +215,10 @@ class RunLog:
     @property
     def no_clock(self) -> str:
         """What the log lacks to tell how long a tag was not logged; empty if it lacks nothing."""
-        if self.run.has_parallel_streams:
-            return "other tags in the same file"
-        return "" if self.facts.last_time is not None else "times"
+        if self.facts.last_time is None:
+            return "times"
+        alone = all(len(stream.meanings) < 2 for stream in self.streams.values())
+        return "other tags in the same file" if alone else ""
 
     @property
     def attempts(self) -> int:
