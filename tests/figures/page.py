@@ -115,11 +115,6 @@ def rendered(measured: Mapping[str, Measured]) -> str:
     rules = all_detectors()
     checks = ", ".join(f"`{name}`" for name, one in sorted(rules.items()) if not isinstance(one, Detector))
     head = HEAD.format(enough=ENOUGH, worst=MOST_AT_WORST, recall=LEAST_RECALL, checks=checks)
-    missing = [
-        name for name, one in sorted(rules.items()) if isinstance(one, Detector) and name not in measured
-    ]
-    if missing:
-        head += f"Not measured yet: {', '.join(missing)}.\n\n"
     return (
         head
         + _summary(measured, rules)
