@@ -111,7 +111,7 @@ def replay(
     end, fits one of these globs are read. ``progress`` is called with the number of runs that are done and
     the number of all runs. Raises SentinelError if a path does not exist or nothing could be read.
     """
-    parts = [*replay_in_parts(paths, config, progress, curves=curves, means=compare, names=names)]
+    parts = [*_parts(paths, config, progress, curves=curves, means=compare, names=names)]
     runs = [run for part in parts for run in part.runs]
     tell_in_order(runs, [sink.policy() for sink in config.sinks])
     complaints = [one for part in parts for one in part.complaints]
@@ -124,7 +124,6 @@ def replay_in_parts(
     progress: Callable[[int, int], None],
     *,
     curves: bool = False,
-    means: bool = False,
     names: Sequence[str] = (),
 ) -> Iterator[Replay]:
     """The same as `replay` in parts of some dozens of runs, so that memory does not grow with their number.
@@ -132,6 +131,21 @@ def replay_in_parts(
     Each part decides for itself which sinks are told. The complaints stand in the first part. Logs that lie
     in one directory share a part, if they are not hundreds, because one may continue another.
     """
+    for part in _parts(paths, config, progress, curves=curves, means=False, names=names):
+        tell_in_order(part.runs, [sink.policy() for sink in config.sinks])
+        yield part
+
+
+def _parts(
+    paths: Sequence[Place],
+    config: Config,
+    progress: Callable[[int, int], None],
+    *,
+    curves: bool,
+    means: bool,
+    names: Sequence[str],
+) -> Iterator[Replay]:
+    """The runs, read and judged, in parts. Which sinks are told is not decided yet."""
     found = discover(paths)
     if found.missing:
         raise SentinelError(f"{found.missing[0]}: no such file or directory")
@@ -153,7 +167,6 @@ def replay_in_parts(
         progress(done, len(wanted))
         read = [run for run in runs if run.tracker.log.facts.points or run.complaints or run.stopped]
         if read:
-            tell_in_order(read, [sink.policy() for sink in config.sinks])
             yield Replay(read, complaints, pipeline)
             complaints, any_read = (), True
     if not any_read and found.complaints:
@@ -216,12 +229,7 @@ def _compared(runs: Iterable[ReplayedRun]) -> "Sequence[Comparison]":
 
 
 def tell_in_order(runs: Sequence[ReplayedRun], policies: Sequence[SinkPolicy]) -> None:
-    """Decide what the sinks would have heard, in the order in which it happened by the logs' own clocks.
-
-    What was decided before for these runs is forgotten.
-    """
-    for run in runs:
-        run.told.clear()
+    """Decide what the sinks would have heard, in the order in which it happened by the logs' own clocks."""
     known = KnownIncidents(incident for run in runs for incident in run.incidents.values())
     audience = Audience(policies, (), {}, known)
     happened = [(at, change, run) for run in runs for at, change in _dated(run.changes)]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from detectors.evidence import measure_of
 from detectors.settings import Setting
 from detectors.signals import Signal
 from sentinel.comparison.groups import Group, grouped
@@ -166,7 +167,7 @@ def _outcome(group: Group, measures: Sequence[Measure], courses: Courses) -> Ite
     decisive = next((one for one in measures if one.signal in OUTCOMES), None)
     if decisive is None or group.of_seeds:
         return
-    name, spread = _words(decisive.signal), decisive.spread
+    name, spread = measure_of(decisive.signal).label, decisive.spread
     ends = f"{name} ends at {', '.join(f'{end:.4g} with {value}' for value, end in decisive.ends.items())}"
     if spread is None:
         yield Finding(f"{ends}: with one run a value, that may be chance", ("R6",))
@@ -216,11 +217,7 @@ def _accumulation(setting: str, courses: Courses) -> Iterator[Finding]:
             least = times if signal is Signal.LOSS else max(np.sqrt(times), 1 + 2 * _RATIO_BAND)
             if before > 0 and least * (1 - _RATIO_BAND) <= after / before <= times * (1 + _RATIO_BAND):
                 yield Finding(
-                    f"{_words(signal)} begins {after / before:.2g} times as large with {high} accumulation "
-                    f"steps as with {low}: the accumulated loss seems not to be divided",
+                    f"{measure_of(signal).label} begins {after / before:.2g} times as large with {high} "
+                    f"accumulation steps as with {low}: the accumulated loss seems not to be divided",
                     ("O9", "G2"),
                 )
-
-
-def _words(signal: Signal) -> str:
-    return signal.value.replace("_", " ")

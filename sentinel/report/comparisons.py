@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from detectors.evidence import measure_of
 from sentinel.text import clean_text
 
 if TYPE_CHECKING:
@@ -23,4 +24,4 @@ def statements(comparison: "Comparison") -> Iterator[str]:
     for measure in comparison.measures:
         ends = "   ".join(f"{value}: {end:.4g}" for value, end in measure.ends.items())
         spread = "" if measure.spread is None else f"   between equal runs: {measure.spread:.2g}"
-        yield clean_text(f"{measure.signal.value.replace('_', ' ')} at the end   {ends}{spread}", 1000)
+        yield clean_text(f"{measure_of(measure.signal).label} at the end   {ends}{spread}", 1000)
