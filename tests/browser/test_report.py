@@ -182,6 +182,8 @@ def test_it_prints(page, several, tmp_path):
     page.goto(several)
     page.pdf(path=tmp_path / "report.pdf")
     assert (tmp_path / "report.pdf").stat().st_size > 20_000
+    page.emulate_media(media="print")
+    assert all(run.is_visible() for run in page.locator(".run").all())
 
 
 def test_what_a_cause_is_stands_a_click_away(page, single):
