@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from sentinel.alerts.incident import Incident
-from sentinel.replay import Replay
+from sentinel.replaying import Replay
 
 _Series = tuple[str, str, int, str, str]
 """Run, stream, attempt, tag and detector: incidents of one series follow one another."""

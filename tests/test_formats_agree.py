@@ -12,7 +12,7 @@ import wandb
 from sentinel.alerts.incident import Incident
 from sentinel.alerts.store import Store
 from sentinel.config.file import Config
-from sentinel.replay import replay
+from sentinel.replaying import replay
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.wandb import online as wandb_online
 from sentinel.sources.wandb import server as wandb_server

@@ -12,7 +12,7 @@ from sentinel.config.file import Config
 from sentinel.detection import Detection
 from sentinel.frames.stream import Stream
 from sentinel.listing import list_runs
-from sentinel.replay import replay
+from sentinel.replaying import replay
 from sentinel.runs.log import RunLog
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.json.lines import JsonLines

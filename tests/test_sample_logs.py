@@ -9,7 +9,7 @@ import pytest
 from detectors.discovery import all_detectors
 from sentinel.config.file import Config
 from sentinel.pipeline import Pipeline
-from sentinel.replay import replay
+from sentinel.replaying import replay
 from sentinel.sources.discovery import discover, run_name
 
 SAMPLES = Path(__file__).parents[1] / "sample_logs"

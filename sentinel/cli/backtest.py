@@ -33,7 +33,7 @@ def backtest(config: _New, paths: _Paths = None, old: _Old = None) -> None:
     Both configurations judge the same finished logs. Nothing is sent or recorded.
     """
     from sentinel.backtest import differences
-    from sentinel.replay import replay
+    from sentinel.replaying import replay
 
     new = configuration(config, paths=paths or ())
     before = configuration(old).model_copy(update={"paths": new.paths})

@@ -17,7 +17,7 @@ from sentinel.errors import SentinelError
 from sentinel.report.selection import Order, Selection, ordered
 
 if TYPE_CHECKING:
-    from sentinel.replay import Replay
+    from sentinel.replaying import Replay
 
 
 class _Form(StrEnum):
@@ -88,8 +88,8 @@ def replay(
     """Show what `watch` would have said about finished logs."""
     from detectors.discovery import all_detectors
     from sentinel.cli.logs import log_to_stderr
-    from sentinel.replay import replay as replay_whole
-    from sentinel.replay import replay_in_parts
+    from sentinel.replaying import replay as replay_whole
+    from sentinel.replaying import replay_in_parts
 
     log_to_stderr()
     settings = configuration(config, paths=paths)

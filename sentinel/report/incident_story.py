@@ -12,7 +12,7 @@ from sentinel.alerts.incident import Incident, State
 from sentinel.alerts.outcomes import cost
 from sentinel.alerts.wire import clock_text
 from sentinel.catalogue import Entry
-from sentinel.replay import ReplayedRun
+from sentinel.replaying import ReplayedRun
 from sentinel.report.logged import Sample
 from sentinel.report.printed import Excerpt
 from sentinel.report.told import told_lines

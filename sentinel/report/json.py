@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 from sentinel.alerts.outcomes import Outcome
 from sentinel.alerts.wire import IncidentBody, incident_body
 from sentinel.listing import ListedRun, Listing
-from sentinel.replay import Replay, ReplayedRun
+from sentinel.replaying import Replay, ReplayedRun
 from sentinel.report.checks import checks
 from sentinel.runs.log import Overview
 from sentinel.runs.standings import observe, standings

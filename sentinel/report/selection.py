@@ -10,7 +10,7 @@ from sentinel.errors import SentinelError, UnknownName
 
 if TYPE_CHECKING:
     from sentinel.alerts.incident import Incident
-    from sentinel.replay import Replay, ReplayedRun
+    from sentinel.replaying import Replay, ReplayedRun
 
 _SEVERITIES = {severity.label: severity for severity in Severity if severity}
 

@@ -10,7 +10,7 @@ from detectors.severity import Severity
 from sentinel.alerts.incident import Incident
 from sentinel.alerts.wire import clock_text
 from sentinel.frames.curves import Curve
-from sentinel.replay import Replay, ReplayedRun
+from sentinel.replaying import Replay, ReplayedRun
 from sentinel.report.checks import checks
 from sentinel.report.comparisons import statements, title
 from sentinel.report.incident_story import IncidentStory, incident_story

@@ -18,7 +18,7 @@ from sentinel.alerts.evidence import evidence_rows
 from sentinel.alerts.incident import Incident, State
 from sentinel.alerts.outcomes import cost
 from sentinel.frames.excerpt import Excerpt, Number
-from sentinel.replay import Replay, ReplayedRun
+from sentinel.replaying import Replay, ReplayedRun
 from sentinel.report.checks import checks
 from sentinel.report.comparisons import statements, title
 from sentinel.report.sparkline import marks, sparkline

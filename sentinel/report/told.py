@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from sentinel.alerts.incident import Incident
-from sentinel.replay import ReplayedRun
+from sentinel.replaying import ReplayedRun
 
 
 def told_lines(run: ReplayedRun, incident: Incident) -> Iterator[str]:

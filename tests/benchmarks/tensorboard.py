@@ -19,7 +19,7 @@ from tensorboard.backend.event_processing.event_accumulator import SCALARS, Even
 from tensorboard.compat.proto.summary_pb2 import Summary
 
 from sentinel.config.file import Config
-from sentinel.replay import replay
+from sentinel.replaying import replay
 from sentinel.sources.tensorboard.event_files import EventFiles
 from tests.sources.tensorboard.writer import NAME, VERSION, event
 

@@ -12,7 +12,7 @@ from detectors.api import Detector, Severity
 from detectors.schema import INDEX, SERIES, SEVERITY, STEP
 from sentinel.config.file import Config
 from sentinel.frames.windows import frame
-from sentinel.replay import replay
+from sentinel.replaying import replay
 from tests.detectors.golden import INFORM, series_windows
 from tests.figures.healthy import FAMILIES
 from tests.figures.shapes import Kind, Run, drawn

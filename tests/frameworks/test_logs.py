@@ -8,7 +8,7 @@ import pytest
 
 from detectors.api import Severity
 from sentinel.config.file import Config
-from sentinel.replay import replay
+from sentinel.replaying import replay
 
 pytestmark = pytest.mark.slow
 

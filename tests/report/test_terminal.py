@@ -7,7 +7,7 @@ import pytest
 
 from detectors.discovery import all_detectors
 from sentinel.config.file import Config
-from sentinel.replay import replay
+from sentinel.replaying import replay
 from sentinel.report.terminal import show
 
 

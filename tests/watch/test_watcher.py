@@ -12,7 +12,7 @@ import sentinel.config.file
 from detectors.discovery import all_detectors
 from sentinel.alerts.store import Store
 from sentinel.config.file import Config
-from sentinel.replay import replay
+from sentinel.replaying import replay
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.json.lines import JsonLines
 from sentinel.watch.file_events import Changes

@@ -9,7 +9,7 @@ from detectors.api import Severity
 from sentinel.alerts.decision import SinkPolicy
 from sentinel.config.file import Config
 from sentinel.pipeline import Advance
-from sentinel.replay import ReplayedRun, replay, tell_in_order
+from sentinel.replaying import ReplayedRun, replay, tell_in_order
 from sentinel.report.json import document
 from tests.alerts.timeline import book, changed, rows
 
