@@ -34,8 +34,8 @@ _MAGIC = b"PAR1"  # at both ends of a Parquet file; before the last one stands t
 _FOOTER = len(_MAGIC) + 4
 _LONGEST_FOOTER = 1 << 24
 _COLUMNS = (b"run_id", b"attribute_path", b"attribute_type", b"float_value")
-_MOST_ROWS = 10_000_000
-"""A run with more rows is not read. This bounds the memory of a poll."""
+_MOST_BYTES, _MOST_ROWS = 1 << 29, 10_000_000
+"""A run with more is not read. This bounds the memory of a poll."""
 
 _METRIC, _TEXT = "float_series", "string_series"
 _PRINTED = ("stdout", "stderr")  # last parts of the names of texts
@@ -65,9 +65,16 @@ class NeptuneExport:
             stamps = [stamp(part) for part in parts]
             if not parts or (stamps == cursor.get("stamps") and not cursor.get("more")):
                 return nothing_new(cursor)
-            if not all(map(_is_whole, parts)):
+            if stamps == cursor.get("unsound"):
+                return Batch(cursor)
+            if sum(size for _, _, size, _ in stamps) > _MOST_BYTES:
+                return _refused(self.path, {**cursor, "stamps": stamps}, f"{_MOST_BYTES >> 20} MiB")
+            contents = [_bytes(part) for part in parts]
+            if stamps != [stamp(part) for part in parts]:  # an export writes them right now
+                return nothing_new(cursor)
+            if not all(map(_is_whole, contents)):
                 return Batch({**cursor, "stamps": stamps})
-            return _read(self.path, parts, {**cursor, "stamps": stamps}, limit)
+            return _read(self.path, contents, {**cursor, "stamps": stamps}, limit)
         except FileNotFoundError:
             return nothing_new(cursor)
         except OSError as error:
@@ -83,17 +90,18 @@ class NeptuneExport:
         return [self.path.with_name(numbers[number]) for number in sorted(numbers)]
 
 
-def _read(path: Path, parts: Sequence[Path], cursor: Mapping[str, Any], limit: int) -> Batch:
+def _read(path: Path, parts: Sequence[bytes], cursor: Mapping[str, Any], limit: int) -> Batch:
+    """The batch of ``parts``, which are in memory: polars would map a file and die when it shrinks."""
     import polars as pl  # slow to import, and few runs need it
 
     try:
-        table = pl.scan_parquet(list(parts), glob=False)
+        table = pl.scan_parquet(list(parts))
         if table.select(pl.len()).collect().item() > _MOST_ROWS:
-            problem = f"has more than {_MOST_ROWS:,} rows and is not read"
-            return Batch({**cursor, "refused": problem}, complaints=[Complaint(path, "", problem)])
+            return _refused(path, cursor, f"{_MOST_ROWS:,} rows")
         rows, settings = _in_order(table), _settings(table)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        raise OSError(None, f"no sound export of Neptune: {type(error).__name__}") from None
+        reason = OSError(None, f"no sound export of Neptune: {type(error).__name__}")
+        return unreadable(path, {**cursor, "unsound": cursor["stamps"]}, reason)
     begin: int = cursor.get("rows", 0)
     restarted: bool = cursor.get("restarted", False)
     if begin and _fingerprint(rows.head(begin)) != cursor["read"]:
@@ -112,6 +120,11 @@ def _read(path: Path, parts: Sequence[Path], cursor: Mapping[str, Any], limit: i
     printed = part.filter(pl.col("attribute_type") == _TEXT).select("time", "string_value").iter_rows()
     lines = [Line(time, line) for time, text in printed for line in (text or "").splitlines() if line.strip()]
     return Batch(state, chunks, more=state["more"], config=settings if not begin else {}, lines=lines)
+
+
+def _refused(path: Path, cursor: Mapping[str, Any], limit: str) -> Batch:
+    problem = f"has more than {limit} and is not read"
+    return Batch({**cursor, "refused": problem}, complaints=[Complaint(path, "", problem)])
 
 
 def _in_order(table: "pl.LazyFrame") -> "pl.DataFrame":
@@ -169,25 +182,26 @@ def _fingerprint(rows: "pl.DataFrame") -> str:
 def _is_export(path: Path) -> bool:
     """Whether the file is whole and has the columns of an export, as far as the bytes of its footer tell."""
     try:
-        return _is_whole(path) and all(column in _footer(path) for column in _COLUMNS)
+        with open_log(path) as file:
+            begin = file.read(len(_MAGIC))
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _FOOTER))
+            end = file.read()
+            if not _is_whole(begin + end):
+                return False
+            length = min(int.from_bytes(end[:4], "little"), _LONGEST_FOOTER, size - _FOOTER)
+            file.seek(size - _FOOTER - length)
+            footer = file.read(length)
     except OSError:
         return False
+    return all(column in footer for column in _COLUMNS)
 
 
-def _is_whole(path: Path) -> bool:
-    """Whether a Parquet file is not torn. Raises OSError."""
+def _is_whole(data: bytes) -> bool:
+    """Whether the bytes of a Parquet file, or its first and last ones, are not torn."""
+    return data[: len(_MAGIC)] == _MAGIC == data[-len(_MAGIC) :] and len(data) > _FOOTER
+
+
+def _bytes(path: Path) -> bytes:
     with open_log(path) as file:
-        begin = file.read(len(_MAGIC))
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - len(_MAGIC)))
-        return begin == _MAGIC == file.read() and size > _FOOTER
-
-
-def _footer(path: Path) -> bytes:
-    with open_log(path) as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(size - _FOOTER)
-        length = int.from_bytes(file.read(4), "little")
-        length = min(length, _LONGEST_FOOTER, size - _FOOTER)
-        file.seek(size - _FOOTER - length)
-        return file.read(length)
+        return file.read()

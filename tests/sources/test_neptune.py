@@ -2,6 +2,7 @@ import shutil
 from pathlib import Path
 
 import polars as pl
+import pytest
 
 from sentinel.sources import neptune
 from sentinel.sources.base import Line
@@ -73,9 +74,28 @@ def test_a_file_that_parquet_cannot_read_is_complained_about_once(tmp_path):
     assert reader.complaints[0].startswith(f"{path}: cannot be read (no sound export of Neptune: ")
 
 
-def test_an_export_that_is_too_large_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(neptune, "_MOST_ROWS", 15)
+def test_a_part_that_is_rewritten_while_it_is_read_is_read_again(tmp_path, monkeypatch):
+    path = next(write(NeptuneWriter(), tmp_path, STEPS).iterdir())
+    read = neptune._bytes
+
+    def rewritten(part: Path) -> bytes:
+        monkeypatch.setattr(neptune, "_bytes", read)
+        data = read(part)
+        part.write_bytes(data + data[-8:])
+        part.write_bytes(data)
+        return data[:4] + b"\xff" * (len(data) - 12) + data[-8:]
+
+    monkeypatch.setattr(neptune, "_bytes", rewritten)
+    reader = Reader(path).poll()
+    assert not reader.points
+    assert len(reader.poll().points) == 2 * len(STEPS)
+    assert not reader.complaints
+
+
+@pytest.mark.parametrize(("limit", "value", "said"), [("ROWS", 15, "15 rows"), ("BYTES", 1 << 10, "0 MiB")])
+def test_an_export_that_is_too_large_is_refused(tmp_path, monkeypatch, limit, value, said):
+    monkeypatch.setattr(neptune, f"_MOST_{limit}", value)
     path = next(write(NeptuneWriter(), tmp_path, STEPS).iterdir())
     reader = Reader(path).poll().poll()
-    assert reader.complaints == [f"{path}: has more than 15 rows and is not read"]
-    assert reader.batch.cursor["refused"] == "has more than 15 rows and is not read"
+    assert reader.complaints == [f"{path}: has more than {said} and is not read"]
+    assert reader.batch.cursor["refused"] == f"has more than {said} and is not read"
