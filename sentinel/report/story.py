@@ -14,10 +14,9 @@ from sentinel.replaying import Replay, ReplayedRun
 from sentinel.report.checks import checks
 from sentinel.report.comparisons import statements, title
 from sentinel.report.incident_story import IncidentStory, incident_story
+from sentinel.report.illustrations import Illustrations
 from sentinel.report.json import standings_of
 from sentinel.report.keeping import Keep, checkpoint_to_keep
-from sentinel.report.logged import samples_near
-from sentinel.report.printed import Transcript
 from sentinel.report.selection import ORDERS, Order
 from sentinel.runs.state import Standing
 from sentinel.sinks.checkpoints import checkpoints
@@ -70,6 +69,11 @@ class RunStory:
     problems: Sequence[str]  # what could not be read or judged
 
     @property
+    def found(self) -> Sequence[str]:
+        """The detectors of the incidents that stand for themselves."""
+        return [*dict.fromkeys(one.detector for one in self.incidents if not one.explained_by)]
+
+    @property
     def worst(self) -> Severity:
         """The severity of the worst incident that stands for itself."""
         own = [one.severity for one in self.incidents if not one.explained_by]
@@ -103,7 +107,8 @@ def story(parts: Iterable[Replay], now: float, order: Order) -> Story:
     for part in parts:
         stands = standings_of(part, now)
         found += [
-            (ORDERS[order](run), _run(run, one, part)) for run, one in zip(part.runs, stands, strict=True)
+            (ORDERS[order](run), run_story(run, one, part, Illustrations()))
+            for run, one in zip(part.runs, stands, strict=True)
         ]
         found.sort(key=lambda pair: pair[0])
         found[MOST_IN_FULL:] = [(key, replace(run, curves={})) for key, run in found[MOST_IN_FULL:]]
@@ -133,7 +138,8 @@ def verdict(runs: Sequence[RunStory]) -> str:
     return f"{_count(len(own), 'incident')} ({', '.join(parts)}) in {troubled} of {counted}."
 
 
-def _run(run: ReplayedRun, stands: Standing, replay: Replay) -> RunStory:
+def run_story(run: ReplayedRun, stands: Standing, replay: Replay, illustrations: Illustrations) -> RunStory:
+    """The story of one run of a replay, whose state is ``stands``."""
     log, facts = run.tracker.log, run.tracker.log.facts
     understood, lacking = log.understanding(), replay.lacking(run)
     tags = {signal: [clean_text(tag) for tag in of] for signal, of in understood.signals.items()}
@@ -141,8 +147,7 @@ def _run(run: ReplayedRun, stands: Standing, replay: Replay) -> RunStory:
         tags[""] = [clean_text(tag) for tag in understood.unmapped]
     curves = run.curves.of if run.curves else {}
     incidents = sorted(run.incidents.values(), key=lambda one: (one.inhibited_by is not None, -one.severity))
-    samples, unsearched = samples_near(log.run, [one.onset_step for one in run.own[:_MOST_ILLUSTRATED]])
-    transcript = Transcript(log)
+    illustrations.add(log, incidents[:_MOST_ILLUSTRATED])
     place = str(log.run.local or "")
     return RunStory(
         name=clean_text(log.name),
@@ -155,15 +160,7 @@ def _run(run: ReplayedRun, stands: Standing, replay: Replay) -> RunStory:
         last_step=facts.last_step,
         planned_steps=None if log.planned_steps is None else int(log.planned_steps),
         attempts=log.attempts,
-        incidents=[
-            incident_story(
-                run,
-                one,
-                samples.get(one.onset_step, ()),
-                transcript.around(one) if number < _MOST_ILLUSTRATED else None,
-            )
-            for number, one in enumerate(incidents)
-        ],
+        incidents=[incident_story(run, one, *illustrations.of(one)) for one in incidents],
         tags=tags,
         curves={clean_text(tag): curve for tag, curve in curves.items()},
         lead=_lead(incidents, understood.signals, curves),
@@ -185,7 +182,7 @@ def _run(run: ReplayedRun, stands: Standing, replay: Replay) -> RunStory:
         else None,
         checkpoints=sorted({step for step, _ in checkpoints(place) if step is not None}) if place else [],
         cost=_cost_of(run),
-        problems=[clean_text(problem, 500) for problem in (*_problems(run), *unsearched)],
+        problems=[clean_text(problem, 500) for problem in (*_problems(run), *illustrations.problems)],
     )
 
 
