@@ -13,8 +13,8 @@ from sentinel.frames.curves import Curve
 from sentinel.replaying import Replay, ReplayedRun
 from sentinel.report.checks import checks
 from sentinel.report.comparisons import statements, title
-from sentinel.report.incident_story import IncidentStory, incident_story
 from sentinel.report.illustrations import Illustrations
+from sentinel.report.incident_story import IncidentStory, incident_story
 from sentinel.report.json import standings_of
 from sentinel.report.keeping import Keep, checkpoint_to_keep
 from sentinel.report.selection import ORDERS, Order
