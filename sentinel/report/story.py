@@ -9,6 +9,7 @@ from detectors.lines import line_for
 from detectors.severity import Severity
 from sentinel.alerts.incident import Incident
 from sentinel.alerts.wire import clock_text
+from sentinel.coverage import Coverage
 from sentinel.frames.curves import Curve
 from sentinel.replaying import Replay, ReplayedRun
 from sentinel.report.checks import checks
@@ -20,7 +21,7 @@ from sentinel.report.keeping import Keep, checkpoint_to_keep
 from sentinel.report.selection import ORDERS, Order
 from sentinel.runs.state import Standing
 from sentinel.sinks.checkpoints import checkpoints
-from sentinel.sinks.message import gpu_hours
+from sentinel.sinks.message import gpu_hours, sentence
 from sentinel.text import clean_text, duration_text
 
 MOST_IN_FULL = 300
@@ -85,6 +86,7 @@ class Story:
     """All runs, in the order that was asked for, and complaints that belong to none of them."""
 
     verdict: str
+    coverage: str  # how many runs were read and how many not, and of how many detectors the verdict speaks
     kinds: Sequence[tuple[str, int]]  # detectors and how many incidents each found, the most first
     selection: str  # which incidents these are, if not all
     runs: Sequence[RunStory]
@@ -104,6 +106,7 @@ def story(parts: Iterable[Replay], now: float, order: Order) -> Story:
     problems: list[str] = []
     compared: list[tuple[str, Sequence[str]]] = []
     selection = ""
+    coverage: Coverage | None = None
     for part in parts:
         stands = standings_of(part, now)
         found += [
@@ -115,9 +118,19 @@ def story(parts: Iterable[Replay], now: float, order: Order) -> Story:
         problems += [clean_text(str(complaint), 500) for complaint in part.complaints]
         compared += [(title(one), [*statements(one)]) for one in part.comparisons]
         selection = part.selection
+        coverage = coverage + part.coverage if coverage else part.coverage
     runs = [run for _, run in found]
     kinds = Counter(one.detector for run in runs for one in run.incidents if not one.explained_by)
-    return Story(verdict(runs), kinds.most_common(), selection, runs, problems, compared, clock_text(now))
+    return Story(
+        verdict=verdict(runs),
+        coverage=sentence(str(coverage or "")),
+        kinds=kinds.most_common(),
+        selection=selection,
+        runs=runs,
+        problems=problems,
+        comparisons=compared,
+        written_at=clock_text(now),
+    )
 
 
 def verdict(runs: Sequence[RunStory]) -> str:
@@ -125,10 +138,7 @@ def verdict(runs: Sequence[RunStory]) -> str:
     own = [one for run in runs for one in run.incidents if not one.explained_by]
     counted = f"{_count(len(runs), 'run')} with {_count(sum(run.points for run in runs), 'point')}"
     if not own:
-        able = (
-            f"; {runs[0].judged_by} of {runs[0].detectors} detectors could judge it" if len(runs) == 1 else ""
-        )
-        return f"Nothing found in {counted}{able}."
+        return f"Nothing found in {counted}."
     if len(runs) == 1:
         others = f" {_count(len(own) - 1, 'more incident')}." if len(own) > 1 else ""
         return f"{own[0].severity.label.capitalize()}: {own[0].headline}{others}"
