@@ -164,18 +164,18 @@ class Detector(Declaration):
         turn = (count % self.every == 0) | (count <= FEW)
         return pl.col(NEW) & (turn | pl.col(ENDED) if self.at_end else turn)
 
-    def run(self, points: "pl.DataFrame", parameters: Mapping[str, Any] | None = None) -> "pl.DataFrame":
-        """Verdicts for the new rows of a WINDOW frame that are due, sorted by series and index.
+    def look(self, points: "pl.DataFrame", parameters: Mapping[str, Any] | None = None) -> "pl.DataFrame":
+        """FINDINGS for the new rows of a WINDOW frame that are due, sorted by series and index.
 
         The columns beside FINDINGS are the judged value and the declared evidence. A clean verdict has no
-        variant, whatever the rule put there.
+        variant, whatever the rule put there. The rule may leave out rows that it can never judge.
         Raises TypeError for an unknown parameter, polars' errors for a frame that is not a WINDOW.
         """
         import polars as pl
 
         from detectors.schema import FINDINGS, INDEX, SERIES, SEVERITY, VALUE, VARIANT
 
-        judged = points.lazy().filter(self.due).select(SERIES, INDEX)
+        due = points.lazy().filter(self.due).select(SERIES, INDEX)
         found = self.rule(points.lazy(), **(parameters or {}))
         missing = [n for n in FINDINGS if n not in found.collect_schema()]
         blanks = [pl.lit(None, dtype=FINDINGS[n]).alias(n) for n in missing]
@@ -184,10 +184,16 @@ class Detector(Declaration):
             .with_columns(pl.col(n).cast(t) for n, t in FINDINGS.items())
             .with_columns(pl.when(pl.col(SEVERITY) > Severity.CLEAN).then(VARIANT))
             .select(*FINDINGS, VALUE, *self.evidence)
-            .join(judged, on=[SERIES, INDEX], how="semi")
+            .join(due, on=[SERIES, INDEX], how="semi")
             .sort(SERIES, INDEX)
             .collect()
         )
+
+    def run(self, points: "pl.DataFrame", parameters: Mapping[str, Any] | None = None) -> "pl.DataFrame":
+        """The rows of `look` that have a verdict."""
+        from detectors.schema import SEVERITY
+
+        return self.look(points, parameters).drop_nulls(SEVERITY)
 
 
 def detector(

@@ -8,8 +8,10 @@ do not say; text for those in ``detectors.settings.CHOICES``). A detector with c
 three list columns, one that asked for points that are not finite the column ``raw``, and one that is asked
 again when the run is over the column ``ended``.
 
-FINDINGS is what it returns: one row for every row it judged, clean ones included, because a clean
-verdict is what resolves an incident. All further columns are evidence.
+FINDINGS is what it returns: a row for every row that it judged, clean ones included, because a clean
+verdict is what resolves an incident. A row without a severity has no verdict; `held_back` says why the rule
+could not judge it, and is null if the value lies between the two thresholds of a hysteresis. All further
+columns are evidence.
 """
 
 from typing import TYPE_CHECKING
@@ -34,6 +36,7 @@ SIGNAL = "signal"
 SEVERITY = "severity"
 VARIANT = "variant"
 ONSET = "onset_step"
+HELD_BACK = "held_back"
 
 WINDOW: dict[str, pl.DataType] = {
     SERIES: pl.UInt32(),  # which series; verdicts never mix two of them
@@ -59,9 +62,10 @@ FINDINGS: dict[str, pl.DataType] = {
     SERIES: pl.UInt32(),
     INDEX: pl.Int64(),
     STEP: pl.Int64(),
-    SEVERITY: pl.Int8(),  # detectors.api.Severity; 0 is a clean verdict
+    SEVERITY: pl.Int8(),  # detectors.api.Severity; 0 is a clean verdict, null none
     VARIANT: pl.String(),  # a key of the detector's variants; null where clean
     ONSET: pl.Int64(),  # first step of the trouble, where the rule knows it; else null
+    HELD_BACK: pl.String(),  # detectors.held_back.HeldBack: why the row was not judged; else null
 }
 
 

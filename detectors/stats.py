@@ -147,12 +147,13 @@ Columns = Callable[[pl.DataFrame, pl.DataFrame], Mapping[str, Floats]]
 def with_arrays(
     points: pl.LazyFrame, names: Sequence[str], columns: Columns, *, every: int, at_least: int
 ) -> pl.LazyFrame:
-    """The rows of a WINDOW frame that are due and have ``at_least`` rows up to them, with more columns.
+    """The rows of a WINDOW frame that are due, with more columns.
 
-    For statistics that no expression can say. ``columns`` takes the frame and its due rows, and returns
-    an array with a value for each of those by name. It finds in the due rows ``row``, their place in the
-    frame, and ``begin``, that of their series' first row. Divisions by zero need not trouble it. Where the
-    detector is asked at the end, the last row of a run that is over is due, too.
+    For statistics that no expression can say. ``columns`` takes the frame and those of its due rows that have
+    ``at_least`` rows up to them, and returns an array with a value for each of those by name; the columns of
+    the other due rows are null. It finds in the due rows ``row``, their place in the frame, and ``begin``,
+    that of their series' first row. Divisions by zero need not trouble it. Where the detector is asked at the
+    end, the last row of a run that is over is due, too.
     """
 
     def due_rows(frame: pl.DataFrame) -> pl.DataFrame:
@@ -160,11 +161,15 @@ def with_arrays(
         placed = placed.with_columns(begin=pl.col("row").first().over(SERIES))
         count = pl.col(INDEX) + 1
         last = pl.col(ENDED) if ENDED in frame.columns else pl.lit(False)
-        due = placed.filter(pl.col(NEW), (count % every == 0) | (count <= FEW) | last, count >= at_least)
+        due = placed.filter(pl.col(NEW), (count % every == 0) | (count <= FEW) | last)
+        is_enough = due[INDEX] + 1 >= at_least
+        enough = due.filter(is_enough)
         with np.errstate(all="ignore"):
-            parts = [columns(frame, due[i : i + AT_ONCE]) for i in range(0, len(due), AT_ONCE)]
+            parts = [columns(frame, enough[i : i + AT_ONCE]) for i in range(0, len(enough), AT_ONCE)]
         found = {n: np.concatenate([np.empty(0), *(part[n] for part in parts)]) for n in names}
-        return due.select(*frame.columns, *(pl.Series(n, found[n], pl.Float64) for n in names))
+        at = pl.when(is_enough).then(is_enough.cum_sum() - 1)
+        values = (pl.lit(pl.Series(n, found[n], pl.Float64)).gather(at).alias(n) for n in names)
+        return due.select(*frame.columns, *values)
 
     schema = {**points.collect_schema(), **dict.fromkeys(names, pl.Float64())}
     return points.map_batches(due_rows, schema=schema)

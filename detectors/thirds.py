@@ -1,7 +1,8 @@
 """The thirds of a loss compared: has it fallen since its start, and does it stand still now?
 
 A third has ``most`` points at most. A level is the mean of a third, and its error allows for autocorrelation.
-Each ``with_...`` keeps the rows that are due, as `stats.with_arrays` does, and adds columns. Those that a
+Each ``with_...`` keeps the rows that are due, as `stats.with_arrays` does, and adds columns, which are null
+where there are too few points. Those that a
 reader may see are described in the mapping beside it.
 """
 
@@ -22,6 +23,9 @@ CLEARLY = 3
 
 EARLY = 5, 20
 """First points whose mean may show a fall that is over long before the first third of a series is."""
+
+LEAST = max(EARLY)
+"""Points that a comparison of thirds needs."""
 
 SLIGHT = 0.02
 """A fall from the first points by less than this share of them is none."""
@@ -103,7 +107,7 @@ def with_fall(points: pl.LazyFrame, *, most: int, every: int) -> pl.LazyFrame:
 
     names = ("start", "now", "low", "fall", "error", "spread", "early_fall")
     begun = points.with_columns(trained=pl.col(STEP) - start_value(STEP), resumed=was_resumed())
-    compared = with_arrays(begun, names, compare, every=every, at_least=max(EARLY)).with_columns(
+    compared = with_arrays(begun, names, compare, every=every, at_least=LEAST).with_columns(
         start=pl.when(~pl.col("resumed")).then("start")
     )
     fall, error, early_fall, bound = (pl.col(n) for n in ("fall", "error", "early_fall", "most"))

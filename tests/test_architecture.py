@@ -124,10 +124,10 @@ def test_files_stay_readable_in_one_sitting(file):
 
 
 LONG = {
-    "data.epoch_periodic_loss": 124,
+    "data.epoch_periodic_loss": 121,
     "loss.loss_divergence": 126,
     "precision.loss_scale_collapse": 128,
-    "reinforcement.entropy_collapse": 125,
+    "reinforcement.entropy_collapse": 122,
     "reinforcement.reward_collapse": 157,
     "reinforcement.reward_zero_std": 128,
     "runtime.resume_discontinuity": 127,

@@ -33,7 +33,7 @@ from detectors.evidence import Measure, Unit
 from detectors.schema import SERIES, STEP, VALUE
 from detectors.settings import Setting
 from detectors.signals import Signal
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 FACTORS = 2, 64  # the smallest and largest k
 ALLOWED = (Setting.ACCUMULATION_STEPS, Setting.BATCH_SIZE)
@@ -84,7 +84,10 @@ def epoch_length_mismatch(
 
     return verdicts(
         measured,
-        judged=times.is_not_null() & (pl.col("epochs") >= 1),
+        judged={
+            HeldBack.NO_SETTING: pl.col(Setting.STEPS_PER_EPOCH).is_not_null(),
+            HeldBack.FEW_POINTS: times.is_not_null() & (pl.col("epochs") >= 1),
+        },
         found={
             "longer": whole(times) & ~near(times, Setting.BATCH_SIZE),
             "shorter": whole(fraction)

@@ -35,7 +35,7 @@ from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, VALUE
 from detectors.signals import Signal
 from detectors.stats import Floats, with_arrays
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 EVERY = 64
 REACH = 400  # points before the judged one: epochs of up to 200 points are compared
@@ -76,15 +76,12 @@ def epoch_periodic_loss(
     measured = with_arrays(
         points, ("lag", "repeats", "around", "pairs"), _compare, every=EVERY, at_least=EPOCHS * LEAST
     )
-    repeats = pl.col("repeats")
+    repeats, enough = pl.col("repeats"), pl.col(INDEX) >= EPOCHS * LEAST - 1
+    surely = (repeats > least_repeats) & (repeats > ERRORS / pl.col("pairs").sqrt())
     return verdicts(
         measured.fill_nan(None),
-        judged=repeats.is_not_null(),
-        found={
-            "repeats": (repeats > least_repeats)
-            & (repeats > pl.col("around") + least_lead)
-            & (repeats > ERRORS / pl.col("pairs").sqrt())
-        },
+        judged={HeldBack.FEW_POINTS: enough, HeldBack.EPOCH_LENGTH: repeats.is_not_null()},
+        found={"repeats": surely & (repeats > pl.col("around") + least_lead)},
         lasts=repeats > least_repeats / 2,
         otherwise=Severity.INFO,
     )

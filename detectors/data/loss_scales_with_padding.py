@@ -32,10 +32,10 @@ import polars as pl
 
 from detectors.api import History, Maturity, Severity, Variant, detector
 from detectors.evidence import Measure, Unit
-from detectors.schema import VALUE
+from detectors.schema import INDEX, VALUE
 from detectors.signals import Signal
 from detectors.stats import Floats, last_values, spearman, with_arrays
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 EVERY = 10
 POINTS = 100
@@ -85,9 +85,10 @@ def loss_scales_with_padding(
     slope, error, ordered = pl.col("slope"), pl.col("slope_error"), pl.col("order") >= 0.5
     whole = slope.is_between(lowest_slope, highest_slope) & (slope - 2.33 * error > surely_above)
     part = slope.is_between(partial_slope, lowest_slope) & (slope - 2.33 * error > partial_slope / 2)
+    enough, varies = pl.col(INDEX) >= POINTS + DETREND - 1, pl.col("variation") >= least_variation
     return verdicts(
         with_arrays(points, LINE, _line, every=EVERY, at_least=POINTS + DETREND),
-        judged=(pl.col("variation") >= least_variation) & slope.is_finite(),
+        judged={HeldBack.FEW_POINTS: enough, HeldBack.RANGE: slope.is_finite(), HeldBack.VARIATION: varies},
         found={"padding-counts": ordered & whole, "padding-counts-in-part": ordered & part},
         lasts=slope.is_between(LASTS * partial_slope, highest_slope / LASTS),
         severities={Severity.INFO: ~whole},

@@ -32,7 +32,7 @@ from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, VALUE
 from detectors.signals import Signal
 from detectors.stats import seen_max, seen_min
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 REACH = 50  # evaluations
 FEW_SAMPLES = 30
@@ -71,6 +71,6 @@ def class_collapse(
     constant = (pl.col("lowest") == pl.col("highest")) & (pl.col(VALUE) <= most_accuracy)
     return verdicts(
         measured,
-        judged=(pl.col("count") >= evaluations) & ~few_samples,
+        judged={HeldBack.FEW_POINTS: pl.col("count") >= evaluations, HeldBack.COARSE: ~few_samples},
         found={"constant": constant & (pl.col(VALUE) > 0)},
     )

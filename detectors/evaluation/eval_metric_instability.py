@@ -34,10 +34,10 @@ import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
 from detectors.evidence import Measure, Unit
-from detectors.schema import SERIES, SIGNAL, VALUE
+from detectors.schema import INDEX, SERIES, SIGNAL, VALUE
 from detectors.signals import Signal
 from detectors.stats import ROUNDING, Floats, last_values, recent_mean, recent_median, with_arrays
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 REACH = 12  # evaluations
 LEAPS = 5  # times the mean change over them: what alternates goes nowhere
@@ -86,6 +86,7 @@ def eval_metric_instability(
     leap = pl.col("leap")
     return verdicts(
         with_arrays(measured, ("chance",), _chance, every=1, at_least=REACH + 2),
+        judged={HeldBack.FEW_POINTS: pl.col(INDEX) > REACH},
         found={
             "leaps": (leap > least_leap)
             & (leap > sure * pl.col("chance"))

@@ -34,10 +34,11 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
-from detectors.bests import GAP, LONG, REACH, with_gap
+from detectors.bests import GAP, LONG, REACH, SHORT, with_gap
 from detectors.context import Mean
+from detectors.schema import INDEX
 from detectors.signals import Signal
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 TREND, LEAST_NOISES = 2.4, 2  # standard deviations of a trend, and of the rise, where the noise is large
 RISEN = "loss on held-out data stands at {level:.4g}, {rise:.1%} above its best of {best:.4g}"
@@ -93,6 +94,6 @@ def generalization_gap(
         },
         lasts=rise > least_rise / 2,
         severities={Severity.INFO: holds & patient},
-        judged=widens.fill_null(True),
+        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= SHORT, HeldBack.EXPLAINED: widens.fill_null(True)},
         onset=pl.col("best_step").cast(pl.Int64),
     )

@@ -31,7 +31,7 @@ from detectors.evidence import Measure, Unit, logged
 from detectors.schema import VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_max
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 SAME = 3  # evaluations over which a constant ratio is recognised
 PER_WORD = 0.1  # of a ratio of one: closer than this, a constant one is no other unit
@@ -68,7 +68,10 @@ def perplexity_inconsistency(
     other_unit = ((ratio - 1).abs() > PER_WORD) & (pl.col("most") - pl.col("least") < CONSTANT * ratio)
     return verdicts(
         measured,
-        judged=(pl.col(VALUE) > 0) & (loss > 0) & pl.col("most").is_not_null(),
+        judged={
+            HeldBack.RANGE: (pl.col(VALUE) > 0) & (loss > 0),
+            HeldBack.FEW_POINTS: pl.col("most").is_not_null(),
+        },
         found={"differs": pl.all_horizontal(o > tolerance + 0.01 * loss for o in off.values()) & ~other_unit},
         otherwise=Severity.INFO,
     )

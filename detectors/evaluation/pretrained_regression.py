@@ -34,7 +34,7 @@ from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, SIGNAL, VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_max, seen_max, start_value
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 REACH = 50  # evaluations
 USEFUL = 0.2  # share from which on a first metric shows that the model knew something
@@ -88,7 +88,7 @@ def pretrained_regression(
     knew = pl.when(is_loss).then(first > 0).otherwise(first > USEFUL)
     return verdicts(
         measured,
-        judged=pl.col(INDEX) >= evaluations,
+        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= evaluations},
         found={"worse": knew & (worse > least) & (worse > least_ranges * pl.col("range"))},
         onset=pl.col("step").first().over(SERIES),
     )

@@ -34,7 +34,7 @@ from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, VALUE
 from detectors.signals import Signal
 from detectors.stats import Floats, last_values, recent_noise, with_arrays
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 REACH = 60  # evaluations in which the best one is looked for
 LAST = 3  # evaluations that must all be worse
@@ -74,7 +74,10 @@ def quality_loss_divergence(
     rise = pl.col("level") - pl.col("best")
     return verdicts(
         measured,
-        judged=pl.col("loss_mean").is_not_null() & pl.col("loss_then").is_not_null(),
+        judged={
+            HeldBack.FEW_POINTS: pl.col(INDEX) >= 2 * LAST - 1,
+            HeldBack.NOT_COMPARABLE: pl.col("loss_mean").is_not_null() & pl.col("loss_then").is_not_null(),
+        },
         found={
             "diverges": (rise > least_rise * pl.col("best"))
             & (rise > scatters * pl.col("scatter"))

@@ -33,11 +33,11 @@ import polars as pl
 from detectors.api import Cause, History, Maturity, Variant, detector
 from detectors.context import First, Mean
 from detectors.evidence import Measure, Unit
-from detectors.schema import SIGNAL, VALUE
+from detectors.schema import INDEX, SIGNAL, VALUE
 from detectors.settings import Setting
 from detectors.signals import Signal
 from detectors.stats import recent_max, seen_max, seen_min, start_value
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 REACH = 50  # evaluations
 SAME = 0.9  # of a level: an evaluation above this has not improved
@@ -97,11 +97,14 @@ def train_eval_mismatch(
     risen = pl.col("near") > RISEN * pl.col("lowest")
     kappa = {n: (pl.col(n) - pl.col("guess")) / (1 - pl.col("guess")) for n in ("highest", "accuracy_level")}
     is_loss = pl.col(SIGNAL) == Signal.EVAL_LOSS
+    train = pl.when(is_loss).then("loss_level").otherwise("accuracy_level")
     return verdicts(
         measured,
-        judged=pl.when(is_loss)
-        .then(pl.col("loss_level").is_not_null() & (start > 0))
-        .otherwise(pl.col("accuracy_level").is_not_null()),
+        judged={
+            HeldBack.FEW_POINTS: pl.col(INDEX) >= evaluations - 1,
+            HeldBack.NOT_COMPARABLE: train.is_not_null(),
+            HeldBack.RANGE: ~is_loss | (start > 0),
+        },
         found={
             "loss": is_loss & fell & stuck & ~risen,
             "accuracy": ~is_loss & (kappa["accuracy_level"] > LEARNED) & (kappa["highest"] < KNOWS_NOTHING),

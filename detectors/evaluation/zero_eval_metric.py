@@ -32,7 +32,7 @@ from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, SIGNAL, STEP, VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_max
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 REACH = 50  # evaluations
 FALLEN = 0.7  # of its first value: a loss that has learned something
@@ -77,7 +77,7 @@ def zero_eval_metric(
     )
     return verdicts(
         measured,
-        judged=is_zero | (pl.col(VALUE) > 0),
+        judged={HeldBack.FEW_POINTS: is_zero | (pl.col(VALUE) > 0)},
         found={
             "overlap": is_zero & (pl.col(SIGNAL) == Signal.MEAN_INTERSECTION_OVER_UNION),
             "precision": is_zero,

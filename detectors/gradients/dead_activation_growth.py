@@ -32,7 +32,7 @@ from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_median, recent_noise, start_median, start_value
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 NOW = 10  # points of the present level, and of the start
 NOISY, APART = 30, 3  # points that tell the noise, and how far those are apart that are compared
@@ -80,7 +80,7 @@ def dead_activation_growth(
             scatter=scatter,
             noise=recent_noise(VALUE, NOISY, apart=APART),
         ),
-        judged=level.is_not_null(),
+        judged={HeldBack.FEW_POINTS: level.is_not_null()},
         found={
             "dead": dead,
             "rising": pl.min_horizontal("level", "lately") > pl.max_horizontal("start", "early") + far,

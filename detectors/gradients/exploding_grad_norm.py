@@ -33,7 +33,7 @@ from detectors.evidence import Measure, Unit
 from detectors.schema import VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_median, recent_quantile
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 NOW = 10  # points of the present level
 BEFORE = 100  # points before those
@@ -83,7 +83,7 @@ def exploding_grad_norm(
             loss_before=recent_median(Signal.LOSS, **past),
             loss_high=recent_quantile(0.75, Signal.LOSS, **past),
         ),
-        judged=before.is_not_null(),
+        judged={HeldBack.FEW_POINTS: before.is_not_null()},
         found={"diverging": grown & (pl.col("loss_level") > pl.col("loss_high")), "grown": grown},
         severities={Severity.CRITICAL: pl.col("loss_level") > pl.col("loss_high")},
         otherwise=Severity.INFO,

@@ -36,7 +36,7 @@ from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SIGNAL, VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_median, start_median
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 FEW = 5  # histograms that make up a level
 HALF = 0.5
@@ -76,7 +76,7 @@ def histogram_degeneration(
     measured = points.with_columns(level=recent_median(VALUE, FEW), start=start_median(VALUE, FEW))
     return verdicts(
         measured,
-        judged=pl.col(INDEX) >= 2 * FEW - 1,
+        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= 2 * FEW - 1},
         found={
             "zeros": (signal == Signal.HISTOGRAM_ZERO_SHARE) & (level > most_zeros) & (start < HALF),
             "narrow": (signal == Signal.HISTOGRAM_STD) & (level < least_spread * start),

@@ -33,7 +33,7 @@ from detectors.schema import VALUE
 from detectors.settings import Setting
 from detectors.signals import Signal
 from detectors.stats import ROUNDING, recent_max, recent_mean, recent_median
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 REACH = 100  # points
 LEAST = 50
@@ -93,7 +93,7 @@ def saturated_gradient_clipping(
     far_above = (pl.col("share_above") >= 0.99 - ROUNDING) & (threshold > 0)
     return verdicts(
         measured,
-        judged=pl.col("share").is_not_null(),
+        judged={HeldBack.FEW_POINTS: pl.col("share").is_not_null()},
         found={"pinned": pinned, "far-above": far_above},
         severities={Severity.WARNING: pinned & (top < tight)},
         otherwise=Severity.INFO,

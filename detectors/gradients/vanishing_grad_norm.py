@@ -33,7 +33,7 @@ from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_median, start_median
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 SIDE = 20  # points of the start and of the present level
 
@@ -91,7 +91,10 @@ def vanishing_grad_norm(
             smallest_layer=positive.min(),
             largest_layer=positive.max(),
         ),
-        judged=(pl.col(INDEX) >= 2 * SIDE - 1) & loss.is_not_null(),
+        judged={
+            HeldBack.FEW_POINTS: pl.col(INDEX) >= 2 * SIDE - 1,
+            HeldBack.NOT_COMPARABLE: loss.is_not_null(),
+        },
         found={
             "vanished": stays & small & (level > 0),
             "in-depth": stays & (largest_layer > depth * smallest_layer),

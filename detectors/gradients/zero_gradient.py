@@ -35,7 +35,7 @@ from detectors.evidence import Measure, Unit, logged
 from detectors.schema import ENDED, INDEX, SERIES, VALUE
 from detectors.signals import Signal
 from detectors.stats import ROUNDING, recent_mean, recent_median, seen_max, start_median
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 REACH = 20  # points
 LEAST = 5  # points of a run that is over
@@ -97,7 +97,11 @@ def zero_gradient(
     enough = (pl.col(INDEX) >= REACH - 1) | (pl.col(ENDED) & (pl.col(INDEX) >= LEAST - 1))
     return verdicts(
         measured,
-        judged=enough & (rate > ZERO_RATE) & ~excused.fill_null(False),
+        judged={
+            HeldBack.FEW_POINTS: enough,
+            HeldBack.ZERO_RATE: rate > ZERO_RATE,
+            HeldBack.EXPLAINED: ~excused.fill_null(False),
+        },
         found={"never": gone & (pl.col("peak") == 0), "died": gone & (pl.col("start") > 0)},
         otherwise=Severity.CRITICAL,
     )

@@ -1,10 +1,9 @@
 """The training loss has not moved since the training began.
 
 ## What it catches
-A supervised loss whose last third (at most 200 points) stands where its first third stood: with 95 %
-confidence the fall is below `least_fall`. A loss at the cost of guessing is flat if it has fallen by a little
-more, and so is one whose run is over. Late and at the end, a loss that only came down to the cost of guessing
-is flat, too. A fall that is certain but below 3.5 % is shown as a crawl.
+A supervised loss whose last third (at most 200 points) stands where its first third stood: the fall is below
+`least_fall` with 95 % confidence. At the cost of guessing and at the end of a run it may be a little more.
+Late, a loss that only came down to that cost is flat, too. A certain fall below 3.5 % is shown as a crawl.
 
 ## Why it matters
 Nearly always this is wiring: weights that the optimizer does not know, a graph that is cut before the loss,
@@ -16,9 +15,8 @@ parameters with the optimizer's, and look whether a weight changes in a step. A 
 that the loss does not reach the weights; a healthy one, that the step does not reach them or is too small.
 
 ## When it is wrong
-Tasks with a long plateau before they are learned look the same until they fall, and so does fine-tuning whose
-fall the noise hides. Hence the rule waits for 30 % of the plan, for half of that at a level of guessing or
-with a gradient of zero, and no longer when a run is over. It is silent in a warm-up and beside rewards.
+Tasks with a long plateau look the same until they fall, and so does fine-tuning whose fall the noise hides.
+So the rule waits for 30 % of the plan, or for half of that at a level of guessing or without a gradient.
 
 ## Source
 Catalogue O1, O2, O3, O7, O21. Healthy runs, real and simulated, stay within 2 % of their start for 60 points
@@ -37,9 +35,9 @@ from detectors.schema import ENDED, INDEX, STEP
 from detectors.settings import Setting
 from detectors.signals import Signal
 from detectors.stats import recent_max
-from detectors.supervised import ELSE, cost_of_guessing, is_supervised, settled_at_guessing
-from detectors.thirds import FALL, with_fall
-from detectors.verdict import verdicts
+from detectors.supervised import ELSE, cost_of_guessing, settled_at_guessing, supervised
+from detectors.thirds import FALL, LEAST, with_fall
+from detectors.verdict import HeldBack, verdicts
 
 EVERY, MOST = 5, 200  # points between two verdicts, and of a third
 FEW, MANY, EPOCHS = 20, 40, 10  # points of a gradient of zero; points or epochs of a run that is over
@@ -101,7 +99,9 @@ def flat_loss_at_init(
     told = zero | over | (trained >= pl.when(most < least_fall / 4).then(wait / 2).otherwise(wait))
     return verdicts(
         measured,
-        judged=is_supervised() & (start >= 0) & told & ~(pl.col("warms_up") & (flat | pl.col("crawls"))),
+        judged=supervised(rows >= LEAST)
+        | {HeldBack.RESUMED: start.is_not_null(), HeldBack.RANGE: start >= 0, HeldBack.EARLY: told}
+        | {HeldBack.WARM_UP: ~(pl.col("warms_up") & (flat | pl.col("crawls")))},
         found={
             "zero": zero,
             "no-gradient": flat & no_gradient,

@@ -38,7 +38,7 @@ from detectors.schema import INDEX, SERIES, VALUE
 from detectors.settings import Setting
 from detectors.signals import Signal
 from detectors.stats import recent_max, recent_median
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 FEW = 5  # points of which the median counts
 FIRST = 50  # points that are still the start
@@ -93,7 +93,12 @@ def init_loss_mismatch(
     high = times > most_times
     return verdicts(
         measured,
-        judged=classifies & ~pl.col("resumed") & pl.col(INDEX).is_between(FEW - 1, FIRST - 1),
+        judged={
+            HeldBack.NOT_CLASSIFIER: classifies,
+            HeldBack.RESUMED: ~pl.col("resumed"),
+            HeldBack.FEW_POINTS: pl.col(INDEX) >= FEW - 1,
+            HeldBack.LATE: pl.col(INDEX) < FIRST,
+        },
         found={
             "negative": pl.col("highest") < 0,
             "multiple": high & (steps >= 2) & ((times / steps - 1).abs() < NEAR),

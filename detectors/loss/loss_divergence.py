@@ -33,8 +33,8 @@ from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, STEP, VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_median, recent_noise, recent_quantile, seen_min
-from detectors.supervised import ELSE, is_supervised
-from detectors.verdict import verdicts
+from detectors.supervised import ELSE, supervised
+from detectors.verdict import HeldBack, verdicts
 
 FEW, MANY = 5, 20  # points whose level is compared
 MANY_FROM = 60
@@ -115,7 +115,7 @@ def loss_divergence(
     least = pl.when(few).then(early_rise).otherwise(least_rise)
     return verdicts(
         measured,
-        judged=(pl.col(INDEX) >= EARLIEST) & rise.is_not_null() & is_supervised(),
+        judged=supervised(pl.col(INDEX) >= EARLIEST) | {HeldBack.RANGE: rise.is_not_null()},
         found={
             "diverged": (rise > least)
             & (pl.col("errors") > pl.when(few).then(early_errors).otherwise(least_errors))

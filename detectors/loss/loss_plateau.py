@@ -35,9 +35,9 @@ from detectors.schema import ENDED, INDEX, STEP, VALUE
 from detectors.settings import Setting
 from detectors.signals import Signal
 from detectors.stats import resting, seen_max, seen_min, start_value
-from detectors.supervised import ELSE, is_supervised
+from detectors.supervised import ELSE, supervised
 from detectors.thirds import REST, SURELY, with_rest
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 EVERY, MOST = 5, 200  # points between two verdicts, and of a third
 AT_END = 20  # points of a run that is over
@@ -106,7 +106,7 @@ def loss_plateau(
     is_high = (now > least_share * start) & (pl.col("progress") >= least_progress)
     return verdicts(
         measured.with_columns(share=now / start),
-        judged=(start > 0) & is_supervised(),
+        judged=supervised(rows >= 2 * STUCK) | {HeldBack.RANGE: start > 0},
         found={
             "stuck": stuck,
             "guessing": rests & guessing,

@@ -34,18 +34,18 @@ from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_median, recent_noise, recent_quantile
-from detectors.verdict import verdicts
+from detectors.supervised import ELSE, supervised
+from detectors.verdict import HeldBack, verdicts
 
 BEFORE = 50  # points that tell what is usual
 EARLY = 5  # of the first points
 MANY = 200  # points in which spikes are counted
 COMES_DOWN = 0.8  # of the spike before, in the logarithm
-NOT_SUPERVISED = (Signal.REWARD, Signal.POLICY_LOSS, Signal.VALUE_LOSS, Signal.PREFERENCE_MARGIN)
 
 
 @detector(
     judges=(Signal.LOSS,),
-    uses=NOT_SUPERVISED,
+    uses=ELSE,
     history=History(recent=BEFORE + MANY + 1),
     maturity=Maturity.STABLE,
     hold=1,  # a spike is a single point
@@ -100,9 +100,7 @@ def loss_spike(
     )
     return verdicts(
         measured,
-        judged=pl.all_horizontal(
-            pl.col("usual").is_not_null(), *(pl.col(s).is_null() for s in NOT_SUPERVISED)
-        ),
+        judged=supervised(pl.col(INDEX) >= EARLY) | {HeldBack.RANGE: pl.col("usual").is_not_null()},
         found={
             "repeated": pl.col("spike") & (pl.col("spikes") >= most_spikes),
             "single": pl.col("spike"),

@@ -39,7 +39,7 @@ from detectors.schedules import LEAST, PLANS, REACH, SCHEDULE, ZERO, with_schedu
 from detectors.schema import ENDED, INDEX, STEP, VALUE, VARIANT
 from detectors.signals import Signal
 from detectors.stats import PRECISION, recent_median, start_median
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 DECAYED = 0.2, 0.1  # of the peak, with a plan and without: a log that rounds jumps to zero from above
 UNTRAINED = 200, 0.98  # steps at zero from the first, and the share of its start that the loss keeps
@@ -101,7 +101,7 @@ def lr_schedule_mismatch(
     constant = ~zero & (peak - pl.col("lowest") <= PRECISION * peak) & (rows >= constant_points)
     return verdicts(
         with_schedule(points, longest_warmup=longest_warmup),
-        judged=rows >= LEAST,
+        judged={HeldBack.FEW_POINTS: rows >= LEAST},
         found={
             "never-above-zero": never & (pl.col("trained") >= UNTRAINED[0]),
             "ended-before-plan": ended & (left > steps_left),

@@ -33,7 +33,7 @@ from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_max, recent_median, start_median, was_resumed
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 NOW = 20  # points of the present level
 EARLY = 10  # first points, above whose median the ratio of a warm-up rises
@@ -78,7 +78,7 @@ def update_ratio_out_of_band(
     rests = (level > 0.1 * pl.col("peak")) & (level < RISEN * pl.col("early"))
     return verdicts(
         measured.with_columns(peak=peak, resumed=was_resumed()),
-        judged=pl.col(INDEX) >= SURE - 1,
+        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= SURE - 1},
         found={
             "small": (level < least) & rests & ~pl.col("resumed").fill_null(False),
             "large": (level > most) & (pl.col(INDEX) >= LATER - 1),

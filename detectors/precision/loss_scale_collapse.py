@@ -36,7 +36,7 @@ from detectors.evidence import Measure, Unit
 from detectors.schema import SERIES, STEP, VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_max, start_value
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 REACH = 500  # rows
 SPAN = 1000  # steps, in which halvings are counted
@@ -112,7 +112,7 @@ def loss_scale_collapse(
     skipping = (pl.col("span") >= 200) & (pl.col("skipped") >= most_skipped)
     return verdicts(
         measured,
-        judged=settled | exhausted,
+        judged={HeldBack.CALIBRATION: settled | exhausted},
         found={
             "exhausted": exhausted,
             "skipping": skipping,

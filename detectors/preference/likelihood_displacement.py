@@ -31,7 +31,7 @@ from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_median, start_median
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 SIDE = 20  # points of the start and of the present level
 BACK = 50  # points over which the margin ought to grow
@@ -88,7 +88,7 @@ def likelihood_displacement(
             margin=recent_median(Signal.PREFERENCE_MARGIN, SIDE, at_least=1),
             margin_before=recent_median(Signal.PREFERENCE_MARGIN, SIDE, skip=BACK, at_least=1),
         ),
-        judged=pl.col(INDEX) >= SIDE + BACK - 1,
+        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= SIDE + BACK - 1},
         found={"both": both, "chosen": (start - level > large_fall * start.abs()) & grows},
         severities={Severity.CRITICAL: both},
         otherwise=Severity.INFO,

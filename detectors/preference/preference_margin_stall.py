@@ -33,7 +33,7 @@ from detectors.evidence import Measure, Unit, logged
 from detectors.schema import INDEX, SERIES, VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_max, recent_median
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 NOW = 20  # points of the present level
 LATER = 100  # points after which a small margin is not enough
@@ -91,7 +91,7 @@ def preference_margin_stall(
     wrong_way = (level < -small_margin) & (pl.col("accuracy") < swapped)
     return verdicts(
         measured,
-        judged=level.is_not_null() & ~warms_up,
+        judged={HeldBack.FEW_POINTS: level.is_not_null(), HeldBack.WARM_UP: ~warms_up},
         found={"reversed": wrong_way, "stalled": still_none | still_small},
         severities={Severity.CRITICAL: wrong_way},
     )

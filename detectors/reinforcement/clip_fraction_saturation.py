@@ -30,7 +30,7 @@ from detectors.evidence import Measure, Unit
 from detectors.schema import VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_median
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 NOW = 10  # points whose median is the present level
 
@@ -64,7 +64,7 @@ def clip_fraction_saturation(
         points.with_columns(
             level=recent_median(VALUE, NOW), update_kl=recent_median(Signal.APPROX_KL, NOW, at_least=1)
         ),
-        judged=level.is_not_null(),
+        judged={HeldBack.FEW_POINTS: level.is_not_null()},
         found={"saturated": level > most_clipped},
         lasts=level > few_clipped,
     )

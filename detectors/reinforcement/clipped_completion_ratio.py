@@ -35,7 +35,7 @@ from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, STEP, VALUE
 from detectors.signals import Signal
 from detectors.stats import ROUNDING, recent_mean, recent_median, recent_quantile, start_median
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 NOW, LEAST = 20, 10  # points of the present level, and how few of them will do; also of the start
 SURE = 3.5  # standard errors by which the level must exceed a threshold
@@ -102,7 +102,7 @@ def clipped_completion_ratio(
     )
     return verdicts(
         measured,
-        judged=level.is_not_null() & (pl.col(INDEX) >= LEAST - 1),
+        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= LEAST - 1, HeldBack.EARLY: level.is_not_null()},
         found={
             "never_stops": capped & never_stops,
             "rewarded": capped & (pl.col("reward_level") > pl.col("reward_before")),

@@ -31,7 +31,7 @@ from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_median, start_median, start_quantile
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 NOW = 10  # points of the present level
 START = 20  # points of the start, whose rewards scatter
@@ -82,6 +82,9 @@ def completion_length_drift(
             reward_low=start_quantile(0.1, Signal.REWARD, START),
             capped=recent_median(Signal.CLIPPED_COMPLETION_RATIO, NOW, at_least=1),
         ),
-        judged=(pl.col(INDEX) >= START + NOW - 1) & fell.is_not_null(),
+        judged={
+            HeldBack.FEW_POINTS: pl.col(INDEX) >= START + NOW - 1,
+            HeldBack.NOT_COMPARABLE: fell.is_not_null(),
+        },
         found={"longer": fell & (level > longer * start), "shorter": fell & (level < shorter * start)},
     )

@@ -36,7 +36,7 @@ from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SIGNAL, VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_median, recent_quantile, start_median, start_quantile
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 NOW = 10  # points of the present level, and of the start
 REWARDS = 20  # points of the reward's present level and of its start, which scatter more
@@ -90,7 +90,7 @@ def entropy_collapse(
     most_capped: Annotated[float, "share of completions at the cap that no better reward excuses"] = 0.8,
 ) -> pl.LazyFrame:
     """Relative to the run's own start; improved means above three quarters of the first rewards."""
-    level, start = pl.col("level"), pl.col("start")
+    level, start, enough = pl.col("level"), pl.col("start"), pl.col(INDEX) >= NOW + REWARDS - 1
     long_ago = {"n": REWARDS, "skip": BACK, "at_least": 1}
     measured = points.with_columns(
         level=recent_median(VALUE, NOW),
@@ -113,13 +113,10 @@ def entropy_collapse(
     low = judged_by_share & (level < warning_share * start) | per_token & (level < warning_per_token) & alike
     improved = pl.col("reward_level") > pl.col("reward_start_high")
     capped = (pl.col("capped") > most_capped).fill_null(False)
+    hacked, known = (gone | low) & improved & capped, improved.is_not_null()
     return verdicts(
         measured,
-        judged=(level > ZERO) & (pl.col(INDEX) >= NOW + REWARDS - 1) & improved.is_not_null(),
-        found={
-            "hacked": (gone | low) & improved & capped,
-            "spent": gone & improved,
-            "collapsed": low & ~improved,
-        },
+        judged={HeldBack.FEW_POINTS: enough, HeldBack.RANGE: level > ZERO, HeldBack.NOT_COMPARABLE: known},
+        found={"hacked": hacked, "spent": gone & improved, "collapsed": low & ~improved},
         severities={Severity.INFO: improved & ~capped, Severity.CRITICAL: gone},
     )

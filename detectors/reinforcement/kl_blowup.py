@@ -36,7 +36,7 @@ from detectors.evidence import Measure, Unit, logged
 from detectors.schema import INDEX, SIGNAL, VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_max, recent_median, recent_quantile, start_median
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 NOW, BEFORE = 10, 50  # points whose median is a level: a huge point is none, and growth from zero is fivefold
 UPDATE = "one update moves the policy by a KL of {level:.3g}; early updates moved it by {before:.3g}"
@@ -103,7 +103,7 @@ def kl_blowup(
     to_reference = ~update & over & (grown | per_sequence | (signal == Signal.KL))
     return verdicts(
         measured.with_columns(limit=pl.when(away).then(critical_per_token).otherwise(limit)),
-        judged=wrecked | (level.is_not_null() & compared),
+        judged={HeldBack.FEW_POINTS: wrecked | (level.is_not_null() & compared)},
         found={
             "wrecked": wrecked,
             "update": update & compared & over & grown,

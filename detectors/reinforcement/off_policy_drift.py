@@ -32,7 +32,7 @@ from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SIGNAL, VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_median, start_median
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 NOW = 10  # points of the present level, and of the start
 
@@ -75,7 +75,7 @@ def off_policy_drift(
             start=start_median(VALUE, NOW),
             is_gap=pl.col(SIGNAL) == Signal.SAMPLING_LOGP_DIFFERENCE,
         ),
-        judged=pl.col(INDEX) >= NOW - 1,
+        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= NOW - 1},
         found={
             "gap": diverged | (is_gap & (level > warning_gap) & (level > growth * start)),
             "ratio": ~is_gap & ~level.is_between(lowest, highest),

@@ -45,7 +45,7 @@ from detectors.evidence import Measure, Unit, logged
 from detectors.schema import ENDED, INDEX, SERIES, SIGNAL, VALUE
 from detectors.signals import Signal
 from detectors.stats import Floats, Ints, row_quantile, was_resumed
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 LEAST = 20  # points
 SHORT = 40  # points of a run that may be judged when it is over
@@ -93,8 +93,7 @@ def reward_collapse(
     patience: Annotated[float, "share of the run below the start that is too long"] = 0.5,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    best, now, start = pl.col("best"), pl.col("now"), pl.col("start")
-    scatter, lost = pl.col("scatter"), pl.col("lost")
+    best, now, start, scatter, lost = (pl.col(n) for n in ("best", "now", "start", "scatter", "lost"))
     fall, gain = best - now, best - start
     moves = (pl.col(VALUE) - pl.col(VALUE).shift(1)).abs().filter(pl.col(INDEX) < SHORT)
     measured = points.with_columns(moves=moves.mean().over(SERIES), resumed=was_resumed())
@@ -109,6 +108,7 @@ def reward_collapse(
     explored = pl.col(INDEX) >= least - 1
     return verdicts(
         measured.with_columns(lost=fall / gain),
+        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= LEAST - 1},
         found={
             "lost": fell & gained & (lost > most_lost) & (language | explored),
             "worse": fell & worse & (language | (explored & (pl.col("held") > patience))),

@@ -29,10 +29,10 @@ import polars as pl
 
 from detectors.api import Cause, History, Severity, Variant, detector
 from detectors.evidence import Measure, Unit, logged
-from detectors.schema import VALUE
+from detectors.schema import INDEX, VALUE
 from detectors.signals import Signal
 from detectors.stats import Floats, last_values, spearman, with_arrays
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 REACH = 50  # points
 EVERY = 5
@@ -69,7 +69,7 @@ def reward_scale_instability(
     variation, correlation = pl.col("variation"), pl.col("correlation")
     return verdicts(
         measured.fill_nan(None),
-        judged=variation.is_not_null(),
+        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= REACH - 1, HeldBack.RANGE: variation.is_not_null()},
         found={"varies": (variation > most_variation) & (correlation > least_correlation)},
         lasts=(variation > most_variation / 2) & (correlation > least_correlation / 2),
         otherwise=Severity.INFO,

@@ -39,7 +39,7 @@ from detectors.evidence import Measure, Unit, logged
 from detectors.schema import INDEX, SERIES, VALUE
 from detectors.signals import Signal
 from detectors.stats import PRECISION, resting
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 LEAST = 20  # points
 FEW_CHANGES = 3
@@ -89,7 +89,7 @@ def reward_stagnation(
     value, rows, still = pl.col(VALUE), pl.col(INDEX) + 1, pl.col("still")
     previous = value.shift(1).over(SERIES)
     moved = (value - previous).abs() > PRECISION * pl.max_horizontal(value.abs(), previous.abs())
-    moves = moved.cast(pl.Int64)
+    moves, enough = moved.cast(pl.Int64), pl.when(value == value.round()).then(rest).otherwise(0.6 * rest)
     at_start = pl.when(rows <= LEAST).then(moves).cum_sum().forward_fill()
     marked = points.with_columns(mark=pl.when(moved.fill_null(True)).then(rows).forward_fill().over(SERIES))
     measured = marked.with_columns(
@@ -99,7 +99,6 @@ def reward_stagnation(
         points=rows,
     )
     measured = with_blocks(measured, tuple(GAIN), gain, every=1, at_least=LEAST)
-    enough = pl.when(value == value.round()).then(rest).otherwise(0.6 * rest)
     long = (still >= enough) & (still >= pl.min_horizontal(rest_share * rows, ROWS - 1))
     rests = long & pl.coalesce(Signal.REWARD_STD, Signal.FRAC_REWARD_ZERO_STD).is_null()
     lowest, highest, changed_often = pl.col("lowest"), pl.col("highest"), pl.col("changes") > FEW_CHANGES
@@ -110,6 +109,7 @@ def reward_stagnation(
     flat = (gained.abs() < 3 * error) & (gained + 3 * error < least_gain * size) & (pl.col("rise") < 1)
     return verdicts(
         measured,
+        judged={HeldBack.FEW_POINTS: rows >= LEAST},
         found={
             "frozen": at_best & ~changed_often,
             "solved": at_best,

@@ -36,7 +36,7 @@ from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, SIGNAL, VALUE
 from detectors.signals import Signal
 from detectors.stats import ROUNDING, first_true, recent_mean, recent_median, seen_max, seen_min, wilson_lower
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 START = 20  # first points, whose scatter tells how many groups a point covers
 WINDOWS = (20, 50, 100)  # points looked at: few will do where each covers many groups
@@ -98,10 +98,9 @@ def reward_zero_std(
         sure = wilson_lower(share(rows), trials, SURE) > healthy_share + ROUNDING
         return sure & (share(rows) > warning_share + ROUNDING)
 
+    at_point = pl.when(logs_groups).then(pl.col(VALUE).clip(0, 1)).otherwise(without_std)
     measured = (
-        points.with_columns(
-            at_point=pl.when(logs_groups).then(pl.col(VALUE).clip(0, 1)).otherwise(without_std)
-        )
+        points.with_columns(at_point=at_point)
         .with_columns(
             groups=a_point.clip(1, MOST_GROUPS),
             is_silent=(pl.col("at_point") >= silent_point).cast(pl.Float64),
@@ -115,12 +114,13 @@ def reward_zero_std(
             highest=seen_max(Signal.REWARD, START, WINDOWS[-1]),
         )
     )
+    tells_most = logs_groups | pl.col(Signal.FRAC_REWARD_ZERO_STD).is_null()
     alike, silent = pl.col("share").is_not_null(), pl.col("silent") >= 0.9 - ROUNDING
     reward, near = pl.col("reward_level"), NEAR * (pl.col("highest") - pl.col("lowest"))
     at_lowest, at_highest = reward <= pl.col("lowest") + near, reward >= pl.col("highest") - near
     return verdicts(
         measured,
-        judged=(pl.col(INDEX) >= START - 1) & (logs_groups | pl.col(Signal.FRAC_REWARD_ZERO_STD).is_null()),
+        judged={HeldBack.OTHER_TAG: tells_most, HeldBack.FEW_POINTS: pl.col(INDEX) >= START - 1},
         lasts=share(START) > healthy_share,  # of chance that is less sure, but no healthy share either
         found={"stuck": alike & at_lowest, "solved": alike & at_highest, "alike": alike},
         severities={Severity.WARNING: (at_highest & ~at_lowest) | ~silent},

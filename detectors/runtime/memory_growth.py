@@ -32,9 +32,10 @@ import polars as pl
 from detectors.api import Cause, History, Variant, detector
 from detectors.blocks import ROWS, with_blocks
 from detectors.evidence import Measure, Unit
+from detectors.schema import INDEX
 from detectors.signals import Signal
 from detectors.stats import Floats
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 LEAST = 128  # points
 MEASURES = ("start", "now", "rises", "largest", "pace")
@@ -74,6 +75,7 @@ def memory_growth(
     grown = pl.col("now") > (1 + growth) * pl.col("start")
     return verdicts(
         measured,
+        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= LEAST - 1},
         found={
             "growing": grown
             & (pl.col("rises") >= steady)

@@ -35,7 +35,7 @@ from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, SIGNAL, STEP, VALUE
 from detectors.signals import Signal
 from detectors.stats import Floats, start_value, with_arrays
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 EARLIER = 256  # rows of the attempt before
 TAIL = 20  # of them, whose median is the loss before the restart
@@ -66,9 +66,8 @@ SOON = 50  # points after a restart that can tell of it
             ("R4", "O8", "A-learning-rate"),
         ),
         "counter": Variant(
-            "steps began again at {first_step} while the loss went on at {level:.4g}, where step "
-            "{last_step} had "
-            "ended: the weights were restored, the step counter and what hangs on it were not",
+            "steps began again at {first_step} while the loss went on at {level:.4g}, where step {last_step} "
+            "had ended: the weights were restored, the step counter and what hangs on it were not",
             ("R4", "O8"),
         ),
     },
@@ -106,10 +105,11 @@ def resume_discontinuity(
     resumes = pl.col("first_step") > REPEATED * pl.col("last_step")
     first, end, level = (pl.col(n) for n in ("earlier_first", "earlier_level", "level"))
     began_again = (pl.col("first_step") < 0.5 * pl.col("last_step")) & (end < learnt * first)
+    known = before.is_not_null() | ~is_rate
     goes_on = level < end + NEAR * (first - end)
     return verdicts(
         measured,
-        judged=pl.col("last_step").is_not_null() & (before.is_not_null() | ~is_rate),
+        judged={HeldBack.NO_RESTART: pl.col("last_step").is_not_null(), HeldBack.NOT_COMPARABLE: known},
         found={"rate": is_rate & resumes & differs, "counter": ~is_rate & began_again & goes_on},
         onset=pl.col("first_step"),
     )

@@ -29,7 +29,7 @@ from detectors.evidence import Measure, Unit
 from detectors.schema import SIGNAL, VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_median
-from detectors.verdict import verdicts
+from detectors.verdict import HeldBack, verdicts
 
 NOW = 20  # points of the present speed
 BEFORE = 200  # points before those
@@ -69,7 +69,10 @@ def throughput_shift(
             level=recent_median(VALUE, NOW),
             before=recent_median(VALUE, BEFORE, skip=NOW, at_least=LEAST),
         ).with_columns(speed=pl.when(per_step).then(1 / speed).otherwise(speed)),
-        judged=(pl.col("before") > 0) & (pl.col("level") > 0),
+        judged={
+            HeldBack.FEW_POINTS: pl.col("before").is_not_null(),
+            HeldBack.RANGE: (pl.col("before") > 0) & (pl.col("level") > 0),
+        },
         found={"slower": pl.col("speed") < slow},
         lasts=pl.col("speed") < recovered,
         severities={Severity.WARNING: pl.col("speed") < crawling},

@@ -13,7 +13,19 @@ from polars.testing import assert_frame_equal
 from detectors.api import Detector, Severity
 from detectors.discovery import all_detectors
 from detectors.evidence import Unit
-from detectors.schema import FINDINGS, INDEX, SEVERITY, SIGNAL, VALUE, VARIANT, window_schema
+from detectors.held_back import HeldBack
+from detectors.schema import (
+    FEW,
+    FINDINGS,
+    HELD_BACK,
+    INDEX,
+    SERIES,
+    SEVERITY,
+    SIGNAL,
+    VALUE,
+    VARIANT,
+    window_schema,
+)
 from sentinel import catalogue
 from sentinel.alerts.incident import LASTED
 from sentinel.frames.windows import frame
@@ -21,6 +33,8 @@ from tests.detectors import golden
 from tests.detectors.golden import INFORM, Scenario, Stream, judge, message, path_of, windows
 
 HEADINGS = ["What it catches", "Why it matters", "What to do", "When it is wrong", "Source"]
+
+ONE_POINT_SUFFICES = {"non-finite-metric", "zero-eval-metric"}  # one that is finite, and not zero
 
 DETECTORS = [d for d in all_detectors().values() if isinstance(d, Detector)]
 SCENARIOS = [s for d in DETECTORS for s in golden.shipped()[d.name]]
@@ -161,6 +175,23 @@ def test_an_empty_window_has_no_verdicts(detector):
 def test_one_point_is_no_finding(detector):
     found = judge(detector, windows(detector, same_everywhere(detector, "0.5")))
     assert found.filter(pl.col(SEVERITY) > 0).is_empty()
+
+
+@each_scenario
+def test_every_early_row_has_a_verdict_or_a_reason_for_none(scenario):
+    detector = scenario.detector
+    shown = frame(detector, windows(detector, scenario.streams, settings=scenario.settings))
+    looked = detector.look(shown).filter(pl.col(INDEX) < FEW)
+    due = shown.filter(detector.due, pl.col(INDEX) < FEW)
+    assert looked.select(SERIES, INDEX).rows() == due.select(SERIES, INDEX).sort(SERIES, INDEX).rows()
+    assert looked[HELD_BACK].drop_nulls().is_in([*HeldBack]).all()
+    assert looked.filter(pl.col(HELD_BACK).is_not_null() & pl.col(SEVERITY).is_not_null()).is_empty()
+
+
+@each_detector
+def test_a_detector_that_cannot_judge_a_single_point_says_so(detector):
+    looked = detector.look(frame(detector, windows(detector, same_everywhere(detector, "0.5"))))
+    assert looked[HELD_BACK].is_null().any() == (detector.name in ONE_POINT_SUFFICES)
 
 
 @pytest.mark.slow

@@ -3,7 +3,8 @@
 import polars as pl
 
 from detectors.api import Severity
-from detectors.schema import INDEX, NEW, ONSET, SERIES, SEVERITY, STEP, VALUE, VARIANT
+from detectors.held_back import HeldBack
+from detectors.schema import HELD_BACK, INDEX, NEW, ONSET, SERIES, SEVERITY, STEP, VALUE, VARIANT
 from detectors.verdict import verdicts
 
 VALUES = [0.0, 1.0, 2.0, 3.0, None]
@@ -28,14 +29,18 @@ def test_the_first_severity_that_holds_counts_for_a_found_row_alone():
     assert found.collect()[SEVERITY].to_list() == [0, 0, Severity.INFO, Severity.CRITICAL, 0]
 
 
-def test_a_row_that_cannot_be_judged_gets_no_verdict():
-    found = verdicts(measured(), found={"seen": ABOVE_2}, judged=pl.col(VALUE) != 1).collect()
-    assert found[VALUE].to_list() == [0, 2, 3]
+def test_a_row_that_cannot_be_judged_gets_no_verdict_and_the_first_reason():
+    preconditions = {HeldBack.FEW_POINTS: pl.col(INDEX) > 0, HeldBack.RANGE: pl.col(VALUE) >= 2}
+    found = verdicts(measured(), found={"seen": ABOVE_2}, judged=preconditions).collect()
+    assert found[SEVERITY].to_list() == [None, None, 0, Severity.WARNING, None]
+    reasons = [HeldBack.FEW_POINTS, HeldBack.RANGE, None, None, HeldBack.RANGE]
+    assert found[HELD_BACK].to_list() == reasons, "null meets no precondition"
 
 
 def test_a_row_between_the_thresholds_is_neither_found_nor_clean():
     found = verdicts(measured(), found={"seen": ABOVE_2}, lasts=ABOVE_1).collect()
-    assert found.select(VALUE, VARIANT).rows() == [(0, None), (1, None), (3, "seen"), (None, None)]
+    assert found[SEVERITY].to_list() == [0, 0, None, Severity.WARNING, 0]
+    assert found[HELD_BACK].to_list() == [None] * 5, "it was judged"
 
 
 def test_only_a_found_row_has_an_onset():

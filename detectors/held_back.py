@@ -1,0 +1,27 @@
+"""Why a detector holds back its verdict on a row: the preconditions that its rules share."""
+
+from enum import StrEnum
+
+
+class HeldBack(StrEnum):
+    """A reason not to judge a row, worded so that it follows "not judged, because of"."""
+
+    FEW_POINTS = "too few points"
+    EARLY = "an early stage of the training"
+    LATE = "points that come long after the start"
+    WARM_UP = "a learning rate that warms up"
+    ZERO_RATE = "a learning rate of zero"
+    CALIBRATION = "a loss scaler that searches for its level"
+    RESUMED = "a log that begins with a resume"
+    NO_RESTART = "no restart"
+    NOT_SUPERVISED = "a loss that is not of supervised training"
+    NOT_CLASSIFIER = "a loss that may not be of a classifier"
+    NOT_COMPARABLE = "nothing to compare it with"
+    NO_SETTING = "an unknown setting"
+    RANGE = "values that the rule is not made for"
+    COARSE = "values of too few samples"
+    VARIATION = "too little variation"
+    EPOCH_LENGTH = "epochs that are too short, too long or not logged"
+    EXPLAINED = "a harmless explanation"
+    OTHER_TAG = "another tag that tells more"
+    NO_ROWS = "no step with a number of each signal"
