@@ -4,6 +4,8 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING
 
 from detectors.severity import Severity
@@ -13,6 +15,7 @@ from sentinel.alerts.incident import Change, Incident
 from sentinel.alerts.outcomes import Audience, News, Outcome, tell
 from sentinel.comparison.means import Means
 from sentinel.config.file import Config
+from sentinel.coverage import Coverage
 from sentinel.errors import SentinelError
 from sentinel.frames.curves import Curves
 from sentinel.pipeline import Advance, Pipeline
@@ -51,7 +54,8 @@ class ReplayedRun:
     @property
     def unread(self) -> bool:
         """Whether nothing of the run could be read."""
-        return self.stopped is not None and not self.tracker.log.facts.points
+        broken = self.stopped is not None or (bool(self.complaints) and not self.incidents)
+        return broken and not self.tracker.log.facts.points
 
     @property
     def own(self) -> list[Incident]:
@@ -86,14 +90,13 @@ class Replay:
     runs: Sequence[ReplayedRun]
     complaints: Sequence[Complaint]
     pipeline: Pipeline
+    coverage: Coverage
     selection: str = ""
     comparisons: Sequence["Comparison"] = ()
 
     def lacking(self, run: ReplayedRun) -> dict[str, list[str]]:
         """The signals that each detector lacks in a run; none for those that can judge it."""
-        log, detectors = run.tracker.log, self.pipeline.detectors
-        signals = log.understanding().signals
-        return {name: one.demand.missing(signals, log.no_clock) for name, one in detectors.items()}
+        return _lacking(self.pipeline, run)
 
 
 def replay(
@@ -115,7 +118,10 @@ def replay(
     runs = [run for part in parts for run in part.runs]
     tell_in_order(runs, [sink.policy() for sink in config.sinks])
     complaints = [one for part in parts for one in part.complaints]
-    return Replay(runs, complaints, parts[0].pipeline, comparisons=_compared(runs) if compare else ())
+    coverage = reduce(add, [part.coverage for part in parts])
+    return Replay(
+        runs, complaints, parts[0].pipeline, coverage, comparisons=_compared(runs) if compare else ()
+    )
 
 
 def replay_in_parts(
@@ -167,12 +173,28 @@ def _parts(
         progress(done, len(wanted))
         read = [run for run in runs if run.tracker.log.facts.points or run.complaints or run.stopped]
         if read:
-            yield Replay(read, complaints, pipeline)
+            yield Replay(read, complaints, pipeline, _coverage(pipeline, read, complaints))
             complaints, any_read = (), True
     if not any_read and found.complaints:
         raise SentinelError("\n".join(map(str, found.complaints)))
     if not any_read:
         raise SentinelError(f"{', '.join(map(str, paths))}: no log that sentinel can read")
+
+
+def _lacking(pipeline: Pipeline, run: ReplayedRun) -> dict[str, list[str]]:
+    log = run.tracker.log
+    signals = log.understanding().signals
+    return {name: one.demand.missing(signals, log.no_clock) for name, one in pipeline.detectors.items()}
+
+
+def _coverage(pipeline: Pipeline, runs: Sequence[ReplayedRun], complaints: Sequence[Complaint]) -> Coverage:
+    read = [run for run in runs if not run.unread]
+    return Coverage(
+        able=[sum(not missing for missing in _lacking(pipeline, run).values()) for run in read],
+        cut=sum(run.stopped is not None for run in read),
+        unread=len(runs) - len(read) + len(complaints),
+        detectors=len(pipeline.detectors),
+    )
 
 
 def _is_wanted(name: str, globs: Sequence[str]) -> bool:

@@ -177,11 +177,14 @@ def _write(parts: "Iterator[Replay]", format_: _Form, sort: Order | None, file: 
             from sentinel.report.json import lines
             from sentinel.text import clean_text
 
+            covered = None
             for part in parts:
+                covered = covered + part.coverage if covered else part.coverage
                 for complaint in part.complaints:
                     typer.echo(f"unreadable: {clean_text(str(complaint), 500)}", err=True)
                 for line in lines(part, now):
                     print(orjson.dumps(line).decode(), file=file, flush=True)
+            typer.echo(f"sentinel: {covered}", err=True)
         case _Form.HTML:
             from sentinel.report import html
             from sentinel.report.story import story

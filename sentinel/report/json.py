@@ -55,7 +55,8 @@ class RunBody(TypedDict):
     """A run. ``source`` is the format of its log, and ``framework`` is null if it was not recognised.
 
     ``state_evidence`` is the sentence behind ``state``. ``stopped`` says why the log was not judged to its
-    end, if it was not. ``signals`` holds the tags by what they mean, and ``unmapped`` the other tags.
+    end, if it was not. ``judged_by`` of all ``detectors`` can judge it. ``signals`` holds the tags by what
+    they mean, and ``unmapped`` the other tags.
     """
 
     run: str
@@ -65,6 +66,8 @@ class RunBody(TypedDict):
     state: RunState
     state_evidence: str
     stopped: str | None
+    judged_by: int
+    detectors: int
     points: int
     first_step: int | None
     last_step: int | None
@@ -111,6 +114,17 @@ class ComparisonBody(TypedDict):
     findings: list[FindingBody]
 
 
+class CoverageBody(TypedDict):
+    """How many runs were ``read``, how many of them were ``cut`` off before their end, and how many not read.
+
+    They count all runs, also those without an incident that was asked for.
+    """
+
+    read: int
+    cut: int
+    unread: int
+
+
 class ReplayBody(TypedDict):
     """`sentinel replay --format json`. ``complaints`` are those that belong to no run.
 
@@ -118,6 +132,7 @@ class ReplayBody(TypedDict):
     """
 
     schema: Literal[1]
+    coverage: CoverageBody
     runs: list[ReplayedRunBody]
     complaints: list[str]
     comparisons: list[ComparisonBody]
@@ -157,8 +172,10 @@ def document(replay: Replay, now: float) -> ReplayBody:
         _replayed(run, stands, replay)
         for run, stands in zip(replay.runs, standings_of(replay, now), strict=True)
     ]
+    covered = replay.coverage
     return {
         "schema": 1,
+        "coverage": {"read": covered.read, "cut": covered.cut, "unread": covered.unread},
         "runs": runs,
         "complaints": [str(complaint) for complaint in replay.complaints],
         "comparisons": [_compared(one) for one in replay.comparisons],
@@ -246,6 +263,8 @@ def _described(
         "state": stands.state,
         "state_evidence": stands.evidence,
         "stopped": stopped,
+        "judged_by": sum(not missing for missing in lacking.values()),
+        "detectors": len(lacking),
         "points": run.facts.points,
         "first_step": run.facts.first_step,
         "last_step": run.facts.last_step,

@@ -21,7 +21,7 @@ def render(story: Story) -> str:
 
 
 def _lines(story: Story) -> Iterator[str]:
-    yield f"**{_plain(story.verdict)}**"
+    yield f"**{_plain(story.verdict)}** {story.coverage}"
     yield ""
     if story.selection:
         yield f"Only these incidents are shown: {_plain(story.selection)}.\n"

@@ -71,6 +71,7 @@ class Status:
     silences: Sequence[Silence]
     feedback: Mapping[tuple[str, str], int]  # by detector and verdict
     health: Mapping[str, Any]
+    process: str | None  # the id of the process that watches
     outage: str  # that a watch runs and records nothing; empty if not
 
 
@@ -87,7 +88,7 @@ def status(store: Store, place: Path, now: float, wanted: Callable[[str], bool])
         state, evidence, step = _standing(store, row, now)
         stop = stops[row.id].reason if row.id in stops else None
         runs.append(KnownRun(row, state, evidence, step, stop, worst.get(row.id, Severity.CLEAN)))
-    health = store.health()
+    health, process = store.health(), watching_process(place)
     return Status(
         now=now,
         runs=sorted(runs, key=lambda run: run.badness),
@@ -98,7 +99,8 @@ def status(store: Store, place: Path, now: float, wanted: Callable[[str], bool])
         silences=store.silences(now),
         feedback=store.feedback.counts(),
         health=health,
-        outage=_outage(health, place, now),
+        process=process,
+        outage=_outage(health, process, now),
     )
 
 
@@ -113,10 +115,10 @@ def _standing(store: Store, row: RunRow, now: float) -> tuple[str, str, int | No
     return stands.state, stands.evidence, kept.facts.last_step
 
 
-def _outage(health: Mapping[str, Any], place: Path, now: float) -> str:
+def _outage(health: Mapping[str, Any], process: str | None, now: float) -> str:
     looks = [value["looked_at"] for value in health.values() if isinstance(value, dict)]
     silent = now - max(looks, default=now)
-    if silent > _OUTAGE_SECONDS and (process := watching_process(place)):
+    if silent > _OUTAGE_SECONDS and process:
         return f"process {process} watches, but recorded nothing for {duration_text(silent)}"
     return ""
 
@@ -146,6 +148,7 @@ def document(shown: Status) -> dict[str, Any]:
             {"detector": detector, "verdict": verdict, "incidents": count}
             for (detector, verdict), count in shown.feedback.items()
         ],
+        "watch_process": shown.process,
         "health": {**shown.health, **({"outage": shown.outage} if shown.outage else {})},
     }
 
@@ -190,8 +193,8 @@ def _by_state(runs: Sequence[KnownRun]) -> str:
 
 
 def _health(shown: Status, _: _Names) -> _Lines:
-    if shown.outage:
-        yield 0, shown.outage
+    if trouble := shown.outage if shown.process else "no watch is running":
+        yield 0, trouble
     for part, value in shown.health.items():
         yield 0, clean_text(f"{part}: {_words(value, shown.now)}", 500)
 

@@ -9,19 +9,19 @@ from detectors.lines import line_for
 from detectors.severity import Severity
 from sentinel.alerts.incident import Incident
 from sentinel.alerts.wire import clock_text
+from sentinel.coverage import Coverage
 from sentinel.frames.curves import Curve
 from sentinel.replaying import Replay, ReplayedRun
 from sentinel.report.checks import checks
 from sentinel.report.comparisons import statements, title
+from sentinel.report.illustrations import Illustrations
 from sentinel.report.incident_story import IncidentStory, incident_story
 from sentinel.report.json import standings_of
 from sentinel.report.keeping import Keep, checkpoint_to_keep
-from sentinel.report.logged import samples_near
-from sentinel.report.printed import Transcript
 from sentinel.report.selection import ORDERS, Order
 from sentinel.runs.state import Standing
 from sentinel.sinks.checkpoints import checkpoints
-from sentinel.sinks.message import gpu_hours
+from sentinel.sinks.message import gpu_hours, sentence
 from sentinel.text import clean_text, duration_text
 
 MOST_IN_FULL = 300
@@ -70,6 +70,11 @@ class RunStory:
     problems: Sequence[str]  # what could not be read or judged
 
     @property
+    def found(self) -> Sequence[str]:
+        """The detectors of the incidents that stand for themselves."""
+        return [*dict.fromkeys(one.detector for one in self.incidents if not one.explained_by)]
+
+    @property
     def worst(self) -> Severity:
         """The severity of the worst incident that stands for itself."""
         own = [one.severity for one in self.incidents if not one.explained_by]
@@ -81,6 +86,7 @@ class Story:
     """All runs, in the order that was asked for, and complaints that belong to none of them."""
 
     verdict: str
+    coverage: str  # how many runs were read and how many not, and of how many detectors the verdict speaks
     kinds: Sequence[tuple[str, int]]  # detectors and how many incidents each found, the most first
     selection: str  # which incidents these are, if not all
     runs: Sequence[RunStory]
@@ -100,19 +106,31 @@ def story(parts: Iterable[Replay], now: float, order: Order) -> Story:
     problems: list[str] = []
     compared: list[tuple[str, Sequence[str]]] = []
     selection = ""
+    coverage: Coverage | None = None
     for part in parts:
         stands = standings_of(part, now)
         found += [
-            (ORDERS[order](run), _run(run, one, part)) for run, one in zip(part.runs, stands, strict=True)
+            (ORDERS[order](run), run_story(run, one, part, Illustrations()))
+            for run, one in zip(part.runs, stands, strict=True)
         ]
         found.sort(key=lambda pair: pair[0])
         found[MOST_IN_FULL:] = [(key, replace(run, curves={})) for key, run in found[MOST_IN_FULL:]]
         problems += [clean_text(str(complaint), 500) for complaint in part.complaints]
         compared += [(title(one), [*statements(one)]) for one in part.comparisons]
         selection = part.selection
+        coverage = coverage + part.coverage if coverage else part.coverage
     runs = [run for _, run in found]
     kinds = Counter(one.detector for run in runs for one in run.incidents if not one.explained_by)
-    return Story(verdict(runs), kinds.most_common(), selection, runs, problems, compared, clock_text(now))
+    return Story(
+        verdict=verdict(runs),
+        coverage=sentence(str(coverage or "")),
+        kinds=kinds.most_common(),
+        selection=selection,
+        runs=runs,
+        problems=problems,
+        comparisons=compared,
+        written_at=clock_text(now),
+    )
 
 
 def verdict(runs: Sequence[RunStory]) -> str:
@@ -120,10 +138,7 @@ def verdict(runs: Sequence[RunStory]) -> str:
     own = [one for run in runs for one in run.incidents if not one.explained_by]
     counted = f"{_count(len(runs), 'run')} with {_count(sum(run.points for run in runs), 'point')}"
     if not own:
-        able = (
-            f"; {runs[0].judged_by} of {runs[0].detectors} detectors could judge it" if len(runs) == 1 else ""
-        )
-        return f"Nothing found in {counted}{able}."
+        return f"Nothing found in {counted}."
     if len(runs) == 1:
         others = f" {_count(len(own) - 1, 'more incident')}." if len(own) > 1 else ""
         return f"{own[0].severity.label.capitalize()}: {own[0].headline}{others}"
@@ -133,7 +148,8 @@ def verdict(runs: Sequence[RunStory]) -> str:
     return f"{_count(len(own), 'incident')} ({', '.join(parts)}) in {troubled} of {counted}."
 
 
-def _run(run: ReplayedRun, stands: Standing, replay: Replay) -> RunStory:
+def run_story(run: ReplayedRun, stands: Standing, replay: Replay, illustrations: Illustrations) -> RunStory:
+    """The story of one run of a replay, whose state is ``stands``."""
     log, facts = run.tracker.log, run.tracker.log.facts
     understood, lacking = log.understanding(), replay.lacking(run)
     tags = {signal: [clean_text(tag) for tag in of] for signal, of in understood.signals.items()}
@@ -141,8 +157,7 @@ def _run(run: ReplayedRun, stands: Standing, replay: Replay) -> RunStory:
         tags[""] = [clean_text(tag) for tag in understood.unmapped]
     curves = run.curves.of if run.curves else {}
     incidents = sorted(run.incidents.values(), key=lambda one: (one.inhibited_by is not None, -one.severity))
-    samples, unsearched = samples_near(log.run, [one.onset_step for one in run.own[:_MOST_ILLUSTRATED]])
-    transcript = Transcript(log)
+    illustrations.add(log, incidents[:_MOST_ILLUSTRATED])
     place = str(log.run.local or "")
     return RunStory(
         name=clean_text(log.name),
@@ -155,15 +170,7 @@ def _run(run: ReplayedRun, stands: Standing, replay: Replay) -> RunStory:
         last_step=facts.last_step,
         planned_steps=None if log.planned_steps is None else int(log.planned_steps),
         attempts=log.attempts,
-        incidents=[
-            incident_story(
-                run,
-                one,
-                samples.get(one.onset_step, ()),
-                transcript.around(one) if number < _MOST_ILLUSTRATED else None,
-            )
-            for number, one in enumerate(incidents)
-        ],
+        incidents=[incident_story(run, one, *illustrations.of(one)) for one in incidents],
         tags=tags,
         curves={clean_text(tag): curve for tag, curve in curves.items()},
         lead=_lead(incidents, understood.signals, curves),
@@ -185,7 +192,7 @@ def _run(run: ReplayedRun, stands: Standing, replay: Replay) -> RunStory:
         else None,
         checkpoints=sorted({step for step, _ in checkpoints(place) if step is not None}) if place else [],
         cost=_cost_of(run),
-        problems=[clean_text(problem, 500) for problem in (*_problems(run), *unsearched)],
+        problems=[clean_text(problem, 500) for problem in (*_problems(run), *illustrations.problems)],
     )
 
 

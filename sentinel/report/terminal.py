@@ -66,6 +66,7 @@ def _report(replay: Replay) -> Iterator[RenderableType]:
     for comparison in replay.comparisons:
         yield Text(title(comparison), "bold")
         yield Padding(Group(*map(Text, statements(comparison))), (0, 0, 1, 2), expand=False)
+    yield Text(f"{replay.coverage}", "dim")
     yield _verdict(replay, len(troubled))
 
 
@@ -209,8 +210,7 @@ def _verdict(replay: Replay, troubled: int) -> Text:
     shown = f"{replay.selection}: " if replay.selection else ""
     counted = f"{shown}{_count(len(replay.runs), 'run')}, {_count(points, 'point')}: "
     if not incidents:
-        able = f"; {_judged(replay.runs[0], replay)} could judge it" if len(replay.runs) == 1 else ""
-        return Text(f"{counted}nothing found{able}", "green")
+        return Text(f"{counted}nothing found", "green")
     return Text(f"{counted}{_count(len(incidents), 'incident')} in {_count(troubled, 'run')}", "bold")
 
 

@@ -75,8 +75,6 @@ class Watcher:
     def once(self, stop: threading.Event) -> None:
         """Read everything that is there and commit it."""
         self._scan(None, stop)
-        self._health_at = _NEVER  # nobody will correct later how many runs there are
-        self._set_health()
         self._commit_all()
 
     def run(self, stop: threading.Event) -> None:
@@ -155,6 +153,7 @@ class Watcher:
             self._runs.add(watched)
             self._new.append(watched)
             added.append(watched)
+            self._health_at = _NEVER  # the number of runs is another one
         self._searches.done(begun)
         return added
 
@@ -237,6 +236,8 @@ class Watcher:
         if self._owed is not None:
             self._owed()
         self._record([watched for watched in self._runs if watched.uncommitted], {})
+        self._health_at = _NEVER  # nobody will correct it later
+        self._set_health()
 
     def _record(self, group: Sequence[Watched], news: AllNews, reminders: bool = False) -> None:
         """Commit the state of some runs, their incidents and the notifications in one transaction."""
@@ -273,10 +274,9 @@ class Watcher:
     def _report_failure(self, watched: Watched, reason: str) -> None:
         """Record the incident that a run is not judged, on top of its last commit. This may fail as well."""
         tracker = self._tracker(watched.tracker.log.run)
-        changes = self._pipeline.report_failure(tracker, reason)
+        news = {tracker.id: self._pipeline.report_failure(tracker, reason)}
         held = () if watched.looked_at else (tracker.id,)
-        recorder = Recorder(self._store, self._policies)
-        recorder.record([tracker], {tracker.id: changes}, self._clock.now(), held=held)
+        Recorder(self._store, self._policies).record([tracker], news, self._clock.now(), held=held)
 
     def _say_alive(self) -> None:
         idle = sum(1 for watched in self._runs if watched.stopped)

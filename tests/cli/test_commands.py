@@ -241,6 +241,16 @@ def test_status_tells_of_a_watch_that_records_nothing(sentinel, sick_run, tmp_pa
         assert "recorded nothing" not in sentinel("status").out
 
 
+def test_status_says_whether_a_watch_is_running(sentinel, sick_run, tmp_path):
+    sentinel("watch", "--once")
+    assert re.search(r"\nno watch is running\nwatch: looked \d+ s ago, 1 run\n", sentinel("status").out)
+    assert json.loads(sentinel("status", "--format", "json").out)["watch_process"] is None
+    with sole_watcher(tmp_path / "state" / "sentinel"):
+        assert "no watch" not in sentinel("status").out
+        shown = json.loads(sentinel("status", "--format", "json").out)
+    assert shown["watch_process"] == str(os.getpid())
+
+
 def test_a_receiver_that_asks_for_a_pause_shows_in_the_status(sentinel, sick_run, tmp_path):
     with Receiver() as receiver:
         receiver.default = status(429, Retry_After="86400")

@@ -131,3 +131,16 @@ def test_without_a_terminal_nothing_is_folded_or_padded(sentinel, tree, monkeypa
     assert [line for line in lines if line != line.rstrip()] == []
     (lacking,) = [line for line in lines if line.startswith("not judged: ")]
     assert all(name in lacking for name, one in all_detectors().items() if one.demand.missing({"kl", "loss"}))
+
+
+def test_every_form_says_how_much_was_read_and_judged(sentinel, tree):
+    (tree / "d-broken").mkdir()
+    (tree / "d-broken" / "run-x.wandb").write_text("x" * 500)
+    coverage = r"3 runs were read, 1 could not be read; \d+ of \d+ detectors could judge them"
+    for options in ((), ("--only", "kl-blowup")):
+        for form in ("terminal", "markdown", "html", "jsonl"):
+            ran = sentinel("replay", tree, "--format", form, *options)
+            assert re.search(coverage, " ".join((ran.out + ran.err).split())), form
+        document = json.loads(sentinel("replay", tree, "--format", "json", *options).out)
+        assert document["coverage"] == {"read": 3, "cut": 0, "unread": 1}
+        assert 0 < document["runs"][0]["judged_by"] < document["runs"][0]["detectors"]

@@ -6,18 +6,21 @@ The page works without its script; with it, curves are drawn, and many runs can 
 import json
 import re
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from hashlib import sha256
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from detectors.severity import Severity
 from sentinel import catalogue
 from sentinel.frames.curves import BUCKETS, Point
 from sentinel.report.incident_story import IncidentStory
 from sentinel.report.story import MOST_IN_FULL, RunStory, Story
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 SCRIPTS = "uPlot.iife.min.js", "page.js"
 STYLES = "uPlot.min.css", "page.css"
@@ -32,39 +35,57 @@ _SPARK = 100, 24  # width and height of a small curve
 
 def render(story: Story) -> str:
     """The page of a story."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # slow to import
+    runs, rest = story.runs[:MOST_IN_FULL], story.runs[MOST_IN_FULL:]
+    scripts, styles = (["".join(asset(name)) for name in names] for names in (SCRIPTS, STYLES))
+    allowed = min(_MOST_POINTS_OF_RUN, _MOST_POINTS // max(len(runs), 1))
+    return (
+        environment()
+        .get_template("page.html")
+        .render(
+            story=story,
+            verdict=story.verdict,
+            runs=runs,
+            rest=rest,
+            scripts=scripts,
+            styles=styles,
+            policy=_policy(scripts, styles),
+            data=[data_of(run, allowed) for run in runs],
+            sparks=[spark(run.lead[1]) if at < _MOST_SPARKS else "" for at, run in enumerate(story.runs)],
+            entries=cited(runs),
+        )
+    )
 
-    environment = Environment(
-        loader=PackageLoader(__name__, ""),
+
+@cache
+def environment(package: str = __name__) -> "Environment":
+    """The templates of a package beside those of this one, which it may extend and include."""
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined  # slow to import
+
+    found = Environment(
+        loader=ChoiceLoader([PackageLoader(name, "") for name in dict.fromkeys((package, __name__))]),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.filters["coded"] = _coded
-    runs, rest = story.runs[:MOST_IN_FULL], story.runs[MOST_IN_FULL:]
-    scripts, styles = (["".join(_read(name)) for name in names] for names in (SCRIPTS, STYLES))
-    allowed = min(_MOST_POINTS_OF_RUN, _MOST_POINTS // max(len(runs), 1))
-    cited = {cause.entry.id: cause.entry for run in runs for one in run.incidents for cause in one.causes}
-    return environment.get_template("page.html").render(
-        story=story,
-        runs=runs,
-        rest=rest,
-        scripts=scripts,
-        styles=styles,
-        policy=_policy(scripts, styles),
-        data=[_data(run, allowed) for run in runs],
-        sparks=[_spark(run.lead[1]) if at < _MOST_SPARKS else "" for at, run in enumerate(story.runs)],
-        timeline=_timeline,
-        multiples=_multiples,
-        entries=[(entry, _html_of(entry)) for entry in cited.values()],
-        version=version("training-sentinel"),
-        severities=list(Severity),
-    )
+    found.filters["coded"] = _coded
+    found.globals |= {
+        "timeline": _timeline,
+        "multiples": _multiples,
+        "version": version("training-sentinel"),
+    }
+    return found
 
 
-def _read(name: str) -> str:
+def asset(name: str) -> str:
+    """A script or a style of the page."""
     return files(__name__).joinpath(name).read_text(encoding="utf-8")
+
+
+def cited(runs: Iterable[RunStory]) -> list[tuple[catalogue.Entry, str]]:
+    """The catalogue entries that runs cite, each with its body as HTML."""
+    entries = {cause.entry.id: cause.entry for run in runs for one in run.incidents for cause in one.causes}
+    return [(entry, _html_of(entry)) for entry in entries.values()]
 
 
 def _policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
@@ -91,8 +112,8 @@ def _html_of(entry: catalogue.Entry) -> str:
     return str(MarkdownIt("commonmark", {"html": False}).render(entry.body))
 
 
-def _data(run: RunStory, allowed: int) -> str:
-    """The curves of a run as JSON that may stand in a script element."""
+def data_of(run: RunStory, allowed: int) -> str:
+    """The curves of a run, about ``allowed`` points in all, as JSON that may stand in a script element."""
     most = min(2 * BUCKETS, max(_FEWEST_OF_CURVE, allowed // max(len(run.curves), 1)))
     found = {
         "curves": {tag: _attempts(curve.points(most)) for tag, curve in run.curves.items()},
@@ -123,7 +144,7 @@ def _mark(one: IncidentStory) -> Mapping[str, Any]:
     }
 
 
-def _spark(values: Sequence[float]) -> str:
+def spark(values: Sequence[float]) -> str:
     """The points of a small curve; empty if there are too few values."""
     if len(values) < 2:
         return ""

@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
-  const runs = all(".run");
+  let runs = all(".run");
   const data = new Map();
   const drawn = new Map();
   const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -56,7 +56,8 @@
     },
   });
 
-  const draw = (place) => {
+  // Draw a curve, over the ``zoom`` of the steps if there is one.
+  const draw = (place, zoom) => {
     const run = of(place.dataset.run), tag = place.dataset.tag, attempts = run.curves[tag];
     drawn.get(place)?.destroy();
     drawn.delete(place);
@@ -105,6 +106,7 @@
     plot.root.setAttribute("aria-label", `${tag} over the steps`);
     place.append(legend);
     says(still);
+    if (zoom) plot.setScale("x", zoom);
     drawn.set(place, plot);
   };
 
@@ -116,7 +118,11 @@
     }
   }, { rootMargin: "400px" });
 
-  const redraw = (places) => places.filter((place) => drawn.has(place)).forEach(draw);
+  const zoomOf = (plot) => {
+    const { min, max } = plot.scales.x, steps = plot.data[0];
+    return min > steps[0] || max < steps[steps.length - 1] ? { min, max } : null;
+  };
+  const redraw = (places) => places.filter((place) => drawn.has(place)).forEach((place) => draw(place, zoomOf(drawn.get(place))));
 
   const show = () => {
     const target = location.hash ? document.getElementById(decodeURIComponent(location.hash.slice(1))) : null;
@@ -130,25 +136,29 @@
   };
 
   // A table that sorts by its buttons and filters by its search field.
-  const table = document.getElementById("table");
-  if (table) {
-    const body = table.tBodies[0], heads = all("th", table);
-    const key = (row, column) => row.cells[column].dataset.value ?? row.cells[column].textContent.trim();
-    const compare = (a, b) => (isNaN(a) || isNaN(b) ? String(a).localeCompare(String(b)) : a - b);
-    heads.forEach((head, column) => head.querySelector("button")?.addEventListener("click", () => {
-      const down = head.getAttribute("aria-sort") !== "descending";
-      heads.forEach((other) => other.removeAttribute("aria-sort"));
-      head.setAttribute("aria-sort", down ? "descending" : "ascending");
-      const rows = [...body.rows].sort((a, b) => compare(key(a, column), key(b, column)) * (down ? -1 : 1));
-      body.append(...rows);
-    }));
-    document.getElementById("filter").addEventListener("input", (event) => {
-      const wanted = event.target.value.toLowerCase();
-      for (const row of body.rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
-    });
-  }
+  const key = (row, column) => row.cells[column].dataset.value ?? row.cells[column].textContent.trim();
+  const compare = (a, b) => (isNaN(a) || isNaN(b) ? String(a).localeCompare(String(b)) : a - b);
+  const sort = (table, head, down) => {
+    const column = head.cellIndex, body = table.tBodies[0];
+    all("th", table).forEach((other) => other.removeAttribute("aria-sort"));
+    head.setAttribute("aria-sort", down ? "descending" : "ascending");
+    body.append(...[...body.rows].sort((a, b) => compare(key(a, column), key(b, column)) * (down ? -1 : 1)));
+  };
+  const filter = () => {
+    const wanted = document.getElementById("filter").value.toLowerCase();
+    for (const row of document.getElementById("table").tBodies[0].rows) {
+      row.hidden = !row.textContent.toLowerCase().includes(wanted);
+    }
+  };
 
-  all(".log").forEach((box) => box.addEventListener("change", () => redraw(all(`.plot[data-run="${box.dataset.run}"]`))));
+  addEventListener("click", ({ target }) => {
+    const head = target.closest?.("#table th");
+    if (head && target.closest("button")) sort(head.closest("table"), head, head.getAttribute("aria-sort") !== "descending");
+  });
+  addEventListener("input", ({ target }) => target.id === "filter" && filter());
+  addEventListener("change", ({ target }) => {
+    if (target.matches(".log")) redraw(all(`.plot[data-run="${target.dataset.run}"]`));
+  });
   dark.addEventListener("change", () => redraw([...drawn.keys()]));
   let waiting;
   addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(() => redraw([...drawn.keys()]), 200); });
@@ -156,4 +166,26 @@
   addEventListener("beforeprint", () => runs.forEach((run) => all(".plot", run).forEach((place) => drawn.has(place) || draw(place))));
   document.documentElement.classList.add("scripted");
   show();
+
+  // What a page that changes needs: replace a run by a newer section of it, and filter rows that are new.
+  globalThis.sentinel = {
+    filter,
+    replace(older, newer) {
+      const summary = (one) => one.querySelector("summary").textContent.split("(")[0];
+      const opened = new Map(all("details", older).map((one) => [summary(one), one.open]));
+      const boxes = all(".log", older).map((one) => one.checked);
+      const name = (place) => `${place.dataset.tag} ${place.dataset.incident}`;
+      const zooms = new Map();
+      for (const [place, plot] of drawn) {
+        if (older.contains(place)) { zooms.set(name(place), zoomOf(plot)); plot.destroy(); drawn.delete(place); }
+      }
+      older.replaceWith(newer);
+      data.clear();
+      runs = all(".run");
+      for (const one of all("details", newer)) one.open = opened.get(summary(one)) ?? one.open;
+      all(".log", newer).forEach((one, number) => { one.checked = boxes[number] ?? false; });
+      newer.classList.add("shown");
+      for (const place of all(".plot", newer)) zooms.has(name(place)) ? draw(place, zooms.get(name(place))) : seen.observe(place);
+    },
+  };
 })();

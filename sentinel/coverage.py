@@ -1,0 +1,42 @@
+"""Of how much a replay speaks: the runs that were read, and the detectors that could judge them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What was read and judged, whatever part of it a report shows.
+
+    ``able`` has for each run that was read how many of all ``detectors`` found the signals that they need.
+    """
+
+    able: Sequence[int]
+    cut: int  # runs among them that were not judged to their end
+    unread: int  # runs and places of which nothing could be read
+    detectors: int
+
+    @property
+    def read(self) -> int:
+        """The number of runs that were read."""
+        return len(self.able)
+
+    def __add__(self, other: "Coverage") -> "Coverage":
+        """Of two parts of a replay, which have the same detectors."""
+        able = [*self.able, *other.able]
+        return Coverage(able, self.cut + other.cut, self.unread + other.unread, self.detectors)
+
+    def __str__(self) -> str:
+        """In words: `3 runs were read, 1 could not be read; 17 to 22 of 48 detectors could judge ...`."""
+        told = [f"{self.read} {'run was' if self.read == 1 else 'runs were'} read"]
+        if self.unread:
+            told.append(f"{self.unread} could not be read")
+        if self.cut:
+            told.append(f"{self.cut} not judged to the end")
+        counted = ", ".join(told)
+        if not self.able:
+            return counted
+        fewest, most = min(self.able), max(self.able)
+        span = f"{most}" if fewest == most else f"{fewest} to {most}"
+        whom = "it" if self.read == 1 else "them" if fewest == most else "each of them"
+        return f"{counted}; {span} of {self.detectors} detectors could judge {whom}"

@@ -1,0 +1,29 @@
+"""What a run logged and printed around its incidents, searched once for each incident."""
+
+from collections.abc import Sequence
+
+from sentinel.alerts.incident import Incident
+from sentinel.report.logged import Sample, samples_near
+from sentinel.report.printed import Excerpt, Transcript
+from sentinel.runs.log import RunLog
+
+
+class Illustrations:
+    """The texts, images and console lines of one run, by incident."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []  # where nothing was searched, and why
+        self._of: dict[str, tuple[Sequence[Sample], Excerpt | None]] = {}
+
+    def add(self, log: RunLog, incidents: Sequence[Incident]) -> None:
+        """Search for these incidents of a run."""
+        new = [one for one in incidents if one.id not in self._of]
+        own = [one.onset_step for one in new if one.inhibited_by is None]
+        samples, unsearched = samples_near(log.run, own) if own else ({}, ())
+        transcript = Transcript(log)
+        self._of |= {one.id: (samples.get(one.onset_step, ()), transcript.around(one)) for one in new}
+        self.problems += [one for one in unsearched if one not in self.problems]
+
+    def of(self, incident: Incident) -> tuple[Sequence[Sample], Excerpt | None]:
+        """The texts and images nearest to the onset, and the console lines around it."""
+        return self._of.get(incident.id, ((), None))
