@@ -1,4 +1,22 @@
-"""Watches machine-learning training runs through their metric logs and reports what goes wrong."""
+"""Watches machine-learning training runs through their metric logs and reports what goes wrong.
 
-CONFIG_FILE = "sentinel.toml"
-"""The configuration file that commands read by default."""
+    report = sentinel.replay("runs/today")
+    report.verdict, report.incidents, report.points()
+
+Nothing is imported before it is used, so `import sentinel` takes next to no time.
+"""
+
+from importlib import import_module
+
+TYPE_CHECKING = False  # as in typing, which takes longer to import than all the rest
+if TYPE_CHECKING:
+    from sentinel.api import Report, SentinelError, replay
+
+__all__ = ["Report", "SentinelError", "replay"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module 'sentinel' has no attribute {name!r}")
+    found: object = getattr(import_module("sentinel.api"), name)
+    return found

@@ -3,6 +3,8 @@
 import pytest
 from hypothesis import settings
 
+pytest_plugins = ["pytester"]  # runs tests of the plugin
+
 settings.register_profile("sentinel", deadline=None)  # how long an example takes is up to the machine
 settings.load_profile("sentinel")
 

@@ -39,6 +39,11 @@ def test_the_wheel_works_beside_a_directory_of_the_same_name(built, tmp_path):
     assert "non-finite-metric" in done.stdout
     where = [home / "bin" / "python", "-I", "-c", "import sentinel; print(sentinel.__file__)"]
     assert str(home) in subprocess.run(where, capture_output=True, text=True, check=True).stdout
+    test = f"def test_it(assert_healthy):\n    assert_healthy({str(RUN)!r})\n"
+    (mine.parent / "test_training.py").write_text(test)
+    pytest_command = [home / "bin" / "python", "-I", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    tested = subprocess.run(pytest_command, cwd=mine.parent, capture_output=True, text=True)
+    assert "critical non-finite-metric" in tested.stdout, tested.stdout + tested.stderr
 
 
 @pytest.mark.slow  # builds

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sentinel import CONFIG_FILE
+from sentinel.config import CONFIG_FILE
 from sentinel.errors import SentinelError
 
 if TYPE_CHECKING:
     from sentinel.config.file import Config
     from sentinel.serve.address import Address
-    from sentinel.sources.places import Place
 
 ConfigFile = Annotated[
     Path | None,
@@ -55,16 +54,6 @@ def config_file(named: Path | None) -> Path | None:
     return named or (here if here.is_file() else None)
 
 
-def places(texts: Sequence[str]) -> list[Place]:
-    """Paths and addresses from their text. Raises SentinelError for an invalid address."""
-    from sentinel.sources.discovery import place
-
-    try:
-        return [place(text) for text in texts]
-    except ValueError as error:
-        raise SentinelError(str(error)) from None
-
-
 def _address(text: str) -> Address:
     from sentinel.serve.address import Address
 
@@ -86,6 +75,7 @@ def configuration(
     Raises ConfigError for an invalid file and SentinelError for an invalid address.
     """
     from sentinel.config.file import Config, load
+    from sentinel.sources.discovery import places
 
     given = {
         "state_dir": state_dir,

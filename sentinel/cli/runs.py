@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sentinel.cli.options import ConfigFile, Format, Paths, ReportFormat, config_file, configuration, places
+from sentinel.cli.options import ConfigFile, Format, Paths, ReportFormat, config_file, configuration
 from sentinel.clock import SystemClock
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ def runs(
     signals = (lambda: settings()[0]) if config_file(config) else dict[str, str]
     with _no_garbage():
         from sentinel.listing import list_runs
+        from sentinel.sources.discovery import places
 
         listing = list_runs(places(paths), signals, lambda: settings()[1], SystemClock().now())
     if format_ is Format.JSON:

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field, PlainValidator, ValidationError, Val
 from detectors.api import Declaration
 from detectors.discovery import all_detectors
 from detectors.signals import Signal
-from sentinel import CONFIG_FILE
+from sentinel.config import CONFIG_FILE
 from sentinel.config.errors import describe, line_of
 from sentinel.config.rules import Rule, WrittenRule, unique
 from sentinel.config.state_dir import default_state_dir

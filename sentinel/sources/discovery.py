@@ -12,7 +12,7 @@ from functools import cache, partial
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
-from sentinel.errors import did_you_mean
+from sentinel.errors import SentinelError, did_you_mean
 from sentinel.sources.base import Complaint, Run
 from sentinel.sources.places import Place, Url
 from sentinel.sources.reading.files import is_text, real_path
@@ -47,6 +47,14 @@ def place(text: str) -> Place:
         raise ValueError(f"{url.scheme}:// is unknown{did_you_mean(url.scheme, remotes())}")
     remotes()[url.scheme].check(url)
     return url
+
+
+def places(texts: Iterable[str]) -> list[Place]:
+    """The paths and addresses that a person wrote. Raises SentinelError for an invalid address."""
+    try:
+        return [place(text) for text in texts]
+    except ValueError as error:
+        raise SentinelError(str(error)) from None
 
 
 def discover(places: Iterable[Place], copies: Path | None = None, spread: Spread = map) -> Discovery:

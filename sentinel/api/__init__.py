@@ -1,0 +1,46 @@
+"""Finished logs as typed data, for programs and notebooks: what `import sentinel` offers."""
+
+from collections.abc import Sequence
+from os import PathLike, fspath
+from pathlib import Path
+
+from detectors.discovery import all_detectors
+from sentinel.api.result import Report
+from sentinel.clock import SystemClock
+from sentinel.config.file import Config, load
+from sentinel.errors import SentinelError
+from sentinel.replaying import replay as replay_whole
+from sentinel.report.selection import Order, Selection, ordered
+from sentinel.sources.discovery import places
+
+__all__ = ["Report", "SentinelError", "replay"]
+
+
+def replay(
+    *paths: str | PathLike[str],
+    config: str | PathLike[str] | None = None,
+    run: Sequence[str] = (),
+    only: Sequence[str] = (),
+    since: str = "",
+    sort: Order = "worst",
+    compare: bool = False,
+) -> Report:
+    """Judge the finished logs below some paths: the same as `sentinel replay`, with the same options.
+
+    A path is a log file, a run directory, a directory of runs or an address. Without ``config``, the name of
+    a configuration file, no such file is read. ``run`` holds globs for names of runs, ``only`` names of
+    detectors and severities, ``since`` a step or an ISO 8601 time. ``compare`` also compares runs that differ
+    in one setting. Raises SentinelError if nothing can be read or an argument cannot be used.
+    """
+    settings = load(Path(config)) if config is not None else Config()
+    known = {*all_detectors(), *(detector.name for detector in settings.enabled_detectors)}
+    selection = Selection.parse(only, since, known)
+    judged = replay_whole(
+        places([fspath(path) for path in paths]),
+        settings,
+        lambda *_: None,
+        curves=True,
+        compare=compare,
+        names=run,
+    )
+    return Report(ordered(selection.of(judged), sort), sort, SystemClock().now())
