@@ -88,4 +88,10 @@ def test_names_of_runs_cannot_write_to_the_terminal(store, tmp_path):
 def test_an_empty_state_is_said(tmp_path):
     with Store(tmp_path) as store:
         found = shown(store, tmp_path)
-    assert [line for _, line in status.lines(found)] == ["0 runs", "", "Open incidents: none"]
+    assert [line for _, line in status.lines(found)] == [
+        "0 runs",
+        "",
+        "no watch is running",
+        "",
+        "Open incidents: none",
+    ]
