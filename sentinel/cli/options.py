@@ -84,5 +84,5 @@ def configuration(
         "listen": _address(listen) if listen else None,
     }
     found = config_file(file)
-    config = load(found) if found else Config()
+    config = load(found) if found else Config.model_construct()  # nothing to validate
     return config.model_copy(update={name: value for name, value in given.items() if value})

@@ -17,7 +17,7 @@ from sentinel.config import CONFIG_FILE
 from sentinel.config.errors import describe, line_of
 from sentinel.config.rules import Rule, WrittenRule, unique
 from sentinel.config.state_dir import default_state_dir
-from sentinel.config.table import LocalPath, Table, beside_the_file
+from sentinel.config.table import Lazily, LocalPath, Table, beside_the_file
 from sentinel.errors import ConfigError
 from sentinel.frames.naming import IGNORE
 from sentinel.serve.address import Address
@@ -47,19 +47,21 @@ def _all_settings() -> Any:
     return create_model("Detectors", __base__=Table, **tables)
 
 
+def _any_sink() -> Any:
+    return Annotated[Union[tuple(sink_types().values())], Field(discriminator="type")]  # noqa: UP007
+
+
 if TYPE_CHECKING:
-    DetectorTables = dict[str, dict[str, Any]]
-    SinkTables = list[SinkConfig]
     TagMeaning = str
 else:
-    DetectorTables = Annotated[
-        _all_settings(), AfterValidator(lambda tables: tables.model_dump(by_alias=True, exclude_unset=True))
-    ]
-    SinkTables = Annotated[
-        list[Annotated[Union[tuple(sink_types().values())], Field(discriminator="type")]],  # noqa: UP007
-        AfterValidator(named),
-    ]
     TagMeaning = Literal[(*map(str, Signal), IGNORE)]
+
+DetectorTables = Annotated[
+    dict[str, dict[str, Any]],
+    Lazily(_all_settings),
+    AfterValidator(lambda tables: tables.model_dump(by_alias=True, exclude_unset=True)),
+]
+SinkTables = Annotated[list[Annotated[SinkConfig, Lazily(_any_sink)]], AfterValidator(named)]
 
 
 def _named_place(text: Any, info: ValidationInfo) -> Place:

@@ -1,18 +1,35 @@
 """The base of every table in the configuration."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo
+from pydantic import AfterValidator, BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationInfo
+from pydantic_core import CoreSchema
 
 
 class Table(BaseModel):
     """A table of the configuration. Unknown keys are errors, and numbers must be finite.
 
-    Errors do not repeat the input, because it may be a secret.
+    Errors do not repeat the input, because it may be a secret. Validators are built when a file is read,
+    because that takes time and most commands read none.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, hide_input_in_errors=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, hide_input_in_errors=True, defer_build=True
+    )
+
+
+@dataclass(frozen=True)
+class Lazily:
+    """Annotates a value whose type is made when a file is read, because making it takes time."""
+
+    make: Callable[[], Any]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """The schema of the type, as pydantic asks for it."""
+        return handler.generate_schema(self.make())
 
 
 def beside_the_file(path: Path, info: ValidationInfo) -> Path:

@@ -2,13 +2,16 @@
 
 import logging
 import math
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from detectors.severity import Severity
-from sentinel.alerts.outbox import Outbox
 from sentinel.clock import Clock
 from sentinel.config.table import Table
+
+if TYPE_CHECKING:
+    from sentinel.alerts.outbox import Outbox
 
 DIGEST_SECONDS = 3600.0
 """How long messages over the budget are gathered for a digest."""
@@ -47,7 +50,7 @@ class Budget:
         """Whether what waits is to leave as a digest, as of the last call of `due`."""
         return self._gathers_since is not None
 
-    def due(self, outbox: Outbox) -> float:
+    def due(self, outbox: "Outbox") -> float:
         """When what waits may leave, in time awake; minus infinity if at once."""
         if self._config is None or self._allows(outbox, self._config.pages_per_run_day):
             self._gathers_since = None
@@ -62,7 +65,7 @@ class Budget:
         """Gather anew, after a message."""
         self._gathers_since = None
 
-    def _allows(self, outbox: Outbox, pages_per_run_day: float) -> bool:
+    def _allows(self, outbox: "Outbox", pages_per_run_day: float) -> bool:
         urgency, since = outbox.urgency(self._sink), self._clock.now() - _DAY_SECONDS
         pages = pages_per_run_day * outbox.runs(since)
         usable = pages if urgency >= Severity.CRITICAL else pages * (1 - _RESERVED)

@@ -9,7 +9,6 @@ a loopback address is never reached through a proxy. Proxy settings that cannot 
 they are corrected and sentinel is restarted, the waiting notifications are sent.
 """
 
-import asyncio
 import contextlib
 import ipaddress
 import logging
@@ -68,6 +67,8 @@ def get(url: SecretStr, timeout_seconds: float, now: float) -> Answer:
 
 
 def _answered(attempt: Coroutine[Any, Any, Answer | str]) -> Answer:
+    import asyncio  # slow to import, and most commands send nothing
+
     outcome = asyncio.run(attempt)
     if isinstance(outcome, str):
         raise Transient(outcome)
@@ -93,6 +94,8 @@ def is_passing(status: int) -> bool:
 async def _attempt(
     method: str, url: SecretStr, body: Body, headers: Headers, timeout_seconds: float, now: float
 ) -> Answer | str:
+    import asyncio
+
     import httpx
 
     opened = _client(url, timeout_seconds)
@@ -125,6 +128,8 @@ def _revealed(value: Any) -> Any:
 
 
 async def _beginning(response: "httpx.Response", deadline: float) -> bytes:
+    import asyncio
+
     import httpx
 
     text = b""

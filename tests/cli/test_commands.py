@@ -123,6 +123,18 @@ def test_help_comes_without_the_heavy_libraries():
     assert not {"polars", "numpy", "pydantic", "rich", "httpx", "detectors.api"} & set(loaded)
 
 
+def test_a_replay_comes_without_what_sends_and_stores():
+    program = """if True:
+        import sys
+        import sentinel.replay
+        from sentinel.cli.options import configuration
+        configuration(None)
+        print(*sys.modules)"""
+    loaded = subprocess.check_output([sys.executable, "-c", program], text=True).split()
+    senders = {"asyncio", "httpx", "prometheus_client", "sqlite3", "sentinel.sinks.slack"}
+    assert not senders & set(loaded)
+
+
 @pytest.mark.slow
 def test_the_cores_are_left_to_the_trainings():
     program = """if True:
