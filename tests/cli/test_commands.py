@@ -126,7 +126,7 @@ def test_help_comes_without_the_heavy_libraries():
 def test_a_replay_comes_without_what_sends_and_stores():
     program = """if True:
         import sys
-        import sentinel.replay
+        import sentinel.replaying
         from sentinel.cli.options import configuration
         configuration(None)
         print(*sys.modules)"""
