@@ -17,7 +17,7 @@ _KIND = re.compile(rb"^    type: Literal\[", re.MULTILINE)
 def sink_types() -> dict[str, type[SinkConfig]]:
     """Every sink's configuration by its ``type``, in alphabetical order.
 
-    Only modules that define one are imported; delivery takes a tenth of a second, and a replay delivers nothing.
+    Only modules that define one are imported: a replay reads their configuration and delivers nothing.
     """
     found: dict[str, type[SinkConfig]] = {}
     for module in pkgutil.iter_modules(sinks.__path__):
