@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationInfo
-from pydantic_core import CoreSchema
 
 
 class Table(BaseModel):
@@ -27,7 +26,7 @@ class Lazily:
 
     make: Callable[[], Any]
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
         """The schema of the type, as pydantic asks for it."""
         return handler.generate_schema(self.make())
 
