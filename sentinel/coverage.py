@@ -1,7 +1,9 @@
 """Of how much a replay speaks: the runs that were read, and the detectors that could judge them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+from detectors.held_back import HeldBack
 
 
 @dataclass(frozen=True)
@@ -40,3 +42,17 @@ class Coverage:
         span = f"{most}" if fewest == most else f"{fewest} to {most}"
         whom = "it" if self.read == 1 else "them" if fewest == most else "each of them"
         return f"{counted}; {span} of {self.detectors} detectors could judge {whom}"
+
+
+def held_back(looked: Mapping[tuple[str, str], int], detectors: Iterable[str]) -> dict[str, dict[str, int]]:
+    """Those of the detectors that judged no row, with the rows that they held back by reason.
+
+    The most frequent reason comes first. ``looked`` counts rows as `Detection` does.
+    """
+    silent: dict[str, dict[str, int]] = {}
+    for name in detectors:
+        reasons = {reason: rows for (one, reason), rows in looked.items() if one == name}
+        if "" not in reasons:
+            by_rows = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
+            silent[name] = dict(by_rows) or {HeldBack.NO_ROWS.value: 0}
+    return silent

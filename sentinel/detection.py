@@ -1,14 +1,15 @@
 """Runs the detectors over the new rows of many runs at once, with one frame for each detector."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from detectors.api import Detector
-from detectors.schema import SERIES, SEVERITY
+from detectors.schema import HELD_BACK, SERIES, SEVERITY
 from sentinel.alerts.turns import Key, Stretch
 from sentinel.errors import is_defect
 from sentinel.frames.windows import frame, is_due
@@ -18,10 +19,15 @@ from sentinel.verdicts import Judged, Verdicts
 
 @dataclass(frozen=True)
 class Detection:
-    """``parameters`` are the user's thresholds by detector. ``failed`` is called when a detector raises."""
+    """``parameters`` are the user's thresholds by detector. ``failed`` is called when a detector raises.
+
+    ``looked`` counts the rows that were looked at so far, by run, detector and the reason why the detector
+    held back; an empty reason stands for rows that it judged.
+    """
 
     parameters: Mapping[str, Mapping[str, Any]]
     failed: Callable[[str, str, BaseException], None]
+    looked: dict[str, Counter[tuple[str, str]]] = field(default_factory=dict)
 
     def stretches(self, arrived: Sequence[Arrived], awake: set[Key]) -> Iterator[Stretch]:
         """The verdicts of all judged rows, but clean ones only for keys that are ``awake`` or have a finding.
@@ -44,7 +50,7 @@ class Detection:
         """The verdicts of one detector; ``awake`` are its keys, and those with findings join them."""
         try:
             window = frame(detector, [(one.series.view, one.series.window) for one in arrived])
-            found = detector.run(window, self.parameters.get(detector.name))
+            looked = detector.look(window, self.parameters.get(detector.name))
         except BaseException as error:  # a broken detector must not stop the others
             if not is_defect(error):
                 raise
@@ -54,6 +60,8 @@ class Detection:
             for one in arrived:
                 yield from self._judge(detector, [one], awake)
             return
+        self._count(detector, arrived, looked)
+        found = looked.drop_nulls(SEVERITY)
         number, is_found = found[SERIES].to_numpy(), found[SEVERITY].to_numpy() > 0
         awake.update(_key(arrived[n], detector) for n in np.unique(number[is_found]))
         runs = {key.run for key in awake}
@@ -64,6 +72,14 @@ class Detection:
         kept = found.filter(pl.Series(is_heard[number] & decided))
         judged = {n: _judged(arrived[n], detector) for n in heard}
         yield from Verdicts(kept, judged, detector.history).stretches()
+
+    def _count(self, detector: Detector, arrived: Sequence[Arrived], looked: pl.DataFrame) -> None:
+        """Count the rows of each run. The last row of a run that is over was held back before."""
+        run = pl.Series([one.run for one in arrived]).gather(looked[SERIES])
+        again = pl.Series([one.series.window.ended for one in arrived]).gather(looked[SERIES])
+        counted = looked.select(HELD_BACK, run=run).filter(~again | looked[HELD_BACK].is_null())
+        for reason, name, rows in counted.group_by(HELD_BACK, "run").len().iter_rows():
+            self.looked.setdefault(name, Counter())[detector.name, reason or ""] += rows
 
 
 def _key(one: Arrived, detector: Detector) -> Key:

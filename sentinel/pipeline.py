@@ -8,6 +8,7 @@ in a training may drive the pipeline as well. This page knows no format, no rule
 """
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -47,6 +48,7 @@ class Advance:
     complaints: Sequence[Complaint]
     changes: Sequence[Change]
     failure: str | None
+    looked: Counter[tuple[str, str]]  # how many rows the detectors judged or held back; see `Detection`
 
     @property
     def points(self) -> int:
@@ -115,7 +117,7 @@ class Pipeline:
             else ()
             for tracker, batch in zip(trackers, batches, strict=True)
         ]
-        verdicts = self._judge(trackers, arrived, guard) if any(arrived) else {}
+        verdicts, looked = self._judge(trackers, arrived, guard)
         for tracker, batch in zip(trackers, batches, strict=True):
             findings = guard(tracker.log.run, "run checks", partial(self._check, tracker, batch))
             verdicts.setdefault(tracker.id, []).extend(findings or ())
@@ -128,6 +130,7 @@ class Pipeline:
                 complaints=[*batch.complaints, *tracker.log.complaints],
                 changes=[*past, *news],
                 failure=guard.failures.get(tracker.id),
+                looked=looked[tracker.id],
             )
             for tracker, batch, past, news in zip(trackers, batches, withdrawn, changes, strict=True)
         ]
@@ -139,13 +142,13 @@ class Pipeline:
         """
         guard = Guard()
         arrived = [guard(t.log.run, "the end of the log", t.log.end) or () for t in trackers]
-        verdicts = self._judge(trackers, arrived, guard) if any(arrived) else {}
+        verdicts, looked = self._judge(trackers, arrived, guard)
         for tracker in trackers:
             check = partial(self._checking.stretches, tracker.log, (), (), concluded=True)
             verdicts.setdefault(tracker.id, []).extend(guard(tracker.log.run, "run checks", check) or ())
         changes = _applied(Book.conclude, trackers, verdicts, guard)
         return [
-            Advance(tracker, (), False, (), news, guard.failures.get(tracker.id))
+            Advance(tracker, (), False, (), news, guard.failures.get(tracker.id), looked[tracker.id])
             for tracker, news in zip(trackers, changes, strict=True)
         ]
 
@@ -174,22 +177,27 @@ class Pipeline:
 
     def _judge(
         self, trackers: Sequence[Tracker], arrived: Sequence[Sequence[Arrived]], guard: Guard
-    ) -> dict[str, list[Stretch]]:
-        """Stretches of verdicts by run."""
+    ) -> tuple[dict[str, list[Stretch]], dict[str, Counter[tuple[str, str]]]]:
+        """Stretches of verdicts by run, and how many rows were judged or held back."""
+        if not any(arrived):
+            return {}, defaultdict(Counter)
         from sentinel.detection import Detection  # polars is slow to import, and a listing judges nothing
 
-        detection = Detection(self._parameters, self._failed)
+        looked: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
 
         def stretches(some: Sequence[tuple[Tracker, Sequence[Arrived]]]) -> list[Stretch]:
+            detection = Detection(self._parameters, self._failed)
             awake = {key for tracker, _ in some for key in tracker.book.awake()}
-            return [*detection.stretches([one for _, rows in some for one in rows], awake)]
+            found = [*detection.stretches([one for _, rows in some for one in rows], awake)]
+            looked.update(detection.looked)
+            return found
 
         runs = [tracker.log.run for tracker in trackers]
         pairs = [*zip(trackers, arrived, strict=True)]
         found: dict[str, list[Stretch]] = {}
         for rows in guard.at_once(runs, "judging", stretches, pairs):
             found.setdefault(rows[0].key.run, []).append(rows)
-        return found
+        return found, looked
 
 
 def _applied(

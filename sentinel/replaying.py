@@ -1,6 +1,7 @@
 """Judges logs from end to end: what `watch` would have said while they grew."""
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -8,6 +9,7 @@ from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING
 
+from detectors.api import Detector
 from detectors.severity import Severity
 from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.duplicates import KnownIncidents
@@ -15,7 +17,7 @@ from sentinel.alerts.incident import Change, Incident
 from sentinel.alerts.outcomes import Audience, News, Outcome, tell
 from sentinel.comparison.means import Means
 from sentinel.config.file import Config
-from sentinel.coverage import Coverage
+from sentinel.coverage import Coverage, held_back
 from sentinel.errors import SentinelError
 from sentinel.frames.curves import Curves
 from sentinel.pipeline import Advance, Pipeline
@@ -45,6 +47,7 @@ class ReplayedRun:
     failure: str | None = None
     curves: Curves | None = None  # if they are wanted
     means: Means | None = None  # if the runs are to be compared
+    looked: Counter[tuple[str, str]] = field(default_factory=Counter)  # see `Detection`
 
     @property
     def stopped(self) -> str | None:
@@ -77,6 +80,7 @@ class ReplayedRun:
         self.failure = advance.failure
         self.changes += advance.changes
         self.incidents |= {change.incident.id: change.incident for change in advance.changes}
+        self.looked.update(advance.looked)
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,11 @@ class Replay:
     def lacking(self, run: ReplayedRun) -> dict[str, list[str]]:
         """The signals that each detector lacks in a run; none for those that can judge it."""
         return _lacking(self.pipeline, run)
+
+    def held_back(self, run: ReplayedRun) -> dict[str, dict[str, int]]:
+        """Why detectors judged no row of a run that logs their signals; see `coverage.held_back`."""
+        able = [name for name, missing in self.lacking(run).items() if not missing]
+        return held_back(run.looked, [n for n in able if isinstance(self.pipeline.detectors[n], Detector)])
 
 
 def replay(

@@ -1,11 +1,13 @@
 """The pipeline as a training could drive it: the source is in memory, and there is no configuration."""
 
+from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
 import pytest
 
 from detectors.discovery import all_detectors
+from detectors.held_back import HeldBack
 from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.outcomes import Audience
@@ -36,12 +38,12 @@ class Memory:
         return Batch({"points": end}, [chunk], more=end < len(self._points))
 
 
-def pipeline(names: Iterable[str] = ("kl-blowup",)) -> Pipeline:
+def pipeline(names: Iterable[str] = ("kl-blowup",), meaning: str = "kl") -> Pipeline:
     def failed(detector: str, run: str, error: Exception) -> None:
         raise error
 
     chosen = [all_detectors()[name] for name in names]
-    return Pipeline(chosen, {"kl-blowup": {"critical_per_token": 2.0}}, {"kl": "kl"}, failed)
+    return Pipeline(chosen, {"kl-blowup": {"critical_per_token": 2.0}}, {"kl": meaning}, failed)
 
 
 def test_a_callback_drives_it_without_files_or_configuration():
@@ -133,3 +135,26 @@ def test_tags_that_are_too_many_are_said_once_where_they_begin(at_once):
     assert (found.severity, found.fired_step, found.fired_time, found.findings) == (1, 128, START + 128, 1)
     assert "kl has more than 128 tags" in found.summary
     assert tracker.log.stopped is None, "all else is judged"
+
+
+@pytest.mark.parametrize("at_once", [7, 300_000])
+def test_rows_that_a_detector_looked_at_are_counted_once(at_once):
+    source, engine, looked = Memory(), pipeline(), Counter()
+    tracker = engine.track(Run(Url("memory", ("training",)), "memory", source), "training")
+    for number in range(60):
+        source.log(number, 0.01)
+    more = True
+    while more:
+        (advance,) = engine.advance([tracker], at_once)
+        looked.update(advance.looked)
+        more = advance.more
+    assert looked == {("kl-blowup", HeldBack.FEW_POINTS): 9, ("kl-blowup", ""): 51}
+
+
+def test_the_last_row_is_not_held_back_twice():
+    source, engine = Memory(), pipeline(["zero-gradient"], "grad_norm")
+    tracker = engine.track(Run(Url("memory", ("training",)), "memory", source), "training")
+    for number in range(4):
+        source.log(number, 0.0)
+    assert not engine.advance([tracker])[0].looked, "too few points to know what they are"
+    assert engine.conclude([tracker])[0].looked == {("zero-gradient", HeldBack.FEW_POINTS): 4}

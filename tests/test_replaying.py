@@ -1,6 +1,7 @@
 """What a replay says would have been told, and why the rest would not."""
 
 import json
+from collections import Counter
 from types import SimpleNamespace
 
 import pytest
@@ -69,7 +70,7 @@ def replayed(verdicts, policies, pieces):
     for piece in range(pieces):
         begin, end = (1000 * part // pieces for part in (piece, piece + 1))
         part = [stretch for stretch in verdicts if begin <= stretch[0].index < end]
-        run.add(Advance(run.tracker, (), False, (), ours.advance(part), None))
+        run.add(Advance(run.tracker, (), False, (), ours.advance(part), None, Counter()))
     tell_in_order([run], policies)
     outcomes = (outcome for told in run.told.values() for outcome in told)
     return {(o.sink, o.incident.detector, str(o.decision.event), str(o.decision.reason)) for o in outcomes}

@@ -23,10 +23,14 @@ if TYPE_CHECKING:
 
 
 class NotJudgedBody(TypedDict):
-    """A detector that cannot judge the run, and the signals that it lacks."""
+    """A detector that judged nothing of the run, and the signals that it lacks.
+
+    If it lacks none, ``held_back`` says why it gave no verdict on any row, with the number of rows by reason.
+    """
 
     detector: str
     missing: list[str]
+    held_back: dict[str, int]
 
 
 class CheckBody(TypedDict):
@@ -222,7 +226,7 @@ def _compared(comparison: "Comparison") -> ComparisonBody:
 def _replayed(run: ReplayedRun, stands: Standing, replay: Replay) -> ReplayedRunBody:
     overview = run.tracker.log.overview()
     return {
-        **_described(overview, stands, run.stopped, replay.lacking(run)),
+        **_described(overview, stands, run.stopped, replay.lacking(run), replay.held_back(run)),
         "complaints": [str(complaint) for complaint in run.complaints],
         "checks": [
             {"catalogue": list(one.catalogue), "because": one.because, "settings": dict(one.settings)}
@@ -245,14 +249,18 @@ def _told(outcomes: Iterable[Outcome]) -> list[ToldBody]:
 def _listed(run: ListedRun) -> ListedRunBody:
     config = run.overview.facts.config
     return {
-        **_described(run.overview, run.standing, run.stopped, run.lacking),
+        **_described(run.overview, run.standing, run.stopped, run.lacking, {}),
         "whole": run.whole,
         "config": {name: {"value": one.value, "origin": one.origin} for name, one in config.items()},
     }
 
 
 def _described(
-    run: Overview, stands: Standing, stopped: str | None, lacking: Mapping[str, Sequence[str]]
+    run: Overview,
+    stands: Standing,
+    stopped: str | None,
+    lacking: Mapping[str, Sequence[str]],
+    held_back: Mapping[str, Mapping[str, int]],
 ) -> RunBody:
     understood = run.understanding
     return {
@@ -271,5 +279,9 @@ def _described(
         "attempts": run.attempts,
         "signals": {signal: list(tags) for signal, tags in understood.signals.items()},
         "unmapped": list(understood.unmapped),
-        "not_judged": [{"detector": name, "missing": list(them)} for name, them in lacking.items() if them],
+        "not_judged": [
+            {"detector": name, "missing": list(missing), "held_back": dict(held_back.get(name, {}))}
+            for name, missing in lacking.items()
+            if missing or name in held_back
+        ],
     }

@@ -62,6 +62,7 @@ class RunStory:
     judged_by: int  # detectors
     detectors: int  # in all
     blind: Sequence[Blind]
+    held_back: Sequence[tuple[str, Sequence[str]]]  # reasons, and detectors that judged nothing for them
     settings: Sequence[tuple[str, str, str]]  # name, value, origin
     checks: Sequence[tuple[Sequence[str], str]]  # what is worth a look: catalogue ids and the reason
     keep: Keep | None
@@ -182,6 +183,7 @@ def run_story(run: ReplayedRun, stands: Standing, replay: Replay, illustrations:
         judged_by=sum(not missing for missing in lacking.values()),
         detectors=len(lacking),
         blind=list(_blind(lacking, understood.framework or "")),
+        held_back=[*_held_back(replay.held_back(run)).items()],
         settings=[
             (clean_text(name), clean_text(str(setting.value)), clean_text(setting.origin))
             for name, setting in sorted(facts.config.items())
@@ -238,6 +240,13 @@ def _blind(lacking: Mapping[str, Sequence[str]], framework: str) -> Iterator[Bli
     for signals, detectors in sorted(by_signals.items(), key=lambda item: -len(item[1])):
         lines = (line_for(signal, framework) for signal in signals)
         yield Blind(" and ".join(signals), detectors, [line for line in lines if line])
+
+
+def _held_back(reasons: Mapping[str, Mapping[str, int]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for detector, rows in sorted(reasons.items()):
+        found.setdefault(" and ".join(rows), []).append(detector)
+    return found
 
 
 def _count(number: int, noun: str) -> str:

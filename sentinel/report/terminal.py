@@ -4,7 +4,7 @@ import io
 import math
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TextIO
 
 from rich.console import Console, Group, RenderableType
@@ -28,6 +28,9 @@ from sentinel.text import clean_text
 _STYLES = {Severity.INFO: "cyan", Severity.WARNING: "yellow", Severity.CRITICAL: "bold red"}
 _MOST_CAUSES = 3
 _MOST_IN_SUMMARY = 15
+_Reasons = Mapping[str, Collection[str]]
+"""Why detectors judged nothing, by their names; no reason for those that judged."""
+
 _NO_WIDTH = 1_000_000  # no line is as long
 
 
@@ -55,8 +58,10 @@ def _report(replay: Replay) -> Iterator[RenderableType]:
         yield Text.assemble(_mark(run), _headline(run), f"; {_judged(run, replay)} could judge it")
     if len(replay.runs) == len(quiet) == 1:
         yield from _checks(quiet[0])
-    if lacking := ", ".join(_not_judged(replay)):
+    if lacking := ", ".join(f"no {one}" for one in _not_judged(replay, replay.lacking)):
         yield Text(f"not judged: {lacking}", "dim")
+    if held_back := ", ".join(_not_judged(replay, replay.held_back)):
+        yield Text(f"not judged, because of {held_back}", "dim")
     for complaint in [*replay.complaints, *(c for run in replay.runs for c in run.complaints)]:
         yield Text(f"unreadable: {clean_text(str(complaint), 500)}", "yellow")
     for run in replay.runs:
@@ -189,19 +194,19 @@ def _judged(run: ReplayedRun, replay: Replay) -> str:
     return f"{able} of {_count(len(lacking), 'detector')}"
 
 
-def _not_judged(replay: Replay) -> Iterator[str]:
-    """The detectors that lack a signal, by that signal, with the number of runs where not all lack it."""
-    lacking: Counter[tuple[str, str]] = Counter()
+def _not_judged(replay: Replay, reasons_of: Callable[[ReplayedRun], _Reasons]) -> Iterator[str]:
+    """The detectors that judged nothing, by their reasons, with the number of runs if not all have them."""
+    counted: Counter[tuple[str, str]] = Counter()
     for run in replay.runs:
-        for name, missing in replay.lacking(run).items():
-            if missing:
-                lacking[" and ".join(missing), name] += 1
-    blind: dict[tuple[str, int], list[str]] = {}
-    for (signals, name), runs in sorted(lacking.items()):
-        blind.setdefault((signals, runs), []).append(name)
-    for (signals, runs), names in blind.items():
+        for name, reasons in reasons_of(run).items():
+            if reasons:
+                counted[" and ".join(reasons), name] += 1
+    silent: dict[tuple[str, int], list[str]] = {}
+    for (reasons, name), runs in sorted(counted.items()):
+        silent.setdefault((reasons, runs), []).append(name)
+    for (reasons, runs), names in silent.items():
         where = "" if runs == len(replay.runs) else f" in {runs} of {len(replay.runs)} runs"
-        yield f"no {signals}{where} ({', '.join(names)})"
+        yield f"{reasons}{where} ({', '.join(names)})"
 
 
 def _verdict(replay: Replay, troubled: int) -> Text:

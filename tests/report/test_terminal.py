@@ -51,6 +51,15 @@ def test_several_runs_say_where_a_signal_is_missing(tmp_path, report):
     assert "kl-blowup" not in lacking
 
 
+def test_a_detector_that_judged_no_point_says_why(tmp_path, report):
+    for run, points in {"short": 15, "long": 50}.items():
+        written(tmp_path / run, [{"step": i, "loss": 2.0 / (1 + i)} for i in range(points)])
+    (held_back,) = (line for line in report() if line.startswith("not judged, because of "))
+    few = held_back.partition("too few points in 1 of 2 runs (")[2].partition(")")[0]
+    assert "loss-plateau" in few
+    assert "non-finite-metric" not in held_back
+
+
 def test_an_incident_names_what_it_saw_and_what_to_try(tmp_path, report):
     written(tmp_path / "run", [{"step": i, "kl": 0.01 if i < 100 else 3.0} for i in range(200)])
     lines = report()
