@@ -28,6 +28,7 @@ class _Form(StrEnum):
     JSONL = "jsonl"
     HTML = "html"
     MARKDOWN = "markdown"
+    SARIF = "sarif"
 
 
 _Format = Annotated[
@@ -35,7 +36,7 @@ _Format = Annotated[
     typer.Option(
         "--format",
         help="The form of the report. jsonl is a line for each run, written as soon as the run is judged; "
-        "html is one file.",
+        "html is one file; sarif is for code scanning.",
     ),
 ]
 _Output = Annotated[
@@ -195,6 +196,12 @@ def _write(parts: "Iterator[Replay]", format_: _Form, sort: Order | None, file: 
             from sentinel.report.story import story
 
             file.write(markdown.render(story(parts, now, sort or "worst")))
+        case _Form.SARIF:
+            import orjson
+
+            from sentinel.report.sarif import document as results
+
+            print(orjson.dumps(results(parts, Path.cwd()), option=orjson.OPT_INDENT_2).decode(), file=file)
 
 
 @contextmanager

@@ -1,0 +1,131 @@
+"""A replay in the Static Analysis Results Interchange Format 2.1.0 (OASIS), for code scanning.
+
+A detector is a rule, and an incident that no other one explains is a result at the log of its run.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from detectors.api import Declaration, Severity
+from sentinel import catalogue
+from sentinel.alerts.incident import Incident
+from sentinel.replaying import Replay, ReplayedRun
+from sentinel.sinks.message import sentence
+from sentinel.sources.places import Place
+from sentinel.text import clean_text
+
+_LEVELS = {Severity.INFO: "note", Severity.WARNING: "warning", Severity.CRITICAL: "error"}
+_SPECIAL = re.compile(r"([\\\[\]])")  # of a link, 3.11.6 of the standard
+
+
+def document(parts: Iterable[Replay], base: Path) -> dict[str, Any]:
+    """The results of the parts of a replay. Paths of logs below the directory ``base`` are relative to it."""
+    rules: dict[str, Declaration] = {}
+    results: list[dict[str, Any]] = []
+    troubles: list[dict[str, Any]] = []
+    coverage = None
+    for part in parts:
+        rules = dict(part.pipeline.detectors)
+        index = {name: number for number, name in enumerate(rules)}
+        results += [_result(run, one, index, base) for run in part.runs for one in run.own]
+        troubles += [_notification("warning", str(complaint)) for complaint in part.complaints]
+        for run in part.runs:
+            troubles += [_notification("warning", told, _location(run, base)) for told in _troubles(run)]
+        coverage = coverage + part.coverage if coverage else part.coverage
+    whole = coverage is not None and not coverage.cut and not coverage.unread
+    told = _notification("note", sentence(str(coverage or "")))
+    return {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "sentinel",
+                        "version": version("training-sentinel"),
+                        "rules": [_rule(one) for one in rules.values()],
+                    }
+                },
+                "invocations": [
+                    {"executionSuccessful": whole, "toolExecutionNotifications": [told, *troubles]}
+                ],
+                "results": results,
+            }
+        ],
+    }
+
+
+def _rule(detector: Declaration) -> dict[str, Any]:
+    flags = " ".join(detector.page.split("\n\n")[0].split())
+    return {
+        "id": detector.name,
+        "shortDescription": {"text": _text(flags)},
+        "help": {"text": detector.page, "markdown": detector.page},
+        "properties": {"tags": [detector.maturity.value, *detector.catalogue]},
+    }
+
+
+def _result(run: ReplayedRun, incident: Incident, index: dict[str, int], base: Path) -> dict[str, Any]:
+    return {
+        "ruleId": incident.detector,
+        **({"ruleIndex": index[incident.detector]} if incident.detector in index else {}),
+        "level": _LEVELS[incident.severity],
+        "message": {"text": _text(" ".join(_told(incident)), 3000)},
+        "locations": [_location(run, base, incident)],
+        "partialFingerprints": {"incident/v1": incident.id},
+        "properties": {
+            "onset_step": incident.onset_step,
+            "fired_step": incident.fired_step,
+            "resolved_step": incident.resolved_step,
+            "state": incident.state.value,
+            "catalogue": list(incident.catalogue),
+        },
+    }
+
+
+def _told(incident: Incident) -> Iterator[str]:
+    """What is wrong, since when, the likeliest cause, and what to do."""
+    yield sentence(incident.summary)
+    yield f"It began at step {incident.onset_step:,} and was found at step {incident.fired_step:,}."
+    for cause in incident.causes[:1]:
+        entry = catalogue.load()[cause.id]
+        yield f"{entry.id}: {sentence(entry.title)} {entry.fix} To tell: {entry.check}"
+
+
+def _troubles(run: ReplayedRun) -> Sequence[str]:
+    stopped = [f"not judged to its end: {run.stopped}"] if run.stopped else []
+    return [*stopped, *map(str, run.complaints)]
+
+
+def _location(run: ReplayedRun, base: Path, incident: Incident | None = None) -> dict[str, Any]:
+    """The log of a run; for an incident about a printed line, the file and the line."""
+    log, line = run.tracker.log, incident.evidence.get("line") if incident else None
+    place = log.run.path
+    if incident and line and isinstance(place, Path):
+        printed = (place if place.is_dir() else place.parent) / incident.tag
+        place = printed if printed.is_file() else place
+    region = {"region": {"startLine": line if isinstance(line, int) and line > 0 else 1}} if incident else {}
+    return {
+        "physicalLocation": {"artifactLocation": {"uri": _uri(place, base)}, **region},
+        "logicalLocations": [{"name": clean_text(log.name), "kind": "resource"}],
+    }
+
+
+def _uri(place: Place, base: Path) -> str:
+    if isinstance(place, Path):
+        return quote(str(place.relative_to(base))) if place.is_relative_to(base) else place.as_uri()
+    return quote(str(place), safe="/:")
+
+
+def _notification(level: str, text: str, *locations: dict[str, Any]) -> dict[str, Any]:
+    beside = {"locations": list(locations)} if locations else {}
+    return {"level": level, "message": {"text": _text(text, 1000)}, **beside}
+
+
+def _text(text: str, limit: int = 300) -> str:
+    """Text that may come from a run, without links."""
+    return _SPECIAL.sub(r"\\\1", clean_text(text, limit))
