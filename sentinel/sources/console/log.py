@@ -18,7 +18,7 @@ from typing import Any
 
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Line, Run
 from sentinel.sources.console.bars import BAR, counts_steps
-from sentinel.sources.console.lines import planned, seconds
+from sentinel.sources.console.lines import counts_metrics, planned, seconds
 from sentinel.sources.console.shapes import WORDS
 from sentinel.sources.console.writer import Writer
 from sentinel.sources.reading.files import open_log
@@ -42,12 +42,18 @@ _NAME = re.compile(
     re.IGNORECASE,
 )
 _WRITER = re.compile(
-    r"\[(?:rank|default)?\d{1,5}\](?!\t):? ?"  # torchrun, unlike the rounds of XGBoost and LightGBM
-    r"|\s{0,4}\d{1,5}: (?=\S)(?!\S{1,30}, \S{1,30} avg)"  # srun, unlike the iterations of Darknet
+    r"\[(?:rank|default)\d{1,5}\]:? ?"  # torchrun
+    r"|(?P<number>\[\d{1,5}\](?!\t):? ?"  # MPICH, unlike the rounds of XGBoost and LightGBM
+    r"|\s{0,4}\d{1,5}: (?=\S)(?!\S{1,30}, \S{1,30} avg))"  # srun, unlike the iterations of Darknet
     r"|\([\w:.]{1,80} pid=\d{1,9}(?:, ip=[\w.:]{1,40})?\) ?"  # Ray
 )
 _DRAWN = (b"{", b"|", b"---", b"===", b"\xe2\x94")  # in dictionaries, tables and rules
-_SIGNS = (*(word.encode() for word in WORDS), b"]:", *_DRAWN)  # "[sample=8/64]:" begins a block
+_SIGNS = (
+    *(word.encode() for word in WORDS),
+    b"perplexity",
+    b"]:",
+    *_DRAWN,
+)  # "[sample=8/64]:" begins a block
 _CONTROL = re.compile(r"\x1b(?:\[[0-9;?]*+[ -/]*+[@-~]?|\][^\x07\x1b]*+\x07?|.)|[\x08\ufeff]", re.DOTALL)
 
 
@@ -97,7 +103,9 @@ class _Text:
     @property
     def count(self) -> int:
         """The number of points and lines so far."""
-        return len(self.lines) + sum(len(writer.records) for writer in self._writers.values())
+        return len(self.lines) + sum(
+            len(one.records) + len(one.rows.records) for one in self._writers.values()
+        )
 
     def memory(self, mark: Mark) -> dict[str, Any]:
         """The next cursor."""
@@ -106,11 +114,11 @@ class _Text:
 
     def chunks(self) -> list[Chunk]:
         """The points that were read, a chunk for each process."""
-        name = self._path.name
         return [
-            writer.records.chunk(f"{name}:{of}" if of else name, writer.restarted)
+            part.records.chunk(":".join(filter(None, (self._path.name, of, kind))), part.restarted)
             for of, writer in self._writers.items()
-            if writer.records
+            for kind, part in (("", writer), ("rows", writer.rows))
+            if part.records
         ]
 
     def parse(self, data: bytes, offset: int, limit: int) -> int:
@@ -146,6 +154,11 @@ class _Text:
         """Whether two metric lines of one shape were read."""
         return any(max(writer.shapes.values(), default=0) > 1 for writer in self._writers.values())
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether metric lines without a step were read."""
+        return any(writer.rows.count for writer in self._writers.values())
+
     def _parse_overwritten(self, segments: Iterable[str]) -> None:
         """Add what was overwritten. The last state of a bar that counts no steps stands for all."""
         last: re.Match[str] | None = None
@@ -165,9 +178,10 @@ class _Text:
                 return
             text = f"{bar['title']} {bar['rest']}{text[bar.end() :]}"
         writer = self._writer(name)
-        if writer is not None and writer.parse(text):
+        is_metric = writer is not None and writer.parse(text)
+        if writer is not None and (is_metric or writer.rows.waits):
             self._writers[name] = writer
-        elif text and not text.isspace():
+        if not is_metric and text and not text.isspace():
             steps = (one.last_step for one in (*self._writers.values(), writer) if one is not None)
             last = max((step for step in steps if step is not None), default=None)
             self.lines.append(Line(seconds(text), text[:_LONGEST_TEXT], last))
@@ -202,8 +216,14 @@ def _bar(text: str) -> re.Match[str] | None:
 
 
 def _split_writer(line: str) -> tuple[str, str]:
+    """The name of the process that printed the line, and the rest.
+
+    A number before metrics is their step, and not a process, if the rest tells no step.
+    """
     found = _WRITER.match(line)
-    return (found[0].strip(" :"), line[found.end() :]) if found else ("", line)
+    if found is None or (found["number"] and counts_metrics(line)):
+        return "", line
+    return found[0].strip(" :"), line[found.end() :]
 
 
 def _read(path: Path, mark: Mark, limit: int) -> Read | None:
@@ -213,24 +233,27 @@ def _read(path: Path, mark: Mark, limit: int) -> Read | None:
 
 @remembered
 def _holds_metrics(path: Path) -> bool:
-    """Whether two metric lines of one shape stand near the beginning or near the end of the file."""
+    """Whether two metric lines of one shape stand near the beginning or near the end of the file.
+
+    Metric lines without a step must stand near the beginning, because they count only there.
+    """
     try:
         with open_log(path) as file:
-            if _is_plain(path, file.read(_SNIFFED)):
+            if _is_plain(path, file.read(_SNIFFED), with_rows=True):
                 return True
             size = file.seek(0, os.SEEK_END)
             file.seek(max(_SNIFFED, size - _SNIFFED))
-            return _is_plain(path, file.read(_SNIFFED))
+            return _is_plain(path, file.read(_SNIFFED), with_rows=False)
     except OSError:
         return False
 
 
-def _is_plain(path: Path, piece: bytes) -> bool:
+def _is_plain(path: Path, piece: bytes, with_rows: bool) -> bool:
     text = _Text(path, {}, False)
     *lines, rest = piece.split(b"\n")
     for line in filter(_may_count, lines):
         text.parse(line + b"\n", 0, sys.maxsize)
-        if text.plain:
+        if text.plain or (with_rows and text.has_rows):
             return True
     text.parse(rest, 0, sys.maxsize)  # of a line without end only what a bar drew over
     return text.plain

@@ -15,24 +15,34 @@ class Shape:
     """A form of metric lines.
 
     ``line`` finds the step, in some of the groups ``step``, ``planned`` (the last step), ``iter`` (which may
-    begin anew in each epoch) and ``epoch``. A group of another name is a metric. ``plain`` says that the form
-    of the step is proof enough. Otherwise the line counts only if it has the name of a known metric.
+    begin anew in each epoch), ``epoch``, ``batch`` (within an epoch that the line does not tell) and
+    ``batches`` (in an epoch). A group of another name is a metric. ``plain`` says that the form
+    of the step is proof enough. Otherwise the line counts only if it has the name of a known metric. Every
+    line of the shape holds ``word``, in upper or lower case; this spares most lines the pattern.
     """
 
     name: str
     line: re.Pattern[str]
     plain: bool = True
+    word: str = ""
     names: Mapping[str, str] | None = None  # the usual names of metrics that are printed under other names
 
 
 KERAS = "keras"
 """The shape of the line of a whole epoch, whose number stands on an earlier line (`begun_epoch`)."""
 
+COUNT = "count"
+"""The shape of a line that begins with the bare number of its step."""
+
+IN_EPOCH = ("batch", "part of all")
+"""The shapes of lines that tell only the batch within an epoch."""
+
 SHAPES = (
     Shape(KERAS, re.compile(r"^\s{0,9}(\d{1,15})/\1 (?:\[=+\] |━+ )?(?:- )?\d{1,9}m?s(?!\w)")),
     Shape(
         "megatron",  # also GPT-NeoX
         re.compile(r"(?<!\w)iteration +(?P<step>\d{1,15})/ *(?P<planned>\d{1,15}) +\|"),
+        word="iteration ",
     ),
     Shape(
         "megatron validation",
@@ -40,12 +50,16 @@ SHAPES = (
             r"(?<!\w)(?:validation|test) (?:loss|results) at (?:iteration|the end)? ?(?P<step>\d{1,15})"
         ),
         names={"lm loss value": "lm loss validation", "lm loss PPL": "lm loss validation ppl"},
+        word=" at ",
     ),
-    Shape("composer", re.compile(r"^\[metric\]\[batch=(?P<step>\d{1,15})\](?=:)")),  # FileLogger
+    Shape(
+        "composer", re.compile(r"^\[metric\]\[batch=(?P<step>\d{1,15})\](?=:)"), word="[metric]"
+    ),  # FileLogger
     Shape(
         "fairseq validation",
         re.compile(r"(?<!\w)epoch (?P<epoch>\d{1,9}) \| valid on '[^'|]{1,100}' subset \|"),
         names={n: f"valid_{n}" for n in ("loss", "nll_loss", "ppl", "wps", "wpb", "bsz", "best_loss")},
+        word="valid on",
     ),
     Shape(
         "darknet",
@@ -53,49 +67,70 @@ SHAPES = (
             rf"^\s*(?P<step>\d{{1,15}}): (?P<batch_loss>{NUMBER}), (?P<loss>{NUMBER}) avg(?: loss)?,"
             rf" (?P<learning_rate>{NUMBER}) rate,(?= )"
         ),
+        word=" avg",
     ),
     Shape("boosting", re.compile(r"^(?:\[(?P<step>\d{1,15})\]\t|(?P<round>\d{1,15}):\t(?=learn: ))")),
     Shape(
         "cyclegan",  # also pix2pix, "loss_log.txt"
         re.compile(r"\(epoch: (?P<epoch>\d{1,9}), iters: (?P<iter>\d{1,15})"),
+        word="iters:",
     ),
     Shape(
         "deepspeed overflow",
         re.compile(r"loss scale(?:: \d+, reducing| from \d+) to (?P<loss_scale>\d+(?:\.\d+)?)"),
+        word="loss scale",
     ),
     Shape(
         "deepspeed",
         re.compile(r"(?<!\w)step=(?P<step>\d{1,15}), (?=skipped=)"),
         names={"skipped": "skipped_steps"},
+        word="skipped=",
     ),
     Shape(
         "deepspeed speed",
         re.compile(r"(?<!\w)micro_step=\d{1,15}/global_step=(?P<step>\d{1,15}), (?=RunningAvg)"),
+        word="micro_step=",
+    ),
+    Shape("torchtune", re.compile(r"^(?P<epoch>\d{1,9})\|(?P<step>\d{1,15})\|(?=Loss: )"), word="|loss: "),
+    Shape(
+        "td3", re.compile(r"^Total T: (?P<step>\d{1,15})(?= Episode Num: )"), word="total t: "
+    ),  # and BCQ, by its authors
+    Shape(
+        "epoch and batch in brackets",  # PyTorch's tutorials of CIFAR-10 and DCGAN
+        re.compile(
+            r"^\s{0,9}\[(?P<epoch>\d{1,9})(?:, {0,9}|/\d{1,9}\] {0,3}\[ {0,9})"
+            r"(?P<iter>\d{1,15})(?:/\d{1,15})?\]"
+        ),
+        plain=False,
+        word="[",
     ),
     Shape(
         "epoch and iteration",  # timm, mmengine, the examples of PyTorch
         re.compile(
-            r"(?<![\w?&])(?:epoch(?:\(\w{1,9}\))?|train)[\s:=\[]{1,6}(?P<epoch>\d{1,9})(?:/\d{1,9})?\]?,?\s{0,3}"
+            r"(?<![\w?&])(?:epoch(?:\(\w{1,9}\))?|train)[\s:=\[]{1,6}(?P<epoch>\d{1,9})(?:/\d{1,9})?\]?[\s,|]{0,4}"
             r"\[\s{0,9}(?P<iter>\d{1,15})\s?/",
             re.IGNORECASE,
         ),
         plain=False,
+        word="[",
     ),
     Shape(
         "epoch, step",
         re.compile(
             r"(?<![\w?&])epoch[\s:=\[(#]{1,6}(?P<epoch>\d{1,9})(?:/\d{1,9})?[\])]?[\s,|:\[-]{1,5}"
-            r"(?:global[ _])?(?:step|iter|iteration|batch)[\s:=\[(#]{1,6}(?P<iter>\d{1,15})(?!\.?\d)",
+            r"(?:global[ _])?(?:step|iter|iteration|it|batch)[\s:=\[(#]{1,6}(?P<iter>\d{1,15})(?!\.?\d)",
             re.IGNORECASE,
         ),
         plain=False,
+        word="epoch",
     ),
     Shape(
         "step",  # torchtune, nanoGPT, nanochat, verl, Detectron2, Tacotron and many others
         re.compile(
             r"(?<![\w.?&])(?P<other>(?:total|max|num|of|per|every|warmup|eval|validate|logging|save)[ _-])?"
-            r"(?:global[ _]?)?(?:step|iter|iteration|update)s?(?:\(\w{1,9}\))?[\s:=\[(#]{1,12}"
-            r"(?P<step>\d{1,15})(?:\s?/\s{0,5}(?P<planned>\d{1,15}))?(?![\d.]|%)",
+            r"(?:(?:global|time|env|train)[ _]?)?(?:step|iter|iteration|it|update)s?(?:\(\w{1,9}\))?"
+            r"(?:[\s:=\[(#]{1,12}|-)(?P<step>\d{1,3}(?:,\d{3})+(?!\d)|\d{1,15})"
+            r"(?:\s?/\s{0,5}(?P<planned>\d{1,15}))?(?![\d.]|%)",
             re.IGNORECASE,
         ),
         plain=False,
@@ -104,10 +139,21 @@ SHAPES = (
         "epoch",  # fairseq, whose updates are among the pairs
         re.compile(
             r"(?<![\w.?&])(?P<other>(?:total|max|num|of|per|every|warmup)[ _-])?"
-            r"epoch[\s:=\[(#]{1,6}(?P<epoch>\d{1,9}(?:\.\d{1,9})?)(?![\d%])",
+            r"ep(?:och)?(?:[\s:=\[(#]{1,6}|[-_]?(?=\d))(?P<epoch>\d{1,9}(?:\.\d{1,9})?)(?![\d%])",
             re.IGNORECASE,
         ),
         plain=False,
+        word="ep",
+    ),
+    Shape(
+        "steps passed",  # "Loss after 100 steps: 0.5"
+        re.compile(
+            r"(?<= after )(?P<step>\d{1,15}) (?:training )?(?:step|iteration|update|episode)s?"
+            r"(?= ?[:=,]| is )",
+            re.IGNORECASE,
+        ),
+        plain=False,
+        word=" after ",
     ),
     Shape(
         "episode",  # the examples of reinforcement learning, PyTorch's among them
@@ -117,20 +163,50 @@ SHAPES = (
             re.IGNORECASE,
         ),
         plain=False,
+        word="episode",
+    ),
+    Shape(
+        "batch",
+        re.compile(
+            r"(?:^|[\]|:-])\s{0,3}batch[\s:=\[(#]{1,6}(?P<batch>\d{1,15})(?:\s?/\s?(?P<batches>\d{1,15}))?(?![\d.]|%)",
+            re.IGNORECASE,
+        ),
+        plain=False,
+        word="batch",
+    ),
+    Shape(
+        "part of all",  # PyTorch's quickstart, "[10/200] loss: 0.5"
+        re.compile(
+            r"(?P<other>(?:test|val|valid|validation|eval|fold|trial|seed|file|rank|gpu|worker|shard)\W{1,3})?"
+            r"(?:\[ {0,9}|^\s{0,9})(?P<batch>\d{1,15}) ?/ ?(?P<batches>\d{1,15})"
+            r"(?:\]|[:|,-]? {1,3}(?=[A-Za-z]))",
+            re.IGNORECASE,
+        ),
+        plain=False,
+        word="/",
+    ),
+    Shape(
+        COUNT,  # "[100] loss: 0.5"
+        re.compile(
+            r"(?:^|\] )\s{0,9}\[? {0,9}(?P<step>\d{1,15})(?:[\]:]\s{1,3}(?=[A-Za-z])|\s(?=loss))",
+            re.IGNORECASE,
+        ),
+        plain=False,
     ),
 )
 
 WORDS = (
     "step",
-    "iter",
-    "epoch",
+    "it",
+    "ep",
     "update",
     "train",
     "loss scale",
-    "episode",
-    "batch=",
+    "batch",
     " avg",
     "]\t",
     "learn: ",
+    "loss",
+    "reward",
 )
 """Every line of the shapes above holds one of these words, in upper or lower case."""

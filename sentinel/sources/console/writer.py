@@ -7,20 +7,23 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sentinel.sources.console.bars import Bars, StepBar, counts_steps
+from sentinel.sources.console.counting import Laps, Rows
 from sentinel.sources.console.lines import (
     begun_block,
     begun_epoch,
+    begun_part,
     entry,
-    is_metric,
     is_rule,
     of_part,
     parse,
     row,
     seconds,
+    uncounted,
     with_step,
 )
+from sentinel.sources.console.pairs import is_metric
 from sentinel.sources.console.printed import Record, kept, number, restored
-from sentinel.sources.console.shapes import KERAS
+from sentinel.sources.console.shapes import IN_EPOCH, KERAS
 from sentinel.sources.reading.records import STEP_KEYS, Records, is_metrics, named
 
 _MOST_ROWS = 500  # of a table
@@ -32,6 +35,7 @@ class Writer:
 
     def __init__(self, memory: Mapping[str, Any]) -> None:
         self.records = Records(memory.get("records", {}))
+        self.rows = Rows(memory.get("rows", {"restarted": memory.get("restarted", False)}))
         self.shapes: Counter[str] = Counter()  # of the lines so far
         self.restarted: bool = memory.get("restarted", False)  # and no point was read since
         self._count: int = memory.get("count", 0)  # records
@@ -41,6 +45,8 @@ class Writer:
         self._epoch: float | None = memory.get("epoch")  # that began, by Keras' word
         self._shown: str = memory.get("shown", "")  # by the last progress bar without a title, "12/500"
         self._waiting: Record = restored(memory.get("waiting", {}))  # for its step
+        self._part: str = memory.get("part", "")  # of the data, that the next line is about
+        self._laps = Laps(memory.get("laps", {}))
         self._bars = Bars(memory.get("bars", {}))
         self._step_bar = StepBar(memory.get("step_bar", {}))
 
@@ -48,6 +54,8 @@ class Writer:
         """What the next lines need to know of these; JSON-able."""
         return {
             "records": self.records.memory(),
+            "part": self._part,
+            "rows": self.rows.memory(),
             "restarted": self.restarted and not self.records,
             "count": self._count,
             "table": None if self._table is None else kept(self._table),
@@ -56,6 +64,7 @@ class Writer:
             "epoch": self._epoch,
             "shown": self._shown,
             "waiting": kept(self._waiting),
+            "laps": self._laps.memory(),
             "bars": self._bars.memory(),
             "step_bar": self._step_bar.memory(),
         }
@@ -63,7 +72,7 @@ class Writer:
     @property
     def last_step(self) -> int | None:
         """The last step of the metrics so far."""
-        return self.records.step_at(self._count) if self._count else None
+        return self.records.step_at(self._count) if self._count else self.rows.count or None
 
     def parse(self, text: str) -> bool:
         """Parse one line. True if it holds metrics or a part of a table or block."""
@@ -82,18 +91,29 @@ class Writer:
         if self._block is not None and (found := entry(text)) is not None:
             self._parse_entry(self._block, *found)
             return True
-        if not text.startswith((" ", "\t", "[")):  # Composer's evaluation tells its progress in brackets
+        if stripped and not text.startswith(
+            (" ", "\t", "[")
+        ):  # Composer's evaluation tells its progress in brackets
             self._block = None
         if (epoch := begun_epoch(stripped)) is not None:
             self._epoch = epoch
             return True
         if (parsed := parse(text)) is None:
-            return self._parse_part(of_part(text))
+            if begun := begun_part(stripped):
+                self._part = begun
+                return True
+            text, self._part = f"{self._part} {text}".lstrip() if self._part else text, ""
+            return self._parse_part(of_part(text)) or self._parse_uncounted(text)
+        self._part = ""
         shape, record = parsed
         if shape == KERAS:
             if self._epoch is None:  # an evaluation, which looks the same
                 return False
             record["epoch"], self._epoch = self._epoch, None
+        if shape in IN_EPOCH:
+            batch, batches = int(record.pop("batch")), record.pop("batches", None)
+            if self._laps.begun or not self._count:  # otherwise the lines count steps as well
+                record["step"] = self._laps.step(batch, None if batches is None else int(batches))
         record = self._time(text) | record
         self.shapes[shape] += 1
         if self._shown and shape == "dictionary" and named(record, STEP_KEYS) is None:
@@ -111,6 +131,13 @@ class Writer:
             self.shapes["part"] += 1
         self._add(record)
         return True
+
+    def _parse_uncounted(self, text: str) -> bool:
+        """Add the metrics of a line without a step, if a log of such lines began before any step was told."""
+        if self._count and not self.rows.count:
+            return False
+        record = uncounted(text)
+        return bool(record) and self.rows.add(self._time(text) | record)
 
     def progress(self, count: int, total: int) -> None:
         """Add a progress bar without a title.

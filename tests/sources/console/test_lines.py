@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentinel.sources.console import shapes as console_shapes
-from sentinel.sources.console.lines import begun_epoch, of_part, parse
+from sentinel.sources.console.lines import begun_epoch, of_part, parse, uncounted
 from sentinel.sources.console.log import LONGEST_LINE
 
 LINES = {
@@ -222,6 +222,7 @@ def test_the_cost_of_a_line_is_linear(unit):
         parse(text)  # were it quadratic, this would not come to an end
     begun_epoch(line)
     of_part(f"train {line}")
+    uncounted(f"loss {line}")
 
 
 def test_names_of_the_shapes_are_their_own():

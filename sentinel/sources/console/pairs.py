@@ -1,0 +1,90 @@
+"""Finds the pairs of a name and a number in a printed text."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from sentinel.sources.console.printed import NUMBER, number
+
+_METRIC = re.compile(
+    r"loss|acc|reward|return|perplexity|ppl|(?<![a-z])lr|learning.?rate|grad|(?<![a-z])kl|entropy"
+    r"|(?<![a-z])(?:rew|mse|mae|psnr|ssim|f1|bleu|iou|auc)(?![a-z])",
+    re.IGNORECASE,
+)
+
+_PROOF = re.compile(
+    r"(?<!stop[ _-])(?<!packet[ _-])loss(?![a-z])|rewards?(?![a-z])|perplexity", re.IGNORECASE
+)
+"""Names that only a training prints, even in a line that tells no step."""
+
+_VALUE = (
+    rf"(?:tensor\(|np\.float\d\d\()?(?P<list>[\[(]{{0,2}})(?P<value>{NUMBER})"
+    r"(?P<unit> ?%| ?(?:ms|s|sec|secs|seconds|it/s|GiB|GB|MiB|MB)(?!\w))?+(?![\w/]|[.:]\w)"
+)
+_WORD = r"[A-Za-z_][\w./@-]*+"
+_COLON = re.compile(
+    rf"(?<![\w./@'\"-])(?P<name>{_WORD}(?: \(?{_WORD}\)?){{0,5}}+)(?<!\.py)\s{{0,9}}[:=]\s{{0,9}}{_VALUE}",
+    re.IGNORECASE,
+)
+_SPACE = re.compile(
+    rf"(?:^|[|,;\t:\]]) *+(?P<name>{_WORD}(?: {_WORD}){{0,3}}+) ++{_VALUE}"
+    r" *+(?:\([^()|,\t]{0,40}\) *+)?(?=[|,;\t]|$)",
+    re.IGNORECASE,
+)
+"""Pairs such as "name: 1.0" or "name=1.0"; if a line has none, pairs such as "name 1.0, other 2.0"."""
+
+_DASHED = re.compile(rf" - (?P<name>{_WORD}) (?P<list>)(?P<value>{NUMBER})(?P<unit>)(?= - |$)", re.IGNORECASE)
+"""Pairs between dashes. flair prints its loss so, among other pairs with a colon."""
+
+_SPACED = re.compile(rf"[\s|]*+(?P<name>{_WORD}(?: {_WORD}){{0,3}}+) ++{_VALUE}(?=[\s|]|$)", re.IGNORECASE)
+"""A pair "name 1.0" among others that only blanks separate, if a line holds nothing else."""
+
+_OF_GROUPS = re.compile(r"(?<![a-z])lr|learning.?rate|mom", re.IGNORECASE)
+"""What an optimizer has for each of its parameter groups. The value of the first group counts."""
+
+_PARTS = {"%": 100, "ms": 1000}  # of what metrics are in: shares and seconds
+
+
+_SPELLINGS = (
+    ("'s ", " "),
+    (" is ", ": "),
+    *((arrow, "|") for arrow in ("->", "=>", "\N{EM DASH}", "\N{EN DASH}", "→")),
+)
+"""What stands between names and numbers in some lines, and what is read in its place."""
+
+
+def is_metric(name: str) -> bool:
+    """Whether the name is that of a known metric."""
+    return bool(_METRIC.search(name))
+
+
+def is_of_training(name: str) -> bool:
+    """Whether the name is surely that of a metric of a training, wherever it stands."""
+    return bool(_PROOF.search(name))
+
+
+def pairs(text: str, names: Mapping[str, str]) -> Iterator[tuple[str, float]]:
+    """The names and numbers in the text, in order; ``names`` replaces some of the names.
+
+    A percentage becomes a share, and milliseconds become seconds. Of a list, only the first value of an
+    optimizer's groups counts.
+    """
+    for spelling, plain in _SPELLINGS:
+        text = text.replace(spelling, plain)
+    found = [*_DASHED.finditer(text), *_COLON.finditer(text)]
+    spaced = _SPACE.finditer(text)
+    found += [pair for pair in spaced if not found or _METRIC.search(pair["name"])]
+    for pair in found or _only_pairs(text):
+        value = number(pair["value"])
+        is_list = pair["list"] and text.startswith(",", pair.end()) and not _OF_GROUPS.search(pair["name"])
+        if value is not None and pair["name"] != "eta" and not is_list:
+            unit = (pair["unit"] or "").strip().lower()
+            yield names.get(pair["name"], pair["name"]), value / _PARTS.get(unit, 1)
+
+
+def _only_pairs(text: str) -> list[re.Match[str]]:
+    """The pairs of a text that holds nothing else; none if it does."""
+    pairs, end, text = [], 0, text.rstrip(" |")
+    while (pair := _SPACED.match(text, end)) is not None:
+        pairs.append(pair)
+        end = pair.end()
+    return pairs if end == len(text) else []
