@@ -18,6 +18,7 @@ from detectors.discovery import all_detectors
 from sentinel.alerts.store import Store
 from sentinel.pipeline import Pipeline
 from sentinel.sources.discovery import discover
+from tests.patience import PATIENCE
 from tests.sinks.receiver import Receiver, status
 
 KL = ["firing: kl-blowup"]
@@ -83,7 +84,7 @@ def sentinel(place, *arguments, environment=()):
         env={**os.environ, **dict(environment)},
         capture_output=True,
         check=False,
-        timeout=120,
+        timeout=PATIENCE,
     )
     assert b"Traceback" not in done.stderr, done.stderr
     assert b"\x1b[2J" not in done.stdout + done.stderr, "a name from a run reaches no terminal as it is"

@@ -12,6 +12,7 @@ import threading
 
 import pytest
 
+from tests.patience import PATIENCE
 from tests.sinks.receiver import Receiver
 
 pytestmark = pytest.mark.slow
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.slow
 def watching(*words, cwd=None, **environment):
     command = [sys.executable, "-m", "sentinel", "watch", *map(str, words)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=cwd, env=environment) as process:
-        limit = threading.Timer(60, process.kill)
+        limit = threading.Timer(PATIENCE, process.kill)
         limit.start()
         try:
             yield process
@@ -45,10 +46,10 @@ def test_it_tells_and_ends_when_told(sick_run, tmp_path, number):
     with watching(*words) as process:
         wait_for(process, "kl-blowup")
         with watching(*words) as second:
-            assert "another watch uses this state_dir" in second.communicate(timeout=60)[1]
+            assert "another watch uses this state_dir" in second.communicate()[1]
             assert second.returncode == 2
         process.send_signal(number)
-        rest = process.communicate(timeout=10)[1]
+        rest = process.communicate()[1]
         assert process.returncode == 0
         assert "Traceback" not in rest
 
@@ -56,7 +57,7 @@ def test_it_tells_and_ends_when_told(sick_run, tmp_path, number):
 def test_the_service_manager_hears_of_it(sick_run, tmp_path):
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(str(tmp_path / "notify"))
-        manager.settimeout(60)
+        manager.settimeout(PATIENCE)
         words = ("--config", tmp_path / "sentinel.toml", "--state-dir", tmp_path / "state", "--poll")
         with watching(*words, NOTIFY_SOCKET=str(tmp_path / "notify")) as process:
             assert manager.recv(999) == b"READY=1"
@@ -67,7 +68,7 @@ def test_the_service_manager_hears_of_it(sick_run, tmp_path):
             process.terminate()
             while (heard := manager.recv(999)) != b"STOPPING=1":
                 assert heard.startswith(b"WATCHDOG=1")
-            process.communicate(timeout=10)
+            process.communicate()
             assert process.returncode == 0
 
 
@@ -106,7 +107,7 @@ def test_a_hangup_makes_it_read_its_configuration_again(sick_run, tmp_path):
         sicken(tmp_path / "runs" / "third")
         receiver.wait_for(lambda: any(b"third" in r.body for r in receiver.received))
         process.terminate()
-        assert "Traceback" not in process.communicate(timeout=20)[1]
+        assert "Traceback" not in process.communicate()[1]
         assert process.returncode == 0
 
 
@@ -133,6 +134,6 @@ def test_a_silent_server_holds_up_nobody(sick_run, tmp_path):
             with question:
                 wait_for(process, "kl-blowup")
                 process.terminate()
-                rest = process.communicate(timeout=30)[1]
+                rest = process.communicate()[1]
         assert process.returncode == 0
         assert "Traceback" not in rest

@@ -20,6 +20,7 @@ from sentinel.serve.heartbeat import HeartbeatConfig, beating
 from sentinel.serve.metrics import Metrics
 from sentinel.serve.server import serving
 from tests.cli.test_service import wait_for, watching
+from tests.patience import PATIENCE
 from tests.sinks.receiver import Receiver, status
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -142,7 +143,7 @@ def test_prometheus_scrapes_a_watch(tmp_path):
 
 
 def until_found(api, query):
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         result = httpx.get(api, params={"query": query}).json()["data"]["result"]
         if result:

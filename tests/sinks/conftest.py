@@ -5,6 +5,7 @@ import pytest
 from sentinel.alerts.store import Store
 from sentinel.sinks.delivery import Delivery
 from tests.manual_clock import ManualClock
+from tests.patience import PATIENCE
 from tests.sinks.receiver import Receiver
 
 START = 1_767_230_000.0
@@ -49,5 +50,5 @@ def deliver(tmp_path, clock):
     for delivery in started:
         delivery.stop()
     for thread in set(threading.enumerate()) - before:
-        thread.join(20)
+        thread.join(PATIENCE)
         assert not thread.is_alive()

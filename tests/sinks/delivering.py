@@ -1,6 +1,8 @@
 """A process that delivers to some sinks until nothing is left, for tests that kill it."""
 
+import contextlib
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -15,6 +17,17 @@ def main(state_dir: str, tables: str, start: str) -> None:
     with Delivery(Path(state_dir), sinks, clock) as delivery:
         while not delivery.drain(1e-3):
             clock.advance(0.5)
+
+
+@contextlib.contextmanager
+def delivering(state_dir, tables, start):
+    """Such a process; it is killed at the end of the block."""
+    command = [sys.executable, "-m", __name__, str(state_dir), json.dumps(tables), str(start)]
+    with subprocess.Popen(command) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from tests.patience import PATIENCE
+
 
 @dataclass(frozen=True)
 class Received:
@@ -83,7 +85,7 @@ class Receiver:
     def wait_for(self, condition: Callable[[], bool]) -> None:
         """Until a request makes ``condition`` true."""
         with self.changed:
-            assert self.changed.wait_for(condition, timeout=20), f"received only {len(self.received)}"
+            assert self.changed.wait_for(condition, timeout=PATIENCE), f"received only {len(self.received)}"
 
     def __enter__(self):
         self._thread.start()

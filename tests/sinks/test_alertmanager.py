@@ -12,6 +12,7 @@ import pytest
 from detectors.severity import Severity
 from sentinel.alerts.incident import Event
 from sentinel.sinks.alertmanager import AlertmanagerConfig
+from tests.patience import PATIENCE
 from tests.sinks.samples import INCIDENT, NOTIFICATION, about, digest
 
 NOW = 1_767_230_000.0
@@ -87,7 +88,7 @@ def alertmanager(tmp_path, url):
     ]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         try:
-            deadline = time.monotonic() + 30
+            deadline = time.monotonic() + PATIENCE
             while time.monotonic() < deadline:
                 try:
                     if httpx.get(f"http://{address}/-/ready").is_success:

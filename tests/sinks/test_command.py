@@ -7,6 +7,7 @@ import pytest
 
 from sentinel.sinks.base import Permanent, Transient
 from sentinel.sinks.command import CommandConfig
+from tests.patience import PATIENCE
 from tests.sinks.samples import NOTIFICATION, digest
 
 NOW = 1_767_230_000.0
@@ -69,7 +70,7 @@ def test_a_command_that_hangs_ends_with_all_that_it_started(tmp_path):
     threading.Thread(target=listen, daemon=True).start()
     with pytest.raises(Transient, match=r"ran for more than 0\.2 s"):
         run("sh", "-c", f"sleep 1000 > '{tmp_path}/alive' & sleep 1000", timeout_seconds=0.2)
-    assert ended.wait(20)
+    assert ended.wait(PATIENCE)
 
 
 def test_it_prints_nothing(capfd):

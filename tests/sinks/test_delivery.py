@@ -1,10 +1,7 @@
 import json
 import logging
 import random
-import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 from contextlib import closing
 from dataclasses import replace
@@ -24,8 +21,9 @@ from sentinel.sinks.delivery import (
 )
 from sentinel.sinks.tries import LONGEST_PAUSE_SECONDS, pause_seconds
 from sentinel.sinks.webhook import WebhookConfig
-from tests.sinks import delivering
+from tests.patience import PATIENCE
 from tests.sinks import receiver as rx
+from tests.sinks.delivering import delivering
 from tests.sinks.samples import INCIDENT, NOTIFICATION, enqueue, enqueue_all
 
 START = 1_767_230_000.0
@@ -52,7 +50,7 @@ class ScriptedSink:
 
     def wait_for(self, tries):
         with self.changed:
-            assert self.changed.wait_for(lambda: len(self.tries) >= tries, 20)
+            assert self.changed.wait_for(lambda: len(self.tries) >= tries, PATIENCE)
 
     @property
     def keys(self):
@@ -327,10 +325,10 @@ def test_an_unusable_state_directory_is_said_and_survived(tmp_path, clock, caplo
     caplog.handler.addFilter(lambda _: said.set() or True)
     delivery.start()
     (thread,) = set(threading.enumerate()) - before
-    assert said.wait(20)
+    assert said.wait(PATIENCE)
     assert thread.is_alive()
     delivery.stop()
-    thread.join(20)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
 
 
@@ -369,21 +367,16 @@ def test_killed_at_any_moment_everything_arrives(tmp_path, store, receiver):
 
     receiver.default = moody
 
-    def child(start):
-        tables = json.dumps([{"type": "webhook", "url": receiver.url, "timeout_seconds": 0.2}])
-        command = [sys.executable, "-m", delivering.__name__, str(tmp_path), tables, str(start)]
-        return subprocess.Popen(command)
-
+    tables = [{"type": "webhook", "url": receiver.url, "timeout_seconds": 0.2}]
     for kill in range(5):
         for number in range(8 * kill, 8 * kill + 8):
             event = Event.RESOLVED if number % 2 else Event.FIRING
             enqueue(store, numbered(number, event, incident=str(number // 2)), ["webhook"], START + kill)
-        running = child(START + 1000 * kill)
         wanted = len(receiver.received) + chance.randrange(1, 3)
-        receiver.wait_for(lambda wanted=wanted: len(receiver.received) >= wanted)
-        running.send_signal(signal.SIGKILL)
-        running.wait()
-    assert child(START + 10_000).wait(60) == 0
+        with delivering(tmp_path, tables, START + 1000 * kill):
+            receiver.wait_for(lambda wanted=wanted: len(receiver.received) >= wanted)
+    with delivering(tmp_path, tables, START + 10_000) as last:
+        assert last.wait(PATIENCE) == 0
     assert store.outbox.undelivered() == []
     last = {key: place for place, key in enumerate(accepted)}  # what was not acknowledged in time comes again
     for number in range(0, 40, 2):

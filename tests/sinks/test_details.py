@@ -8,6 +8,7 @@ from sentinel.config.file import Config
 from sentinel.sinks import details
 from sentinel.sinks.checkpoints import last_checkpoint
 from sentinel.sinks.details import completed
+from tests.patience import PATIENCE
 from tests.sinks.samples import INCIDENT, NOTIFICATION
 
 ONSET = 400
@@ -83,7 +84,7 @@ def test_a_file_system_that_hangs_holds_up_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(details, "_LONGEST_LISTING_SECONDS", 60.0)
     assert completed(told, "").checkpoint == ""  # at once: the first listing still hangs
     released.set()
-    assert ended.wait(20)
+    assert ended.wait(PATIENCE)
 
 
 def test_the_link_is_the_template_with_what_it_names_quoted():

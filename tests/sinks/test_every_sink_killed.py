@@ -1,8 +1,6 @@
 """The life of an incident through every sink, with kills in between."""
 
 import json
-import signal
-import subprocess
 import sys
 from itertools import groupby
 
@@ -10,8 +8,9 @@ import pytest
 
 from sentinel.alerts.incident import Event
 from sentinel.sinks.discovery import sink_types
-from tests.sinks import delivering
+from tests.patience import PATIENCE
 from tests.sinks import receiver as rx
+from tests.sinks.delivering import delivering
 from tests.sinks.samples import enqueue
 from tests.sinks.test_delivery import START, numbered
 
@@ -46,16 +45,11 @@ def test_every_sink_tells_the_life_of_an_incident_in_order_across_kills(tmp_path
     for number, event in enumerate(LIFE):
         enqueue(store, numbered(number, event), [table["type"] for table in tables], START)
 
-    def child(start):
-        command = [sys.executable, "-m", delivering.__name__, str(tmp_path), json.dumps(tables), str(start)]
-        return subprocess.Popen(command)
-
     for kill, wanted in enumerate((3, 10, 17)):
-        running = child(START + 1000 * kill)
-        receiver.wait_for(lambda wanted=wanted: len(receiver.received) >= wanted)
-        running.send_signal(signal.SIGKILL)
-        running.wait()
-    assert child(START + 10_000).wait(60) == 0
+        with delivering(tmp_path, tables, START + 1000 * kill):
+            receiver.wait_for(lambda wanted=wanted: len(receiver.received) >= wanted)
+    with delivering(tmp_path, tables, START + 10_000) as last:
+        assert last.wait(PATIENCE) == 0
     assert store.outbox.undelivered() == []
 
     told = {}

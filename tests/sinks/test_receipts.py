@@ -2,6 +2,7 @@
 
 from sentinel.alerts.incident import Event
 from sentinel.sinks.base import Transient
+from tests.patience import PATIENCE
 from tests.sinks.samples import enqueue
 from tests.sinks.test_delivery import START, Collector, numbered, settle
 
@@ -47,7 +48,7 @@ class Forgetful(Collector):
 
     def wait_for_refreshes(self, count):
         with self.changed:
-            assert self.changed.wait_for(lambda: len(self.refreshed) >= count, 20)
+            assert self.changed.wait_for(lambda: len(self.refreshed) >= count, PATIENCE)
 
 
 def test_open_incidents_are_told_again_until_they_are_over(store, deliver, clock):

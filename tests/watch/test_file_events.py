@@ -4,8 +4,7 @@ import pytest
 
 from sentinel.watch import file_events as watching
 from sentinel.watch.file_events import Changes, gathering_seconds, sends_events
-
-FOREVER = 60  # seconds; every wait ends with the event it waits for
+from tests.patience import PATIENCE
 
 MOUNTS = r"""22 1 253:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
 30 22 0:30 / /home rw - nfs4 server:/home rw,vers=4.2
@@ -40,7 +39,7 @@ def test_which_file_systems_send_events(path, told):
 
 def seen(changes, path):
     """Wait until the path is told."""
-    while path not in (told := changes.wait(FOREVER)):
+    while path not in (told := changes.wait(PATIENCE)):
         assert told, f"{path} was never told"
     return True
 
@@ -58,7 +57,7 @@ def test_changes_gather_after_a_round_that_took_long(tmp_path):
 
         thread = threading.Thread(target=go_on)
         thread.start()
-        assert changes.wait(FOREVER, round_seconds=FOREVER) >= {first, second}
+        assert changes.wait(PATIENCE, round_seconds=PATIENCE) >= {first, second}
         thread.join()
 
 
@@ -88,7 +87,7 @@ def test_reading_is_no_change(tmp_path):
     with Changes([tmp_path]) as changes:
         (tmp_path / "log.jsonl").read_text()
         (tmp_path / "other.jsonl").touch()
-        assert changes.wait(FOREVER) == {tmp_path / "other.jsonl"}
+        assert changes.wait(PATIENCE) == {tmp_path / "other.jsonl"}
 
 
 def test_directories_made_and_filled_at_once(tmp_path):
@@ -127,15 +126,15 @@ def test_a_file_is_followed_when_it_is_replaced(tmp_path):
         for _ in range(2):
             other.write_text("new")
             other.replace(log)
-            assert changes.wait(FOREVER) == {log}
+            assert changes.wait(PATIENCE) == {log}
 
 
 def test_stopping_ends_the_wait(tmp_path):
     for poll in (False, True):
         with Changes([tmp_path], poll=poll) as changes:
             threading.Timer(0.05, changes.stop).start()
-            assert not changes.wait(FOREVER)
-            assert not changes.wait(FOREVER)
+            assert not changes.wait(PATIENCE)
+            assert not changes.wait(PATIENCE)
 
 
 def test_polling_never_knows(tmp_path):

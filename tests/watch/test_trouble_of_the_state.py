@@ -20,6 +20,7 @@ from sentinel.watch.service import ServiceManager
 from sentinel.watch.watcher import Watcher
 from sentinel.watch.watchers import Watchers
 from tests.manual_clock import ManualClock
+from tests.patience import PATIENCE
 
 GOING = threading.Event()
 HOLD = """
@@ -125,7 +126,7 @@ def test_a_watch_that_begins_on_a_full_disk_waits(tmp_path, small_disk):
     (small_disk / "ballast").write_bytes(bytes(free.f_bavail * free.f_bsize))
     words = [sys.executable, "-m", "sentinel", "watch", house.runs, "--state-dir", house.state]
     words += ["--config", tmp_path / "sentinel.toml"]
-    once = subprocess.run([*words, "--once"], capture_output=True, text=True, timeout=60, check=False)
+    once = subprocess.run([*words, "--once"], capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (once.returncode, once.stderr.count("\n")) == (2, 1), once.stderr
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
         limit = threading.Timer(20, process.kill)

@@ -18,6 +18,7 @@ from sentinel.sources.wandb import online as wandb_online
 from sentinel.sources.wandb import server as wandb_server
 from sentinel.watch.service import ServiceManager
 from sentinel.watch.watcher import Watcher
+from tests.patience import PATIENCE
 from tests.sources.reader import Reader
 from tests.sources.wandb.backend import PROJECT, StoredRun, history, losses
 
@@ -139,10 +140,10 @@ def test_watch_reads_on(backend, tmp_path, monkeypatch):
     stop = threading.Event()
 
     def job(watcher):
-        backend.told.wait(30)
+        assert backend.told.wait(PATIENCE)
         backend.told.clear()
         backend.runs["r1"].rows += [{"_step": i, "train/kl": 3.0} for i in range(100, 200)]
-        backend.told.wait(30)
+        assert backend.told.wait(PATIENCE)
         backend.runs["r1"].state = "finished"
         stop.set()
         watcher.wake()
