@@ -27,7 +27,7 @@ from sentinel.sources.places import Place
 from sentinel.tracking import Tracker
 
 if TYPE_CHECKING:
-    from sentinel.comparison.compare import Comparison
+    from sentinel.comparison.measures import Comparison
 
 _RUNS_AT_ONCE = 64
 _MOST_AT_ONCE = 256
@@ -115,22 +115,25 @@ def replay(
     *,
     curves: bool = False,
     compare: bool = False,
+    baseline: Sequence[Place] = (),
     names: Sequence[str] = (),
 ) -> Replay:
     """Read every run under the paths to its end, with the ``curves`` of all tags if they are wanted.
 
-    ``compare`` compares runs that differ in one setting. If there are ``names``, only runs whose name, or its
-    end, fits one of these globs are read. ``progress`` is called with the number of runs that are done and
-    the number of all runs. Raises SentinelError if a path does not exist or nothing could be read.
+    ``compare`` compares runs that differ in one setting. ``baseline`` has the places of good runs, with which
+    each run is compared. If there are ``names``, only runs whose name, or its end, fits one of these globs
+    are read. ``progress`` is called with the number of runs that are done and the number of all runs. Raises
+    SentinelError if a path does not exist or nothing could be read.
     """
-    parts = [*_parts(paths, config, progress, curves=curves, means=compare, names=names)]
+    means = compare or bool(baseline)
+    parts = [*_parts(paths, config, progress, curves=curves, means=means, names=names)]
     runs = [run for part in parts for run in part.runs]
+    good = _parts(baseline, config, lambda *_: None, curves=False, means=True, names=()) if baseline else ()
     tell_in_order(runs, [sink.policy() for sink in config.sinks])
     complaints = [one for part in parts for one in part.complaints]
     coverage = reduce(add, [part.coverage for part in parts])
-    return Replay(
-        runs, complaints, parts[0].pipeline, coverage, comparisons=_compared(runs) if compare else ()
-    )
+    comparisons = _compared(runs, compare, [run for part in good for run in part.runs]) if means else ()
+    return Replay(runs, complaints, parts[0].pipeline, coverage, comparisons=comparisons)
 
 
 def replay_in_parts(
@@ -242,21 +245,13 @@ def _read(pipeline: Pipeline, runs: Iterable[ReplayedRun]) -> None:
         run.incidents = dict(sorted(run.incidents.items(), key=lambda item: item[1].fired_time or 0.0))
 
 
-def _compared(runs: Iterable[ReplayedRun]) -> "Sequence[Comparison]":
-    from sentinel.comparison.compare import Subject, compare  # scipy is slow to import
+def _compared(
+    runs: Sequence[ReplayedRun], compare: bool, baselines: Sequence[ReplayedRun]
+) -> "Sequence[Comparison]":
+    from sentinel.comparing import against_baseline, compared  # scipy is slow to import
 
-    return compare(
-        [
-            Subject(
-                run.tracker.log.name,
-                {name: setting.value for name, setting in run.tracker.log.facts.config.items()},
-                run.tracker.log.understanding().signals,
-                run.means,
-            )
-            for run in runs
-            if run.means is not None
-        ]
-    )
+    among = compared(runs) if compare else ()
+    return [*among, *(against_baseline(runs, baselines) if baselines else ())]
 
 
 def tell_in_order(runs: Sequence[ReplayedRun], policies: Sequence[SinkPolicy]) -> None:

@@ -24,13 +24,15 @@ def replay(
     since: str = "",
     sort: Order = "worst",
     compare: bool = False,
+    baseline: Sequence[str | PathLike[str]] = (),
 ) -> Report:
     """Judge the finished logs below some paths: the same as `sentinel replay`, with the same options.
 
     A path is a log file, a run directory, a directory of runs or an address. Without ``config``, the name of
     a configuration file, no such file is read. ``run`` holds globs for names of runs, ``only`` names of
     detectors and severities, ``since`` a step or an ISO 8601 time. ``compare`` also compares runs that differ
-    in one setting. Raises SentinelError if nothing can be read or an argument cannot be used.
+    in one setting, and ``baseline`` holds paths of good runs with which each run is compared. Raises
+    SentinelError if nothing can be read or an argument cannot be used.
     """
     settings = load(Path(config)) if config is not None else Config.model_construct()  # nothing to validate
     known = {*all_detectors(), *(detector.name for detector in settings.enabled_detectors)}
@@ -41,6 +43,7 @@ def replay(
         lambda *_: None,
         curves=True,
         compare=compare,
+        baseline=places([fspath(path) for path in baseline]),
         names=run,
     )
     return Report(ordered(selection.of(judged), sort), sort, SystemClock().now())

@@ -45,6 +45,13 @@ _Output = Annotated[
 _Compare = Annotated[
     bool, typer.Option("--compare", help="Compare runs that differ in one setting or in the seed alone.")
 ]
+_Baseline = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="PATH",
+        help="A good run, or a directory of them, with which each run is compared. May be repeated.",
+    ),
+]
 _FailOn = Annotated[
     SeverityName | None,
     typer.Option(
@@ -83,6 +90,7 @@ def replay(
     run: _Names = None,
     sort: _Sort = None,
     compare: _Compare = False,
+    baseline: _Baseline = None,
     fail_on: _FailOn = None,
     config: ConfigFile = None,
 ) -> int:
@@ -91,6 +99,7 @@ def replay(
     from sentinel.cli.logs import log_to_stderr
     from sentinel.replaying import replay as replay_whole
     from sentinel.replaying import replay_in_parts
+    from sentinel.sources.discovery import places
 
     log_to_stderr()
     settings = configuration(config, paths=paths)
@@ -99,9 +108,15 @@ def replay(
     seen = _Seen()
     with _opened(output) as file, _progress(format_) as progress:
         curves, names = format_ in (_Form.HTML, _Form.MARKDOWN), run or ()
-        if compare or format_ in (_Form.TERMINAL, _Form.JSON):
+        if compare or baseline or format_ in (_Form.TERMINAL, _Form.JSON):
             whole = replay_whole(
-                settings.paths, settings, progress, curves=curves, compare=compare, names=names
+                settings.paths,
+                settings,
+                progress,
+                curves=curves,
+                compare=compare,
+                baseline=places(baseline or ()),
+                names=names,
             )
             parts = iter([whole])
         else:

@@ -19,7 +19,7 @@ from sentinel.runs.standings import observe, standings
 from sentinel.runs.state import RunState, Standing
 
 if TYPE_CHECKING:
-    from sentinel.comparison.compare import Comparison
+    from sentinel.comparison.measures import Comparison
 
 
 class NotJudgedBody(TypedDict):
@@ -90,14 +90,16 @@ class ReplayedRunBody(RunBody):
 
 
 class MeasureBody(TypedDict):
-    """Where a signal ends in the mean, by the value of the setting in which runs differ.
+    """Where a signal ends and its best value, in the mean, by the value of the setting in which runs differ.
 
+    ``bests`` is empty for a signal that runs are not judged by.
     ``spread`` is the standard deviation between equal runs; ``beyond_chance`` says whether the values differ
     by more than that lets expect. Both are null where no two runs are equal.
     """
 
     signal: str
     ends: dict[str, float]
+    bests: dict[str, float]
     spread: float | None
     beyond_chance: bool | None
 
@@ -110,7 +112,10 @@ class FindingBody(TypedDict):
 
 
 class ComparisonBody(TypedDict):
-    """Runs that differ in one setting; ``arms`` holds their names by its value."""
+    """Runs that differ in one setting; ``arms`` holds their names by its value.
+
+    The setting "baseline" stands for a run beside its baseline.
+    """
 
     setting: str
     arms: dict[str, list[str]]
@@ -132,7 +137,7 @@ class CoverageBody(TypedDict):
 class ReplayBody(TypedDict):
     """`sentinel replay --format json`. ``complaints`` are those that belong to no run.
 
-    ``comparisons`` is empty without `--compare`.
+    ``comparisons`` is empty without `--compare` and `--baseline`.
     """
 
     schema: Literal[1]
@@ -214,6 +219,7 @@ def _compared(comparison: "Comparison") -> ComparisonBody:
             {
                 "signal": one.signal.value,
                 "ends": dict(one.ends),
+                "bests": dict(one.bests),
                 "spread": one.spread,
                 "beyond_chance": one.beyond_chance,
             }

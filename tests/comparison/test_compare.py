@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from sentinel.comparison.compare import Subject, compare
+from sentinel.comparison.compare import compare
 from sentinel.comparison.means import Means
+from sentinel.comparison.measures import Subject
 from sentinel.sources.base import Chunk
 
 STEPS = 400

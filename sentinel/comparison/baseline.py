@@ -1,0 +1,55 @@
+"""Compares a run with good ones, for what no single curve shows: a loss that rests too high."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from detectors.evidence import measure_of
+from sentinel.comparison.measures import (
+    COMPARED,
+    LOSSES,
+    OUTCOMES,
+    Comparison,
+    Course,
+    Finding,
+    Measure,
+    Subject,
+    courses_of,
+    measured,
+    parting,
+)
+
+
+def against(run: Subject, baselines: Sequence[Subject]) -> Comparison:
+    """Compare a run with its baselines, which count as equal runs with other seeds.
+
+    The comparison has no measures if the run has no tag and no steps in common with all of them.
+    """
+    arms = {"this run": [run], "baseline": baselines}
+    courses = {signal: found for signal in COMPARED if (found := courses_of(signal, arms))}
+    measures = [measured(signal, found) for signal, found in courses.items()]
+    names = {value: [one.name for one in runs] for value, runs in arms.items()}
+    outcomes = [one for one in measures if one.signal in OUTCOMES]
+    findings = [
+        finding for one in outcomes for finding in _findings(one, courses[one.signal], len(baselines))
+    ]
+    nothing = Finding("logs nothing that runs are judged by under a tag and over steps that the baseline has")
+    return Comparison("baseline", names, measures, findings or [nothing], of_baseline=True)
+
+
+def _findings(measure: Measure, courses: Mapping[str, Sequence[Course]], runs: int) -> Iterator[Finding]:
+    """Where the run ends and its best value, whether that may be chance, and from when on it differs."""
+    (end, good), (best, reached) = measure.ends.values(), measure.bests.values()
+    name, is_loss = measure_of(measure.signal).label, measure.signal in LOSSES
+    word = "worse" if (end > good) == is_loss else "better"
+    change = f", {abs(end - good) / abs(good):.1%} {word}" if good and end != good else ""
+    ends = f"{name} ends at {end:.4g}, the baseline at {good:.4g}{change}"
+    told = f"{ends}; {'lowest' if is_loss else 'highest'} {best:.4g} and {reached:.4g}"
+    spread = measure.spread
+    if spread is None:
+        yield Finding(f"{told}: one baseline run does not tell how much equal runs differ", ("R6",))
+    elif not measure.beyond_chance:
+        yield Finding(f"{told}: that may be chance, as {runs} runs of the baseline differ by {spread:.2g}")
+    else:
+        yield Finding(f"{told}: more than chance, as {runs} runs of the baseline differ by {spread:.2g}")
+    if (share := parting(courses)) is not None:
+        begin = f"{share:.0%} of the common course" if share else "the start"
+        yield Finding(f"{name} stays apart from the baseline by more than its own noise from {begin} on")

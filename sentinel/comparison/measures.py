@@ -1,0 +1,170 @@
+"""Measures signals of runs beside one another: where they end, their best, and from when on they differ."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+from scipy import stats
+
+from detectors.settings import Setting
+from detectors.signals import Signal
+from sentinel.comparison.means import Means
+from sentinel.frames.plan import planned
+
+OUTCOMES = (
+    Signal.EVAL_LOSS,
+    Signal.EVAL_ACCURACY,
+    Signal.EVAL_SCORE,
+    Signal.EVAL_REWARD,
+    Signal.REWARD,
+    Signal.LOSS,
+    Signal.PREFERENCE_LOSS,
+    Signal.ACCURACY,
+)
+"""What a run is judged by, the most telling first. The first one that all runs log decides."""
+
+LOSSES = (Signal.EVAL_LOSS, Signal.LOSS, Signal.PREFERENCE_LOSS)
+"""Of these outcomes, the lower is the better one."""
+
+COMPARED = (*OUTCOMES, Signal.TOKENS_PER_SECOND, Signal.THROUGHPUT, Signal.STEP_TIME, Signal.GRAD_NORM)
+
+_CHANCE = 0.0027  # of a difference beyond three standard deviations
+_PLACES = 64
+_END = 6  # places at an end of the course, about a tenth of it
+_PARTED = 4  # places at the end that have to be apart
+
+Course = NDArray[np.float64]
+"""A signal at `_PLACES` places, evenly spaced over the steps that all runs of a group have."""
+
+Courses = Mapping[Signal, Mapping[str, Sequence[Course]]]
+"""The courses of the runs of each arm, by signal and value."""
+
+
+class Subject(NamedTuple):
+    """A run to compare: its name, flat settings, tags by signal, and the courses of its tags."""
+
+    name: str
+    settings: Mapping[str, object]
+    signals: Mapping[str, Sequence[str]]
+    means: Means
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Where a signal ends in each arm and its best value there, as means over its runs.
+
+    ``bests`` is empty for a signal that runs are not judged by. Single points do not count as the best.
+    ``spread`` is the standard deviation between runs of one arm, None if no arm has two. Then nothing tells
+    whether the arms differ by more than chance, and ``beyond_chance`` is None as well.
+    """
+
+    signal: Signal
+    ends: Mapping[str, float]
+    bests: Mapping[str, float]
+    spread: float | None
+    beyond_chance: bool | None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a comparison shows, in a sentence, with the catalogue entries that it is about."""
+
+    text: str
+    catalogue: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Runs that differ in one setting. ``arms`` has their names by its value.
+
+    Or a run beside its baseline: the arms are "this run" and "baseline".
+    """
+
+    setting: str
+    arms: Mapping[str, Sequence[str]]
+    measures: Sequence[Measure]
+    findings: Sequence[Finding]
+    of_baseline: bool = False
+
+
+def courses_of(signal: Signal, arms: Mapping[str, Sequence[Subject]]) -> dict[str, list[Course]]:
+    """The courses of a signal by arm. Empty if a run lacks it, or if the runs share no steps.
+
+    Runs that take several times as many samples a step are compared at equal samples.
+    """
+    subjects = [one for runs in arms.values() for one in runs]
+    tags = [set(one.signals.get(signal, ())) for one in subjects]
+    shared = set.intersection(*tags)
+    if not shared:
+        return {}
+    tag = next(tag for tag in subjects[0].signals[signal] if tag in shared)
+    known = {value: [_by_samples(one, tag) for one in runs] for value, runs in arms.items()}
+    every = [at for courses in known.values() for at, _ in courses]
+    if any(len(at) == 0 for at in every):
+        return {}
+    first, last = max(at[0] for at in every), min(at[-1] for at in every)
+    if first > last:
+        return {}
+    places = np.linspace(first, last, _PLACES)
+    return {value: [np.interp(places, *course) for course in courses] for value, courses in known.items()}
+
+
+def _by_samples(subject: Subject, tag: str) -> tuple[Course, Course]:
+    step, mean = subject.means.course(tag)
+    plan = planned(subject.settings)
+    parts = Setting.BATCH_SIZE, Setting.ACCUMULATION_STEPS, Setting.WORLD_SIZE
+    return step * np.prod([plan.get(part, 1.0) for part in parts]), mean
+
+
+def _end(course: Course) -> float:
+    return float(np.median(course[-_END:]))
+
+
+def _best(signal: Signal, courses: Sequence[Course]) -> float | None:
+    """The lowest loss or the highest score of neighbouring places, in the mean over runs."""
+    if signal not in OUTCOMES:
+        return None
+    smooth = [np.median(sliding_window_view(course, _END), axis=1) for course in courses]
+    return float(np.mean([one.min() if signal in LOSSES else one.max() for one in smooth]))
+
+
+def measured(signal: Signal, courses: Mapping[str, Sequence[Course]]) -> Measure:
+    """What the courses of a signal, by arm, show of it."""
+    ends = {value: [_end(course) for course in of_arm] for value, of_arm in courses.items()}
+    means = {value: float(np.mean(of_arm)) for value, of_arm in ends.items()}
+    bests = {value: best for value, of_arm in courses.items() if (best := _best(signal, of_arm)) is not None}
+    freedom = sum(len(of_arm) - 1 for of_arm in ends.values())
+    if freedom == 0:
+        return Measure(signal, means, bests, None, None)
+    squares = sum(float(np.var(of_arm)) * len(of_arm) for of_arm in ends.values())
+    spread = float(np.sqrt(squares / freedom))
+    return Measure(signal, means, bests, spread, len(ends) > 1 and _apart(ends, means, spread, freedom))
+
+
+def _apart(
+    ends: Mapping[str, Sequence[float]], means: Mapping[str, float], spread: float, freedom: int
+) -> bool:
+    """Whether the lowest and the highest arm differ by more than chance.
+
+    It is Student's test with Bonferroni's correction, as these two are chosen from all pairs of arms.
+    """
+    low, high = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
+    error = spread * np.sqrt(1 / len(ends[low]) + 1 / len(ends[high]))
+    pairs = math.comb(len(ends), 2)
+    return bool(means[high] - means[low] > error * stats.t.isf(_CHANCE / 2 / pairs, freedom))
+
+
+def parting(courses: Mapping[str, Sequence[Course]]) -> float | None:
+    """From which share of the course on two arms stay apart by more than the noise of their difference."""
+    if len(courses) != 2:
+        return None
+    one, other = (np.mean(of_arm, axis=0) for of_arm in courses.values())
+    gap = one - other
+    noise = stats.median_abs_deviation(np.diff(gap), scale="normal") / np.sqrt(2)
+    together = np.flatnonzero((np.abs(gap) <= 3 * noise) | (np.sign(gap) != np.sign(gap[-1])))
+    begin = int(together[-1]) + 1 if len(together) else 0
+    return begin / _PLACES if begin <= _PLACES - _PARTED else None
