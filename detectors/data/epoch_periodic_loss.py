@@ -30,7 +30,7 @@ from typing import Annotated
 import numpy as np
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.api import Cause, History, Maturity, Variant, detector
 from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, VALUE
 from detectors.signals import Signal
@@ -83,7 +83,6 @@ def epoch_periodic_loss(
         judged={HeldBack.FEW_POINTS: enough, HeldBack.EPOCH_LENGTH: repeats.is_not_null()},
         found={"repeats": surely & (repeats > pl.col("around") + least_lead)},
         lasts=repeats > least_repeats / 2,
-        otherwise=Severity.INFO,
     )
 
 

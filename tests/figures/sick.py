@@ -36,6 +36,14 @@ def stands(random: Random, shape: Shape) -> Run:
     return supervised(random, shape, np.full(shape.points, random.choice([np.log(10), 4.4])))
 
 
+def applies_softmax_twice(random: Random, shape: Shape) -> Run:
+    """Nine of ten samples come to be right among ten classes whose scores went through softmax before."""
+    learned = 1 - np.exp(-shape.time / 0.1)
+    right = 0.1 + 0.8 * learned + 0.02 * shape.wander(random)
+    loss = (1 - learned) * np.log(10) + learned * (np.log(np.e + 9) - right)
+    return supervised(random, shape).but(loss=lambda: loss, accuracy=lambda: right)
+
+
 def sums_its_parts(random: Random, shape: Shape) -> Run:
     """The loss is the sum over eight accumulation steps, and not their mean."""
     run = supervised(random, shape, 2.3 * (0.3 + 0.7 * np.exp(-shape.time / 0.3)))
@@ -217,6 +225,13 @@ def restarts(random: Random, shape: Shape) -> Run:
     return replace(run, again={"learning_rate": lambda: again})
 
 
+def forgets_its_schedule(random: Random, shape: Shape) -> Run:
+    """The schedule begins again with its warm-up, and the steps go on."""
+    passed = np.where(shape.time < ONSET, shape.time, shape.time - ONSET)
+    rate = 1e-4 * np.minimum(1, passed / 0.05) * (1 - passed)
+    return supervised(random, shape).but(learning_rate=lambda: rate)
+
+
 SICK: Mapping[str, tuple[Kind, float]] = {
     "class-collapse": (answers_alike, 0),
     "clip-fraction-saturation": (policies.is_clipped_often, ONSET),
@@ -234,12 +249,14 @@ SICK: Mapping[str, tuple[Kind, float]] = {
     "init-loss-mismatch": (sums_its_parts, 0),
     "kl-blowup": (policies.runs_away, ONSET),
     "likelihood-displacement": (policies.displaces, ONSET),
+    "loss-accuracy-mismatch": (applies_softmax_twice, 0),
     "loss-divergence": (diverges, ONSET),
     "loss-plateau": (rests, 0.05),
     "loss-scale-collapse": (overflows, ONSET),
     "loss-scales-with-padding": (counts_padding, 0),
     "loss-spike": (spikes, ONSET),
     "lr-schedule-mismatch": (ends_early, ONSET),
+    "lr-schedule-restart": (forgets_its_schedule, ONSET),
     "memory-growth": (leaks, 0),
     "non-finite-metric": (breaks, ONSET),
     "off-policy-drift": (policies.drifts_off, ONSET),

@@ -1,0 +1,118 @@
+"""The learning rate begins its schedule again in the middle of a run: a resume lost the schedule's state.
+
+## What it catches
+A learning rate that falls within one point to a fifth or less, from well above its floor, and then rises as
+it did at the very start of the run: the same warm-up again, point by point. The loss must go on where it
+was, so the weights are still there. Steps need not go back.
+
+## Why it matters
+A resumed training that finds no state of its scheduler starts a new one. It trains through a second warm-up
+and then at rates that the model has outgrown. The planned decay never comes, because the schedule is as
+long as before and the run is not. The optimizer's moments are mostly lost with it.
+
+## What to do
+Stop and resume from the checkpoint with its optimizer and scheduler state. In transformers save with
+`save_only_model` off and look whether the checkpoint holds `optimizer.pt` and `scheduler.pt`. In a loop of
+your own restore `scheduler.state_dict()` along with the weights. Log the rate right after a resume and
+compare it with the last one.
+
+## When it is wrong
+A second stage of training that keeps the weights and has the same schedule looks the same. Cosines with warm
+restarts and triangular schedules stay quiet, because they come down to their floor before they rise.
+Restarts of the optimizer that are meant, as in ReLoRA, mostly have a warm-up of their own.
+
+## Source
+Catalogue R4 and O8. In transformers a resume without `scheduler.pt` gives the rates of step 0 at the steps
+that follow (`Trainer._load_optimizer_and_scheduler`).
+"""
+
+from typing import Annotated
+
+import numpy as np
+import polars as pl
+
+from detectors.api import Cause, History, Maturity, Variant, detector
+from detectors.evidence import Measure, Unit
+from detectors.schema import INDEX, SERIES, STEP, VALUE
+from detectors.signals import Signal
+from detectors.stats import Floats, recent_max, seen_max, with_arrays
+from detectors.verdict import HeldBack, verdicts
+
+REACH = 64  # points of the warm-up that are compared, and after which a restart is past
+LEAST = 8  # points that must repeat the start of the run; as many tell the level of the loss
+FLOOR = 0.2  # of the highest rate: what falls from below has come to the end of its schedule
+SAME = 0.02  # of the rates at the start: how far the repeated ones may be off
+RISE = 2  # times the first rate: what the repeated ones must reach
+NEAR = 0.25  # of the earlier fall of the loss: how far above its end a loss that goes on may be
+NAMES = ("before", "after", "since", "repeated", "off", "risen", "loss_left")
+
+
+@detector(
+    judges=(Signal.LEARNING_RATE,),
+    uses=(Signal.LOSS,),
+    history=History(recent=2 * REACH, head=REACH),
+    maturity=Maturity.STABLE,
+    cause=Cause.RESUME,
+    silences=(Cause.SCHEDULE, Cause.LOSS_SHAPE, Cause.DIVERGENCE),  # a lost optimizer throws the loss back
+    evidence={
+        "before": Measure("rate before the restart", Unit.SAME),
+        "after": Measure("first rate after it", Unit.SAME),
+        "since": Measure("restarted at", Unit.STEP),
+        "repeated": Measure("points that repeat the start of the run", Unit.POINTS),
+    },
+    variants={
+        "restarts": Variant(
+            "learning rate fell from {before:.3g} to {after:.3g} at step {since:.0f} and repeats the warm-up "
+            "of the run's start, while the loss goes on: a resume lost the schedule",
+            ("R4", "O8", "A-learning-rate"),
+        )
+    },
+)
+def lr_schedule_restart(
+    points: pl.LazyFrame,
+    *,
+    least_drop: Annotated[float, "share of the rate before that is left at most after the restart"] = 0.2,
+) -> pl.LazyFrame:
+    """See the module's page."""
+    rate, index = pl.col(VALUE), pl.col(INDEX)
+    before = rate.shift(1).over(SERIES)
+    peak = seen_max(VALUE, REACH, 2 * REACH)
+    dropped = (rate < least_drop * before) & (before > FLOOR * peak) & (index >= LEAST)
+    restart = recent_max(pl.when(dropped).then(index), REACH, at_least=1)
+    measured = points.with_columns(restart=restart)
+    measured = with_arrays(measured, NAMES, _compare, every=1, at_least=2 * LEAST).fill_nan(None)
+    return verdicts(
+        measured,
+        judged={HeldBack.NO_RESTART: pl.col("repeated").is_not_null()},
+        found={"restarts": (pl.col("off") < SAME) & (pl.col("risen") > RISE) & (pl.col("loss_left") < NEAR)},
+        onset=pl.col("since"),
+    )
+
+
+def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
+    """The points since a restart beside the first points of the attempt; NaN where there was none lately.
+
+    ``off`` is their largest difference, ``risen`` the highest rate over the first one, and ``loss_left`` the
+    share of the earlier fall of the loss that was lost.
+    """
+    found = np.full((len(due), len(NAMES)), np.nan)
+    step, rate = frame[STEP].to_numpy(), frame[VALUE].to_numpy()
+    loss = frame[Signal.LOSS].fill_null(np.nan).to_numpy()
+    ends, begins = due["row"].to_numpy(), due["begin"].to_numpy()
+    repeated = (due[INDEX] - due["restart"] + 1).fill_null(0).to_numpy()
+    for place in np.flatnonzero(repeated >= LEAST):
+        last, begin, rows = ends[place], begins[place], repeated[place]
+        at = last + 1 - rows
+        head = slice(begin, begin + min(REACH, at - begin))
+        # A restart may fall elsewhere between two points of the log than the start of the run does.
+        start, then = (np.r_[2 * one[begin] - one[begin + 1], one[head]] for one in (rate, step))
+        again, rising = rate[at : last + 1], np.maximum.accumulate(start[: start.argmax() + 1])
+        then_again = np.interp(again[0], rising, then[: len(rising)]) + step[at : last + 1] - step[at]
+        if then_again[0] > then[2]:
+            continue
+        off = np.abs(again - np.interp(then_again, then, start))[then_again <= then[-1]].max()
+        ratios = off / start[: rows + 1].max(), again.max() / again[0]
+        before, after = np.median(loss[at - LEAST + 1 : at + 1]), np.median(loss[at + 1 : last + 1])
+        first = np.max(loss[head][np.isfinite(loss[head])], initial=before)
+        found[place] = rate[at - 1], again[0], step[at], rows, *ratios, (after - before) / (first - before)
+    return dict(zip(NAMES, found.T, strict=True))
