@@ -16,6 +16,7 @@ from sentinel.errors import SentinelError, did_you_mean
 from sentinel.sources.base import Complaint, Run
 from sentinel.sources.places import Place, Url
 from sentinel.sources.reading.files import is_text, real_path
+from sentinel.sources.reading.sniffing import why_no_log
 from sentinel.sources.registry import Find, formats, hidden_logs, remotes
 
 _Files = tuple[Path, Sequence[str]]  # a directory and names there
@@ -73,6 +74,8 @@ def discover(places: Iterable[Place], copies: Path | None = None, spread: Spread
     finds = [each.find for each in formats().values()]
     for found in spread(lambda files: _scan(finds, *files), search.files):
         search.add(found)
+    for path in search.named:
+        search.add(_named(finds, path))
     whole = (run for run in search.runs.values() if f"{run.format}:{run.part_of}" not in search.runs)
     runs = sorted(whole, key=lambda run: (run.path.parts, run.format))
     return Discovery(runs, search.complaints, search.missing)
@@ -103,6 +106,7 @@ class _Search:
         self.complaints: list[Complaint] = []
         self.missing: list[Place] = []
         self.files: list[_Files] = []  # not searched yet
+        self.named: list[Path] = []  # files that are places themselves
         self._visited: set[str] = set()
 
     def start(self, path: Path) -> None:
@@ -111,8 +115,7 @@ class _Search:
         if not is_text(real):
             self._complain(Path(repr(os.fsencode(real))), "is not UTF-8 and was skipped; rename it")
         elif S_ISREG(mode):
-            directory, name = os.path.split(real)
-            self.files.append((Path(directory), [name]))
+            self.named.append(Path(real))
         elif S_ISDIR(mode):
             self._walk(real)
         else:
@@ -175,6 +178,18 @@ class _Search:
 
     def _complain(self, path: str | Path, problem: str) -> None:
         self.complaints.append(Complaint(Path(path), "", problem))
+
+
+def _named(finds: Iterable[Find], path: Path) -> _Found:
+    """The runs in a file that a person named. If its name is no log's name, its content decides."""
+    runs, complaints = _scan(finds, path.parent, [path.name])
+    if runs or complaints:
+        return runs, complaints
+    readers = [each.run_in for each in formats().values()]
+    runs, complaints = _found(path, lambda: filter(None, (run_in(path) for run_in in readers)))
+    if not runs and not complaints:
+        complaints = [Complaint(path, "", why_no_log(path))]
+    return runs[:1], complaints
 
 
 def _scan(finds: Iterable[Find], directory: Path, names: Sequence[str]) -> _Found:

@@ -65,6 +65,14 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
         yield from (Run(path, FORMAT, Console(path), has_parallel_streams=True) for path in logs)
 
 
+def run_in(path: Path) -> Run | None:
+    """The run in the file, if some of its lines are surely metrics and it is no log of another format."""
+    others = (each.run_in(path) for name, each in formats().items() if name != FORMAT)
+    if not _holds_metrics(path) or any(others):
+        return None
+    return Run(path, FORMAT, Console(path), has_parallel_streams=True)
+
+
 @dataclass(frozen=True)
 class Console:
     """One file of printed lines."""

@@ -31,12 +31,20 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
                 yield Run(path, FORMAT, CsvLog(path))
 
 
+def run_in(path: Path) -> Run | None:
+    """The run in the file, if it has the columns of a log, whatever its name is."""
+    return Run(path, FORMAT, CsvLog(path)) if _has_columns_of_log(path, "metrics") else None
+
+
 @remembered
 def _is_log_file(path: Path) -> bool:
-    """Whether the file has the name and columns of a log, and a first row that does not begin with a name."""
+    """Whether the file has the name and the columns of a log."""
     stem = path.stem.lower()
-    if not is_log_name(stem):
-        return False
+    return is_log_name(stem) and _has_columns_of_log(path, stem)
+
+
+def _has_columns_of_log(path: Path, stem: str) -> bool:
+    """Whether a file named ``stem`` with this content is a log; its first row does not begin with a name."""
     try:
         with open_log(path) as file:
             head = file.read(HEAD_BYTES)

@@ -151,7 +151,7 @@ def _in_part(header: Header, columns: NDArray[np.int64], part: str) -> list[str]
 
 def _consecutive(columns: NDArray[np.int64]) -> NDArray[np.int64] | slice:
     """The columns as a slice, which needs no copy, if they are adjacent."""
-    span = slice(columns[0], columns[-1] + 1) if len(columns) else slice(0)
+    span = slice(columns[0], columns[-1] + 1) if len(columns) else slice(0, 0)
     return span if span.stop - span.start == len(columns) else columns
 
 

@@ -69,6 +69,11 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
             yield Run(directory / name, FORMAT, JsonLines(directory / name), has_parallel_streams=True)
 
 
+def run_in(path: Path) -> Run | None:
+    """The run in the file, if its lines are those of a log, whatever its name is."""
+    return Run(path, FORMAT, JsonLines(path), has_parallel_streams=True) if _is_log(path) else None
+
+
 @dataclass(frozen=True)
 class JsonLines:
     """One file with a JSON object on each line."""

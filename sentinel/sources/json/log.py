@@ -40,8 +40,13 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
         if not name.endswith(".json") or name == STATE:
             continue
         path = directory / name
-        if is_log_name(path.stem) and _is_log(path):
+        if is_log_name(path.stem) and _is_log(path, path.stem):
             yield Run(path, FORMAT, JsonLog(path))
+
+
+def run_in(path: Path) -> Run | None:
+    """The run in the file, if it begins like a log, whatever its name is."""
+    return Run(path, FORMAT, JsonLog(path)) if _is_log(path, "metrics") else None
 
 
 @dataclass(frozen=True)
@@ -94,14 +99,17 @@ def _with_lists(document: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _is_log(path: Path) -> bool:
-    """Whether the document begins like a log, with an object in a list or with lists in an object."""
+def _is_log(path: Path, stem: str) -> bool:
+    """Whether a document named ``stem`` with this content is a log.
+
+    It begins with an object in a list, or with lists in an object.
+    """
     try:
         with open_log(path) as file:
             head = settled(file.read(HEAD_BYTES)).decode("utf-8-sig", errors="replace")
     except OSError:
         return False
     if found := _LIST.match(head):
-        return is_log(path.stem, _NUMBER.findall(head[found.end() :].partition("}")[0]))
+        return is_log(stem, _NUMBER.findall(head[found.end() :].partition("}")[0]))
     names = [*_NUMBERS.findall(head), *_COLUMN.findall(head)] if _LISTS.match(head) else []
-    return is_log(path.stem, names) or any("loss" in name.lower() for name in names)
+    return is_log(stem, names) or any("loss" in name.lower() for name in names)

@@ -8,6 +8,8 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
+from sentinel.sources.reading.encoding import plain_utf_8
+from sentinel.sources.reading.files import open_log
 from sentinel.sources.reading.flattening import flattened
 from sentinel.sources.reading.records import (
     EPOCH_KEYS,
@@ -49,10 +51,11 @@ def is_log_name(stem: str) -> bool:
 def is_log(stem: str, columns: Collection[str]) -> bool:
     """Whether a file of this name with these columns is a log.
 
-    A log counts steps or epochs. In addition, a column or the file has the name of a metric, or the file has
-    a name that loggers choose. A file named so may have columns of metrics alone; its rows are then counted.
+    A log counts steps or epochs beside other columns. In addition, a column or the file has the name of a
+    metric, or the file has a name that loggers choose. A file named so may have columns of metrics alone; its
+    rows are then counted.
     """
-    counted = named(columns, (*STEP_KEYS, *EPOCH_KEYS, *_INDEX)) is not None
+    counted = len(columns) > 1 and named(columns, (*STEP_KEYS, *EPOCH_KEYS, *_INDEX)) is not None
     metrics = any(map(_METRIC.search, columns))
     chosen = stem in _LOGGERS or _METRIC.search(stem) is not None
     return (counted and (chosen or metrics)) or (metrics and chosen)
@@ -116,6 +119,20 @@ def _number(value: Any) -> float | None:
         value = value.partition("/")[0]
         return float(value) if NUMBER.fullmatch(value) else None
     return value if type(value) in (int, float) else None
+
+
+def why_no_log(path: Path) -> str:
+    """Why the file, which no format claims, is no log."""
+    try:
+        with open_log(path) as file:
+            head = plain_utf_8(file.read(HEAD_BYTES))
+    except OSError as error:
+        return f"cannot be read ({error.strerror or error})"
+    if not head:
+        return "is empty; a log has at least a header or some lines with metrics"
+    if b"\0" in head:
+        return "is no text, and no binary log that sentinel knows by this name"
+    return "is no log: no table, JSON or printed lines with a step or a loss near its beginning"
 
 
 def remembered(sniff: Callable[[Path], bool]) -> Callable[[Path], bool]:
