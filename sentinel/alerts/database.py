@@ -79,9 +79,10 @@ class Database:
     itself. A single row that SQLite refuses raises sqlite3.Error.
     """
 
-    def __init__(self, directory: Path, *, create: bool) -> None:
+    def __init__(self, directory: Path, *, create: bool, read_only: bool = False) -> None:
         """Open the database; with ``create``, make the directory and the database if they are missing.
 
+        With ``read_only``, SQLite refuses every change, and a database of an older version is not upgraded.
         Raises StateError if they cannot be used or if a newer version wrote them.
         """
         self._path = directory / STATE_FILE
@@ -90,11 +91,12 @@ class Database:
         elif not self._path.exists():
             raise StateError(f"{directory}: no state here; nothing was watched with this state_dir yet")
         with self._errors():
-            self._connection = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None)
+            place = f"{self._path.absolute().as_uri()}?mode={'ro' if read_only else 'rw'}"
+            self._connection = sqlite3.connect(place, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)
             self._connection.text_factory = partial(str, encoding="utf-8", errors="replace")
-            self._prepare()
+            self._prepare(read_only)
 
-    def _prepare(self) -> None:
+    def _prepare(self, read_only: bool) -> None:
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
         if version > SCHEMA:
             self._connection.close()
@@ -102,6 +104,11 @@ class Database:
                 f"{self._path}: written by a newer sentinel (schema {version}, this one knows {SCHEMA}); "
                 "upgrade it, or name another state_dir"
             )
+        if read_only:
+            if version < SCHEMA:
+                self._connection.close()
+                raise StateError(f"{self._path}: written by an older sentinel; start `sentinel watch` once")
+            return
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
         if version < SCHEMA:

@@ -34,6 +34,15 @@ class Silence:
         return named and fnmatchcase(incident.detector, self.detector)
 
 
+_ACKNOWLEDGED_SECONDS = 30 * 86400.0
+
+
+def acknowledgement(incident: Incident, now: float) -> Silence:
+    """The silence that says that a person knows of an incident, so only its end is sent."""
+    until = now + _ACKNOWLEDGED_SECONDS
+    return silence(incident.run, incident.detector, until, "acknowledged", now, incident.id)
+
+
 def silence(run: str, detector: str, until: float, reason: str, now: float, incident: str = "") -> Silence:
     """A new silence. Raises ValueError if it would end before it begins."""
     if not until > now:

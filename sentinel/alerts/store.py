@@ -107,12 +107,12 @@ class Store:
     A row that cannot be decoded is logged once and ignored.
     """
 
-    def __init__(self, directory: Path, *, create: bool = True) -> None:
-        """Open the store; with ``create``, make it if it is missing.
+    def __init__(self, directory: Path, *, create: bool = True, read_only: bool = False) -> None:
+        """Open the store; with ``create``, make it if it is missing; with ``read_only``, change nothing.
 
         Raises StateError if it cannot be used or if a newer version wrote it.
         """
-        self._database = Database(directory, create=create)
+        self._database = Database(directory, create=create and not read_only, read_only=read_only)
         self._decoded = Decoder()
         self.stops = Stops(self._database)
         self.receipts = Receipts(self._database)
@@ -128,6 +128,10 @@ class Store:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def version(self) -> int:
+        """A number that changes whenever another connection has committed something."""
+        return int(self._database.rows("PRAGMA data_version")[0][0])
 
     def commit(self, updates: Iterable[Update], now: float) -> None:
         """Record some updates in one transaction. A notification enters the outbox once at most."""
@@ -159,10 +163,13 @@ class Store:
             return bytes(state)
         return None
 
-    def incidents(self, *, open_only: bool = False, limit: int = 1000) -> list[Incident]:
-        """Incidents; those that changed last come first."""
-        query = "SELECT incident FROM incidents WHERE open >= ? ORDER BY updated DESC, rowid DESC LIMIT ?"
-        rows = self._database.rows(query, int(open_only), limit)
+    def incidents(self, *, open_only: bool = False, run: str = "", limit: int = 1000) -> list[Incident]:
+        """Incidents, of all runs or of one, given by its id; those that changed last come first."""
+        query = (
+            "SELECT incident FROM incidents WHERE open >= ?1 AND (?2 = '' OR run = ?2) "
+            "ORDER BY updated DESC, rowid DESC LIMIT ?3"
+        )
+        rows = self._database.rows(query, int(open_only), utf8(run), limit)
         found = (self._decoded(incident, whole) for (whole,) in rows)
         return [one for one in found if one is not None]
 
@@ -196,10 +203,11 @@ class Store:
                 found.setdefault((of, sink), {})[kind] = one
         return found
 
-    def decisions(self, limit: int = 100) -> list[DecisionRow]:
-        """The latest decisions, newest first."""
+    def decisions(self, limit: int = 100, run: str = "") -> list[DecisionRow]:
+        """The latest decisions, about all runs or about one, given by its id; newest first."""
         query = "SELECT at, run, incident, detector, sink, event, reason FROM decisions"
-        rows = self._database.rows(f"{query} ORDER BY number DESC LIMIT ?", limit)
+        chosen = "WHERE ?2 = '' OR run = ?2 ORDER BY number DESC LIMIT ?1"
+        rows = self._database.rows(f"{query} {chosen}", limit, utf8(run))
         return [DecisionRow(*row) for row in rows]
 
     def silences(self, now: float) -> list[Silence]:

@@ -7,8 +7,6 @@ import typer
 from sentinel.cli.options import ConfigFile, StateDir, configuration
 from sentinel.clock import SystemClock
 
-_ACKNOWLEDGED_SECONDS = 30 * 86400.0
-
 _Id = Annotated[
     str, typer.Argument(metavar="ID", help="Id of the incident, or its beginning, from `sentinel status`.")
 ]
@@ -21,13 +19,13 @@ def ack(incident: _Id, config: ConfigFile = None, state_dir: StateDir = None) ->
 
     `sentinel silence list` shows it, and `sentinel silence remove` takes it back.
     """
-    from sentinel.alerts.silences import silence
+    from sentinel.alerts.silences import acknowledgement
     from sentinel.alerts.store import Store
 
     now = SystemClock().now()
     with Store(configuration(config, state_dir).state_dir, create=False) as store:
         found = store.incident(incident)
-        new = silence(found.run, found.detector, now + _ACKNOWLEDGED_SECONDS, "acknowledged", now, found.id)
+        new = acknowledgement(found, now)
         store.add_silence(new)
     typer.echo(
         f"{found.id}: {found.detector} is acknowledged; to take it back: sentinel silence remove {new.id}"

@@ -36,5 +36,6 @@ def status(
         typer.echo(orjson.dumps(report.document(shown), option=orjson.OPT_INDENT_2).decode())
     else:
         from sentinel.report.lines import print_lines
+        from sentinel.report.status_lines import lines
 
-        print_lines(report.lines(shown))
+        print_lines(lines(shown))

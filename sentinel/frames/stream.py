@@ -39,6 +39,7 @@ _OF_THE_MACHINE = frozenset(
 """Signals that a validation logs under the same tags. MMEngine logs them at the number of the epoch."""
 
 _POINT_FIELDS = ("tag", "step", "time", "value")
+_ATTEMPT = 5  # its place in what `Stream.dump` gives
 
 
 class SeriesWindow(msgspec.Struct, frozen=True, gc=False):
@@ -243,6 +244,11 @@ class Stream:
             self.surveyor.dump(),
             self.presence.dump(),
         ]
+
+    @staticmethod
+    def attempt_in(state: list[Any]) -> Attempt:
+        """The present attempt in what `dump` gave."""
+        return Attempt.load(state[_ATTEMPT])
 
     def restore(self, state: list[Any]) -> None:
         """Go on where `dump` was called."""

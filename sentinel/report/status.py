@@ -1,9 +1,8 @@
 """What the state directory holds, for a person: what is wrong first, the worst first."""
 
-import os
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,9 @@ from sentinel.alerts.wire import incident_body
 from sentinel.runs.log import Remembered
 from sentinel.runs.state import RunState, silent_seconds, standing
 from sentinel.sources.places import Url
-from sentinel.text import clean_text, duration_text
+from sentinel.text import duration_text
 
-_SHOWN = 20
+SHOWN = 20
 """The most runs, incidents and notifications that are shown."""
 _DECISIONS_SHOWN = 10
 
@@ -28,7 +27,7 @@ _OUTAGE_SECONDS = 120.0
 """A watch records every ten seconds that it looked; a long read or a long `poll_seconds` may delay it."""
 
 _UNKNOWN = "unknown"
-_STATES = (
+STATES = (
     RunState.CRASHED,
     RunState.STALLED,
     RunState.LOST,
@@ -38,7 +37,7 @@ _STATES = (
     RunState.FINISHED,
 )
 """The worst first."""
-_NEED_EVIDENCE = _STATES[: _STATES.index(RunState.RUNNING)]
+NEED_EVIDENCE = STATES[: STATES.index(RunState.RUNNING)]
 
 
 @dataclass(frozen=True)
@@ -48,14 +47,19 @@ class KnownRun:
     row: RunRow
     state: str
     evidence: str
-    last_step: int | None
+    kept: Remembered | None  # None if its saved state cannot be decoded
     not_judged: str | None  # why
     severity: Severity
 
     @property
+    def last_step(self) -> int | None:
+        """The last step that was read."""
+        return self.kept.facts.last_step if self.kept else None
+
+    @property
     def badness(self) -> tuple[int, bool, int, float]:
         """What orders runs from the worst to the best."""
-        return -self.severity, self.not_judged is None, _STATES.index(self.state), -self.row.updated
+        return -self.severity, self.not_judged is None, STATES.index(self.state), -self.row.updated
 
 
 @dataclass(frozen=True)
@@ -74,9 +78,28 @@ class Status:
     process: str | None  # the id of the process that watches
     outage: str  # that a watch runs and records nothing; empty if not
 
+    @property
+    def trouble(self) -> str:
+        """That nothing is recorded now, and why; empty if all is well."""
+        return self.outage if self.process else "no watch is running"
 
-def status(store: Store, place: Path, now: float, wanted: Callable[[str], bool]) -> Status:
-    """Read the store in a state directory. ``wanted`` chooses runs by their path."""
+
+Remember = Callable[[RunRow], Remembered | None]
+"""Gives what is stored of a run; None if that cannot be decoded."""
+
+
+def status(
+    store: Store,
+    place: Path,
+    now: float,
+    wanted: Callable[[str], bool] = lambda _: True,
+    remember: Remember | None = None,
+) -> Status:
+    """Read the store in a state directory. ``wanted`` chooses runs by their path.
+
+    ``remember`` reads the state of a run, by default each time from the store.
+    """
+    remember = remember or partial(remembered, store)
     stops = store.stops.all()
     rows = {row.id: row for row in store.runs() if wanted(row.path)}
     found = [one for one in store.incidents(open_only=True) if one.run in rows]
@@ -85,15 +108,16 @@ def status(store: Store, place: Path, now: float, wanted: Callable[[str], bool])
         worst[one.run] = max(worst.get(one.run, Severity.CLEAN), one.severity)
     runs = []
     for row in rows.values():
-        state, evidence, step = _standing(store, row, now)
+        kept = remember(row)
+        state, evidence = _standing(row, kept, now)
         stop = stops[row.id].reason if row.id in stops else None
-        runs.append(KnownRun(row, state, evidence, step, stop, worst.get(row.id, Severity.CLEAN)))
+        runs.append(KnownRun(row, state, evidence, kept, stop, worst.get(row.id, Severity.CLEAN)))
     health, process = store.health(), watching_process(place)
     return Status(
         now=now,
         runs=sorted(runs, key=lambda run: run.badness),
         incidents=sorted(found, key=lambda one: (-one.severity, one.inhibited_by is not None)),
-        undelivered=store.outbox.undelivered(_SHOWN),
+        undelivered=store.outbox.undelivered(SHOWN),
         undelivered_count=store.outbox.undelivered_count(),
         decisions=[one for one in store.decisions(_DECISIONS_READ) if one.run in rows][:_DECISIONS_SHOWN],
         silences=store.silences(now),
@@ -104,15 +128,21 @@ def status(store: Store, place: Path, now: float, wanted: Callable[[str], bool])
     )
 
 
-def _standing(store: Store, row: RunRow, now: float) -> tuple[str, str, int | None]:
-    """The state of a run, the evidence for it, and its last step."""
+def remembered(store: Store, row: RunRow) -> Remembered | None:
+    """What is stored of a run; None if it cannot be decoded."""
     try:
-        kept = Remembered.of(store.run_state(row.id) or b"")
+        return Remembered.of(store.run_state(row.id) or b"")
     except ValueError:
-        return _UNKNOWN, "its saved state cannot be decoded; a watch reads its log from the start", None
+        return None
+
+
+def _standing(row: RunRow, kept: Remembered | None, now: float) -> tuple[str, str]:
+    """The state of a run and the evidence for it."""
+    if kept is None:
+        return _UNKNOWN, "its saved state cannot be decoded; a watch reads its log from the start"
     silent = silent_seconds(Url.parse(row.path) or Path(row.path), kept.facts.last_time, now)
     stands = standing(kept.ending, silent, kept.facts.lost_after_seconds)
-    return stands.state, stands.evidence, kept.facts.last_step
+    return stands.state, stands.evidence
 
 
 def _outage(health: Mapping[str, Any], process: str | None, now: float) -> str:
@@ -151,125 +181,3 @@ def document(shown: Status) -> dict[str, Any]:
         "watch_process": shown.process,
         "health": {**shown.health, **({"outage": shown.outage} if shown.outage else {})},
     }
-
-
-def lines(shown: Status) -> Iterator[tuple[int, str]]:
-    """The report, line by line with the indent of each, safe to print."""
-    name = _names(shown.runs)
-    yield 0, _summary(shown.runs)
-    for section in (_health, _incidents, _runs, _deliveries, _silences, _feedback):
-        if found := [*section(shown, name)]:
-            yield 0, ""
-            yield from found
-
-
-_Names = Mapping[str, str]  # short names by run id
-_Lines = Iterator[tuple[int, str]]
-
-
-def _names(runs: Sequence[KnownRun]) -> _Names:
-    """The paths of the runs below what they have in common."""
-    paths = {run.row.id: run.row.path for run in runs}
-    base = _base(runs)
-    return {id_: clean_text(path.removeprefix(f"{base}/") if base else path) for id_, path in paths.items()}
-
-
-def _base(runs: Sequence[KnownRun]) -> str:
-    local = [str(Path(run.row.path).parent) for run in runs]
-    here = all(path.startswith("/") for path in local) and len(local) > 1
-    return os.path.commonpath(local) if here else ""
-
-
-def _summary(runs: Sequence[KnownRun]) -> str:
-    base = _base(runs)
-    below = f" below {clean_text(base)}" if base.strip("/") else ""
-    return f"{_count(len(runs), 'run')}{below}{_by_state(runs)}"
-
-
-def _by_state(runs: Sequence[KnownRun]) -> str:
-    states = Counter(run.state for run in runs)
-    counted = ", ".join(f"{states[state]} {state}" for state in _STATES if states[state])
-    return f": {counted}" if counted else ""
-
-
-def _health(shown: Status, _: _Names) -> _Lines:
-    if trouble := shown.outage if shown.process else "no watch is running":
-        yield 0, trouble
-    for part, value in shown.health.items():
-        yield 0, clean_text(f"{part}: {_words(value, shown.now)}", 500)
-
-
-def _words(value: Any, now: float) -> str:
-    if not isinstance(value, dict):
-        return str(value)
-    told = (
-        f"{k[:-3]} {_ago(now, v)}" if k.endswith("_at") else _count(v, k.removesuffix("s"))
-        for k, v in value.items()
-    )
-    return ", ".join(told).replace("_", " ")
-
-
-def _incidents(shown: Status, name: _Names) -> _Lines:
-    yield 0, f"Open incidents: {len(shown.incidents) or 'none'}"
-    for one in shown.incidents[:_SHOWN]:
-        yield 2, f"{one.severity.label}: {one.detector} since step {one.onset_step} in {name[one.run]}"
-        explained = f"explained by {one.inhibited_by}" if one.inhibited_by else clean_text(one.summary, 500)
-        yield 6, f"{explained} ({one.state}, id {one.id})"
-    if rest := Counter(one.severity for one in shown.incidents[_SHOWN:]):
-        counted = ", ".join(f"{count} {severity.label}" for severity, count in sorted(rest.items()))
-        yield 2, f"and {rest.total()} more: {counted}"
-
-
-def _runs(shown: Status, name: _Names) -> _Lines:
-    if shown.runs:
-        yield 0, "Runs, the worst first"
-    for run in shown.runs[:_SHOWN]:
-        step = f", step {run.last_step}" if run.last_step is not None else ""
-        why = f": {clean_text(run.evidence)}" if run.state in _NEED_EVIDENCE else ""
-        yield 2, f"{run.state}: {name[run.row.id]}{step}{why}"
-        if run.not_judged:
-            yield 6, f"not judged: {clean_text(run.not_judged, 500)}"
-    if rest := shown.runs[_SHOWN:]:
-        yield 2, f"and {len(rest)} more{_by_state(rest)}; --run shows those that you name"
-
-
-def _deliveries(shown: Status, name: _Names) -> _Lines:
-    if shown.undelivered:
-        yield 0, f"Undelivered notifications: {shown.undelivered_count}"
-    for waiting in shown.undelivered:
-        due = (waiting.next_attempt or shown.now) - shown.now
-        when = "given up" if waiting.failed else f"next try in {duration_text(due)}"
-        error = f": {waiting.error}" if waiting.error else ""
-        tries = _count(waiting.attempts, "try", "tries")
-        yield 2, clean_text(f"{waiting.sink}: incident {waiting.incident}, {tries}, {when}{error}", 500)
-    if shown.decisions:
-        yield 0, "Latest decisions"
-    for one in shown.decisions:
-        told = f"{one.sink}: {one.event} of {one.detector} in {name[one.run]}: {one.reason_text}"
-        yield 2, clean_text(f"{_ago(shown.now, one.at)}, {told}", 500)
-
-
-def _silences(shown: Status, _: _Names) -> _Lines:
-    if shown.silences:
-        yield 0, "Silences"
-    for one in shown.silences:
-        left, only = (
-            duration_text(one.until - shown.now),
-            f", incident {one.incident}" if one.incident else "",
-        )
-        yield 2, clean_text(f"{one.id}: {one.detector} in {one.run}{only} for {left}: {one.reason}", 500)
-
-
-def _feedback(shown: Status, _: _Names) -> _Lines:
-    if shown.feedback:
-        yield 0, "What people said of incidents"
-    for (detector, verdict), count in shown.feedback.items():
-        yield 2, f"{detector}: {count} {verdict}"
-
-
-def _ago(now: float, then: float) -> str:
-    return f"{duration_text(max(0.0, now - then))} ago"
-
-
-def _count(number: int, noun: str, nouns: str = "") -> str:
-    return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"

@@ -11,6 +11,7 @@ from sentinel.alerts.incident import Incident
 from sentinel.alerts.wire import clock_text
 from sentinel.coverage import Coverage
 from sentinel.frames.curves import Curve
+from sentinel.frames.outlines import OBJECTIVES
 from sentinel.replaying import Replay, ReplayedRun
 from sentinel.report.checks import checks
 from sentinel.report.comparisons import statements, title
@@ -202,9 +203,7 @@ def _lead(
     incidents: Sequence[Incident], tags: Mapping[str, Sequence[str]], curves: Mapping[str, Curve]
 ) -> tuple[str, Sequence[float]]:
     """The curve of the worst incident's tag, else that of the objective, with the tag."""
-    first = [one.tag for one in incidents] + [
-        tag for signal in ("loss", "reward", "policy_loss", "eval_loss") for tag in tags.get(signal, ())
-    ]
+    first = [one.tag for one in incidents] + [tag for signal in OBJECTIVES for tag in tags.get(signal, ())]
     lead = next((tag for tag in first if tag in curves), "")
     return clean_text(lead, 60), [p.value for p in curves[lead].points(_LEAD_POINTS)] if lead else []
 

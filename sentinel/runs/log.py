@@ -251,6 +251,7 @@ class RunLog:
             "ending": self.ending,
             "facts": self.facts,
             "stopped": self.stopped,
+            "planned_steps": self.planned_steps,
             "reached_end": self.reached_end,
             "live": self.live,
             "console": msgspec.to_builtins(self.console),
@@ -272,6 +273,7 @@ class Remembered(msgspec.Struct):
 
     facts: Facts = msgspec.field(default_factory=Facts)
     ending: Ending | None = None
+    planned_steps: float | None = None
 
     @classmethod
     def of(cls, state: bytes) -> Self:

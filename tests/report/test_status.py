@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sentinel.alerts.store import Store, Update
-from sentinel.report import lines, status
+from sentinel.report import lines, status, status_lines
 from tests.sinks.samples import INCIDENT
 
 NOW = 1.7e9
@@ -38,7 +38,7 @@ def test_of_a_thousand_runs_the_worst_are_shown_and_the_rest_is_counted(store, t
     fill(store, 1000, {7, 993})
     monkeypatch.setattr(lines.sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "80")
-    lines.print_lines(status.lines(shown(store, tmp_path)))
+    lines.print_lines(status_lines.lines(shown(store, tmp_path)))
     printed = capsys.readouterr().out
     assert len(printed.splitlines()) < 100
     assert all(len(line) <= 80 or " " not in line.strip() for line in printed.splitlines())
@@ -50,7 +50,7 @@ def test_of_a_thousand_runs_the_worst_are_shown_and_the_rest_is_counted(store, t
 
 def test_nothing_is_folded_or_padded_without_a_terminal(store, tmp_path, capsys):
     fill(store, 3, {1})
-    lines.print_lines(status.lines(shown(store, tmp_path)))
+    lines.print_lines(status_lines.lines(shown(store, tmp_path)))
     printed = capsys.readouterr().out.splitlines()
     assert max(map(len, printed)) > 80
     assert not [line for line in printed if line != line.rstrip()]
@@ -65,7 +65,7 @@ def test_runs_can_be_chosen(store, tmp_path):
 
 def test_a_single_run_has_its_whole_path(store, tmp_path):
     fill(store, 1, set())
-    assert any(f": {PATH.format(0)}" in line for _, line in status.lines(shown(store, tmp_path)))
+    assert any(f": {PATH.format(0)}" in line for _, line in status_lines.lines(shown(store, tmp_path)))
 
 
 def test_the_document_is_json_and_holds_all_runs(store, tmp_path):
@@ -81,14 +81,14 @@ def test_names_of_runs_cannot_write_to_the_terminal(store, tmp_path):
     store.commit(
         [Update(f"jsonl:{path}", path, "jsonl", b"\x80", [replace(INCIDENT, run=f"jsonl:{path}")])], NOW
     )
-    for _, line in status.lines(shown(store, tmp_path)):
+    for _, line in status_lines.lines(shown(store, tmp_path)):
         assert line.isprintable()
 
 
 def test_an_empty_state_is_said(tmp_path):
     with Store(tmp_path) as store:
         found = shown(store, tmp_path)
-    assert [line for _, line in status.lines(found)] == [
+    assert [line for _, line in status_lines.lines(found)] == [
         "0 runs",
         "",
         "no watch is running",

@@ -1,0 +1,133 @@
+"""The content of a state directory in lines for a terminal, safe to print."""
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sentinel.report.status import NEED_EVIDENCE, SHOWN, STATES, KnownRun, Status
+from sentinel.text import clean_text, duration_text
+
+
+def lines(shown: Status) -> Iterator[tuple[int, str]]:
+    """The report, line by line with the indent of each, safe to print."""
+    name = names_of(shown.runs)
+    yield 0, summary(shown.runs)
+    for section in (_health, _incidents, _runs, _deliveries, _silences, _feedback):
+        if found := [*section(shown, name)]:
+            yield 0, ""
+            yield from found
+
+
+_Names = Mapping[str, str]  # short names by run id
+_Lines = Iterator[tuple[int, str]]
+
+
+def names_of(runs: Sequence[KnownRun]) -> _Names:
+    """The paths of the runs below what they have in common."""
+    paths = {run.row.id: run.row.path for run in runs}
+    base = _base(runs)
+    return {id_: clean_text(path.removeprefix(f"{base}/") if base else path) for id_, path in paths.items()}
+
+
+def _base(runs: Sequence[KnownRun]) -> str:
+    local = [str(Path(run.row.path).parent) for run in runs]
+    here = all(path.startswith("/") for path in local) and len(local) > 1
+    return os.path.commonpath(local) if here else ""
+
+
+def summary(runs: Sequence[KnownRun]) -> str:
+    """How many runs there are, where, and in which states."""
+    base = _base(runs)
+    below = f" below {clean_text(base)}" if base.strip("/") else ""
+    return f"{_count(len(runs), 'run')}{below}{_by_state(runs)}"
+
+
+def _by_state(runs: Sequence[KnownRun]) -> str:
+    states = Counter(run.state for run in runs)
+    counted = ", ".join(f"{states[state]} {state}" for state in STATES if states[state])
+    return f": {counted}" if counted else ""
+
+
+def _health(shown: Status, _: _Names) -> _Lines:
+    if shown.trouble:
+        yield 0, shown.trouble
+    for part, value in shown.health.items():
+        yield 0, clean_text(f"{part}: {_words(value, shown.now)}", 500)
+
+
+def _words(value: Any, now: float) -> str:
+    if not isinstance(value, dict):
+        return str(value)
+    told = (
+        f"{k[:-3]} {_ago(now, v)}" if k.endswith("_at") else _count(v, k.removesuffix("s"))
+        for k, v in value.items()
+    )
+    return ", ".join(told).replace("_", " ")
+
+
+def _incidents(shown: Status, name: _Names) -> _Lines:
+    yield 0, f"Open incidents: {len(shown.incidents) or 'none'}"
+    for one in shown.incidents[:SHOWN]:
+        yield 2, f"{one.severity.label}: {one.detector} since step {one.onset_step} in {name[one.run]}"
+        explained = f"explained by {one.inhibited_by}" if one.inhibited_by else clean_text(one.summary, 500)
+        yield 6, f"{explained} ({one.state}, id {one.id})"
+    if rest := Counter(one.severity for one in shown.incidents[SHOWN:]):
+        counted = ", ".join(f"{count} {severity.label}" for severity, count in sorted(rest.items()))
+        yield 2, f"and {rest.total()} more: {counted}"
+
+
+def _runs(shown: Status, name: _Names) -> _Lines:
+    if shown.runs:
+        yield 0, "Runs, the worst first"
+    for run in shown.runs[:SHOWN]:
+        step = f", step {run.last_step}" if run.last_step is not None else ""
+        why = f": {clean_text(run.evidence)}" if run.state in NEED_EVIDENCE else ""
+        yield 2, f"{run.state}: {name[run.row.id]}{step}{why}"
+        if run.not_judged:
+            yield 6, f"not judged: {clean_text(run.not_judged, 500)}"
+    if rest := shown.runs[SHOWN:]:
+        yield 2, f"and {len(rest)} more{_by_state(rest)}; --run shows those that you name"
+
+
+def _deliveries(shown: Status, name: _Names) -> _Lines:
+    if shown.undelivered:
+        yield 0, f"Undelivered notifications: {shown.undelivered_count}"
+    for waiting in shown.undelivered:
+        due = (waiting.next_attempt or shown.now) - shown.now
+        when = "given up" if waiting.failed else f"next try in {duration_text(due)}"
+        error = f": {waiting.error}" if waiting.error else ""
+        tries = _count(waiting.attempts, "try", "tries")
+        yield 2, clean_text(f"{waiting.sink}: incident {waiting.incident}, {tries}, {when}{error}", 500)
+    if shown.decisions:
+        yield 0, "Latest decisions"
+    for one in shown.decisions:
+        told = f"{one.sink}: {one.event} of {one.detector} in {name[one.run]}: {one.reason_text}"
+        yield 2, clean_text(f"{_ago(shown.now, one.at)}, {told}", 500)
+
+
+def _silences(shown: Status, _: _Names) -> _Lines:
+    if shown.silences:
+        yield 0, "Silences"
+    for one in shown.silences:
+        left, only = (
+            duration_text(one.until - shown.now),
+            f", incident {one.incident}" if one.incident else "",
+        )
+        yield 2, clean_text(f"{one.id}: {one.detector} in {one.run}{only} for {left}: {one.reason}", 500)
+
+
+def _feedback(shown: Status, _: _Names) -> _Lines:
+    if shown.feedback:
+        yield 0, "What people said of incidents"
+    for (detector, verdict), count in shown.feedback.items():
+        yield 2, f"{detector}: {count} {verdict}"
+
+
+def _ago(now: float, then: float) -> str:
+    return f"{duration_text(max(0.0, now - then))} ago"
+
+
+def _count(number: int, noun: str, nouns: str = "") -> str:
+    return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
