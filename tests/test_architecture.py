@@ -19,7 +19,7 @@ FILES = sorted([*(ROOT / "sentinel").rglob("*.py"), *(ROOT / "detectors").rglob(
 TREES = {file: ast.parse(file.read_text(encoding="utf-8")) for file in FILES}
 
 ROOMS = {"frames", "sources", "runs", "alerts", "sinks", "catalogue", "serve"}
-FLOW = ["cli", "report", "flow", "rooms", "ground", "detectors"]
+FLOW = ["cli", "live", "report", "flow", "rooms", "ground", "detectors"]
 """Each may import what stands to its right. The flow is the modules directly in sentinel/ that join
 rooms; the ground is the modules that know no room."""
 GROUND = {
@@ -61,8 +61,8 @@ def place(name: str) -> int:
     head = rest[0] if rest else "api"  # `import sentinel` gives names of sentinel.api
     if head in ("cli", "api", "testing", "__main__"):
         return FLOW.index("cli")
-    if head == "report":
-        return FLOW.index("report")
+    if head in ("live", "report"):
+        return FLOW.index(head)
     if head in ROOMS:
         return FLOW.index("rooms")
     return FLOW.index("ground" if {head, ".".join(rest[:2])} & GROUND else "flow")

@@ -30,8 +30,12 @@ class Silence:
             return False
         if self.incident:
             return self.incident == incident.id
-        named = any(fnmatchcase(str(run[name]), self.run) for name in ("run", "path"))
+        named = self.covers(str(run["path"]), str(run["run"]))
         return named and fnmatchcase(incident.detector, self.detector)
+
+    def covers(self, path: str, name: str) -> bool:
+        """Whether the silence is about a run, by its path or its name."""
+        return any(fnmatchcase(one, self.run) for one in (path, name))
 
 
 _ACKNOWLEDGED_SECONDS = 30 * 86400.0

@@ -91,14 +91,17 @@ class DecisionRow:
     @property
     def sent(self) -> bool:
         """Whether it was a decision to send."""
-        known = _REASONS.get(self.reason)
-        return known is not None and known.sends
+        return self.known_reason is not None and self.known_reason.sends
+
+    @property
+    def known_reason(self) -> Reason | None:
+        """The reason; None if another version named it."""
+        return _REASONS.get(self.reason)
 
     @property
     def reason_text(self) -> str:
         """The reason in words."""
-        known = _REASONS.get(self.reason)
-        return known.text if known else self.reason
+        return self.known_reason.text if self.known_reason else self.reason
 
 
 class Store:

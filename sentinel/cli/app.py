@@ -15,6 +15,7 @@ from sentinel.cli.check_config import check_config
 from sentinel.cli.explain import explain
 from sentinel.cli.replay import replay
 from sentinel.cli.runs import runs
+from sentinel.cli.serve import serve
 from sentinel.cli.silence import silences
 from sentinel.cli.status import status
 from sentinel.cli.test_alert import send_test
@@ -60,6 +61,7 @@ app.command()(runs)
 app.command()(explain)
 app.command()(catalogue)
 app.command()(status)
+app.command()(serve)
 app.command()(ack)
 app.add_typer(silences, name="silence")
 app.command()(feedback)

@@ -54,13 +54,14 @@ def config_file(named: Path | None) -> Path | None:
     return named or (here if here.is_file() else None)
 
 
-def _address(text: str) -> Address:
+def address(option: str, text: str) -> Address:
+    """The address that was given to an option. Raises SentinelError for one that is none."""
     from sentinel.serve.address import Address
 
     try:
         return Address.parse(text)
     except ValueError as error:
-        raise SentinelError(f"--listen {text}: {error}") from None
+        raise SentinelError(f"{option} {text}: {error}") from None
 
 
 def configuration(
@@ -81,7 +82,7 @@ def configuration(
         "state_dir": state_dir,
         "paths": places(paths),
         "poll": poll,
-        "listen": _address(listen) if listen else None,
+        "listen": address("--listen", listen) if listen else None,
     }
     found = config_file(file)
     config = load(found) if found else Config.model_construct()  # nothing to validate

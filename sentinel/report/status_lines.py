@@ -10,6 +10,13 @@ from sentinel.report.status import NEED_EVIDENCE, SHOWN, STATES, KnownRun, Statu
 from sentinel.text import clean_text, duration_text
 
 
+def workings(shown: Status) -> Iterator[tuple[int, str]]:
+    """The health of each part, what was sent and what waits, and what people said."""
+    name = names_of(shown.runs)
+    for section in (_health, _deliveries, _feedback):
+        yield from section(shown, name)
+
+
 def lines(shown: Status) -> Iterator[tuple[int, str]]:
     """The report, line by line with the indent of each, safe to print."""
     name = names_of(shown.runs)

@@ -1,0 +1,97 @@
+"""`sentinel serve`: a page that shows what a watch sees, while it changes."""
+
+import os
+import secrets
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sentinel.cli.options import ConfigFile, StateDir, address, configuration
+from sentinel.errors import SentinelError
+
+if TYPE_CHECKING:
+    from sentinel.serve.address import Address
+
+_TOKEN = "SENTINEL_TOKEN"  # noqa: S105  the name of an environment variable
+_LESS_IMPORTANT = 10  # than the watch and the trainings on this machine
+
+_Listen = Annotated[
+    str,
+    typer.Option(
+        metavar="[HOST:]PORT", help="Where to serve the page; a port alone means on this machine only."
+    ),
+]
+_TokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help=f"File that holds the token; default: ${_TOKEN}, else a new token that is printed.",
+    ),
+]
+
+
+def serve(
+    listen: _Listen = "8470",
+    token_file: _TokenFile = None,
+    config: ConfigFile = None,
+    state_dir: StateDir = None,
+) -> None:
+    """Show what a watch sees, in a browser.
+
+    The page shows all runs, and each run as its report, while they grow. It only reads what `sentinel watch`
+    records; acknowledging and silencing work as on the command line. Every request needs the token.
+    """
+    try:
+        import uvicorn
+
+        from sentinel.live.app import LivePage
+    except ImportError:
+        raise SentinelError("serve needs more: pip install 'training-sentinel[serve]'") from None
+    from sentinel.alerts.store import Store
+    from sentinel.clock import SystemClock
+
+    settings, where = configuration(config, state_dir), address("--listen", listen)
+    given = _given_token(token_file)
+    if not given and where.host not in ("127.0.0.1", "::1", "localhost"):
+        raise SentinelError(f"others can reach {where}: set ${_TOKEN} or name a --token-file")
+    token = given or secrets.token_urlsafe(24)
+    Store(settings.state_dir, read_only=True).close()  # so that what is wrong with it is said at once
+    with _listening(where) as bound:
+        port = bound.getsockname()[1]
+        page = LivePage(settings, SystemClock()).app(token, port)
+        options = uvicorn.Config(
+            page,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            ws="none",
+            timeout_graceful_shutdown=1,  # pages that are open would hold it up
+        )
+        os.nice(_LESS_IMPORTANT)
+        entrance = "" if given else f"?token={token}"
+        typer.echo(f"http://{type(where)(where.host, port)}/{entrance}")
+        uvicorn.Server(options).run(sockets=[bound])
+
+
+def _given_token(file: Path | None) -> str:
+    """The token that a person chose; empty if there is none. Raises SentinelError for a poor one."""
+    from sentinel.live.access import FEWEST_CHARACTERS
+
+    try:
+        token = file.read_text("utf-8").strip() if file else os.environ.get(_TOKEN, "")
+    except (OSError, UnicodeDecodeError):
+        raise SentinelError(f"{file}: cannot be read as a token") from None
+    if (file or token) and len(token) < FEWEST_CHARACTERS:
+        raise SentinelError(f"the token needs at least {FEWEST_CHARACTERS} characters")
+    return token
+
+
+def _listening(where: "Address") -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in where.host else socket.AF_INET
+        return socket.create_server((where.host, where.port), family=family)
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise SentinelError(f"cannot listen on {where}: {why}; name another address with --listen") from None

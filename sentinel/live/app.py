@@ -1,0 +1,217 @@
+"""The live page over HTTP: pages, their changes as server-sent events, and what a person may do."""
+
+import asyncio
+import json
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from glob import escape
+from http import HTTPStatus
+from importlib.resources import files
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from sentinel.alerts.silences import acknowledgement, silence
+from sentinel.alerts.store import Store
+from sentinel.clock import Clock
+from sentinel.config.file import Config
+from sentinel.errors import SentinelError, StateError
+from sentinel.live.access import Access, form
+from sentinel.live.views import Page, Views
+from sentinel.report.html import SCRIPTS, STYLES, asset
+from sentinel.text import seconds_in
+
+_log = logging.getLogger(__name__)
+
+_ALIVE_SECONDS = 15.0  # between two comments that show a proxy, and us, that the connection stands
+_KINDS = {"js": "text/javascript", "css": "text/css"}
+_OWN = "live.js", "live.css"
+
+
+class LivePage:
+    """The application. ``config`` says where the state is, and which detectors could judge a run."""
+
+    def __init__(self, config: Config, clock: Clock) -> None:
+        self._config = config
+        self._clock = clock
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="views")  # the store belongs to one thread
+        self._watched: Counter[str] = Counter()  # how many pages show each run
+        self._changed = asyncio.Condition()
+        self._assets = {name: asset(name) for name in (*SCRIPTS, *STYLES)}
+        self._assets |= {name: files(__package__).joinpath(name).read_text("utf-8") for name in _OWN}
+
+    def app(self, token: str, port: int) -> ASGIApp:
+        """The application behind a token."""
+        routes = [
+            Route("/", self._fleet),
+            Route("/events", self._fleet_events),
+            Route("/runs/{key}", self._run),
+            Route("/runs/{key}/events", self._run_events),
+            Route("/runs/{key}/silence", self._silence, methods=["POST"]),
+            Route("/incidents/{id}/acknowledge", self._acknowledge, methods=["POST"]),
+            Route("/silences/{id}/end", self._end_silence, methods=["POST"]),
+            Route("/assets/{name}", self._asset),
+        ]
+        handlers = {SentinelError: _explained}
+        return Access(Starlette(routes=routes, lifespan=self._life, exception_handlers=handlers), token, port)
+
+    async def _in_worker(self, work: Callable[[], object]) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._worker, work)
+
+    @asynccontextmanager
+    async def _life(self, _: Starlette) -> AsyncIterator[None]:
+        def begin() -> None:
+            self._views = Views(self._config)
+
+        await self._in_worker(begin)
+        await self._refresh()
+        looking = asyncio.create_task(self._look())
+        try:
+            yield
+        finally:
+            looking.cancel()
+            await self._in_worker(self._views.close)
+            self._worker.shutdown()
+
+    async def _look(self) -> None:
+        while True:
+            try:
+                more = await self._refresh()
+            except Exception:  # noqa: BLE001  the pages that are open must not stand still for ever
+                _log.exception("the live page could not be refreshed; trying again")
+                more = False
+            if not more:
+                await asyncio.sleep(self._config.poll_seconds)
+
+    async def _refresh(self) -> bool:
+        """Look at everything again and tell the pages. Whether there is more to read at once."""
+        watched, more = [*self._watched], False
+
+        def look() -> None:
+            nonlocal more
+            more = self._views.refresh(self._clock.now(), self._clock.awake(), watched)
+
+        await self._in_worker(look)
+        async with self._changed:
+            self._changed.notify_all()
+        return more
+
+    async def _fleet(self, request: Request) -> Response:
+        return _sent(self._views.overview(self._clock.now()), request)
+
+    async def _run(self, request: Request) -> Response:
+        key = request.path_params["key"]
+        if key not in self._views.pages:
+            await self._in_worker(lambda: self._views.open(key, self._clock.now(), self._clock.awake()))
+        page = self._views.pages.get(key)
+        return _plain(HTTPStatus.NOT_FOUND, "no such run") if page is None else _sent(page, request)
+
+    async def _fleet_events(self, request: Request) -> Response:
+        async def news(since: int) -> tuple[int, str]:
+            table = self._views.fleet.table
+            return table.version, json.dumps(table.since(since)) if table.version > since else ""
+
+        return StreamingResponse(self._events(request, news), media_type="text/event-stream")
+
+    async def _run_events(self, request: Request) -> Response:
+        key = request.path_params["key"]
+
+        async def news(since: int) -> tuple[int, str]:
+            page = self._views.pages.get(key)
+            if page is None:
+                await self._in_worker(lambda: self._views.open(key, self._clock.now(), self._clock.awake()))
+            version = self._views.pages[key].version if key in self._views.pages else since
+            return version, str(version) if version != since else ""
+
+        return StreamingResponse(self._events(request, news, key), media_type="text/event-stream")
+
+    async def _events(
+        self, request: Request, news: Callable[[int], Awaitable[tuple[int, str]]], key: str = ""
+    ) -> AsyncIterator[str]:
+        """An event for each change since the version that the page has."""
+        asked = request.headers.get("last-event-id") or request.query_params.get("since", "0")
+        since = int(asked) if asked.isdecimal() else 0
+        if key:
+            self._watched[key] += 1
+        try:
+            yield ": sentinel\n\n"
+            while True:
+                since, text = await news(since)
+                if text:
+                    yield f"id: {since}\ndata: {text}\n\n"
+                try:
+                    async with self._changed:
+                        await asyncio.wait_for(self._changed.wait(), _ALIVE_SECONDS)
+                except TimeoutError:
+                    yield ": alive\n\n"
+        finally:
+            self._watched -= Counter({key: 1})
+
+    async def _acknowledge(self, request: Request) -> Response:
+        now = self._clock.now()
+        await self._write(
+            lambda store: store.add_silence(acknowledgement(store.incident(request.path_params["id"]), now))
+        )
+        return _back(await form(request.receive))
+
+    async def _silence(self, request: Request) -> Response:
+        fields, now = await form(request.receive), self._clock.now()
+        known = self._views.fleet.runs.get(request.path_params["key"])
+        if known is None:
+            return _plain(HTTPStatus.NOT_FOUND, "no such run")
+        try:
+            until = now + seconds_in(fields.get("for", ""))
+        except ValueError as error:
+            return _plain(HTTPStatus.BAD_REQUEST, str(error))
+        reason = fields.get("reason", "")[:300] or "silenced on the live page"
+        new = silence(escape(known.row.path), "*", until, reason, now)
+        await self._write(lambda store: store.add_silence(new))
+        return _back(fields)
+
+    async def _end_silence(self, request: Request) -> Response:
+        await self._write(lambda store: store.remove_silence(request.path_params["id"]))
+        return _back(await form(request.receive))
+
+    async def _write(self, change: Callable[[Store], object]) -> None:
+        """Change the state as the commands do, and show the change."""
+
+        def write() -> None:
+            with Store(self._config.state_dir, create=False) as store:
+                change(store)
+
+        await self._in_worker(write)
+        await self._refresh()
+
+    async def _asset(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in self._assets:
+            return _plain(HTTPStatus.NOT_FOUND, "no such file")
+        return Response(self._assets[name], media_type=_KINDS[name.rpartition(".")[2]])
+
+
+def _sent(page: Page, request: Request) -> Response:
+    headers = {"Content-Type": "text/html; charset=utf-8", "Vary": "Accept-Encoding"}
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(page.zipped, headers=headers | {"Content-Encoding": "gzip"})
+    return Response(page.body, headers=headers)
+
+
+def _back(fields: dict[str, str]) -> Response:
+    """Back to the page that the form stands on: that of a run, else that of all runs."""
+    key = fields.get("run", "")
+    return RedirectResponse(f"/runs/{key}" if key.isalnum() else "/", HTTPStatus.SEE_OTHER)
+
+
+async def _explained(_: Request, error: Exception) -> Response:
+    status = HTTPStatus.SERVICE_UNAVAILABLE if isinstance(error, StateError) else HTTPStatus.NOT_FOUND
+    return _plain(status, str(error))
+
+
+def _plain(status: HTTPStatus, text: str) -> Response:
+    return PlainTextResponse(f"{text}\n", status)

@@ -1,0 +1,181 @@
+"""All runs of a state directory as rows of a table, each with the version at which it last changed.
+
+One fleet serves every page. A page that knows a version asks for the rows that changed since then, so a slow
+page gets fewer and larger updates, and none has to be remembered for it.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from detectors.severity import Severity
+from sentinel.alerts.incident import Incident
+from sentinel.alerts.store import RunRow, Store
+from sentinel.frames.outlines import OBJECTIVES, outlines
+from sentinel.report.html import environment, spark
+from sentinel.report.status import KnownRun, Status, status
+from sentinel.report.status_lines import names_of, summary
+from sentinel.runs.log import Remembered
+from sentinel.runs.packing import unpacked
+from sentinel.text import clean_text
+
+_AGAIN_SECONDS = 10.0  # because time alone changes the state of a run
+
+
+@dataclass(frozen=True)
+class Row:
+    """A run in the table, with the names that `sentinel.report.story.RunStory` has for the same."""
+
+    name: str
+    worst: Severity
+    found: Sequence[str]  # detectors with an open incident
+    state: str
+    last_step: int | None
+    planned_steps: int | None
+    points: int
+    lead: tuple[str, Sequence[float]]  # the tag that says most about the run and its values; may be empty
+
+
+@dataclass(frozen=True)
+class _Rendered:
+    version: int  # at which it last changed
+    html: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows by key, the worst run first, and what stands above them."""
+
+    version: int = 0
+    verdict: str = ""
+    counted: str = ""  # the runs, by state
+    outage: str = ""
+    rows: Mapping[str, _Rendered] = field(default_factory=dict)
+
+    def since(self, version: int) -> dict[str, Any]:
+        """What a page that knows a version has to change, JSON-able."""
+        rows = {key: row.html for key, row in self.rows.items() if row.version > version}
+        head = {"verdict": self.verdict, "counted": self.counted, "trouble": self.outage}
+        return {**head, "rows": rows}
+
+    def renewed(self, verdict: str, counted: str, outage: str, rows: Mapping[str, str]) -> "Table":
+        """The table with this content: the same one if nothing differs."""
+        same = {key: row for key, row in self.rows.items() if row.html == rows.get(key)}
+        version = self.version + 1
+        found = {key: same.get(key) or _Rendered(version, html) for key, html in rows.items()}
+        new = Table(version, verdict, counted, outage, found)
+        return self if replace(new, version=self.version) == self else new
+
+
+class Fleet:
+    """The runs as the watch last recorded them. Reads one store and belongs to the thread that opened it."""
+
+    def __init__(self, store: Store, place: Path) -> None:
+        self.table = Table()
+        self.runs: dict[str, KnownRun] = {}  # by key, the worst first
+        self.names: Mapping[str, str] = {}  # by run id
+        self.status: Status | None = None
+        self._store = store
+        self._place = place
+        self._memory = _Memory(store)
+        self._seen = -1
+        self._looked_at = float("-inf")
+
+    def refresh(self, now: float, awake: float) -> bool:
+        """Look again if the watch recorded something or some time has passed. Whether it looked."""
+        seen = self._store.version()
+        if seen == self._seen and awake - self._looked_at < _AGAIN_SECONDS:
+            return False
+        self._seen, self._looked_at = seen, awake
+        shown = self.status = status(self._store, self._place, now, remember=self._memory.run)
+        self.names = names_of(shown.runs)
+        self.runs = {key_of(run.row.id): run for run in shown.runs}
+        self.table = self.table.renewed(
+            _verdict(shown), summary(shown.runs), shown.outage, dict(self._rendered(shown))
+        )
+        return True
+
+    def _rendered(self, shown: Status) -> Iterator[tuple[str, str]]:
+        rows: Any = environment(__package__).get_template("runs.html").module
+        found: dict[str, list[Incident]] = {}
+        for one in shown.incidents:
+            if one.inhibited_by is None:
+                found.setdefault(one.run, []).append(one)
+        for key, run in self.runs.items():
+            row = self._of(run, found.get(run.row.id, ()))
+            yield key, str(rows.row(row, f"/runs/{key}", spark(row.lead[1]), id=f"row-{key}")).strip()
+
+    def _of(self, run: KnownRun, incidents: Sequence[Incident]) -> Row:
+        facts = run.kept.facts if run.kept else None
+        planned = run.kept.planned_steps if run.kept else None
+        return Row(
+            name=self.names[run.row.id],
+            worst=max((one.severity for one in incidents), default=Severity.CLEAN),
+            found=[*dict.fromkeys(one.detector for one in incidents)],
+            state=f"{run.state}, not judged" if run.not_judged else str(run.state),
+            last_step=run.last_step,
+            planned_steps=int(planned) if planned else None,
+            points=facts.points if facts else 0,
+            lead=self._memory.lead(run.row, [one.tag for one in incidents]),
+        )
+
+
+def key_of(run: str) -> str:
+    """What stands for a run in addresses, whatever its path holds."""
+    return blake2b(run.encode(), digest_size=8).hexdigest()
+
+
+def _verdict(shown: Status) -> str:
+    own = Counter(one.severity for one in shown.incidents if one.inhibited_by is None)
+    if not own:
+        return "No open incident"
+    counted = ", ".join(f"{own[severity]} {severity.label}" for severity in sorted(own, reverse=True))
+    return f"{own.total():,} open incident{'' if own.total() == 1 else 's'}: {counted}"
+
+
+class _Memory:
+    """What is stored of each run, decoded once for each commit."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: dict[str, tuple[float, Remembered | None, _Outlines]] = {}
+
+    def run(self, row: RunRow) -> Remembered | None:
+        """What is stored of a run; None if it cannot be decoded."""
+        known = self._known.get(row.id)
+        if known is None or known[0] != row.updated:
+            known = self._known[row.id] = row.updated, *self._decoded(row)
+        return known[1]
+
+    def lead(self, row: RunRow, tags: Sequence[str]) -> tuple[str, Sequence[float]]:
+        """The rough curve of the first of these tags, else of the objective, with the tag."""
+        curves = self._known[row.id][2]
+        objectives = (
+            tag
+            for signal in OBJECTIVES
+            for tag, (of, values) in curves.items()
+            if of == signal and values.size
+        )
+        tag = next((tag for tag in tags if tag in curves), None) or next(objectives, None)
+        return (clean_text(tag, 60), curves[tag][1].tolist()) if tag else ("", ())
+
+    def _decoded(self, row: RunRow) -> "tuple[Remembered | None, _Outlines]":
+        try:
+            state = unpacked(self._store.run_state(row.id) or b"")
+            kept = msgspec.convert(state, Remembered)
+        except ValueError:
+            return None, {}
+        try:
+            return kept, outlines(state.get("streams", {}))
+        except Exception:  # noqa: BLE001  another version's histories; the watch reads the log anew
+            return kept, {}
+
+
+_Outlines = Mapping[str, tuple[str, NDArray[np.float64]]]

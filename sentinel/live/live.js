@@ -1,0 +1,58 @@
+"use strict";
+// Keeps the page as the server has it. The page works without this script, but then stays as it was loaded.
+(() => {
+  const live = document.currentScript.dataset.live, link = document.getElementById("link");
+  const made = (html) => {
+    const template = document.createElement("template");
+    template.innerHTML = html; // from the templates of the server, which escape all text of a run
+    return template.content.firstElementChild;
+  };
+  const told = (verdict, trouble) => {
+    document.title = `sentinel: ${verdict}`;
+    document.querySelector("h1").textContent = verdict;
+    const place = document.getElementById("trouble");
+    place.textContent = trouble;
+    place.hidden = !trouble;
+  };
+
+  const rows = ({ verdict, counted, trouble, rows: changed }) => {
+    told(verdict, trouble);
+    document.getElementById("counted").textContent = counted;
+    const body = document.getElementById("table").tBodies[0];
+    for (const [key, html] of Object.entries(changed)) {
+      const older = document.getElementById(`row-${key}`), newer = made(html);
+      if (!older) body.append(newer);
+      else if (!older.contains(document.activeElement)) older.replaceWith(newer);
+      else older.querySelectorAll("td").forEach((cell, at) => { if (at !== 1) cell.replaceWith(newer.cells[at].cloneNode(true)); });
+    }
+    sentinel.filter();
+  };
+
+  let fetching = false, again = false;
+  const run = async () => {
+    if (fetching) { again = true; return; }
+    fetching = true;
+    try {
+      const answer = await fetch(location.pathname);
+      if (!answer.ok) return;
+      const newer = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const part = (page, selector) => page.querySelector(selector);
+      const older = part(document, ".run");
+      if (older.contains(document.activeElement) && document.activeElement.matches("button, input:not(.log), select")) return;
+      told(part(newer, "h1").textContent, part(newer, "#trouble").textContent);
+      sentinel.replace(older, document.adoptNode(part(newer, ".run")));
+      const entries = part(newer, "#catalogue-place"), open = document.querySelectorAll("#catalogue-place details[open]");
+      for (const one of open) entries.querySelector(`#${CSS.escape(one.id)}`)?.setAttribute("open", "");
+      part(document, "#catalogue-place").replaceWith(document.adoptNode(entries));
+    } finally {
+      fetching = false;
+      if (again) { again = false; run(); }
+    }
+  };
+
+  const events = new EventSource(live);
+  events.onmessage = ({ data }) => (document.getElementById("table") ? rows(JSON.parse(data)) : run());
+  events.onopen = () => { link.textContent = "live"; link.classList.remove("lost"); };
+  events.onerror = () => { link.textContent = "not live: the connection is lost"; link.classList.add("lost"); };
+  addEventListener("pagehide", () => events.close());
+})();

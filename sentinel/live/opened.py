@@ -1,0 +1,117 @@
+"""A run that somebody looks at: its curves come from its log, and its incidents from the watch."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from sentinel.alerts.decision import Decision
+from sentinel.alerts.incident import Event, Incident
+from sentinel.alerts.outcomes import Outcome
+from sentinel.alerts.store import DecisionRow, RunRow
+from sentinel.frames.curves import Curves
+from sentinel.guard import Guard
+from sentinel.pipeline import POINTS_AT_ONCE, Pipeline
+from sentinel.replaying import Replay, ReplayedRun
+from sentinel.report.illustrations import Illustrations
+from sentinel.report.story import RunStory, run_story
+from sentinel.runs.state import Standing
+from sentinel.sources.base import Batch, Complaint, Cursor, Run
+from sentinel.sources.discovery import discover
+from sentinel.sources.places import Url
+
+_MOST_COMPLAINTS = 20
+
+_R = TypeVar("_R")
+
+
+@dataclass(frozen=True)
+class _Elsewhere:
+    """The source of a log that is not read here: it lies behind an address, or is gone."""
+
+    def poll(self, cursor: Cursor, limit: int) -> Batch:  # noqa: ARG002
+        return Batch(cursor)
+
+
+class OpenedRun:
+    """Reads the log of a run as it grows, and judges nothing: what was found is what the watch recorded.
+
+    Of a log that is not on this machine, only what the watch kept of it (``state``) is shown.
+    """
+
+    def __init__(self, pipeline: Pipeline, row: RunRow, name: str, state: bytes | None) -> None:
+        self.asked_at = 0.0  # time awake
+        self._pipeline = pipeline
+        run = _found(row)
+        self._tracker = pipeline.track(run or Run(_place(row), row.format, _Elsewhere()), name)
+        self._curves = Curves()
+        self._failure = ""
+        self._more = False
+        self._complaints: list[Complaint] = []
+        self._illustrations = Illustrations()
+        if run is None:
+            self._failure = "its log is not on this machine, so its curves are not drawn"
+            self._guarded("restoring", partial(self._tracker.restore, state or b""))
+
+    @property
+    def reads_more(self) -> bool:
+        """Whether the last `grow` did not reach the end of the log."""
+        return self._more
+
+    def grow(self) -> bool:
+        """Read what is new, up to some hundred thousand points. Whether there was anything."""
+        log = self._tracker.log
+        self._more = False
+        batch = None if self._failure else self._guarded("reading", partial(log.poll, POINTS_AT_ONCE))
+        if batch is None:
+            return False
+        self._guarded("understanding the log", partial(log.absorb, batch))
+        self._curves.add(batch.chunks)
+        self._complaints = [*self._complaints, *batch.complaints][-_MOST_COMPLAINTS:]
+        self._more = batch.more
+        return bool(batch.chunks or batch.complaints or batch.config)
+
+    def story(
+        self, incidents: Iterable[Incident], decisions: Iterable[DecisionRow], stands: Standing
+    ) -> RunStory:
+        """The run as its report tells it, with these incidents and decisions of the watch."""
+        by_id = {one.id: one for one in sorted(incidents, key=lambda one: one.fired_time or 0.0)}
+        run = ReplayedRun(
+            self._tracker,
+            incidents=by_id,
+            told=_told(by_id, decisions),
+            complaints=self._complaints,
+            failure=self._failure or None,
+            curves=self._curves,
+        )
+        return run_story(run, stands, Replay([run], (), self._pipeline), self._illustrations)
+
+    def _guarded(self, stage: str, work: Callable[[], _R]) -> _R | None:
+        guard, run = Guard(), self._tracker.log.run
+        done = guard(run, stage, work)
+        self._failure = guard.failures.get(run.id, self._failure)
+        return done
+
+
+def _place(row: RunRow) -> Path | Url:
+    return Url.parse(row.path) or Path(row.path)
+
+
+def _found(row: RunRow) -> Run | None:
+    """The run as it lies on this machine; a run in a database lies where the database does."""
+    place = _place(row)
+    if isinstance(place, Url):
+        return None
+    there = next((one for one in (place, place.parent) if one.exists()), None)
+    return next((run for run in discover([there]).runs if run.id == row.id), None) if there else None
+
+
+def _told(incidents: Mapping[str, Incident], decisions: Iterable[DecisionRow]) -> dict[str, list[Outcome]]:
+    """What the watch decided about each incident, the oldest decision first."""
+    told: dict[str, list[Outcome]] = {}
+    for one in reversed([*decisions]):
+        if one.incident in incidents and one.known_reason and one.event in [*Event]:
+            decision = Decision(Event(one.event), one.known_reason)
+            told.setdefault(one.incident, []).append(Outcome(incidents[one.incident], one.sink, decision))
+    return told

@@ -1,0 +1,75 @@
+"""A live page on loopback, over a state that a watch left."""
+
+import json
+import math
+import socket
+import threading
+from contextlib import contextmanager
+
+import httpx
+import pytest
+import uvicorn
+from typer.testing import CliRunner
+
+from sentinel.cli.app import app
+from sentinel.config.file import Config
+from sentinel.live.app import LivePage
+from tests.manual_clock import ManualClock
+
+TOKEN = "a token of the tests"
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """A directory with a run whose loss becomes NaN at step 100, and one that is well."""
+    log(tmp_path / "runs" / "sick", range(100))
+    log(tmp_path / "runs" / "sick", range(100, 200), loss=math.nan)
+    log(tmp_path / "runs" / "well", range(200))
+    return tmp_path / "runs"
+
+
+def log(run, steps, loss=0.0):
+    """Append rows to the log of a run."""
+    run.mkdir(parents=True, exist_ok=True)
+    rows = [{"step": i, "train/loss": loss + 5 / (i + 9), "train/grad_norm": 1 + i % 3} for i in steps]
+    with open(run / "metrics.jsonl", "a") as file:
+        file.writelines(f"{json.dumps(row)}\n" for row in rows)
+
+
+@pytest.fixture
+def watch(tmp_path):
+    """Call to let a watch read everything that is there."""
+
+    def once():
+        words = ["watch", str(tmp_path / "runs"), "--once", "--state-dir", str(tmp_path / "state")]
+        assert CliRunner().invoke(app, words).exit_code == 0
+
+    return once
+
+
+@contextmanager
+def serving(state_dir):
+    """The live page while the block runs: a client without the token, and the clock of the page."""
+    clock = ManualClock()
+    with socket.create_server(("127.0.0.1", 0)) as bound:
+        port = bound.getsockname()[1]
+        page = LivePage(Config(state_dir=state_dir, poll_seconds=0.02), clock).app(TOKEN, port)
+        options = uvicorn.Config(page, log_level="warning", ws="none", timeout_graceful_shutdown=1)
+        server = uvicorn.Server(options)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
+        thread.start()
+        try:
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+                yield client, clock
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+@pytest.fixture
+def client(runs, watch, tmp_path):
+    """A client that has the token."""
+    watch()
+    with serving(tmp_path / "state") as (client, _):
+        client.headers["Authorization"] = f"Bearer {TOKEN}"
+        yield client

@@ -1,0 +1,183 @@
+"""What the live page shows, how it follows a watch, and what a person can do there."""
+
+import asyncio
+import json
+import math
+import re
+import shutil
+
+import httpx
+import pytest
+
+from sentinel.alerts.store import Store, Update
+from sentinel.errors import StateError
+from sentinel.live import fleet
+from tests.live.conftest import TOKEN, log, serving
+from tests.sinks.samples import INCIDENT
+
+
+def key_of(client, name):
+    """What stands for a run in addresses."""
+    return re.search(rf'href="/runs/(\w+)">{name}/metrics.jsonl<', client.get("/").text)[1]
+
+
+def events(answer):
+    """The data of each event of a stream, as it comes."""
+    for line in answer.iter_lines():
+        if line.startswith("data: "):
+            yield json.loads(line.removeprefix("data: "))
+
+
+def test_all_runs_stand_in_a_table_with_what_the_watch_found(client):
+    text = client.get("/").text
+    assert "1 open incident: 1 critical" in text
+    assert re.findall(r'href="/runs/\w+">(\w+)/', text) == ["sick", "well"]
+    assert text.count("<polyline") == 2
+
+
+def test_a_run_is_shown_as_its_report(client):
+    text = client.get(f"/runs/{key_of(client, 'sick')}").text
+    assert "Critical: " in text
+    assert "What to do first" in text
+    data = json.loads(re.search(r'id="data-0">(.*)</script>', text)[1])
+    ((steps, values),) = data["curves"]["train/grad_norm"]
+    assert (steps[0], steps[-1], max(values)) == (0, 199, 3.0)
+    assert data["lost"] == {"train/loss": 100}
+    assert "told: " in text
+
+
+def test_a_page_can_be_sent_compressed(client):
+    assert client.get("/").headers["content-encoding"] == "gzip"
+    plain = client.get("/", headers={"Accept-Encoding": "identity"})
+    assert "content-encoding" not in plain.headers
+    assert "</html>" in plain.text
+
+
+def test_what_is_not_there_is_said(client):
+    assert client.get("/runs/0000").status_code == 404
+    assert client.get("/assets/app.py").status_code == 404
+    assert client.post("/incidents/0000/acknowledge").status_code == 404
+    assert "no incident has an id" in client.post("/incidents/0000/acknowledge").text
+
+
+def test_names_from_a_run_are_text(client, runs, watch):
+    hostile = "<img src=x onerror=alert(1)>\u202e"
+    log(runs / hostile, range(200))
+    watch()
+    with client.stream("GET", "/events?since=1") as answer:
+        news = next(events(answer))
+    assert "&lt;img src=x onerror=alert(1)&gt;" in str(news["rows"])
+    key = next(key for key, row in news["rows"].items() if "&lt;img" in row)
+    for text in (client.get("/").text, client.get(f"/runs/{key}").text):
+        assert "<img" not in text
+        assert "\u202e" not in text
+
+
+def test_a_page_hears_of_the_rows_that_changed_and_of_no_others(client, runs, watch):
+    with client.stream("GET", "/events?since=1") as answer:
+        log(runs / "well", range(200, 400), loss=math.nan)
+        watch()
+        news = next(one for one in events(answer) if one["verdict"].startswith("2 open incidents"))
+    assert [*news["rows"]] == [key_of(client, "well")]
+
+
+def test_a_run_that_grows_is_shown_before_the_watch_records_it(client, runs):
+    key = key_of(client, "well")
+    before = client.get(f"/runs/{key}").text
+    since = re.search(r"since=(\d+)", before)[1]
+    with client.stream("GET", f"/runs/{key}/events?since={since}") as answer:
+        log(runs / "well", range(200, 260))
+        assert next(events(answer)) > int(since)
+    assert "0 to 199" in before
+    assert "0 to 259" in client.get(f"/runs/{key}").text
+
+
+def test_a_run_whose_log_is_gone_shows_what_the_watch_kept(client, runs):
+    shutil.rmtree(runs / "sick")
+    text = client.get(f"/runs/{key_of(client, 'sick')}").text
+    assert "its log is not on this machine" in text
+    assert "Critical: " in text
+    assert "0 to 199" in text
+
+
+def test_a_run_that_no_page_shows_is_closed(runs, watch, tmp_path):
+    watch()
+    with serving(tmp_path / "state") as (client, clock):
+        client.headers["Authorization"] = f"Bearer {TOKEN}"
+        key = key_of(client, "well")
+        client.get(f"/runs/{key}")
+        with client.stream("GET", f"/runs/{key}/events?since=0") as answer:
+            seen = events(answer)
+            first = next(seen)
+            clock.awake_seconds += 3600
+            log(runs / "well", range(200, 260))
+            assert next(seen) > first, "a page shows it"
+
+
+def test_acknowledging_and_silencing_do_what_the_commands_do(client, tmp_path):
+    key = key_of(client, "sick")
+    text = client.get(f"/runs/{key}").text
+    incident = re.search(r"/incidents/(\w+)/acknowledge", text)[1]
+    answer = client.post(f"/incidents/{incident}/acknowledge", data={"run": key})
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/runs/{key}")
+    answer = client.post(f"/runs/{key}/silence", data={"run": key, "for": "2h", "reason": "known"})
+    assert answer.status_code == 303
+    text = client.get(f"/runs/{key}").text
+    assert "Acknowledged" in text
+    assert "known" in text
+    with Store(tmp_path / "state", read_only=True) as store:
+        kept = store.silences(0.0)
+    assert {(one.incident, one.reason) for one in kept} == {(incident, "acknowledged"), ("", "known")}
+    assert [one.run for one in kept if not one.incident] == [
+        str(tmp_path / "runs" / "sick" / "metrics.jsonl")
+    ]
+    for one in kept:
+        assert client.post(f"/silences/{one.id}/end", data={"run": key}).status_code == 303
+    with Store(tmp_path / "state", read_only=True) as store:
+        assert not store.silences(0.0)
+    assert "Acknowledged" not in client.get(f"/runs/{key}").text
+
+
+def test_a_silence_needs_a_duration(client):
+    answer = client.post(f"/runs/{key_of(client, 'sick')}/silence", data={"for": "a while"})
+    assert answer.status_code == 400
+    assert "write 30m, 2h or 1d" in answer.text
+
+
+def test_the_state_is_looked_at_once_for_all_pages(runs, watch, tmp_path, monkeypatch):
+    watch()
+    looks, real = [], fleet.status
+    monkeypatch.setattr(fleet, "status", lambda *words, **more: looks.append(1) or real(*words, **more))
+    with serving(tmp_path / "state") as (client, _):
+
+        async def first(page):
+            async with page.stream("GET", f"{client.base_url}/events?since=1") as answer:
+                lines = answer.aiter_lines()
+                waiting.append(await anext(lines))
+                if len(waiting) == 50:
+                    everybody.set()
+                return json.loads(await anext(line[6:] async for line in lines if line[:5] == "data:"))
+
+        async def many():
+            limits = httpx.Limits(max_connections=None)
+            token = {"Authorization": f"Bearer {TOKEN}"}
+            async with httpx.AsyncClient(headers=token, limits=limits, timeout=60) as page:
+                pages = [asyncio.create_task(first(page)) for _ in range(50)]
+                await everybody.wait()
+                before = len(looks)
+                with Store(tmp_path / "state") as store:
+                    store.commit([Update(INCIDENT.run, "/runs/grpo-7b", "tensorboard", b"", [INCIDENT])], 0.0)
+                return before, await asyncio.gather(*pages)
+
+        waiting, everybody = [], asyncio.Event()
+        before, news = asyncio.run(many())
+        assert len(looks) == before + 1
+        assert len(news) == 50
+        assert all(len(one["rows"]) == len(news[0]["rows"]) for one in news)
+
+
+def test_the_page_cannot_change_the_state(watch, runs, tmp_path):
+    watch()
+    refused = pytest.raises(StateError, match="it cannot be written")
+    with Store(tmp_path / "state", read_only=True) as store, refused:
+        store.remove_silence("00")
