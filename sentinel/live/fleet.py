@@ -98,7 +98,7 @@ class Fleet:
         self.names = names_of(shown.runs)
         self.runs = {key_of(run.row.id): run for run in shown.runs}
         self.table = self.table.renewed(
-            _verdict(shown), summary(shown.runs), shown.outage, dict(self._rendered(shown))
+            _verdict(shown), summary(shown.runs), shown.trouble, dict(self._rendered(shown))
         )
         return True
 

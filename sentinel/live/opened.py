@@ -1,5 +1,6 @@
 """A run that somebody looks at: its curves come from its log, and its incidents from the watch."""
 
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -10,6 +11,7 @@ from sentinel.alerts.decision import Decision
 from sentinel.alerts.incident import Event, Incident
 from sentinel.alerts.outcomes import Outcome
 from sentinel.alerts.store import DecisionRow, RunRow
+from sentinel.coverage import Coverage
 from sentinel.frames.curves import Curves
 from sentinel.guard import Guard
 from sentinel.pipeline import POINTS_AT_ONCE, Pipeline
@@ -85,7 +87,9 @@ class OpenedRun:
             failure=self._failure or None,
             curves=self._curves,
         )
-        return run_story(run, stands, Replay([run], (), self._pipeline), self._illustrations)
+        replay = Replay([run], (), self._pipeline, Coverage((), 0, 0, len(self._pipeline.detectors)))
+        told = run_story(run, stands, replay, self._illustrations)
+        return dataclasses.replace(told, held_back=())  # nothing was judged here, so nothing is known of it
 
     def _guarded(self, stage: str, work: Callable[[], _R]) -> _R | None:
         guard, run = Guard(), self._tracker.log.run

@@ -65,7 +65,7 @@ def test_names_from_a_run_are_text(client, runs, watch):
     log(runs / hostile, range(200))
     watch()
     with client.stream("GET", "/events?since=1") as answer:
-        news = next(events(answer))
+        news = next(one for one in events(answer) if one["rows"])
     assert "&lt;img src=x onerror=alert(1)&gt;" in str(news["rows"])
     key = next(key for key, row in news["rows"].items() if "&lt;img" in row)
     for text in (client.get("/").text, client.get(f"/runs/{key}").text):
