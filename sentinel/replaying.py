@@ -4,7 +4,6 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING
@@ -24,6 +23,7 @@ from sentinel.pipeline import Advance, Pipeline
 from sentinel.sources.base import Complaint, Run
 from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.places import Place
+from sentinel.text import fits
 from sentinel.tracking import Tracker
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ def _coverage(pipeline: Pipeline, runs: Sequence[ReplayedRun], complaints: Seque
 
 
 def _is_wanted(name: str, globs: Sequence[str]) -> bool:
-    return not globs or any(fnmatchcase(name, glob) or fnmatchcase(name, f"*/{glob}") for glob in globs)
+    return not globs or any(fits(name, glob) for glob in globs)
 
 
 def _groups(runs: Iterable[tuple[Run, str]]) -> Iterator[list[tuple[Run, str]]]:

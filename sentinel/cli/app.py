@@ -13,6 +13,7 @@ from sentinel.cli.backtest import backtest
 from sentinel.cli.catalogue import catalogue
 from sentinel.cli.check_config import check_config
 from sentinel.cli.explain import explain
+from sentinel.cli.mcp import mcp
 from sentinel.cli.replay import replay
 from sentinel.cli.runs import runs
 from sentinel.cli.serve import serve
@@ -65,6 +66,7 @@ app.command()(serve)
 app.command()(ack)
 app.add_typer(silences, name="silence")
 app.command()(feedback)
+app.command()(mcp)
 app.command()(check_config)
 app.command("test-alert")(send_test)
 

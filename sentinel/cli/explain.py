@@ -26,10 +26,10 @@ def explain(name: _Name = None, config: ConfigFile = None) -> None:
     """Show the page of a detector, a rule of your own or a catalogue entry, or list all of them."""
     from sentinel.report.pages import index, page
 
-    show(index(_own_rules(config)) if name is None else page(name, lambda: _own_rules(config)))
+    show(index(own_rules(config)) if name is None else page(name, lambda: own_rules(config)))
 
 
-def _own_rules(config: Path | None) -> "Sequence[WrittenRule]":
+def own_rules(config: Path | None) -> "Sequence[WrittenRule]":
     """The rules of the configuration; none if there is no configuration."""
     from sentinel.config.file import written_rules
 

@@ -1,12 +1,12 @@
 """`sentinel status`: show what the state directory holds."""
 
-from fnmatch import fnmatchcase
 from typing import Annotated
 
 import typer
 
 from sentinel.cli.options import ConfigFile, Format, ReportFormat, StateDir, configuration
 from sentinel.clock import SystemClock
+from sentinel.text import fits
 
 _Run = Annotated[
     str,
@@ -24,12 +24,9 @@ def status(
     from sentinel.alerts.store import Store
     from sentinel.report import status as report
 
-    def wanted(path: str) -> bool:
-        return fnmatchcase(path, run) or fnmatchcase(path, f"*/{run}")
-
     place = configuration(config, state_dir).state_dir
     with Store(place, create=False) as store:
-        shown = report.status(store, place, SystemClock().now(), wanted)
+        shown = report.status(store, place, SystemClock().now(), lambda path: fits(path, run))
     if format_ is Format.JSON:
         import orjson
 

@@ -33,7 +33,8 @@ _TITLE = 95, 2  # letters of a line, and lines
 _DRAWN = range(0x20, 0x250)  # Latin letters; the font lacks many others
 _PACKAGE = "plots need a package: pip install 'training-sentinel[plots]'"
 
-_drawing = threading.Lock()  # matplotlib shares its fonts between threads
+drawing = threading.Lock()
+"""Held while something is drawn, because matplotlib shares its fonts between threads."""
 
 
 class PlottingSinkConfig(SinkConfig):
@@ -62,7 +63,7 @@ def png(told: Notification | Digest) -> bytes | None:
 
     heights = [_FIRST_HEIGHT, *[_HEIGHT] * (len(told.excerpts) - 1)]
     height = _TOP + sum(heights) + _BETWEEN * (len(heights) - 1) + _BOTTOM
-    with _drawing:
+    with drawing:
         # Fixed margins: matplotlib's layouts draw everything twice.
         figure = Figure(figsize=(_WIDTH, height), dpi=100)
         panels = figure.subplots(
@@ -78,12 +79,12 @@ def png(told: Notification | Digest) -> bytes | None:
                 "hspace": _BETWEEN * len(heights) / sum(heights),  # of the mean height of a panel
             },
         )[:, 0]
-        title = wrap(_drawn(message(told).headline, 1000), _TITLE[0], max_lines=_TITLE[1], placeholder="...")
+        title = wrap(drawn(message(told).headline, 1000), _TITLE[0], max_lines=_TITLE[1], placeholder="...")
         figure.suptitle("\n".join(title), y=1 - 0.1 / height, va="top", fontsize=10, parse_math=False)
         for panel, excerpt in zip(panels, told.excerpts, strict=True):
             _panel(panel, excerpt, told.incident)
         panels[0].legend(loc="upper left", fontsize=8)
-        panels[-1].set_xlabel(f"step of {_drawn(message(told).run, 60)}", parse_math=False)
+        panels[-1].set_xlabel(f"step of {drawn(message(told).run, 60)}", parse_math=False)
         picture = BytesIO()
         FigureCanvasAgg(figure).print_png(picture)  # type: ignore[no-untyped-call]
         return picture.getvalue()
@@ -99,7 +100,7 @@ def _panel(panel: "Axes", excerpt: Excerpt, incident: Incident) -> None:
     )
     panel.axvline(incident.onset_step, color="tab:orange", linestyle="--", linewidth=1, label="began")
     panel.axvline(incident.fired_step, color="tab:red", linewidth=1, label="found")
-    panel.set_ylabel(_drawn(excerpt.tag or excerpt.label, 40), fontsize=8, parse_math=False)
+    panel.set_ylabel(drawn(excerpt.tag or excerpt.label, 40), fontsize=8, parse_math=False)
     panel.yaxis.set_label_coords(_LABEL, 0.5)
     panel.grid(alpha=0.2)
     values = [value for value in (*excerpt.mean, *excerpt.low, *excerpt.last) if value is not None]
@@ -117,5 +118,6 @@ def _known(steps: Sequence[int], *columns: Sequence[Number]) -> list[list[Any]]:
     return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in (steps, *columns)]
 
 
-def _drawn(text: str, limit: int) -> str:
+def drawn(text: str, limit: int) -> str:
+    """Text from a run with the letters that the font has."""
     return "".join(c if ord(c) in _DRAWN else "?" for c in clean_text(text, limit).replace("…", "..."))

@@ -1,0 +1,1 @@
+"""What agents may ask, over the Model Context Protocol. Nothing else needs it."""

@@ -1,0 +1,119 @@
+"""The runs that agents may ask about: those below some paths, else those that a watch has recorded."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from sentinel.alerts.silences import acknowledgement, silence
+from sentinel.alerts.store import Store
+from sentinel.config.file import Config
+from sentinel.errors import SentinelError
+from sentinel.replaying import ReplayedRun, replay
+from sentinel.report import json as replays
+from sentinel.report import status as recorded
+from sentinel.report.selection import ordered
+from sentinel.sources.discovery import places
+from sentinel.sources.places import Place
+from sentinel.text import clean_text, fits, seconds_in
+
+MOST = 50
+"""The most runs or incidents of an answer."""
+
+_LONGEST_SILENCE = 86400.0  # what an agent was talked into should end by itself
+_OF_A_RUN = "run", "path", "source", "framework", "state", "state_evidence", "stopped", "last_step", "points"
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Known:
+    """Runs below ``paths`` are judged whenever one asks; without paths the state directory is read.
+
+    ``now`` gives the time of day in seconds since the epoch. Every method raises SentinelError for what does
+    not exist or cannot be read.
+    """
+
+    config: Config
+    paths: Sequence[Place]
+    now: Callable[[], float]
+
+    def runs(self, run: str) -> Rows:
+        """The runs that fit a glob, the worst first, JSON-able."""
+        if not self.paths:
+            rows: Rows = self._status(run)["runs"]
+            return rows
+        return [
+            {name: value for name, value in body.items() if name in _OF_A_RUN}
+            | {
+                "signals": [*body["signals"]],
+                "judged_by": f"{body['judged_by']} of {body['detectors']} detectors",
+                "incidents": len(body["incidents"]),
+            }
+            for body in self._judged(run)
+        ]
+
+    def incidents(self, run: str) -> Rows:
+        """The incidents of runs that fit a glob, JSON-able: all of a replay, the open ones of a watch."""
+        if not self.paths:
+            rows: Rows = self._status(run)["incidents"]
+            return rows
+        return [{"run": body["run"], **one} for body in self._judged(run) for one in body["incidents"]]
+
+    def replayed(self, run: str) -> ReplayedRun:
+        """The one run that fits a glob, judged anew, with its curves."""
+        if self.paths:
+            names = [run]
+            found = replay(self.paths, self.config, lambda *_: None, curves=True, names=names).runs
+        else:
+            with self.store() as store:
+                rows = [row for row in store.runs() if fits(row.path, run)]
+            _only([row.path for row in rows], run)
+            judged = replay(places([rows[0].path]), self.config, lambda *_: None, curves=True)
+            found = [one for one in judged.runs if one.tracker.log.run.format == rows[0].format]
+        _only([one.tracker.log.name for one in found], run)
+        return found[0]
+
+    def silence(self, run: str, duration: str, reason: str) -> str:
+        """Send nothing about runs that fit a glob for a while, a day at most; the id of the silence."""
+        try:
+            seconds = seconds_in(duration)
+        except ValueError as error:
+            raise SentinelError(str(error)) from None
+        if seconds > _LONGEST_SILENCE:
+            raise SentinelError("an agent may silence runs for a day at most")
+        now = self.now()
+        new = silence(run, "*", now + seconds, f"an agent: {clean_text(reason)}", now)
+        with self.store() as store:
+            store.add_silence(new)
+        return new.id
+
+    def acknowledge(self, incident: str) -> str:
+        """Send only the end of an incident, by its id or the beginning of it; the id of the silence."""
+        with self.store() as store:
+            new = acknowledgement(store.incident(incident), self.now())
+            store.add_silence(new)
+        return new.id
+
+    @contextmanager
+    def store(self) -> Iterator[Store]:
+        """The store of the watch."""
+        with Store(self.config.state_dir, create=False) as store:
+            yield store
+
+    def _status(self, run: str) -> dict[str, Any]:
+        with self.store() as store:
+            place = self.config.state_dir
+            return recorded.document(recorded.status(store, place, self.now(), lambda path: fits(path, run)))
+
+    def _judged(self, run: str) -> Sequence[replays.ReplayedRunBody]:
+        judged = replay(self.paths, self.config, lambda *_: None, names=[run])
+        return replays.document(ordered(judged, "worst"), self.now())["runs"]
+
+
+def _only(found: Sequence[str], run: str) -> None:
+    """Raise SentinelError unless there is exactly one."""
+    if not found:
+        raise SentinelError(f"no run is called {run!r}; `list_runs` has them")
+    if len(found) > 1:
+        raise SentinelError(f"{len(found)} runs are called {run!r}; give more of the path of one")

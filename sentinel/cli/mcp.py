@@ -1,0 +1,37 @@
+"""`sentinel mcp`: answer agents."""
+
+from typing import Annotated
+
+import typer
+
+from sentinel.cli.explain import own_rules
+from sentinel.cli.options import ConfigFile, StateDir, configuration
+from sentinel.clock import SystemClock
+from sentinel.errors import SentinelError
+
+_Paths = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[PATH...]",
+        help="Logs that agents may ask about; without any, what a watch has recorded.",
+    ),
+]
+
+
+def mcp(paths: _Paths = None, config: ConfigFile = None, state_dir: StateDir = None) -> None:
+    """Answer agents over the Model Context Protocol, on standard input and output.
+
+    Agents can list runs and incidents, read pages, plot signals, and silence or acknowledge. Text from runs
+    is marked as data. Needs `pip install 'training-sentinel[mcp]'`.
+    """
+    try:
+        from sentinel.agents.known import Known
+        from sentinel.agents.server import server
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in ("mcp", "mcp_types"):
+            raise
+        raise SentinelError("agents need a package: pip install 'training-sentinel[mcp]'") from None
+    settings = configuration(config, state_dir, paths=paths or ())
+    known = Known(settings, settings.paths if paths else (), SystemClock().now)
+    server(known, lambda: own_rules(config)).run("stdio")
