@@ -8,7 +8,7 @@ LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 \
 export PYTHONDONTWRITEBYTECODE :=
 PYTEST := .venv/bin/python -m pytest --numprocesses auto --dist worksteal
 
-.PHONY: demo test test-browser check bench detector-figures faults lint lock docs clean
+.PHONY: demo test test-browser check bench detector-figures faults lint lock docs site clean
 
 demo: .venv/runtime  ## three trainings go wrong under a watch, in half a minute
 	@.venv/bin/python sample_logs/demo.py
@@ -45,11 +45,15 @@ faults: .venv/dev .venv/trainers/installed .venv/peers/installed  ## train with 
 docs: .venv/dev  ## rewrite the generated parts of the README, and detectors/COVERAGE.md
 	.venv/bin/python -m tests.readme
 
+site: .venv/site  ## the docs site, into build/site
+	NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs --quiet build --config-file deploy/site/mkdocs.yml
+
 lock:  ## pin the newest versions that fit pyproject.toml (needs uv)
 	$(LOCK) --upgrade --group build --output-file requirements.txt
 	$(LOCK) --upgrade --group dev --constraint requirements.txt --output-file requirements-dev.txt
 	$(LOCK) --upgrade --group remote --constraint requirements-dev.txt --output-file requirements-remote.txt
 	$(LOCK) --upgrade --group browser --constraint requirements-remote.txt --output-file requirements-browser.txt
+	$(LOCK) --upgrade --group site --constraint requirements-browser.txt --output-file requirements-site.txt
 
 clean:  ## remove everything that make made
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
@@ -71,6 +75,10 @@ clean:  ## remove everything that make made
 
 .venv/browser: requirements-browser.txt .venv/dev
 	$(PIP) install --require-hashes --requirement requirements-browser.txt
+	touch $@
+
+.venv/site: requirements-site.txt .venv/dev
+	$(PIP) install --require-hashes --requirement requirements-site.txt
 	touch $@
 
 # What trains and what other tools need stays apart from what sentinel and its tests need.

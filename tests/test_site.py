@@ -1,0 +1,136 @@
+"""The docs site: its links lead somewhere, and what it shows can be run. `make site` builds it."""
+
+import importlib.util
+import json
+import posixpath
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import typer
+import yaml
+
+from sentinel.cli.app import app
+from sentinel.config.file import Config
+from tests.each import each
+
+ROOT = Path(__file__).parents[1]
+SITE = ROOT / "deploy" / "site"
+RECIPES = ROOT / "deploy" / "recipes"
+
+
+def made():
+    spec = importlib.util.spec_from_file_location("pages", SITE / "pages.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.pages()
+
+
+PAGES = made()
+
+
+def prose(text):
+    """The text without what stands in blocks of code or in backticks."""
+    return re.sub(r"^ {4}.*$|`[^`\n]*`", "", re.sub(r"```.*?```", "", text, flags=re.DOTALL), flags=re.M)
+
+
+def anchors(text):
+    """The anchors of the headings, as Python-Markdown makes them."""
+    headings = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE)
+    return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", one).strip().lower()) for one in headings}
+
+
+def blocks(kind):
+    """All blocks of code of one kind, each with the page that it stands on."""
+    return [
+        (page, block)
+        for page, text in PAGES.items()
+        for block in re.findall(rf"```{kind}\n(.*?)```", text, re.S)
+    ]
+
+
+@each(PAGES, str)
+def test_every_link_leads_somewhere(page):
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", prose(PAGES[page])):
+        if "://" in target:
+            continue
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(page), target)) if target else page
+        assert path in PAGES or (SITE / "docs" / path).is_file(), f"{page} leads to {path}"
+        assert not anchor or anchor in anchors(PAGES[path]), f"{page} leads to {path}#{anchor}"
+
+
+def test_every_page_stands_in_the_navigation():
+    names = re.findall(r": (\S+\.md)$", (SITE / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert sorted(names) == sorted(page for page in PAGES if "/" not in page)
+    listed = PAGES["detectors.md"] + PAGES["catalogue.md"]
+    assert {page for page in PAGES if "/" in page} <= {*re.findall(r"\((\w+/[\w.-]+)\)", listed)}
+
+
+def test_nothing_is_left_to_fill_in():
+    assert not [page for page, text in PAGES.items() if re.search(r"<!-- (include|generated)", text)]
+
+
+def commands():
+    """Every line that calls sentinel, wherever it is shown."""
+    shown = [(page, text) for page, text in PAGES.items() if "/" not in page]
+    shown = [(page, line[4:]) for page, text in shown for line in re.findall(r"^ {4}.*$", text, re.MULTILINE)]
+    shown += [(page, line) for page, block in blocks("sh") for line in block.splitlines()]
+    for page, line in shown:
+        if called := re.match(r"(?:\S+/)?sentinel ([a-z].*)", line):
+            yield page, shlex.split(called[1], comments=True)
+    for unit in (ROOT / "deploy" / "sentinel.service", RECIPES / "sentinel-user.service"):
+        yield unit.name, re.search(r"^ExecStart=\S+ (.*)$", unit.read_text(), re.MULTILINE)[1].split()
+    yield "crontab", shlex.split((RECIPES / "crontab").read_text())[6:]
+    yield "slurm.sh", shlex.split(re.search(r"sentinel (watch .*) &", (RECIPES / "slurm.sh").read_text())[1])
+    container = (RECIPES / "Containerfile").read_text()
+    yield "Containerfile", json.loads(re.search(r"^CMD (.*)$", container, re.MULTILINE)[1])
+    job = yaml.safe_load((RECIPES / "sidecar.yml").read_text())
+    yield "sidecar.yml", job["spec"]["template"]["spec"]["initContainers"][0]["args"]
+
+
+def test_every_command_that_is_shown_has_these_options():
+    found = [*commands()]
+    assert len(found) > 20
+    for place, words in found:
+        command, rest = typer.main.get_command(app), [*words]
+        while hasattr(command, "commands"):
+            assert rest, f"{place}: {words}"
+            assert rest[0] in command.commands, f"{place}: {words}"
+            command = command.commands[rest.pop(0)]
+        if "--help" not in rest:
+            command.make_context("sentinel", rest)  # raises UsageError for what it does not know
+
+
+def test_every_configuration_that_is_shown_is_valid(tmp_path):
+    assert blocks("toml")
+    for page, block in blocks("toml"):
+        try:
+            Config.model_validate(tomllib.loads(block), context={"directory": tmp_path})
+        except ValueError as error:
+            pytest.fail(f"{page}: {error}")
+
+
+def test_every_other_block_of_code_can_be_read():
+    for page, block in blocks("sh"):
+        done = subprocess.run(["bash", "-n"], input=block, text=True, capture_output=True, check=False)
+        assert not done.stderr, f"{page}: {done.stderr}"
+    for page, block in blocks("python"):
+        compile(block, page, "exec")
+    for _, block in blocks("yaml"):
+        yaml.safe_load(block)
+
+
+@pytest.mark.slow  # builds the whole site
+def test_it_builds_and_asks_for_nothing_from_outside(tmp_path):
+    pytest.importorskip("material", reason="`make site` installs it")
+    words = ["build", "--quiet", "--config-file", SITE / "mkdocs.yml", "--site-dir", tmp_path / "site"]
+    subprocess.run([sys.executable, "-m", "mkdocs", *words], check=True, cwd=ROOT)
+    for page in (tmp_path / "site").rglob("*.html"):
+        loaded = re.findall(
+            r'<(?:script|img|link|iframe)[^>]*?(?:src|href)="(https?://[^"]+)"', page.read_text()
+        )
+        assert not loaded, page
