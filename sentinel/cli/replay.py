@@ -101,6 +101,8 @@ def replay(
     from sentinel.replaying import replay_in_parts
     from sentinel.sources.discovery import places
 
+    if format_ is _Form.JSONL and (compare or baseline):
+        raise SentinelError("jsonl has a line for each run and none for comparisons; use json")
     log_to_stderr()
     settings = configuration(config, paths=paths)
     known = {*all_detectors(), *(detector.name for detector in settings.enabled_detectors)}

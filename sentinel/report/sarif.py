@@ -14,6 +14,7 @@ from detectors.api import Declaration, Severity
 from sentinel import catalogue
 from sentinel.alerts.incident import Incident
 from sentinel.replaying import Replay, ReplayedRun
+from sentinel.report.comparisons import statements, title
 from sentinel.sinks.message import sentence
 from sentinel.sources.places import Place
 from sentinel.text import clean_text
@@ -26,15 +27,20 @@ def document(parts: Iterable[Replay], base: Path) -> dict[str, Any]:
     """The results of the parts of a replay. Paths of logs below the directory ``base`` are relative to it."""
     rules: dict[str, Declaration] = {}
     results: list[dict[str, Any]] = []
-    troubles: list[dict[str, Any]] = []
+    notes: list[dict[str, Any]] = []
     coverage = None
     for part in parts:
         rules = dict(part.pipeline.detectors)
         index = {name: number for number, name in enumerate(rules)}
         results += [_result(run, one, index, base) for run in part.runs for one in run.own]
-        troubles += [_notification("warning", str(complaint)) for complaint in part.complaints]
+        notes += [_notification("warning", str(complaint)) for complaint in part.complaints]
         for run in part.runs:
-            troubles += [_notification("warning", told, _location(run, base)) for told in _troubles(run)]
+            notes += [_notification("warning", told, _location(run, base)) for told in _troubles(run)]
+        notes += [
+            _notification("note", f"{title(one)}: {told}")
+            for one in part.comparisons
+            for told in statements(one)
+        ]
         coverage = coverage + part.coverage if coverage else part.coverage
     whole = coverage is not None and not coverage.cut and not coverage.unread
     told = _notification("note", sentence(str(coverage or "")))
@@ -50,9 +56,7 @@ def document(parts: Iterable[Replay], base: Path) -> dict[str, Any]:
                         "rules": [_rule(one) for one in rules.values()],
                     }
                 },
-                "invocations": [
-                    {"executionSuccessful": whole, "toolExecutionNotifications": [told, *troubles]}
-                ],
+                "invocations": [{"executionSuccessful": whole, "toolExecutionNotifications": [told, *notes]}],
                 "results": results,
             }
         ],

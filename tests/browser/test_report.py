@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import sentinel
 from sentinel.cli.app import app
 
 playwright = pytest.importorskip("playwright.sync_api", reason="`make test-browser` installs it")
@@ -190,3 +191,19 @@ def test_what_a_cause_is_stands_a_click_away(page, single):
     page.goto(single)
     page.get_by_role("link", name="Its page in the catalogue").first.click()
     assert page.locator("#catalogue details[open] h2", has_text="Symptom").is_visible()
+
+
+def test_a_notebook_shows_the_report_and_stays_out_of_its_reach(page, tmp_path):
+    rows = [{"step": i, f"loss/{HOSTILE}": 1.0 / (i + 1), "kl": 0.01 if i < 50 else 9.0} for i in range(99)]
+    (tmp_path / "hostile.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    shown = sentinel.replay(tmp_path, *sample("healthy-rl"))._repr_html_()
+    notebook = tmp_path / "notebook.html"
+    notebook.write_text(f"<!doctype html><title>mine</title><p id='cell'>In [1]</p>{shown}")
+    page.goto(f"file://{notebook}")
+    inside = page.frame_locator("iframe")
+    inside.get_by_role("link", name="hostile.jsonl").click()
+    plot = inside.locator(".run:visible .plot").first
+    plot.scroll_into_view_if_needed()
+    assert plot.locator("canvas").evaluate(INK) > 3
+    assert inside.locator("body").evaluate("() => window.origin") == "null"
+    assert (page.title(), page.locator("#cell").inner_text()) == ("mine", "In [1]")

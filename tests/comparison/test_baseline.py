@@ -61,9 +61,11 @@ def test_the_command_compares_each_run_that_is_no_baseline(tmp_path, sentinel):
     assert len(comparison["arms"]["baseline"]) == 2
     (measure,) = comparison["measures"]
     assert measure["bests"]["baseline"] == pytest.approx(1.01, abs=0.03)
-    for form in ("terminal", "markdown", "html"):
+    for form in ("terminal", "markdown", "html", "sarif"):
         shown = " ".join(sentinel("replay", *options, "--format", form).out.split())
         assert "c/metrics.jsonl beside 2 runs of the baseline" in shown
         assert "loss ends at 1.5" in shown
+    lines = sentinel("replay", *options, "--format", "jsonl")
+    assert (lines.status, lines.out) == (2, "")
     missing = sentinel("replay", tmp_path, "--baseline", "nowhere")
     assert (missing.status, missing.err) == (2, "sentinel: nowhere: no such file or directory\n")

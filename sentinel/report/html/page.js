@@ -163,6 +163,13 @@
   let waiting;
   addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(() => redraw([...drawn.keys()]), 200); });
   addEventListener("hashchange", show);
+  // Within a notebook the page's own links would lead to the notebook, whose address is their base.
+  addEventListener("click", (event) => {
+    const link = event.target.closest?.('a[href^="#"]');
+    if (!link || location.protocol !== "about:") return;
+    event.preventDefault();
+    location.hash = link.getAttribute("href");
+  });
   addEventListener("beforeprint", () => runs.forEach((run) => all(".plot", run).forEach((place) => drawn.has(place) || draw(place))));
   document.documentElement.classList.add("scripted");
   show();
