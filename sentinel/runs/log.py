@@ -1,6 +1,7 @@
 """The log of one run: how far it was read, what it means, and how the run ended."""
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -223,8 +224,11 @@ class RunLog:
     @property
     def attempts(self) -> int:
         """How often training began or was resumed, as far as the log shows."""
-        counts = [stream.attempts.number for stream in self.streams.values() if stream.begun]
-        return max(counts, default=0) if self.run.has_parallel_streams else sum(counts)
+        counts: Counter[str] = Counter()  # of streams that follow one another, by their directory
+        for name, stream in self.streams.items():
+            place = name if self.run.has_parallel_streams else name.rpartition("/")[0]
+            counts[place] += stream.attempts.number if stream.begun else 0
+        return max(counts.values(), default=0)
 
     def understanding(self) -> Understanding:
         """What the log is taken to say, over all streams."""

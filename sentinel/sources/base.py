@@ -36,7 +36,8 @@ class Chunk:
     """Consecutive points of one stream.
 
     A *stream* holds the points of one writer: a process that appends to a file or to a chain of files. Points
-    and steps have an order within a stream and none across streams.
+    and steps have an order within a stream and none across streams. A stream in another directory than the
+    run's own is called ``DIRECTORY/NAME``; it is written side by side with those of the run.
 
     The arrays have one entry for each point, or a row for each step and a column for each tag (`of_rows`). A
     chunk without points brings only settings.
@@ -191,6 +192,7 @@ class Run:
     path of a copy on this machine, if there is one. If the run is only a part of another run, ``part_of`` is
     the path of that run. ``part`` names the part of the training that it logs, such as `validation`, if the
     run's place tells that and its tags do not.
+    ``also`` are directories outside of it that may hold streams of the run, whether they are there or not.
     ``has_parallel_streams`` says that all streams are written side by side, so each has as many attempts as
     the run: a stream holds one metric, or what one of several processes logs.
     """
@@ -201,6 +203,7 @@ class Run:
     copy: Path | None = None
     part_of: Path | None = None
     part: str = ""
+    also: tuple[Path, ...] = ()
     has_parallel_streams: bool = False
 
     @property

@@ -134,7 +134,8 @@ class WatchedRuns:
             self._remote.append(watched)
         else:
             place = path if path.exists() else path.parent  # a database holds many runs
-            self._by_path.setdefault(place, []).append(watched)
+            for each in (place, *watched.tracker.log.run.also):
+                self._by_path.setdefault(each, []).append(watched)
             if place == path and path.is_file():
                 self._beside.setdefault(path.parent, []).append(watched)
 

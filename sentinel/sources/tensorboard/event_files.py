@@ -3,6 +3,10 @@
 A directory with event files is one run. A directory below it is a run of its own, unless it is one in which
 ``add_hparams`` of torch and tensorboardX leaves the settings of the run.
 
+A directory `validation` beside a directory `train` belongs to that run if one process wrote both (see
+`sentinel.sources.tensorboard.held_out`). Its files are streams of their own, because nothing orders the
+points of two files, and its tags begin with `validation/`.
+
 A process may write several files one after the other. They are one stream, in the order of the time and the
 count in their names. What other processes write into the same directory are other streams.
 """
@@ -18,8 +22,11 @@ from typing import Any
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run, Samples
 from sentinel.sources.reading.files import is_text
 from sentinel.sources.reading.growing import Mark, Read, read_new
+from sentinel.sources.reading.parts import of_part
 from sentinel.sources.reading.problems import Problem
 from sentinel.sources.tensorboard.events import Points, decode
+from sentinel.sources.tensorboard.held_out import PARTS, held_out, part_in, possible_parts, training_of
+from sentinel.sources.tensorboard.names import is_event_file, order, writer_in
 from sentinel.sources.tensorboard.tfrecord import HEADER_BYTES, Frames, split
 
 FORMAT = "tensorboard"
@@ -35,26 +42,20 @@ _BYTES_A_RECORD = 64  # a guess of how far to read for some records; a wrong one
 
 _TOO_LONG = " and was skipped, as will be others as long, without a word; scalars come in shorter ones"
 
-_NAME = re.compile(r"(?!\.)(?:.*\.)?tfevents(?:\.(?P<time>\d+)(?P<rest>.*))?", re.DOTALL | re.ASCII)
-_WRITER = re.compile(r"\.(?P<process>.+\.\d+)\.(?P<count>\d+)(?P<suffix>\D.*)?", re.DOTALL | re.ASCII)
-_PARTS = frozenset(
-    {"val", "valid", "validation", "eval", "test"}
-)  # a tag without one belongs to the training
 _UNIX_TIME = re.compile(r"\d{10}\.\d+")
 _LONGEST_SETTINGS = 1 << 16  # bytes; a log that begins with settings grows longer
-_BESIDE = (".meta", ".lock", ".tmp", ".part", ".bak", ".json", ".txt", ".csv", ".gz", ".tar", ".zip")
-"""Endings of what other programs put beside event files; ``.meta`` is Unity's."""
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
     """The run whose event files lie in this directory, if there are some."""
-    files = [directory / name for name in names if _is_event_file(name)]
+    files = [directory / name for name in names if is_event_file(name)]
     if files:
         above = directory.parent
         nested = _UNIX_TIME.fullmatch(directory.name) or directory.name == above.name
-        part_of = above if nested and all(map(_holds_settings, files)) else None
-        part = directory.name if directory.name in _PARTS else ""
-        yield Run(directory, FORMAT, EventFiles(directory), part_of=part_of, part=part)
+        part_of = above if nested and all(map(_holds_settings, files)) else training_of(directory)
+        part = directory.name if directory.name in PARTS else ""
+        also = tuple(possible_parts(directory))
+        yield Run(directory, FORMAT, EventFiles(directory), part_of=part_of, part=part, also=also)
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class EventFiles:
         """The texts and images nearest to each of the steps; see `sentinel.sources.tensorboard.samples`."""
         from sentinel.sources.tensorboard.samples import samples  # reports alone need it
 
-        files = sorted(path for path in self.directory.iterdir() if _is_event_file(path.name))
+        files = sorted(path for path in self.directory.iterdir() if is_event_file(path.name))
         return samples(files, steps)
 
 
@@ -85,21 +86,28 @@ class _Poll:
         self._complaints: list[Complaint] = []
 
     def batch(self) -> Batch:
-        more = [self._read_stream(stream, names) for stream, names in self._streams().items()]
+        streams = self._streams()
+        for directory in held_out(self._directory):
+            streams |= self._streams(f"{directory.name}/")
+        more = [self._read_stream(stream, names) for stream, names in streams.items()]
         state = {"files": self._marks, "unreadable": self._unreadable}
         cursor = {key: entries for key, entries in state.items() if entries}
         return Batch(cursor, self._chunks, self._complaints, any(more))
 
-    def _streams(self) -> Mapping[str, Sequence[str]]:
-        """The names of each stream's files, in their order."""
+    def _streams(self, beside: str = "") -> dict[str, list[str]]:
+        """The names of each stream's files, in their order; those of a directory ``beside`` hold its name."""
         names: list[str] = []
-        with self._reporting(""), os.scandir(self._directory) as entries:
-            found = [entry for entry in entries if _is_event_file(entry.name) and is_text(entry.name)]
+        with self._reporting(beside), os.scandir(self._path(beside)) as entries:
+            found = [entry for entry in entries if is_event_file(entry.name) and is_text(entry.name)]
             names = [entry.name for entry in found if entry.is_file()]
         streams: dict[str, list[str]] = {}
-        for name in sorted(names, key=_order):
-            streams.setdefault(_stream(name), []).append(name)
+        for name in sorted(names, key=order):
+            streams.setdefault(f"{beside}{_stream(name)}", []).append(f"{beside}{name}")
         return streams
+
+    def _path(self, name: str) -> Path:
+        """The path of an own file, or of one beside, whose name holds that of its directory."""
+        return self._directory.parent / name if "/" in name else self._directory / name
 
     def _read_stream(self, stream: str, names: Sequence[str]) -> bool:
         """Read a stream, each file after the one before it was read to its end. True if more follows."""
@@ -115,7 +123,7 @@ class _Poll:
 
     def _read_file(self, stream: str, name: str) -> bool:
         """Read a file. True if more follows."""
-        path, mark = self._directory / name, self._marks.get(name, {})
+        path, mark = self._path(name), self._marks.get(name, {})
         size = min(max(self._left * _BYTES_A_RECORD, _LEAST_READ), _MOST_READ)
         cut = _cut(path, mark, size, self._left + 1)  # the first record of a file has no point
         if cut is None:
@@ -136,10 +144,13 @@ class _Poll:
             consumed, rest, wanted = consumed + wanted, rest - wanted, 0
         more = rest >= max(wanted, HEADER_BYTES)
         restarted = read.restarted or mark.get("restarted", False)
+        tags = points.tags
+        if path.parent != self._directory:
+            tags = [of_part(tag, part_in(path.parent)) for tag in tags]
         for part, settings in _parts(points):
             columns = (points.tag[part], points.step[part], points.time[part], points.value[part])
             first = restarted and part.stop > part.start
-            self._chunks.append(Chunk(stream, points.tags, *columns, first, settings))
+            self._chunks.append(Chunk(stream, tags, *columns, first, settings))
             restarted = restarted and not first
         flags = {"lost": lost, "restarted": restarted, "overlong": overlong}
         self._marks[name] = read.mark(consumed, waiting=not more) | {k: v for k, v in flags.items() if v}
@@ -159,7 +170,7 @@ class _Poll:
             reason = error.strerror or str(error)
             if self._unreadable.get(name) != reason:
                 problem = f"cannot be read ({reason}); trying again at every poll"
-                self._complaints.append(Complaint(self._directory / name, "", problem))
+                self._complaints.append(Complaint(self._path(name), "", problem))
             self._unreadable[name] = reason
         else:
             self._unreadable.pop(name, None)
@@ -196,18 +207,7 @@ def _holds_settings(path: Path) -> bool:
     return b"_hparams_/experiment" in data
 
 
-def _is_event_file(name: str) -> bool:
-    return bool(_NAME.fullmatch(name)) and not name.endswith(_BESIDE)
-
-
-def _order(name: str) -> tuple[int, int, str]:
-    found: Any = _NAME.fullmatch(name)
-    writer = _WRITER.fullmatch(found["rest"] or "")
-    return int(found["time"] or 0), int(writer["count"]) if writer else 0, name
-
-
 def _stream(name: str) -> str:
     """The host, the process and the suffix in a name. A suffix distinguishes the writers of one process."""
-    found: Any = _NAME.fullmatch(name)
-    writer = _WRITER.fullmatch(found["rest"] or "")
+    writer = writer_in(name)
     return writer["process"] + (writer["suffix"] or "") if writer else name

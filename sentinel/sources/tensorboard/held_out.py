@@ -1,0 +1,66 @@
+"""Finds the directories of held-out data that belong to the training in the directory beside them.
+
+Keras writes `train/` and `validation/`, scripts write `train/` and `val/`, and ``add_scalars`` of torch
+writes `loss_train/` and `loss_val/`. Such names prove nothing: Ultralytics calls its trainings `train` and
+`train2`, and a validation of its own `val`. So the first files of both must come from the same process on the
+same host, and that of the training must have been there first. The names of the files tell both and never
+change, so the answer is the same whenever one looks and whatever the files hold by then.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from sentinel.sources.tensorboard.names import is_event_file, order, writer_in
+
+PARTS = ("val", "valid", "validation", "eval", "test")
+"""Names of directories with held-out data. A tag without one belongs to the training."""
+
+_TRAINING = "train"
+
+
+def possible_parts(training: Path) -> Iterator[Path]:
+    """The directories, whether there or not, that hold the held-out data of a training in this directory."""
+    before = training.name.removesuffix(_TRAINING)
+    if training.name.endswith(_TRAINING) and _is_apart(before):
+        yield from (training.with_name(f"{before}{part}") for part in PARTS)
+
+
+def held_out(training: Path) -> list[Path]:
+    """The directories with held-out data that belong to the training in this directory."""
+    return [path for path in possible_parts(training) if _wrote_both(training, path)]
+
+
+def part_in(directory: Path) -> str:
+    """The part of the data in the name of a directory: "val" in `loss_val`; empty if there is none."""
+    parts = (part for part in PARTS if directory.name.endswith(part))
+    return next((part for part in parts if _is_apart(directory.name.removesuffix(part))), "")
+
+
+def training_of(directory: Path) -> Path | None:
+    """The directory of the training whose held-out data this directory has; None if it belongs to none."""
+    part = part_in(directory)
+    training = directory.with_name(f"{directory.name.removesuffix(part)}{_TRAINING}")
+    return training if part and _wrote_both(training, directory) else None
+
+
+def _is_apart(before: str) -> bool:
+    return not before or before.endswith(("_", "-", "."))
+
+
+def _wrote_both(training: Path, part: Path) -> bool:
+    """Whether one process began to write both, the training first."""
+    of_training, of_part = _first(training), _first(part)
+    if of_training is None or of_part is None:
+        return False
+    return of_training[0] == of_part[0] and of_training[1] < of_part[1]
+
+
+def _first(directory: Path) -> tuple[str, tuple[int, int, str]] | None:
+    """The process and the place in the order of the first event file whose name tells them."""
+    try:
+        names = [name for name in os.listdir(directory) if is_event_file(name)]
+    except OSError:
+        return None
+    writers = ((writer, name) for name in sorted(names, key=order) if (writer := writer_in(name)))
+    return next(((writer["process"], order(name)) for writer, name in writers), None)

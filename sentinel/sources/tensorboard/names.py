@@ -1,0 +1,27 @@
+"""What the names of event files tell: ``events.out.tfevents.TIME.HOST.PROCESS.COUNT``."""
+
+import re
+from typing import Any
+
+_NAME = re.compile(r"(?!\.)(?:.*\.)?tfevents(?:\.(?P<time>\d+)(?P<rest>.*))?", re.DOTALL | re.ASCII)
+_WRITER = re.compile(r"\.(?P<process>.+\.\d+)\.(?P<count>\d+)(?P<suffix>\D.*)?", re.DOTALL | re.ASCII)
+_BESIDE = (".meta", ".lock", ".tmp", ".part", ".bak", ".json", ".txt", ".csv", ".gz", ".tar", ".zip")
+"""Endings of what other programs put beside event files; ``.meta`` is Unity's."""
+
+
+def is_event_file(name: str) -> bool:
+    """Whether a file of this name holds events."""
+    return bool(_NAME.fullmatch(name)) and not name.endswith(_BESIDE)
+
+
+def writer_in(name: str) -> re.Match[str] | None:
+    """The ``process`` with its host, its ``count`` of files and a ``suffix``, if the name tells them."""
+    found: Any = _NAME.fullmatch(name)
+    return _WRITER.fullmatch(found["rest"] or "")
+
+
+def order(name: str) -> tuple[int, int, str]:
+    """Where the file stands among those of its process: by the time and the count in its name."""
+    found: Any = _NAME.fullmatch(name)
+    writer = writer_in(name)
+    return int(found["time"] or 0), int(writer["count"]) if writer else 0, name
