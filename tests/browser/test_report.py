@@ -1,7 +1,6 @@
 """The HTML report in a real browser: `make test-browser`."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -9,39 +8,12 @@ from typer.testing import CliRunner
 
 import sentinel
 from sentinel.cli.app import app
+from tests.browser.looks import INK, serious_findings
 
-playwright = pytest.importorskip("playwright.sync_api", reason="`make test-browser` installs it")
-CHROMIUM = shutil.which("chromium")
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="no `chromium` here: apt-get install chromium"),
-]
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """Ends with the module, because its event loop keeps other code from running one."""
-    with playwright.sync_playwright() as started:
-        running = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield running
-        running.close()
-
-
-@pytest.fixture
-def page(browser):
-    """A page that may ask for nothing but files, and whose console stays empty."""
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    page, said, asked = context.new_page(), [], []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
-    yield page
-    context.close()
-    assert said == []
-    assert not [url for url in asked if not url.startswith("file://")]
 
 
 @pytest.fixture(scope="module")
@@ -70,15 +42,6 @@ def single(written):
 @pytest.fixture(scope="module")
 def several(written):
     return written(*sample("kl-blowup", "healthy-supervised", "flat-loss-at-init"))
-
-
-INK = """canvas => {
-    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-    const colors = new Set();
-    for (let i = 0; i < data.length; i += 4) if (data[i + 3]) colors.add(data.slice(i, i + 3).join());
-    return colors.size;
-}"""
-"""How many colours were drawn on a canvas."""
 
 
 def test_every_curve_is_drawn(page, single):
@@ -154,17 +117,11 @@ def test_it_fits_any_screen_and_scheme(page, several, scheme, width):
 @pytest.mark.parametrize("place", ["", "#run-0"])
 def test_everybody_can_read_it(page, several, scheme, width, place):
     """No finding of axe-core about contrast, labels, order or keyboard that is serious or critical."""
-    axe = pytest.importorskip(
-        "axe_playwright_python.sync_playwright", reason="`make test-browser` installs it"
-    )
     page.set_viewport_size({"width": width, "height": 900})
     page.emulate_media(color_scheme=scheme)
     page.goto(f"{several}{place}")
     page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
-    found = axe.Axe().run(page).response["violations"]
-    assert [
-        (one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")
-    ] == []
+    assert serious_findings(page) == []
 
 
 def test_names_from_a_run_do_nothing(page, written, tmp_path):

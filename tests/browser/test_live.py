@@ -1,0 +1,123 @@
+"""The live page in a real browser: `make test-browser`."""
+
+import json
+import math
+import re
+
+import pytest
+
+from sentinel.alerts.store import Store
+from tests.browser.looks import INK, serious_findings
+from tests.live.conftest import TOKEN, log, runs, serving, watch  # noqa: F401  fixtures
+
+pytestmark = pytest.mark.slow
+HOSTILE = "</script><script>document.title='taken'<!-- <img src=x onerror=\"document.title='taken'\">"
+
+
+@pytest.fixture
+def live(page, runs, watch, tmp_path):  # noqa: F811
+    """The page of all runs, as the link with the token leads to it."""
+    watch()
+    with serving(tmp_path / "state") as (client, _):
+        page.goto(f"{client.base_url}/?token={TOKEN}")
+        yield page
+        page.goto("about:blank")  # ends its connection before the server ends
+
+
+def of_run(page, name):
+    """Go to the page of a run."""
+    page.get_by_role("link", name=f"{name}/").click()
+    page.locator(".plot canvas").first.wait_for()
+
+
+def test_the_token_does_not_stay_in_the_address(live):
+    assert "token" not in live.url
+    assert live.title() == "sentinel: 1 open incident: 1 critical"
+
+
+def test_a_row_changes_and_the_order_stays(live, runs, watch):  # noqa: F811
+    names = live.locator("#table tbody tr:visible td:nth-child(2)")
+    live.get_by_role("button", name="Run").click()
+    assert names.all_inner_texts() == ["well/metrics.jsonl", "sick/metrics.jsonl"]
+    log(runs / "well", range(200, 400), loss=math.nan)
+    watch()
+    live.get_by_role("heading", name="2 open incidents: 2 critical").wait_for()
+    assert live.locator("#table .badge.critical").count() == 2
+    assert names.all_inner_texts() == ["well/metrics.jsonl", "sick/metrics.jsonl"]
+
+
+def test_a_run_that_is_new_appears_unless_it_is_filtered_out(live, runs, watch):  # noqa: F811
+    live.get_by_label("Filter").fill("other")
+    log(runs / "other", range(200))
+    log(runs / "third", range(200))
+    watch()
+    live.get_by_role("link", name="other/").wait_for()
+    live.locator("#table tr", has_text="third").wait_for(state="hidden")
+    live.get_by_label("Filter").fill("")
+    assert live.locator("#table tbody tr:visible").count() == 4
+
+
+def test_every_curve_of_a_run_is_drawn_and_grows_without_a_reload(live, runs):  # noqa: F811
+    of_run(live, "well")
+    live.evaluate("window.kept = true")
+    live.get_by_label("Logarithmic scale").check()
+    for place in live.locator(".plot").all():
+        place.scroll_into_view_if_needed()
+        place.locator("canvas").wait_for()
+        assert place.locator("canvas").evaluate(INK) > 3
+    log(runs / "well", range(200, 260))
+    live.get_by_text("0 to 259").wait_for()
+    assert live.evaluate("window.kept")
+    assert live.get_by_label("Logarithmic scale").is_checked()
+    canvas = live.locator(".plot canvas").first
+    canvas.wait_for()
+    assert canvas.evaluate(INK) > 3
+
+
+def test_an_incident_is_acknowledged_by_keyboard_and_taken_back(live, tmp_path):
+    of_run(live, "sick")
+    live.get_by_role("button", name="Acknowledge").focus()
+    live.keyboard.press("Enter")
+    live.get_by_text("Acknowledged: only its end is sent.").wait_for()
+    with Store(tmp_path / "state", read_only=True) as store:
+        assert [one.reason for one in store.silences(0.0)] == ["acknowledged"]
+    live.get_by_role("button", name="Take it back").click()
+    live.get_by_role("button", name="Acknowledge").wait_for()
+
+
+def test_a_run_is_silenced_and_heard_again(live):
+    of_run(live, "well")
+    live.get_by_label("Nothing is sent about this run for").select_option("1 day")
+    live.get_by_label("because").fill("known")
+    live.get_by_role("button", name="Silence").click()
+    live.get_by_text(re.compile("for 1 d: known")).wait_for()
+    live.get_by_role("button", name=re.compile("End the silence")).click()
+    live.get_by_text(re.compile("for 1 d: known")).wait_for(state="detached")
+
+
+def test_names_from_a_run_do_nothing(live, runs, watch):  # noqa: F811
+    run = runs / "javascript:void(0)" / HOSTILE.replace("/", "")
+    run.mkdir(parents=True)
+    rows = [{"step": i, f"loss/{HOSTILE}": "NaN" if i > 50 else 1.0} for i in range(99)]
+    (run / "metrics.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    watch()
+    link = live.get_by_role("link", name="javascript")
+    link.wait_for()
+    assert live.title().startswith("sentinel: ")
+    link.click()
+    live.get_by_role("heading", name="Signals").wait_for()
+    assert live.title().startswith("sentinel: ")
+    assert live.locator("img").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1440])
+def test_everybody_can_read_it_on_any_screen(live, width, scheme):
+    live.set_viewport_size({"width": width, "height": 900})
+    live.emulate_media(color_scheme=scheme)
+    for name in ("", "sick"):
+        if name:
+            of_run(live, name)
+        live.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+        assert live.evaluate("document.documentElement.scrollWidth") <= width
+        assert serious_findings(live) == []
