@@ -1,16 +1,24 @@
-"""What a watch of live runs costs with `/metrics` that is asked, rules of one's own, and plots of incidents.
+"""What a watch of live runs costs with `/metrics` that is asked, rules of one's own, plots, and open pages.
 
 `python -m tests.benchmarks.extras [RUNS]` measures each beside the same watch without it, as
 `tests.benchmarks.live` does: 1,000 runs of 20 tags, a step each ten seconds. Prometheus asks each 15 seconds;
 here it is asked three times as often.
 """
 
+import re
 import socket
+import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+
+import httpx
+import psutil
 
 from tests.benchmarks.live import Extras, measure
 from tests.sinks.receiver import Receiver
@@ -18,6 +26,7 @@ from tests.sinks.receiver import Receiver
 RUNS, POINTS = 1_000, 1_000
 SCRAPE_SECONDS = 5.0
 SICK = 50
+PAGES = 50
 SIGNALS = ("loss", "grad_norm", "reward", "kl", "entropy")
 CONDITIONS = ("above = 1e9", "below = -1e9", "rises_by = 1e9", 'missing_for = "30m"')
 RULES = "\n".join(
@@ -47,6 +56,42 @@ def sink(receiver: Receiver, *, plots: bool) -> str:
 
 
 @contextmanager
+def looking(state: Path) -> Iterator[None]:
+    """`sentinel serve` with many open pages, of which every fifth shows a run."""
+    command = [sys.executable, "-m", "sentinel", "serve", "--state-dir", state, "--listen", "0"]
+    page = psutil.Popen([*map(str, command)], stdout=subprocess.PIPE, text=True)
+    try:
+        link = page.stdout.readline().strip()
+        address, token = link.split("?token=")
+        client = httpx.Client(headers={"Authorization": f"Bearer {token}"}, timeout=300)
+        runs = re.findall(r'href="(/runs/\w+)"', client.get(address).text)
+        heard: list[str] = []
+        for number in range(PAGES):
+            path = f"{runs[number]}" if number % 5 == 0 else ""
+            follow = partial(following, client, f"{address.rstrip('/')}{path}", heard)
+            threading.Thread(target=follow, daemon=True).start()
+        before, begun = sum(page.cpu_times()[:2]), time.perf_counter()
+        yield
+        share = (sum(page.cpu_times()[:2]) - before) / (time.perf_counter() - begun)
+        memory = page.memory_info().rss / 1e6
+        print(f"{'  the page itself':30} {share:14.1%} {memory:12.0f}  {len(heard)} changes came")
+    finally:
+        page.kill()
+        page.wait()
+
+
+def following(client: httpx.Client, address: str, heard: list[str]) -> None:
+    """What a browser does: it gets a page, and of a run the page again whenever that changed."""
+    client.get(address)
+    with suppress(httpx.HTTPError), client.stream("GET", f"{address}/events?since=1") as answer:
+        for line in answer.iter_lines():
+            if line.startswith("data: "):
+                heard.append(line)
+                if "/runs/" in address:
+                    client.get(address)
+
+
+@contextmanager
 def settings() -> Iterator[dict[str, Extras]]:
     """What is measured, by name."""
     with Receiver() as receiver:
@@ -59,6 +104,7 @@ def settings() -> Iterator[dict[str, Extras]]:
             f"{len(SIGNALS) * len(CONDITIONS)} rules of one's own": Extras(RULES),
             f"{SICK} incidents": Extras(sink(receiver, plots=False), sick=SICK),
             f"{SICK} incidents with plots": Extras(sink(receiver, plots=True), sick=SICK),
+            f"{PAGES} open pages": Extras(beside=looking),
         }
         print(f"{len(receiver.received)} messages came")
 

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,13 +46,14 @@ TAGS = (
 
 @dataclass(frozen=True)
 class Extras:
-    """What a watch does besides: the rest of its configuration, what happens while the logs go on, and in how
-    many of the runs the loss is NaN from then on.
+    """What a watch does besides: the rest of its configuration, what happens while the logs go on, in how
+    many of the runs the loss is NaN from then on, and what goes on ``beside`` it, given the state directory.
     """
 
     config: str = ""
     meanwhile: Callable[[], object] = str
     sick: int = 0
+    beside: Callable[[Path], AbstractContextManager[object]] = nullcontext
 
 
 NOTHING_ELSE = Extras()
@@ -91,7 +93,8 @@ def measure(
             while not caught_up(watch, root / "state", runs):
                 time.sleep(0.5)
             reading = time.perf_counter() - begun
-            share = appending(watch, files, steps, names, extras)
+            with extras.beside(root / "state"):
+                share = appending(watch, files, steps, names, extras)
             return reading, share, watch.memory_info().rss / 1e6
         finally:
             watch.kill()
