@@ -196,9 +196,23 @@ def row_quantile(values: Floats, q: float) -> Floats:
 
 def spearman(one: Floats, other: Floats) -> Floats:
     """Rank correlation of each row of one array with that row of the other; equal values share a rank."""
-    from scipy.stats import rankdata  # takes longer to import than most logs to read
-
-    ranks = [rankdata(values, axis=1) for values in (one, other)]
-    a, b = (r - r.mean(axis=1, keepdims=True) for r in ranks)
+    a, b = (r - r.mean(axis=1, keepdims=True) for r in map(_ranks, (one, other)))
     found: Floats = (a * b).sum(axis=1) / np.sqrt((a * a).sum(axis=1) * (b * b).sum(axis=1))
     return found
+
+
+def _ranks(values: Floats) -> Floats:
+    """The place of each value in its row, from 0 on. Equal values have the mean of their places.
+
+    All ranks of a row with a NaN are NaN. `scipy.stats.rankdata` gives the same, but takes a second to import.
+    """
+    order = values.argsort(axis=1)
+    ascending = np.take_along_axis(values, order, axis=1)
+    place, differs = np.arange(values.shape[1]), ascending[:, 1:] != ascending[:, :-1]
+    begin = np.maximum.accumulate(np.where(np.insert(differs, 0, True, axis=1), place, 0), axis=1)
+    end = np.where(np.insert(differs, differs.shape[1], True, axis=1), place, place.size)
+    end = np.minimum.accumulate(end[:, ::-1], axis=1)[:, ::-1]
+    ranks = np.empty_like(values)
+    np.put_along_axis(ranks, order, (begin + end) / 2, axis=1)
+    ranks[np.isnan(values).any(axis=1)] = np.nan
+    return ranks
