@@ -204,7 +204,7 @@ def spearman(one: Floats, other: Floats) -> Floats:
 def _ranks(values: Floats) -> Floats:
     """The place of each value in its row, from 0 on. Equal values have the mean of their places.
 
-    All ranks of a row with a NaN are NaN. `scipy.stats.rankdata` gives the same, but takes a second to import.
+    All ranks of a row with a NaN are NaN. `scipy.stats.rankdata` gives the same and takes a second to import.
     """
     order = values.argsort(axis=1)
     ascending = np.take_along_axis(values, order, axis=1)

@@ -6,19 +6,16 @@ import os
 import pytest
 from hypothesis import settings
 
-os.environ.setdefault(
-    "POLARS_MAX_THREADS", "1"
-)  # as the command line has it, and before anything imports polars
-gc.set_threshold(100_000, 20, 100)  # likewise
-
-pytest_plugins = ["pytester"]  # runs tests of the plugin
+# As the command line has both; the first counts only before something imports polars.
+os.environ.setdefault("POLARS_MAX_THREADS", "1")
+gc.set_threshold(100_000, 20, 100)
 
 settings.register_profile("sentinel", deadline=None)  # how long an example takes is up to the machine
 settings.load_profile("sentinel")
 
 
 def pytest_collection_finish() -> None:
-    """Look at what the modules of all tests hold no more when Python looks for unreachable objects."""
+    """Leave out the modules of all tests when Python looks for unreachable objects."""
     gc.collect()
     gc.freeze()
 

@@ -1,5 +1,8 @@
 """Statistics that detectors share."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
@@ -13,6 +16,18 @@ def test_rank_correlation_shares_ranks_among_equal_values(levels):
     one, other = random.integers(0, levels, (2, 20, 100)).astype(float)
     expected = [spearmanr(a, b).statistic for a, b in zip(one, other, strict=True)]
     np.testing.assert_allclose(spearman(one, other), expected)
+    one[3, 5] = np.nan
+    assert np.isnan(spearman(one, other)).nonzero()[0].tolist() == [3]
+
+
+def test_ranks_come_without_scipy_which_takes_a_second_to_import():
+    program = """if True:
+        import sys
+        import numpy as np
+        from detectors.stats import spearman
+        spearman(np.eye(2), np.eye(2))
+        assert "scipy" not in sys.modules"""
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 @pytest.mark.filterwarnings("ignore:All-NaN slice")
