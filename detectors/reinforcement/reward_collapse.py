@@ -27,11 +27,10 @@ where it falls below the start of its attempt. Rewards of single episodes scatte
 means over blocks of the run, and a fall is told late in a very long log.
 
 ## Source
-Catalogue R1, with the guards of its symptom; a healthy policy-gradient run may lose two thirds of its
-gain for a tenth of the run and recover. One that explores falls below its start at first: a healthy DQN on
-CartPole stays there for two thirds of its run. Five times
-the scatter and twelve standard errors are measured on simulated returns with a long memory, whose blocks
-are not independent. The blocks around the fall are left out of the scatter.
+Catalogue R1, with the guards of its symptom. A healthy policy-gradient run may lose two thirds of its gain
+for a tenth of the run and recover; a healthy DQN on CartPole lies below its start for two thirds of it. Five
+times the scatter and twelve standard errors are measured on simulated returns with a long memory, whose
+blocks are not independent. The blocks around the fall are left out of the scatter.
 """
 
 from collections.abc import Mapping
