@@ -1,7 +1,6 @@
 """The runs that agents may ask about: those below some paths, else those that a watch has recorded."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,7 +65,7 @@ class Known:
             names = [run]
             found = replay(self.paths, self.config, lambda *_: None, curves=True, names=names).runs
         else:
-            with self.store() as store:
+            with Store(self.config.state_dir, read_only=True) as store:
                 rows = [row for row in store.runs() if fits(row.path, run)]
             _only([row.path for row in rows], run)
             judged = replay(places([rows[0].path]), self.config, lambda *_: None, curves=True)
@@ -84,26 +83,20 @@ class Known:
             raise SentinelError("an agent may silence runs for a day at most")
         now = self.now()
         new = silence(run, "*", now + seconds, f"an agent: {clean_text(reason)}", now)
-        with self.store() as store:
+        with Store(self.config.state_dir, create=False) as store:
             store.add_silence(new)
         return new.id
 
     def acknowledge(self, incident: str) -> str:
         """Send only the end of an incident, by its id or the beginning of it; the id of the silence."""
-        with self.store() as store:
+        with Store(self.config.state_dir, create=False) as store:
             new = acknowledgement(store.incident(incident), self.now())
             store.add_silence(new)
         return new.id
 
-    @contextmanager
-    def store(self) -> Iterator[Store]:
-        """The store of the watch."""
-        with Store(self.config.state_dir, create=False) as store:
-            yield store
-
     def _status(self, run: str) -> dict[str, Any]:
-        with self.store() as store:
-            place = self.config.state_dir
+        place = self.config.state_dir
+        with Store(place, read_only=True) as store:
             return recorded.document(recorded.status(store, place, self.now(), lambda path: fits(path, run)))
 
     def _judged(self, run: str) -> Sequence[replays.ReplayedRunBody]:
