@@ -111,6 +111,9 @@ def _fixed(
             some,
         ),
     )
+    yield "logs/bot.log", lines(lambda i: f"order filled at {i}.5, stop loss: {i}.0, profit: 3", some)
+    yield "logs/ping.txt", lines(lambda i: f"10 packets received, packet loss: 0%, time {i}ms", some)
+    yield "logs/game.out", lines(lambda i: f"[quest] player reward: {i} xp, accuracy: 0.{i}", some)
     yield (
         "logs/app.jsonl",
         rows(

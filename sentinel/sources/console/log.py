@@ -106,6 +106,7 @@ class _Text:
         self.config: dict[str, int] = {}  # printed before the first point
         self._path = path
         self._writers = {name: Writer(memory) for name, memory in writers.items()}
+        self._unused = Writer({})  # for the next process that prints metrics
         self._overlong: bool = cursor.get("overlong", False) and not restarted  # amid a line that is skipped
 
     @property
@@ -188,9 +189,9 @@ class _Text:
         writer = self._writer(name)
         is_metric = writer is not None and writer.parse(text)
         if writer is not None and (is_metric or writer.rows.waits):
-            self._writers[name] = writer
+            self._keep(name, writer)
         if not is_metric and text and not text.isspace():
-            steps = (one.last_step for one in (*self._writers.values(), writer) if one is not None)
+            steps = (one.last_step for one in self._writers.values())
             last = max((step for step in steps if step is not None), default=None)
             self.lines.append(Line(seconds(text), text[:_LONGEST_TEXT], last))
             if last is None:
@@ -200,17 +201,22 @@ class _Text:
         writer = self._writer("")
         if writer is not None and not bar["title"].strip():
             writer.progress(int(bar["count"]), int(bar["total"]))
-            self._writers[""] = writer
+            self._keep("", writer)
 
     def _parse_bar(self, bar: re.Match[str], ended: bool) -> bool:
         writer = self._writer("") if bar["title"].strip() else None
         if writer is None or not writer.parse_bar(bar, ended):
             return False
-        self._writers[""] = writer
+        self._keep("", writer)
         return True
 
     def _writer(self, name: str) -> Writer | None:
-        return self._writers.get(name) or (Writer({}) if len(self._writers) < _MOST_WRITERS else None)
+        return self._writers.get(name) or (self._unused if len(self._writers) < _MOST_WRITERS else None)
+
+    def _keep(self, name: str, writer: Writer) -> None:
+        self._writers[name] = writer
+        if writer is self._unused:
+            self._unused = Writer({})
 
 
 def _segments(line: bytes) -> list[str]:

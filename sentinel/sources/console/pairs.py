@@ -12,9 +12,12 @@ _METRIC = re.compile(
 )
 
 _PROOF = re.compile(
-    r"(?<!stop[ _-])(?<!packet[ _-])loss(?![a-z])|rewards?(?![a-z])|perplexity", re.IGNORECASE
+    r"(?<!stop[ _-])(?<!packet[ _-])(?<!path[ _-])(?<!power[ _-])(?<!heat[ _-])(?<!profit/)loss(?![a-z])"
+    r"|^(?:(?:mean|avg|average|total|ep|episode|episodic|eval|test|train)[ _-]){0,3}rewards?(?![a-z])"
+    r"|perplexity",
+    re.IGNORECASE,
 )
-"""Names that only a training prints, even in a line that tells no step."""
+"""Names that a training prints even in a line that tells no step, and other programs do not."""
 
 _VALUE = (
     rf"(?:tensor\(|np\.float\d\d\()?(?P<list>[\[(]{{0,2}})(?P<value>{NUMBER})"

@@ -56,6 +56,8 @@ OTHERS = [
     '127.0.0.1 "GET /predict?loss=0.5&lr=1 HTTP/1.1" 200 loss: 512',
     "order filled, stop loss: 99.5, profit: 3",
     "10 packets transmitted, 10 received, packet loss: 0%, time 9012ms",
+    "path loss: 97.5 dB",
+    "quest done, player reward: 50",
     "Fold 3: accuracy: 0.9, loss: 0.4",
     "return code: 0",
     "acc: 0.5",
