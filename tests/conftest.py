@@ -10,6 +10,8 @@ from hypothesis import settings
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
 gc.set_threshold(100_000, 20, 100)
 
+pytest_plugins = ["pytester"]  # runs tests of the plugin
+
 settings.register_profile("sentinel", deadline=None)  # how long an example takes is up to the machine
 settings.load_profile("sentinel")
 
