@@ -17,7 +17,9 @@ normalisation. Look whether a frozen part was unfrozen by mistake.
 ## When it is wrong
 Where the task differs from that of the pretraining, the first evaluations may fall before they rise. Small
 training sets are overfitted within one epoch; then the evaluation loss rises from its first value on, and
-`generalization-gap` says so as well.
+`generalization-gap` says so as well. A run from scratch is told by its training loss: it began no higher than
+the first evaluation, and has halved since. Then the evaluation itself is in doubt (`train-eval-mismatch`). A
+resumed attempt is left out: its first evaluation is not that of a pretrained model.
 
 ## Source
 Catalogue O19, X1, X3: worse than the first evaluation by more than 10 %, at two evaluations or more. A run
@@ -30,14 +32,19 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Variant, detector
+from detectors.context import First, Mean
 from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, SIGNAL, VALUE
 from detectors.signals import Signal
-from detectors.stats import recent_max, seen_max, start_value
+from detectors.stats import recent_max, seen_max, start_value, was_resumed
 from detectors.verdict import HeldBack, verdicts
 
 REACH = 50  # evaluations
 USEFUL = 0.2  # share from which on a first metric shows that the model knew something
+UNTRAINED = (
+    0.9  # of the first training loss: a first evaluation above this may be of a model that knew nothing
+)
+LEARNED = 0.5  # of the first training loss: below this, such a model has learned
 
 
 @detector(
@@ -45,6 +52,7 @@ USEFUL = 0.2  # share from which on a first metric shows that the model knew som
         *(Signal.EVAL_LOSS, Signal.EVAL_ACCURACY),
         *(Signal.MEAN_AVERAGE_PRECISION, Signal.MEAN_INTERSECTION_OVER_UNION),
     ),
+    uses=(First(Signal.LOSS), Mean(Signal.LOSS)),
     history=History(recent=REACH, head=REACH),
     maturity=Maturity.STABLE,
     hold=1,  # a verdict rests on four evaluations already
@@ -85,10 +93,12 @@ def pretrained_regression(
     first, best = pl.col("first"), pl.col("best")
     worse = pl.when(is_loss).then(best - first).otherwise(first - best)
     least = pl.when(is_loss).then(least_share * first).otherwise(least_share)
-    knew = pl.when(is_loss).then(first > 0).otherwise(first > USEFUL)
+    loss_first, loss = pl.col(First(Signal.LOSS).column), pl.col(Mean(Signal.LOSS).column)
+    from_scratch = ((first > UNTRAINED * loss_first) & (loss < LEARNED * loss_first)).fill_null(False)
+    knew = pl.when(is_loss).then((first > 0) & ~from_scratch).otherwise(first > USEFUL)
     return verdicts(
         measured,
-        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= evaluations},
+        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= evaluations, HeldBack.RESUMED: ~was_resumed()},
         found={"worse": knew & (worse > least) & (worse > least_ranges * pl.col("range"))},
         onset=pl.col("step").first().over(SERIES),
     )

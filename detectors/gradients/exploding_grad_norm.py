@@ -46,6 +46,7 @@ LEAST = 20  # of them
     history=History(recent=NOW + BEFORE),
     maturity=Maturity.STABLE,
     cause=Cause.GRADIENT_SIZE,
+    silences=(Cause.DIVERGENCE, Cause.LOSS_SHAPE),  # steps that large throw the loss out of its level
     evidence={
         "level": Measure("median of the last 10 points", Unit.SAME),
         "before": Measure("median of the 100 points before", Unit.SAME),

@@ -18,7 +18,7 @@ A harder stage of a curriculum, another data set, longer sequences or a changed 
 without a fault. Beside rewards or value losses the rule is silent, since there the loss follows the policy.
 
 ## Source
-Catalogue L6, O19, O9. The thresholds are measured (`FIGURES.md`). Second differences tell the noise, so the
+Catalogue L6, O19, O9, GE. Thresholds are measured (`FIGURES.md`). Second differences tell the noise, so the
 fall of a healthy loss is none. They count neighbours as independent; hence from 60 points on, the scatter of
 the level over 20 points counts as well. Without that, noise of 20 % with autocorrelation of 0.6 rang eight
 times in a million points.
@@ -52,8 +52,8 @@ LEAST_NOISE = 1e-3  # share of the level
     maturity=Maturity.STABLE,
     hold=5,
     cause=Cause.DIVERGENCE,
-    # What a loss does after it has diverged says nothing on how it learns.
-    silences=(Cause.LOSS_SHAPE, Cause.EVALUATION),
+    # After a loss has diverged, neither its shape nor its gradients say how it learns.
+    silences=(Cause.LOSS_SHAPE, Cause.EVALUATION, Cause.GRADIENT_SIZE),
     evidence={
         "best": Measure("best level", Unit.SAME),
         "level": Measure("now", Unit.SAME),
@@ -64,7 +64,7 @@ LEAST_NOISE = 1e-3  # share of the level
     variants={
         "diverged": Variant(
             "loss rose from its best of {best:.4g} to {level:.4g} and stays there",
-            ("O19", "L6", "O9", "O4"),
+            ("O19", "L6", "O9", "O4", "GE"),
         )
     },
 )

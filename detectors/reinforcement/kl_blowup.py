@@ -1,11 +1,10 @@
 """The policy runs away from its reference, or one update from the policy before it.
 
 ## What it catches
-A median KL over the last ten points that stands above the band of its unit, or has grown several times over
-against the fifty points before. Per token: above 0.5 is worth knowing, above 2 the policy has left its
-reference. Summed over a response: above twice the usual target of 6. Where the unit is not known only growth
-counts. For the KL of one PPO update: above 0.1 and several times its start, and any single one above 1. One
-that is four times its start, yet small, is worth knowing.
+A median KL over the last ten points above the band of its unit, or several times that of the fifty before.
+Per token: above 0.5 is worth knowing, above 2 it has left its reference. Summed over a response: above
+twice the usual target of 6. Where the unit is unknown growth alone counts, and lasts while the KL rises. For
+one PPO update: above 0.1 and several times its start, and any above 1; if yet small, it is worth knowing.
 
 ## Why it matters
 A policy far from its reference has often found text that the reward likes and people do not, above all if the
@@ -18,9 +17,9 @@ fine-tuning), make fewer passes over each batch, and check that the reference is
 `target_kl` of 0.01 to 0.05. After a wrecked update go back to an earlier checkpoint.
 
 ## When it is wrong
-A long reasoning run may settle above 0.5 per token for good; that stays informational. A long response has a
-large sum, so its length, where logged, raises the band. A KL that grows evenly from zero and single huge
-points of the k3 estimator leave the medians alone. Where few samples were clipped, a huge update is info.
+A long reasoning run may settle above 0.5 per token for good; that stays informational. The length of a
+response, where logged, raises the band of its sum. An even growth from zero and single huge points of the k3
+estimator leave the medians alone. Where few samples were clipped, a huge update is informational.
 
 ## Source
 Catalogue A-kl (per token) and R2 (target 6 per response, as in TRL's adaptive controller). Spinning Up's PPO
@@ -81,7 +80,7 @@ def kl_blowup(
     growing: Annotated[float, "times the level of early updates that are worth knowing"] = 4.0,
 ) -> pl.LazyFrame:
     """Levels are medians, so 'five of ten points' and 'never a single one' are the same rule."""
-    signal, level, limit, before = pl.col(SIGNAL), pl.col("level"), pl.col("limit"), pl.col("before")
+    signal, level, before = pl.col(SIGNAL), pl.col("level"), pl.col("before")
     per_sequence, update = signal == Signal.KL_PER_SEQUENCE, signal == Signal.APPROX_KL
     compared = ~update | (pl.col(INDEX) >= 2 * NOW - 1)  # updates are, with the first ones
     long = info_per_token * recent_median(Signal.COMPLETION_LENGTH, NOW, at_least=1).fill_null(0)
@@ -96,14 +95,15 @@ def kl_blowup(
         reward_level=recent_median(Signal.REWARD, NOW, at_least=1),
         reward_before=recent_quantile(0.75, Signal.REWARD, BEFORE, skip=NOW, at_least=NOW),
     )
-    away, over = (signal == Signal.KL) & (level > critical_per_token), level > limit
+    away, over = (signal == Signal.KL) & (level > critical_per_token), level > pl.col("limit")
     grown, larger = (level > growth * before.clip(0)).fill_null(False), level > growing * before
     clips_little = (pl.col("clipped") < 0.5) & ~(over & grown)
     wrecked = update & (pl.col("largest") > wreck_per_update)
     to_reference = ~update & over & (grown | per_sequence | (signal == Signal.KL))
     return verdicts(
-        measured.with_columns(limit=pl.when(away).then(critical_per_token).otherwise(limit)),
+        measured.with_columns(limit=pl.when(away).then(critical_per_token).otherwise("limit")),
         judged={HeldBack.FEW_POINTS: wrecked | (level.is_not_null() & compared)},
+        lasts=(signal == Signal.KL_UNKNOWN_UNIT) & over & (level > before),
         found={
             "wrecked": wrecked,
             "update": update & compared & over & grown,

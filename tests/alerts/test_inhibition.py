@@ -40,6 +40,12 @@ def test_a_cause_explains_what_begins_after_it(cause, effect):
 
 
 class TestTheEarlierOnsetDecides:
+    def test_also_of_two_that_explain_each_other(self):
+        norm, loss = "exploding-grad-norm", "loss-divergence"
+        assert explained(rows("..cccc", norm), rows("....cc", loss)) == {loss: norm}
+        assert explained(rows("....cc", norm), rows("..cccc", loss)) == {norm: loss}
+        assert len(explained(rows("..cc", norm), rows("..cc", loss))) == 1
+
     def test_what_begins_before_is_not_explained(self):
         assert explained(rows("cccc", EFFECT), rows("..cc", CAUSE)) == {}
 
@@ -178,6 +184,10 @@ def test_what_the_detectors_declare():
     assert all(silences("stream-stall", effect) for effect in ("loss-plateau", "throughput-shift"))
     assert not silences("stream-stall", "console-error"), "a crash is no effect of the silence after it"
     assert not silences("stream-stall", "non-finite-metric")
+    assert silences("exploding-grad-norm", "loss-divergence"), (
+        "one training that leaves its course is one page"
+    )
+    assert silences("loss-divergence", "exploding-grad-norm"), "whichever of the two begins first"
     assert silences("console-error", "run-crashed")
     assert silences("run-crashed", "stream-stall")
     assert silences("lr-schedule-mismatch", "flat-loss-at-init")

@@ -30,6 +30,8 @@ CLASSES = {
     "lr-schedule-mismatch": (Cause.SCHEDULE, (Cause.LOSS_SHAPE,)),
     "flat-loss-at-init": (Cause.LOSS_SHAPE, ()),
     "loss-spike": (Cause.LOSS_SHAPE, ()),
+    "loss-divergence": (Cause.DIVERGENCE, (Cause.GRADIENT_SIZE,)),
+    "exploding-grad-norm": (Cause.GRADIENT_SIZE, (Cause.DIVERGENCE,)),
     "non-finite-metric": (Cause.NUMERICS, (Cause.LOSS_SHAPE, Cause.EVALUATION)),
     "zero-gradient": (Cause.NO_GRADIENT, (Cause.LOSS_SHAPE,)),
     "resume-discontinuity": (Cause.RESUME, (Cause.LOSS_SHAPE,)),

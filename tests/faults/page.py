@@ -38,10 +38,14 @@ LIMITS = """## What metrics cannot show
 
 A log of metrics shows what a fault does to numbers, and not the fault. So no threshold will find these:
 
-- **A fault that the training absorbs.** A first layer that never trains, a tenth of the samples with a wrong
-  loss or a few lost moments of Adam cost little. Their logs look like those of a slower healthy run.
+- **A fault that the training absorbs.** A first layer that never trains costs little, and so does the wrong
+  loss of a tenth of the samples: the log looks like that of a slower healthy run. Without Adam's moments, a
+  resumed loss is higher by about its noise, for some dozen steps.
 - **A fault that changes only what the numbers mean.** Evaluation in training mode is a steady, slightly worse
   evaluation. Without a twin beside it nothing is odd about it.
+- **A plan that is not in the log.** A schedule that takes its steps too rarely looks like that of a longer
+  run. If the log or the settings name the planned steps, `lr-schedule-mismatch` warns. Without them, a rate
+  that still rises when the run ends shows in a report alone.
 - **Faults with one symptom.** The loss is flat from the first step while gradients flow, whether the step is
   missing, the weights are not in the optimizer or the rate is far too small. The causes of an alert name all
   of them, and each has a check that tells it from the others.
