@@ -8,9 +8,9 @@ from detectors.discovery import all_detectors
 from sentinel.api.result import Report
 from sentinel.clock import SystemClock
 from sentinel.config.file import Config, load
-from sentinel.errors import SentinelError
+from sentinel.errors import SentinelError, UnknownName
 from sentinel.replaying import replay as replay_whole
-from sentinel.report.selection import Order, Selection, ordered
+from sentinel.report.selection import ORDERS, Order, Selection, ordered
 from sentinel.sources.discovery import places
 
 __all__ = ["Report", "SentinelError", "replay"]
@@ -34,6 +34,10 @@ def replay(
     in one setting, and ``baseline`` holds paths of good runs with which each run is compared. Raises
     SentinelError if nothing can be read or an argument cannot be used.
     """
+    if not paths:
+        raise SentinelError("name a log, a run directory, a directory of runs or an address")
+    if sort not in ORDERS:
+        raise UnknownName("order", sort, ORDERS)
     settings = load(Path(config)) if config is not None else Config.model_construct()  # nothing to validate
     known = {*all_detectors(), *(detector.name for detector in settings.enabled_detectors)}
     selection = Selection.parse(only, since, known)

@@ -63,7 +63,7 @@ class Report:
     def is_healthy(self, below: SeverityName = "warning") -> bool:
         """Whether every run was judged to its end and every incident is less severe than ``below``."""
         covered = self._replay.coverage
-        worst = max((one.severity for one in self.incidents), default=Severity.CLEAN)
+        worst = max((run.worst for run in self._replay.runs), default=Severity.CLEAN)
         return not covered.cut and not covered.unread and worst < Severity.named(below)
 
     def points(self, run: str = "*") -> "pl.DataFrame":

@@ -89,13 +89,23 @@ def test_the_options_are_those_of_the_command(tmp_path):
         (["ftp://host/run"], {}, "ftp:// is unknown"),
         ([SAMPLES / "kl-blowup"], {"only": ["kl-blow"]}, "did you mean 'kl-blowup'"),
         ([SAMPLES / "kl-blowup"], {"config": "missing.toml"}, "missing.toml"),
+        ([SAMPLES / "kl-blowup"], {"baseline": ["missing"]}, "missing: no such file or directory"),
+        ([SAMPLES / "kl-blowup"], {"sort": "worse"}, "did you mean 'worst'"),
+        ([], {}, "name a log"),
     ],
-    ids=["path", "address", "detector", "config"],
+    ids=["path", "address", "detector", "config", "baseline", "order", "nothing"],
 )
 def test_every_mistake_is_one_kind_of_error(arguments, options, problem, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(sentinel.SentinelError, match=problem):
         sentinel.replay(*arguments, **options)
+
+
+def test_a_report_compares_with_a_baseline():
+    good = sentinel.replay(SAMPLES / "kl-blowup", baseline=[SAMPLES / "healthy-rl"])
+    ((title, statements),) = good.story.comparisons
+    assert title == "kl-blowup beside the baseline"
+    assert statements
 
 
 def test_a_run_that_cannot_be_read_is_not_healthy(tmp_path):
