@@ -177,7 +177,7 @@ class Detector(Declaration):
 
         due = points.lazy().filter(self.due).select(SERIES, INDEX)
         found = self.rule(points.lazy(), **(parameters or {}))
-        missing = [n for n in FINDINGS if n not in found.collect_schema()]
+        missing = FINDINGS.keys() - found.collect_schema()
         blanks = [pl.lit(None, dtype=FINDINGS[n]).alias(n) for n in missing]
         return (
             found.with_columns(blanks)

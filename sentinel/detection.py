@@ -75,11 +75,10 @@ class Detection:
 
     def _count(self, detector: Detector, arrived: Sequence[Arrived], looked: pl.DataFrame) -> None:
         """Count the rows of each run. The last row of a run that is over was held back before."""
-        run = pl.Series([one.run for one in arrived]).gather(looked[SERIES])
-        again = pl.Series([one.series.window.ended for one in arrived]).gather(looked[SERIES])
-        counted = looked.select(HELD_BACK, run=run).filter(~again | looked[HELD_BACK].is_null())
-        for reason, name, rows in counted.group_by(HELD_BACK, "run").len().iter_rows():
-            self.looked.setdefault(name, Counter())[detector.name, reason or ""] += rows
+        for number, reason, rows in looked.group_by(SERIES, HELD_BACK).len().iter_rows():
+            one = arrived[number]
+            if reason is None or not one.series.window.ended:
+                self.looked.setdefault(one.run, Counter())[detector.name, reason or ""] += rows
 
 
 def _key(one: Arrived, detector: Detector) -> Key:
