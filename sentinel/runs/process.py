@@ -1,4 +1,4 @@
-"""What is known of the process that writes a log, without guessing.
+"""What the machine and the files beside a log tell of the process that writes it, without guessing.
 
 That a process of this machine has the log open for writing is certain. Else a file may name the process: a
 pid file, as scripts write it (`echo $! > train.pid`), or the log of W&B's client. Then it is said what that

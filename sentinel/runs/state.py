@@ -12,7 +12,7 @@ from sentinel.sources.places import Place, Url
 from sentinel.text import duration_text
 
 LOST_SECONDS = 86400.0
-"""After a day of silence nobody is expected to continue the run."""
+"""A run that was silent for a day is not expected to go on."""
 
 _SURE_SECONDS = 86400.0  # an unknown time zone cannot move a log's clock further than this
 _MOST_FILES = 1000  # of a run whose modification times are read

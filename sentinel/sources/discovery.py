@@ -168,7 +168,7 @@ class _Search:
         real = real_path(link.path)
         mode = _mode(real)
         if real.startswith(_KERNELS) or not is_text(real):
-            self._complain(link.path, "leads to no place that is watched, and was skipped")
+            self._complain(link.path, "is a link to a place that sentinel does not read, and was skipped")
         elif S_ISREG(mode):
             directory, name = os.path.split(real)
             if not _is_internal(directory):

@@ -16,6 +16,7 @@ from sentinel.sources.base import Batch, Complaint, Cursor, Run
 from sentinel.sources.reading import sqlite
 from sentinel.sources.reading.flattening import flat
 from sentinel.sources.reading.plain import JSON
+from sentinel.sources.reading.problems import skipped
 from sentinel.sources.reading.records import Records
 
 FORMAT = "trackio"
@@ -30,7 +31,6 @@ _CONFIG = "SELECT config FROM configs WHERE {key} = ? ORDER BY id DESC LIMIT 1"
 _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}  # JSON has no such numbers
 _MOST_RUNS = 10_000
 _ID_CHARACTERS = 8  # of a run's id that its path shows
-_MOST_COMPLAINTS = 5  # about broken rows of one run
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
@@ -80,9 +80,7 @@ class Trackio:
                 records.add({**metrics, **spelled, "step": step, "wall_time": time}, row)
                 continue
             broken += 1
-            if broken <= _MOST_COMPLAINTS:
-                others = ", as will be others, without a word" if broken == _MOST_COMPLAINTS else ""
-                problem = f"is not a JSON object and was skipped{others}"
+            if problem := skipped("is not a JSON object", broken):
                 complaints.append(Complaint(self.path, f"row {row} of metrics", problem))
         config = self._config(connection)
         state = {

@@ -18,6 +18,7 @@ from sentinel.sources.csv.points import Axis, Seen, points
 from sentinel.sources.csv.rows import read_rows
 from sentinel.sources.reading.files import open_log, stamp
 from sentinel.sources.reading.growing import Read, nothing_new, read_lines, read_text, size_of, unreadable
+from sentinel.sources.reading.problems import skipped
 
 LONGEST_LINE = 4 << 20
 """Bytes. A file with a longer line is no log."""
@@ -26,7 +27,6 @@ _BYTES_A_POINT = 20  # a guess of how far to read for some points; a wrong one o
 _LEAST_READ = 1 << 16
 _MOST_READ = 24 << 20  # bytes; this bounds the memory of a poll
 _TAIL_BYTES = 64
-_MOST_COMPLAINTS = 5  # about broken lines of one file
 
 
 def _with_exported_names(path: Path, header: Header | None) -> Header | None:
@@ -198,10 +198,8 @@ class _Reader:
     def _add(self, rows: Rows, header: Header) -> None:
         for line, problem in rows.broken.items():
             self._broken += 1
-            if self._broken <= _MOST_COMPLAINTS:
-                last = ", as will be others, without a word" if self._broken == _MOST_COMPLAINTS else ""
-                place = f"line {self._lines + line + 1}"
-                self.complaints.append(Complaint(self._path, place, f"{problem} and was skipped{last}"))
+            if words := skipped(problem, self._broken):
+                self.complaints.append(Complaint(self._path, f"line {self._lines + line + 1}", words))
         steps = self._axis.steps(header, rows)
         self.seen.add(header, rows, steps)
         chunk = points(header, rows, steps, self._path.name, self._restarted)

@@ -25,7 +25,8 @@ _INDEX_NAMES = ("", "Unnamed: 0")  # of the column that pandas writes first
 class Axis:
     """The step of each row, from the column of steps, else from whole epochs, else the number of the row.
 
-    A row without a step belongs to the last step. Once an epoch was a fraction, rows are always numbered.
+    A row without a step belongs to the last step. If an epoch is a fraction, such as 0.5, the rows are
+    numbered from there on, even if later epochs are whole.
     """
 
     rows: int = 0

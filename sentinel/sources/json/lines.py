@@ -29,6 +29,7 @@ from sentinel.sources.reading.files import open_log
 from sentinel.sources.reading.flattening import flat
 from sentinel.sources.reading.growing import Read, nothing_new, read_lines, unreadable
 from sentinel.sources.reading.plain import JSON
+from sentinel.sources.reading.problems import skipped
 from sentinel.sources.reading.records import EPOCH_KEYS, STEP_KEYS, TIME_KEYS, is_metrics, named
 from sentinel.sources.reading.sniffing import are_log, remembered
 
@@ -43,7 +44,6 @@ _MOST_READ = 24 << 20  # bytes; this bounds the memory of a poll
 _LEAST_BYTES = 1 << 16  # fewer bytes are read as fast line by line
 _LEAST_POINTS = 4096  # and fewer points
 _MOST_AT_ONCE = 10_000  # objects of a line, so that a file without line breaks is read in pieces as well
-_MOST_COMPLAINTS = 5  # about broken lines of one file
 _SNIFFED_LINES = 64
 _LINES_BY_NAME = (".jsonl", ".ndjson")
 _ENDINGS = (*_LINES_BY_NAME, ".json", ".log", ".txt")
@@ -169,12 +169,8 @@ class _Lines:
             if len(objects) == _MOST_AT_ONCE:
                 return taken
             self._broken += 1
-            if self._broken < _MOST_COMPLAINTS:
-                self._complain(self._place, "is not a JSON object and was skipped")
-            elif self._broken == _MOST_COMPLAINTS:
-                self._complain(
-                    self._place, "is not a JSON object and was skipped, as will be others, without a word"
-                )
+            if problem := skipped("is not a JSON object", self._broken):
+                self._complain(self._place, problem)
         self._overlong = False
         self._finished += 1
         return len(line) + 1

@@ -1,7 +1,8 @@
 """The ``trainer_state.json`` of Hugging Face's Trainer, which is saved with every checkpoint.
 
-An output directory with its checkpoints is one run, and its newest state counts. Copies lose their times, so
-a state that is the beginning of another one never counts as newer than that one.
+An output directory with its checkpoints is one run. The state that was saved last counts. The modification
+times tell which one that is, but a copy may lose them. So if one state is the beginning of another, the other
+one counts as newer, whatever the times say.
 """
 
 import os

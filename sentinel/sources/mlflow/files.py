@@ -22,6 +22,7 @@ from sentinel.sources.mlflow.database import ending, settings
 from sentinel.sources.reading.files import open_log
 from sentinel.sources.reading.growing import Read, read_new, unreadable
 from sentinel.sources.reading.plain import plain_times
+from sentinel.sources.reading.problems import skipped
 
 METRICS, PARAMS, META = "metrics", "params", "meta.yaml"
 """What a run's directory holds."""
@@ -33,7 +34,6 @@ _STATUS = re.compile(rb"^status: (\d)\r?$", re.MULTILINE)
 _STATUSES = {"3": "FINISHED", "4": "FAILED", "5": "KILLED"}
 _BYTES_A_POINT = 40  # a guess of how far to read for some points; a wrong one only costs time
 _LEAST_READ = 1 << 12  # of a file; also the longest line
-_MOST_COMPLAINTS = 5  # about broken lines of one run
 _LONGEST_SETTING = 1 << 16  # bytes
 
 
@@ -114,17 +114,15 @@ class _Poll:
         lines = _parsed(name, read)
         for offset in lines.broken:
             self._broken += 1
-            if self._broken <= _MOST_COMPLAINTS:
-                others = ", as will be others, without a word" if self._broken == _MOST_COMPLAINTS else ""
-                problem = f'is no "time value step" and was skipped{others}'
+            if problem := skipped('is no "time value step"', self._broken):
                 self._complaints.append(Complaint(path, f"byte {read.offset + offset}", problem))
         return lines
 
     def _merge(self, pieces: Sequence[_Lines], limit: int) -> tuple[list[Chunk], bool]:
-        """The first points of all files, and whether there are more.
+        """The points of all files up to the time that all were read to, and whether there are more.
 
-        A file may have more points after the piece that was read. They could be earlier than points of other
-        files. So only points up to the end of the piece that ends first are given now.
+        A poll reads a piece of each file. What follows a piece may be earlier than points that were read of
+        other files. So points that are later than the end of some piece wait for the next poll.
         """
         horizon = min((p.time[-1] for p in pieces if p.read.more and len(p.time)), default=math.inf)
         time, step, value = (

@@ -61,7 +61,7 @@ class Patience:
 
 
 def _answer(question: Callable[[], _T], outcomes: "SimpleQueue[Callable[[], _T]]") -> None:
-    """Put a function that gives the answer, or raises what the question raised."""
+    """Ask, and put a function into ``outcomes`` that returns the answer or raises the error of asking."""
     try:
         answer = question()
     except Exception as error:  # noqa: BLE001  as above

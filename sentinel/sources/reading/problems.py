@@ -1,14 +1,27 @@
-"""What is wrong with the bytes of a binary log, and where."""
+"""What is wrong in a log, and where, in few words however much is broken."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+_MOST_TOLD = 5  # broken records of one file
+
+
+def skipped(problem: str, number: int) -> str:
+    """The message about a broken record that is skipped; empty if enough were told of.
+
+    ``number`` counts the broken records of the file from 1.
+    """
+    if number > _MOST_TOLD:
+        return ""
+    last = "; more like it are skipped silently" if number == _MOST_TOLD else ""
+    return f"{problem} and was skipped{last}"
+
 
 @dataclass(frozen=True)
 class Problem:
-    """``offset`` counts from the start of the bytes that were split."""
+    """What is wrong in a binary log. ``offset`` counts from the start of the bytes that were split."""
 
     offset: int
     text: str

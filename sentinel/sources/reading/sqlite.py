@@ -23,8 +23,11 @@ _MOST_INSTRUCTIONS = 200_000_000  # of one query: about a second; only a malicio
 _PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_SCHEMA)  # a writer is at work
 _PRIMARY = 0xFF  # the bits of an error code that do not go into detail
 _HALF_WRITTEN = (sqlite3.SQLITE_READONLY_RECOVERY, sqlite3.SQLITE_READONLY_CANTINIT)
-"""The index of the write-ahead log is not whole: either its writer is just writing it, which one look in a
-thousand meets while a database grows fast, or it is damaged for good."""
+"""Errors that say that the index of the write-ahead log is not whole.
+
+A reader meets them about once in a thousand times while the writer changes the index, so reading is tried
+again. If they stay, the index is damaged.
+"""
 _LOOKS = 5
 
 T = TypeVar("T")

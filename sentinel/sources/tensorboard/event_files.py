@@ -40,7 +40,7 @@ LONGEST_RECORD = 8 << 20
 _LEAST_READ, _MOST_READ = 1 << 13, 1 << 24  # bytes at once
 _BYTES_A_RECORD = 64  # a guess of how far to read for some records; a wrong one only costs time
 
-_TOO_LONG = " and was skipped, as will be others as long, without a word; scalars come in shorter ones"
+_TOO_LONG = " and was skipped; scalars come in shorter ones. More as long are skipped silently"
 
 _UNIX_TIME = re.compile(r"\d{10}\.\d+")
 _LONGEST_SETTINGS = 1 << 16  # bytes; a log that begins with settings grows longer

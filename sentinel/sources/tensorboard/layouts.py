@@ -21,7 +21,7 @@ from sentinel.sources.tensorboard.tfrecord import LONGEST_ROW
 from sentinel.sources.tensorboard.values import Values, values
 
 WORTH_A_PROOF = 8
-"""Events. Protobuf reads fewer events of a kind."""
+"""Events of one kind. Fewer are read with protobuf, because a proof costs more than it saves."""
 
 _TIME, _STEP = 1, 10  # offsets in an event whose fields have the usual order
 _STEP_FIELD = b"\x10"
@@ -128,9 +128,9 @@ def find_layout(record: bytes) -> Layout | None:
 
 
 def recognise(record: bytes) -> tuple[Layout, tuple[str, ...]] | None:
-    """The layout and tags of a record of a kind that was proved before; None for another kind.
+    """The layout and the tags of a record; None if no layout is proved for its kind.
 
-    A kind that comes often is proved in time.
+    A kind is proved as soon as enough of its records have come.
     """
     known = _known.get(len(record))
     if known is None:

@@ -106,7 +106,7 @@ def test_broken_lines_are_told_of_and_skipped(tmp_path):
         "line 4: has 4 cells where the header has 3 and was skipped",
         "line 5: has a step that is no number and was skipped",
         "line 6: has no number and was skipped",
-        "line 7: has 0 cells where the header has 3 and was skipped, as will be others, without a word",
+        "line 7: has 0 cells where the header has 3 and was skipped; more like it are skipped silently",
     ]
 
 
