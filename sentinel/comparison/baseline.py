@@ -50,6 +50,6 @@ def _findings(measure: Measure, courses: Mapping[str, Sequence[Course]], runs: i
         yield Finding(f"{told}: that may be chance, as {runs} runs of the baseline differ by {spread:.2g}")
     else:
         yield Finding(f"{told}: more than chance, as {runs} runs of the baseline differ by {spread:.2g}")
-    if (share := parting(courses)) is not None:
+    if measure.beyond_chance is not False and (share := parting(courses)) is not None:
         begin = f"{share:.0%} of the common course" if share else "the start"
         yield Finding(f"{name} stays apart from the baseline by more than its own noise from {begin} on")
