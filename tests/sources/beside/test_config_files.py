@@ -161,7 +161,9 @@ plain = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) |
 names = st.text(max_size=8)
 trees = st.dictionaries(
     st.text(max_size=8),
-    st.recursive(plain, lambda t: st.lists(t, max_size=3) | st.dictionaries(st.text(max_size=8), t)),
+    st.recursive(
+        plain, lambda t: st.lists(t, max_size=3) | st.dictionaries(st.text(max_size=8), t), max_leaves=20
+    ),
 )
 
 
