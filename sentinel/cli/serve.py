@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sentinel.serve.address import Address
 
 _TOKEN = "SENTINEL_TOKEN"  # noqa: S105  the name of an environment variable
-_LESS_IMPORTANT = 10  # than the watch and the trainings on this machine
+_LESS_IMPORTANT = 5  # than the watch and the trainings on this machine
 
 _Listen = Annotated[
     str,

@@ -109,8 +109,13 @@ class LivePage:
         key = request.path_params["key"]
         if key not in self._views.pages:
             await self._in_worker(lambda: self._views.open(key, self._clock.now(), self._clock.awake()))
-        page = self._views.pages.get(key)
-        return _plain(HTTPStatus.NOT_FOUND, "no such run") if page is None else _sent(page, request)
+        if (page := self._views.pages.get(key)) is not None:
+            return _sent(page, request)
+        if key in self._views.fleet.runs:
+            return _plain(
+                HTTPStatus.INTERNAL_SERVER_ERROR, "its page cannot be made; `sentinel serve` logged why"
+            )
+        return _plain(HTTPStatus.NOT_FOUND, "no such run")
 
     async def _fleet_events(self, request: Request) -> Response:
         async def news(since: int) -> tuple[int, str]:

@@ -24,6 +24,7 @@ from sentinel.report.status import KnownRun, Status, status
 from sentinel.report.status_lines import names_of, summary
 from sentinel.runs.log import Remembered
 from sentinel.runs.packing import unpacked
+from sentinel.sinks.message import sentence
 from sentinel.text import clean_text
 
 _AGAIN_SECONDS = 10.0  # because time alone changes the state of a run
@@ -56,21 +57,21 @@ class Table:
     version: int = 0
     verdict: str = ""
     counted: str = ""  # the runs, by state
-    outage: str = ""
+    trouble: str = ""  # why what stands here may be old; empty if it is not
     rows: Mapping[str, _Rendered] = field(default_factory=dict)
 
     def since(self, version: int) -> dict[str, Any]:
         """What a page that knows a version has to change, JSON-able."""
         rows = {key: row.html for key, row in self.rows.items() if row.version > version}
-        head = {"verdict": self.verdict, "counted": self.counted, "trouble": self.outage}
+        head = {"verdict": self.verdict, "counted": self.counted, "trouble": self.trouble}
         return {**head, "rows": rows}
 
-    def renewed(self, verdict: str, counted: str, outage: str, rows: Mapping[str, str]) -> "Table":
+    def renewed(self, verdict: str, counted: str, trouble: str, rows: Mapping[str, str]) -> "Table":
         """The table with this content: the same one if nothing differs."""
         same = {key: row for key, row in self.rows.items() if row.html == rows.get(key)}
         version = self.version + 1
         found = {key: same.get(key) or _Rendered(version, html) for key, html in rows.items()}
-        new = Table(version, verdict, counted, outage, found)
+        new = Table(version, verdict, counted, trouble, found)
         return self if replace(new, version=self.version) == self else new
 
 
@@ -88,19 +89,23 @@ class Fleet:
         self._seen = -1
         self._looked_at = float("-inf")
 
-    def refresh(self, now: float, awake: float) -> bool:
-        """Look again if the watch recorded something or some time has passed. Whether it looked."""
+    def refresh(self, now: float, awake: float) -> None:
+        """Look again if the watch recorded something or some time has passed. Raises StateError."""
         seen = self._store.version()
         if seen == self._seen and awake - self._looked_at < _AGAIN_SECONDS:
-            return False
+            return
         self._seen, self._looked_at = seen, awake
         shown = self.status = status(self._store, self._place, now, remember=self._memory.run)
         self.names = names_of(shown.runs)
         self.runs = {key_of(run.row.id): run for run in shown.runs}
         self.table = self.table.renewed(
-            _verdict(shown), summary(shown.runs), shown.trouble, dict(self._rendered(shown))
+            _verdict(shown), summary(shown.runs), sentence(shown.trouble), dict(self._rendered(shown))
         )
-        return True
+
+    def fail(self, why: str) -> None:
+        """Keep what was there, and say why it may be old."""
+        rows = {key: row.html for key, row in self.table.rows.items()}
+        self.table = self.table.renewed(self.table.verdict, self.table.counted, why, rows)
 
     def _rendered(self, shown: Status) -> Iterator[tuple[str, str]]:
         rows: Any = environment(__package__).get_template("runs.html").module

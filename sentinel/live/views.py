@@ -1,7 +1,8 @@
 """What all pages show. One thread looks at the state and at the logs, however many pages are open."""
 
 import gzip
-from collections.abc import Iterable
+import logging
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sentinel.alerts.silences import Silence
@@ -18,8 +19,11 @@ from sentinel.report.story import RunStory
 from sentinel.runs.state import RunState, Standing
 from sentinel.text import clean_text, duration_text
 
+_log = logging.getLogger(__name__)
+
 _POINTS_OF_RUN = 12_000  # some 200 kB, which each open page fetches whenever the run grows
 _UNSEEN_SECONDS = 60.0  # after which a run that no page shows is closed
+_STALE_SECONDS = 60.0  # after which a page is made again, because it says how long ago the run was written
 _MOST_OPEN = 64  # runs; the one that was not asked for longest is closed
 
 
@@ -45,12 +49,12 @@ class Views:
     """
 
     def __init__(self, config: Config) -> None:
-        self.trouble = ""  # why the state cannot be read; empty if it can
         self.pages: dict[str, Page] = {}  # of the open runs, by key
         self._pipeline = Pipeline(config.enabled_detectors, config.parameters, config.signals, _failed)
         self._store = Store(config.state_dir, read_only=True)
         self.fleet = Fleet(self._store, config.state_dir)
         self._open: dict[str, OpenedRun] = {}
+        self._drawn: dict[str, object] = {}  # what the page of each open run was made of
 
     def close(self) -> None:
         """Close the store."""
@@ -62,19 +66,19 @@ class Views:
         ``watched`` are the keys of the runs that pages show.
         """
         try:
-            changed = self.fleet.refresh(now, awake)
-            self.trouble = ""
+            self.fleet.refresh(now, awake)
+            silences = self._store.silences(now)
         except StateError as error:
-            self.trouble, changed = str(error), False
+            self.fleet.fail(str(error))
             return False
         for key in watched:
             if key in self._open:
                 self._open[key].asked_at = awake
         for key, run in [*self._open.items()]:
             if awake - run.asked_at > _UNSEEN_SECONDS:
-                del self._open[key], self.pages[key]
-            elif run.grow() or changed:
-                self._render(key, run, now)
+                self._close(key)
+            elif run.grow() or self._drawn[key] != self._inputs(key, silences, now):
+                self._draw(key, run, silences, now)
         return any(run.reads_more for run in self._open.values())
 
     def open(self, key: str, now: float, awake: float) -> None:
@@ -84,14 +88,35 @@ class Views:
             return
         if key not in self._open:
             if len(self._open) >= _MOST_OPEN:
-                oldest = min(self._open, key=lambda one: self._open[one].asked_at)
-                del self._open[oldest], self.pages[oldest]
+                self._close(min(self._open, key=lambda one: self._open[one].asked_at))
             name = self.fleet.names[known.row.id]
             run = OpenedRun(self._pipeline, known.row, name, self._store.run_state(known.row.id))
             run.grow()
             self._open[key] = run
-            self._render(key, run, now)
-        self._open[key].asked_at = awake
+            self._draw(key, run, self._store.silences(now), now)
+        if key in self._open:
+            self._open[key].asked_at = awake
+
+    def _close(self, key: str) -> None:
+        for of_runs in (self._open, self.pages, self._drawn):
+            of_runs.pop(key, None)
+
+    def _inputs(self, key: str, silences: Sequence[Silence], now: float) -> object:
+        """What the page of a run depends on, beside its log. It says how long ago something was, too."""
+        known = self.fleet.runs[key]
+        told = known.state, known.not_judged, self.fleet.table.trouble
+        return known.row.updated, told, [one.id for one in silences], now // _STALE_SECONDS
+
+    def _draw(self, key: str, run: OpenedRun, silences: Sequence[Silence], now: float) -> None:
+        """Make the page of a run; one that cannot be made is closed, and the others go on."""
+        try:
+            self._render(key, run, silences, now)
+            self._drawn[key] = self._inputs(key, silences, now)
+        except StateError:
+            raise
+        except Exception:  # noqa: BLE001  whatever a log holds must not cost the pages of other runs
+            _log.exception("the page of %s cannot be made", self.fleet.names[self.fleet.runs[key].row.id])
+            self._close(key)
 
     def overview(self, now: float) -> Page:
         """The page of all runs."""
@@ -103,7 +128,7 @@ class Views:
             .render(
                 verdict=table.verdict,
                 counted=table.counted,
-                trouble=self.trouble or table.outage,
+                trouble=table.trouble,
                 live=f"/events?since={table.version}",
                 rows=[row.html for row in table.rows.values()],
                 silences=[_Silenced.of(one, now) for one in shown.silences] if shown else [],
@@ -112,11 +137,10 @@ class Views:
         )
         return Page.of(table.version, text)
 
-    def _render(self, key: str, run: OpenedRun, now: float) -> None:
+    def _render(self, key: str, run: OpenedRun, silences: Sequence[Silence], now: float) -> None:
         known = self.fleet.runs[key]
         found = self._store.incidents(run=known.row.id)
         story = run.story(found, self._store.decisions(1000, known.row.id), _standing(known))
-        silences = self._store.silences(now)
         about = [one for one in silences if one.run == known.row.id or one.covers(known.row.path, story.name)]
         before = self.pages[key].version if key in self.pages else 0
         text = (
@@ -126,7 +150,9 @@ class Views:
                 run=story,
                 key=key,
                 verdict=_verdict(story),
-                trouble=f"not judged: {clean_text(known.not_judged, 500)}" if known.not_judged else "",
+                trouble=f"Not judged: {clean_text(known.not_judged, 500)}"
+                if known.not_judged
+                else self.fleet.table.trouble,
                 live=f"/runs/{key}/events?since={before + 1}",
                 data=data_of(story, _POINTS_OF_RUN),
                 entries=cited([story]),

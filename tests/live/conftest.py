@@ -60,6 +60,7 @@ def serving(state_dir):
         thread.start()
         try:
             with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+                client.get("/")  # is answered once the page has looked at the state
                 yield client, clock
         finally:
             server.should_exit = True

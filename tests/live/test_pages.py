@@ -11,7 +11,7 @@ import pytest
 
 from sentinel.alerts.store import Store, Update
 from sentinel.errors import StateError
-from sentinel.live import fleet
+from sentinel.live import fleet, views
 from tests.live.conftest import TOKEN, log, serving
 from tests.sinks.samples import INCIDENT
 
@@ -181,3 +181,43 @@ def test_the_page_cannot_change_the_state(watch, runs, tmp_path):
     refused = pytest.raises(StateError, match="it cannot be written")
     with Store(tmp_path / "state", read_only=True) as store, refused:
         store.remove_silence("00")
+
+
+def commit(tmp_path):
+    """Let the watch record another run with an incident."""
+    with Store(tmp_path / "state") as store:
+        store.commit([Update(INCIDENT.run, "/runs/grpo-7b", "tensorboard", b"", [INCIDENT])], 0.0)
+
+
+def test_a_page_stays_as_it_is_while_nothing_on_it_changes(client, tmp_path):
+    key = key_of(client, "well")
+    before = client.get(f"/runs/{key}").text
+    with client.stream("GET", "/events?since=1") as answer:
+        commit(tmp_path)
+        assert next(one for one in events(answer) if one["rows"])
+    assert client.get(f"/runs/{key}").text == before
+
+
+def test_a_run_whose_page_cannot_be_made_holds_up_no_other(client, monkeypatch, caplog):
+    def refuse(story, _):
+        if "sick" in story.path:
+            raise ValueError("a mistake of ours")
+        return real(story, _)
+
+    real = views.data_of
+    monkeypatch.setattr(views, "data_of", refuse)
+    assert client.get(f"/runs/{key_of(client, 'sick')}").status_code == 500
+    assert "the page of sick/metrics.jsonl cannot be made" in caplog.text
+    assert client.get(f"/runs/{key_of(client, 'well')}").status_code == 200
+
+
+def test_a_state_that_cannot_be_read_is_said_above_what_was_there(client, tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise StateError("the disk fails")
+
+    monkeypatch.setattr(fleet, "status", fail)
+    with client.stream("GET", "/events?since=1") as answer:
+        commit(tmp_path)
+        assert next(events(answer))["trouble"] == "the disk fails"
+    assert "the disk fails" in client.get("/").text
+    assert key_of(client, "sick")
