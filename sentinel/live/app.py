@@ -42,7 +42,7 @@ class LivePage:
         self._clock = clock
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="views")  # the store belongs to one thread
         self._watched: Counter[str] = Counter()  # how many pages show each run
-        self._changed = asyncio.Condition()
+        self._next_look = asyncio.Event()  # set after each look, and replaced by a new one
         self._assets = {name: asset(name) for name in (*SCRIPTS, *STYLES)}
         self._assets |= {name: files(__package__).joinpath(name).read_text("utf-8") for name in _OWN}
 
@@ -98,8 +98,8 @@ class LivePage:
             more = self._views.refresh(self._clock.now(), self._clock.awake(), watched)
 
         await self._in_worker(look)
-        async with self._changed:
-            self._changed.notify_all()
+        self._next_look.set()
+        self._next_look = asyncio.Event()
         return more
 
     async def _fleet(self, request: Request) -> Response:
@@ -147,12 +147,13 @@ class LivePage:
         try:
             yield ": sentinel\n\n"
             while True:
+                next_look = self._next_look
                 since, text = await news(since)
                 if text:
                     yield f"id: {since}\ndata: {text}\n\n"
                 try:
-                    async with self._changed:
-                        await asyncio.wait_for(self._changed.wait(), _ALIVE_SECONDS)
+                    async with asyncio.timeout(_ALIVE_SECONDS):
+                        await next_look.wait()
                 except TimeoutError:
                     yield ": alive\n\n"
         finally:

@@ -64,7 +64,8 @@ def serving(state_dir):
                 yield client, clock
         finally:
             server.should_exit = True
-            thread.join()
+            thread.join(60)
+            assert not thread.is_alive()
 
 
 @pytest.fixture
