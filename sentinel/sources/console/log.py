@@ -164,6 +164,11 @@ class _Text:
         return any(max(writer.shapes.values(), default=0) > 1 for writer in self._writers.values())
 
     @property
+    def in_table(self) -> bool:
+        """Whether rows of a table may follow that hold nothing but numbers."""
+        return any(writer.columns.names for writer in self._writers.values())
+
+    @property
     def has_rows(self) -> bool:
         """Whether metric lines without a step were read."""
         return any(writer.rows.count for writer in self._writers.values())
@@ -265,7 +270,9 @@ def _holds_metrics(path: Path) -> bool:
 def _is_plain(path: Path, piece: bytes, with_rows: bool) -> bool:
     text = _Text(path, {}, False)
     *lines, rest = piece.split(b"\n")
-    for line in filter(_may_count, lines):
+    for line in lines:
+        if not _may_count(line) and not (text.in_table and line.strip()[:1].isdigit()):
+            continue
         text.parse(line + b"\n", 0, sys.maxsize)
         if text.plain or (with_rows and text.has_rows):
             return True

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sentinel.sources.console.bars import Bars, StepBar, counts_steps
+from sentinel.sources.console.columns import Columns
 from sentinel.sources.console.counting import Laps, Rows
 from sentinel.sources.console.lines import (
     begun_block,
@@ -47,6 +48,7 @@ class Writer:
         self._waiting: Record = restored(memory.get("waiting", {}))  # for its step
         self._part: str = memory.get("part", "")  # of the data, that the next line is about
         self._laps = Laps(memory.get("laps", {}))
+        self.columns = Columns(memory.get("columns", {}))
         self._bars = Bars(memory.get("bars", {}))
         self._step_bar = StepBar(memory.get("step_bar", {}))
 
@@ -65,6 +67,7 @@ class Writer:
             "shown": self._shown,
             "waiting": kept(self._waiting),
             "laps": self._laps.memory(),
+            "columns": self.columns.memory(),
             "bars": self._bars.memory(),
             "step_bar": self._step_bar.memory(),
         }
@@ -84,6 +87,12 @@ class Writer:
             return True
         if self._table is not None and (cells := row(stripped)) is not None:
             self._parse_row(*cells)
+            return True
+        if self.columns.begin(stripped):
+            return True
+        if record := self.columns.row(stripped):
+            self.shapes["columns"] += 1
+            self._add(record)
             return True
         if (count := begun_block(stripped)) is not None:
             self._block = count | self._time(text)

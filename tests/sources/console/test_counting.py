@@ -147,6 +147,39 @@ def test_a_block_below_its_iteration(tmp_path):
     ]
 
 
+TABLES = {
+    "fastai": [
+        "epoch     train_loss  valid_loss  accuracy  time    ",
+        "0         0.834567    0.712345    0.712300  00:12     ",
+        "1         0.434567    0.512345    0.812300  00:12     ",
+    ],
+    "skorch": [
+        "  epoch    train_loss    valid_acc    valid_loss     dur",
+        "-------  ------------  -----------  ------------  ------",
+        "      1        \x1b[36m0.6868\x1b[0m       \x1b[32m0.5850\x1b[0m        0.6791  0.5123",
+        "      2        0.6068       0.5950        0.6591  0.5123",
+    ],
+    "spacy": [
+        "E    #       LOSS TAGGER  TAG_ACC  SCORE ",
+        "---  ------  -----------  -------  ------",
+        "  0       0        72.00    43.12    0.43",
+        "  1      20       822.60   100.00    1.00",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_whose_columns_blanks_separate(tmp_path, name):
+    points = Reader(log(tmp_path, ["Training", *TABLES[name], "saved 3 files"])).poll().points
+    losses = {"fastai": "train_loss", "skorch": "train_loss", "spacy": "LOSS TAGGER"}
+    expected = {
+        "fastai": [(0, "0.834567"), (1, "0.434567")],
+        "skorch": [(1, "0.6868"), (2, "0.6068")],
+        "spacy": [(0, "72.0"), (20, "822.6")],
+    }
+    assert [(step, value) for tag, step, value in points if tag == losses[name]] == expected[name]
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_any_cut_gives_the_same_points(tmp_path, seed):
     dice = random.Random(seed)
