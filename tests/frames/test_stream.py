@@ -39,6 +39,9 @@ TAGS = {
 }
 
 
+LOGGED = (*dict.fromkeys(TAGS.values()), Signal.KL)
+"""What the logs below hold, and one signal that they never hold."""
+
 ASKED = (Setting.TOTAL_STEPS, Setting.EPOCHS, Setting.SCHEDULER, Setting.NUM_CLASSES)
 """What the logs below may tell, and one setting that they never tell."""
 
@@ -197,7 +200,7 @@ def _told(verdict: Any) -> Any:
     """What rules on causes may ask at a row, asked when the whole log is known."""
     known, at = verdict.known, (verdict.position, verdict.step)
     return (
-        [signal for signal in Signal if known.logs(signal, verdict.position)],
+        [signal for signal in LOGGED if known.logs(signal, verdict.position)],
         {setting: known.setting(setting, *at) for setting in ASKED},
     )
 
