@@ -5,6 +5,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from importlib.metadata import packages_distributions
 from pathlib import Path
@@ -16,7 +17,6 @@ from tests.each import each
 
 ROOT = Path(__file__).parents[1]
 FILES = sorted([*(ROOT / "sentinel").rglob("*.py"), *(ROOT / "detectors").rglob("*.py")])
-TREES = {file: ast.parse(file.read_text(encoding="utf-8")) for file in FILES}
 
 ROOMS = {"frames", "sources", "runs", "alerts", "sinks", "catalogue", "serve"}
 FLOW = ["cli", "live", "report", "flow", "rooms", "ground", "detectors"]
@@ -33,13 +33,18 @@ GROUND = {
 }
 
 
+@cache
+def tree(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
 def module(file: Path) -> str:
     return ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
 def imports(file: Path, types: bool = True) -> Iterator[str]:
     """What a file imports, as `module.name`; without ``types``, not what it imports for its types alone."""
-    nodes = [*ast.walk(TREES[file])]
+    nodes = [*ast.walk(tree(file))]
     if not types:
         guards = [n for n in nodes if isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING"]
         skipped = {id(node) for guard in guards for part in guard.body for node in ast.walk(part)}
@@ -94,7 +99,7 @@ def test_reading_knows_nothing_of_incidents(room):
 
 def compared(file: Path) -> Iterator[object]:
     """The constants that a file compares something with."""
-    for node in ast.walk(TREES[file]):
+    for node in ast.walk(tree(file)):
         if isinstance(node, ast.Compare):
             yield from (part.value for part in ast.walk(node) if isinstance(part, ast.Constant))
 
@@ -117,7 +122,7 @@ def test_time_is_an_argument(file):
     clocks = {"time", "time_ns", "now", "utcnow", "today"}
     asked = [
         ast.unparse(node.func)
-        for node in ast.walk(TREES[file])
+        for node in ast.walk(tree(file))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr in clocks
