@@ -92,9 +92,9 @@ def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
     found = {name: np.full(len(due), np.nan) for name in ("lag", "repeats", "around", "pairs")}
     for place, (row, index) in enumerate(zip(due["row"], due[INDEX], strict=True)):
         rows = slice(row - min(index, REACH), row + 1)
-        known = np.flatnonzero(np.isfinite(epoch[rows]))
-        passed = epoch[rows][known[-1]] - epoch[rows][known[0]] if len(known) else 0
-        if passed <= 0 or (length := (known[-1] - known[0]) / passed) < LEAST:
+        grew = np.flatnonzero(np.diff(epoch[rows]) > 0)  # a whole number rests until the epoch is over
+        passed = np.ptp(epoch[rows][grew[[0, -1]] + 1]) if len(grew) else 0
+        if passed <= 0 or (length := (grew[-1] - grew[0]) / passed) < LEAST:
             continue
         changes = _changes(value[rows])
         if len(changes) < EPOCHS * length - 1:
