@@ -82,8 +82,13 @@ def looking(state: Path) -> Iterator[None]:
 
 def following(client: httpx.Client, address: str, heard: list[str]) -> None:
     """What a browser does: it gets a page, and of a run the page again whenever that changed."""
-    client.get(address)
-    with suppress(httpx.HTTPError), client.stream("GET", f"{address}/events?since=1") as answer:
+    with suppress(httpx.HTTPError):
+        client.get(address)
+        _follow(client, address, heard)
+
+
+def _follow(client: httpx.Client, address: str, heard: list[str]) -> None:
+    with client.stream("GET", f"{address}/events?since=1") as answer:
         for line in answer.iter_lines():
             if line.startswith("data: "):
                 heard.append(line)
