@@ -94,5 +94,6 @@ class Rows:
 
     def _are_proof(self, record: Record) -> bool:
         """Whether enough lines have the names of this record, and these are surely those of a training."""
-        alike = sum(one.keys() == record.keys() for one in self._waiting)
-        return alike >= _LEAST_ALIKE and any(map(is_of_training, record))
+        if not any(map(is_of_training, record)):
+            return False
+        return sum(one.keys() == record.keys() for one in self._waiting) >= _LEAST_ALIKE

@@ -197,11 +197,12 @@ SHAPES = (
 
 WORDS = (
     "step",
-    "it",
-    "ep",
+    "iter",
+    "epoch",
     "update",
     "train",
     "loss scale",
+    "episode",
     "batch",
     " avg",
     "]\t",
@@ -209,4 +210,4 @@ WORDS = (
     "loss",
     "reward",
 )
-"""Every line of the shapes above holds one of these words, in upper or lower case."""
+"""A line counts only if it holds one of these words, in upper or lower case. Most other lines hold none."""
