@@ -16,7 +16,7 @@ demo: .venv/runtime  ## three trainings go wrong under a watch, in half a minute
 test: lint .venv/remote  ## everything that has to pass
 	$(PYTEST)
 
-test-browser: .venv/browser  ## the HTML report in a real browser; needs `chromium` (apt-get install chromium)
+test-browser: .venv/browser  ## the HTML report and the live page in a real browser; needs `chromium` (apt-get install chromium)
 	$(PYTEST) --numprocesses 0 tests/browser
 
 check: lint  ## style, types and the fast tests: what to run after each change

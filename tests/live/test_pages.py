@@ -5,6 +5,7 @@ import json
 import math
 import re
 import shutil
+from pathlib import Path
 
 import httpx
 import pytest
@@ -14,6 +15,8 @@ from sentinel.errors import StateError
 from sentinel.live import fleet, views
 from tests.live.conftest import TOKEN, log, serving
 from tests.sinks.samples import INCIDENT
+
+SAMPLES = Path(__file__).parents[2] / "sample_logs"
 
 
 def key_of(client, name):
@@ -221,3 +224,24 @@ def test_a_state_that_cannot_be_read_is_said_above_what_was_there(client, tmp_pa
         assert next(events(answer))["trouble"] == "the disk fails"
     assert "the disk fails" in client.get("/").text
     assert key_of(client, "sick")
+
+
+def test_a_run_that_says_how_long_it_will_be_shows_its_progress(runs, watch, tmp_path):
+    shutil.copytree(SAMPLES / "kl-blowup", runs / "planned")
+    watch()
+    with serving(tmp_path / "state") as (client, _):
+        client.headers["Authorization"] = f"Bearer {TOKEN}"
+        assert '<progress max="200" value="100"' in client.get("/").text
+
+
+def test_a_silence_is_about_its_run_alone_whatever_that_is_called(runs, watch, tmp_path):
+    log(runs / "odd[1]*", range(200))
+    watch()
+    with serving(tmp_path / "state") as (client, _):
+        client.headers["Authorization"] = f"Bearer {TOKEN}"
+        key = re.search(r'href="/runs/(\w+)">odd', client.get("/").text)[1]
+        assert client.post(f"/runs/{key}/silence", data={"for": "2h"}).status_code == 303
+    with Store(tmp_path / "state", read_only=True) as store:
+        (silence,) = store.silences(0.0)
+    assert silence.covers(str(runs / "odd[1]*" / "metrics.jsonl"), "")
+    assert not silence.covers(str(runs / "odd1x" / "metrics.jsonl"), "")
