@@ -17,6 +17,18 @@ SHORT, LONG = 3, 10
 LONG_FROM = 40
 """Evaluations from which on there are many."""
 
+LOOKS = 10, 30
+"""Where there are many, the levels over a tenth of them must all stand above the noise, over 30 at most.
+
+Noise with a memory lifts a median of ten for some dozen evaluations, and a fault lifts it for good.
+"""
+
+FEW = 3
+"""Second differences at which the noise that they tell counts twice: their median may be far too small."""
+
+BROAD = pl.element().rolling_mean(3)
+"""Buckets of the coarse view have four rows at least, and a level is one of ten. The last one is not full."""
+
 LEAST_NOISE = 0.002
 """Share of its level that an evaluation loss is taken to scatter by, if it scatters by less."""
 
@@ -34,26 +46,29 @@ GAP = {
 }
 """The columns of `with_gap` that a reader may see."""
 
+_THEN_AND_NOW = "metric", "metric_then", "train", "train_then"
+
 
 def with_gap(points: pl.LazyFrame) -> pl.LazyFrame:
-    """The evaluations from the fourth on, with the columns of ``GAP``, ``best_step`` and ``short``.
+    """The evaluations, from the fourth on with the columns of ``GAP``, ``best_step`` and ``short``.
 
     The present level is the lowest of three, or the median of ten where there are many evaluations; `short`
-    says which. The best level is a median of as many. The noise comes from second differences.
+    says which. The best level is a median of as many. The noise comes from second differences. What stands
+    above it is the lowest of several levels where there are many evaluations.
     """
     log = pl.when(pl.col(VALUE) > 0).then(pl.col(VALUE).log())
     buckets = pl.col("coarse_mean").list
     context = points.with_columns(
         short=pl.col(INDEX) < LONG_FROM,
         log=log,
-        older=buckets.head(buckets.len().clip(1) - 1).list.min().log(),  # the last bucket is not full
+        older=buckets.head(buckets.len().clip(1) - 1).list.eval(BROAD).list.min().log(),
         low=log.rolling_min(SHORT).over(SERIES),
         mid=log.rolling_median(LONG).over(SERIES),
         trio=log.rolling_median(SHORT, min_samples=1).over(SERIES),
     )
-    names = ("best", "level", "since", "best_step", "trend", "metric", "metric_then", "train", "train_then")
-    gap = pl.col("level").log() - pl.col("best").log()
-    noise = pl.max_horizontal("noise", pl.lit(LEAST_NOISE))
+    names = "best", "level", "held", "since", "best_step", "trend", *_THEN_AND_NOW
+    gap = pl.col("held") - pl.col("best").log()
+    noise = pl.max_horizontal("noise", pl.lit(LEAST_NOISE)) * (1 + FEW / (pl.col(INDEX) - 1))
     return with_arrays(
         context.with_columns(noise=recent_noise("log", 64)), names, _compare, every=1, at_least=SHORT + 1
     ).with_columns(
@@ -73,11 +88,14 @@ def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
     levels = np.where(past & np.isfinite(levels), levels, np.inf)
     since = levels.argmin(axis=1)
     older = due["older"].fill_null(np.inf).to_numpy()
+    recent = age <= (count // LOOKS[0]).clip(0, LOOKS[1])[:, None]
+    held = np.where(recent, last_values(mid, row, REACH), np.inf).min(axis=1)
     near = np.maximum(row[:, None] - np.arange(SHORT), begin[:, None])
     then = np.minimum(near - since[:, None] + 1, near)
     found = {
         "best": np.exp(np.minimum(levels.min(axis=1), np.where(short, np.inf, older))),
         "level": np.exp(np.where(short, low[row], mid[row])),
+        "held": np.where(short, low[row], held),
         "since": since.astype(float),
         "trend": _trend(frame, row, np.minimum(since + 2, count + 1)),
         "best_step": frame[STEP].to_numpy()[row - since].astype(float),

@@ -132,14 +132,18 @@ def with_rest(points: pl.LazyFrame, *, most: int, every: int, at_least: int) -> 
     """The last third of each series so far compared with the one before it.
 
     ``change`` is the fall from one to the other and ``error`` its standard error, both shares of the level
-    before. ``start`` is the mean of the first points, ``since`` the first step of the two thirds.
+    before. ``start`` is the mean of the first points, ``since`` the first step of the two thirds. ``earlier``
+    is the mean of the second sixth of the series; needs coarse history.
     """
 
     def compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
         values, row, begin = frame[VALUE].to_numpy(), due["row"].to_numpy(), due["begin"].to_numpy()
         third = np.minimum((due[INDEX].to_numpy() + 1) // 3, most)
         before, now = (mean_level(last_values(values, end, most), third) for end in (row - third, row))
+        sixth = np.minimum((due[INDEX].to_numpy() + 1) // 6, most)
+        second = last_values(values, begin + 2 * sixth - 1, most)
         return {
+            "earlier": np.where(np.arange(most) < sixth[:, None], second, 0).sum(axis=1) / sixth,
             "start": last_values(values, begin + EARLY[0] - 1, EARLY[0]).mean(axis=1),
             "now": now.mean,
             "change": 1 - now.mean / before.mean,
@@ -147,5 +151,8 @@ def with_rest(points: pl.LazyFrame, *, most: int, every: int, at_least: int) -> 
             "since": frame[STEP].to_numpy()[row - 2 * third + 1].astype(float),
         }
 
-    compared = with_arrays(points, tuple(REST), compare, every=every, at_least=at_least)
-    return compared.with_columns(pl.col("since").cast(pl.Int64))
+    names = ("earlier", *REST)
+    compared = with_arrays(points, names, compare, every=every, at_least=at_least)
+    buckets = pl.col("coarse_mean").list
+    earlier = buckets.slice(buckets.len() // 6, buckets.len() // 6).list.mean()
+    return compared.with_columns(pl.col("since").cast(pl.Int64), earlier=pl.coalesce(earlier, "earlier"))

@@ -2,9 +2,10 @@
 
 ## What it catches
 An evaluation loss that has left its best level for good. Each of the last three evaluations stands above
-the best by more than `least_rise`, and by several times the noise between neighbouring evaluations. Where the
-noise is large, they stand above it by more than `far_rise`, and the evaluations since the best show an upward
-trend (Mann-Kendall). From 40 evaluations on, medians of ten are compared.
+the best by more than `least_rise`, and by several times the noise between neighbouring evaluations; fewer do
+where the training loss fell by a third since. Where the noise is large, they stand above it by more than
+`far_rise`, and the evaluations since the best show a clear upward trend (Mann-Kendall). From 40 evaluations
+on, medians of ten are compared, and those over a tenth of the run, 30 at most, must all exceed the noise.
 
 ## Why it matters
 From its best evaluation on, the model only memorises its training data. Every further step makes it worse
@@ -26,7 +27,8 @@ Evaluation data that grow harder in the middle of a run look the same.
 ## Source
 Catalogue A-overfit, A-eval-loss. The thresholds are measured on simulated evaluation curves with noise of
 up to 6 %, autocorrelation of up to 0.6 and heavy tails. The noise is the median absolute second difference,
-which a trend does not move; autocorrelation makes it too small, hence the eight standard deviations.
+which a trend does not move. Autocorrelation makes it too small, hence the eight standard deviations, and so
+may chance where there are few differences, so that the noise counts twice at the fifth evaluation.
 """
 
 from typing import Annotated
@@ -40,7 +42,10 @@ from detectors.schema import INDEX
 from detectors.signals import Signal
 from detectors.verdict import HeldBack, verdicts
 
-TREND, LEAST_NOISES = 2.4, 2  # standard deviations of a trend, and of the rise, where the noise is large
+TREND, RISES = 2.4, 1.2  # standard deviations of the trend since the best: alone, and beside the noise
+LEAST_NOISES = 1.5  # of the noise: a rise that a trend alone tells
+FIRST = 12  # evaluations among which the first may be the best by chance
+LEARNED, EASIER = 2 / 3, 0.7  # of the training loss at the best, and of the noises that are then enough
 RISEN = "loss on held-out data stands at {level:.4g}, {rise:.1%} above its best of {best:.4g}"
 OVERFIT = ("A-overfit", "A-eval-loss", "DP14", "DP1", "O6")
 
@@ -67,7 +72,7 @@ def generalization_gap(
     least_rise: Annotated[float, "share by which the evaluation loss must stand above its best"] = 0.03,
     least_noises: Annotated[float, "the same in standard deviations of the noise between evaluations"] = 8.0,
     least_noises_long: Annotated[float, "the same where medians of ten are compared"] = 15.0,
-    far_rise: Annotated[float, "rise for which an upward trend is enough, whatever the noise"] = 0.2,
+    far_rise: Annotated[float, "rise for which an upward trend is enough, whatever the noise"] = 0.22,
     metric_rise: Annotated[float, "rise that counts where the accuracy holds"] = 0.05,
     metric_slack: Annotated[float, "fall of the accuracy that counts as none"] = 0.01,
     metric_patience: Annotated[int, "evaluations since the best during which a held accuracy excuses"] = 8,
@@ -76,12 +81,16 @@ def generalization_gap(
     measured = with_gap(points)
     rise, metric, metric_then = pl.col("rise"), pl.col("metric"), pl.col("metric_then")
     noises = pl.col("noises")
-    sure = noises > pl.when("short").then(least_noises).otherwise(least_noises_long)
-    trends = (rise > far_rise) & (pl.col("trend") > TREND) & (noises > LEAST_NOISES)
-    risen = ((rise > least_rise) & sure) | trends
+    train, train_then = pl.col("train"), pl.col("train_then")
+    enough = pl.when("short").then(least_noises).otherwise(least_noises_long)
+    learned = (train < LEARNED * train_then).fill_null(False)
+    sure = noises > enough * pl.when(learned).then(EASIER).otherwise(1)
+    by_chance = (pl.col("since") == pl.col(INDEX)) & (pl.col(INDEX) < FIRST) & ~learned
+    stays = pl.col("held").exp() / pl.col("best") - 1
+    trends = (stays > far_rise) & (pl.col("trend") > TREND) & (noises > LEAST_NOISES)
+    risen = ((rise > least_rise) & sure & (pl.col("trend") > RISES)) | trends
     holds = metric >= metric_then - metric_slack
     patient = (pl.col("since") < metric_patience) & (rise < 0.5)
-    train, train_then = pl.col("train"), pl.col("train_then")
     widens = (train <= 1.1 * train_then) | (train - train_then < (pl.col("level") - pl.col("best")) / 2)
     return verdicts(
         measured.fill_nan(None),
@@ -93,7 +102,7 @@ def generalization_gap(
             "rises": risen & holds.is_null(),
         },
         lasts=rise > least_rise / 2,
-        severities={Severity.INFO: holds & patient},
+        severities={Severity.INFO: (holds & patient) | by_chance},
         judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= SHORT, HeldBack.EXPLAINED: widens.fill_null(True)},
         onset=pl.col("best_step").cast(pl.Int64),
     )

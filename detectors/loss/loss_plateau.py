@@ -1,9 +1,9 @@
 """The training loss fell and then stands still while the learning rate is high.
 
 ## What it catches
-A loss whose last third stands where the third before it stood, within 1.25 % and without a certain fall,
-after it had fallen at the start. And a loss that is the same in all digits for ten points, above its best: a
-network that died.
+A loss whose last third stands where the third before it stood, and where the second sixth of the run stood,
+within 1.25 % and without a certain fall, after it had fallen at the start. And a loss that is the same in all
+digits for ten points, above its best: a network that died.
 
 ## Why it matters
 The run learned something and has stopped. Where it stopped far above what such a task allows, the rest of the
@@ -15,10 +15,9 @@ contradict each other, a target that is averaged. Raise the learning rate two- t
 is not clipped away. If the loss repeats itself, look for units that died and outputs that saturate.
 
 ## When it is wrong
-A task that is learned is at rest, too. Hence a plateau below half of the loss at the start is shown and sent
-to nobody, as is one whose run has no plan or is not yet half way through it, unless it rests at the cost of
-guessing. Slow learning in the noise of small batches looks flat; where the error of the comparison allows for
-a fall above 1.25 % nothing is said.
+A task that is learned is at rest, too. So a plateau below half of the loss at the start is shown and sent to
+nobody, as is one of few points or before half of the plan is done, unless it is at the cost of guessing. Slow
+learning in noise looks flat: if the comparison allows for a fall above 1.25 %, nothing is said.
 
 ## Source
 Catalogue A-sft-plateau, O7, O12, O25. Healthy runs, real and simulated, that keep above half of their start
@@ -42,7 +41,7 @@ from detectors.verdict import HeldBack, verdicts
 EVERY, MOST = 5, 200  # points between two verdicts, and of a third
 AT_END = 20  # points of a run that is over
 STUCK, DIGITS = 10, 5  # points that are equal in so many digits
-NEAR = 0.01  # of a level of guessing
+NEAR, UNSURE = 0.01, 36  # of a level of guessing; points at which the error of the change is doubled
 STANDS = "loss has stood at {now:.4g} since step {since}"
 
 
@@ -86,18 +85,18 @@ def loss_plateau(
     least_progress: Annotated[float, "share of the plan before a plateau is a warning"] = 0.5,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    rate, whole, rows = pl.col(Signal.LEARNING_RATE), pl.col("coarse_mean").list, pl.col(INDEX) + 1
+    rate, rows = pl.col(Signal.LEARNING_RATE), pl.col(INDEX) + 1
     start, now, change, error, best = (pl.col(n) for n in ("start", "now", "change", "error", "best"))
     context = points.with_columns(
-        third_before=whole.get(whole.len() // 3, null_on_oob=True),
         best=pl.min_horizontal(seen_min(VALUE, MOST, MOST), pl.col("coarse_low").list.min()),
         rows=resting(pl.col(VALUE).round_sig_figs(DIGITS), STUCK),
         rate_share=rate / seen_max(Signal.LEARNING_RATE, MOST, MOST),
         progress=(pl.col(STEP) - start_value(STEP)) / pl.col(Signal.TOTAL_STEPS),
     )
     measured = with_rest(context, most=MOST, every=EVERY, at_least=2 * STUCK)
-    fell, stood_before = start > 1.05 * now, (pl.col("third_before") / now - 1).abs() < 2 * most_change
+    fell, stood_before = start > 1.05 * now, (pl.col("earlier") / now - 1).abs() < most_change
     stands = (change.abs() < error.clip(most_change / 8)) & (change.abs() + SURELY * error < most_change)
+    certain = change.abs() + SURELY * error * (1 + UNSURE / rows) < most_change
     waited = (rows > least_points) | (pl.col(ENDED) & (rows >= AT_END))
     at_work = pl.col("rate_share").fill_null(1) >= least_rate
     rests = stands & fell & stood_before.fill_null(True) & waited & at_work
@@ -113,7 +112,7 @@ def loss_plateau(
             "high": rests & is_high & rate.is_not_null(),
             "rests": rests,
         },
-        severities={Severity.WARNING: stuck | is_high | guessing},
+        severities={Severity.WARNING: stuck | (is_high & certain) | guessing},
         otherwise=Severity.INFO,
         lasts=fell & (change.abs() < 2 * most_change),
         onset=pl.when(~stuck).then("since"),

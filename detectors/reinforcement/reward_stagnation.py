@@ -1,28 +1,25 @@
 """The reward does not move: nothing is learnt, or there is nothing that could be learnt from.
 
 ## What it catches
-A reward that has rested on exactly one value for 20 points (12 if that value has decimals), a third of
-the run at least, and not at the best it ever had. A reward that has changed no more than a few times in
-the whole log and rests: episodes have ceased to end, so the mean over them is an old one. And a mean
-reward that after 1000 points has gained nothing over its first quarter: the upper end of the gain's
-3-sigma interval is below a tenth of the reward's level.
+A reward that has rested on exactly one value for 20 points (12 if that value has decimals), a third of the
+run at least, and not at its best. A reward that changed a few times in the whole log and rests: episodes have
+ceased to end, so the mean over them is old. And a mean reward that after 1000 points has gained nothing over
+its first quarter: the upper end of the gain's 3-sigma interval is below a tenth of its level. This is a
+warning once half of the planned steps are done, or when the run is over.
 
 ## Why it matters
-A reward that is the same for everything the policy does teaches nothing; one that has not risen by the
-time that others have learnt seldom begins to. Both cost full price.
+A reward that is the same whatever the policy does teaches nothing; one that never rose seldom begins to.
 
 ## What to do
-Run the reward function by hand on a few good and bad samples. See whether episodes end, whether the
-observation changes, and whether actions reach the environment, clipped or scaled as it expects. For
-language models check that the format the reward looks for is one that the model ever writes. Then look
-at exploration: a sparse reward that is never met needs an easier start or a denser signal.
+Run the reward function by hand on a few good and bad samples. See whether episodes end, the observation
+changes, and actions reach the environment as it expects them. For language models check that the model ever
+writes the format that the reward looks for. A sparse reward that is never met needs an easier start.
 
 ## When it is wrong
-A reward that rests at its best is a solved task, and is only noted. Where the spread of rewards is
-logged, a mean that rests may be made by a ranking, and `reward-zero-std` tells of one that is stuck.
-Tasks with a sparse reward may rest at their lowest for long before the first success. In self-play the
-reward stays at zero by design; the last rule leaves a reward near zero alone, and a log of single
-episodes, whose runs are far longer.
+A reward that rests at its best is a solved task, and is only noted. Where the spread of rewards is logged, a
+mean that rests may be made by a ranking, and `reward-zero-std` tells of one that is stuck. Tasks with a
+sparse reward may rest at their lowest for long before the first success. The last rule leaves alone a reward
+near zero, as in self-play, a log of single episodes, and what a resume goes on from.
 
 ## Source
 Catalogue A-reward-never (0 at every point for more than 20 steps) and A-rewards-mean; the lack of a
@@ -36,9 +33,9 @@ import polars as pl
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
 from detectors.blocks import GAIN, ROWS, gain, with_blocks
 from detectors.evidence import Measure, Unit, logged
-from detectors.schema import INDEX, SERIES, VALUE
+from detectors.schema import ENDED, INDEX, SERIES, STEP, VALUE
 from detectors.signals import Signal
-from detectors.stats import PRECISION, resting
+from detectors.stats import PRECISION, resting, was_resumed
 from detectors.verdict import HeldBack, verdicts
 
 LEAST = 20  # points
@@ -47,8 +44,9 @@ FEW_CHANGES = 3
 
 @detector(
     judges=(Signal.REWARD, Signal.EVAL_REWARD),
-    uses=(Signal.EPISODE_LENGTH, Signal.REWARD_STD, Signal.FRAC_REWARD_ZERO_STD),
+    uses=(Signal.EPISODE_LENGTH, Signal.REWARD_STD, Signal.FRAC_REWARD_ZERO_STD, Signal.TOTAL_STEPS),
     history=History(recent=ROWS, head=LEAST, coarse=True),
+    at_end=True,
     maturity=Maturity.STABLE,
     cause=Cause.REWARD,
     evidence={
@@ -87,8 +85,8 @@ def reward_stagnation(
 ) -> pl.LazyFrame:
     """See the module's page."""
     value, rows, still = pl.col(VALUE), pl.col(INDEX) + 1, pl.col("still")
-    previous = value.shift(1).over(SERIES)
-    moved = (value - previous).abs() > PRECISION * pl.max_horizontal(value.abs(), previous.abs())
+    before = value.shift(1).over(SERIES)
+    moved = (value - before).abs() > PRECISION * pl.max_horizontal(value.abs(), before.abs())
     moves, enough = moved.cast(pl.Int64), pl.when(value == value.round()).then(rest).otherwise(0.6 * rest)
     at_start = pl.when(rows <= LEAST).then(moves).cum_sum().forward_fill()
     marked = points.with_columns(mark=pl.when(moved.fill_null(True)).then(rows).forward_fill().over(SERIES))
@@ -97,6 +95,7 @@ def reward_stagnation(
         changes=pl.max_horizontal(at_start, moves.rolling_sum(ROWS, min_samples=1)).over(SERIES),
         scatter=value.rolling_std(100).over(SERIES),
         points=rows,
+        begun=~was_resumed().fill_null(False),
     )
     measured = with_blocks(measured, tuple(GAIN), gain, every=1, at_least=LEAST)
     long = (still >= enough) & (still >= pl.min_horizontal(rest_share * rows, ROWS - 1))
@@ -107,6 +106,7 @@ def reward_stagnation(
     gained, error, size = pl.col("gain"), pl.col("error"), pl.col("first").abs()
     is_mean = pl.col("scatter") < 0.25 * size  # of episodes; one episode scatters more
     flat = (gained.abs() < 3 * error) & (gained + 3 * error < least_gain * size) & (pl.col("rise") < 1)
+    late = pl.col(ENDED) | (pl.col(STEP) >= 0.5 * pl.col(Signal.TOTAL_STEPS)).fill_null(False)
     return verdicts(
         measured,
         judged={HeldBack.FEW_POINTS: rows >= LEAST},
@@ -114,7 +114,7 @@ def reward_stagnation(
             "frozen": at_best & ~changed_often,
             "solved": at_best,
             "constant": rests,
-            "no-gain": (rows >= patience) & flat & is_mean,
+            "no-gain": (rows >= patience) & flat & is_mean & pl.col("begun"),
         },
-        severities={Severity.INFO: at_best & changed_often},
+        severities={Severity.INFO: (at_best & changed_often) | ~(rests | late)},
     )

