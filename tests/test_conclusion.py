@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from detectors.api import Cause, Detector, History, Maturity, Severity, Variant, detector
 from detectors.evidence import Measure, Unit
+from detectors.held_back import HeldBack
 from detectors.schema import ENDED, INDEX, SERIES, VALUE
 from detectors.signals import Signal
 from detectors.verdict import verdicts
@@ -35,7 +36,7 @@ def high_at_the_end(points: pl.LazyFrame) -> pl.LazyFrame:
     return verdicts(
         points.with_columns(mean=recent, rows=pl.len().over(SERIES)),
         found={"high": pl.col(ENDED) & (pl.col(VALUE) > 0.5)},
-        judged=pl.col(INDEX) >= 3,
+        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= 3},
         otherwise=Severity.WARNING,
     )
 

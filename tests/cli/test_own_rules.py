@@ -55,7 +55,7 @@ def test_a_lowest_value_is_remembered_for_a_whole_run(replayed):
 def test_a_tag_that_nobody_logs_is_said(replayed):
     run, incidents = replayed('tag = "my/metric"\nabove = 5.0', [1.0] * 10)
     assert not incidents
-    assert {"detector": "my-rule", "missing": ["tag:my/metric"]} in run["not_judged"]
+    assert {"detector": "my-rule", "missing": ["tag:my/metric"], "held_back": {}} in run["not_judged"]
 
 
 def test_a_tag_keeps_its_other_meanings(replayed):
@@ -103,7 +103,7 @@ def test_a_run_that_pauses_as_a_whole_misses_nothing(missing):
 def test_a_replay_says_why_it_cannot_know_what_is_missing(missing):
     run, incidents = missing({k: v for k, v in row.items() if k != "time"} for row in evaluated(9000))
     assert not incidents
-    assert {"detector": "no-eval", "missing": ["times"]} in run["not_judged"]
+    assert {"detector": "no-eval", "missing": ["times"], "held_back": {}} in run["not_judged"]
 
 
 def test_hovering_is_one_incident(replayed):
