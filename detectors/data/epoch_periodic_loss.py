@@ -11,8 +11,7 @@ first ones in every evaluation.
 
 ## What to do
 Set `shuffle=True` in the loader of the training data. With a `DistributedSampler`, call
-`sampler.set_epoch(epoch)` at the start of each epoch. With an iterable data set, seed its shuffle buffer
-with the epoch.
+`sampler.set_epoch(epoch)` as each epoch starts. Seed the shuffle buffer of an iterable data set with it.
 
 ## When it is wrong
 Batches that are grouped by length repeat their order where the groups do. A fixed order may be meant, as in
@@ -30,7 +29,7 @@ from typing import Annotated
 import numpy as np
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Variant, detector
+from detectors.api import Cause, History, Maturity, Severity, Variant, detector
 from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, VALUE
 from detectors.signals import Signal
@@ -82,6 +81,7 @@ def epoch_periodic_loss(
         measured.fill_nan(None),
         judged={HeldBack.FEW_POINTS: enough, HeldBack.EPOCH_LENGTH: repeats.is_not_null()},
         found={"repeats": surely & (repeats > pl.col("around") + least_lead)},
+        otherwise=Severity.INFO,
         lasts=repeats > least_repeats / 2,
     )
 

@@ -70,7 +70,7 @@ from sentinel.frames.windows import Judged, frame
 FOLDER = Path(__file__).parent / "golden"
 
 INFORM = {
-    *("eval-metric-instability", "perplexity-inconsistency"),
+    *("epoch-periodic-loss", "eval-metric-instability", "perplexity-inconsistency"),
     *("quality-loss-divergence", "reward-scale-instability"),
 }
 """Detectors of what is worth knowing and never worth a message."""
