@@ -2,9 +2,9 @@
 
 ## What it catches
 An accuracy on held-out data that has not changed in any digit since the first of at least six evaluations,
-and is neither 0 nor 1. And one that has stayed at 1/n since the first of at least thirty, for some number n
-of classes, while the loss on held-out data has stayed where guessing among n classes puts it, at ln n. Eight
-evaluations are enough once the run is over.
+and is neither 0 nor 1. And, once the run is over, one that has stayed at 1/n for some number n of classes
+since the first of at least eight evaluations, while the loss on held-out data has stayed where guessing among
+n classes puts it, at ln n. While the run goes on, one that learns slowly looks the same.
 
 ## Why it matters
 A classifier that learns changes its mind about some samples between two evaluations. One that gives the
@@ -42,7 +42,7 @@ from detectors.verdict import HeldBack, verdicts
 REACH = 50  # evaluations
 FEW_SAMPLES = 30
 ROUNDED = 5e-5  # how far a logged accuracy is from the true one
-GUESSES, AT_END = 30, 8  # evaluations before a guess is one, while the run goes on and when it is over
+GUESSES = 8  # evaluations before a guess is one
 NEAR_GUESS = 0.2  # share by which the median accuracy may miss that of guessing,
 BETTER = 0.4  # and the best one surpass it where the classes are many
 NEAR_LN, FAR_LN = 0.97, 1.15  # times ln n between which the loss of a guess lies
@@ -86,23 +86,22 @@ def class_collapse(
         lowest=seen_min(VALUE, REACH, REACH),
         highest=seen_max(VALUE, REACH, REACH),
         count=pl.col(INDEX) + 1,
-        classes=(1 / recent_median(VALUE, REACH, at_least=AT_END)).round(),
-        level=recent_median(Signal.EVAL_LOSS, REACH, at_least=AT_END),
+        classes=(1 / recent_median(VALUE, REACH, at_least=GUESSES)).round(),
+        level=recent_median(Signal.EVAL_LOSS, REACH, at_least=GUESSES),
     )
     right = {n: pl.col(VALUE) * n for n in range(1, FEW_SAMPLES + 1)}
     few_samples = pl.any_horizontal((k - k.round()).abs() < ROUNDED * n for n, k in right.items())
     constant = (pl.col("lowest") == pl.col("highest")) & (pl.col(VALUE) <= most_accuracy)
     chance, surprise = 1 / pl.col("classes"), pl.col("classes").log()
-    at_chance = (recent_median(VALUE, REACH, at_least=AT_END) / chance - 1).abs() < NEAR_GUESS
+    at_chance = (recent_median(VALUE, REACH, at_least=GUESSES) / chance - 1).abs() < NEAR_GUESS
     never_better = pl.col("highest") < chance * (1 + BETTER * (1 - chance))
     guess_loss = pl.col("level").is_between(NEAR_LN * surprise, FAR_LN * surprise)
-    often = pl.col("count") >= pl.when(ENDED).then(AT_END).otherwise(GUESSES)
     falls = pl.min_horizontal("level", Signal.EVAL_LOSS) < LEARNS * pl.col(First(Signal.EVAL_LOSS).column)
     return verdicts(
         measured,
         judged={HeldBack.FEW_POINTS: pl.col("count") >= evaluations, HeldBack.COARSE: ~few_samples},
         found={
             "constant": constant & (pl.col(VALUE) > 0),
-            "guess": often & (pl.col("classes") > 1) & at_chance & never_better & guess_loss & ~falls,
+            "guess": pl.col(ENDED) & (pl.col("classes") > 1) & at_chance & never_better & guess_loss & ~falls,
         },
     )

@@ -111,7 +111,7 @@ def reward_collapse(
         judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= LEAST - 1},
         found={
             "lost": fell & gained & (lost > most_lost) & (language | explored),
-            "worse": fell & worse & (language | (ENDED & explored & (pl.col("held") > patience))),
+            "worse": fell & worse & (language | (pl.col(ENDED) & explored & (pl.col("held") > patience))),
         },
         otherwise=Severity.CRITICAL,
     )
