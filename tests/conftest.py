@@ -2,6 +2,7 @@
 
 import gc
 import os
+import subprocess
 
 import pytest
 from hypothesis import settings
@@ -29,3 +30,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Let the workers begin with what takes long, so that none is left with it when the others are done."""
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: (item.path.name != LONGEST, not item.get_closest_marker("slow")))
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A directory on a file system of eight megabytes."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)]
+    if os.geteuid() or subprocess.run(mounted, capture_output=True, check=False).returncode:
+        pytest.skip("a file system of a small size can be mounted by root alone")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)

@@ -1,7 +1,9 @@
 """A training that is judged from within, and that nothing of sentinel can stop."""
 
 import json
+import os
 import random
+import tempfile
 import threading
 
 import numpy as np
@@ -96,6 +98,17 @@ def test_a_receiver_that_is_gone_changes_nothing(tmp_path, monkeypatch):
     with Monitor(every_seconds=0.001, config=tmp_path / "sentinel.toml") as monitor:
         assert train(monitor) == alone
     assert monitor.failure is None
+
+
+def test_a_full_disk_changes_nothing(tmp_path, monkeypatch, small_disk):
+    monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
+    free = os.statvfs(small_disk)
+    (small_disk / "ballast").write_bytes(bytes(free.f_bavail * free.f_bsize))
+    (tmp_path / "sentinel.toml").write_text('[[sinks]]\ntype = "terminal"\n')
+    alone = train()
+    with Monitor(every_seconds=0.001, config=tmp_path / "sentinel.toml") as monitor:
+        assert train(monitor) == alone
+    assert "the disk is full; free some space" in monitor.failure
 
 
 def test_a_wrong_configuration_is_said_before_the_training(tmp_path):

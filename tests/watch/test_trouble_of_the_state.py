@@ -77,17 +77,6 @@ def house(tmp_path):
     return House(tmp_path, tmp_path / "state")
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    place = tmp_path / "disk"
-    place.mkdir()
-    mounted = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)]
-    if os.geteuid() or subprocess.run(mounted, capture_output=True, check=False).returncode:
-        pytest.skip("a file system of a small size can be mounted by root alone")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=True)
-
-
 def test_a_full_disk_is_waited_for(tmp_path, small_disk, caplog):
     house = House(tmp_path, small_disk / "state")
     watcher = house.watch()
