@@ -81,7 +81,11 @@ def successors(members: Iterable[Member]) -> dict[str, str]:
 
 
 def _goes_on(run: Facts, begin: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which runs with these first and last steps continue from about the step where this one stopped."""
+    """Which runs with these first and last steps continue from about the step where this one stopped.
+
+    They may continue from a checkpoint, but not from one before its middle: there, a run that logs less often
+    begins.
+    """
     first, last = run.first_step or 0, run.last_step or 0
     pace = max(1, first)  # from one record to the next: a first record after n steps is one of each n
-    return (begin > max(first, 1)) & (begin <= last + pace) & (end > last)
+    return (begin > max(first, 1, last / 2)) & (begin <= last + pace) & (end > last)

@@ -66,12 +66,14 @@ def test_a_plan_that_came_later_than_the_log_is_shown_and_not_believed(sentinel,
 
 def test_a_run_that_another_goes_on_from_was_preempted(sentinel, run):
     later = [{**record, "timestamp": record["timestamp"] + 500} for record in LOSS]
-    for name, records in (("first", LOSS[:100]), ("resumed", later[90:]), ("unrelated", later)):
+    logs = {"first": LOSS[:100], "resumed": later[90:], "unrelated": later, "logged seldom": later[5::5]}
+    for name, records in logs.items():
         path = run(name, records)
         path.rename(path.parent.parent / f"{name}.jsonl")
     found = listed(sentinel)
     assert {name: one["state"] for name, one in found.items()} == {
         "first.jsonl": "preempted",
+        "logged seldom.jsonl": "lost",
         "resumed.jsonl": "lost",
         "unrelated.jsonl": "lost",
     }
