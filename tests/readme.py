@@ -20,8 +20,8 @@ from sentinel.config.file import json_schema
 from sentinel.config.rules import Rule
 from sentinel.config.table import Table
 from sentinel.frames.naming import profiles
-from sentinel.serve.heartbeat import HeartbeatConfig
 from sentinel.sinks.discovery import sink_types
+from sentinel.telemetry.heartbeat import HeartbeatConfig
 from tests.faults.page import peers, read, summary
 
 ROOT = Path(__file__).parents[1]

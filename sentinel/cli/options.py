@@ -14,7 +14,7 @@ from sentinel.errors import SentinelError
 
 if TYPE_CHECKING:
     from sentinel.config.file import Config
-    from sentinel.serve.address import Address
+    from sentinel.telemetry.address import Address
 
 ConfigFile = Annotated[
     Path | None,
@@ -56,7 +56,7 @@ def config_file(named: Path | None) -> Path | None:
 
 def address(option: str, text: str) -> Address:
     """The address that was given to an option. Raises SentinelError for one that is none."""
-    from sentinel.serve.address import Address
+    from sentinel.telemetry.address import Address
 
     try:
         return Address.parse(text)

@@ -76,7 +76,7 @@ def _settings(config: Path | None) -> tuple[Mapping[str, str], Mapping[str, Dema
     from detectors.signals import tag_pattern
 
     signals: Mapping[str, str] = {}
-    detectors: Iterable[Declaration] = all_detectors().values()
+    detectors: Iterable[Declaration] = (one for one in all_detectors().values() if one.enabled)
     if config_file(config):
         configured = configuration(config)
         signals, detectors = configured.signals, configured.enabled_detectors

@@ -12,7 +12,7 @@ from sentinel.cli.options import ConfigFile, StateDir, address, configuration
 from sentinel.errors import SentinelError
 
 if TYPE_CHECKING:
-    from sentinel.serve.address import Address
+    from sentinel.telemetry.address import Address
 
 _TOKEN = "SENTINEL_TOKEN"  # noqa: S105  the name of an environment variable
 _LESS_IMPORTANT = 5  # than the watch and the trainings on this machine

@@ -70,10 +70,10 @@ def watch(
     from sentinel.alerts.store import Store
     from sentinel.cli.logs import log_to_stderr
     from sentinel.clock import SystemClock
-    from sentinel.serve.heartbeat import beating
-    from sentinel.serve.metrics import Metrics
-    from sentinel.serve.server import serving
     from sentinel.sinks.delivery import Delivery
+    from sentinel.telemetry.heartbeat import beating
+    from sentinel.telemetry.metrics import Metrics
+    from sentinel.telemetry.server import serving
     from sentinel.watch.beginning import when_available
     from sentinel.watch.service import ServiceManager
     from sentinel.watch.watchers import Watchers

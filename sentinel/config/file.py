@@ -20,14 +20,14 @@ from sentinel.config.state_dir import default_state_dir
 from sentinel.config.table import Lazily, LocalPath, Table, beside_the_file
 from sentinel.errors import ConfigError
 from sentinel.frames.naming import IGNORE
-from sentinel.serve.address import Address
-from sentinel.serve.heartbeat import HeartbeatConfig
 from sentinel.sinks.base import SinkConfig
 from sentinel.sinks.budget import BudgetConfig
 from sentinel.sinks.discovery import named, sink_types
 from sentinel.sinks.terminal import TerminalConfig
 from sentinel.sources.discovery import place
 from sentinel.sources.places import Place
+from sentinel.telemetry.address import Address
+from sentinel.telemetry.heartbeat import HeartbeatConfig
 
 
 def _settings(detector: Declaration) -> Any:

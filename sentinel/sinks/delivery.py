@@ -22,13 +22,13 @@ from sentinel.alerts.store import Store
 from sentinel.clock import Clock
 from sentinel.config.state_dir import state_dir_option
 from sentinel.errors import StateError
-from sentinel.serve.counters import DELIVERIES
 from sentinel.sinks.base import Digest, Notification, Permanent, RefreshingSink, Sink, SinkError
 from sentinel.sinks.budget import Budget, BudgetConfig
 from sentinel.sinks.details import completed
 from sentinel.sinks.notices import Notices
 from sentinel.sinks.parcels import digest, keep, notification
 from sentinel.sinks.tries import attempt, pause_seconds
+from sentinel.telemetry.counters import DELIVERIES
 from sentinel.text import duration_text
 
 LONGEST_ASKED_SECONDS = 900.0

@@ -11,7 +11,7 @@ from sentinel.alerts.incident import Change
 from sentinel.alerts.outcomes import Audience, Outcome, tell
 from sentinel.alerts.store import Store, Update
 from sentinel.guard import Guard
-from sentinel.serve.counters import count_incidents
+from sentinel.telemetry.counters import count_incidents
 from sentinel.tracking import Tracker
 
 _DECIDING = threading.Lock()  # so that two watches that follow logs of one training send its incident once

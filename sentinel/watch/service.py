@@ -4,7 +4,7 @@ import os
 
 from sdnotify import SystemdNotifier
 
-from sentinel.serve.health import Health
+from sentinel.telemetry.health import Health
 
 
 class ServiceManager:

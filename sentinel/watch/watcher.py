@@ -19,11 +19,11 @@ from sentinel.errors import StateUnavailable
 from sentinel.guard import Guard
 from sentinel.pipeline import Pipeline
 from sentinel.runs.log import RunLog
-from sentinel.serve.counters import ROUND_SECONDS, count_points
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.base import Complaint, Run
 from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.places import Url
+from sentinel.telemetry.counters import ROUND_SECONDS, count_points
 from sentinel.text import clean_text
 from sentinel.tracking import Tracker
 from sentinel.watch.file_events import Changes

@@ -14,11 +14,11 @@ import yaml
 from sentinel.alerts.store import Store
 from sentinel.clock import SystemClock
 from sentinel.errors import SentinelError
-from sentinel.serve.address import Address
-from sentinel.serve.health import SILENT_SECONDS, Health
-from sentinel.serve.heartbeat import HeartbeatConfig, beating
-from sentinel.serve.metrics import Metrics
-from sentinel.serve.server import serving
+from sentinel.telemetry.address import Address
+from sentinel.telemetry.health import SILENT_SECONDS, Health
+from sentinel.telemetry.heartbeat import HeartbeatConfig, beating
+from sentinel.telemetry.metrics import Metrics
+from sentinel.telemetry.server import serving
 from tests.cli.test_service import wait_for, watching
 from tests.patience import PATIENCE
 from tests.sinks.receiver import Receiver, status

@@ -12,8 +12,8 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 from prometheus_client import make_wsgi_app
 
 from sentinel.errors import SentinelError, StateError
-from sentinel.serve.address import Address
-from sentinel.serve.metrics import Metrics
+from sentinel.telemetry.address import Address
+from sentinel.telemetry.metrics import Metrics
 
 _REQUEST_SECONDS = 10.0
 

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pydantic import Field
 
 from sentinel.clock import Clock
-from sentinel.serve.health import Health
 from sentinel.sinks import http
 from sentinel.sinks.base import SinkError
 from sentinel.sinks.secrets import Addressed
+from sentinel.telemetry.health import Health
 
 _log = logging.getLogger(__name__)
 

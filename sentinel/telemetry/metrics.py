@@ -15,9 +15,9 @@ from sentinel.alerts.store import Store
 from sentinel.clock import Clock
 from sentinel.runs.log import RunLog
 from sentinel.runs.state import RunState, silent_seconds, standing
-from sentinel.serve.counters import COUNTED
-from sentinel.serve.health import Health
 from sentinel.sources.reading.growing import BYTES_READ
+from sentinel.telemetry.counters import COUNTED
+from sentinel.telemetry.health import Health
 
 
 class Metrics(Collector):
