@@ -85,9 +85,13 @@ def test_a_table_of_runs_sorts_filters_and_leads_to_each(page, several):
     page.keyboard.press("Tab")
     page.get_by_role("link", name="flat-loss-at-init").focus()
     page.keyboard.press("Enter")
+    page.locator("#table").wait_for(
+        state="hidden"
+    )  # the browser tells the page later that its address changed
     assert page.locator(".run:visible h2").all_inner_texts() == ["flat-loss-at-init"]
     assert not page.locator("#table").is_visible()
     page.get_by_role("link", name="All runs").click()
+    page.locator("#table").wait_for()
     assert page.locator("#table").is_visible()
 
 
@@ -147,7 +151,9 @@ def test_it_prints(page, several, tmp_path):
 def test_what_a_cause_is_stands_a_click_away(page, single):
     page.goto(single)
     page.get_by_role("link", name="Its page in the catalogue").first.click()
-    assert page.locator("#catalogue details[open] h2", has_text="Symptom").is_visible()
+    symptom = page.locator("#catalogue details[open] h2", has_text="Symptom")
+    symptom.wait_for()
+    assert symptom.is_visible()
 
 
 def test_a_notebook_shows_the_report_and_stays_out_of_its_reach(page, tmp_path):
