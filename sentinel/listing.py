@@ -69,7 +69,7 @@ def list_runs(
         raise SentinelError(f"{', '.join(map(str, paths))}: no log that sentinel can read")
     count = len(found.runs)  # each run has a fixed cost, so many runs leave less time for points
     limit = max(_FEWEST_POINTS, _MOST_POINTS // max(count, count**2 // _FEW_RUNS))
-    pipeline, base = Pipeline((), {}, signals(), _failed), common_path(paths)
+    pipeline, base = Pipeline((), {}, signals()), common_path(paths)
 
     def scan(run: Run) -> _Listed:
         return _scan(pipeline, run, run_name(run, base), limit, now)
@@ -108,10 +108,6 @@ def _scan(pipeline: Pipeline, run: Run, name: str, limit: int, now: float) -> _L
         if not advance.more or log.facts.points > _ENOUGH * limit:
             break
     return _Listed(observe(log, not advance.more, now), advance.failure, complaints)
-
-
-def _failed(detector: str, run: str, error: BaseException) -> None:
-    """Never called: a listing judges nothing."""
 
 
 def _lacking(signals: Collection[str], demands: Mapping[str, Demand]) -> dict[str, list[str]]:

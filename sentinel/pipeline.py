@@ -7,6 +7,7 @@
 in a training may drive the pipeline as well. This page knows no format, no rule and no sink.
 """
 
+import logging
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,13 +30,22 @@ from sentinel.runs.console import Console
 from sentinel.runs.log import Arrived, RunLog
 from sentinel.runs.silence import Silence
 from sentinel.sources.base import Batch, Chunk, Complaint, Run
+from sentinel.text import clean_text
 from sentinel.tracking import Tracker
+
+_log = logging.getLogger(__name__)
 
 POINTS_AT_ONCE = 300_000
 """About how many points are read at once, over all runs. It bounds memory and does not affect findings."""
 
 DetectorFailed = Callable[[str, str, BaseException], None]
 """Called when a detector raises on a run, with the detector's name, the run's id and the error."""
+
+
+def log_failure(detector: str, run: str, error: BaseException) -> None:
+    """Log that a detector raised on a run."""
+    what = clean_text(f"{type(error).__name__}: {error}", 300)
+    _log.error("detector %s failed on %s: %s", detector, clean_text(run), what)
 
 
 @dataclass(frozen=True)
@@ -64,7 +74,7 @@ class Pipeline:
     """Reads and judges runs.
 
     ``parameters`` are the thresholds by detector that differ from the defaults. ``signals`` gives the meaning
-    of the user's own tags. ``failed`` is called when a detector raises.
+    of the user's own tags. ``failed`` is called when a detector raises, which is logged by default.
     """
 
     def __init__(
@@ -72,7 +82,7 @@ class Pipeline:
         detectors: Iterable[Declaration],
         parameters: Mapping[str, Mapping[str, Any]],
         signals: Mapping[str, str],
-        failed: DetectorFailed,
+        failed: DetectorFailed = log_failure,
     ) -> None:
         self.detectors = {detector.name: detector for detector in detectors}
         self._parameters = parameters

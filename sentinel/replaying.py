@@ -1,6 +1,5 @@
 """Judges logs from end to end: what `watch` would have said while they grew."""
 
-import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 
 _RUNS_AT_ONCE = 64
 _MOST_AT_ONCE = 256
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -167,7 +164,7 @@ def _parts(
     found = discover(paths)
     if found.missing:
         raise SentinelError(f"{found.missing[0]}: no such file or directory")
-    pipeline = Pipeline(config.enabled_detectors, config.parameters, config.signals, _failed)
+    pipeline = Pipeline(config.enabled_detectors, config.parameters, config.signals)
     base = common_path(paths)
     wanted = [(run, name) for run in found.runs if _is_wanted(name := run_name(run, base), names)]
     if found.runs and not wanted:
@@ -276,7 +273,3 @@ def _dated(changes: Iterable[Change]) -> Iterator[tuple[float, Change]]:
     for change in changes:
         at = max(at, change.incident.last_time or 0.0)
         yield at, change
-
-
-def _failed(detector: str, run: str, error: BaseException) -> None:
-    _log.error("detector %s failed on %s: %s: %s", detector, run, type(error).__name__, error)

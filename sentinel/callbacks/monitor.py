@@ -111,7 +111,7 @@ class Monitor:
 
     def _judge_until_the_end(self, held: ExitStack) -> None:
         config = self._config
-        pipeline = Pipeline(config.enabled_detectors, config.parameters, config.signals, _detector_failed)
+        pipeline = Pipeline(config.enabled_detectors, config.parameters, config.signals)
         tracker = pipeline.track(self._run, self._run.path.name)
         recorder, delivery = self._receivers(held)
         ending = False
@@ -172,7 +172,3 @@ def _number(value: Any) -> float | None:
         return None if isinstance(value, str) else float(value)
     except (TypeError, ValueError, RuntimeError):  # a tensor of many elements raises RuntimeError
         return None
-
-
-def _detector_failed(detector: str, _: str, error: BaseException) -> None:
-    _log.error("detector %s failed: %s", detector, clean_text(f"{type(error).__name__}: {error}", 300))

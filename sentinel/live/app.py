@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from glob import escape
@@ -23,6 +23,7 @@ from sentinel.clock import Clock
 from sentinel.config.file import Config
 from sentinel.errors import SentinelError, StateError
 from sentinel.live.access import Access, form
+from sentinel.live.open_runs import OpenRuns
 from sentinel.live.views import Page, Views
 from sentinel.report.html import SCRIPTS, STYLES, asset
 from sentinel.text import seconds_in
@@ -42,7 +43,7 @@ class LivePage:
         self._clock = clock
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="views")  # the store belongs to one thread
         self._watched: Counter[str] = Counter()  # how many pages show each run
-        self._next_look = asyncio.Event()  # set after each look, and replaced by a new one
+        self._news = asyncio.Event()  # set when anything may have changed, and replaced by a new one
         self._assets = {name: asset(name) for name in (*SCRIPTS, *STYLES)}
         self._assets |= {name: files(__package__).joinpath(name).read_text("utf-8") for name in _OWN}
 
@@ -70,46 +71,42 @@ class LivePage:
             self._views = Views(self._config)
 
         await self._in_worker(begin)
+        self._runs = OpenRuns(self._config, self._clock, self._views, self._worker, self._tell)
         await self._refresh()
         looking = asyncio.create_task(self._look())
         try:
             yield
         finally:
             looking.cancel()
+            self._runs.close()
             await self._in_worker(self._views.close)
             self._worker.shutdown()
 
     async def _look(self) -> None:
         while True:
             try:
-                more = await self._refresh()
+                await self._refresh()
+                self._runs.look([*self._watched])
             except Exception:  # noqa: BLE001  the pages that are open must not stand still for ever
                 _log.exception("the live page could not be refreshed; trying again")
-                more = False
-            if not more:
-                await asyncio.sleep(self._config.poll_seconds)
+            await asyncio.sleep(self._config.poll_seconds)
 
-    async def _refresh(self) -> bool:
-        """Look at everything again and tell the pages. Whether there is more to read at once."""
-        watched, more = [*self._watched], False
+    async def _refresh(self) -> None:
+        """Look at the state again and tell the pages."""
+        await self._in_worker(lambda: self._views.refresh(self._clock.now(), self._clock.awake()))
+        self._tell()
 
-        def look() -> None:
-            nonlocal more
-            more = self._views.refresh(self._clock.now(), self._clock.awake(), watched)
-
-        await self._in_worker(look)
-        self._next_look.set()
-        self._next_look = asyncio.Event()
-        return more
+    def _tell(self) -> None:
+        """Let all open pages see whether anything changed on them."""
+        self._news.set()
+        self._news = asyncio.Event()
 
     async def _fleet(self, request: Request) -> Response:
         return _sent(self._views.overview(self._clock.now()), request)
 
     async def _run(self, request: Request) -> Response:
         key = request.path_params["key"]
-        if key not in self._views.pages:
-            await self._in_worker(lambda: self._views.open(key, self._clock.now(), self._clock.awake()))
-        if (page := self._views.pages.get(key)) is not None:
+        if (page := await self._runs.page(key)) is not None:
             return _sent(page, request)
         if key in self._views.fleet.runs:
             return _plain(
@@ -118,7 +115,7 @@ class LivePage:
         return _plain(HTTPStatus.NOT_FOUND, "no such run")
 
     async def _fleet_events(self, request: Request) -> Response:
-        async def news(since: int) -> tuple[int, str]:
+        def news(since: int) -> tuple[int, str]:
             table = self._views.fleet.table
             return table.version, json.dumps(table.since(since)) if table.version > since else ""
 
@@ -127,17 +124,14 @@ class LivePage:
     async def _run_events(self, request: Request) -> Response:
         key = request.path_params["key"]
 
-        async def news(since: int) -> tuple[int, str]:
-            page = self._views.pages.get(key)
-            if page is None:
-                await self._in_worker(lambda: self._views.open(key, self._clock.now(), self._clock.awake()))
-            version = self._views.pages[key].version if key in self._views.pages else since
-            return version, str(version) if version != since else ""
+        def news(since: int) -> tuple[int, str]:
+            version = self._runs.version(key)
+            return (since, "") if version in (None, since) else (version, str(version))
 
         return StreamingResponse(self._events(request, news, key), media_type="text/event-stream")
 
     async def _events(
-        self, request: Request, news: Callable[[int], Awaitable[tuple[int, str]]], key: str = ""
+        self, request: Request, news: Callable[[int], tuple[int, str]], key: str = ""
     ) -> AsyncIterator[str]:
         """An event for each change since the version that the page has."""
         asked = request.headers.get("last-event-id") or request.query_params.get("since", "0")
@@ -147,13 +141,13 @@ class LivePage:
         try:
             yield ": sentinel\n\n"
             while True:
-                next_look = self._next_look
-                since, text = await news(since)
+                more = self._news
+                since, text = news(since)
                 if text:
                     yield f"id: {since}\ndata: {text}\n\n"
                 try:
                     async with asyncio.timeout(_ALIVE_SECONDS):
-                        await next_look.wait()
+                        await more.wait()
                 except TimeoutError:
                     yield ": alive\n\n"
         finally:

@@ -39,11 +39,11 @@ class _Elsewhere:
 class OpenedRun:
     """Reads the log of a run as it grows, and judges nothing: what was found is what the watch recorded.
 
-    Of a log that is not on this machine, only what the watch kept of it (``state``) is shown.
+    If the log is not on this machine, the run shows what the watch kept of it (``state``). Only one thread at
+    a time may use an opened run.
     """
 
     def __init__(self, pipeline: Pipeline, row: RunRow, name: str, state: bytes | None) -> None:
-        self.asked_at = 0.0  # time awake
         self._pipeline = pipeline
         run = _found(row)
         self._tracker = pipeline.track(run or Run(_place(row), row.format, _Elsewhere()), name)

@@ -1,12 +1,13 @@
-"""What all pages show. One thread looks at the state and at the logs, however many pages are open."""
+"""What the pages show: the table of all runs, and each run as its report. One thread reads the state."""
 
 import gzip
-import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
+from sentinel.alerts.incident import Incident
 from sentinel.alerts.silences import Silence
-from sentinel.alerts.store import Store
+from sentinel.alerts.store import DecisionRow, Store
 from sentinel.config.file import Config
 from sentinel.errors import StateError
 from sentinel.live.fleet import Fleet
@@ -19,12 +20,9 @@ from sentinel.report.story import RunStory
 from sentinel.runs.state import RunState, Standing
 from sentinel.text import clean_text, duration_text
 
-_log = logging.getLogger(__name__)
-
 _POINTS_OF_RUN = 12_000  # some 200 kB, which each open page fetches whenever the run grows
-_UNSEEN_SECONDS = 60.0  # after which a run that no page shows is closed
 _STALE_SECONDS = 60.0  # after which a page is made again, because it says how long ago the run was written
-_MOST_OPEN = 64  # runs; the one that was not asked for longest is closed
+_MOST_DECISIONS = 1000  # of a run, the newest
 
 
 @dataclass(frozen=True)
@@ -42,81 +40,69 @@ class Page:
         return cls(version, body, gzip.compress(body, 1))
 
 
-class Views:
-    """The fleet and the runs that somebody looks at. All methods belong to the thread that made it.
+@dataclass(frozen=True)
+class Recorded:
+    """What the watch recorded of a run, at one look at the state."""
 
-    Tables and pages are never changed, only replaced, so other threads may read them.
+    known: KnownRun
+    name: str
+    incidents: Sequence[Incident]
+    decisions: Sequence[DecisionRow]
+    silences: Sequence[Silence]  # of all runs
+    trouble: str  # why this may be old; empty if it is not
+
+
+class Views:
+    """What the state says. Its methods belong to the thread that made it, but for `overview` and `seen`.
+
+    Those two may be called from other threads, because tables are never changed, only replaced.
     """
 
     def __init__(self, config: Config) -> None:
-        self.pages: dict[str, Page] = {}  # of the open runs, by key
-        self._pipeline = Pipeline(config.enabled_detectors, config.parameters, config.signals, _failed)
         self._store = Store(config.state_dir, read_only=True)
         self.fleet = Fleet(self._store, config.state_dir)
-        self._open: dict[str, OpenedRun] = {}
-        self._drawn: dict[str, object] = {}  # what the page of each open run was made of
+        self._silences: Sequence[Silence] = ()
 
     def close(self) -> None:
         """Close the store."""
         self._store.close()
 
-    def refresh(self, now: float, awake: float, watched: Iterable[str]) -> bool:
-        """Look at everything again. Whether there is more to read at once.
-
-        ``watched`` are the keys of the runs that pages show.
-        """
+    def refresh(self, now: float, awake: float) -> None:
+        """Look at the state again. If it cannot be read, the table says why."""
         try:
             self.fleet.refresh(now, awake)
-            silences = self._store.silences(now)
+            self._silences = self._store.silences(now)
         except StateError as error:
             self.fleet.fail(str(error))
-            return False
-        for key in watched:
-            if key in self._open:
-                self._open[key].asked_at = awake
-        for key, run in [*self._open.items()]:
-            if awake - run.asked_at > _UNSEEN_SECONDS:
-                self._close(key)
-            elif run.grow() or self._drawn[key] != self._inputs(key, silences, now):
-                self._draw(key, run, silences, now)
-        return any(run.reads_more for run in self._open.values())
 
-    def open(self, key: str, now: float, awake: float) -> None:
-        """Show a run from now on, if there is one of this key."""
+    def open(self, key: str, pipeline: Pipeline) -> Callable[[], OpenedRun] | None:
+        """What opens a run, from any thread; None if there is no run of this key. Raises StateError."""
         known = self.fleet.runs.get(key)
         if known is None:
-            return
-        if key not in self._open:
-            if len(self._open) >= _MOST_OPEN:
-                self._close(min(self._open, key=lambda one: self._open[one].asked_at))
-            name = self.fleet.names[known.row.id]
-            run = OpenedRun(self._pipeline, known.row, name, self._store.run_state(known.row.id))
-            run.grow()
-            self._open[key] = run
-            self._draw(key, run, self._store.silences(now), now)
-        if key in self._open:
-            self._open[key].asked_at = awake
+            return None
+        row = known.row
+        return partial(OpenedRun, pipeline, row, self.fleet.names[row.id], self._store.run_state(row.id))
 
-    def _close(self, key: str) -> None:
-        for of_runs in (self._open, self.pages, self._drawn):
-            of_runs.pop(key, None)
-
-    def _inputs(self, key: str, silences: Sequence[Silence], now: float) -> object:
-        """What the page of a run depends on, beside its log. It says how long ago something was, too."""
+    def recorded(self, key: str) -> Recorded:
+        """What the watch recorded of a run. Raises StateError."""
         known = self.fleet.runs[key]
-        told = known.state, known.not_judged, self.fleet.table.trouble
-        return known.row.updated, told, [one.id for one in silences], now // _STALE_SECONDS
+        return Recorded(
+            known,
+            self.fleet.names[known.row.id],
+            self._store.incidents(run=known.row.id),
+            self._store.decisions(_MOST_DECISIONS, known.row.id),
+            self._silences,
+            self.fleet.table.trouble,
+        )
 
-    def _draw(self, key: str, run: OpenedRun, silences: Sequence[Silence], now: float) -> None:
-        """Make the page of a run; one that cannot be made is closed, and the others go on."""
-        try:
-            self._render(key, run, silences, now)
-            self._drawn[key] = self._inputs(key, silences, now)
-        except StateError:
-            raise
-        except Exception:  # noqa: BLE001  whatever a log holds must not cost the pages of other runs
-            _log.exception("the page of %s cannot be made", self.fleet.names[self.fleet.runs[key].row.id])
-            self._close(key)
+    def seen(self, key: str, now: float) -> object:
+        """What the page of a run depends on beside its log; None if there is no run of this key."""
+        known = self.fleet.runs.get(key)
+        if known is None:
+            return None
+        told = known.state, known.not_judged, self.fleet.table.trouble
+        minutes = now // _STALE_SECONDS  # because a page says how long ago something was
+        return known.row.updated, told, [one.id for one in self._silences], minutes
 
     def overview(self, now: float) -> Page:
         """The page of all runs."""
@@ -137,30 +123,32 @@ class Views:
         )
         return Page.of(table.version, text)
 
-    def _render(self, key: str, run: OpenedRun, silences: Sequence[Silence], now: float) -> None:
-        known = self.fleet.runs[key]
-        found = self._store.incidents(run=known.row.id)
-        story = run.story(found, self._store.decisions(1000, known.row.id), _standing(known))
-        about = [one for one in silences if one.run == known.row.id or one.covers(known.row.path, story.name)]
-        before = self.pages[key].version if key in self.pages else 0
-        text = (
-            environment(__package__)
-            .get_template("one_run.html")
-            .render(
-                run=story,
-                key=key,
-                verdict=_verdict(story),
-                trouble=f"Not judged: {clean_text(known.not_judged, 500)}"
-                if known.not_judged
-                else self.fleet.table.trouble,
-                live=f"/runs/{key}/events?since={before + 1}",
-                data=data_of(story, _POINTS_OF_RUN),
-                entries=cited([story]),
-                acknowledged={one.incident: one.id for one in about if one.incident},
-                silences=[_Silenced.of(one, now) for one in about if not one.incident],
-            )
+
+def page_of_run(run: OpenedRun, recorded: Recorded, key: str, version: int, now: float) -> Page:
+    """The page of a run as its log and the state are now."""
+    known = recorded.known
+    story = run.story(recorded.incidents, recorded.decisions, _standing(known))
+    about = [
+        one for one in recorded.silences if one.run == known.row.id or one.covers(known.row.path, story.name)
+    ]
+    text = (
+        environment(__package__)
+        .get_template("one_run.html")
+        .render(
+            run=story,
+            key=key,
+            verdict=_verdict(story),
+            trouble=f"Not judged: {clean_text(known.not_judged, 500)}"
+            if known.not_judged
+            else recorded.trouble,
+            live=f"/runs/{key}/events?since={version}",
+            data=data_of(story, _POINTS_OF_RUN),
+            entries=cited([story]),
+            acknowledged={one.incident: one.id for one in about if one.incident},
+            silences=[_Silenced.of(one, now) for one in about if not one.incident],
         )
-        self.pages[key] = Page.of(before + 1, text)
+    )
+    return Page.of(version, text)
 
 
 @dataclass(frozen=True)
@@ -184,7 +172,3 @@ def _verdict(story: RunStory) -> str:
     if not own:
         return f"No open incident; the run is {story.state}"
     return f"{own[0].severity.label.capitalize()}: {own[0].headline}"
-
-
-def _failed(detector: str, run: str, error: BaseException) -> None:
-    """Never called: the page judges nothing."""

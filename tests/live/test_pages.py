@@ -5,6 +5,8 @@ import json
 import math
 import re
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -13,6 +15,7 @@ import pytest
 from sentinel.alerts.store import Store, Update
 from sentinel.errors import StateError
 from sentinel.live import fleet, views
+from sentinel.live.opened import OpenedRun
 from tests.live.conftest import TOKEN, log, serving
 from tests.sinks.samples import INCIDENT
 
@@ -212,6 +215,31 @@ def test_a_run_whose_page_cannot_be_made_holds_up_no_other(client, monkeypatch, 
     assert client.get(f"/runs/{key_of(client, 'sick')}").status_code == 500
     assert "the page of sick/metrics.jsonl cannot be made" in caplog.text
     assert client.get(f"/runs/{key_of(client, 'well')}").status_code == 200
+
+
+def test_a_log_that_cannot_be_read_now_holds_up_no_other_page(client, runs, watch, monkeypatch):
+    def grow(run):
+        if "sick" in str(run._tracker.log.run.path):
+            begun.set()
+            gate.wait(120)
+        return real(run)
+
+    real, begun, gate = OpenedRun.grow, threading.Event(), threading.Event()
+    monkeypatch.setattr(OpenedRun, "grow", grow)
+    sick, well = key_of(client, "sick"), key_of(client, "well")
+    with ThreadPoolExecutor(1) as other, client.stream("GET", "/events?since=1") as answer:
+        waiting = other.submit(client.get, f"/runs/{sick}")
+        try:
+            assert begun.wait(120)
+            assert client.get(f"/runs/{well}").status_code == 200
+            log(runs / "well", range(200, 400), loss=math.nan)
+            watch()
+            assert next(one for one in events(answer) if one["verdict"].startswith("2 open incidents"))
+            assert "0 to 399" in client.get(f"/runs/{well}").text
+            assert not waiting.done()
+        finally:
+            gate.set()
+        assert "0 to 199" in waiting.result(120).text
 
 
 def test_a_state_that_cannot_be_read_is_said_above_what_was_there(client, tmp_path, monkeypatch):
