@@ -1,7 +1,8 @@
-"""The two clocks. Only the command line makes a clock; everything below takes it as an argument.
+"""The clocks. Only the command line makes a clock; everything below takes it as an argument.
 
 The time of day names moments in reports and is compared with logs. A person or a time server may set it, so
 no pause and no age is measured with it. Pauses and ages are measured in time awake, which never goes back.
+CPU time says how much of the machine was used.
 """
 
 import time
@@ -9,7 +10,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Gives both times."""
+    """Gives these times."""
 
     def now(self) -> float:
         """The time of day in seconds since the epoch. It may jump both ways."""
@@ -17,6 +18,10 @@ class Clock(Protocol):
 
     def awake(self) -> float:
         """Seconds since a fixed moment. The value never goes back and stands still during a suspend."""
+        ...
+
+    def worked(self) -> float:
+        """Seconds for which this process has used a core, over all its threads."""
         ...
 
 
@@ -30,3 +35,7 @@ class SystemClock:
     def awake(self) -> float:
         """Seconds that the machine has been awake since it started."""
         return time.monotonic()
+
+    def worked(self) -> float:
+        """Seconds for which this process has used a core, over all its threads."""
+        return time.process_time()

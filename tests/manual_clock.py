@@ -9,6 +9,7 @@ class ManualClock:
 
     seconds: float = 0.0
     awake_seconds: float = 0.0
+    worked_seconds: float = 0.0
 
     def now(self) -> float:
         """The time of day that it was set to."""
@@ -17,6 +18,15 @@ class ManualClock:
     def awake(self) -> float:
         """The seconds by which it was advanced."""
         return self.awake_seconds
+
+    def worked(self) -> float:
+        """The seconds that were spent with `work`."""
+        return self.worked_seconds
+
+    def work(self, seconds: float) -> None:
+        """Use one core for some seconds."""
+        self.advance(seconds)
+        self.worked_seconds += seconds
 
     def advance(self, seconds: float) -> None:
         """Let time pass: both times move on."""

@@ -101,7 +101,12 @@ class Config(Table):
         description="directory that keeps incidents, cursors and undelivered notifications; by default "
         "$STATE_DIRECTORY, else $XDG_STATE_HOME/sentinel, else ~/.local/state/sentinel",
     )
-    poll_seconds: float = Field(default=2.0, gt=0, description="longest pause between two rounds of reading")
+    poll_seconds: float = Field(
+        default=2.0,
+        gt=0,
+        description="longest pause between two rounds of reading; up to 30 s if they take more "
+        "than a fifth of a core",
+    )
     poll: bool = Field(
         default=False,
         description="poll instead of waiting for file system events; NFS and FUSE send none",

@@ -34,9 +34,6 @@ _LOCAL = frozenset(
 )
 _MOUNTS = Path("/proc/self/mountinfo")
 _GATHER_SECONDS = 0.5  # after the first change, so that many changes at once end one wait
-_ROUND_SHARE = 0.1  # of the time that rounds of reading may take, as long as pauses stay short
-_MOST_SHARE = 0.4  # of the time that they may take in all, because trainings need the machine more ...
-_GATHER_MOST_SECONDS = 30.0  # ... unless changes would wait for longer than this
 _TOLD: list[type[FileSystemEvent]] = [
     DirCreatedEvent,
     DirMovedEvent,
@@ -71,22 +68,21 @@ class Changes(FileSystemEventHandler):
         """Whether `wait` never knows what changed."""
         return self._observer is None
 
-    def wait(self, seconds: float, round_seconds: float = 0.0) -> set[Path] | None:
+    def wait(self, seconds: float, pause_seconds: float = 0.0) -> set[Path] | None:
         """Wait for a change, at most ``seconds``. Gives the files and directories that came, changed or went.
 
-        After the first change it waits for others, so that they are read together, and for longer if the
-        last round of reading took long (``round_seconds``): see
-        `gathering_seconds`. A directory that came may hold anything. The result is
-        empty if nothing changed, and None if anything may have changed. Returns at once after `stop`.
+        After the first change it waits for others, so that they are read together: for a moment, and at least
+        for ``pause_seconds``. A directory that came may hold anything. The result is empty if nothing
+        changed, and None if anything may have changed. Returns at once after `stop`.
         """
         if self._observer is not None:
             self._watch_roots(self._observer)
         with self._condition:
             if self._observer is None:
-                self._condition.wait_for(lambda: self._stopped, seconds)
+                self._condition.wait_for(lambda: self._stopped, max(seconds, pause_seconds))
                 return None
             if self._condition.wait_for(lambda: self._changed or self._stopped, seconds):
-                self._condition.wait_for(lambda: self._stopped, gathering_seconds(seconds, round_seconds))
+                self._condition.wait_for(lambda: self._stopped, max(_GATHER_SECONDS, pause_seconds))
             changed, self._changed = self._changed, set()
             return changed
 
@@ -169,16 +165,6 @@ class Changes(FileSystemEventHandler):
             return
         self._new_directories = True
         self._record([root])
-
-
-def gathering_seconds(longest: float, round_seconds: float) -> float:
-    """How long changes gather after a round of reading that took so long.
-
-    ``longest`` bounds the pause of a watch that keeps up. Many runs make the rounds long; then each run has
-    more to read at a time, which costs less than to read it more often.
-    """
-    short = min(max(round_seconds / _ROUND_SHARE, _GATHER_SECONDS), longest)
-    return max(short, min(round_seconds * (1 / _MOST_SHARE - 1), _GATHER_MOST_SECONDS))
 
 
 def sends_events(path: Path, mounts: str | None = None) -> bool:

@@ -2,8 +2,7 @@
 
 The results of a poll are committed together with the cursor at which it ended. After a kill the next start
 continues from the last commit and derives the same again. Runs without news of an incident are committed
-only now and then; what was read since then is read again. Pauses and ages are measured in time awake, so a
-clock that is set does not change them.
+only now and then; what was read since then is read again. `pace.py` says how often the runs are read.
 """
 
 import logging
@@ -28,6 +27,7 @@ from sentinel.text import clean_text
 from sentinel.tracking import Tracker
 from sentinel.watch.file_events import Changes
 from sentinel.watch.introduction import introduced
+from sentinel.watch.pace import Pace
 from sentinel.watch.recorder import AllNews, Recorder
 from sentinel.watch.restoring import restored
 from sentinel.watch.searches import Searches
@@ -83,11 +83,11 @@ class Watcher:
         with Changes(local, poll=self._config.poll) as self._changes:
             self._complain(self._changes.complaints)
             changed: Collection[Path] | None = None
+            pace = Pace(self._clock)
             self._service.ready()
             while not stop.is_set():
-                begun = self._clock.awake()
                 self.round(changed, stop)
-                changed = self._changes.wait(self._config.poll_seconds, self._clock.awake() - begun)
+                changed = self._changes.wait(self._config.poll_seconds, pace.pause_seconds())
         self._commit_all()
 
     def logs(self) -> list[RunLog]:

@@ -88,12 +88,12 @@ def test_a_run_that_appears_after_it_was_over_is_told_of_at_once(house):
         assert "over at" in store.outbox.next("terminal").batch
 
 
-def test_a_round_that_took_long_has_more_to_do_the_next_time(house, monkeypatch):
+def test_a_watch_rests_after_a_round_that_cost_much(house, monkeypatch):
     watcher, stop, waits = house.watch(poll_seconds=2.0), threading.Event(), []
-    monkeypatch.setattr(watcher, "round", lambda *_: house.clock.advance(30.0))
+    monkeypatch.setattr(watcher, "round", lambda *_: house.clock.work(15.0))
     monkeypatch.setattr(Changes, "wait", lambda _, *seconds: waits.append(seconds) or stop.set())
     watcher.run(stop)
-    assert waits == [(2.0, 30.0)]
+    assert waits == [(2.0, 15.0)]
 
 
 def test_what_a_killed_watch_held_is_told_by_the_next(house):
