@@ -89,7 +89,7 @@ def lr_schedule_mismatch(
 ) -> pl.LazyFrame:
     """See the module's page."""
     rate, rows, step, planned = pl.col(VALUE), pl.col(INDEX) + 1, pl.col(STEP), pl.col("planned")
-    peak, end, left, smooth = (pl.col(n) for n in ("peak", "end", "left", "smooth"))
+    peak, lowest, end, left, smooth = (pl.col(n) for n in ("peak", "lowest", "end", "left", "smooth"))
     zero, rests, at_floor = rate <= ZERO, pl.col("still") >= LEAST, pl.col("of_peak") < near_zero
     decayed, decayed_far = (pl.col("least_of_peak") < share for share in DECAYED)
     ended = rests & pl.when(zero).then(decayed).otherwise(at_floor & smooth)
@@ -98,7 +98,8 @@ def lr_schedule_mismatch(
     learns = recent_median(Signal.LOSS, LEAST) < UNTRAINED[1] * start_median(Signal.LOSS, LEAST)
     never = (pl.max_horizontal(peak, first_group) <= ZERO) & ~learns.fill_null(False)
     over = pl.col(ENDED) & ~(step < (1 - steps_left) * planned).fill_null(False)
-    constant = ~zero & (peak - pl.col("lowest") <= PRECISION * peak) & (rows >= constant_points)
+    falls = (rate == lowest) & (lowest < peak)  # the first points of a long cosine are all but constant
+    constant = ~zero & ~falls & (peak - lowest <= PRECISION * peak) & (rows >= constant_points)
     return verdicts(
         with_schedule(points, longest_warmup=longest_warmup),
         judged={HeldBack.FEW_POINTS: rows >= LEAST},
