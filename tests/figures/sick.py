@@ -208,6 +208,13 @@ def averages_perplexities(random: Random, shape: Shape) -> Run:
     return run.but(eval_perplexity=lambda: np.exp(loss()) * batches)
 
 
+def unlearns(random: Random, shape: Shape) -> Run:
+    """The accuracy on held-out data falls back to a guess among ten classes."""
+    learned = 0.1 + 0.7 * (1 - np.exp(-shape.time / 0.1))
+    right = np.where(shape.time < ONSET, learned, 0.1)[shape.evaluated]
+    return supervised(random, shape).but(eval_accuracy=lambda: shape.noisy(random, right, 0.3).clip(0, 1))
+
+
 def looks_worse(random: Random, shape: Shape) -> Run:
     """The loss falls, and the samples become worse by half."""
     curve = 2 - shape.time
@@ -241,6 +248,7 @@ SICK: Mapping[str, tuple[Kind, float]] = {
     "entropy-collapse": (policies.stops_exploring, ONSET),
     "epoch-length-mismatch": (reads_all_with_each_worker, 0),
     "epoch-periodic-loss": (keeps_the_order, 0),
+    "eval-metric-collapse": (unlearns, ONSET),
     "eval-metric-instability": (leaps, 0),
     "exploding-grad-norm": (explodes, ONSET),
     "flat-loss-at-init": (stands, 0),

@@ -1,0 +1,108 @@
+"""The metric on held-out data has lost most of what it had gained, and stays there.
+
+## What it catches
+An accuracy, score, average precision or overlap whose last three evaluations (ten where there are 40 or
+more) all lie below half of its best level, or 30 % below it if that is three quarters of its gain since the
+first evaluation. The fall must exceed eight times the scatter of the evaluations. The best level is the
+median of as many in a row.
+
+## Why it matters
+A model that has unlearned what it knew rarely comes back. Where the training loss is still low, the
+evaluation sees another model than the training does, and each checkpoint since then is of no use.
+
+## What to do
+Compare the training loss before and after the fall. If it rose, too, go back to a checkpoint before the fall
+and lower the learning rate. If it did not, evaluate the checkpoint before the fall once more, with the
+present code and data: if the metric is low again, the evaluation has changed. If it is high, look at the
+statistics of batch normalisation, at averaged weights (EMA), and at what a resume did not restore.
+
+## When it is wrong
+A next stage of a curriculum, another task or another evaluation set lowers the metric by right. So does
+pruning, until the model has recovered.
+
+## Source
+Catalogue O18, V7, O19, R4. The thresholds are measured (`FIGURES.md`): healthy evaluations scatter, and those
+of warm restarts dip, but they keep most of what they gained.
+"""
+
+from collections.abc import Callable
+from typing import Annotated
+
+import polars as pl
+
+from detectors.api import Cause, History, Maturity, Variant, detector
+from detectors.evidence import Measure, Unit
+from detectors.schema import INDEX, SERIES, SIGNAL, VALUE
+from detectors.signals import Signal
+from detectors.stats import recent_max, recent_median, recent_noise, seen_max, start_value
+from detectors.verdict import HeldBack, verdicts
+
+REACH = 50  # evaluations
+FEW, MANY, MANY_FROM = 3, 10, 40  # evaluations that must all be low, while there are few and later
+LEAST_NOISE = 0.01  # of an evaluation; a few of them may lie closer together by chance
+USEFUL = 0.2  # best level of a metric that had learned something
+
+
+@detector(
+    judges=(
+        *(Signal.EVAL_ACCURACY, Signal.EVAL_SCORE),
+        *(Signal.MEAN_AVERAGE_PRECISION, Signal.MEAN_INTERSECTION_OVER_UNION),
+    ),
+    history=History(recent=REACH + 2 * MANY, head=REACH),
+    maturity=Maturity.STABLE,
+    hold=1,  # a verdict rests on three evaluations already
+    clear=1,
+    cause=Cause.EVALUATION,
+    evidence={
+        "name": Measure("metric", Unit.TEXT),
+        "best": Measure("best level so far", Unit.SAME),
+        "highest": Measure("best of the last evaluations", Unit.SAME),
+        "noise": Measure("scatter of the evaluations", Unit.SAME),
+    },
+    variants={
+        "collapsed": Variant(
+            "{name} on held-out data fell from {best:.3g} to {highest:.3g} and stays there",
+            ("O18", "V7", "O19", "R4"),
+        )
+    },
+)
+def eval_metric_collapse(
+    points: pl.LazyFrame,
+    *,
+    lost_level: Annotated[float, "share of its best level that is a collapse"] = 0.5,
+    lost_gain: Annotated[float, "share of its gain since the first evaluation that is a collapse"] = 0.75,
+    least_share: Annotated[float, "share of its best level that is a collapse if that gain is lost"] = 0.3,
+    least_noises: Annotated[float, "times the scatter that a fall must exceed"] = 8.0,
+) -> pl.LazyFrame:
+    """See the module's page."""
+    few = pl.col(INDEX) < MANY_FROM
+
+    def both(of: Callable[[int], pl.Expr]) -> pl.Expr:
+        """An expression of the number of evaluations that count now."""
+        return pl.when(few).then(of(FEW)).otherwise(of(MANY))
+
+    measured = (
+        points.with_columns(
+            level=both(lambda n: recent_median(VALUE, n)),
+            highest=both(lambda n: recent_max(pl.col(VALUE), n)),
+            scatter=recent_noise(VALUE, REACH, at_least=1).clip(LEAST_NOISE),
+            name=pl.col(SIGNAL).str.replace("eval_", "").str.replace_all("_", " "),
+        )
+        .with_columns(
+            past=both(lambda n: pl.col("level").shift(n).over(SERIES)),
+            noise=both(lambda n: pl.col("scatter").shift(n).over(SERIES)),
+        )
+        .with_columns(best=seen_max("past", REACH, REACH))
+    )
+    best, fall = pl.col("best"), pl.col("best") - pl.col("highest")
+    least = pl.min_horizontal(
+        lost_level * best, pl.max_horizontal(lost_gain * (best - start_value(VALUE)), least_share * best)
+    )
+    return verdicts(
+        measured,
+        judged={HeldBack.FEW_POINTS: best.is_not_null()},
+        found={
+            "collapsed": (best > USEFUL) & (fall > least) & (fall > least_noises * pl.col("noise")),
+        },
+        lasts=best - pl.col("level") > least / 2,
+    )
