@@ -20,14 +20,14 @@ class Means:
         """Add what a poll brought."""
         for tag, rows in by_tag(chunks):
             if tag in self._of or len(self._of) < MOST_CURVES:
-                self._of.setdefault(tag, Coarse(1)).push(rows.value[:, None], rows.step)
+                self._of.setdefault(tag, Coarse()).push(rows.value, rows.step)
 
     def course(self, tag: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The first step of each stretch, in rising order, and the mean of its finite values.
 
         Stretches without a finite value are left out. A tag that was not logged has none.
         """
-        kept = self._of.get(tag, Coarse(1))
+        kept = self._of.get(tag, Coarse())
         step, mean = kept.step[: kept.buckets], kept.view()["coarse_mean"]
         known = np.isfinite(mean)
         order = np.argsort(step[known], kind="stable")

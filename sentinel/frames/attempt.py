@@ -91,9 +91,9 @@ class Attempt:
         """The history of one series, which is created if it is new."""
         series = self.series.setdefault(view.key, {})
         if tag not in series:
-            width, recent = 1 + len(view.columns), max(view.recent_rows, view.earlier_rows)
-            earlier = self.earlier.get(view.key, {}).get(tag) or Rows.none(width, len(view.lists))
-            series[tag] = SeriesHistory(view.head_rows, recent, earlier, view.coarse)
+            recent = max(view.recent_rows, view.earlier_rows)
+            earlier = self.earlier.get(view.key, {}).get(tag) or Rows.none(len(view.lists))
+            series[tag] = SeriesHistory(view.head_rows, recent, earlier, view.coarse, view.plotted)
         return series[tag]
 
     def end(self, views: Views) -> Iterator[tuple[View, str, Window]]:
@@ -192,16 +192,22 @@ def _asked(view: View, judged: Points) -> Asked:
     return Asked(f"{view.key} {judged.tag}", judged, (*view.uses, *view.lists))
 
 
-def _rows(view: View, judged: Points, beside: Sequence[Floats], plans: Plans) -> Rows:
+def _rows(view: View, judged: Points, beside: Sequence[Floats | None], plans: Plans) -> Rows:
     """The rows of judged points, with the values ``beside`` them: needed signals, used ones, then lists."""
     number = len(view.needs) + len(view.uses)
-    known, lists = [judged.time, judged.value, *beside[:number]], tuple(beside[number:])
-    for place, use in enumerate(view.uses, 2 + len(view.needs)):
-        if use in _PLANNED:
+    known = {place: values for place, values in enumerate(beside[:number]) if values is not None}
+    for place, use in enumerate(view.uses, len(view.needs)):
+        if use in _PLANNED and plans.state(use.signal):
             planned = plans.column(use.signal, judged.position, judged.step)
-            known[place] = np.where(np.isnan(known[place]), planned, known[place])
-    known += [plans.column(setting, judged.position, judged.step) for setting in view.settings]
-    return Rows(np.array([judged.step, judged.position]).T, np.array(known).T, lists)
+            logged = known.get(place, planned)
+            known[place] = np.where(np.isnan(logged), planned, logged)
+    for place, setting in enumerate(view.settings, number):
+        if plans.state(setting):
+            known[place] = plans.column(setting, judged.position, judged.step)
+    places = tuple(sorted(known))
+    numbers = np.array([judged.time, judged.value, *(known[place] for place in places)]).T
+    lists = tuple(one for one in beside[number:] if one is not None)
+    return Rows(np.array([judged.step, judged.position]).T, numbers, places, lists)
 
 
 def _in_order(arrived: Iterable[Points]) -> list[Points]:

@@ -5,6 +5,7 @@ of a bucket depends only on row numbers, and sums are added row by row. So the b
 same, however its rows arrived.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -13,6 +14,16 @@ from numpy.typing import NDArray
 
 MAX_BUCKETS = 64
 FIRST_CHECKPOINT = 256
+
+_NO_FLOATS, _NO_STEPS = np.empty(0), np.empty(0, np.int64)  # of all series without buckets
+
+_MERGES = (
+    ("low", np.minimum, np.inf),
+    ("high", np.maximum, -np.inf),
+    ("total", np.add, 0.0),
+    ("finite", np.add, 0.0),
+)
+"""How the columns of two buckets become one, and what an empty bucket has."""
 
 Floats = NDArray[np.float64]
 Steps = NDArray[np.int64]
@@ -30,69 +41,67 @@ def next_checkpoint(rows: int) -> int:
     return (rows // quarter + 1) * quarter
 
 
-@dataclass
+@dataclass(slots=True)
 class Coarse:
     """The lowest, the mean and the highest finite value of each bucket, and its first step and row.
 
-    A bucket has ``width`` rows, the last one fewer, and ``finite`` of them have a finite value. A row has
-    ``columns`` columns: the judged value, then its context. The buckets take memory from the first row on.
+    A bucket has ``width`` rows, the last one fewer, and ``finite`` of them have a finite value. ``first`` has
+    the columns beside the value in the first row of each bucket, by their places in `View.columns`. The
+    buckets take memory from the first row on.
     """
 
-    columns: int
     rows: int = 0
     width: int = 1
-    low: Floats = field(init=False)
-    high: Floats = field(init=False)
-    total: Floats = field(init=False)
-    finite: Floats = field(init=False)
-    step: Steps = field(init=False)
-    first: Floats = field(init=False)
+    low: Floats = field(init=False, default_factory=lambda: _NO_FLOATS)
+    high: Floats = field(init=False, default_factory=lambda: _NO_FLOATS)
+    total: Floats = field(init=False, default_factory=lambda: _NO_FLOATS)
+    finite: Floats = field(init=False, default_factory=lambda: _NO_FLOATS)
+    step: Steps = field(init=False, default_factory=lambda: _NO_STEPS)
+    first: dict[int, Floats] = field(init=False, default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self._make(0)
-
-    def _make(self, buckets: int) -> None:
-        """Empty buckets."""
-        self.low, self.high = np.full(buckets, np.inf), np.full(buckets, -np.inf)
-        self.total, self.finite = np.zeros(buckets), np.zeros(buckets)
-        self.step, self.first = np.zeros(buckets, np.int64), np.full((buckets, self.columns), np.nan)
-
-    def push(self, rows: Floats, steps: Steps) -> None:
-        """Add rows (rows x columns) at the end of the series."""
-        if self.rows == 0 < len(rows):
-            self._make(MAX_BUCKETS)
-        while len(rows):
+    def push(self, values: Floats, steps: Steps, beside: Mapping[int, Floats] | None = None) -> None:
+        """Add rows at the end of the series, with some of the columns beside the values."""
+        if self.rows == 0 < len(values):
+            self._make()
+        begin = 0
+        while begin < len(values):
             room = MAX_BUCKETS * self.width - self.rows
             if room == 0:
                 self._widen()
                 continue
-            part, rows = rows[:room], rows[room:]
-            step, steps = steps[:room], steps[room:]
-            index = self.rows + np.arange(len(part))
-            bucket, begins = index // self.width, index % self.width == 0
-            known = np.isfinite(part[:, 0])
-            value, into = part[known, 0], bucket[known]
-            np.minimum.at(self.low, into, value)
-            np.maximum.at(self.high, into, value)
-            np.add.at(self.total, into, value)  # one by one, in the order of the log
-            np.add.at(self.finite, into, 1)
-            self.step[bucket[begins]] = step[begins]
-            self.first[bucket[begins]] = part[begins]
-            self.rows += len(part)
+            part = slice(begin, begin + room)
+            self._fill(values[part], steps[part], {n: one[part] for n, one in (beside or {}).items()})
+            begin += room
+
+    def _make(self) -> None:
+        """Make empty buckets."""
+        self.low, self.high = np.full(MAX_BUCKETS, np.inf), np.full(MAX_BUCKETS, -np.inf)
+        self.total, self.finite = np.zeros(MAX_BUCKETS), np.zeros(MAX_BUCKETS)
+        self.step = np.zeros(MAX_BUCKETS, np.int64)
+
+    def _fill(self, values: Floats, steps: Steps, beside: Mapping[int, Floats]) -> None:
+        """Add rows for which there is room."""
+        index = self.rows + np.arange(len(values))
+        bucket, begins = index // self.width, index % self.width == 0
+        known = np.isfinite(values)
+        value, into = values[known], bucket[known]
+        np.minimum.at(self.low, into, value)
+        np.maximum.at(self.high, into, value)
+        np.add.at(self.total, into, value)  # one by one, in the order of the log
+        np.add.at(self.finite, into, 1)
+        self.step[bucket[begins]] = steps[begins]
+        for place, column in beside.items():
+            if place not in self.first:
+                self.first[place] = np.full(MAX_BUCKETS, np.nan)
+            self.first[place][bucket[begins]] = column[begins]
+        self.rows += len(values)
 
     def _widen(self) -> None:
-        half = MAX_BUCKETS // 2
-        merges = (
-            ("low", np.minimum, np.inf),
-            ("high", np.maximum, -np.inf),
-            ("total", np.add, 0.0),
-            ("finite", np.add, 0.0),
-        )
-        for name, merge, blank in merges:
+        for name, merge, blank in _MERGES:
             old = getattr(self, name)
-            setattr(self, name, np.concatenate([merge(old[::2], old[1::2]), np.full(half, blank)]))
-        self.step = np.concatenate([self.step[::2], np.zeros(half, np.int64)])
-        self.first = np.concatenate([self.first[::2], np.full((half, self.columns), np.nan)])
+            setattr(self, name, _halved(merge(old[::2], old[1::2]), blank))
+        self.step = _halved(self.step[::2], 0)
+        self.first = {place: _halved(column[::2], np.nan) for place, column in self.first.items()}
         self.width *= 2
 
     @property
@@ -110,13 +119,17 @@ class Coarse:
 
     def dump(self) -> list[Any]:
         """Everything `load` needs."""
-        parts = self.low, self.high, self.total, self.finite, self.step
-        return [self.columns, self.rows, self.width, *parts, self.first]
+        return [self.rows, self.width, self.low, self.high, self.total, self.finite, self.step, self.first]
 
     @classmethod
     def load(cls, state: list[Any]) -> Self:
         """Undo `dump`."""
-        columns, rows, width, *parts = state
-        coarse = cls(columns, rows, width)
+        rows, width, *parts = state
+        coarse = cls(rows, width)
         coarse.low, coarse.high, coarse.total, coarse.finite, coarse.step, coarse.first = parts
         return coarse
+
+
+def _halved(column: NDArray[Any], blank: float) -> NDArray[Any]:
+    """A column of buckets after each two became one, with blank ones behind it."""
+    return np.concatenate([column, np.full(MAX_BUCKETS - len(column), blank, column.dtype)])

@@ -119,10 +119,11 @@ class Context:
         begin, end = self.key.searchsorted([place << _POSITION_BITS, (place + 1) << _POSITION_BITS])
         return int(begin), self.value[begin:end]
 
-    def beside(self, asked: Sequence[Asked], tags: Tags) -> Iterator[list[Floats]]:
+    def beside(self, asked: Sequence[Asked], tags: Tags) -> Iterator[list[Floats | None]]:
         """The values beside the rows of some series, with NaN for null.
 
-        There is one array for each use: a value for each row, or rows x tags for `Every`.
+        There is one array for each use: a value for each row, or rows x tags for `Every`. It is None if the
+        signal of the use was never logged.
         """
         if not asked:
             return
@@ -133,21 +134,21 @@ class Context:
         )
         value, begin = np.where(known, self.value[last], np.nan), 0
         for one, own in zip(asked, places, strict=True):
-            found = []
+            found: list[Floats | None] = []
             for use, them in zip(one.uses, own, strict=True):
                 part = slice(begin, begin := begin + len(them) * len(one.rows))
                 for tag in _asked(use, tags) if isinstance(use, Mean) else ():
                     value[part] = self._means(tag, one.series, last[part], known[part])
-                is_list = isinstance(use, Every)
-                found.append(value[part].reshape(len(them), len(one.rows)).T if is_list else value[part])
+                if isinstance(use, Every):
+                    found.append(value[part].reshape(len(them), len(one.rows)).T)
+                else:
+                    found.append(value[part] if them else None)
             yield found
 
     def _places(self, use: Use, tags: Tags) -> list[int]:
         """The places of the points that a use asks for."""
         places = [self.places[tag] for tag in _asked(use, tags) if tag in self.places]
-        if isinstance(use, Every):
-            return places
-        return [place + isinstance(use, First) for place in places] or [_NOWHERE]
+        return [place + 1 for place in places] if isinstance(use, First) else places
 
     def _before(self, asked: Sequence[tuple[Points, Sequence[int]]]) -> tuple[Steps, NDArray[np.bool_]]:
         """The last point that counts, for each place and each row that asks for it, and whether there is one.

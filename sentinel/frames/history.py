@@ -4,7 +4,7 @@ A *series* is one tag in one attempt of one stream, seen through one *view*. The
 be logged at the same step for a row to count. Rows are the points of a signal, numbered from 0.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Self
 
 import msgspec
@@ -35,23 +35,42 @@ class Window(msgspec.Struct, frozen=True, gc=False):
         return self.seen.last(self.end - self.first)
 
 
+_NO_BUCKETS = Coarse().view()
+
+
 class SeriesHistory:
     """Bounded memory of one series. ``head_rows`` and ``recent_rows`` are what its detectors declare.
 
-    ``earlier`` holds rows of the attempt before, with as many columns and lists. ``sliced`` says whether one
-    of its detectors asks for the coarse view.
+    ``earlier`` holds rows of the attempt before, with as many lists. ``sliced`` says whether one of its
+    detectors asks for the coarse view. The buckets of all rows have the columns ``plotted``, too.
     """
 
-    def __init__(self, head_rows: int, recent_rows: int, earlier: Rows, sliced: bool) -> None:
+    __slots__ = (
+        "_checkpoint",
+        "_coarse",
+        "_head_rows",
+        "_plotted",
+        "_recent_rows",
+        "_sliced",
+        "_tape",
+        "count",
+        "earlier",
+        "head",
+    )
+
+    def __init__(
+        self, head_rows: int, recent_rows: int, earlier: Rows, sliced: bool, plotted: Collection[int]
+    ) -> None:
         self.count = 0
         self.earlier = earlier
-        self.head = earlier[:0]
+        self.head = Rows.none(len(earlier.lists))
         self._head_rows = head_rows
         self._recent_rows = max(recent_rows, SPARE)
         self._sliced = sliced
+        self._plotted = plotted
         self._tape = Tape(self.head, self._recent_rows)
-        self._coarse = Coarse(earlier.columns.shape[1])
-        self._checkpoint = self._coarse.view()
+        self._coarse = Coarse()
+        self._checkpoint = _NO_BUCKETS
 
     @property
     def recent(self) -> Rows:
@@ -66,7 +85,8 @@ class SeriesHistory:
 
     def _slice(self, rows: Rows) -> None:
         waiting = rows.last(self.count - self._coarse.rows)
-        self._coarse.push(waiting.columns, waiting.step)
+        shown = {place: waiting.column(place) for place in waiting.beside if place in self._plotted}
+        self._coarse.push(waiting.value, waiting.step, shown)
 
     def extend(self, rows: Rows) -> Iterator[Window]:
         """Remember rows, and give the windows to judge. A window never spans two coarse views."""
@@ -93,16 +113,17 @@ class SeriesHistory:
 
     def dump(self) -> list[Any]:
         """Everything `load` needs."""
-        shape = self._head_rows, self._recent_rows, self._sliced, self.count
+        shape = self._head_rows, self._recent_rows, self._sliced, self._plotted, self.count
         rows = [part.dump() for part in (self.earlier, self.head, self.recent)]
-        return [*shape, *rows, self._coarse.dump(), self._checkpoint]
+        checkpoint = None if self._checkpoint is _NO_BUCKETS else self._checkpoint
+        return [*shape, *rows, self._coarse.dump(), checkpoint]
 
     @classmethod
     def load(cls, state: list[Any]) -> Self:
         """Undo `dump`."""
-        head_rows, recent_rows, sliced, count, earlier, head, recent, coarse, checkpoint = state
-        series = cls(head_rows, recent_rows, Rows.load(earlier), sliced)
+        head_rows, recent_rows, sliced, plotted, count, earlier, head, recent, coarse, checkpoint = state
+        series = cls(head_rows, recent_rows, Rows.load(earlier), sliced, plotted)
         series.count, series.head = count, Rows.load(head)
         series._tape = Tape(Rows.load(recent), recent_rows)
-        series._coarse, series._checkpoint = Coarse.load(coarse), checkpoint
+        series._coarse, series._checkpoint = Coarse.load(coarse), checkpoint or _NO_BUCKETS
         return series

@@ -15,8 +15,11 @@ from msgspec.structs import replace
 from sentinel.frames.coarse import Floats, Steps
 from sentinel.frames.points import Points
 
-REACH = 4096
-"""A point waits for its partners while at most this many newer points of its own tag have arrived."""
+REACH = 512
+"""A point waits for its partners while at most this many newer points of its own tag have arrived.
+
+A partner may never come, and each tag that waits for one keeps so many points in memory.
+"""
 
 _NO_STEP = -(2**63)
 

@@ -147,13 +147,15 @@ class Plans:
     def _all(self) -> list[dict[str, float]]:
         return list(accumulate((self.first, *(news for _, news in self.later)), or_))
 
+    def state(self, setting: str) -> bool:
+        """Whether a setting is known at any position."""
+        return setting in self.first or any(setting in news for _, news in self.later)
+
     def column(self, setting: str, position: NDArray[np.int64], step: Steps) -> Floats:
         """The value of a setting at each row; NaN if it is not known.
 
         If the rows are past a planned number of steps, this number counts something else, and is not known.
         """
-        if not any(setting in plan for plan in (self.first, *(news for _, news in self.later))):
-            return np.full(len(step), np.nan)
         values = np.array([plan.get(setting, np.nan) for plan in self._all()])
         column = values[np.searchsorted([at for at, _ in self.later], position, side="right")]
         return np.where(step > column, np.nan, column) if setting == Setting.TOTAL_STEPS else column

@@ -1,6 +1,7 @@
 """Rows of a series, and the arrays that hold the last ones of a growing series."""
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, Self
 
 import msgspec
@@ -12,18 +13,22 @@ from sentinel.frames.coarse import Floats, Steps
 SPARE = 16
 """How many rows a `Tape` has room for. With more room it is copied less often."""
 
+_FIRST = 2  # of the numbers of a row that stands beside its value
+
 
 class Rows(msgspec.Struct, frozen=True, gc=False):
     """Consecutive rows, in two arrays, because each array costs time whenever a row is added.
 
     ``places`` holds two whole numbers for each row: its step and the ordinal, in the stream, of the point
-    that completed it. ``numbers`` holds its time, the judged value, and what stands beside that (NaN where it
-    is not known). ``lists`` holds what is a list beside a row: rows x length, where the length grows as the
-    run goes on.
+    that completed it. ``numbers`` holds its time, the judged value, and the columns ``beside`` that, by their
+    places in `View.columns`, with NaN where a value is not known. Columns of which no value is known are left
+    out, because most runs log few of the signals that a view asks for. ``lists`` holds what is a list beside
+    a row: rows x length, where the length grows as the run goes on.
     """
 
     places: Steps
     numbers: Floats
+    beside: tuple[int, ...] = ()
     lists: tuple[Floats, ...] = ()
 
     @property
@@ -42,16 +47,32 @@ class Rows(msgspec.Struct, frozen=True, gc=False):
         return self.numbers[:, 0]
 
     @property
-    def columns(self) -> Floats:
-        """The judged value, then a column for each number beside it."""
-        return self.numbers[:, 1:]
+    def value(self) -> Floats:
+        """The judged value."""
+        return self.numbers[:, 1]
+
+    def column(self, place: int) -> Floats:
+        """A column beside the value; NaN where it is not known."""
+        return self.with_columns((place,)).numbers[:, _FIRST]
+
+    def with_columns(self, beside: tuple[int, ...]) -> "Rows":
+        """The same rows with these columns, in this order."""
+        if beside == self.beside:
+            return self
+        numbers = np.full((len(self), _FIRST + len(beside)), np.nan)
+        numbers[:, :_FIRST] = self.numbers[:, :_FIRST]
+        known = {place: at for at, place in enumerate(self.beside, _FIRST)}
+        for at, place in enumerate(beside, _FIRST):
+            if place in known:
+                numbers[:, at] = self.numbers[:, known[place]]
+        return Rows(self.places, numbers, beside, self.lists)
 
     def __len__(self) -> int:
         return len(self.places)
 
     def __getitem__(self, part: slice) -> "Rows":
         lists = tuple(one[part] for one in self.lists) if self.lists else ()
-        return Rows(self.places[part], self.numbers[part], lists)
+        return Rows(self.places[part], self.numbers[part], self.beside, lists)
 
     def last(self, count: int) -> "Rows":
         """At most the last ``count`` rows."""
@@ -63,28 +84,33 @@ class Rows(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def joined(cls, parts: Sequence["Rows"]) -> Self:
-        """The rows of some parts, one after the other."""
+        """The rows of some parts, one after the other, with all columns that one of them has."""
+        beside = parts[0].beside
+        if any(part.beside != beside for part in parts):
+            beside = tuple(sorted({place for part in parts for place in part.beside}))
+            parts = [part.with_columns(beside) for part in parts]
         return cls(
             np.concatenate([part.places for part in parts]),
             np.concatenate([part.numbers for part in parts]),
+            beside,
             tuple(padded(one) for one in zip(*(part.lists for part in parts), strict=True)),
         )
 
-    @classmethod
-    def none(cls, columns: int, lists: int) -> Self:
-        """Rows without any row, with this many columns and lists."""
-        empty = (np.empty((0, 0)),) * lists
-        return cls(np.empty((0, 2), np.int64), np.empty((0, 1 + columns)), empty)
+    @staticmethod
+    @cache
+    def none(lists: int) -> "Rows":
+        """Rows without any row, with this many lists. All series share them."""
+        return Rows(np.empty((0, 2), np.int64), np.empty((0, _FIRST)), (), (np.empty((0, 0)),) * lists)
 
     def dump(self) -> list[Any]:
         """Everything `load` needs."""
-        return [self.places, self.numbers, list(self.lists)]
+        return [self.places, self.numbers, self.beside, list(self.lists)]
 
     @classmethod
-    def load(cls, state: list[Any]) -> Self:
+    def load(cls, state: list[Any]) -> "Rows":
         """Undo `dump`."""
-        places, numbers, lists = state
-        return cls(places, numbers, tuple(lists))
+        places, numbers, beside, lists = state
+        return cls(places, numbers, tuple(beside), tuple(lists)) if len(places) else cls.none(len(lists))
 
 
 def padded(parts: Sequence[Floats]) -> Floats:
@@ -104,6 +130,8 @@ class Tape:
     arrays. At least ``keep`` rows precede new ones.
     """
 
+    __slots__ = ("_end", "_keep", "_rows")
+
     def __init__(self, rows: Rows, keep: int) -> None:
         self._rows = rows
         self._end = len(rows)
@@ -117,17 +145,33 @@ class Tape:
     def append(self, rows: Rows) -> Rows:
         """Add rows. Returns them behind the last ``keep`` rows that precede them."""
         begin = max(0, self._end - self._keep)
-        kept, end = self._rows[begin : self._end], self._end + len(rows)
-        if rows.lists or len(rows) > SPARE:
+        kept = self._rows[begin : self._end]
+        if len(rows) > SPARE:
             found = Rows.joined([kept, rows])
             self._rows = found.last(self._keep).copy()  # not what a long log brought at once
             self._end = len(self._rows)
             return found
-        if end > len(self._rows):
-            room = np.zeros((SPARE, 2), np.int64), np.zeros((SPARE, rows.numbers.shape[1]))
-            self._rows = Rows.joined([kept, Rows(*room)])
-            begin, self._end, end = 0, len(kept), len(kept) + len(rows)
-        self._rows.places[self._end : end] = rows.places
-        self._rows.numbers[self._end : end] = rows.numbers
-        self._end = end
-        return self._rows[begin:end]
+        if not self._has_room(rows):
+            self._rows, begin, self._end = Rows.joined([kept, _blank(rows)]), 0, len(kept)
+        part = slice(self._end, self._end + len(rows))
+        self._rows.places[part] = rows.places
+        self._rows.numbers[part] = rows.with_columns(self._rows.beside).numbers
+        for room, values in zip(self._rows.lists, rows.lists, strict=True):
+            room[part, : values.shape[1]] = values
+        self._end = part.stop
+        return self._rows[begin : part.stop]
+
+    def _has_room(self, rows: Rows) -> bool:
+        """Whether there is room for so many rows, for all of their columns and for as long lists."""
+        own = self._rows
+        return (
+            self._end + len(rows) <= len(own)
+            and (rows.beside == own.beside or {*rows.beside} <= {*own.beside})
+            and all(new.shape[1] <= room.shape[1] for room, new in zip(own.lists, rows.lists, strict=True))
+        )
+
+
+def _blank(rows: Rows) -> Rows:
+    """Room for more rows of this form."""
+    lists = tuple(np.full((SPARE, one.shape[1]), np.nan) for one in rows.lists)
+    return Rows(np.zeros((SPARE, 2), np.int64), np.zeros((SPARE, rows.numbers.shape[1])), rows.beside, lists)

@@ -16,7 +16,7 @@ from detectors.settings import Setting
 from detectors.signals import Signal
 from sentinel.frames.derived import DERIVED
 
-_STATE = 10
+_STATE = 11
 """A number to raise whenever the stored state of a stream changes its form."""
 
 
@@ -43,8 +43,14 @@ class View:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """The context in column order; column 0 of the rows is the judged value itself."""
+        """The context, in the order of its places (`Rows.beside`)."""
         return (*self.needs, *(use.column for use in self.uses), *self.settings)
+
+    @cached_property
+    def plotted(self) -> list[int]:
+        """The places of columns that plots show: other signals, not their means and first values."""
+        names = [*self.needs, *(use.column for use in self.uses)]
+        return [place for place, name in enumerate(names) if name in [*Signal] and name != self.judged]
 
     @cached_property
     def signals(self) -> set[Signal]:

@@ -40,7 +40,7 @@ def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
     rows = _joined(detector, [(series[n][0], rows) for n, _, rows in parts])
     first = np.array([window.first for _, window in series])
     judged = pl.Series([view.judged.value for view, _ in series], dtype=pl.String)
-    value, *beside = rows.columns.T
+    value, *beside = rows.numbers.T[1:]
     names = [*detector.needs, *(use.column for use in numbers(detector.uses)), *detector.settings]
     found = pl.DataFrame(
         {
@@ -88,21 +88,22 @@ def _joined(detector: Detector, parts: Sequence[tuple[View, Rows]]) -> Rows:
     for _, group in groupby(parts, lambda part: id(part[0])):
         them = [*group]
         columns, wanted = _columns(detector, them[0][0])
-        rows = Rows.joined([rows for _, rows in them])
-        joined.append(Rows(rows.places, rows.numbers[:, columns], tuple(rows.lists[i] for i in wanted)))
-    return Rows.joined(joined)
+        rows = Rows.joined([rows for _, rows in them]).with_columns(columns)
+        joined.append((rows.places, rows.numbers, [rows.lists[i] for i in wanted]))
+    places, numbers, own = zip(*joined, strict=True)
+    as_asked = tuple(range(len(columns)))
+    found_lists = tuple(padded(them) for them in zip(*own, strict=True))
+    return Rows(np.concatenate(places), np.concatenate(numbers), as_asked, found_lists)
 
 
-def _columns(detector: Detector, view: View) -> tuple[list[int], list[int]]:
-    """The columns and the lists of the view that the detector asks for, by index."""
+def _columns(detector: Detector, view: View) -> tuple[tuple[int, ...], list[int]]:
+    """The columns and the lists of the view that the detector asks for, by their places."""
     names = [
         view.columns.index(n) for n in (*detector.needs, *(use.column for use in numbers(detector.uses)))
     ]
     settings = len(view.columns) - len(view.settings)  # a signal and a setting may share a name
     stated = [settings + view.settings.index(setting) for setting in detector.settings]
-    return [0, 1, *(2 + place for place in (*names, *stated))], [
-        view.lists.index(use) for use in lists(detector.uses)
-    ]
+    return (*names, *stated), [view.lists.index(use) for use in lists(detector.uses)]
 
 
 def _list(name: str, values: Floats) -> pl.Series:

@@ -35,7 +35,7 @@ def _judged(view: View, history: SeriesHistory, tag: str) -> Excerpt:
         low=_numbers(coarse["coarse_low"].tolist()),
         high=_numbers(coarse["coarse_high"].tolist()),
         last_step=recent.step.tolist(),
-        last=_numbers(recent.columns[:, 0].tolist()),
+        last=_numbers(recent.value.tolist()),
     )
 
 
@@ -43,11 +43,11 @@ def _beside(view: View, history: SeriesHistory, detector: str) -> Iterator[Excer
     asked = [one for one in view.detectors if one.name == detector]
     names = {name for one in asked for name in (*one.needs, *(use.column for use in one.uses))}
     coarse, recent = history.coarse, history.recent.last(_MOST_POINTS)
-    for column, name in enumerate(view.columns, 1):
-        mean = _numbers(coarse.first[: coarse.buckets, column].tolist())
-        if name in names - {view.judged} and name in [*Signal] and any(value is not None for value in mean):
+    for place, column in sorted(coarse.first.items()):
+        mean, name = _numbers(column[: coarse.buckets].tolist()), view.columns[place]
+        if name in names and any(value is not None for value in mean):
             step = coarse.step[: coarse.buckets].tolist()
-            last = _numbers(recent.columns[:, column].tolist())
+            last = _numbers(recent.column(place).tolist())
             yield Excerpt(measure_of(Signal(name)).label, "", step, mean, [], [], recent.step.tolist(), last)
 
 

@@ -32,6 +32,7 @@ def told(log, cuts):
         rows = points_of("row", piece)
         if len(rows):
             ((*numbers, every),) = context.beside([Asked("row", rows, USES)], {Signal.LOSS: known})
+            numbers = [np.full(len(rows), np.nan) if one is None else one for one in numbers]
             found += [
                 [*(column[i].item() for column in numbers), every[i].tolist()] for i in range(len(rows))
             ]

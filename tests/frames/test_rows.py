@@ -14,9 +14,8 @@ SIZES = st.lists(st.sampled_from([1, 1, 1, 2, SPARE - 1, SPARE, SPARE + 1, 200])
 
 def rows_of(begin, end):
     number = np.arange(begin, end)
-    return Rows(
-        np.column_stack([number, 10 * number]), np.column_stack([number / 2, np.sin(number), -number])
-    )
+    places, numbers = [number, 10 * number], [number / 2, np.sin(number), -number]
+    return Rows(np.column_stack(places), np.column_stack(numbers), beside=(3,))
 
 
 def parts(sizes):
@@ -30,23 +29,45 @@ def same(rows, begin, end):
 
 
 def assert_equal(found, wanted):
-    for one, other in zip(found.dump(), wanted.dump(), strict=True):
+    *found, columns = found.dump()
+    *wanted, others = wanted.dump()
+    for one, other in zip([*found, columns[3]], [*wanted, others[3]], strict=True):
         np.testing.assert_array_equal(one, other)
 
 
 @given(sizes=SIZES, keep=st.sampled_from([SPARE, 50, 300]))
 def test_a_tape_shows_new_rows_behind_the_last_ones_and_never_changes_what_it_showed(sizes, keep):
-    tape, shown, count = Tape(Rows.none(2, 0), keep), [], 0
+    tape, shown, count = Tape(Rows.none(0), keep), [], 0
     for rows in parts(sizes):
         shown.append((tape.append(rows), max(0, count - keep), count := count + len(rows)))
         assert same(tape.rows.last(keep), max(0, count - keep), count)
     assert all(same(*one) for one in shown)
 
 
+@given(
+    sizes=SIZES,
+    known=st.lists(st.sets(st.integers(0, 4)), min_size=60, max_size=60),
+    lengths=st.lists(st.integers(0, 3), min_size=60, max_size=60),
+)
+def test_columns_and_lists_that_become_known_late_were_not_known_before(sizes, known, lengths):
+    tape, whole = Tape(Rows.none(1), SPARE), []
+    for rows, places, length in zip(parts(sizes), known, lengths, strict=False):
+        step = rows.step.astype(float)
+        beside = {place: step + place for place in sorted(places)}
+        numbers = np.column_stack([rows.time, rows.value, *beside.values()])
+        seen = tape.append(Rows(rows.places, numbers, (*beside,), (np.tile(step, (length, 1)).T,)))
+        nothing = np.full(len(step), np.nan)
+        whole += np.column_stack([beside.get(place, nothing) for place in range(5)]).tolist()
+        np.testing.assert_array_equal(seen.with_columns((0, 1, 2, 3, 4)).numbers[:, 2:], whole[-len(seen) :])
+        (own,) = seen.lists
+        np.testing.assert_array_equal(own[-len(rows) :, :length], np.tile(step, (length, 1)).T)
+        assert np.isnan(own[-len(rows) :, length:]).all()
+
+
 @pytest.mark.slow
 @given(sizes=SIZES)
 def test_a_tape_does_not_hold_what_a_long_log_brought_at_once(sizes):
-    tape = Tape(Rows.none(2, 0), SPARE)
+    tape = Tape(Rows.none(0), SPARE)
     for rows in parts([*sizes, 100_000]):
         tape.append(rows)
     base = tape.rows.numbers.base
@@ -56,11 +77,11 @@ def test_a_tape_does_not_hold_what_a_long_log_brought_at_once(sizes):
 @pytest.mark.slow
 @given(sizes=SIZES, looks=st.sets(st.integers(0, 59)))
 def test_the_coarse_whole_is_the_same_whenever_somebody_looks(sizes, looks):
-    series, whole = SeriesHistory(10, 20, Rows.none(2, 0), sliced=True), Coarse(2)
+    series, whole = SeriesHistory(10, 20, Rows.none(0), sliced=True, plotted=[3]), Coarse()
     for number, rows in enumerate(parts(sizes)):
         windows = [*series.extend(rows)]
         assert same(windows[-1].rows, windows[-1].first, windows[-1].end)
-        whole.push(rows.columns, rows.step)
+        whole.push(rows.value, rows.step, {3: rows.column(3)})
         if number in looks:
             series = SeriesHistory.load(series.dump())
             assert_equal(series.coarse, whole)
