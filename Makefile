@@ -1,5 +1,6 @@
 # Needs python3 (3.11 or newer, with venv) and a package index; everything lands in .venv.
 PYTHON ?= python3
+PYTHONS := 3.11 3.12 3.13 3.14
 PIP := .venv/bin/python -m pip --quiet --quiet --disable-pip-version-check --no-input
 LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 \
 	--generate-hashes --no-header --no-emit-index-url --quiet
@@ -8,7 +9,7 @@ LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 \
 export PYTHONDONTWRITEBYTECODE :=
 PYTEST := .venv/bin/python -m pytest --numprocesses auto --dist worksteal
 
-.PHONY: demo test test-browser check bench detector-figures faults lint lock docs site clean
+.PHONY: demo test test-browser test-package check bench detector-figures faults lint lock docs site clean
 
 demo: .venv/runtime  ## three trainings go wrong under a watch, in half a minute
 	@.venv/bin/python sample_logs/demo.py
@@ -18,6 +19,9 @@ test: lint .venv/remote  ## everything that has to pass
 
 test-browser: .venv/browser  ## the HTML report and the live page in a real browser; needs `chromium` (apt-get install chromium)
 	$(PYTEST) --numprocesses 0 tests/browser
+
+test-package: .venv/pythons/made  ## the wheel and the source distribution on each Python from 3.11 that is on the PATH
+	$(PYTEST) --numprocesses 0 tests/test_package.py
 
 check: lint  ## style, types and the fast tests: what to run after each change
 	$(PYTEST) -m "not slow"
@@ -80,6 +84,16 @@ clean:  ## remove everything that make made
 .venv/site: requirements-site.txt .venv/dev
 	$(PIP) install --require-hashes --requirement requirements-site.txt
 	touch $@
+
+.venv/pythons/made: requirements.txt .venv/dev
+	@for version in $(PYTHONS); do \
+		python$$version --version >/dev/null 2>&1 || { echo "python$$version is not on the PATH"; continue; }; \
+		echo "Installing what sentinel needs for python$$version"; \
+		python$$version -m venv .venv/pythons/$$version && \
+		.venv/pythons/$$version/bin/python -m pip --quiet --quiet --disable-pip-version-check --no-input \
+			install --require-hashes --requirement requirements.txt || exit 1; \
+	done
+	@touch $@
 
 # What trains and what other tools need stays apart from what sentinel and its tests need.
 .venv/trainers/installed: tests/faults/requirements.txt sample_logs/requirements.txt .venv/runtime

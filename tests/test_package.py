@@ -1,9 +1,14 @@
-"""What is installed by name of the wheel, in an environment of its own."""
+"""What is installed by the file name of a distribution, in an environment of its own.
 
+The tests use the Python that runs them. `make test-package` makes environments for the other supported ones
+that are on the PATH, and tests those as well.
+"""
+
+import os
 import subprocess
 import sys
 import tarfile
-import venv
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -11,48 +16,81 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 RUN = ROOT / "sample_logs" / "non-finite-metric"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PYTHONS = [one.rpartition(" ")[2] for one in PROJECT["classifiers"] if ":: Python :: 3." in one]
+OFFLINE = "--no-deps", "--no-index", "--no-build-isolation", "--quiet", "--disable-pip-version-check"
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """The directory with the wheel and the source distribution."""
-    directory = tmp_path_factory.mktemp("dist")
-    subprocess.run([sys.executable, "-m", "hatchling", "build", "-d", directory], cwd=ROOT, check=True)
-    return directory
+    """The source distribution, and the wheel that is made of it alone."""
+    place = tmp_path_factory.mktemp("dist")
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", place], cwd=ROOT, check=True
+    )
+    (source,) = place.glob("*.tar.gz")
+    subprocess.run([sys.executable, "-m", "pip", "wheel", *OFFLINE, "-w", place, source], check=True)
+    (wheel,) = place.glob("*.whl")
+    return source, wheel
+
+
+def installed(distribution, home, python=sys.executable):
+    """The commands of a new environment with the distribution. It sees the packages of that Python."""
+    subprocess.run([python, "-m", "venv", "--without-pip", home], check=True)
+    (own,) = home.glob("lib/python*/site-packages")
+    asked = [python, "-c", "import sys; print(*sys.path, sep='\\n')"]
+    paths = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.splitlines()
+    (own / "dependencies.pth").write_text("\n".join(path for path in paths if "site-packages" in path))
+    pip = [python, "-m", "pip", "--python", home, "install", *OFFLINE, "--ignore-installed"]
+    subprocess.run([*pip, distribution], check=True)
+    return home / "bin"
 
 
 @pytest.mark.slow  # builds, and makes an environment
 def test_the_wheel_works_beside_a_directory_of_the_same_name(built, tmp_path):
-    (wheel,) = built.glob("*.whl")
-    home = tmp_path / "venv"
-    venv.create(home, with_pip=False)
-    (packages,) = home.glob("lib/python*/site-packages")
-    (packages / "dependencies.pth").write_text("\n".join(p for p in sys.path if "site-packages" in p))
-    pip = [sys.executable, "-m", "pip", "--python", home, "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "install", "--no-deps", "--no-index", "--ignore-installed", wheel], check=True)
+    commands = installed(built[1], tmp_path / "venv")
     mine = tmp_path / "project" / "detectors"
     mine.mkdir(parents=True)
     (mine / "__init__.py").write_text("raise SystemExit('this is not the detectors of sentinel')\n")
-    command = [home / "bin" / "sentinel", "replay", RUN, "--fail-on", "warning"]
+    command = [commands / "sentinel", "replay", RUN, "--fail-on", "warning"]
     done = subprocess.run(command, cwd=mine.parent, capture_output=True, text=True)
     assert done.returncode == 1, done.stderr
     assert "non-finite-metric" in done.stdout
-    where = [home / "bin" / "python", "-I", "-c", "import sentinel; print(sentinel.__file__)"]
-    assert str(home) in subprocess.run(where, capture_output=True, text=True, check=True).stdout
+    where = [commands / "python", "-I", "-c", "import sentinel; print(sentinel.__file__)"]
+    assert str(tmp_path / "venv") in subprocess.run(where, capture_output=True, text=True, check=True).stdout
     test = f"def test_it(assert_healthy):\n    assert_healthy({str(RUN)!r})\n"
     (mine.parent / "test_training.py").write_text(test)
-    pytest_command = [home / "bin" / "python", "-I", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    pytest_command = [commands / "python", "-I", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     tested = subprocess.run(pytest_command, cwd=mine.parent, capture_output=True, text=True)
     assert "critical non-finite-metric" in tested.stdout, tested.stdout + tested.stderr
 
 
+@pytest.mark.slow  # builds, and makes environments
+@pytest.mark.parametrize("version", PYTHONS)
+def test_both_distributions_work_on_every_python_that_is_supported(built, tmp_path, version):
+    python = ROOT / ".venv" / "pythons" / version / "bin" / "python"
+    if not python.exists():
+        pytest.skip(f"`make test-package` makes {python.parent.parent}, if python{version} is on the PATH")
+    for distribution in built:
+        sentinel = installed(distribution, tmp_path / distribution.name, python) / "sentinel"
+        strictly = {**os.environ, "PYTHONWARNINGS": "error"}
+        said = subprocess.run(
+            [sentinel, "--version"], capture_output=True, text=True, env=strictly, check=True
+        )
+        assert said.stdout == f"sentinel {PROJECT['version']}\n"
+        command = [sentinel, "replay", RUN, "--fail-on", "warning"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=strictly)
+        assert done.returncode == 1, done.stderr
+        assert "non-finite-metric" in done.stdout
+
+
 @pytest.mark.slow  # builds
 def test_the_distributions_hold_everything(built):
-    (wheel,), (source,) = built.glob("*.whl"), built.glob("*.tar.gz")
-    installed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    source, wheel = built
+    packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
     files = set(tracked.stdout.splitlines())
-    assert installed == {name for name in files if name.startswith(("sentinel/", "detectors/"))}
+    assert packed == {name for name in files if name.startswith(("sentinel/", "detectors/"))}
     with tarfile.open(source) as archive:
         shipped = {name.partition("/")[2] for name in archive.getnames()}
     assert files <= shipped

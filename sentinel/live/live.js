@@ -2,11 +2,6 @@
 // Keeps the page as the server has it. The page works without this script, but then stays as it was loaded.
 (() => {
   const live = document.currentScript.dataset.live, link = document.getElementById("link");
-  const made = (html) => {
-    const template = document.createElement("template");
-    template.innerHTML = html; // from the templates of the server, which escape all text of a run
-    return template.content.firstElementChild;
-  };
   const told = (verdict, trouble) => {
     document.title = `sentinel: ${verdict}`;
     document.querySelector("h1").textContent = verdict;
@@ -18,14 +13,7 @@
   const rows = ({ verdict, counted, trouble, rows: changed }) => {
     told(verdict, trouble);
     document.getElementById("counted").textContent = counted;
-    const body = document.getElementById("table").tBodies[0];
-    for (const [key, html] of Object.entries(changed)) {
-      const older = document.getElementById(`row-${key}`), newer = made(html);
-      if (!older) body.append(newer);
-      else if (!older.contains(document.activeElement)) older.replaceWith(newer);
-      else older.querySelectorAll("td").forEach((cell, at) => { if (at !== 1) cell.replaceWith(newer.cells[at].cloneNode(true)); });
-    }
-    sentinel.filter();
+    sentinel.renew(Object.values(changed));
   };
 
   let fetching = false, again = false;

@@ -13,7 +13,7 @@ from sentinel.errors import StateError
 from sentinel.live.fleet import Fleet
 from sentinel.live.opened import OpenedRun
 from sentinel.pipeline import Pipeline
-from sentinel.report.html import cited, data_of, environment
+from sentinel.report.html import ROWS_AT_FIRST, cited, data_of, environment
 from sentinel.report.status import KnownRun
 from sentinel.report.status_lines import workings
 from sentinel.report.story import RunStory
@@ -117,6 +117,7 @@ class Views:
                 trouble=table.trouble,
                 live=f"/events?since={table.version}",
                 rows=[row.html for row in table.rows.values()],
+                rows_at_first=ROWS_AT_FIRST,
                 silences=[_Silenced.of(one, now) for one in shown.silences] if shown else [],
                 workings=[f"{' ' * indent}{line}" for indent, line in workings(shown)] if shown else [],
             )

@@ -95,6 +95,41 @@ def test_a_table_of_runs_sorts_filters_and_leads_to_each(page, several):
     assert page.locator("#table").is_visible()
 
 
+def test_a_run_costs_nothing_until_it_is_looked_at(page, several):
+    page.goto(several)
+    assert page.locator(".run").count() == 0
+    page.get_by_role("link", name="healthy-supervised").click()
+    page.locator(".run:visible .plot canvas").first.wait_for()
+    assert page.locator(".run h2").all_inner_texts() == ["healthy-supervised"]
+
+
+def test_a_long_table_is_shown_in_slices_and_sorted_and_filtered_as_a_whole(page, written, monkeypatch):
+    monkeypatch.setattr("sentinel.report.html.ROWS_AT_FIRST", 2)
+    page.goto(written(*sample("kl-blowup", "healthy-supervised", "flat-loss-at-init")))
+    names = page.locator("#table tbody td:nth-child(2)")
+    assert names.all_inner_texts() == ["kl-blowup", "flat-loss-at-init"]
+    assert page.locator("#more span").inner_text() == "2 of 3 runs are shown."
+    page.get_by_role("button", name="Run").click()
+    page.get_by_role("button", name="Run").click()
+    assert names.all_inner_texts() == ["flat-loss-at-init", "healthy-supervised"]
+    page.get_by_label("Filter").fill("kl")
+    assert names.all_inner_texts() == ["kl-blowup"]
+    assert page.locator("#more").is_hidden()
+    page.get_by_label("Filter").fill("")
+    page.get_by_role("button", name="Show more").click()
+    assert names.all_inner_texts() == ["flat-loss-at-init", "healthy-supervised", "kl-blowup"]
+    assert page.locator("#more").is_hidden()
+
+
+def test_without_scripts_everything_stands_in_it(browser, written, monkeypatch):
+    monkeypatch.setattr("sentinel.report.html.ROWS_AT_FIRST", 1)
+    page = browser.new_page(java_script_enabled=False)
+    page.goto(written(*sample("kl-blowup", "healthy-supervised")))
+    assert page.locator("tr td:nth-child(2) a").all_inner_texts() == ["kl-blowup", "healthy-supervised"]
+    assert page.locator(".run h2:visible").all_inner_texts() == ["kl-blowup", "healthy-supervised"]
+    page.close()
+
+
 def test_the_scale_of_the_curves_can_be_logarithmic(page, single):
     page.goto(single)
     figure = page.locator("figure", has_text="train/grad_norm")

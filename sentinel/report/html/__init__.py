@@ -32,12 +32,25 @@ _MOST_CHECKPOINTS = 500
 _MOST_SPARKS = 1000  # half of a page of 10,000 runs would be small curves, and a browser waits for them
 _SPARK = 100, 24  # width and height of a small curve
 
+ROWS_AT_FIRST = 300
+"""Rows of a table that become elements at once. A browser takes seconds for thousands of them."""
+
 
 def render(story: Story) -> str:
     """The page of a story."""
     runs, rest = story.runs[:MOST_IN_FULL], story.runs[MOST_IN_FULL:]
     scripts, styles = (["".join(asset(name)) for name in names] for names in (SCRIPTS, STYLES))
     allowed = min(_MOST_POINTS_OF_RUN, _MOST_POINTS // max(len(runs), 1))
+    all_runs: Any = environment().get_template("runs.html").module
+    rows = [
+        all_runs.row(
+            run=run,
+            href=f"#run-{at}" if at < len(runs) else "",
+            spark=spark(run.lead[1]) if at < _MOST_SPARKS else "",
+            id=f"row-{at}",
+        )
+        for at, run in enumerate(story.runs)
+    ]
     return (
         environment()
         .get_template("page.html")
@@ -50,7 +63,8 @@ def render(story: Story) -> str:
             styles=styles,
             policy=_policy(scripts, styles),
             data=[data_of(run, allowed) for run in runs],
-            sparks=[spark(run.lead[1]) if at < _MOST_SPARKS else "" for at, run in enumerate(story.runs)],
+            rows=rows if len(rows) > 1 else [],
+            rows_at_first=ROWS_AT_FIRST,
             entries=cited(runs),
         )
     )

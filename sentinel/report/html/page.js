@@ -1,7 +1,12 @@
 "use strict";
 (() => {
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
-  let runs = all(".run");
+  // Elements of HTML that our templates made, in which all text of a run is escaped.
+  const made = (html) => {
+    const template = document.createElement("template");
+    template.innerHTML = html;
+    return template.content.firstElementChild;
+  };
   const data = new Map();
   const drawn = new Map();
   const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -124,38 +129,53 @@
   };
   const redraw = (places) => places.filter((place) => drawn.has(place)).forEach((place) => draw(place, zoomOf(drawn.get(place))));
 
+  // A page of many runs keeps each as the text of a <noscript>, and makes elements of it once it is looked at.
+  const table = document.getElementById("table");
+  const later = new Map(all(".later").map((one) => [one.dataset.id, one]));
+  const unfold = (id) => { later.get(id)?.replaceWith(made(later.get(id).textContent)); later.delete(id); };
+
   const show = () => {
-    const target = location.hash ? document.getElementById(decodeURIComponent(location.hash.slice(1))) : null;
+    const id = decodeURIComponent(location.hash.slice(1));
+    unfold(id);
+    const target = id ? document.getElementById(id) : null, runs = all(".run");
     if (target?.matches("details")) { target.open = true; target.scrollIntoView(); }
-    const chosen = target?.matches(".run") ? target : runs.length === 1 ? runs[0] : null;
-    if (target && !target.matches(".run, #runs") && runs.length > 1) return;
+    const chosen = target?.matches(".run") ? target : table ? null : runs[0];
+    if (target && !target.matches(".run, #runs") && table) return;
     for (const run of runs) run.classList.toggle("shown", run === chosen);
     document.body.classList.toggle("one", chosen !== null);
     if (chosen) all(".plot", chosen).forEach((place) => drawn.has(place) || seen.observe(place));
     if (target) scrollTo(0, 0);
   };
 
-  // A table that sorts by its buttons and filters by its search field.
+  // A table that sorts by its buttons and filters by its search field. The document holds a slice of its rows.
+  const body = table?.tBodies[0], slice = Number(table?.dataset.slice);
+  const kept = document.getElementById("more-rows");
+  let rows = table ? [...body.rows, ...(kept ? made(kept.textContent).rows : [])] : [];
+  let most = slice;
+  const list = () => {
+    const wanted = document.getElementById("filter").value.toLowerCase();
+    const fitting = rows.filter((row) => row.textContent.toLowerCase().includes(wanted)), more = document.getElementById("more");
+    const listed = fitting.slice(0, most), before = [...body.rows];
+    if (listed.length !== before.length || listed.some((row, at) => row !== before[at])) body.replaceChildren(...listed);
+    more.hidden = listed.length === fitting.length;
+    more.firstElementChild.textContent = `${listed.length.toLocaleString("en")} of ${fitting.length.toLocaleString("en")} runs are shown.`;
+  };
   const key = (row, column) => row.cells[column].dataset.value ?? row.cells[column].textContent.trim();
   const compare = (a, b) => (isNaN(a) || isNaN(b) ? String(a).localeCompare(String(b)) : a - b);
-  const sort = (table, head, down) => {
-    const column = head.cellIndex, body = table.tBodies[0];
+  const sort = (head, down) => {
     all("th", table).forEach((other) => other.removeAttribute("aria-sort"));
     head.setAttribute("aria-sort", down ? "descending" : "ascending");
-    body.append(...[...body.rows].sort((a, b) => compare(key(a, column), key(b, column)) * (down ? -1 : 1)));
-  };
-  const filter = () => {
-    const wanted = document.getElementById("filter").value.toLowerCase();
-    for (const row of document.getElementById("table").tBodies[0].rows) {
-      row.hidden = !row.textContent.toLowerCase().includes(wanted);
-    }
+    const keyed = rows.map((row) => [key(row, head.cellIndex), row]);
+    rows = keyed.sort(([a], [b]) => compare(a, b) * (down ? -1 : 1)).map(([, row]) => row);
+    list();
   };
 
   addEventListener("click", ({ target }) => {
-    const head = target.closest?.("#table th");
-    if (head && target.closest("button")) sort(head.closest("table"), head, head.getAttribute("aria-sort") !== "descending");
+    const button = target.closest?.("button"), head = button?.closest("#table th");
+    if (head) sort(head, head.getAttribute("aria-sort") !== "descending");
+    if (button?.closest("#more")) { most += slice; list(); }
   });
-  addEventListener("input", ({ target }) => target.id === "filter" && filter());
+  addEventListener("input", ({ target }) => target.id === "filter" && list());
   addEventListener("change", ({ target }) => {
     if (target.matches(".log")) redraw(all(`.plot[data-run="${target.dataset.run}"]`));
   });
@@ -170,13 +190,27 @@
     event.preventDefault();
     location.hash = link.getAttribute("href");
   });
-  addEventListener("beforeprint", () => runs.forEach((run) => all(".plot", run).forEach((place) => drawn.has(place) || draw(place))));
+  addEventListener("beforeprint", () => {
+    if (table) { most = rows.length; list(); }
+    [...later.keys()].forEach(unfold);
+    all(".plot").forEach((place) => drawn.has(place) || draw(place));
+  });
   document.documentElement.classList.add("scripted");
+  if (table) list();
   show();
 
-  // What a page that changes needs: replace a run by a newer section of it, and filter rows that are new.
+  // What a page that changes needs: replace rows of the table, and replace a run by a newer section of it.
   globalThis.sentinel = {
-    filter,
+    renew(newer) {
+      const places = new Map(rows.map((row, at) => [row.id, at]));
+      for (const row of newer.map(made)) {
+        const older = rows[places.get(row.id)];
+        if (!older) rows.push(row);
+        else if (older.contains(document.activeElement)) all("td", older).forEach((cell, at) => { if (at !== 1) cell.replaceWith(row.cells[at].cloneNode(true)); });
+        else { rows[places.get(row.id)] = row; older.replaceWith(row); }
+      }
+      list();
+    },
     replace(older, newer) {
       const summary = (one) => one.querySelector("summary").textContent.split("(")[0];
       const opened = new Map(all("details", older).map((one) => [summary(one), one.open]));
@@ -188,7 +222,6 @@
       }
       older.replaceWith(newer);
       data.clear();
-      runs = all(".run");
       for (const one of all("details", newer)) one.open = opened.get(summary(one)) ?? one.open;
       all(".log", newer).forEach((one, number) => { one.checked = boxes[number] ?? false; });
       newer.classList.add("shown");
