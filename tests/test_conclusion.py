@@ -157,7 +157,7 @@ BOTH = replace(high_at_the_end, cause=Cause.LOSS_SHAPE, every=1), high
 
 
 @pytest.mark.slow  # many examples
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @example(parts=[[0.1, 0.9, 0.9, 0.1], [0.1, 0.7], [0.1]], names=["train/lr"], reload=False)
 @given(
     parts=st.lists(st.lists(st.sampled_from([0.1, 0.7, 0.9]), max_size=8), min_size=1, max_size=5),

@@ -41,7 +41,7 @@ def installed(distribution, home, python=sys.executable):
     asked = [python, "-c", "import sys; print(*sys.path, sep='\\n')"]
     paths = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.splitlines()
     (own / "dependencies.pth").write_text("\n".join(path for path in paths if "site-packages" in path))
-    pip = [python, "-m", "pip", "--python", home, "install", *OFFLINE, "--ignore-installed"]
+    pip = [python, "-m", "pip", "--python", home, "install", *OFFLINE, "--ignore-installed", "--no-compile"]
     subprocess.run([*pip, distribution], check=True)
     return home / "bin"
 

@@ -67,12 +67,12 @@ def _walk(scenario: Scenario, fired_at: int) -> list[Stream]:
     steps = np.unique(np.concatenate([stream.step for stream in scenario.streams]))
     centre = int(np.searchsorted(steps, fired_at))
     begin = min(centre + 1 + scenario.detector.hold * scenario.detector.every, len(steps))
-    from scipy.signal import lfilter  # a third of a second for each worker, whatever it runs
-
     shocks = np.random.default_rng(0).standard_normal((ROWS - begin, len(WANDERING)))
     away = np.zeros(ROWS - begin)
+    shocks[0] *= 1 - np.array(WANDERING)[:, 1]  # the first one enters with its whole weight
     for (spread, kept), own in zip(WANDERING, shocks.T, strict=True):
-        away += lfilter([spread * np.sqrt(1 - kept**2)], [1.0, -kept], own)
+        walk = pl.Series(own).ewm_mean(alpha=1 - kept, adjust=False).to_numpy()
+        away += spread * np.sqrt(1 - kept**2) / (1 - kept) * walk
     places = np.clip(np.round(centre + len(steps) * away), 0, len(steps) - 1).astype(int)
     places = np.concatenate([np.arange(begin), places])
     every = int(np.median(np.diff(steps)))

@@ -20,7 +20,7 @@ from tests.detectors.golden import Stream, windows
 
 pytestmark = pytest.mark.slow
 
-RUNS = 60
+RUNS = 30
 
 
 def alarms(detector, runs, every=1):

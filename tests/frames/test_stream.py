@@ -235,7 +235,7 @@ def log(rows: int, seed: int, restarts: Sequence[int] = ()) -> list[tuple[str, i
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     rows=st.integers(1, 120),
     seed=st.integers(0, 2**32 - 1),

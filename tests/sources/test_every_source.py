@@ -83,7 +83,7 @@ def test_pieces_give_the_same(source, writer, reader, tmp_path, seed):
 def test_a_torn_tail_waits(source, torn, tmp_path):
     data, expected = contents(torn), ordered(source, points(STEPS))
     size = sum(map(len, data.values()))
-    for cut in range(0, size, 1 + size // 1000):
+    for cut in range(0, size, 1 + size // 300):
         copy = tmp_path / str(cut)
         copy.mkdir()
         play(copy, data, 0, cut)
@@ -168,7 +168,7 @@ def twice(name):
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data=st.data())
 @pytest.mark.parametrize("name", held("logged", "torn"))
 def test_chunking_changes_nothing(name, data):

@@ -1,5 +1,6 @@
 """Whatever names, values, steps and times a log holds, its points fit the rest and its cursor can be kept."""
 
+import contextlib
 import json
 import sqlite3
 import tempfile
@@ -147,15 +148,13 @@ def mlflow_database(directory, rows):
     writer.start(directory)
     names = "key, value, is_nan, timestamp, run_uuid, step"
     insert = f"INSERT OR IGNORE INTO metrics ({names}) VALUES (?, ?, 0, ?, ?, ?)"
-    for row in rows:
-        time, step, value = columns(row)
-        for name in row:
-            key = name.encode("utf-8", "surrogatepass")
-            with writer.database:
-                try:
+    with writer.database:
+        for row in rows:
+            time, step, value = columns(row)
+            for name in row:
+                key = name.encode("utf-8", "surrogatepass")
+                with contextlib.suppress(sqlite3.IntegrityError):  # NaN is null there
                     writer.database.execute(insert, (key, value, time, writer.run, step))
-                except sqlite3.IntegrityError:
-                    continue  # NaN is null there
     writer.close()
 
 
@@ -163,10 +162,10 @@ def trackio(directory, rows):
     writer = TrackioWriter()
     writer.start(directory)
     insert = "INSERT INTO metrics (run_id, timestamp, run_name, step, metrics) VALUES ('1', ?, 'one', ?, ?)"
-    for row in rows:
-        time, step, _ = columns(row)
-        if time == time and step == step:
-            with writer.database:
+    with writer.database:
+        for row in rows:
+            time, step, _ = columns(row)
+            if time == time and step == step:
                 writer.database.execute(insert, (time, step, json.dumps(row)))
     writer.close()
 
@@ -178,7 +177,7 @@ LOGS = [
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(rows=ROWS, limit=st.integers(1, 20))
 @example(rows=ODD, limit=3)
 def test_any_values_give_points_that_fit(rows, limit):

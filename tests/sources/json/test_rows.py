@@ -75,7 +75,7 @@ def test_what_is_tried_at_once_in_vain_leaves_nothing_behind(tmp_path, monkeypat
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), limit=st.integers(1, 20))
 def test_reading_at_once_is_reading_line_by_line(tmp_path, monkeypatch, data, limit):
     form = st.just(data.draw(st.sampled_from(FORMS)))
