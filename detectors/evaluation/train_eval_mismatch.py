@@ -18,7 +18,8 @@ memorises, or the held-out data are of another kind.
 
 ## When it is wrong
 A model that memorises a small data set within its first epoch looks the same: the labels of both are worth
-a look then. An evaluation loss of another kind or unit than the training loss seldom stands still.
+a look then. An evaluation loss of another kind or unit than the training loss seldom stands still. A log that
+begins with a resume does not know what the loss was before any training, so its losses are not compared.
 
 ## Source
 Catalogue V1, DP10, O18, O5: three evaluations from the very first one. A fall of 60 % is measured: a
@@ -36,7 +37,7 @@ from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SIGNAL, VALUE
 from detectors.settings import Setting
 from detectors.signals import Signal
-from detectors.stats import recent_max, seen_max, seen_min, start_value
+from detectors.stats import recent_max, seen_max, seen_min, start_value, was_resumed
 from detectors.verdict import HeldBack, verdicts
 
 REACH = 50  # evaluations
@@ -104,6 +105,7 @@ def train_eval_mismatch(
             HeldBack.FEW_POINTS: pl.col(INDEX) >= evaluations - 1,
             HeldBack.NOT_COMPARABLE: train.is_not_null(),
             HeldBack.RANGE: ~is_loss | (start > 0),
+            HeldBack.RESUMED: ~is_loss | ~was_resumed(),
         },
         found={
             "loss": is_loss & fell & stuck & ~risen,

@@ -19,7 +19,8 @@ everything; in control, for an episode that never ends.
 ## When it is wrong
 Where one action is right from the first step on, entropy falls and the reward cannot rise. The
 differential entropy of continuous actions has no zero; it is judged only while it is positive, and a
-logged reward is needed in any case: in supervised fine-tuning falling entropy is the aim.
+logged reward is needed in any case: in supervised fine-tuning falling entropy is the aim. A policy of
+control that was resumed has rewards and entropy behind it that its log does not show, so it is not judged.
 
 ## Source
 Catalogue A-entropy (healthy 0.05 to 0.5 nats per token, collapsed below 0.01) and A-entropy-collapse;
@@ -35,7 +36,7 @@ from detectors.api import Cause, History, Maturity, Severity, Variant, detector
 from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SIGNAL, VALUE
 from detectors.signals import Signal
-from detectors.stats import recent_median, recent_quantile, start_median, start_quantile
+from detectors.stats import recent_median, recent_quantile, start_median, start_quantile, was_resumed
 from detectors.verdict import HeldBack, verdicts
 
 NOW = 10  # points of the present level, and of the start
@@ -43,6 +44,7 @@ REWARDS = 20  # points of the reward's present level and of its start, which sca
 BACK = 50  # points ago from which on rewards count as the start where none was logged earlier
 LEAST_START = 0.05  # nats; a run that began below this has nothing to lose in proportion
 ZERO = -0.01  # nats; below it the entropy is a differential one
+FELL = "the entropy fell from {start:.3g} to {level:.3g} while "
 
 
 @detector(
@@ -58,24 +60,23 @@ ZERO = -0.01  # nats; below it the entropy is a differential one
         "capped": Measure("completions cut off at the length cap", Unit.SHARE),
         "reward_level": Measure("reward now", Unit.NONE),
         "reward_start": Measure("reward at the start", Unit.NONE),
-        "reward_start_high": Measure("reward at the start, upper end of its noise", Unit.NONE),
+        "reward_high": Measure("reward at the start, upper end of its noise", Unit.NONE),
         "reward_std_level": Measure("spread of the reward now", Unit.NONE),
         "reward_std_start": Measure("spread of the reward at the start", Unit.NONE),
     },
     variants={
         "collapsed": Variant(
-            "the entropy fell from {start:.3g} to {level:.3g} while the reward did not improve "
-            "({reward_start:.3g} to {reward_level:.3g})",
+            FELL + "the reward did not improve ({reward_start:.3g} to {reward_level:.3g})",
             ("A-entropy-collapse", "A-entropy", "R1"),
         ),
         "hacked": Variant(
-            "the entropy fell from {start:.3g} to {level:.3g} while {capped:.0%} of the completions "
-            "run into the length cap: the reward, {reward_level:.3g}, may pay for repetition",
+            FELL + "{capped:.0%} of the completions run into the length cap: the reward, "
+            "{reward_level:.3g}, may pay for repetition",
             ("A-entropy-collapse", "R1", "A-clipped-ratio"),
         ),
         "spent": Variant(
-            "the entropy fell from {start:.3g} to {level:.3g} while the reward improved from "
-            "{reward_start:.3g} to {reward_level:.3g}: little exploration is left",
+            FELL + "the reward improved from {reward_start:.3g} to {reward_level:.3g}: "
+            "little exploration is left",
             ("A-entropy", "A-entropy-collapse"),
         ),
     },
@@ -89,18 +90,17 @@ def entropy_collapse(
     critical_per_token: Annotated[float, "nats per token below which a policy has collapsed"] = 0.01,
     most_capped: Annotated[float, "share of completions at the cap that no better reward excuses"] = 0.8,
 ) -> pl.LazyFrame:
-    """Relative to the run's own start; improved means above three quarters of the first rewards."""
+    """See the module's page; a reward has improved above three quarters of the first ones."""
     level, start, enough = pl.col("level"), pl.col("start"), pl.col(INDEX) >= NOW + REWARDS - 1
     long_ago = {"n": REWARDS, "skip": BACK, "at_least": 1}
+    reward, resumed = Signal.REWARD, was_resumed() & (pl.col(SIGNAL) == Signal.POLICY_ENTROPY)
     measured = points.with_columns(
         level=recent_median(VALUE, NOW),
         start=start_median(VALUE, NOW),
-        reward_level=recent_median(Signal.REWARD, REWARDS, at_least=1),
-        reward_start=pl.coalesce(
-            start_median(Signal.REWARD, REWARDS), recent_median(Signal.REWARD, **long_ago)
-        ),
-        reward_start_high=pl.coalesce(
-            start_quantile(0.75, Signal.REWARD, REWARDS), recent_quantile(0.75, Signal.REWARD, **long_ago)
+        reward_level=recent_median(reward, REWARDS, at_least=1),
+        reward_start=start_median(reward, REWARDS).fill_null(recent_median(reward, **long_ago)),
+        reward_high=start_quantile(0.75, reward, REWARDS).fill_null(
+            recent_quantile(0.75, reward, **long_ago)
         ),
         reward_std_level=recent_median(Signal.REWARD_STD, NOW, at_least=1),
         reward_std_start=start_median(Signal.REWARD_STD, NOW),
@@ -108,12 +108,12 @@ def entropy_collapse(
     )
     per_token = (pl.col(SIGNAL) == Signal.ENTROPY) & (2 * level < start)
     alike = (2 * pl.col("reward_std_level") < pl.col("reward_std_start")).fill_null(False)
-    judged_by_share = start >= LEAST_START
-    gone = judged_by_share & (level < critical_share * start) | per_token & (level < critical_per_token)
-    low = judged_by_share & (level < warning_share * start) | per_token & (level < warning_per_token) & alike
-    improved = pl.col("reward_level") > pl.col("reward_start_high")
+    by_share = start >= LEAST_START
+    gone = by_share & (level < critical_share * start) | per_token & (level < critical_per_token)
+    low = by_share & (level < warning_share * start) | per_token & (level < warning_per_token) & alike
+    improved = pl.col("reward_level") > pl.col("reward_high")
     capped = (pl.col("capped") > most_capped).fill_null(False)
-    hacked, known = (gone | low) & improved & capped, improved.is_not_null()
+    hacked, known = (gone | low) & improved & capped, improved.is_not_null() & ~resumed
     return verdicts(
         measured,
         judged={HeldBack.FEW_POINTS: enough, HeldBack.RANGE: level > ZERO, HeldBack.NOT_COMPARABLE: known},
