@@ -8,14 +8,16 @@ LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 \
 # What one process has compiled, the workers and the processes that they start need not compile again.
 export PYTHONDONTWRITEBYTECODE :=
 PYTEST := .venv/bin/python -m pytest --numprocesses auto --dist worksteal
+# The type checker keeps one core busy, so the tests run beside it.
+TOGETHER := $(MAKE) --no-print-directory --jobs=2
 
-.PHONY: demo test test-browser test-package check bench detector-figures faults lint lock docs site clean
+.PHONY: demo test test-browser test-package check bench detector-figures faults lint tests lock docs site clean
 
 demo: .venv/runtime  ## three trainings go wrong under a watch, in half a minute
 	@.venv/bin/python sample_logs/demo.py
 
-test: lint .venv/remote  ## everything that has to pass
-	$(PYTEST)
+test: .venv/remote  ## everything that has to pass
+	$(TOGETHER) lint tests
 
 test-browser: .venv/browser  ## the HTML report and the live page in a real browser; needs `chromium` (apt-get install chromium)
 	$(PYTEST) --numprocesses 0 tests/browser
@@ -23,8 +25,11 @@ test-browser: .venv/browser  ## the HTML report and the live page in a real brow
 test-package: .venv/pythons/made  ## the wheel and the source distribution on each Python from 3.11 that is on the PATH
 	$(PYTEST) --numprocesses 0 tests/test_package.py
 
-check: lint  ## style, types and the fast tests: what to run after each change
-	$(PYTEST) -m "not slow"
+check: .venv/dev  ## style, types and the fast tests: what to run after each change
+	$(TOGETHER) lint tests SELECT="not slow"
+
+tests:
+	$(PYTEST) -m "$(SELECT)"
 
 lint: .venv/dev  ## style and types
 	.venv/bin/ruff check .

@@ -11,6 +11,8 @@ from sentinel.pipeline import Pipeline
 from sentinel.sources.base import Batch, Chunk, Run
 from sentinel.sources.places import Url
 
+pytestmark = pytest.mark.slow  # each replays whole runs
+
 STEPS = 400
 
 

@@ -14,6 +14,7 @@ FOLDER = ROOT / "deploy" / "github-action"
 ACTION = yaml.safe_load((FOLDER / "action.yml").read_text())
 
 
+@pytest.mark.slow  # real processes
 @pytest.mark.parametrize(("file", "form"), [("action", "github-actions"), ("workflow", "github-workflows")])
 def test_the_form_is_that_of_github(file, form):
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{form}"]

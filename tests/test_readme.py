@@ -40,6 +40,7 @@ def test_a_command_can_be_understood(words):
     command.make_context("", arguments).close()
 
 
+@pytest.mark.slow  # long logs
 @pytest.mark.parametrize("words", [words for words in COMMANDS if words.startswith("replay")])
 def test_a_replay_works(here, sentinel, words):
     ran = sentinel(*shlex.split(words))

@@ -29,6 +29,7 @@ def log_of(name):
     return log
 
 
+@pytest.mark.slow  # long logs
 @every_sample
 def test_replay_finds_what_went_wrong_and_nothing_else(name):
     run = read(SAMPLES / name)

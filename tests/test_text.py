@@ -40,6 +40,7 @@ def test_any_text_becomes_one_bounded_printable_line(text, limit):
     line.encode()
 
 
+@pytest.mark.slow  # many examples
 @given(hostile)
 def test_clean_text_stays_as_it_is(text):
     once = clean_text(text)

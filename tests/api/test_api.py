@@ -26,6 +26,7 @@ def test_the_import_brings_nothing_else():
     assert {name.split(".")[0] for name in done.stdout.split()} <= {"sentinel", "importlib", "warnings"}
 
 
+@pytest.mark.slow  # long logs
 def test_a_report_is_plain_data(report):
     assert report.verdict.startswith("1 incident (1 critical) in 1 of 2 runs")
     assert report.coverage.startswith("2 runs were read; ")
@@ -101,6 +102,7 @@ def test_every_mistake_is_one_kind_of_error(arguments, options, problem, tmp_pat
         sentinel.replay(*arguments, **options)
 
 
+@pytest.mark.slow  # many runs
 def test_a_report_compares_with_a_baseline():
     good = sentinel.replay(SAMPLES / "kl-blowup", baseline=[SAMPLES / "healthy-rl"])
     ((title, statements),) = good.story.comparisons

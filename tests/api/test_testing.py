@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow  # each runs pytest
+
 SAMPLES = Path(__file__).parents[2] / "sample_logs"
 
 

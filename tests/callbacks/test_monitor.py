@@ -30,6 +30,7 @@ def train(monitor=None, steps=300):
     return [loss for loss in losses if loss == loss]
 
 
+@pytest.mark.slow  # a long run
 def test_a_loop_hears_of_an_incident_and_can_act():
     told = threading.Event()
     with Monitor(every_seconds=0.01) as monitor:

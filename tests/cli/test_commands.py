@@ -123,6 +123,7 @@ def test_help_comes_without_the_heavy_libraries():
     assert not {"polars", "numpy", "pydantic", "rich", "httpx", "detectors.api"} & set(loaded)
 
 
+@pytest.mark.slow  # a real process
 def test_a_replay_comes_without_what_sends_and_stores():
     program = """if True:
         import sys
@@ -202,6 +203,7 @@ def test_status_copes_with_what_cannot_be_decoded(sentinel, sick_run, tmp_path):
     assert "its saved state cannot be decoded" in shown.out
 
 
+@pytest.mark.slow  # many commands
 def test_a_run_whose_judging_stopped_is_said_everywhere(sentinel, tmp_path):
     """Two trainings that write one log side by side order nothing."""
     log = tmp_path / "runs" / "a.jsonl"

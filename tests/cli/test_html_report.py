@@ -98,6 +98,7 @@ def test_a_long_run_takes_at_most_a_megabyte(report, tmp_path):
     assert len(report(tmp_path / "metrics.csv")) < 1_000_000
 
 
+@pytest.mark.slow  # many runs
 def test_of_very_many_runs_the_first_have_small_curves(report, monkeypatch):
     runs = [ROOT / "sample_logs" / name for name in ("kl-blowup", "healthy-rl", "flat-loss-at-init")]
     assert report(*runs).count('<svg class="spark"') == 3

@@ -7,6 +7,8 @@ import pytest
 from detectors.signals import Signal, tag_pattern
 from sentinel.config.rules import Rule
 
+pytestmark = pytest.mark.slow  # each replays whole runs
+
 CASES = {
     'signal = "loss"\nabove = 5.0': [1.0] * 20 + [6.0] * 5 + [1.0] * 20,
     'signal = "loss"\nbelow = 0.5': [1.0] * 20 + [0.1] * 5 + [1.0] * 20,
@@ -83,7 +85,6 @@ def missing(sentinel, tmp_path):
     return run
 
 
-@pytest.mark.slow
 def test_a_tag_that_is_missing_while_the_run_goes_on(missing):
     _, (found,) = missing(evaluated(9000, without=range(301, 700)))
     assert (found["onset_step"], found["fired_step"], found["resolved_step"]) == (300, 481, 700)

@@ -7,6 +7,8 @@ import pytest
 
 from detectors.discovery import all_detectors
 
+pytestmark = pytest.mark.slow  # each replays whole runs
+
 
 def log(folder, kl, at, steps):
     folder.mkdir(parents=True)

@@ -201,6 +201,7 @@ def test_survives_gaps_in_what_it_uses(detector, every):
     assert_valid(detector, judge(detector, shown))
 
 
+@pytest.mark.slow
 @each_detector
 def test_survives_extreme_values(detector):
     extreme = ["0x300", "-1x300", "1e300x300", "(-1e300 1e300)x150", "1e-300x300", "(0.5 nan)x200"]

@@ -13,6 +13,8 @@ from detectors.discovery import all_detectors
 from detectors.schema import INDEX, NEW, SERIES, SEVERITY, SIGNAL, STEP, TIME, VALUE, WINDOW
 from detectors.signals import Signal
 
+pytestmark = pytest.mark.slow  # many runs
+
 RUNS, POINTS = 300, 300
 POINT = np.arange(POINTS)
 

@@ -11,6 +11,8 @@ from detectors.discovery import all_detectors
 from detectors.signals import Signal
 from tests.detectors.test_many_supervised_runs import alarms
 
+pytestmark = pytest.mark.slow  # many runs
+
 JUDGE_NORMS = [
     d.name for d in all_detectors().values() if isinstance(d, Detector) and Signal.GRAD_NORM in d.judges
 ]

@@ -19,6 +19,8 @@ from sentinel.live.opened import OpenedRun
 from tests.live.conftest import TOKEN, log, serving
 from tests.sinks.samples import INCIDENT
 
+pytestmark = pytest.mark.slow  # each starts a server
+
 SAMPLES = Path(__file__).parents[2] / "sample_logs"
 
 

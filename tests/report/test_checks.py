@@ -10,6 +10,8 @@ from sentinel.replaying import replay
 from sentinel.report.json import document
 from sentinel.report.terminal import show
 
+pytestmark = pytest.mark.slow  # each replays whole runs
+
 OVERFLOW = "[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 4, reducing to 2"
 
 

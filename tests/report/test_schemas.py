@@ -26,10 +26,12 @@ def written(sentinel):
     return lambda *words: sentinel(words[0], *paths, *words[1:]).out
 
 
+@pytest.mark.slow  # replays whole runs
 def test_a_replay_is_as_documented(written):
     fits("replay", written("replay", "--format", "json"))
 
 
+@pytest.mark.slow  # replays whole runs
 def test_each_line_is_as_documented(written):
     lines = written("replay", "--format", "jsonl").splitlines()
     assert len(lines) == 4

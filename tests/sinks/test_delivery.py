@@ -344,6 +344,7 @@ def test_an_http_receiver_in_trouble_gets_everything_in_the_end(store, deliver, 
     assert {r.headers["Idempotency-Key"] for r in receiver.received} == {f"{n}-firing-{n}" for n in range(3)}
 
 
+@pytest.mark.slow  # many examples
 @given(st.text(max_size=20), st.integers(0, 10_000))
 def test_pauses_grow_to_five_minutes_and_are_the_same_each_time(key, attempts):
     pause = pause_seconds(key, attempts)

@@ -18,6 +18,8 @@ from sentinel.sinks.slack_bot import SlackBotConfig
 from tests.sinks import receiver as rx
 from tests.sinks.samples import INCIDENT, NOTIFICATION, digest
 
+pytestmark = pytest.mark.slow  # they draw
+
 NOW = 1_767_230_000.0
 STEPS = list(range(0, 640, 10))
 KL = Excerpt(

@@ -163,6 +163,7 @@ def test_other_text(line):
     assert parse(line) is None
 
 
+@pytest.mark.slow  # many examples
 @settings(max_examples=300, deadline=None)
 @given(
     st.text(

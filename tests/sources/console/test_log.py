@@ -395,6 +395,7 @@ def test_the_bar_of_an_epoch_is_a_point_when_it_is_full():
     }
 
 
+@pytest.mark.slow  # many pieces
 @pytest.mark.parametrize("name", ["lightning.log", "tqdm_steps.log"])
 @pytest.mark.parametrize("piece", [1, 97, 2000])
 def test_a_bar_that_arrives_in_pieces_shows_the_same(tmp_path, name, piece):

@@ -129,6 +129,7 @@ def test_a_line_that_is_too_long_is_skipped(log, polled_while_torn, monkeypatch)
     assert reader.complaints == [f"{log} at line 3: is longer than 0 MiB and was skipped"]
 
 
+@pytest.mark.slow  # long logs
 @pytest.mark.parametrize("pieces", [1, 7])
 def test_a_file_without_line_breaks_is_read_however_long_it_grows(log, pieces, monkeypatch):
     monkeypatch.setattr(jsonl, "LONGEST_LINE", 100_000)
