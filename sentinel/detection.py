@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +16,12 @@ from sentinel.errors import is_defect
 from sentinel.frames.windows import frame, is_due
 from sentinel.runs.log import Arrived
 from sentinel.verdicts import Judged, Verdicts
+
+_AT_ONCE = 2
+"""Detectors that judge at once, if polars has as many threads. Of more, most would wait for one another."""
+
+_WORTH_THREADS = 10_000
+"""New rows from which on a second thread saves more than it costs."""
 
 
 @dataclass(frozen=True)
@@ -43,23 +50,33 @@ class Detection:
             for detector in one.series.view.detectors:
                 if is_due(detector, one.series.window):
                     shown.setdefault(detector.name, (detector, []))[1].append(one)
-        for detector, due in shown.values():
-            yield from self._judge(detector, due, awake_of.get(detector.name, set()))
+        rows = sum(one.series.window.end - one.series.window.first for one in arrived)
+        with ThreadPoolExecutor(min(_AT_ONCE, pl.thread_pool_size())) as judges:
+            look = judges.map if rows > _WORTH_THREADS else map
+            for (detector, _), parts in zip(shown.values(), look(self._look, shown.values()), strict=True):
+                for due, looked in parts:
+                    yield from self._verdicts(detector, due, looked, awake_of.get(detector.name, set()))
 
-    def _judge(self, detector: Detector, arrived: Sequence[Arrived], awake: set[Key]) -> Iterator[Stretch]:
-        """The verdicts of one detector; ``awake`` are its keys, and those with findings join them."""
+    def _look(
+        self, shown: tuple[Detector, Sequence[Arrived]]
+    ) -> list[tuple[Sequence[Arrived], pl.DataFrame]]:
+        """What one detector finds in some series: in all at once, or in each alone if it raises on them."""
+        detector, arrived = shown
         try:
             window = frame(detector, [(one.series.view, one.series.window) for one in arrived])
-            looked = detector.look(window, self.parameters.get(detector.name))
+            return [(arrived, detector.look(window, self.parameters.get(detector.name)))]
         except BaseException as error:  # a broken detector must not stop the others
             if not is_defect(error):
                 raise
             if len(arrived) == 1:
                 self.failed(detector.name, arrived[0].run, error)
-                return
-            for one in arrived:
-                yield from self._judge(detector, [one], awake)
-            return
+                return []
+            return [part for one in arrived for part in self._look((detector, [one]))]
+
+    def _verdicts(
+        self, detector: Detector, arrived: Sequence[Arrived], looked: pl.DataFrame, awake: set[Key]
+    ) -> Iterator[Stretch]:
+        """The verdicts of one detector; ``awake`` are its keys, and those with findings join them."""
         self._count(detector, arrived, looked)
         found = looked.drop_nulls(SEVERITY)
         number, is_found = found[SERIES].to_numpy(), found[SEVERITY].to_numpy() > 0

@@ -26,6 +26,9 @@ from sentinel.errors import SentinelError
 UNUSABLE = 2
 """Exit status for arguments or a configuration that cannot be used."""
 
+_WAITED_FOR = ("replay", "backtest")
+"""Commands that judge whole logs while somebody waits. They use a second core."""
+
 _COLLECTION = (100_000, 20, 100)
 """New objects, and young collections, after which Python collects; see `gc.set_threshold`."""
 
@@ -74,15 +77,14 @@ app.command("test-alert")(send_test)
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit: 0, 1 for findings, 2 if arguments or configuration cannot be used.
 
-    The frames are small, so more threads than one would only take time from the trainings. A watch of many
-    runs holds millions of objects, so Python looks for unreachable ones more seldom than by default.
+    The frames of a watch are small, so more threads than one would only take time from the trainings. It may
+    hold millions of objects, so Python looks for unreachable ones more seldom than by default.
     """
-    os.environ.setdefault("POLARS_MAX_THREADS", "1")
+    given = arguments or sys.argv[1:] or ["--help"]
+    os.environ.setdefault("POLARS_MAX_THREADS", "2" if given[0] in _WAITED_FOR else "1")
     gc.set_threshold(*_COLLECTION)
     try:
-        sys.exit(
-            app(args=arguments or sys.argv[1:] or ["--help"], prog_name="sentinel", standalone_mode=False)
-        )
+        sys.exit(app(args=given, prog_name="sentinel", standalone_mode=False))
     except typer.Abort:
         sys.exit(UNUSABLE)
     except typer.TyperException as error:
