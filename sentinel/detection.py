@@ -78,24 +78,32 @@ class Detection:
     ) -> Iterator[Stretch]:
         """The verdicts of one detector; ``awake`` are its keys, and those with findings join them."""
         self._count(detector, arrived, looked)
-        found = looked.drop_nulls(SEVERITY)
-        number, is_found = found[SERIES].to_numpy(), found[SEVERITY].to_numpy() > 0
+        number, severity = looked[SERIES].to_numpy(), looked[SEVERITY]
+        is_found = (severity > 0).fill_null(False).to_numpy()
         awake.update(_key(arrived[n], detector) for n in np.unique(number[is_found]))
         runs = {key.run for key in awake}
         heard = [n for n, one in enumerate(arrived) if one.run in runs and _key(one, detector) in awake]
+        if not heard:
+            return
         is_heard, has_ended = np.zeros((2, len(arrived)), bool)
         is_heard[heard], has_ended[heard] = True, [arrived[n].series.window.ended for n in heard]
-        decided = is_found | ~has_ended[number]  # clean, the last row of a run was counted before
-        kept = found.filter(pl.Series(is_heard[number] & decided))
+        # Clean, the last row of a run was counted before.
+        decided = is_found | (severity.is_not_null().to_numpy() & ~has_ended[number])
+        kept = looked.filter(pl.Series(is_heard[number] & decided))
         judged = {n: _judged(arrived[n], detector) for n in heard}
         yield from Verdicts(kept, judged, detector.history).stretches()
 
     def _count(self, detector: Detector, arrived: Sequence[Arrived], looked: pl.DataFrame) -> None:
         """Count the rows of each run. The last row of a run that is over was held back before."""
-        for number, reason, rows in looked.group_by(SERIES, HELD_BACK).len().iter_rows():
+        is_judged = looked[HELD_BACK].is_null()
+        judged = np.bincount(looked[SERIES].filter(is_judged), minlength=len(arrived))
+        counts = [(number, "", rows) for number, rows in enumerate(judged.tolist()) if rows]
+        if not is_judged.all():
+            counts += looked.drop_nulls(HELD_BACK).group_by(SERIES, HELD_BACK).len().iter_rows()
+        for number, reason, rows in counts:
             one = arrived[number]
-            if reason is None or not one.series.window.ended:
-                self.looked.setdefault(one.run, Counter())[detector.name, reason or ""] += rows
+            if not reason or not one.series.window.ended:
+                self.looked.setdefault(one.run, Counter())[detector.name, reason] += rows
 
 
 def _key(one: Arrived, detector: Detector) -> Key:

@@ -50,7 +50,7 @@ class Verdicts:
     def __getitem__(self, row: int) -> Verdict:
         number, index, step, severity, variant, onset_step = self._rows.row(row)
         one = self._series[number]
-        rows, place = one.window.rows, index - one.window.first
+        rows, place = one.window.seen, index - one.window.begin
         return Verdict(
             key=one.key,
             signal=one.signal,

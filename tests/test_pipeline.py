@@ -2,12 +2,15 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
+import polars
 import pytest
 
 from detectors.discovery import all_detectors
 from detectors.held_back import HeldBack
+from sentinel import detection
 from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.outcomes import Audience
@@ -158,3 +161,25 @@ def test_the_last_row_is_not_held_back_twice():
         source.log(number, 0.0)
     assert not engine.advance([tracker])[0].looked, "too few points to know what they are"
     assert engine.conclude([tracker])[0].looked == {("zero-gradient", HeldBack.FEW_POINTS): 4}
+
+
+def test_detectors_that_judge_at_once_find_the_same(monkeypatch):
+    def broken(points, **_):
+        raise ValueError("broken")
+
+    failed, found = [], []
+    kl = all_detectors()["kl-blowup"]
+    detectors = [replace(kl, name="broken", rule=broken), kl, replace(kl, name="kl-blowup-again")]
+    source = Memory()
+    for number in range(200):
+        source.log(number, 0.01 if number % 80 < 40 else 5.0)
+    for threads, worth in (1, 10_000), (2, 0):
+        monkeypatch.setattr(polars, "thread_pool_size", lambda threads=threads: threads)
+        monkeypatch.setattr(detection, "_WORTH_THREADS", worth)
+        engine = Pipeline(detectors, {}, {"kl": "kl"}, lambda name, *_: failed.append(name))
+        tracker = engine.track(Run(Url("memory", ("training",)), "memory", source), "training")
+        (advance,) = engine.advance([tracker])
+        found.append((advance.changes, advance.looked))
+    assert failed == ["broken", "broken"]
+    assert found[0] == found[1]
+    assert {change.incident.detector for change in found[0][0]} == {"kl-blowup", "kl-blowup-again"}

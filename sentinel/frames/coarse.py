@@ -88,7 +88,7 @@ class Coarse:
         np.minimum.at(self.low, into, value)
         np.maximum.at(self.high, into, value)
         np.add.at(self.total, into, value)  # one by one, in the order of the log
-        np.add.at(self.finite, into, 1)
+        self.finite += np.bincount(into, minlength=MAX_BUCKETS)
         self.step[bucket[begins]] = steps[begins]
         for place, column in beside.items():
             if place not in self.first:

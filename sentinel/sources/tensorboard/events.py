@@ -22,7 +22,7 @@ from sentinel.sources.tensorboard.values import values
 
 _SAMPLES = (0.5, 0.1, 0.9, 0.3, 0.7, 0.0)  # where among the unknown records of a length to look for a layout
 _KINDS = (np.int64, np.uint32, np.int64, np.float64, np.float64)  # of number, tag, step, time and value
-_MIX = np.cumprod(np.full(LONGEST_ROW, 0x9E3779B1, np.uint32), dtype=np.uint32)  # a polynomial hash
+_MIX = np.full(LONGEST_ROW // 8, 0x9E3779B97F4A7C15, np.uint64).cumprod(dtype=np.uint64)  # a polynomial hash
 
 
 @dataclass(frozen=True)
@@ -98,19 +98,21 @@ def _recognise(
     Gives the known lists of tags, and for each row the index of its list, or -1 if the row is unknown.
     """
     columns = np.flatnonzero(varying & (layout.mask > 0))
-    outside = rows[:, columns] & layout.mask[columns]
-    mixed = outside @ _MIX[columns] >> 16  # 16 bits are sorted fast; equal hashes are compared below
+    outside = np.zeros((len(rows), -(-len(columns) // 8) * 8), np.uint8)
+    outside[:, : len(columns)] = rows[:, columns] & layout.mask[columns]
+    words = outside.view(np.uint64)
+    mixed = words @ _MIX[: words.shape[1]] >> 48  # 16 bits are sorted fast; equal hashes are compared below
     _, first, which, count = np.unique(
         mixed.astype(np.uint16), return_index=True, return_inverse=True, return_counts=True
     )
     names: list[tuple[str, ...]] = []
     places = np.full(len(first), -1)
-    for i in np.flatnonzero(count >= WORTH_A_PROOF):
+    for i in sorted(np.flatnonzero(count >= WORTH_A_PROOF), key=first.__getitem__):  # as in the log
         tags = layout.tags(bytes(rows[first[i]]))
         if tags is not None:
             places[i] = len(names)
             names.append(tags)
-    equal = (outside == outside[first][which]).all(axis=1)
+    equal = (words == words[first][which]).all(axis=1)
     return names, np.where(equal, places[which], -1)
 
 

@@ -14,6 +14,7 @@ from tensorboardX import SummaryWriter
 from sentinel.sources.tensorboard import events as tensorboard_events
 from sentinel.sources.tensorboard import layouts as tensorboard_layouts
 from sentinel.sources.tensorboard import tfrecord
+from sentinel.sources.tensorboard.event_files import EventFiles
 from sentinel.sources.tensorboard.values import values
 from tests.sources.reader import Reader
 from tests.sources.tensorboard.writer import (
@@ -128,6 +129,13 @@ def test_tags_that_hash_alike_stay_apart(log, monkeypatch):
     expected = read(log, *records).points
     monkeypatch.setattr(tensorboard_events, "_MIX", tensorboard_events._MIX * 0)
     assert read(log, *records).points == expected
+
+
+def test_tags_of_events_of_one_length_come_in_the_order_of_the_log(log):
+    tags = [f"tag{i * 5 % 7}" for i in range(7)]
+    read(log, *[scalar(tags[i % 7], 1000 + i, 1 + i) for i in range(700)])
+    (chunk,) = EventFiles(log.parent).poll({}, 1000).chunks
+    assert chunk.tags == tags
 
 
 @pytest.fixture
