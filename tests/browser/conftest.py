@@ -4,6 +4,8 @@ import shutil
 
 import pytest
 
+from tests.patience import PATIENCE
+
 
 @pytest.fixture(scope="module")
 def browser():
@@ -22,6 +24,7 @@ def browser():
 def page(browser):
     """A page that may ask for nothing but files and this machine, and whose console stays empty."""
     context = browser.new_context(viewport={"width": 1440, "height": 900})
+    context.set_default_timeout(PATIENCE * 1000)
     page, said, asked = context.new_page(), [], []
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from sentinel.alerts.store import Store
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -22,13 +23,13 @@ def test_it_prints_a_link_and_ends_when_told_though_a_page_is_open(state):
     command = [sys.executable, "-m", "sentinel", "serve", "--state-dir", state, "--listen", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         link = process.stdout.readline().strip()
-        with httpx.Client(follow_redirects=True, timeout=60) as client:
+        with httpx.Client(follow_redirects=True, timeout=PATIENCE) as client:
             assert client.get(link.partition("?")[0]).status_code == 401
             assert "No open incident" in client.get(link).text
             with client.stream("GET", f"{link.partition('?')[0]}events") as answer:
                 next(answer.iter_lines())
                 process.send_signal(signal.SIGTERM)
-                _, complaints = process.communicate(timeout=60)
+                _, complaints = process.communicate(timeout=PATIENCE)
     assert "Traceback" not in complaints
 
 

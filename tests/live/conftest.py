@@ -15,6 +15,7 @@ from sentinel.cli.app import app
 from sentinel.config.file import Config
 from sentinel.live.app import LivePage
 from tests.manual_clock import ManualClock
+from tests.patience import PATIENCE
 
 TOKEN = "a token of the tests"
 
@@ -59,12 +60,12 @@ def serving(state_dir):
         thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
         thread.start()
         try:
-            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE) as client:
                 client.get("/")  # is answered once the page has looked at the state
                 yield client, clock
         finally:
             server.should_exit = True
-            thread.join(60)
+            thread.join(PATIENCE)
             assert not thread.is_alive()
 
 

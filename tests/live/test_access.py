@@ -7,6 +7,7 @@ import pytest
 
 from sentinel.alerts.store import Store
 from tests.live.conftest import TOKEN, serving
+from tests.patience import PATIENCE
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +22,7 @@ def address(tmp_path_factory):
 @pytest.fixture
 def served(address):
     """A client that nobody knows yet."""
-    with httpx.Client(base_url=address, timeout=60) as client:
+    with httpx.Client(base_url=address, timeout=PATIENCE) as client:
         yield client
 
 

@@ -17,6 +17,7 @@ from sentinel.errors import StateError
 from sentinel.live import fleet, views
 from sentinel.live.opened import OpenedRun
 from tests.live.conftest import TOKEN, log, serving
+from tests.patience import PATIENCE
 from tests.sinks.samples import INCIDENT
 
 pytestmark = pytest.mark.slow  # each starts a server
@@ -169,7 +170,7 @@ def test_the_state_is_looked_at_once_for_all_pages(runs, watch, tmp_path, monkey
         async def many():
             limits = httpx.Limits(max_connections=None)
             token = {"Authorization": f"Bearer {TOKEN}"}
-            async with httpx.AsyncClient(headers=token, limits=limits, timeout=60) as page:
+            async with httpx.AsyncClient(headers=token, limits=limits, timeout=PATIENCE) as page:
                 pages = [asyncio.create_task(first(page)) for _ in range(50)]
                 await everybody.wait()
                 before = len(looks)
@@ -223,7 +224,7 @@ def test_a_log_that_cannot_be_read_now_holds_up_no_other_page(client, runs, watc
     def grow(run):
         if "sick" in str(run._tracker.log.run.path):
             begun.set()
-            gate.wait(120)
+            gate.wait(PATIENCE)
         return real(run)
 
     real, begun, gate = OpenedRun.grow, threading.Event(), threading.Event()
@@ -232,7 +233,7 @@ def test_a_log_that_cannot_be_read_now_holds_up_no_other_page(client, runs, watc
     with ThreadPoolExecutor(1) as other, client.stream("GET", "/events?since=1") as answer:
         waiting = other.submit(client.get, f"/runs/{sick}")
         try:
-            assert begun.wait(120)
+            assert begun.wait(PATIENCE)
             assert client.get(f"/runs/{well}").status_code == 200
             log(runs / "well", range(200, 400), loss=math.nan)
             watch()

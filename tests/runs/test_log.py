@@ -178,7 +178,10 @@ def too_short_a_schedule(directory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bytes_at_once", [1000, 10_000, 10**6])
-def test_a_plan_beside_the_log_makes_a_schedule_wrong_however_it_is_read(pipeline, tmp_path, bytes_at_once):
+def test_a_plan_beside_the_log_makes_a_schedule_wrong_however_it_is_read(tmp_path, bytes_at_once):
+    pipeline = Pipeline(
+        [all_detectors()["lr-schedule-mismatch"]], {}, {}, lambda *what: pytest.fail(str(what))
+    )
     arguments(tmp_path, 1000, START - 1)
     too_short_a_schedule(tmp_path)
     log = tmp_path / "metrics.jsonl"

@@ -120,7 +120,7 @@ def test_a_real_alertmanager_fires_keeps_and_resolves(tmp_path, receiver):
     shutil.rmtree(tmp_path / "data")
     with alertmanager(tmp_path, receiver.url) as url:
         sink = AlertmanagerConfig(url=url).open()
-        assert httpx.get(f"{url}/api/v2/alerts").json() == []
+        assert httpx.get(f"{url}/api/v2/alerts", timeout=PATIENCE).json() == []
         sink.refresh([NOTIFICATION], now + 60)
         assert heard(3) == [("critical", "firing")]
         sink.send(about(Event.RESOLVED), time.time())

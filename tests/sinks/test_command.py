@@ -14,7 +14,7 @@ NOW = 1_767_230_000.0
 COPY = "import sys; open(sys.argv[1], 'wb').write(sys.stdin.buffer.read())"
 
 
-def run(*command, timeout_seconds=20.0):
+def run(*command, timeout_seconds=PATIENCE):
     CommandConfig(command=list(command), timeout_seconds=timeout_seconds).open().send(NOTIFICATION, NOW)
 
 
