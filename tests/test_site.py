@@ -5,6 +5,7 @@ import json
 import posixpath
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -16,7 +17,10 @@ import yaml
 
 from sentinel.cli.app import app
 from sentinel.config.file import Config
+from tests.cli.conftest import sentinel
 from tests.each import each
+
+__all__ = ["sentinel"]
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "deploy" / "site"
@@ -103,6 +107,21 @@ def test_every_command_that_is_shown_has_these_options():
             command = command.commands[rest.pop(0)]
         if "--help" not in rest:
             command.make_context("sentinel", rest)  # raises UsageError for what it does not know
+
+
+@pytest.mark.slow  # judges the same run several times
+@pytest.mark.parametrize("page", ["index.md", "why.md"])
+def test_the_first_steps_can_be_taken(sentinel, tmp_path, page):
+    """What follows runs until it is stopped looks once instead; what serves has its own tests."""
+    for name in ("last-week", "mine", "exp-1"):
+        shutil.copytree(ROOT / "sample_logs" / "kl-blowup", tmp_path / "runs" / name)
+    (tmp_path / "sentinel.toml").write_text('paths = ["runs/"]\n\n[[sinks]]\ntype = "terminal"\n')
+    assert sentinel("watch", "--once").status == 0
+    shown = [words for place, words in commands() if place == page and words[0] != "serve"]
+    assert len(shown) >= 4
+    for words in shown:
+        ran = sentinel(*words, *(["--once"] if words[0] == "watch" else []))
+        assert ran.status == 0, f"{words}: {ran.err}"
 
 
 def test_every_configuration_that_is_shown_is_valid(tmp_path):

@@ -94,7 +94,7 @@ DURATION = "duration"
 def lasted_text(steps: int, seconds: float | None) -> str:
     """How long something has lasted, in words: "218 steps (7 min)"; without known times "218 steps"."""
     counted = f"{max(steps, 0):,} {'step' if steps == 1 else 'steps'}"
-    return counted if seconds is None else f"{counted} ({duration_text(seconds)})"
+    return counted if seconds is None or round(seconds) < 1 else f"{counted} ({duration_text(seconds)})"
 
 
 def incident_id(

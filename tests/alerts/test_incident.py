@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from sentinel.alerts.incident import format_message
+from sentinel.alerts.incident import format_message, lasted_text
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,8 @@ from sentinel.alerts.incident import format_message
 )
 def test_a_message_is_formatted_whatever_the_values(message, values, expected):
     assert format_message(message, values) == expected
+
+
+def test_a_time_below_a_second_is_not_told():
+    assert lasted_text(480, 0.3) == lasted_text(480, None) == "480 steps"
+    assert lasted_text(1, 61.0) == "1 step (1 min 1 s)"

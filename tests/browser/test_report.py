@@ -56,7 +56,7 @@ def test_a_curve_says_its_values_and_zooms(page, single):
     plot = page.locator(".plot[data-tall]").first
     plot.scroll_into_view_if_needed()
     over, legend = plot.locator(".u-over"), plot.locator(".legend")
-    assert legend.inner_text() == "train/kl; dashed: onset, solid: found, dotted: over"
+    assert legend.inner_text() == "train/kl over the steps; dashed: onset, solid: found, dotted: over"
     box = over.bounding_box()
     page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + 50)
     assert legend.inner_text().startswith("step 9")
@@ -93,6 +93,17 @@ def test_a_table_of_runs_sorts_filters_and_leads_to_each(page, several):
     page.get_by_role("link", name="All runs").click()
     page.locator("#table").wait_for()
     assert page.locator("#table").is_visible()
+
+
+def test_a_click_on_a_detector_shows_only_its_runs(page, several):
+    page.goto(several)
+    names = page.locator("#table tbody td:nth-child(2)")
+    kind = page.get_by_role("button", name="flat-loss-at-init 1")
+    kind.click()
+    assert names.all_inner_texts() == ["flat-loss-at-init"]
+    assert kind.get_attribute("aria-pressed") == "true"
+    kind.click()
+    assert names.count() == 3
 
 
 def test_a_run_costs_nothing_until_it_is_looked_at(page, several):
@@ -188,7 +199,7 @@ def test_what_a_cause_is_stands_a_click_away(page, single):
     page.get_by_role("link", name="Its page in the catalogue").first.click()
     symptom = page.locator("#catalogue details[open] h2", has_text="Symptom")
     symptom.wait_for()
-    assert symptom.is_visible()
+    assert 0 <= symptom.bounding_box()["y"] < page.viewport_size["height"]
 
 
 def test_a_notebook_shows_the_report_and_stays_out_of_its_reach(page, tmp_path):

@@ -106,6 +106,12 @@ def test_of_very_many_runs_the_first_have_small_curves(report, monkeypatch):
     assert report(*runs).count('<svg class="spark"') == 2
 
 
+def test_a_curve_is_captioned_with_its_meaning_unless_its_name_says_it(report):
+    text = report(ROOT / "sample_logs" / "kl-blowup")
+    assert "<figcaption>train/grad_norm</figcaption>" in text
+    assert "<figcaption>train/loss<small>policy loss</small></figcaption>" in text
+
+
 def test_why_a_sink_hears_of_nothing_is_said_in_words(report, tmp_path):
     (tmp_path / "sentinel.toml").write_text('[[sinks]]\ntype = "terminal"\nmin_severity = "critical"\n')
     text = report(ROOT / "sample_logs" / "flat-loss-at-init")

@@ -18,6 +18,7 @@ from sentinel import catalogue
 from sentinel.frames.curves import BUCKETS, Point
 from sentinel.report.incident_story import IncidentStory
 from sentinel.report.story import MOST_IN_FULL, RunStory, Story
+from sentinel.sinks.message import sentence
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -82,7 +83,7 @@ def environment(package: str = __name__) -> "Environment":
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    found.filters["coded"] = _coded
+    found.filters |= {"coded": _coded, "sentence": sentence}
     found.globals |= {
         "timeline": _timeline,
         "multiples": _multiples,
@@ -168,7 +169,9 @@ def spark(values: Sequence[float]) -> str:
 
 def _scale(values: Sequence[float], size: int) -> Any:
     low, high = min(values), max(values)
-    span = high / 2 - low / 2 or 1.0  # halves, because the whole span may be too large for a number
+    if low == high:
+        return lambda _: size / 2
+    span = high / 2 - low / 2  # halves, because the whole span may be too large for a number
     return lambda value: (value / 2 - low / 2) / span * size
 
 
@@ -189,4 +192,9 @@ def _multiples(run: RunStory) -> Sequence[tuple[str, str]]:
     still = {tag for tag, _ in run.still}
     first = [one.tag for one in run.incidents]
     tags = dict.fromkeys(tag for tag in [*first, *meaning] if tag in run.curves and tag not in still)
-    return [(tag, meaning.get(tag, "")) for tag in tags]
+    return [(tag, "" if _says(tag, meaning.get(tag, "")) else meaning[tag]) for tag in tags]
+
+
+def _says(tag: str, meaning: str) -> bool:
+    """Whether a tag says its meaning by itself, as `train/grad_norm` does."""
+    return re.sub(r"[_-]", " ", tag.lower()).endswith(meaning)

@@ -79,8 +79,12 @@
     const legend = document.createElement("div");
     legend.className = "legend";
     const says = (text) => { legend.textContent = text; };
-    const lost = run.lost[tag] != null ? `, not finite from step ${run.lost[tag]}` : "";
-    const still = tall ? `${tag}${lost}; dashed: onset, solid: found, dotted: over${run.checkpoints.length ? "; triangles: checkpoints" : ""}` : `${lost.slice(2)}`;
+    const values = attempts.flatMap(([, some]) => some), [low, high] = [Math.min(...values), Math.max(...values)];
+    const margin = Math.abs(low) / 10 || 1; // around a curve that is flat
+    const range = low === high ? short(low) : `${short(low)} to ${short(high)}, last ${short(values.at(-1))}`;
+    const lost = run.lost[tag] != null ? `, not finite from step ${run.lost[tag].toLocaleString("en")}` : "";
+    const lines = `; dashed: onset, solid: found, dotted: over${run.checkpoints.length ? "; triangles: checkpoints" : ""}`;
+    const still = tall ? `${tag} over the steps${lost}${lines}` : `${range}${lost}`;
     // Steps that the plot has to reach, although no finite value was logged there.
     const reached = marks.flatMap((mark) => [mark.onset, mark.fired, mark.resolved]).concat(run.lost[tag])
       .filter((step) => step != null).sort((a, b) => a - b);
@@ -89,10 +93,10 @@
       width: Math.max(place.clientWidth, 200),
       height: tall ? 220 : 120,
       cursor: { sync: { key: `run-${place.dataset.run}` }, drag: { x: true, y: false } },
-      scales: { x: { time: false }, y: { distr: log ? 3 : 1 } },
+      scales: { x: { time: false }, y: { distr: log ? 3 : 1, ...(low === high && !log ? { range: [low - margin, low + margin] } : {}) } },
       axes: [
-        { ...axis, values: (_, steps) => steps.map((step) => step.toLocaleString("en")) },
-        { ...axis, size: 64, values: (_, values) => values.map(short) },
+        { ...axis, size: 32, values: (_, steps) => steps.map((step) => step.toLocaleString("en")) },
+        { ...axis, size: 64, space: tall ? 30 : 18, values: (_, values) => values.map(short) },
       ],
       series: [{}, ...[...attempts, []].map((_, number) => ({
         stroke: color("curve"), width: 1.2, spanGaps: true, points: { show: false }, dash: number % 2 ? [6, 2] : [],
@@ -144,7 +148,7 @@
     for (const run of runs) run.classList.toggle("shown", run === chosen);
     document.body.classList.toggle("one", chosen !== null);
     if (chosen) all(".plot", chosen).forEach((place) => drawn.has(place) || seen.observe(place));
-    if (target) scrollTo(0, 0);
+    if (target?.matches(".run, #runs")) scrollTo(0, 0);
   };
 
   // A table that sorts by its buttons and filters by its search field. The document holds a slice of its rows.
@@ -154,6 +158,7 @@
   let most = slice;
   const list = () => {
     const wanted = document.getElementById("filter").value.toLowerCase();
+    all(".kind").forEach((one) => one.setAttribute("aria-pressed", one.value === wanted));
     const fitting = rows.filter((row) => row.textContent.toLowerCase().includes(wanted)), more = document.getElementById("more");
     const listed = fitting.slice(0, most), before = [...body.rows];
     if (listed.length !== before.length || listed.some((row, at) => row !== before[at])) body.replaceChildren(...listed);
@@ -174,6 +179,11 @@
     const button = target.closest?.("button"), head = button?.closest("#table th");
     if (head) sort(head, head.getAttribute("aria-sort") !== "descending");
     if (button?.closest("#more")) { most += slice; list(); }
+    if (button?.matches(".kind")) {
+      const field = document.getElementById("filter");
+      field.value = field.value === button.value ? "" : button.value;
+      list();
+    }
   });
   addEventListener("input", ({ target }) => target.id === "filter" && list());
   addEventListener("change", ({ target }) => {
