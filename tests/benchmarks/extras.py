@@ -118,7 +118,7 @@ def main(runs: int) -> None:
     print(f"{'watch of ' + str(runs) + ' runs, and':30} {'CPU of a core':>14} {'resident MB':>12}")
     with settings() as chosen:
         for name, extras in chosen.items():
-            _, share, memory = measure(runs, POINTS, 0, extras)
+            _, share, memory, _ = measure(runs, POINTS, 0, extras)
             print(f"{name:30} {share:14.1%} {memory:12.0f}", flush=True)
 
 
