@@ -136,17 +136,15 @@ class NeptuneWriter:
 
     def start(self, directory):
         self.path = directory / "RUN-1-0123456789abcdef_part_0.parquet"
-        self.rows = pl.read_parquet(self.path).rows(named=True) if self.path.exists() else []
+        self.table = pl.read_parquet(self.path) if self.path.exists() else pl.DataFrame(schema=NEPTUNE_SCHEMA)
 
     def log(self, step, values):
-        time = next(CLOCK) * 1000
+        time, rows = next(CLOCK) * 1000, []
         for name, value in values.items():
             row = {"attribute_path": name, "attribute_type": "float_series", "float_value": value}
-            self.rows.append({**row, "run_id": "RUN-1", "step": Decimal(step), "timestamp": time})
-        self.write()
-
-    def write(self):
-        pl.DataFrame(self.rows, NEPTUNE_SCHEMA).write_parquet(self.path)
+            rows.append({**row, "run_id": "RUN-1", "step": Decimal(step), "timestamp": time})
+        self.table = self.table.vstack(pl.DataFrame(rows, NEPTUNE_SCHEMA))
+        self.table.write_parquet(self.path)
 
     def close(self):
         pass
