@@ -137,7 +137,6 @@ def test_files_stay_readable_in_one_sitting(file):
 
 
 LONG = {
-    "loss.loss_divergence": 126,
     "precision.loss_scale_collapse": 128,
     "reinforcement.entropy_collapse": 122,
     "reinforcement.reward_collapse": 157,
