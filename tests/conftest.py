@@ -5,7 +5,7 @@ import os
 import subprocess
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # As the command line has both; the first counts only before something imports polars.
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
@@ -13,7 +13,8 @@ gc.set_threshold(100_000, 20, 100)
 
 pytest_plugins = ["pytester"]  # runs tests of the plugin
 
-settings.register_profile("sentinel", deadline=None)  # how long an example takes is up to the machine
+# How long an example takes is up to the machine.
+settings.register_profile("sentinel", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("sentinel")
 
 
