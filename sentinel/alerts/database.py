@@ -93,20 +93,22 @@ class Database:
         with self._errors():
             place = f"{self._path.absolute().as_uri()}?mode={'ro' if read_only else 'rw'}"
             self._connection = sqlite3.connect(place, uri=True, timeout=_BUSY_SECONDS, isolation_level=None)
-            self._connection.text_factory = partial(str, encoding="utf-8", errors="replace")
-            self._prepare(read_only)
+            try:
+                self._connection.text_factory = partial(str, encoding="utf-8", errors="replace")
+                self._prepare(read_only)
+            except BaseException:
+                self._connection.close()
+                raise
 
     def _prepare(self, read_only: bool) -> None:
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
         if version > SCHEMA:
-            self._connection.close()
             raise StateError(
                 f"{self._path}: written by a newer sentinel (schema {version}, this one knows {SCHEMA}); "
                 "upgrade it, or name another state_dir"
             )
         if read_only:
             if version < SCHEMA:
-                self._connection.close()
                 raise StateError(f"{self._path}: written by an older sentinel; start `sentinel watch` once")
             return
         self._connection.execute("PRAGMA journal_mode = WAL")

@@ -264,10 +264,18 @@ class TestRefused:
         ):
             Store(tmp_path / "state")
 
-    def test_another_file(self, tmp_path):
+    def test_another_file(self, tmp_path, monkeypatch):
+        def connect(*words, **options):
+            opened.append(real(*words, **options))
+            return opened[-1]
+
+        opened, real = [], sqlite3.connect
+        monkeypatch.setattr(sqlite3, "connect", connect)
         (tmp_path / "sentinel.sqlite").write_text("something else entirely" * 100)
         with pytest.raises(StateError, match=r"sentinel\.sqlite: file is not a database"):
             Store(tmp_path)
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            opened[0].execute("SELECT 1")
 
     def test_a_process_that_closes_the_database_leaves_it_to_those_that_have_it_open(self, tmp_path):
         look = f"import pathlib, sentinel.alerts.store as s; s.Store(pathlib.Path({str(tmp_path)!r}))"
