@@ -46,6 +46,21 @@ def test_a_row_changes_and_the_order_stays(live, runs, watch):  # noqa: F811
     assert names.all_inner_texts() == ["well/metrics.jsonl", "sick/metrics.jsonl"]
 
 
+def test_a_run_below_the_slice_that_gets_worse_comes_to_the_top(page, runs, watch, tmp_path, monkeypatch):  # noqa: F811
+    monkeypatch.setattr("sentinel.live.views.ROWS_AT_FIRST", 1)
+    watch()
+    with serving(tmp_path / "state") as (client, _):
+        page.goto(f"{client.base_url}/?token={TOKEN}")
+        names = page.locator("#table tbody td:nth-child(2)")
+        assert names.all_inner_texts() == ["sick/metrics.jsonl"]
+        log(runs / "well", range(200, 400), loss=math.nan)
+        watch()
+        page.locator("#table tbody td", has_text="well").wait_for()
+        assert names.all_inner_texts() == ["well/metrics.jsonl"]
+        assert page.locator("#more span").inner_text() == "1 of 2 runs are shown."
+        page.goto("about:blank")  # ends its connection before the server ends
+
+
 def test_a_run_that_is_new_appears_unless_it_is_filtered_out(live, runs, watch):  # noqa: F811
     live.get_by_label("Filter").fill("other")
     log(runs / "other", range(200))

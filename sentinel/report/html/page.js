@@ -212,13 +212,14 @@
   // What a page that changes needs: replace rows of the table, and replace a run by a newer section of it.
   globalThis.sentinel = {
     renew(newer) {
-      const places = new Map(rows.map((row, at) => [row.id, at]));
+      const places = new Map(rows.map((row, at) => [row.id, at])), listed = new Set(body.rows), urgent = new Set();
       for (const row of newer.map(made)) {
-        const older = rows[places.get(row.id)];
-        if (!older) rows.push(row);
-        else if (older.contains(document.activeElement)) all("td", older).forEach((cell, at) => { if (at !== 1) cell.replaceWith(row.cells[at].cloneNode(true)); });
-        else { rows[places.get(row.id)] = row; older.replaceWith(row); }
+        const at = places.get(row.id) ?? rows.length, older = rows[at];
+        if (Number(key(row, 0)) > (older ? Number(key(older, 0)) : 0) && !listed.has(older)) urgent.add(row); // else nobody would see that it got worse
+        if (older?.contains(document.activeElement)) all("td", older).forEach((cell, at) => { if (at !== 1) cell.replaceWith(row.cells[at].cloneNode(true)); });
+        else { rows[at] = row; older?.replaceWith(row); }
       }
+      rows = [...urgent, ...rows.filter((row) => !urgent.has(row))];
       list();
     },
     replace(older, newer) {
