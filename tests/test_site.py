@@ -78,6 +78,11 @@ def test_nothing_is_left_to_fill_in():
     assert not [page for page, text in PAGES.items() if re.search(r"<!-- (include|generated)", text)]
 
 
+def test_a_section_that_begins_with_commands_keeps_them_a_block():
+    assert "\n    sentinel replay runs/today\n    sentinel replay" in PAGES["reports.md"]
+    assert "\n    sentinel mcp\n" in PAGES["programs.md"]
+
+
 def commands():
     """Every line that calls sentinel, wherever it is shown."""
     shown = [(page, text) for page, text in PAGES.items() if "/" not in page]

@@ -65,7 +65,7 @@ def _included(file: str, heading: str | None) -> str:
     rest = text[match.end() :]
     deepest = 6 if name != heading else len(match[1])
     end = re.search(rf"^#{{1,{deepest}}} ", rest, re.MULTILINE)
-    return _relinked(rest[: end.start() if end else None].strip(), file)
+    return _relinked(rest[: end.start() if end else None].strip("\n"), file)
 
 
 def _relinked(text: str, file: str) -> str:
