@@ -39,6 +39,7 @@ def test_leaves_healthy_runs_alone(name, noise):
     assert not any(simulated(name, kinds(DETECTORS[name]), noise, resumes=True))
 
 
+@pytest.mark.slow  # many runs
 @each_detector
 def test_finds_its_fault(name):
     kind, _ = SICK[name]

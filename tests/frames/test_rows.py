@@ -44,6 +44,7 @@ def test_a_tape_shows_new_rows_behind_the_last_ones_and_never_changes_what_it_sh
     assert all(same(*one) for one in shown)
 
 
+@pytest.mark.slow  # many examples
 @given(
     sizes=SIZES,
     known=st.lists(st.sets(st.integers(0, 4)), min_size=60, max_size=60),

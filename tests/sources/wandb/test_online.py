@@ -131,6 +131,7 @@ def test_replay_names_runs_by_their_address(backend, clock, capsys, tmp_path, mo
     assert run["points"] == 5
 
 
+@pytest.mark.slow  # a watch in real time
 def test_watch_reads_on(backend, tmp_path, monkeypatch):
     monkeypatch.setattr(wandb_server, "_REFRESH_SECONDS", 0.01)
     wandb_online._project.cache_clear()
