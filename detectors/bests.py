@@ -6,7 +6,7 @@ import polars as pl
 from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, STEP, VALUE
 from detectors.signals import Signal
-from detectors.stats import Floats, Ints, last_values, recent_noise, with_arrays
+from detectors.stats import Floats, Ints, last_values, recent_noise, start_value, with_arrays
 
 REACH = 240
 """Evaluations in which the best one is looked for; older ones are in the coarse view."""
@@ -22,6 +22,18 @@ LOOKS = 10, 30
 
 Noise with a memory lifts a median of ten for some dozen evaluations, and a fault lifts it for good.
 """
+
+THIRDS = {3: 0, 4: 11, 5: 14, 7: 19, 9: 25, 12: 33}
+"""Where there are few, medians of about a third of them are compared as well: its size, and from when on.
+
+A dip in noise with a memory makes a low best and a rise after it, but it does not lower a third of the run.
+"""
+
+TWICE = 2
+"""Few evaluations have risen no further than twice the way from the best third to the last one."""
+
+OF_BLOCKS = 0.45
+"""Standard deviations of independent points that one of the noise between levels of ten counts as."""
 
 FEW = 3
 """Second differences at which the noise that they tell counts twice: their median may be far too small."""
@@ -43,6 +55,8 @@ GAP = {
     "metric_then": Measure("accuracy at the best", Unit.SHARE),
     "train": Measure("training loss now", Unit.NONE),
     "train_then": Measure("training loss at the best", Unit.NONE),
+    "gained": Measure("fall from the first evaluation to the best", Unit.SHARE),
+    "at_first": Measure("first evaluation, of the training loss until then", Unit.SHARE),
 }
 """The columns of `with_gap` that a reader may see."""
 
@@ -53,27 +67,38 @@ def with_gap(points: pl.LazyFrame) -> pl.LazyFrame:
     """The evaluations, from the fourth on with the columns of ``GAP``, ``best_step`` and ``short``.
 
     The present level is the lowest of three, or the median of ten where there are many evaluations; `short`
-    says which. The best level is a median of as many. The noise comes from second differences. What stands
-    above it is the lowest of several levels where there are many evaluations.
+    says which. The best level is a median of as many. The noise comes from second differences: of single
+    evaluations, and of levels where there are many. What stands above it is the lowest of several levels
+    where there are many evaluations, and no more than the last third allows where there are few.
     """
     log = pl.when(pl.col(VALUE) > 0).then(pl.col(VALUE).log())
     buckets = pl.col("coarse_mean").list
     context = points.with_columns(
         short=pl.col(INDEX) < LONG_FROM,
+        first=start_value(VALUE),
+        train_first=start_value("loss_mean"),
         log=log,
         older=buckets.head(buckets.len().clip(1) - 1).list.eval(BROAD).list.min().log(),
         low=log.rolling_min(SHORT).over(SERIES),
         mid=log.rolling_median(LONG).over(SERIES),
-        trio=log.rolling_median(SHORT, min_samples=1).over(SERIES),
+        **{
+            f"third_{n}": log.rolling_median(n, min_samples=1 if n == SHORT else n).over(SERIES)
+            for n in THIRDS
+        },
     )
-    names = "best", "level", "held", "since", "best_step", "trend", *_THEN_AND_NOW
-    gap = pl.col("held") - pl.col("best").log()
+    names = "best", "level", "stays", "since", "best_step", "trend", *_THEN_AND_NOW
+    gap, best = pl.col("stays").log1p(), pl.col("best")
     noise = pl.max_horizontal("noise", pl.lit(LEAST_NOISE)) * (1 + FEW / (pl.col(INDEX) - 1))
-    return with_arrays(
-        context.with_columns(noise=recent_noise("log", 64)), names, _compare, every=1, at_least=SHORT + 1
-    ).with_columns(
-        rise=pl.col("level") / pl.col("best") - 1,
-        noises=gap / noise * pl.when("short").then(1.0).otherwise((LONG / 2) ** 0.5),
+    of_levels = pl.max_horizontal(noise * (2 / LONG) ** 0.5, OF_BLOCKS * pl.col("noise_of_levels"))
+    few = pl.min_horizontal((pl.col("level") / best).log(), TWICE * gap) / noise
+    noisy = context.with_columns(
+        noise=recent_noise("log", 64), noise_of_levels=recent_noise("mid", REACH, apart=LONG, at_least=64)
+    )
+    return with_arrays(noisy, names, _compare, every=1, at_least=SHORT + 1).with_columns(
+        rise=pl.col("level") / best - 1,
+        noises=pl.when("short").then(few).otherwise(gap / of_levels),
+        gained=1 - best / pl.col("first"),
+        at_first=pl.col("first") / pl.col("train_first"),
     )
 
 
@@ -81,29 +106,49 @@ def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
     """The best level so far and the present one, and what else was logged at both."""
     row, count, begin = (due[n].to_numpy() for n in ("row", INDEX, "begin"))
     short = count < LONG_FROM
-    age = np.arange(REACH)
-    past = (age >= np.where(short, SHORT, LONG)[:, None]) & (age < np.minimum(count + 1, REACH)[:, None])
-    trio, mid, low = (frame[n].fill_null(np.nan).to_numpy() for n in ("trio", "mid", "low"))
-    levels = np.where(short[:, None], last_values(trio, row, REACH), last_values(mid, row, REACH))
-    levels = np.where(past & np.isfinite(levels), levels, np.inf)
+    size = np.where(short, SHORT, LONG)
+    mid, low, trio = (frame[n].fill_null(np.nan).to_numpy() for n in ("mid", "low", f"third_{SHORT}"))
+    levels = np.where(short[:, None], _past(trio, row, count, size), _past(mid, row, count, size))
     since = levels.argmin(axis=1)
-    older = due["older"].fill_null(np.inf).to_numpy()
-    recent = age <= (count // LOOKS[0]).clip(0, LOOKS[1])[:, None]
+    older = np.where(short, np.inf, due["older"].fill_null(np.inf).to_numpy())
+    best = np.minimum(levels.min(axis=1), older)
+    recent = np.arange(REACH) <= (count // LOOKS[0]).clip(0, LOOKS[1])[:, None]
     held = np.where(recent, last_values(mid, row, REACH), np.inf).min(axis=1)
-    near = np.maximum(row[:, None] - np.arange(SHORT), begin[:, None])
-    then = np.minimum(near - since[:, None] + 1, near)
+    near = np.maximum(row[:, None] - np.arange(LONG), begin[:, None])
+    then = np.clip(near - since[:, None] + 1, begin[:, None], near)
     found = {
-        "best": np.exp(np.minimum(levels.min(axis=1), np.where(short, np.inf, older))),
+        "best": np.exp(best),
         "level": np.exp(np.where(short, low[row], mid[row])),
-        "held": np.where(short, low[row], held),
+        "stays": np.expm1(np.where(short, _rise_of_thirds(frame, row, count), held - best)),
         "since": since.astype(float),
         "trend": _trend(frame, row, np.minimum(since + 2, count + 1)),
         "best_step": frame[STEP].to_numpy()[row - since].astype(float),
     }
     for name, signal in (("metric", Signal.EVAL_ACCURACY), ("train", "loss_mean")):
         column = frame[signal].fill_null(np.nan).to_numpy()
-        found |= {name: np.median(column[near], axis=1), f"{name}_then": np.median(column[then], axis=1)}
+        for when, at in (("", near), ("_then", then)):
+            few, many = (np.median(column[at[:, :n]], axis=1) for n in (SHORT, LONG))
+            found[name + when] = np.where(short, few, many)
     return found
+
+
+def _past(levels: Floats, row: Ints, count: Ints, size: Ints) -> Floats:
+    """The levels before those of the last ``size`` evaluations, newest first: rows x REACH."""
+    age = np.arange(REACH)
+    found = last_values(levels, row, REACH)
+    past = (age >= size[:, None]) & (age < np.minimum(count + 1, REACH)[:, None])
+    return np.where(past & np.isfinite(found), found, np.inf)
+
+
+def _rise_of_thirds(frame: pl.DataFrame, row: Ints, count: Ints) -> Floats:
+    """Logarithm of how far the median of the last third stands above the lowest of the thirds before it."""
+    rise = np.empty(len(row))
+    for size, begin in THIRDS.items():
+        at = count >= begin
+        levels = frame[f"third_{size}"].fill_null(np.nan).to_numpy()
+        past = _past(levels, row[at], count[at], np.full(at.sum(), size))
+        rise[at] = levels[row[at]] - past.min(axis=1)
+    return rise
 
 
 def _trend(frame: pl.DataFrame, row: Ints, many: Ints) -> Floats:

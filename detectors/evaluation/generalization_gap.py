@@ -2,8 +2,9 @@
 
 ## What it catches
 An evaluation loss that has left its best level for good. Each of the last three evaluations stands above
-the best by more than `least_rise`, and by several times the noise between neighbouring evaluations; fewer do
-where the training loss fell by a third since. Where the noise is large, they stand above it by more than
+the best by more than `least_rise`, and by many times the noise between neighbouring evaluations. Fewer times
+are enough where the rise since the best is steady, and where the training loss fell since. Where the noise is
+large, the median of the last third of the evaluations stands above that of the best third by more than
 `far_rise`, and the evaluations since the best show a clear upward trend (Mann-Kendall). From 40 evaluations
 on, medians of ten are compared, and those over a tenth of the run, 30 at most, must all exceed the noise.
 
@@ -27,8 +28,11 @@ Evaluation data that grow harder in the middle of a run look the same.
 ## Source
 Catalogue A-overfit, A-eval-loss. The thresholds are measured on simulated evaluation curves with noise of
 up to 6 %, autocorrelation of up to 0.6 and heavy tails. The noise is the median absolute second difference,
-which a trend does not move. Autocorrelation makes it too small, hence the eight standard deviations, and so
-may chance where there are few differences, so that the noise counts twice at the fifth evaluation.
+which a trend does not move. Autocorrelation makes it too small, hence the fourteen standard deviations. From
+about 90 evaluations on, the noise of medians of ten is measured as well, which has no such fault. Chance
+makes it too small, too, where there are few differences, so it counts twice at the fifth evaluation. If the
+first of fewer than twelve evaluations is the best, or of more in large noise, that may be chance: the finding
+stays informative unless the training loss fell by a third.
 """
 
 from typing import Annotated
@@ -43,17 +47,19 @@ from detectors.signals import Signal
 from detectors.verdict import HeldBack, verdicts
 
 TREND, RISES = 2.4, 1.2  # standard deviations of the trend since the best: alone, and beside the noise
-LEAST_NOISES = 1.5  # of the noise: a rise that a trend alone tells
+STEADY = 4.0  # the same of a rise that noise with a memory hardly ever makes
+LEAST_NOISES = 2.5  # of the noise: a rise that a trend alone tells
 FIRST = 12  # evaluations among which the first may be the best by chance
-LEARNED, EASIER = 2 / 3, 0.7  # of the training loss at the best, and of the noises that are then enough
+LEARNED = 2 / 3  # share of the training loss at the best below which the model has learned since
+LEAST_LEFT, FAR_LEFT = 0.4, 0.8  # the same, down to which it lowers the noises and the rise that are needed
 RISEN = "loss on held-out data stands at {level:.4g}, {rise:.1%} above its best of {best:.4g}"
-OVERFIT = ("A-overfit", "A-eval-loss", "DP14", "DP1", "O6")
+OVERFIT = ("A-overfit", "A-eval-loss", "V1", "DP14", "DP1", "O6")
 
 
 @detector(
     judges=(Signal.EVAL_LOSS,),
     uses=(Mean(Signal.LOSS), Signal.EVAL_ACCURACY),
-    history=History(recent=REACH + LONG, coarse=True),
+    history=History(recent=REACH + 3 * LONG, head=1, coarse=True),
     maturity=Maturity.STABLE,
     hold=1,  # a verdict rests on three evaluations already
     cause=Cause.EVALUATION,
@@ -70,7 +76,8 @@ def generalization_gap(
     points: pl.LazyFrame,
     *,
     least_rise: Annotated[float, "share by which the evaluation loss must stand above its best"] = 0.03,
-    least_noises: Annotated[float, "the same in standard deviations of the noise between evaluations"] = 8.0,
+    least_noises: Annotated[float, "the same in standard deviations of the noise between evaluations"] = 14.0,
+    least_noises_steady: Annotated[float, "the same where the rise since the best is steady"] = 8.0,
     least_noises_long: Annotated[float, "the same where medians of ten are compared"] = 15.0,
     far_rise: Annotated[float, "rise for which an upward trend is enough, whatever the noise"] = 0.22,
     metric_rise: Annotated[float, "rise that counts where the accuracy holds"] = 0.05,
@@ -82,12 +89,14 @@ def generalization_gap(
     rise, metric, metric_then = pl.col("rise"), pl.col("metric"), pl.col("metric_then")
     noises = pl.col("noises")
     train, train_then = pl.col("train"), pl.col("train_then")
-    enough = pl.when("short").then(least_noises).otherwise(least_noises_long)
-    learned = (train < LEARNED * train_then).fill_null(False)
-    sure = noises > enough * pl.when(learned).then(EASIER).otherwise(1)
-    by_chance = (pl.col("since") == pl.col(INDEX)) & (pl.col(INDEX) < FIRST) & ~learned
-    stays = pl.col("held").exp() / pl.col("best") - 1
-    trends = (stays > far_rise) & (pl.col("trend") > TREND) & (noises > LEAST_NOISES)
+    least = pl.when(pl.col("trend") > STEADY).then(least_noises_steady).otherwise(least_noises)
+    enough = pl.when("short").then(least).otherwise(least_noises_long)
+    left = pl.when(train_then > 0).then(train / train_then).fill_null(1)
+    learned = left < LEARNED
+    sure = noises > enough * left.clip(LEAST_LEFT, 1)
+    by_chance = (pl.col("since") == pl.col(INDEX)) & ((pl.col(INDEX) < FIRST) | ~sure) & ~learned
+    far = pl.col("stays") > far_rise * left.clip(FAR_LEFT, 1)
+    trends = far & (pl.col("trend") > TREND) & (noises > LEAST_NOISES * left.clip(LEAST_LEFT, 1))
     risen = ((rise > least_rise) & sure & (pl.col("trend") > RISES)) | trends
     holds = metric >= metric_then - metric_slack
     patient = (pl.col("since") < metric_patience) & (rise < 0.5)

@@ -99,6 +99,20 @@ def test_what_is_known_of_a_run_tells_causes_apart(cited, told, findings, first)
     assert possible_causes(cited, clues, catalogue.load())[0].id == first
 
 
+@pytest.mark.parametrize(
+    ("evidence", "first"),
+    [
+        ({"at_first": 1.4, "gained": 0.0}, "V1"),
+        ({"at_first": 1.4, "gained": 0.3}, "A-overfit"),
+        ({"at_first": 0.9, "gained": 0.0}, "A-overfit"),
+        ({}, "A-overfit"),
+    ],
+)
+def test_a_gap_that_was_there_from_the_first_evaluation_on_is_no_memorising(evidence, first):
+    clues = Clues(evidence)
+    assert possible_causes(("A-overfit", "A-eval-loss", "V1"), clues, catalogue.load())[0].id == first
+
+
 def test_without_clues_the_usual_order_stands():
     found = causes(("O1", "O7", "L8"))
     assert [(c.id, c.because) for c in found] == [("O1", ""), ("O7", ""), ("L8", "")]
