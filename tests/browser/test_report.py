@@ -202,6 +202,20 @@ def test_what_a_cause_is_stands_a_click_away(page, single):
     assert 0 <= symptom.bounding_box()["y"] < page.viewport_size["height"]
 
 
+def test_below_a_run_stand_only_the_catalogue_entries_that_it_cites(page, several):
+    entries = page.locator("#catalogue summary:visible")
+    page.goto(several)
+    everything = entries.count()
+    page.get_by_role("link", name="healthy-supervised").click()
+    page.get_by_text("Nothing was found by the").wait_for()
+    assert entries.count() == 0
+    page.get_by_role("link", name="All runs").click()
+    page.get_by_role("link", name="kl-blowup").click()
+    page.get_by_role("heading", name="kl-blowup", level=2).wait_for()
+    assert [text.split(":")[0] for text in entries.all_inner_texts()] == ["R1", "R2", "A-kl"]
+    assert everything > 3
+
+
 def test_a_notebook_shows_the_report_and_stays_out_of_its_reach(page, tmp_path):
     rows = [{"step": i, f"loss/{HOSTILE}": 1.0 / (i + 1), "kl": 0.01 if i < 50 else 9.0} for i in range(99)]
     (tmp_path / "hostile.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

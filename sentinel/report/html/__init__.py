@@ -197,4 +197,4 @@ def _multiples(run: RunStory) -> Sequence[tuple[str, str]]:
 
 def _says(tag: str, meaning: str) -> bool:
     """Whether a tag says its meaning by itself, as `train/grad_norm` does."""
-    return re.sub(r"[_-]", " ", tag.lower()).endswith(meaning)
+    return re.sub(r"[_/-]", " ", tag.lower()).endswith(meaning)

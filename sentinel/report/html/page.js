@@ -147,6 +147,10 @@
     if (target && !target.matches(".run, #runs") && table) return;
     for (const run of runs) run.classList.toggle("shown", run === chosen);
     document.body.classList.toggle("one", chosen !== null);
+    const cites = (entry) => !chosen || chosen.querySelector(`a[href="#${CSS.escape(entry.id)}"]`) !== null;
+    const entries = all("#catalogue details");
+    entries.forEach((entry) => entry.classList.toggle("uncited", !cites(entry)));
+    document.getElementById("catalogue")?.classList.toggle("uncited", !entries.some(cites));
     if (chosen) all(".plot", chosen).forEach((place) => drawn.has(place) || seen.observe(place));
     if (target?.matches(".run, #runs")) scrollTo(0, 0);
   };
