@@ -4,7 +4,8 @@
 An accuracy on held-out data that has not changed in any digit since the first of at least six evaluations,
 and is neither 0 nor 1. And, once the run is over, one that has stayed at 1/n for some number n of classes
 since the first of at least eight evaluations, while the loss on held-out data has stayed where guessing among
-n classes puts it, at ln n. While the run goes on, one that learns slowly looks the same.
+n classes puts it, at ln n. Too large steps leave a loss that scatters far above that, in training, too. While
+the run goes on, one that learns slowly looks the same.
 
 ## Why it matters
 A classifier that learns changes its mind about some samples between two evaluations. One that gives the
@@ -36,7 +37,7 @@ from detectors.context import First
 from detectors.evidence import Measure, Unit
 from detectors.schema import ENDED, INDEX, VALUE
 from detectors.signals import Signal
-from detectors.stats import recent_median, seen_max, seen_min
+from detectors.stats import recent_median, recent_noise, seen_max, seen_min
 from detectors.verdict import HeldBack, verdicts
 
 REACH = 50  # evaluations
@@ -46,12 +47,13 @@ GUESSES = 8  # evaluations before a guess is one
 NEAR_GUESS = 0.2  # share by which the median accuracy may miss that of guessing,
 BETTER = 0.4  # and the best one surpass it where the classes are many
 NEAR_LN, FAR_LN = 0.97, 1.15  # times ln n between which the loss of a guess lies
+JUST, WILD = 0.05, 0.1  # where the loss is higher: how near to 1/n the accuracy is, and its scatter at least
 LEARNS = 0.985  # of the first loss: a loss below it falls
 
 
 @detector(
     judges=(Signal.EVAL_ACCURACY,),
-    uses=(Signal.EVAL_LOSS, First(Signal.EVAL_LOSS)),
+    uses=(Signal.EVAL_LOSS, First(Signal.EVAL_LOSS), Signal.LOSS),
     history=History(recent=REACH, head=REACH),
     at_end=True,
     maturity=Maturity.STABLE,
@@ -73,6 +75,11 @@ LEARNS = 0.985  # of the first loss: a loss below it falls
             "among {classes:.0f} classes",
             ("V6", "O1", "O19", "O2"),
         ),
+        "lost": Variant(
+            "accuracy on held-out data is {value:.1%} after {count} evaluations, as that of a guess among "
+            "{classes:.0f} classes, and the loss is {level:.3g}, far above that of a guess",
+            ("O19", "O9", "O4", "O1", "V6"),
+        ),
     },
 )
 def class_collapse(
@@ -88,20 +95,26 @@ def class_collapse(
         count=pl.col(INDEX) + 1,
         classes=(1 / recent_median(VALUE, REACH, at_least=GUESSES)).round(),
         level=recent_median(Signal.EVAL_LOSS, REACH, at_least=GUESSES),
+        trains=recent_median(Signal.LOSS, REACH, at_least=GUESSES),
+        scatter=recent_noise(Signal.EVAL_LOSS, REACH, at_least=GUESSES - 2),
     )
     right = {n: pl.col(VALUE) * n for n in range(1, FEW_SAMPLES + 1)}
     few_samples = pl.any_horizontal((k - k.round()).abs() < ROUNDED * n for n, k in right.items())
     constant = (pl.col("lowest") == pl.col("highest")) & (pl.col(VALUE) <= most_accuracy)
     chance, surprise = 1 / pl.col("classes"), pl.col("classes").log()
-    at_chance = (recent_median(VALUE, REACH, at_least=GUESSES) / chance - 1).abs() < NEAR_GUESS
+    off = (recent_median(VALUE, REACH, at_least=GUESSES) / chance - 1).abs()
     never_better = pl.col("highest") < chance * (1 + BETTER * (1 - chance))
     guess_loss = pl.col("level").is_between(NEAR_LN * surprise, FAR_LN * surprise)
     falls = pl.min_horizontal("level", Signal.EVAL_LOSS) < LEARNS * pl.col(First(Signal.EVAL_LOSS).column)
+    guesses = pl.col(ENDED) & (pl.col("classes") > 1) & never_better
+    far_above = pl.min_horizontal("level", "trains") > FAR_LN * surprise
+    wild = (off < JUST) & pl.col("trains").is_not_null() & (pl.col("scatter") > WILD * pl.col("level"))
     return verdicts(
         measured,
         judged={HeldBack.FEW_POINTS: pl.col("count") >= evaluations, HeldBack.COARSE: ~few_samples},
         found={
             "constant": constant & (pl.col(VALUE) > 0),
-            "guess": pl.col(ENDED) & (pl.col("classes") > 1) & at_chance & never_better & guess_loss & ~falls,
+            "guess": guesses & (off < NEAR_GUESS) & guess_loss & ~falls,
+            "lost": guesses & far_above & wild,
         },
     )

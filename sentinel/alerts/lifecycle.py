@@ -17,7 +17,7 @@ import msgspec
 
 from detectors.api import Declaration, Severity
 from sentinel.alerts.incident import Change, Event, Incident, State, incident_id
-from sentinel.alerts.inhibition import OF_THE_RUN, explains
+from sentinel.alerts.inhibition import OF_THE_RUN, explains, goes_on_as
 from sentinel.alerts.statement import Findings, statement, weighed
 from sentinel.alerts.track import ENDLESS, FLAPPING_RETURNS, Track
 from sentinel.alerts.turns import Key, Stretch, Turns, Verdict, place
@@ -150,7 +150,7 @@ class Book:
             for change in self._found(track, detector, v):
                 self._weigh_others(v)
                 yield change
-        elif track.is_over(detector):
+        elif track.is_over(detector) and not self._goes_on(track.incident):
             yield from self._end(track, v, turns)
 
     def _restarted(self, track: Track, v: Verdict) -> Track | None:
@@ -175,6 +175,12 @@ class Book:
             yield self._begin(Event.ESCALATED, track, worse)
         elif track.alone is not None and track.alone >= detector.clear:
             yield self._begin(Event.FIRING, track, incident)  # it outlived its cause, so it is sent after all
+
+    def _goes_on(self, incident: Incident | None) -> bool:
+        """Whether the trouble of an incident whose own rows are clean goes on as one that it explains."""
+        return incident is not None and any(
+            goes_on_as(incident, effect, self._detectors) for _, effect in self._open()
+        )
 
     def _end(self, track: Track, v: Verdict, turns: Turns) -> Iterator[Change]:
         """Resolve an open incident; forget a finding that did not hold or an incident that did not return."""

@@ -67,7 +67,7 @@ class Track:
     def uneventful(self, severity: int, detector: Declaration) -> int:
         """How many further rows of this severity change only counts, unless another key changes."""
         if not severity:
-            return self._clean_rows(detector) - self.clean - 1
+            return max(0, self._clean_rows(detector) - self.clean - 1)
         incident = self.incident
         if incident is None or not incident.open or severity > incident.severity:
             return 0

@@ -166,6 +166,38 @@ class TestTheEndOfACause:
         assert explained(*lines) == {EFFECT: CAUSE}
 
 
+class TestTwoThatExplainEachOther:
+    """A loss and a gradient norm that diverge together are one trouble, whichever calms down first."""
+
+    def test_the_first_is_over_once_both_are(self):
+        lines = rows("cc" + "." * 12, "exploding-grad-norm"), rows("..cccccc......", "loss-divergence")
+        changes = book(clear=3).advance([verdict for line in lines for verdict in line])
+        assert [(c.event, c.incident.detector) for c in changes] == [
+            ("firing", "exploding-grad-norm"),
+            ("firing", "loss-divergence"),
+            ("resolved", "loss-divergence"),
+            ("resolved", "exploding-grad-norm"),
+        ]
+        told = [c.event for c in changes if not c.incident.inhibited_by]
+        assert told == ["firing", "resolved"]
+
+    def test_what_began_first_may_last_longer(self):
+        changes = book(clear=3).advance(
+            rows("cccccccccc...", "loss-divergence") + rows("..cc...", "exploding-grad-norm")
+        )
+        assert [c.event for c in changes] == ["firing", "firing", "resolved", "resolved"]
+
+    def test_one_that_nobody_is_sent_keeps_none_open(self):
+        changes = book(clear=3).advance(
+            rows("cc" + "." * 8, "loss-divergence") + rows("..iiiiiiii", "exploding-grad-norm")
+        )
+        assert ("resolved", "loss-divergence") in [(c.event, c.incident.detector) for c in changes]
+
+    def test_tags_of_one_detector_are_one_trouble(self):
+        changes = book(clear=3).advance(rows("cc" + "." * 10, CAUSE, "a") + rows("..cccccccc..", CAUSE, "b"))
+        assert [(c.event, c.incident.tag) for c in changes] == [("firing", "a"), ("firing", "b")]
+
+
 def test_what_the_detectors_declare():
     """Pairs of which one alone is to be told, and one of which both are."""
     detectors = all_detectors()
