@@ -55,13 +55,16 @@ def with_blocks(
 def _by_count(frame: pl.DataFrame, due: pl.DataFrame) -> list[tuple[Ints, Floats]]:
     """The block means of the due rows, those with as many blocks together; one row where all are equal."""
     values, place, count = frame[VALUE].to_numpy(), due["row"].to_numpy(), due[INDEX].to_numpy() + 1
-    parts: list[tuple[Ints, Floats]] = []
-    for n in np.unique(count[count <= ROWS + 1]):
-        rows = np.flatnonzero(count == n)
-        width = _width(int(n))
-        blocks = int(n) // width
-        taken = values[place[rows, None] - n + 1 + np.arange(blocks * width)]
-        parts.append((rows, taken.reshape(len(rows), blocks, width).mean(axis=2)))
+    short = np.flatnonzero(count <= ROWS + 1)
+    width = np.array([_width(n) for n in count[short].tolist()], np.int64)
+    means = np.empty((len(short), MOST))
+    for rows_in_block in np.unique(width):
+        wide = width == rows_in_block
+        begin = (place - count + 1)[short[wide], None]
+        taken = values[np.minimum(begin + np.arange(MOST * rows_in_block), len(values) - 1)]
+        means[wide] = taken.reshape(-1, MOST, rows_in_block).mean(axis=2)
+    blocks = count[short] // width  # what lies behind them is not of the rows up to the due one
+    parts = [(short[blocks == n], means[blocks == n, :n]) for n in np.unique(blocks).tolist()]
     long = np.flatnonzero(count > ROWS + 1)
     series = due[SERIES].to_numpy()[long]
     windows = np.split(long, np.flatnonzero(np.diff(series)) + 1) if len(long) else []

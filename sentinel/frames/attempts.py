@@ -18,7 +18,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sentinel.sources.base import Chunk
+from sentinel.sources.base import Chunk, order_by_tag
 
 MAX_ATTEMPTS = 64
 """How often a stream may go back. One that does so more often has several writers, and its steps no order."""
@@ -74,7 +74,7 @@ class Attempts:
         if not len(own):
             return None
         tag, step = chunk.tag[part][own], chunk.step[part][own]
-        order = np.argsort(tag, kind="stable")
+        order = order_by_tag(tag)
         tag, step = tag[order], step[order]
         starts = np.ones(len(tag), bool)
         np.not_equal(tag[1:], tag[:-1], out=starts[1:])

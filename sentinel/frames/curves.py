@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sentinel.sources.base import Chunk
+from sentinel.sources.base import Chunk, order_by_tag
 
 BUCKETS = 512
 """The most groups of rows of a curve, each with two values at most."""
@@ -110,7 +110,7 @@ class Rows(NamedTuple):
 def by_tag(chunks: Iterable[Chunk]) -> Iterator[tuple[str, Rows]]:
     """The points of each tag of each chunk."""
     for chunk in (chunk.flat for chunk in chunks if chunk.value.size):
-        order = np.argsort(chunk.tag, kind="stable")
+        order = order_by_tag(chunk.tag)
         codes, begins = np.unique(chunk.tag[order], return_index=True)
         for code, at in zip(codes.tolist(), np.split(order, begins[1:]), strict=True):
             yield chunk.tags[code], Rows(chunk.step[at], chunk.value[at], chunk.time[at])

@@ -26,7 +26,7 @@ from sentinel.frames.points import Points
 from sentinel.frames.presence import Presence
 from sentinel.frames.survey import Surveyor
 from sentinel.frames.views import View, Views
-from sentinel.sources.base import Chunk
+from sentinel.sources.base import Chunk, order_by_tag
 
 _PROLOGUE_BLOCKS = 3  # a framework is recognised by the tags of this many steps,
 _PROLOGUE_POINTS = 16  # of at least this many points
@@ -201,7 +201,7 @@ class Stream:
         """The points of tags that a view or the plan asks for, in the unit and sign of their signals."""
         asked = np.array([bool(self.judged[tag]) for tag in chunk.tags], dtype=bool)
         at = np.flatnonzero(asked[chunk.tag[part]]) + part.start
-        at = at[chunk.tag[at].argsort(kind="stable")]
+        at = at[order_by_tag(chunk.tag[at])]
         code, step, time, value = (getattr(chunk, name)[at] for name in _POINT_FIELDS)
         position, ends = self.position + at, np.flatnonzero(code[1:] != code[:-1]) + 1
         arrived = []

@@ -80,6 +80,15 @@ class Chunk:
         return replace(self, **arrays)
 
 
+def order_by_tag(tag: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """The order that brings points of the same tag together and leaves them as they were otherwise.
+
+    NumPy sorts 16 bits eight times as fast as 32, and few logs have more than 65,536 tags.
+    """
+    few = tag.max(initial=0) <= 0xFFFF
+    return np.argsort(tag.astype(np.uint16) if few else tag, kind="stable")
+
+
 @dataclass(frozen=True)
 class Complaint:
     """What could not be read in a log, for a person: the file, the place, the problem and what to do."""
