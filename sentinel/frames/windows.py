@@ -42,18 +42,18 @@ def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
     judged = pl.Series([view.judged.value for view, _ in series], dtype=pl.String)
     value, *beside = rows.numbers.T[1:]
     names = [*detector.needs, *(use.column for use in numbers(detector.uses)), *detector.settings]
+    of_series = pl.Series(number)
     found = pl.DataFrame(
         {
-            SERIES: number,
-            SIGNAL: judged.gather(number),
+            SERIES: of_series,
+            SIGNAL: judged.gather(of_series),
             INDEX: index,
             STEP: rows.step,
-            TIME: rows.time,
+            TIME: _known(rows.time),
             NEW: index >= first[number],
-            VALUE: np.where(np.isfinite(value), value, np.nan),
-            **{str(name): column for name, column in zip(names, beside, strict=True)},
-        },
-        nan_to_null=True,
+            VALUE: _known(np.where(np.isfinite(value), value, np.nan)),
+            **{str(name): _known(column) for name, column in zip(names, beside, strict=True)},
+        }
     )
     more = [_text(found[s], CHOICES[s]) for s in detector.settings if s in CHOICES]
     more += [_list(use.column, part) for use, part in zip(lists(detector.uses), rows.lists, strict=True)]
@@ -61,7 +61,7 @@ def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
         more.append(pl.Series(RAW, value))
     if detector.at_end:
         ended = pl.Series(ENDED, [window.ended for _, window in series])
-        more.append(ended.gather(number) & found[NEW])
+        more.append(ended.gather(of_series) & found[NEW])
     found = found.with_columns(more)
     if detector.history.coarse:
         coarse = (_coarse(name, [window.coarse[name] for _, window in series]) for name in COARSE)
@@ -104,6 +104,11 @@ def _columns(detector: Detector, view: View) -> tuple[tuple[int, ...], list[int]
     settings = len(view.columns) - len(view.settings)  # a signal and a setting may share a name
     stated = [settings + view.settings.index(setting) for setting in detector.settings]
     return (*names, *stated), [view.lists.index(use) for use in lists(detector.uses)]
+
+
+def _known(values: Floats) -> pl.Series:
+    """A column with null for NaN. Polars is slow at that, and few columns have any."""
+    return pl.Series(values, nan_to_null=bool(np.isnan(values).any()))
 
 
 def _list(name: str, values: Floats) -> pl.Series:
