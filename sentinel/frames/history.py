@@ -90,10 +90,11 @@ class SeriesHistory:
 
     def extend(self, rows: Rows) -> Iterator[Window]:
         """Remember rows, and give the windows to judge. A window never spans two coarse views."""
-        while len(rows):
-            cut = next_checkpoint(self.count) - self.count if self._sliced else len(rows)
+        while self._sliced and len(rows) > (cut := next_checkpoint(self.count) - self.count):
             yield self._push(rows[:cut])
             rows = rows[cut:]
+        if len(rows):
+            yield self._push(rows)
 
     def end(self) -> Window:
         """The window in which the last row is judged again, with the present coarse view."""
