@@ -59,6 +59,13 @@ def rests(random: Random, shape: Shape) -> Run:
     return replace(run, settings={"max_steps": shape.steps})
 
 
+def repeats(random: Random, shape: Shape) -> Run:
+    """The logged loss is an old one."""
+    run = supervised(random, shape)
+    kept = np.minimum(np.arange(shape.points), int(ONSET * shape.points))
+    return run.but(loss=lambda old=run.logged["loss"]: old()[kept])
+
+
 def diverges(random: Random, shape: Shape) -> Run:
     """The loss rises to three times its level within a tenth of the run."""
     curve = learning(random, shape.time)
@@ -270,6 +277,7 @@ SICK: Mapping[str, tuple[Kind, float]] = {
     "off-policy-drift": (policies.drifts_off, ONSET),
     "perplexity-inconsistency": (averages_perplexities, 0),
     "preference-margin-stall": (policies.prefers_nothing, 0),
+    "repeated-loss": (repeats, ONSET),
     "resume-discontinuity": (restarts, ONSET),
     "pretrained-regression": (forgets, 0),
     "quality-loss-divergence": (looks_worse, ONSET),

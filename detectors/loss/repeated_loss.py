@@ -1,0 +1,106 @@
+"""The loss repeats one number to the last digit, though it had moved before.
+
+## What it catches
+A training loss that is exactly the same at 20 points in a row, or an evaluation loss at 6 evaluations, after
+it had moved from point to point. Where it had paused before, it must rest ten times as long as ever.
+
+## Why it matters
+Batches differ, so a loss that depends on its input never repeats itself. Either the model's output has
+become a constant, or the number is an old one. In both cases nothing is learned, or nothing is measured.
+
+## What to do
+Print the loss of two different batches. If they differ, the logged number is stale: look at what fills it.
+If they agree, look at the activations: dead units, a clamp, or an overflow that a mask hides. An evaluation
+loss that repeats itself belongs to weights that no longer change, or to another model than the one in
+training: an average (EMA) that is not updated, or adapters that were not loaded.
+
+## When it is wrong
+A training on one full batch repeats itself once its learning rate is zero. One that converges moves less and
+less before it rests, so the noise just before must be 0.01 % of the loss. A loss that is logged with five
+digits or fewer repeats itself when its changes become smaller than the last digit, so its noise must have
+been 20 times the smallest change that was seen.
+
+## Source
+Catalogue O25, O3, O2, O20. A repeat by chance has a probability of less than 1/20, so 20 of them have none.
+Loops that log a loss more often than they compute it are told by their earlier pauses.
+"""
+
+from typing import Annotated
+
+import polars as pl
+
+from detectors.api import Cause, History, Maturity, Variant, detector
+from detectors.evidence import Measure, Unit
+from detectors.schema import INDEX, SERIES, SIGNAL, STEP, VALUE
+from detectors.signals import Signal
+from detectors.stats import recent_noise, resting, seen_max, seen_min
+from detectors.verdict import HeldBack, verdicts
+
+REACH = 100  # points in which pauses and changes are looked for, at the start and at the end
+PAUSES = 10  # times the longest pause before: a loss that is computed seldom pauses alike
+DIGITS = 1e4  # of a loss of one digit before the point: with more than five, equal numbers are the same ones
+LEVELS = 20  # smallest changes that the noise must span otherwise
+LEAST_NOISE = 1e-4  # of the loss, just before it rests
+NOISE = 10  # points that tell the noise
+ROUNDED = 1e-6  # how far a number of few digits may be from a whole one
+MOVED = 5  # points before a rest
+
+
+@detector(
+    judges=(Signal.LOSS, Signal.EVAL_LOSS),
+    history=History(recent=2 * REACH, head=REACH),
+    maturity=Maturity.STABLE,
+    hold=1,  # a verdict rests on many points already
+    clear=1,
+    cause=Cause.LOSS_SHAPE,
+    evidence={"still": Measure("unchanged for", Unit.POINTS)},
+    variants={
+        "training": Variant(
+            "the loss has been exactly {value:.6g} for {still} points", ("O25", "O3", "O2", "O24")
+        ),
+        "evaluation": Variant(
+            "the loss on held-out data has been exactly {value:.6g} for {still} evaluations",
+            ("O2", "O20", "O21", "O24"),
+        ),
+    },
+)
+def repeated_loss(
+    points: pl.LazyFrame,
+    *,
+    rest: Annotated[int, "points in a row that are exactly alike"] = 20,
+    evaluations: Annotated[int, "evaluations in a row that are exactly alike"] = 6,
+) -> pl.LazyFrame:
+    """See the module's page."""
+    value, still, is_training = pl.col(VALUE), pl.col("still"), pl.col(SIGNAL) == Signal.LOSS
+    change, digits = value.diff().abs().over(SERIES), DIGITS * value / 10 ** value.abs().log10().floor()
+    measured = (
+        points.with_columns(
+            still=resting(value, REACH),
+            change=pl.when(change > 0).then(change),
+            noise=recent_noise(VALUE, NOISE, at_least=MOVED),
+            fine=((value != 0) & ((digits - digits.round()).abs() > ROUNDED)).cast(pl.Int8),
+        )
+        .with_columns(
+            pause=pl.when(still == 1).then(still.shift(1)).over(SERIES),
+            moving=pl.when(still == 1).then("noise").forward_fill(REACH).over(SERIES),
+        )
+        .with_columns(
+            pauses=seen_max("pause", REACH, REACH),
+            smallest=seen_min("change", REACH, REACH),
+            fine=seen_max("fine", REACH, REACH) > 0,
+        )
+    )
+    moved = pl.when("fine").then(LEAST_NOISE * value.abs()).otherwise(LEVELS * pl.col("smallest"))
+    least = pl.when(is_training).then(rest).otherwise(evaluations)
+    long = (value != 0) & (still >= least) & (still > PAUSES * (pl.col("pauses") - 1))
+    return verdicts(
+        measured,
+        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= MOVED, HeldBack.VARIATION: pl.col("moving") > moved},
+        found={"training": is_training & long, "evaluation": ~is_training & long},
+        onset=pl.when(is_training).then(_ago(rest - 1)).otherwise(_ago(evaluations - 1)),
+    )
+
+
+def _ago(rows: int) -> pl.Expr:
+    """The step so many rows ago."""
+    return pl.col(STEP).shift(rows).over(SERIES)
