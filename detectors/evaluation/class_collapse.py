@@ -22,6 +22,7 @@ A handful of held-out samples allows for few accuracies: one that is a share of 
 judged. A good pretrained model may have the same accuracy for many evaluations. Hence only the stretch from
 the first evaluation on counts, below 95 %. A model that learns slowly among very many classes is near to
 guessing for long, but its loss falls. A network that generalises long after it has memorised guesses before.
+A resumed run may have learned before, so there only an accuracy that never changes counts.
 
 ## Source
 Catalogue V6, O13, O1, O19. With 100 samples and a model that changes its mind on four of them at each
@@ -37,11 +38,10 @@ from detectors.context import First
 from detectors.evidence import Measure, Unit
 from detectors.schema import ENDED, INDEX, VALUE
 from detectors.signals import Signal
-from detectors.stats import recent_median, recent_noise, seen_max, seen_min
+from detectors.stats import recent_median, recent_noise, seen_max, seen_min, was_resumed
 from detectors.verdict import HeldBack, verdicts
 
-REACH = 50  # evaluations
-FEW_SAMPLES = 30
+REACH, FEW_SAMPLES = 50, 30  # evaluations, and samples of one
 ROUNDED = 5e-5  # how far a logged accuracy is from the true one
 GUESSES = 8  # evaluations before a guess is one
 NEAR_GUESS = 0.2  # share by which the median accuracy may miss that of guessing,
@@ -106,7 +106,7 @@ def class_collapse(
     never_better = pl.col("highest") < chance * (1 + BETTER * (1 - chance))
     guess_loss = pl.col("level").is_between(NEAR_LN * surprise, FAR_LN * surprise)
     falls = pl.min_horizontal("level", Signal.EVAL_LOSS) < LEARNS * pl.col(First(Signal.EVAL_LOSS).column)
-    guesses = pl.col(ENDED) & (pl.col("classes") > 1) & never_better
+    guesses = pl.col(ENDED) & (pl.col("classes") > 1) & never_better & ~was_resumed()
     far_above = pl.min_horizontal("level", "trains") > FAR_LN * surprise
     wild = (off < JUST) & pl.col("trains").is_not_null() & (pl.col("scatter") > WILD * pl.col("level"))
     return verdicts(
