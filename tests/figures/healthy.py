@@ -44,7 +44,7 @@ def supervised(
     rate, settings, warm_up = scheduled(random, shape)
     epoch, planned = epochs(random, shape)
     if loss is None:
-        loss = learning(random, time, warm_up / 2)
+        loss = learning(random, shape, warm_up / 2)
         if random.random() < 0.25:  # samples that were seen before are known better
             loss = loss * 0.9 ** np.minimum(epoch.astype(int), 3)
     if random.random() < 0.5:  # an untrained model guesses among all tokens

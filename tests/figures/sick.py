@@ -13,7 +13,7 @@ from tests.figures.shapes import BACK, ONSET, Floats, Kind, Random, Run, Shape
 
 def overfits(random: Random, shape: Shape) -> Run:
     """The held-out loss turns round and rises by a half."""
-    curve = learning(random, shape.time)
+    curve = learning(random, shape)
     best = np.interp(ONSET, shape.time, curve)
     rising = best * (1 + 0.75 * (shape.time - ONSET))
     return supervised(random, shape, curve, np.where(shape.time < ONSET, curve, rising))
@@ -28,7 +28,7 @@ def learns_nothing_of_use(random: Random, shape: Shape) -> Run:
 def forgets(random: Random, shape: Shape) -> Run:
     """Each evaluation after the first is worse by two fifths."""
     later = np.arange(shape.points) > shape.evaluated[0]
-    return supervised(random, shape, learning(random, shape.time), np.where(later, 1.4, 1.0))
+    return supervised(random, shape, learning(random, shape), np.where(later, 1.4, 1.0))
 
 
 def stands(random: Random, shape: Shape) -> Run:
@@ -68,7 +68,7 @@ def repeats(random: Random, shape: Shape) -> Run:
 
 def diverges(random: Random, shape: Shape) -> Run:
     """The loss rises to three times its level within a tenth of the run."""
-    curve = learning(random, shape.time)
+    curve = learning(random, shape)
     level = np.interp(ONSET, shape.time, curve)
     rise = 1 + 2 * np.clip((shape.time - ONSET) / 0.1, 0, 1)
     return supervised(random, shape, np.where(shape.time < ONSET, curve, level * rise))

@@ -51,11 +51,8 @@ def test_the_page_shows_the_figures():
 
 
 BELOW = {
-    "flat-loss-at-init": "six in ten million points, in runs of 100,000 points at noise of 1 and 5 %",
     "generalization-gap": "in runs of 100,000 evaluations one in a million at noise of 5 %, ten at 20 %",
-    "loss-divergence": "one in ten million points at noise of 5 %",
     "loss-plateau": "one in ten million points, in runs of 100,000 points at noise of 5 %",
-    "lr-schedule-mismatch": "one in ten million points at noise of 5 %",
 }
 """Stable detectors whose figures are not good yet, and why."""
 
