@@ -54,6 +54,9 @@ OVERDUE = 1.25, 2
 """Times the planned warm-up after which it should have ended: the first with the rate far below its planned
 peak, the second otherwise."""
 
+HARDLY = 1.05, 4
+"""Times its start up to which a rate has hardly begun to rise, and the rungs in which it did."""
+
 LATELY = 0.2
 """Share of the run within which a warm-up that goes on has risen."""
 
@@ -78,8 +81,8 @@ def with_schedule(points: pl.LazyFrame, *, longest_warmup: float) -> pl.LazyFram
     ``start_step`` is the first step, ``warm_up`` the planned steps of the warm-up. ``lowest`` is the lowest
     rate so far and ``least_of_peak`` the lowest above zero, as a share of the peak. Four columns are
     conditions. The rate had a ``smooth`` course before it rested. It is ``rising``, either along a line from
-    its start or in rare rungs far below the planned peak. It ``only_rose`` so far, along a line, and lately
-    too. It ``should_move`` by what the settings say.
+    its start or in rare rungs far below the planned peak. It ``only_rose`` so far, along a line or hardly
+    above its start in rare rungs, and lately too. It ``should_move`` by what the settings say.
     """
     rate, index, level, planned = pl.col(VALUE), pl.col(INDEX), pl.col("level"), pl.col("planned")
     peak, start, still, warm_up = (pl.col(n) for n in ("peak", "start", "still", "warm_up"))
@@ -98,7 +101,9 @@ def with_schedule(points: pl.LazyFrame, *, longest_warmup: float) -> pl.LazyFram
     at_planned_peak = (rate / pl.coalesce("planned_peak", "start") - 1).abs() < PRECISION
     misses_warm_up = at_planned_peak & (pl.col("start_step") < LOW * warm_up)
     before_rest = pl.min_horizontal(index + 1, REACH) - still
-    in_rungs = _lately("changed") < RARE * before_rest
+    rungs = _lately("changed")
+    in_rungs = rungs < RARE * before_rest
+    hardly = in_rungs & (rungs >= HARDLY[1]) & (rate > start) & (rate < HARDLY[0] * start)
     return (
         points.with_columns(level=rate.clip(lower_bound=ZERO), planned=pl.col(Signal.TOTAL_STEPS))
         .with_columns(
@@ -128,7 +133,7 @@ def with_schedule(points: pl.LazyFrame, *, longest_warmup: float) -> pl.LazyFram
             smooth=_lately("changed") >= pl.max_horizontal(SMOOTH[0], SMOOTH[1] * before_rest),
             rising=at_peak & ((rose & in_line) | (far_below & in_rungs & (rested < warm_up))),
             only_rose=at_peak
-            & in_line
+            & (in_line | hardly)
             & (_lately("fell") == 0)
             & (start <= pl.col("lowest"))
             & (rested <= LATELY * pl.col("trained")),

@@ -42,10 +42,11 @@ A log of metrics shows what a fault does to numbers, and not the fault. So no th
   loss of a tenth of the samples: the log looks like that of a slower healthy run. Without Adam's moments, a
   resumed loss is higher by about its noise, for some dozen steps.
 - **A fault that changes only what the numbers mean.** Evaluation in training mode is a steady, slightly worse
-  evaluation. Without a twin beside it nothing is odd about it.
+  evaluation. With dropout, a healthy evaluation lies below the training loss, and this one about at it. But
+  held-out data are usually harder than training data, so that most healthy evaluations lie there, too.
 - **A plan that is not in the log.** A schedule that takes its steps too rarely looks like that of a longer
-  run. If the log or the settings name the planned steps, `lr-schedule-mismatch` warns. Without them, a rate
-  that still rises when the run ends shows in a report alone.
+  run. If the log or the settings name the planned steps, `lr-schedule-mismatch` warns. Without them, it warns
+  of a rate that rose in rungs up to the end of the run, and one that rose smoothly shows in a report alone.
 - **Faults with one symptom.** The loss is flat from the first step while gradients flow, whether the step is
   missing, the weights are not in the optimizer or the rate is far too small. The causes of an alert name all
   of them, and each has a check that tells it from the others.
