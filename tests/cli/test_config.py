@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-import sentinel.config.file
 from detectors.discovery import all_detectors
 from detectors.signals import Signal
 from sentinel.config.file import Config, json_schema, load
 from sentinel.config.state_dir import default_state_dir, state_dir_option
 from sentinel.errors import ConfigError
+from tests.chosen_detectors import choose_detectors
 
 BAD = sorted((Path(__file__).parent / "configs").glob("*.bad.toml"))
 ROOT = Path(__file__).parents[2]
@@ -66,7 +66,7 @@ def test_settings_reach_detectors_and_signals(tmp_path):
 
 def test_what_a_detector_declares_holds_until_the_file_says_otherwise(monkeypatch):
     off = {name: replace(d, enabled=name != "kl-blowup") for name, d in all_detectors().items()}
-    monkeypatch.setattr(sentinel.config.file, "all_detectors", lambda: off)
+    choose_detectors(monkeypatch, off)
     assert "kl-blowup" not in {d.name for d in Config().enabled_detectors}
     on = Config.model_validate({"detectors": {"kl-blowup": {"enabled": True}}})
     assert "kl-blowup" in {d.name for d in on.enabled_detectors}

@@ -5,16 +5,16 @@ from itertools import chain
 
 import pytest
 
-import sentinel.config.file
 from detectors.discovery import all_detectors
 from sentinel.alerts.store import Store
+from tests.chosen_detectors import choose_detectors
 from tests.watch.test_watcher import House
 
 
 @pytest.fixture
 def house(tmp_path, monkeypatch):
     only = {"stream-stall": all_detectors()["stream-stall"]}  # forty runs cost the others much time
-    monkeypatch.setattr(sentinel.config.file, "all_detectors", lambda: only)
+    choose_detectors(monkeypatch, only)
     return House(tmp_path)
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import sentinel.config.file
 from detectors.discovery import all_detectors
 from sentinel.alerts.store import Store
 from sentinel.config.file import Config
@@ -19,6 +18,7 @@ from sentinel.watch.file_events import Changes
 from sentinel.watch.service import ServiceManager
 from sentinel.watch.watcher import Watcher
 from sentinel.watch.watchers import Watchers
+from tests.chosen_detectors import choose_detectors
 from tests.manual_clock import ManualClock
 from tests.sources.tracker_writers import TrackioWriter
 from tests.test_conclusion import high_at_the_end
@@ -157,7 +157,7 @@ def test_an_exception_in_a_file_beside_the_log_is_noticed_when_that_file_changes
 @pytest.mark.parametrize(("planned", "hours"), [(19, 0.02), (1000, 0.2)], ids=["finished", "lost"])
 def test_a_run_that_is_over_is_judged_once_more(house, monkeypatch, planned, hours):
     found = {high_at_the_end.name: high_at_the_end}
-    monkeypatch.setattr(sentinel.config.file, "all_detectors", lambda: found)
+    choose_detectors(monkeypatch, found)
     log, watcher = house.runs / "run.jsonl", house.watch()
     rows = ({"step": step, "time": NOW + step, "train/loss": 1.0, "train/lr": 0.1} for step in range(20))
     lines = [json.dumps(row) + "\n" for row in [{"config": {"max_steps": planned}}, *rows]]
