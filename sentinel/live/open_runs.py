@@ -101,9 +101,8 @@ class OpenRuns:
             if key not in self._open and not await self._opened(key):
                 return
             run, now = self._open[key], self._clock.now()
-            seen = self._views.seen(
-                key, now
-            )  # before the log, so that a page never counts as newer than it is
+            # The state before the log, so that a page never counts as newer than it is.
+            seen = self._views.seen(key, now)
             grew = await self._in(self._pool, run.grow)
             if seen is None:
                 self._close(key)
