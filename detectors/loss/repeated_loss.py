@@ -2,7 +2,8 @@
 
 ## What it catches
 A training loss that is exactly the same at 20 points in a row, or an evaluation loss at 6 evaluations, after
-it had moved from point to point. Where it had paused before, it must rest ten times as long as ever.
+it had moved from point to point. Where it had paused before, it must rest ten times as long as ever. A
+training loss that rests above its best level is left to `loss-plateau`, which tells of it sooner.
 
 ## Why it matters
 Batches differ, so a loss that depends on its input never repeats itself. Either the model's output has
@@ -41,6 +42,7 @@ PAUSES = 10  # times the longest pause before: a loss that is computed seldom pa
 DIGITS = 1e4  # of a loss of one digit before the point: with more than five, equal numbers are the same ones
 LEVELS = 20  # smallest changes that the noise must span otherwise
 LEAST_NOISE = 1e-4  # of the loss, just before it rests
+ABOVE = 1.01  # times the best level, from which on `loss-plateau` tells of a loss that rests
 NOISE = 10  # points that tell the noise
 ROUNDED = 1e-6  # how far a number of few digits may be from a whole one
 MOVED = 5  # points before a rest
@@ -73,6 +75,7 @@ def repeated_loss(
     """See the module's page."""
     value, still, is_training = pl.col(VALUE), pl.col("still"), pl.col(SIGNAL) == Signal.LOSS
     change, digits = value.diff().abs().over(SERIES), DIGITS * value / 10 ** value.abs().log10().floor()
+    moves = still == 1
     measured = (
         points.with_columns(
             still=resting(value, REACH),
@@ -81,26 +84,24 @@ def repeated_loss(
             fine=((value != 0) & ((digits - digits.round()).abs() > ROUNDED)).cast(pl.Int8),
         )
         .with_columns(
-            pause=pl.when(still == 1).then(still.shift(1)).over(SERIES),
-            moving=pl.when(still == 1).then("noise").forward_fill(REACH).over(SERIES),
+            pause=pl.when(moves).then(still.shift(1)).over(SERIES),
+            moving=pl.when(moves).then("noise").forward_fill(REACH).over(SERIES),
+            begun=pl.when(moves).then(STEP).forward_fill(REACH).over(SERIES),
         )
         .with_columns(
             pauses=seen_max("pause", REACH, REACH),
             smallest=seen_min("change", REACH, REACH),
+            best=seen_min(VALUE, REACH, REACH),
             fine=seen_max("fine", REACH, REACH) > 0,
         )
     )
     moved = pl.when("fine").then(LEAST_NOISE * value.abs()).otherwise(LEVELS * pl.col("smallest"))
     least = pl.when(is_training).then(rest).otherwise(evaluations)
     long = (value != 0) & (still >= least) & (still > PAUSES * (pl.col("pauses") - 1))
+    above_best = (pl.col("best") > 0) & (value > ABOVE * pl.col("best"))
     return verdicts(
         measured,
         judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= MOVED, HeldBack.VARIATION: pl.col("moving") > moved},
-        found={"training": is_training & long, "evaluation": ~is_training & long},
-        onset=pl.when(is_training).then(_ago(rest - 1)).otherwise(_ago(evaluations - 1)),
+        found={"training": is_training & long & ~above_best, "evaluation": ~is_training & long},
+        onset=pl.col("begun"),
     )
-
-
-def _ago(rows: int) -> pl.Expr:
-    """The step so many rows ago."""
-    return pl.col(STEP).shift(rows).over(SERIES)

@@ -60,10 +60,10 @@ def rests(random: Random, shape: Shape) -> Run:
 
 
 def repeats(random: Random, shape: Shape) -> Run:
-    """The logged loss is an old one."""
-    run = supervised(random, shape)
-    kept = np.minimum(np.arange(shape.points), int(ONSET * shape.points))
-    return run.but(loss=lambda old=run.logged["loss"]: old()[kept])
+    """The evaluation sees weights of earlier."""
+    run, count = supervised(random, shape), shape.evaluations
+    kept = np.minimum(np.arange(count), int(ONSET * count))
+    return run.but(eval_loss=lambda now=run.logged["eval_loss"]: now()[kept])
 
 
 def diverges(random: Random, shape: Shape) -> Run:
