@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from detectors.schema import ENDED, FEW, INDEX, NEW, SERIES, STEP
+from detectors.schema import ENDED, FEW, INDEX, NEW, SERIES, SIGNAL, STEP
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -37,6 +37,11 @@ PRECISION = 1e-5
 def first_true(cases: Mapping[Any, pl.Expr], *, otherwise: Any = None) -> pl.Expr:
     """The key of the first case that holds, such as a variant or a severity. Null does not hold."""
     return pl.coalesce(*(pl.when(case).then(pl.lit(key)) for key, case in cases.items()), pl.lit(otherwise))
+
+
+def metric_name() -> pl.Expr:
+    """The judged signal as a sentence names a metric on held-out data: "accuracy" for `eval_accuracy`."""
+    return pl.col(SIGNAL).str.replace("eval_", "").str.replace_all("_", " ")
 
 
 def nearest(value: pl.Expr, levels: Sequence[float]) -> pl.Expr:

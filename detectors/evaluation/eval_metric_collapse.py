@@ -32,9 +32,9 @@ import polars as pl
 
 from detectors.api import Cause, History, Maturity, Variant, detector
 from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, SERIES, SIGNAL, VALUE
+from detectors.schema import INDEX, SERIES, VALUE
 from detectors.signals import Signal
-from detectors.stats import recent_max, recent_median, recent_noise, seen_max, start_value
+from detectors.stats import metric_name, recent_max, recent_median, recent_noise, seen_max, start_value
 from detectors.verdict import HeldBack, verdicts
 
 REACH = 50  # evaluations
@@ -86,7 +86,7 @@ def eval_metric_collapse(
             level=both(lambda n: recent_median(VALUE, n)),
             highest=both(lambda n: recent_max(pl.col(VALUE), n)),
             scatter=recent_noise(VALUE, REACH, at_least=1).clip(LEAST_NOISE),
-            name=pl.col(SIGNAL).str.replace("eval_", "").str.replace_all("_", " "),
+            name=metric_name(),
         )
         .with_columns(
             past=both(lambda n: pl.col("level").shift(n).over(SERIES)),

@@ -34,9 +34,17 @@ import polars as pl
 
 from detectors.api import Cause, History, Maturity, Severity, Variant, detector
 from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, SERIES, SIGNAL, VALUE
+from detectors.schema import INDEX, SERIES, VALUE
 from detectors.signals import Signal
-from detectors.stats import ROUNDING, Floats, last_values, recent_mean, recent_median, with_arrays
+from detectors.stats import (
+    ROUNDING,
+    Floats,
+    last_values,
+    metric_name,
+    recent_mean,
+    recent_median,
+    with_arrays,
+)
 from detectors.verdict import HeldBack, verdicts
 
 REACH = 12  # evaluations
@@ -77,7 +85,7 @@ def eval_metric_instability(
         change=change,
         size=change.abs(),
         turned=(change * change.shift(1).over(SERIES) < 0).cast(pl.Float64),
-        name=pl.col(SIGNAL).str.replace("eval_", "").str.replace_all("_", " "),
+        name=metric_name(),
     ).with_columns(
         leap=recent_median("size", REACH),
         turns=recent_mean("turned", REACH),

@@ -36,7 +36,7 @@ from detectors.context import First, Mean
 from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, SIGNAL, VALUE
 from detectors.signals import Signal
-from detectors.stats import recent_max, seen_max, start_value, was_resumed
+from detectors.stats import metric_name, recent_max, seen_max, start_value, was_resumed
 from detectors.verdict import HeldBack, verdicts
 
 REACH = 50  # evaluations
@@ -88,7 +88,7 @@ def pretrained_regression(
         latest=recent_max(pl.col("later"), evaluations, at_least=1).abs(),
         range=recent_max(pl.col("later"), evaluations, at_least=1)
         + recent_max(-pl.col("later"), evaluations, at_least=1),
-        name=pl.col(SIGNAL).str.replace("eval_", "").str.replace_all("_", " "),
+        name=metric_name(),
     )
     first, best = pl.col("first"), pl.col("best")
     worse = pl.when(is_loss).then(best - first).otherwise(first - best)

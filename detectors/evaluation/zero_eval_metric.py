@@ -31,7 +31,7 @@ from detectors.api import Cause, History, Maturity, Variant, detector
 from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, SIGNAL, STEP, VALUE
 from detectors.signals import Signal
-from detectors.stats import recent_max
+from detectors.stats import metric_name, recent_max
 from detectors.verdict import HeldBack, verdicts
 
 REACH = 50  # evaluations
@@ -68,7 +68,7 @@ def zero_eval_metric(
     measured = points.with_columns(
         soon=recent_max(pl.col(VALUE), evaluations),
         late=recent_max(pl.col(VALUE), min(epochs, REACH)),
-        name=pl.col(SIGNAL).str.replace_all("_", " "),
+        name=metric_name(),
     )
     is_zero = (
         pl.when(each_epoch & ~has_learned.fill_null(False))
