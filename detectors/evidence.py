@@ -76,7 +76,7 @@ _UNITS: Mapping[Signal, Unit] = {
 }
 """The units that `Signal` states. A signal that is not here is a pure number."""
 
-_WORDS = {"kl": "KL", "gpu": "GPU", "mfu": "MFU", "moe": "MoE", "grad": "gradient"}
+_WORDS = {word.lower(): word for word in ("KL", "GPU", "MFU", "MoE", "EBFT", "CFM")} | {"grad": "gradient"}
 
 
 _LABELS: Mapping[Signal, str] = {

@@ -73,6 +73,10 @@ LINES: Mapping[Signal, Mapping[str, str]] = {
         "": 'log("sampling_logp_difference", (trainer_logps - sampler_logps).abs().mean())  '
         '# [signals] "sampling_logp_difference" = "sampling_logp_difference"'
     },
+    Signal.EBFT_ALIGNMENT: {
+        "": 'log("ebft/alignment", 2 * cosine_similarity(completion, reference, dim=-1).mean())  '
+        '# [signals] "ebft/alignment" = "ebft_alignment"'
+    },
     Signal.LOGPS_CHOSEN: {"": 'log("logps/chosen", chosen_logps.mean())'},
     Signal.PREFERENCE_MARGIN: {"": 'log("rewards/margins", (chosen_rewards - rejected_rewards).mean())'},
 }

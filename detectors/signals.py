@@ -59,6 +59,9 @@ class Signal(StrEnum):
     EPISODE_LENGTH = "episode_length"  # mean, environment steps
     EXPLAINED_VARIANCE = "explained_variance"  # of the returns by the critic; 1 is perfect, may be negative
     VALUE_CLIP_FRACTION = "value_clip_fraction"  # share of value predictions that PPO clipped, 0..1
+    EBFT_ALIGNMENT = "ebft_alignment"  # twice the similarity of a completion and the reference, -2..2
+    EBFT_DIVERSITY = "ebft_diversity"  # twice the similarity of completions of one prompt, -2..2
+    EBFT_CFM_LOSS = "ebft_cfm_loss"  # cross-feature matching: squared distance to the reference, >= 0
     MOE_AUXILIARY_LOSS = "moe_auxiliary_loss"  # load balancing of a mixture of experts
     PERPLEXITY = "perplexity"  # exp of the loss in nats per token; training batches
     EVAL_PERPLEXITY = "eval_perplexity"

@@ -71,7 +71,7 @@ FOLDER = Path(__file__).parent / "golden"
 
 INFORM = {
     *("epoch-periodic-loss", "eval-metric-instability", "perplexity-inconsistency"),
-    *("quality-loss-divergence", "reward-scale-instability"),
+    *("metric-band", "quality-loss-divergence", "reward-scale-instability"),
 }
 """Detectors of what is worth knowing and never worth a message."""
 

@@ -273,6 +273,7 @@ SICK: Mapping[str, tuple[Kind, float]] = {
     "lr-schedule-mismatch": (ends_early, ONSET),
     "lr-schedule-restart": (forgets_its_schedule, ONSET),
     "memory-growth": (leaks, 0),
+    "metric-band": (policies.repeats_itself, ONSET),
     "non-finite-metric": (breaks, ONSET),
     "off-policy-drift": (policies.drifts_off, ONSET),
     "perplexity-inconsistency": (averages_perplexities, 0),

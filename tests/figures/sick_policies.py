@@ -51,6 +51,13 @@ def drifts_off(random: Random, shape: Shape) -> Run:
     )
 
 
+def repeats_itself(random: Random, shape: Shape) -> Run:
+    """The completions of a prompt become near copies."""
+    return policy_of_language(random, shape).but(
+        ebft_diversity=lambda: shape.noisy(random, 0.05 + 1.6 * shape.since())
+    )
+
+
 def loses_reward(random: Random, shape: Shape) -> Run:
     """All that was gained is lost again."""
     gained = 1 - np.exp(-shape.time / 0.1)
