@@ -1,5 +1,6 @@
 """The `sentinel` command: its subcommands, and the exit status of an error."""
 
+import atexit
 import gc
 import os
 import sys
@@ -29,8 +30,10 @@ UNUSABLE = 2
 _WAITED_FOR = ("replay", "backtest")
 """Commands that judge whole logs while somebody waits. They use a second core."""
 
-_COLLECTION = (100_000, 20, 100)
-"""New objects, and young collections, after which Python collects; see `gc.set_threshold`."""
+_COLLECTION = (200_000, 20, 100)
+"""New objects, and young collections, after which Python collects; see `gc.set_threshold`.
+
+A command imports less than that, so that none is held up while it starts."""
 
 app = typer.Typer(
     name="sentinel",
@@ -78,11 +81,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit: 0, 1 for findings, 2 if arguments or configuration cannot be used.
 
     The frames of a watch are small, so more threads than one would only take time from the trainings. It may
-    hold millions of objects, so Python looks for unreachable ones more seldom than by default.
+    hold millions of objects, so Python looks for unreachable ones more seldom than by default, and not at all
+    at the end, when the process gives back its memory anyway.
     """
     given = arguments or sys.argv[1:] or ["--help"]
     os.environ.setdefault("POLARS_MAX_THREADS", "2" if given[0] in _WAITED_FOR else "1")
     gc.set_threshold(*_COLLECTION)
+    atexit.register(gc.freeze)
     try:
         sys.exit(app(args=given, prog_name="sentinel", standalone_mode=False))
     except typer.Abort:

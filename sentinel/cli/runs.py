@@ -58,15 +58,11 @@ def runs(
 
 @contextmanager
 def _no_garbage() -> Iterator[None]:
-    """Disable garbage collection: a listing creates almost no reference cycles.
-
-    At the end the objects are frozen, so the collection at process exit skips them as well.
-    """
+    """Disable garbage collection: a listing creates almost no reference cycles."""
     gc.disable()
     try:
         yield
     finally:
-        gc.freeze()
         gc.enable()
 
 

@@ -42,7 +42,7 @@ def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
     judged = pl.Series([view.judged.value for view, _ in series], dtype=pl.String)
     value, *beside = rows.numbers.T[1:]
     names = [*detector.needs, *(use.column for use in numbers(detector.uses)), *detector.settings]
-    of_series = pl.Series(number)
+    of_series = pl.Series(number).set_sorted()  # polars then need not search for the rows of each series
     found = pl.DataFrame(
         {
             SERIES: of_series,
