@@ -19,6 +19,7 @@ from sentinel.coverage import Coverage, held_back
 from sentinel.errors import SentinelError
 from sentinel.frames.curves import Curves
 from sentinel.pipeline import Advance, Pipeline
+from sentinel.runs.ahead import reading_ahead
 from sentinel.sources.base import Complaint, Run
 from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.places import Place
@@ -226,11 +227,12 @@ def _groups(runs: Iterable[tuple[Run, str]]) -> Iterator[list[tuple[Run, str]]]:
 
 def _read(pipeline: Pipeline, runs: Iterable[ReplayedRun]) -> None:
     left = list(runs)
-    while left:
-        advances = pipeline.advance([run.tracker for run in left])
-        for run, advance in zip(left, advances, strict=True):
-            run.add(advance)
-        left = [run for run, advance in zip(left, advances, strict=True) if advance.more]
+    with reading_ahead([run.tracker.log for run in left]):
+        while left:
+            advances = pipeline.advance([run.tracker for run in left])
+            for run, advance in zip(left, advances, strict=True):
+                run.add(advance)
+            left = [run for run, advance in zip(left, advances, strict=True) if advance.more]
     whole = [run for run in runs if run.failure is None]
     for run, advance in zip(whole, pipeline.conclude([run.tracker for run in whole]), strict=True):
         run.add(advance)

@@ -1,0 +1,42 @@
+"""Reads the next part of each log while the present one is judged."""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from sentinel.runs.log import RunLog
+from sentinel.sources.base import Batch, Cursor, Source
+
+
+@contextmanager
+def reading_ahead(logs: Sequence[RunLog]) -> Iterator[None]:
+    """Within this context the logs are read ahead, by one thread, because sources share what they learn."""
+    runs = [log.run for log in logs]
+    with ThreadPoolExecutor(1) as reader:
+        try:
+            for log, run in zip(logs, runs, strict=True):
+                log.run = replace(run, source=_Ahead(run.source, reader))
+            yield
+        finally:
+            for log, run in zip(logs, runs, strict=True):
+                log.run = run
+
+
+@dataclass
+class _Ahead:
+    """A source that begins with the next poll as soon as one is done, if the log goes on."""
+
+    source: Source
+    reader: ThreadPoolExecutor
+    begun: tuple[Cursor, Future[Batch]] | None = None
+
+    def poll(self, cursor: Cursor, limit: int) -> Batch:
+        """See `Source`. The limit of a poll is that of the one before."""
+        if self.begun is None or self.begun[0] != cursor:
+            self.begun = cursor, self.reader.submit(self.source.poll, cursor, limit)
+        batch = self.begun[1].result()
+        self.begun = None
+        if batch.more:
+            self.begun = batch.cursor, self.reader.submit(self.source.poll, batch.cursor, limit)
+        return batch
