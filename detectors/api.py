@@ -14,7 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type
 from detectors.context import Last, Use
 from detectors.evidence import NO_EVIDENCE, Measure
 from detectors.settings import Setting
+from detectors.severity import CRITICAL as CRITICAL
+from detectors.severity import INFO as INFO
+from detectors.severity import WARNING as WARNING
 from detectors.severity import Severity as Severity
+from detectors.severity import severity_of
 from detectors.signals import Signal
 
 if TYPE_CHECKING:
@@ -70,10 +74,12 @@ class Variant:
 
     ``message`` is a format string over the evidence columns, ``value``, ``step``, the parameters, and
     ``lasted``: the steps and the time since the onset in words, such as "218 steps (7 min)".
+    ``severities`` are those that its findings can have, the usual one first.
     """
 
     message: str
     catalogue: tuple[str, ...]
+    severities: tuple[Severity, ...] = (WARNING,)
 
 
 @dataclass(frozen=True)
@@ -129,6 +135,11 @@ class Declaration:
         return tuple(dict.fromkeys(i for v in self.variants.values() for i in v.catalogue))
 
     @property
+    def severities(self) -> tuple[Severity, ...]:
+        """All severities that its findings can have, the worst first."""
+        return tuple(sorted({s for v in self.variants.values() for s in v.severities}, reverse=True))
+
+    @property
     def demand(self) -> Demand:
         """What a run must log to be judged."""
         return Demand((), ())
@@ -177,11 +188,14 @@ class Detector(Declaration):
         from detectors.schema import FINDINGS, INDEX, SERIES, SEVERITY, VALUE, VARIANT
 
         found = self.rule(points.lazy(), **(parameters or {}))
-        missing = FINDINGS.keys() - found.collect_schema()
+        columns = found.collect_schema().names()
+        missing = FINDINGS.keys() - columns
+        declared = {name: variant.severities for name, variant in self.variants.items()}
         blanks = [pl.lit(None, dtype=FINDINGS[n]).alias(n) for n in missing]
         return (
             found.with_columns(blanks)
             .with_columns(pl.col(n).cast(t) for n, t in FINDINGS.items())
+            .with_columns(pl.col(SEVERITY).fill_null(severity_of(declared, columns)))
             .with_columns(pl.when(pl.col(SEVERITY) > Severity.CLEAN).then(VARIANT))
             .filter(self.due)
             .select(*FINDINGS, VALUE, *self.evidence)

@@ -140,15 +140,16 @@ class RunView:
 
 @dataclass(frozen=True)
 class RunFinding:
-    """A check's word on a run. ``tag`` tells apart several troubles of one check.
+    """A check's word on a run; without a variant it is clean. ``tag`` tells apart several troubles of one
+    check.
 
     ``index`` numbers what the check judges, lines or points say: the same trouble has the same number
     however often and by whom a run is read.
     """
 
     index: int
-    severity: Severity
     variant: str | None = None
+    severity: Severity | None = None  # one that the variant declares; None for its usual one
     tag: str = ""
     step: int | None = None  # None for the last one
     time: float | None = None
@@ -172,6 +173,13 @@ class RunCheck(Declaration):
     def demand(self) -> Demand:
         """What a run must log to be judged."""
         return Demand((self.expects.signal,), (), clock=True) if self.expects else Demand((), ())
+
+    def severity(self, found: RunFinding) -> Severity:
+        """How bad a finding of the check is."""
+        if found.variant is None:
+            return Severity.CLEAN
+        declared = self.variants[found.variant].severities
+        return found.severity if found.severity in declared else declared[0]
 
 
 def run_check(

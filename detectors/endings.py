@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from detectors.api import Severity
 from detectors.checks import RunFinding, RunView
 from detectors.evidence import Measure, Unit
 
@@ -14,7 +13,7 @@ ENDING_EVIDENCE = {
 }
 
 
-def ended(run: RunView, severity: Severity, variant: str) -> RunFinding:
+def ended(run: RunView, variant: str) -> RunFinding:
     """The finding on a run that is concluded."""
     planned = f" of {run.planned_steps:.0f}" if run.planned_steps else ""
     evidence: dict[str, Any] = {
@@ -25,4 +24,4 @@ def ended(run: RunView, severity: Severity, variant: str) -> RunFinding:
         evidence["ran_seconds"] = run.last_time - run.first_time
     if run.last_lines:
         evidence["last_lines"] = run.last_lines
-    return RunFinding(index=run.points, severity=severity, variant=variant, evidence=evidence)
+    return RunFinding(index=run.points, variant=variant, evidence=evidence)

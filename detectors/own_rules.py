@@ -96,7 +96,7 @@ def own_rule(
     @detector(
         judges=(signal,),
         history=History(recent=LOOKS_BACK, coarse=True),
-        variants={_VARIANT: Variant(message or bounds.message, ())},
+        variants={_VARIANT: Variant(message or bounds.message, (), (severity,))},
         evidence=_EXTREMES,
         maturity=Maturity.STABLE,
         hold=for_points,
@@ -110,7 +110,7 @@ def own_rule(
             pl.min_horizontal(lowest, pl.col("coarse_low").list.min()).alias(_LOWEST),
             pl.max_horizontal(highest, pl.col("coarse_high").list.max()).alias(_HIGHEST),
         )
-        return verdicts(extremes, found={_VARIANT: bounds.broken}, otherwise=severity)
+        return verdicts(extremes, found={_VARIANT: bounds.broken})
 
     return replace(rule, name=name, page=_page(name))
 
@@ -126,7 +126,7 @@ def own_absence(name: str, expected: Expected, severity: Severity, message: str)
         reads=f"when `{expected.signal}` was last logged",
         expects=expected,
         evidence=_ABSENCE,
-        variants={_VARIANT: Variant(message or usual, ())},
+        variants={_VARIANT: Variant(message or usual, (), (severity,))},
         maturity=Maturity.STABLE,
     )
     def rule(run: RunView) -> Iterator[RunFinding]:
@@ -134,8 +134,7 @@ def own_absence(name: str, expected: Expected, severity: Severity, message: str)
             if absence.rule == expected:
                 yield RunFinding(
                     index=absence.index,
-                    severity=Severity.CLEAN if absence.over else severity,
-                    variant=_VARIANT,
+                    variant=None if absence.over else _VARIANT,
                     tag=absence.tag,
                     step=absence.step,
                     time=absence.time,

@@ -9,9 +9,9 @@ three list columns, one that asked for points that are not finite the column ``r
 again when the run is over the column ``ended``.
 
 FINDINGS is what it returns: a row for every row that it judged, clean ones included, because a clean
-verdict is what resolves an incident. A row without a severity has no verdict; `held_back` says why the rule
-could not judge it, and is null if the value lies between the two thresholds of a hysteresis. All further
-columns are evidence.
+verdict is what resolves an incident. A row with a variant and no severity has one of its variant's (see
+`detectors.severity`). A row without either has no verdict; `held_back` says why the rule could not judge it,
+and is null if the value lies between the two thresholds of a hysteresis. All further columns are evidence.
 """
 
 from typing import TYPE_CHECKING

@@ -34,9 +34,9 @@ PRECISION = 1e-5
 """Share of a logged number: no change of it is known better."""
 
 
-def first_true(cases: Mapping[Any, pl.Expr], *, otherwise: Any = None) -> pl.Expr:
-    """The key of the first case that holds, such as a variant or a severity. Null does not hold."""
-    return pl.coalesce(*(pl.when(case).then(pl.lit(key)) for key, case in cases.items()), pl.lit(otherwise))
+def first_true(cases: Mapping[Any, pl.Expr]) -> pl.Expr:
+    """The key of the first case that holds, such as a variant; null if none does. Null does not hold."""
+    return pl.coalesce(*(pl.when(case).then(pl.lit(key)) for key, case in cases.items()), pl.lit(None))
 
 
 def metric_name() -> pl.Expr:

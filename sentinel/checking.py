@@ -86,7 +86,7 @@ def _verdict(log: RunLog, check: RunCheck, finding: RunFinding, *, final: bool) 
         step=step or 0,
         time=log.facts.last_time if finding.time is None else finding.time,
         position=finding.index,
-        severity=finding.severity,
+        severity=check.severity(finding),
         variant=finding.variant,
         onset_step=finding.onset_step,
         onset_time=finding.onset_time,

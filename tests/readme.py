@@ -20,6 +20,7 @@ from sentinel.config.file import json_schema
 from sentinel.config.rules import Rule
 from sentinel.config.table import Table
 from sentinel.frames.naming import profiles
+from sentinel.report.pages import severities
 from sentinel.sinks.discovery import sink_types
 from sentinel.telemetry.heartbeat import HeartbeatConfig
 from tests.faults.page import peers, read, summary
@@ -51,10 +52,10 @@ def detectors() -> str:
     rows = []
     for name, detector in all_detectors().items():
         flags = " ".join(detector.page.split("\n\n")[0].split())
-        rows.append(
-            [f"`{name}`", flags, reads(detector), detector.maturity.value, ", ".join(detector.catalogue)]
-        )
-    return table(["Detector", "What it flags", "Reads", "Maturity", "Catalogue"], rows)
+        says = severities(detector.severities)
+        cited = ", ".join(detector.catalogue)
+        rows.append([f"`{name}`", flags, reads(detector), says, detector.maturity.value, cited])
+    return table(["Detector", "What it flags", "Reads", "Severity", "Maturity", "Catalogue"], rows)
 
 
 def faults() -> str:

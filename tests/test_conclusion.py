@@ -37,7 +37,6 @@ def high_at_the_end(points: pl.LazyFrame) -> pl.LazyFrame:
         points.with_columns(mean=recent, rows=pl.len().over(SERIES)),
         found={"high": pl.col(ENDED) & (pl.col(VALUE) > 0.5)},
         judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= 3},
-        otherwise=Severity.WARNING,
     )
 
 
@@ -136,7 +135,7 @@ def test_the_end_is_the_same_however_the_log_grew(tmp_path_factory, length, cuts
 @detector(
     judges=(Signal.LOSS,),
     history=History(),
-    variants={"high": Variant("is at {value:.1f}", ())},
+    variants={"high": Variant("is at {value:.1f}", (), (Severity.WARNING, Severity.CRITICAL))},
     cause=Cause.LOSS_SHAPE,
     silences=(Cause.LOSS_SHAPE,),
     clear=3,
@@ -149,7 +148,6 @@ def high(points: pl.LazyFrame) -> pl.LazyFrame:
         points,
         found={"high": (pl.col(VALUE) > 0.8) | worse},
         severities={Severity.CRITICAL: worse},
-        otherwise=Severity.WARNING,
     )
 
 

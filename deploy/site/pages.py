@@ -15,7 +15,7 @@ from detectors.discovery import all_detectors
 from sentinel import catalogue
 from sentinel.alerts.decision import Reason
 from sentinel.catalogue.index import families
-from sentinel.report.pages import flags, page
+from sentinel.report.pages import flags, page, severities
 from sentinel.sources.registry import formats
 
 ROOT = Path(__file__).parents[2]
@@ -116,9 +116,10 @@ def _figures() -> dict[str, str]:
 
 
 def _detectors() -> Iterator[str]:
-    yield "| Detector | What it flags | Maturity |\n| --- | --- | --- |"
+    yield "| Detector | What it flags | Severity | Maturity |\n| --- | --- | --- | --- |"
     for name, one in all_detectors().items():
-        yield f"| [{name}](detectors/{name}.md) | {flags(one)} | {one.maturity} |"
+        severity = severities(one.severities)
+        yield f"| [{name}](detectors/{name}.md) | {flags(one)} | {severity} | {one.maturity} |"
 
 
 def _catalogue() -> Iterator[str]:

@@ -29,7 +29,7 @@ from typing import Annotated
 import numpy as np
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.api import INFO, Cause, History, Maturity, Variant, detector
 from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, VALUE
 from detectors.signals import Signal
@@ -62,6 +62,7 @@ ERRORS = 5  # standard errors by which the correlation must exceed none
             "loss repeats itself every {lag:.0f} points, which is one epoch: "
             "its changes correlate by {repeats:.2f}",
             ("DP14", "DP1"),
+            (INFO,),
         )
     },
 )
@@ -81,7 +82,6 @@ def epoch_periodic_loss(
         measured.fill_nan(None),
         judged={HeldBack.FEW_POINTS: enough, HeldBack.EPOCH_LENGTH: repeats.is_not_null()},
         found={"repeats": surely & (repeats > pl.col("around") + least_lead)},
-        otherwise=Severity.INFO,
         lasts=repeats > least_repeats / 2,
     )
 

@@ -30,7 +30,7 @@ from typing import Annotated
 import numpy as np
 import polars as pl
 
-from detectors.api import History, Maturity, Severity, Variant, detector
+from detectors.api import INFO, History, Maturity, Variant, detector
 from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, VALUE
 from detectors.signals import Signal
@@ -69,6 +69,7 @@ LINE = ("slope", "slope_error", "order", "padding", "variation")
             "the share of real tokens to the power {slope:.2f} +- {slope_error:.2f} (0 is right, 1 "
             "counts all padding)",
             ("L2", "O15", "L7"),
+            (INFO,),
         ),
     },
 )
@@ -91,7 +92,6 @@ def loss_scales_with_padding(
         judged={HeldBack.FEW_POINTS: enough, HeldBack.RANGE: slope.is_finite(), HeldBack.VARIATION: varies},
         found={"padding-counts": ordered & whole, "padding-counts-in-part": ordered & part},
         lasts=slope.is_between(LASTS * partial_slope, highest_slope / LASTS),
-        severities={Severity.INFO: ~whole},
     )
 
 

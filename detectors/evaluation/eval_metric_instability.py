@@ -19,7 +19,7 @@ it has fewer than some hundred samples.
 
 ## When it is wrong
 Few-shot episodes and generated answers, which are sampled anew each time, scatter as much by chance. So
-does an average over the batches of a small evaluation set. The finding is informative for that reason.
+does an average over the batches of a small evaluation set.
 
 ## Source
 Catalogue V2, O5, O18, V7: signs that alternate at 70 % of eight evaluations, and an amplitude far above the
@@ -32,7 +32,7 @@ from typing import Annotated
 import numpy as np
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.api import INFO, Cause, History, Maturity, Variant, detector
 from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, VALUE
 from detectors.signals import Signal
@@ -67,6 +67,7 @@ EQUAL = 1e-9  # values that differ by less are equal
         "leaps": Variant(
             "{name} changes by {leap:.2g} from evaluation to evaluation, up and down in turn",
             ("V2", "O5", "O18", "V7"),
+            (INFO,),
         )
     },
 )
@@ -102,7 +103,6 @@ def eval_metric_instability(
             & (leap > LEAPS * pl.col("drift"))
         },
         lasts=(leap > least_leap / 2) & (pl.col("turns") > least_turns / 2),
-        otherwise=Severity.INFO,
     )
 
 

@@ -39,7 +39,7 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
 from detectors.bests import GAP, LONG, REACH, SHORT, with_gap
 from detectors.context import Mean
 from detectors.schema import INDEX
@@ -65,11 +65,11 @@ OVERFIT = ("A-overfit", "A-eval-loss", "V1", "DP14", "DP1", "O6")
     cause=Cause.EVALUATION,
     evidence=GAP,
     variants={
-        "metric-holds": Variant(RISEN + "; accuracy holds at {metric:.4g}", OVERFIT),
+        "metric-holds": Variant(RISEN + "; accuracy holds at {metric:.4g}", OVERFIT, (WARNING, INFO)),
         "metric-falls": Variant(
-            RISEN + "; accuracy fell from {metric_then:.4g} to {metric:.4g} as well", OVERFIT
+            RISEN + "; accuracy fell from {metric_then:.4g} to {metric:.4g} as well", OVERFIT, (WARNING, INFO)
         ),
-        "rises": Variant(RISEN, OVERFIT),
+        "rises": Variant(RISEN, OVERFIT, (WARNING, INFO)),
     },
 )
 def generalization_gap(
@@ -111,7 +111,7 @@ def generalization_gap(
             "rises": risen & holds.is_null(),
         },
         lasts=rise > least_rise / 2,
-        severities={Severity.INFO: (holds & patient) | by_chance},
+        severities={INFO: (holds & patient) | by_chance},
         judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= SHORT, HeldBack.EXPLAINED: widens.fill_null(True)},
         onset=pl.col("best_step").cast(pl.Int64),
     )

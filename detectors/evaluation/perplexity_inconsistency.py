@@ -26,7 +26,7 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Severity, Variant, detector
+from detectors.api import INFO, Cause, History, Variant, detector
 from detectors.evidence import Measure, Unit, logged
 from detectors.schema import VALUE
 from detectors.signals import Signal
@@ -47,7 +47,9 @@ CONSTANT = 0.01
     evidence={**logged(Signal.EVAL_LOSS), "expected": Measure("perplexity of that loss", Unit.SAME)},
     variants={
         "differs": Variant(
-            "perplexity is {value:.4g}, but a loss of {eval_loss:.4g} makes {expected:.4g}", ("L7", "O15")
+            "perplexity is {value:.4g}, but a loss of {eval_loss:.4g} makes {expected:.4g}",
+            ("L7", "O15"),
+            (INFO,),
         )
     },
 )
@@ -73,5 +75,4 @@ def perplexity_inconsistency(
             HeldBack.FEW_POINTS: pl.col("most").is_not_null(),
         },
         found={"differs": pl.all_horizontal(o > tolerance + 0.01 * loss for o in off.values()) & ~other_unit},
-        otherwise=Severity.INFO,
     )

@@ -15,8 +15,8 @@ scaling that the training uses. Look at samples of a fixed seed at both checkpoi
 
 ## When it is wrong
 A FID over another number of samples, or other prompts, is another number. Below 10,000 samples it scatters
-and is biased upwards. The finding is informative for that reason, and a preview: in simulated runs of many
-thousand evaluations it rings where the FID scatters by 2 % or more.
+and is biased upwards. The detector is a preview because in simulated runs of many thousand evaluations it
+rings where the FID scatters by 2 % or more.
 
 ## Source
 Catalogue DF1, DF2: a FID that is worse by 10 % at three evaluations while the loss improved by 5 %. Eight
@@ -28,7 +28,7 @@ from typing import Annotated
 import numpy as np
 import polars as pl
 
-from detectors.api import Cause, History, Severity, Variant, detector
+from detectors.api import INFO, Cause, History, Variant, detector
 from detectors.context import Mean
 from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, VALUE
@@ -57,6 +57,7 @@ LAST = 3  # evaluations that must all be worse
         "diverges": Variant(
             "FID rose from {best:.4g} to {level:.4g}; the loss fell from {loss_then:.4g} to {loss_mean:.4g}",
             ("DF1", "DF2", "DF4", "DF6"),
+            (INFO,),
         )
     },
 )
@@ -84,7 +85,6 @@ def quality_loss_divergence(
             & (pl.col("loss_mean") < (1 - least_fall) * pl.col("loss_then"))
         },
         lasts=rise > least_rise / 2 * pl.col("best"),
-        otherwise=Severity.INFO,
     )
 
 

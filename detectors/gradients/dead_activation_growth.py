@@ -27,7 +27,7 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.api import CRITICAL, Cause, History, Maturity, Variant, detector
 from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, VALUE
 from detectors.signals import Signal
@@ -53,6 +53,7 @@ SCATTERS = 5  # standard deviations that a rise exceeds
         "dead": Variant(
             "{level:.1%} of this layer's outputs are dead, {start:.0%} at the start",
             ("O25", "GV"),
+            (CRITICAL,),
         ),
         "rising": Variant(
             "the dead share of this layer's outputs rose from {start:.0%} to {level:.0%}",
@@ -85,6 +86,5 @@ def dead_activation_growth(
             "dead": dead,
             "rising": pl.min_horizontal("level", "lately") > pl.max_horizontal("start", "early") + far,
         },
-        severities={Severity.CRITICAL: dead},
         lasts=level > start + 0.8 * rise,
     )

@@ -2,8 +2,8 @@
 
 ## What it catches
 A median gradient norm over the last ten points that is ten times the median of the hundred points before
-them. It is critical if the loss has risen above three quarters of its earlier values at the same time,
-and worth knowing otherwise.
+them. If the loss has risen above three quarters of its earlier values at the same time, the run is
+`diverging`; alone the norm has `grown`.
 
 ## Why it matters
 Norms that grow together with the loss are how a divergence begins: each step lands further out than the
@@ -28,7 +28,7 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.api import CRITICAL, INFO, Cause, History, Maturity, Variant, detector
 from detectors.evidence import Measure, Unit
 from detectors.schema import VALUE
 from detectors.signals import Signal
@@ -59,10 +59,10 @@ LEAST = 20  # of them
             "the gradient norm grew from {before:.3g} to {level:.3g}, and the loss from "
             "{loss_before:.4g} to {loss_level:.4g}",
             ("GE", "G1", "A-rl-grad-norm"),
+            (CRITICAL,),
         ),
         "grown": Variant(
-            "the gradient norm grew from {before:.3g} to {level:.3g}",
-            ("GE", "A-rl-grad-norm", "G1"),
+            "the gradient norm grew from {before:.3g} to {level:.3g}", ("GE", "A-rl-grad-norm", "G1"), (INFO,)
         ),
     },
 )
@@ -86,7 +86,5 @@ def exploding_grad_norm(
         ),
         judged={HeldBack.FEW_POINTS: before.is_not_null()},
         found={"diverging": grown & (pl.col("loss_level") > pl.col("loss_high")), "grown": grown},
-        severities={Severity.CRITICAL: pl.col("loss_level") > pl.col("loss_high")},
-        otherwise=Severity.INFO,
         lasts=level > calm * before,
     )

@@ -20,7 +20,7 @@ look for rare tokens or outliers in the batch.
 
 ## When it is wrong
 Pruned and quantised networks, and rows of an embedding that no token uses, are zero by design. Gradients
-fade where the loss comes near zero. Hence only zeros are a warning.
+fade where the loss comes near zero.
 
 ## Source
 Catalogue O26, O25, GV, GE: 95 % of zeros, 1 % of the first standard deviation, a kurtosis above 50. Nothing
@@ -31,7 +31,7 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Severity, Variant, detector
+from detectors.api import INFO, Cause, History, Variant, detector
 from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SIGNAL, VALUE
 from detectors.signals import Signal
@@ -58,9 +58,10 @@ TIMES = 10  # how much the kurtosis must have grown
         "narrow": Variant(
             "the standard deviation of the values is {level:.3g}, {start:.3g} at the start",
             ("GV", "O26", "O25"),
+            (INFO,),
         ),
         "tails": Variant(
-            "the kurtosis of the values is {level:.3g}, {start:.3g} at the start", ("GE", "O26")
+            "the kurtosis of the values is {level:.3g}, {start:.3g} at the start", ("GE", "O26"), (INFO,)
         ),
     },
 )
@@ -84,6 +85,4 @@ def histogram_degeneration(
             & (level > most_kurtosis)
             & (level > TIMES * start),
         },
-        severities={Severity.WARNING: signal == Signal.HISTOGRAM_ZERO_SHARE},
-        otherwise=Severity.INFO,
     )

@@ -3,7 +3,7 @@
 ## What it catches
 A logged gradient norm that is the same small number, below 0.1, at 95 % of the last hundred points: it was
 logged after clipping, and each step was clipped. Where the settings name the threshold, a norm that rests
-on it, or that is ten times as large at 99 % of the points, is worth knowing.
+on it, or that is ten times as large at 99 % of the points, is info.
 
 ## Why it matters
 Clipping is meant for the rare step that is too large. If it meets every step, gradients keep their
@@ -27,7 +27,7 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
 from detectors.evidence import Measure, Unit
 from detectors.schema import VALUE
 from detectors.settings import Setting
@@ -57,11 +57,13 @@ SAME = 1e-3  # share of the norm by which equal ones may differ
         "pinned": Variant(
             "every step is clipped: the gradient norm is {top:.3g} at {share:.0%} of the last {reach} points",
             ("G10", "G7", "O7"),
+            (INFO, WARNING),
         ),
         "far-above": Variant(
             "every step is clipped to a small part of its size: the gradient norm is {level:.3g}, the"
             " threshold {threshold:.3g}",
             ("G10", "G1", "G7"),
+            (INFO,),
         ),
     },
 )
@@ -95,6 +97,5 @@ def saturated_gradient_clipping(
         measured,
         judged={HeldBack.FEW_POINTS: pl.col("share").is_not_null()},
         found={"pinned": pinned, "far-above": far_above},
-        severities={Severity.WARNING: pinned & (top < tight)},
-        otherwise=Severity.INFO,
+        severities={WARNING: top < tight},
     )

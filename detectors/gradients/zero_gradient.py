@@ -30,7 +30,7 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.api import CRITICAL, Cause, History, Maturity, Variant, detector
 from detectors.evidence import Measure, Unit, logged
 from detectors.schema import ENDED, INDEX, SERIES, VALUE
 from detectors.signals import Signal
@@ -63,11 +63,13 @@ SMALL = 0.1  # a norm below this may be logged as 0.0
         "never": Variant(
             "the gradient norm has been exactly 0 since the run began: the loss does not reach the weights",
             ("O3", "O4", "O21", "O2"),
+            (CRITICAL,),
         ),
         "died": Variant(
             "the gradient norm is exactly 0 in {share:.0%} of the last 20 points; at the start it was "
             "{start:.3g}",
             ("O3", "O25", "GV", "O4"),
+            (CRITICAL,),
         ),
     },
 )
@@ -103,5 +105,4 @@ def zero_gradient(
             HeldBack.EXPLAINED: ~excused.fill_null(False),
         },
         found={"never": gone & (pl.col("peak") == 0), "died": gone & (pl.col("start") > 0)},
-        otherwise=Severity.CRITICAL,
     )

@@ -3,7 +3,7 @@
 ## What it catches
 A supervised loss whose last third (at most 200 points) stands where its first third stood: the fall is below
 `least_fall` with 95 % confidence. At the cost of guessing and at the end of a run it may be a little more.
-Late, a loss that only came down to that cost is flat, too. A certain fall below 3.5 % is shown as a crawl.
+Late, a loss that only came down to that cost is flat, too. A certain fall below 3.5 % is a crawl.
 
 ## Why it matters
 Nearly always this is wiring: weights that the optimizer does not know, a graph that is cut before the loss,
@@ -27,7 +27,7 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
 from detectors.context import First
 from detectors.evidence import Measure, Unit
 from detectors.schedules import warms_up
@@ -44,6 +44,8 @@ FEW, MANY, EPOCHS = 20, 40, 10  # points of a gradient of zero; points or epochs
 GRADIENT = Signal.GRAD_NORM, First(Signal.GRAD_NORM)
 CLASSES, NEAR = (Setting.NUM_CLASSES, Setting.VOCAB_SIZE), 0.015  # how far a loss may be from guessing
 FLAT = "loss has not moved for {lasted}: {now:.4g}, {start:.4g} at the start"
+CUT, SLOW = ("O3", "O21", "O4", "O2", "O1"), ("O7", "O12", "O1")
+UNMOVED = ("O1", "O2", "O3", "O7", "O21", "O4", "L8", "O5", "O12", "O16", "L2", "GV")
 GUESSES = ("O1", "O7", "L8", "O2", "O3", "O4", "O5", "O21", "O12", "GV")
 APPLIED = ("O2", "O7", "O1", "L8", "O4", "O5", "O12", "O16", "L2")  # a gradient that changes nothing
 
@@ -65,11 +67,13 @@ APPLIED = ("O2", "O7", "O1", "L8", "O4", "O5", "O12", "O16", "L2")  # a gradient
     },
     variants={
         "zero": Variant("loss is exactly 0 from the first point on", ("O15", "O16", "L2", "O3")),
-        "no-gradient": Variant(FLAT + "; the gradient norm is zero", ("O3", "O21", "O4", "O2", "O1")),
-        "crawling": Variant("loss fell by only {fall:.2%} in {lasted}, to {now:.4g}", ("O7", "O12", "O1")),
+        "no-gradient": Variant(FLAT + "; the gradient norm is zero", CUT, (CRITICAL,)),
+        "crawling": Variant("loss fell by only {fall:.2%} in {lasted}, to {now:.4g}", SLOW, (INFO, WARNING)),
         "at-chance": Variant("loss is {now:.4g} after {lasted}; guessing costs {chance:.4g}", GUESSES),
-        "gradient-without-effect": Variant(FLAT + "; the gradient norm is {gradient:.2g}", APPLIED),
-        "unmoved": Variant(FLAT, ("O1", "O2", "O3", "O7", "O21", "O4", "L8", "O5", "O12", "O16", "L2", "GV")),
+        "gradient-without-effect": Variant(
+            FLAT + "; the gradient norm is {gradient:.2g}", APPLIED, (INFO, WARNING)
+        ),
+        "unmoved": Variant(FLAT, UNMOVED, (INFO, WARNING)),
     },
 )
 def flat_loss_at_init(
@@ -111,10 +115,6 @@ def flat_loss_at_init(
             "unmoved": flat,
         },
         lasts=~pl.col("fell"),
-        severities={
-            Severity.CRITICAL: flat & no_gradient,
-            Severity.WARNING: zero | settled | (flat & (guesses | over | (most < least_fall / 2))),
-        },
-        otherwise=Severity.INFO,
+        severities={WARNING: flat & (settled | guesses | over | (most < least_fall / 2))},
         onset=pl.col(STEP) - trained,
     )

@@ -3,8 +3,8 @@
 ## What it catches
 A cross-entropy that is negative, or stands far above the logarithm of the number of classes. Before it has
 learned anything, a classifier of `C` classes pays ln C, and a language model ln V for a vocabulary of `V`
-tokens. The rule judges the first 50 points: it informs from the fifth on, and warns if the loss is still
-there after twenty.
+tokens. The rule judges the first 50 points: a finding is info from the fifth on, and a warning if the loss is
+still there after twenty.
 
 ## Why it matters
 The start is the one moment at which the right value of the loss is known. A loss that misses it measures
@@ -32,7 +32,7 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Severity, Variant, detector
+from detectors.api import INFO, WARNING, Cause, History, Variant, detector
 from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, VALUE
 from detectors.settings import Setting
@@ -62,16 +62,20 @@ RATES = (Signal.ACCURACY, Signal.EVAL_ACCURACY, Signal.PERPLEXITY, Signal.EVAL_P
     },
     variants={
         "negative": Variant(
-            "loss of a classifier starts below zero, at {level:.4g}; a cross-entropy cannot", ("O16", "O12")
+            "loss of a classifier starts below zero, at {level:.4g}; a cross-entropy cannot",
+            ("O16", "O12"),
+            (INFO, WARNING),
         ),
         "multiple": Variant(
             "loss starts at {level:.4g}, {times:.3g} times the {guess:.4g} that guessing costs; "
             "there are {accumulation_steps:.0f} accumulation steps",
             ("O9", "DP12"),
+            (INFO, WARNING),
         ),
         "high": Variant(
             "loss starts at {level:.4g}, {times:.3g} times the {guess:.4g} that guessing costs",
             ("DP12", "L8", "O1", "O9", "O16"),
+            (INFO, WARNING),
         ),
     },
 )
@@ -104,6 +108,5 @@ def init_loss_mismatch(
             "multiple": high & (steps >= 2) & ((times / steps - 1).abs() < NEAR),
             "high": high,
         },
-        severities={Severity.WARNING: pl.col(INDEX) >= LATE - 1},
-        otherwise=Severity.INFO,
+        severities={WARNING: pl.col(INDEX) >= LATE - 1},
     )

@@ -28,7 +28,7 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, Maturity, Severity, Variant, detector
+from detectors.api import CRITICAL, WARNING, Cause, Maturity, Variant, detector
 from detectors.levels import FEW, LEVELS, MANY, RISE, WINDOWS, with_rise
 from detectors.schema import INDEX, SERIES, STEP
 from detectors.signals import Signal
@@ -52,6 +52,7 @@ EARLIEST = 10  # points before anything is said
         "diverged": Variant(
             "loss rose from its best of {best:.4g} to {level:.4g} and stays there",
             ("O19", "L6", "O9", "O4", "GE"),
+            (WARNING, CRITICAL),
         )
     },
 )
@@ -73,6 +74,6 @@ def loss_divergence(
         judged=supervised(pl.col(INDEX) >= EARLIEST) | {HeldBack.RANGE: rise.is_not_null()},
         found={"diverged": far & sure},
         lasts=rise > least_rise / 2,
-        severities={Severity.CRITICAL: rise > critical_rise},
+        severities={CRITICAL: rise > critical_rise},
         onset=pl.col(STEP).shift(FEW).over(SERIES),
     )

@@ -28,7 +28,7 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
 from detectors.evidence import Measure, Unit
 from detectors.schema import ENDED, INDEX, STEP, VALUE
 from detectors.settings import Setting
@@ -71,8 +71,9 @@ STANDS = "loss has stood at {now:.4g} since step {since}"
             STANDS
             + ", still {share:.0%} of its start, with the learning rate at {rate_share:.0%} of its peak",
             ("A-sft-plateau", "O7", "O12", "O19"),
+            (INFO, WARNING),
         ),
-        "rests": Variant(STANDS, ("A-sft-plateau", "O12", "O7")),
+        "rests": Variant(STANDS, ("A-sft-plateau", "O12", "O7"), (INFO, WARNING)),
     },
 )
 def loss_plateau(
@@ -112,8 +113,7 @@ def loss_plateau(
             "high": rests & is_high & rate.is_not_null(),
             "rests": rests,
         },
-        severities={Severity.WARNING: stuck | (is_high & certain) | guessing},
-        otherwise=Severity.INFO,
+        severities={WARNING: is_high & certain},
         lasts=fell & (change.abs() < 2 * most_change),
         onset=pl.when(~stuck).then("since"),
     )

@@ -3,8 +3,8 @@
 ## What it catches
 A loss of more than twice the median of the 50 points before it, and above that median by more than six
 times the distance to their 95th percentile. Where fewer points precede it: more than three times the median
-of the last five, and above it by fourteen standard deviations of the noise. One spike is shown;
-three within 200 points are a warning. A point behind a spike from which the loss comes down belongs to it.
+of the last five, and above it by fourteen standard deviations of the noise. One spike is `single`;
+three within 200 points are `repeated`. A point behind a spike from which the loss comes down belongs to it.
 
 ## Why it matters
 A spike that recovers costs little. Repeated ones precede a divergence, and point to a cause that will not
@@ -29,7 +29,7 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.api import INFO, Cause, History, Maturity, Variant, detector
 from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, VALUE
 from detectors.signals import Signal
@@ -60,7 +60,7 @@ COMES_DOWN = 0.8  # of the spike before, in the logarithm
             ("A-sft-spikes", "L6", "A-nan-data"),
         ),
         "single": Variant(
-            "loss jumped from {usual:.4g} to {value:.4g}", ("A-sft-spikes", "L6", "A-nan-data")
+            "loss jumped from {usual:.4g} to {value:.4g}", ("A-sft-spikes", "L6", "A-nan-data"), (INFO,)
         ),
     },
 )
@@ -105,6 +105,4 @@ def loss_spike(
             "repeated": pl.col("spike") & (pl.col("spikes") >= most_spikes),
             "single": pl.col("spike"),
         },
-        severities={Severity.WARNING: pl.col("spikes") >= most_spikes},
-        otherwise=Severity.INFO,
     )

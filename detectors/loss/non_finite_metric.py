@@ -30,7 +30,7 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.api import CRITICAL, WARNING, Cause, History, Maturity, Variant, detector
 from detectors.evidence import Measure, Unit
 from detectors.schema import RAW, SERIES, SIGNAL, STEP, VALUE
 from detectors.signals import Signal
@@ -38,6 +38,9 @@ from detectors.stats import in_a_row, seen_min
 from detectors.verdict import verdicts
 
 NAN = "GE-nan", "A-nan-debug"
+MASKED = "the gradient norm is {seen} and the loss is logged as 0: the trainer leaves NaN out of its mean"
+ZEROS = "the loss fell from {least:.4g} to exactly 0 and stays there, as if its mean left NaN out"
+BAD = CRITICAL, WARNING  # the latter as long as it is a single point
 GROWN, BROKEN = ("A-nan-explode", *NAN), (*NAN, "A-nan-data", "A-nan-explode", "O13")
 REACH, GREW = 50, 2.0  # points in which an ordinary loss is looked for; times its median that is growth
 
@@ -64,18 +67,14 @@ REACH, GREW = 50, 2.0  # points in which an ordinary loss is looked for; times i
         "least": Measure("lowest value before", Unit.SAME),
     },
     variants={
-        "masked": Variant(
-            "the gradient norm is {seen} and the loss is logged as 0: the trainer leaves NaN out of its mean",
-            (*NAN, "A-nan-explode", "A-nan-data"),
+        "masked": Variant(MASKED, (*NAN, "A-nan-explode", "A-nan-data"), (CRITICAL,)),
+        "gradient": Variant(
+            "the gradient norm has been {seen} for {needed} points", (*NAN, "A-nan-explode"), (CRITICAL,)
         ),
-        "gradient": Variant("the gradient norm has been {seen} for {needed} points", (*NAN, "A-nan-explode")),
-        "exploded": Variant("{name} is {seen}; it had grown from {before:.4g} to {last:.4g}", GROWN),
-        "broken": Variant("{name} is {seen}; the last finite value was {last:.4g}", BROKEN),
-        "never": Variant("{name} has been {seen} from the start", ("A-nan-data", *NAN)),
-        "zeros": Variant(
-            "the loss fell from {least:.4g} to exactly 0 and stays there, as if its mean left NaN out",
-            (*NAN, "A-nan-data"),
-        ),
+        "exploded": Variant("{name} is {seen}; it had grown from {before:.4g} to {last:.4g}", GROWN, BAD),
+        "broken": Variant("{name} is {seen}; the last finite value was {last:.4g}", BROKEN, BAD),
+        "never": Variant("{name} has been {seen} from the start", ("A-nan-data", *NAN), BAD),
+        "zeros": Variant(ZEROS, (*NAN, "A-nan-data"), (CRITICAL,)),
     },
 )
 def non_finite_metric(
@@ -114,7 +113,6 @@ def non_finite_metric(
             "zeros": zeros,
         },
         lasts=bad,
-        severities={Severity.WARNING: loss & ~pl.col("twice")},
-        otherwise=Severity.CRITICAL,
+        severities={WARNING: ~pl.col("twice")},
         onset=pl.when(zeros).then(pl.col(STEP).shift(zero_points - 1).over(SERIES)),
     )

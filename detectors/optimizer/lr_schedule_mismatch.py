@@ -6,7 +6,7 @@ more than a fifth of the planned steps to go. A smooth decay that stopped below 
 to go. A first warm-up, line or staircase, that is longer than half the plan or twice the planned warm-up. A
 rate that never moves although the settings name a schedule, or a warm-up that the log should show. A run of
 100 points or more that is over while its rate still rose, unless it was stopped early in its plan. Without a
-plan a smooth rise is only worth knowing: a run that was stopped in its warm-up looks the same.
+plan a smooth rise is info, because a run that was stopped in its warm-up looks the same.
 
 ## Why it matters
 Steps at a learning rate of zero cost full price and change nothing, and those on the first rungs of a warm-up
@@ -34,9 +34,9 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
 from detectors.schedules import LEAST, PLANS, REACH, SCHEDULE, ZERO, with_schedule
-from detectors.schema import ENDED, INDEX, STEP, VALUE, VARIANT
+from detectors.schema import ENDED, INDEX, STEP, VALUE
 from detectors.signals import Signal
 from detectors.stats import PRECISION, recent_median, start_median
 from detectors.verdict import HeldBack, verdicts
@@ -59,17 +59,20 @@ TOO_SHORT, TOO_LONG = ("O8", "G-acc-sched", "A-learning-rate"), ("O8", "A-learni
     silences=(Cause.LOSS_SHAPE,),  # a learning rate near zero moves no weights
     evidence=SCHEDULE,
     variants={
-        "never-above-zero": Variant(RATE + "has been zero for all {trained} steps", TOO_LONG),
+        "never-above-zero": Variant(RATE + "has been zero for all {trained} steps", TOO_LONG, (CRITICAL,)),
         "ended-before-plan": Variant(
             RATE + "rests at {value:.2g} since step {since} of {planned:.0f} planned, with {left:.0%} to go",
             TOO_SHORT,
+            (WARNING, CRITICAL),
         ),
         "ended": Variant(RATE + "is zero for {still} points, {zero_share:.0%} of the run so far", TOO_SHORT),
         "warm-up-too-long": Variant(
             RATE + "still rises at step {step}; its warm-up should have ended by step {end:.0f}", TOO_LONG
         ),
         "warm-up-unfinished": Variant(
-            RATE + "still rose when the run ended at step {step}, from {start:.2g} to {value:.2g}", TOO_LONG
+            RATE + "still rose when the run ended at step {step}, from {start:.2g} to {value:.2g}",
+            TOO_LONG,
+            (WARNING, INFO),
         ),
         "constant": Variant(
             RATE + "has been {value:.3g} from the start, though the settings name a schedule", ("O23", "O8")
@@ -112,9 +115,6 @@ def lr_schedule_mismatch(
             "constant": constant & pl.col("should_move") & (step >= constant_share * planned.fill_null(0)),
         },
         lasts=at_floor & pl.col("since").is_null(),
-        severities={
-            Severity.CRITICAL: zero & ((peak <= ZERO) | (left > 0.5)),
-            Severity.INFO: (pl.col(VARIANT) == "warm-up-unfinished") & planned.is_null() & smooth,
-        },
+        severities={CRITICAL: zero & (left > 0.5), INFO: planned.is_null() & smooth},
         onset=pl.when(rests).then("since"),
     )

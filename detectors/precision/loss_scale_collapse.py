@@ -31,7 +31,7 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.api import CRITICAL, Cause, History, Maturity, Variant, detector
 from detectors.evidence import Measure, Unit
 from detectors.schema import SERIES, STEP, VALUE
 from detectors.signals import Signal
@@ -41,6 +41,9 @@ from detectors.verdict import HeldBack, verdicts
 REACH = 500  # rows
 SPAN = 1000  # steps, in which halvings are counted
 LATELY = 250  # steps, in which skipped ones are
+
+SKIPS = "{skipped:.0%} of the last {span} optimizer steps were skipped; the loss scale is {value:g}"
+LOST = ("O24", "GA-bypass", "GA")
 
 
 @detector(
@@ -59,12 +62,9 @@ LATELY = 250  # steps, in which skipped ones are
     },
     variants={
         "exhausted": Variant(
-            "the loss scale is down to {value:g}, from {start:g} at the start", ("O24", "GA-bypass", "GA")
+            "the loss scale is down to {value:g}, from {start:g} at the start", LOST, (CRITICAL,)
         ),
-        "skipping": Variant(
-            "{skipped:.0%} of the last {span} optimizer steps were skipped; the loss scale is {value:g}",
-            ("O24", "GA-bypass", "GA"),
-        ),
+        "skipping": Variant(SKIPS, LOST, (CRITICAL,)),
         "falling": Variant(
             "the loss scale was halved {halvings:.0f} times more often than doubled within 1000 "
             "steps, down to {value:g}",
@@ -118,7 +118,6 @@ def loss_scale_collapse(
             "skipping": skipping,
             "falling": (late_halvings >= most_halvings) | (halvings >= early_halvings),
         },
-        severities={Severity.CRITICAL: exhausted | skipping},
     )
 
 

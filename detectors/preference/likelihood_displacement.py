@@ -3,8 +3,7 @@
 ## What it catches
 Log-probabilities of the chosen answer, and of the rejected one, that are far below those of the first
 twenty points (by a fifth and by three times their scatter), while the margin is no larger than it was
-fifty points before. A chosen answer that lost half of its log-probability with a growing margin is only
-worth knowing.
+fifty points before. And a chosen answer that lost half of its log-probability with a growing margin.
 
 ## Why it matters
 A preference loss sees the difference alone, so it may push both answers down. The probability goes to
@@ -26,7 +25,7 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Severity, Variant, detector
+from detectors.api import CRITICAL, INFO, Cause, History, Variant, detector
 from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, VALUE
 from detectors.signals import Signal
@@ -57,11 +56,13 @@ BACK = 50  # points over which the margin ought to grow
             " rejected ones from {rejected_start:.4g} to {rejected:.4g}, and the margin no longer "
             "grows ({margin_before:.3g} to {margin:.3g})",
             ("L9",),
+            (CRITICAL,),
         ),
         "chosen": Variant(
             "the log-probability of chosen answers fell from {start:.4g} to {level:.4g} nats while "
             "the margin grew to {margin:.3g}",
             ("L9",),
+            (INFO,),
         ),
     },
 )
@@ -90,6 +91,4 @@ def likelihood_displacement(
         ),
         judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= SIDE + BACK - 1},
         found={"both": both, "chosen": (start - level > large_fall * start.abs()) & grows},
-        severities={Severity.CRITICAL: both},
-        otherwise=Severity.INFO,
     )

@@ -28,7 +28,7 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.api import CRITICAL, Cause, History, Maturity, Variant, detector
 from detectors.evidence import Measure, Unit, logged
 from detectors.schema import INDEX, SERIES, VALUE
 from detectors.signals import Signal
@@ -65,6 +65,7 @@ GUESSING = 0.693147  # ln 2, nats
             "pairs "
             "are ranked as labelled",
             ("L8", "L9"),
+            (CRITICAL,),
         ),
     },
 )
@@ -93,5 +94,4 @@ def preference_margin_stall(
         measured,
         judged={HeldBack.FEW_POINTS: level.is_not_null(), HeldBack.WARM_UP: ~warms_up},
         found={"reversed": wrong_way, "stalled": still_none | still_small},
-        severities={Severity.CRITICAL: wrong_way},
     )

@@ -30,7 +30,7 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
 from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, STEP, VALUE
 from detectors.signals import Signal
@@ -62,15 +62,18 @@ RISEN, STEADY = 0.15, 0.05  # above, and at most below, the start
         "never_stops": Variant(
             "{level:.0%} of completions are cut off at the length cap, as from the start ({start:.0%})",
             ("L3", "A-clipped-ratio"),
+            (WARNING, CRITICAL),
         ),
         "capped": Variant(
             "{level:.0%} of completions are cut off at the length cap",
             ("A-clipped-ratio", "A-mean-length", "R1"),
+            (WARNING, CRITICAL, INFO),
         ),
         "rewarded": Variant(
             "{level:.0%} of completions are cut off at the length cap, while the reward rises from "
             "{reward_before:.3g} to {reward_level:.3g}",
             ("A-mean-length", "A-clipped-ratio", "R1"),
+            (WARNING, CRITICAL, INFO),
         ),
     },
 )
@@ -109,5 +112,5 @@ def clipped_completion_ratio(
             "capped": capped,
         },
         lasts=level > LASTS * warning_ratio,
-        severities={Severity.INFO: may_settle, Severity.CRITICAL: surely > critical_ratio + ROUNDING},
+        severities={INFO: may_settle, CRITICAL: ~may_settle & (surely > critical_ratio + ROUNDING)},
     )

@@ -32,7 +32,7 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
 from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SIGNAL, VALUE
 from detectors.signals import Signal
@@ -45,6 +45,7 @@ BACK = 50  # points ago from which on rewards count as the start where none was 
 LEAST_START = 0.05  # nats; a run that began below this has nothing to lose in proportion
 ZERO = -0.01  # nats; below it the entropy is a differential one
 FELL = "the entropy fell from {start:.3g} to {level:.3g} while "
+SPENT = "the reward improved from {reward_start:.3g} to {reward_level:.3g}: little exploration is left"
 
 
 @detector(
@@ -68,17 +69,15 @@ FELL = "the entropy fell from {start:.3g} to {level:.3g} while "
         "collapsed": Variant(
             FELL + "the reward did not improve ({reward_start:.3g} to {reward_level:.3g})",
             ("A-entropy-collapse", "A-entropy", "R1"),
+            (WARNING, CRITICAL),
         ),
         "hacked": Variant(
             FELL + "{capped:.0%} of the completions run into the length cap: the reward, "
             "{reward_level:.3g}, may pay for repetition",
             ("A-entropy-collapse", "R1", "A-clipped-ratio"),
+            (WARNING, CRITICAL),
         ),
-        "spent": Variant(
-            FELL + "the reward improved from {reward_start:.3g} to {reward_level:.3g}: "
-            "little exploration is left",
-            ("A-entropy", "A-entropy-collapse"),
-        ),
+        "spent": Variant(FELL + SPENT, ("A-entropy", "A-entropy-collapse"), (INFO,)),
     },
 )
 def entropy_collapse(
@@ -118,5 +117,5 @@ def entropy_collapse(
         measured,
         judged={HeldBack.FEW_POINTS: enough, HeldBack.RANGE: level > ZERO, HeldBack.NOT_COMPARABLE: known},
         found={"hacked": hacked, "spent": gone & improved, "collapsed": low & ~improved},
-        severities={Severity.INFO: improved & ~capped, Severity.CRITICAL: gone},
+        severities={CRITICAL: gone},
     )

@@ -2,9 +2,9 @@
 
 ## What it catches
 A median KL over the last ten points above the band of its unit, or several times that of the fifty before.
-Per token: above 0.5 is worth knowing, above 2 it has left its reference. Summed over a response: above
+Per token: above 0.5 is info, above 2 the policy has left its reference. Summed over a response: above
 twice the usual target of 6. Where the unit is unknown growth alone counts, and lasts while the KL rises. For
-one PPO update: above 0.1 and several times its start, and any above 1; if yet small, it is worth knowing.
+one PPO update: above 0.1 and several times its start, and any above 1; growth that is yet small is info.
 
 ## Why it matters
 A policy far from its reference has often found text that the reward likes and people do not, above all if the
@@ -17,9 +17,9 @@ fine-tuning), make fewer passes over each batch, and check that the reference is
 `target_kl` of 0.01 to 0.05. After a wrecked update go back to an earlier checkpoint.
 
 ## When it is wrong
-A long reasoning run may settle above 0.5 per token for good; that stays informational. The length of a
+A long reasoning run may settle above 0.5 per token for good; that stays info. The length of a
 response, where logged, raises the band of its sum. An even growth from zero and single huge points of the k3
-estimator leave the medians alone. Where few samples were clipped, a huge update is informational.
+estimator leave the medians alone. Where few samples were clipped, a huge update is info.
 
 ## Source
 Catalogue A-kl (per token) and R2 (target 6 per response, as in TRL's adaptive controller). Spinning Up's PPO
@@ -30,7 +30,7 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
 from detectors.evidence import Measure, Unit, logged
 from detectors.schema import INDEX, SIGNAL, VALUE
 from detectors.signals import Signal
@@ -60,11 +60,15 @@ FAR = "the KL to the reference is {level:.3g}, above {limit:.3g}"
         **logged(Signal.COMPLETION_LENGTH),
     },
     variants={
-        "far": Variant(FAR, ("R2", "A-kl", "R1", "L9")),
-        "rewarded": Variant(FAR + ", while the reward rises to {reward_level:.3g}", ("R1", "R2", "A-kl")),
-        "wrecked": Variant("one update moved the policy by a KL of {largest:.3g}", TOO_FAR),
+        "far": Variant(FAR, ("R2", "A-kl", "R1", "L9"), (INFO, WARNING, CRITICAL)),
+        "rewarded": Variant(
+            FAR + ", while the reward rises to {reward_level:.3g}",
+            ("R1", "R2", "A-kl"),
+            (INFO, WARNING, CRITICAL),
+        ),
+        "wrecked": Variant("one update moved the policy by a KL of {largest:.3g}", TOO_FAR, (CRITICAL, INFO)),
         "update": Variant(UPDATE, TOO_FAR),
-        "larger": Variant(UPDATE, ("A-clip-ratio", "R2")),
+        "larger": Variant(UPDATE, ("A-clip-ratio", "R2"), (INFO,)),
     },
 )
 def kl_blowup(
@@ -81,10 +85,10 @@ def kl_blowup(
 ) -> pl.LazyFrame:
     """Levels are medians, so 'five of ten points' and 'never a single one' are the same rule."""
     signal, level, before = pl.col(SIGNAL), pl.col("level"), pl.col("before")
-    per_sequence, update = signal == Signal.KL_PER_SEQUENCE, signal == Signal.APPROX_KL
+    summed, update = signal == Signal.KL_PER_SEQUENCE, signal == Signal.APPROX_KL
     compared = ~update | (pl.col(INDEX) >= 2 * NOW - 1)  # updates are, with the first ones
     long = info_per_token * recent_median(Signal.COMPLETION_LENGTH, NOW, at_least=1).fill_null(0)
-    band = pl.when(per_sequence).then(long.clip(warning_per_sequence)).otherwise(info_per_token)
+    band = pl.when(summed).then(long.clip(warning_per_sequence)).otherwise(info_per_token)
     earlier = pl.when(update).then(start_median(VALUE, NOW)).otherwise(recent_median(VALUE, BEFORE, skip=NOW))
     measured = points.with_columns(
         level=recent_median(VALUE, NOW),
@@ -99,7 +103,7 @@ def kl_blowup(
     grown, larger = (level > growth * before.clip(0)).fill_null(False), level > growing * before
     clips_little = (pl.col("clipped") < 0.5) & ~(over & grown)
     wrecked = update & (pl.col("largest") > wreck_per_update)
-    to_reference = ~update & over & (grown | per_sequence | (signal == Signal.KL))
+    to_reference = ~update & over & (grown | summed | (signal == Signal.KL))
     return verdicts(
         measured.with_columns(limit=pl.when(away).then(critical_per_token).otherwise("limit")),
         judged={HeldBack.FEW_POINTS: wrecked | (level.is_not_null() & compared)},
@@ -111,10 +115,5 @@ def kl_blowup(
             "far": to_reference,
             "larger": update & compared & larger & (level > info_per_update),
         },
-        severities={
-            Severity.INFO: update & pl.when(wrecked).then(clips_little).otherwise(larger & ~over),
-            Severity.CRITICAL: wrecked | away | (over & grown & per_sequence),
-            Severity.WARNING: grown | per_sequence,
-        },
-        otherwise=Severity.INFO,
+        severities={INFO: clips_little, CRITICAL: away | (summed & grown), WARNING: summed | grown},
     )

@@ -16,9 +16,8 @@ cross-feature-matching loss is out, halve the learning rate.
 
 ## When it is wrong
 The bands are those of one framework's guide, and a model or a text of another kind may have its own. So the
-detector judges only if `enabled = true` stands under `[detectors.metric-band]`, and its finding is shown in
-reports and sent to nobody. The first 20 steps do not count. For a band of your own, and for any other metric,
-write a rule with `outside` under `[[rules]]`.
+detector judges only if `enabled = true` stands under `[detectors.metric-band]`. The first 20 steps do not
+count. For a band of your own, and for any other metric, write a rule with `outside` under `[[rules]]`.
 
 ## Source
 Catalogue A-ebft-alignment, A-ebft-diversity, A-ebft-cfm, with the bands of Axolotl's documentation
@@ -31,7 +30,7 @@ from typing import Annotated, NamedTuple
 
 import polars as pl
 
-from detectors.api import Cause, History, Severity, Variant, detector
+from detectors.api import INFO, Cause, History, Variant, detector
 from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, SIGNAL, STEP, VALUE
 from detectors.signals import Signal
@@ -70,15 +69,18 @@ BANDS: Mapping[Signal, Band] = {
         "alignment": Variant(
             "EBFT alignment is {level:.3g}; healthy runs stand above {healthy:g}",
             ("A-ebft-alignment", "A-ebft-cfm"),
+            (INFO,),
         ),
         "diversity": Variant(
             "EBFT diversity is {level:.3g}; healthy runs stay below {healthy:g}, and above 1 completions of "
             "a prompt are near copies",
             ("A-ebft-diversity", "A-entropy-collapse"),
+            (INFO,),
         ),
         "cfm-loss": Variant(
             "the EBFT cross-feature-matching loss is {level:.3g}; healthy runs stay below {healthy:g}",
             ("A-ebft-cfm", "A-ebft-alignment"),
+            (INFO,),
         ),
     },
 )
@@ -114,6 +116,5 @@ def metric_band(
             "diversity": out & (signal == Signal.EBFT_DIVERSITY),
             "cfm-loss": out & (signal == Signal.EBFT_CFM_LOSS),
         },
-        otherwise=Severity.INFO,
         lasts=pl.col("off") > most_out - ROUNDING,
     )

@@ -27,7 +27,7 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.api import CRITICAL, WARNING, Cause, History, Maturity, Variant, detector
 from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SIGNAL, VALUE
 from detectors.signals import Signal
@@ -50,6 +50,7 @@ NOW = 10  # points of the present level, and of the start
         "gap": Variant(
             "trainer and sampler differ by {level:.3g} nats per token, {start:.3g} at the start",
             ("A-logp-diff", "A-is-ratio"),
+            (WARNING, CRITICAL),
         ),
         "ratio": Variant(
             "the mean importance ratio is {level:.3g}, outside {lowest:g} to {highest:g}",
@@ -80,5 +81,5 @@ def off_policy_drift(
             "gap": diverged | (is_gap & (level > warning_gap) & (level > growth * start)),
             "ratio": ~is_gap & ~level.is_between(lowest, highest),
         },
-        severities={Severity.CRITICAL: diverged},
+        severities={CRITICAL: diverged},
     )

@@ -39,7 +39,7 @@ from typing import Annotated
 import numpy as np
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.api import CRITICAL, Cause, History, Maturity, Variant, detector
 from detectors.blocks import ROWS, rolling, with_blocks
 from detectors.evidence import Measure, Unit, logged
 from detectors.schema import ENDED, INDEX, SERIES, SIGNAL, VALUE
@@ -53,6 +53,9 @@ EXPLORES = 100  # points in which exploration may cost reward, while the run goe
 EPISODES = 1000  # the same for a log of single episodes,
 SINGLE = 0.18  # whose reward moves by more than this share of its size from one point to the next
 MEASURES = ("best", "now", "start", "scatter", "error", "held")
+
+FELL = "the reward fell from {best:.4g} to {now:.4g}"
+CAUSES = ("R1", "R2", "A-entropy-collapse")
 
 
 @detector(
@@ -73,14 +76,8 @@ MEASURES = ("best", "now", "start", "scatter", "error", "held")
         **logged(Signal.KL, Signal.ENTROPY, Signal.CLIPPED_COMPLETION_RATIO),
     },
     variants={
-        "lost": Variant(
-            "the reward fell from {best:.4g} to {now:.4g}: {lost:.0%} of what the run had gained is gone",
-            ("R1", "R2", "A-entropy-collapse"),
-        ),
-        "worse": Variant(
-            "the reward fell from {best:.4g} to {now:.4g} and is worse than at the start, {start:.4g}",
-            ("R1", "R2", "A-entropy-collapse"),
-        ),
+        "lost": Variant(FELL + ": {lost:.0%} of what the run had gained is gone", CAUSES, (CRITICAL,)),
+        "worse": Variant(FELL + " and is worse than at the start, {start:.4g}", CAUSES, (CRITICAL,)),
     },
 )
 def reward_collapse(
@@ -113,7 +110,6 @@ def reward_collapse(
             "lost": fell & gained & (lost > most_lost) & (language | explored),
             "worse": fell & worse & (language | (pl.col(ENDED) & explored & (pl.col("held") > patience))),
         },
-        otherwise=Severity.CRITICAL,
     )
 
 

@@ -14,7 +14,7 @@ or the rewards (`VecNormalize`). Clip single rewards and the gradient norm.
 
 ## When it is wrong
 A sparse reward has no spread in most batches and much in some; that is the task and no fault where the
-advantages are normalised. The finding is informative for that reason.
+advantages are normalised.
 
 ## Source
 Catalogue R3: a coefficient of variation above 1 over 50 points, and a correlation above 0.6 between the
@@ -27,7 +27,7 @@ from typing import Annotated
 import numpy as np
 import polars as pl
 
-from detectors.api import Cause, History, Severity, Variant, detector
+from detectors.api import INFO, Cause, History, Variant, detector
 from detectors.evidence import Measure, Unit, logged
 from detectors.schema import INDEX, VALUE
 from detectors.signals import Signal
@@ -54,6 +54,7 @@ EVERY = 5
             "standard deviation of the reward varies by {variation:.2g} times its mean, "
             "and the gradient norm with it (correlation {correlation:.2f})",
             ("R3", "A-reward-std"),
+            (INFO,),
         )
     },
 )
@@ -72,7 +73,6 @@ def reward_scale_instability(
         judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= REACH - 1, HeldBack.RANGE: variation.is_not_null()},
         found={"varies": (variation > most_variation) & (correlation > least_correlation)},
         lasts=(variation > most_variation / 2) & (correlation > least_correlation / 2),
-        otherwise=Severity.INFO,
     )
 
 

@@ -4,8 +4,8 @@
 A reward that has rested on exactly one value for 20 points (12 if that value has decimals), a third of the
 run at least, and not at its best. A reward that changed a few times in the whole log and rests: episodes have
 ceased to end, so the mean over them is old. And a mean reward that after 1000 points has gained nothing over
-its first quarter: the upper end of the gain's 3-sigma interval is below a tenth of its level. This is a
-warning once half of the planned steps are done, or when the run is over.
+its first quarter: the upper end of the gain's 3-sigma interval is below a tenth of its level. This is
+info until half of the planned steps are done or the run is over.
 
 ## Why it matters
 A reward that is the same whatever the policy does teaches nothing; one that never rose seldom begins to.
@@ -16,7 +16,7 @@ changes, and actions reach the environment as it expects them. For language mode
 writes the format that the reward looks for. A sparse reward that is never met needs an easier start.
 
 ## When it is wrong
-A reward that rests at its best is a solved task, and is only noted. Where the spread of rewards is logged, a
+A reward that rests at its best is a solved task. Where the spread of rewards is logged, a
 mean that rests may be made by a ranking, and `reward-zero-std` tells of one that is stuck. Tasks with a
 sparse reward may rest at their lowest for long before the first success. The last rule leaves alone a reward
 near zero, as in self-play, a log of single episodes, and what a resume goes on from.
@@ -30,7 +30,7 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
 from detectors.blocks import GAIN, ROWS, gain, with_blocks
 from detectors.evidence import Measure, Unit, logged
 from detectors.schema import ENDED, INDEX, SERIES, STEP, VALUE
@@ -38,6 +38,7 @@ from detectors.signals import Signal
 from detectors.stats import PRECISION, resting, was_resumed
 from detectors.verdict import HeldBack, verdicts
 
+SOLVED = "the reward rests at its best, {value:.6g}, for {still} points: solved, or as good as it gets"
 LEAST = 20  # points
 FEW_CHANGES = 3
 
@@ -65,13 +66,11 @@ FEW_CHANGES = 3
             "the reward has been exactly {value:.6g} for {still} points: episodes may have ceased to end",
             ("A-reward-never", "R1"),
         ),
-        "solved": Variant(
-            "the reward rests at its best, {value:.6g}, for {still} points: solved, or as good as it gets",
-            ("A-reward-never",),
-        ),
+        "solved": Variant(SOLVED, ("A-reward-never",), (INFO,)),
         "no-gain": Variant(
             "the reward has gained {gain:.3g} over {first:.4g} in {points} points, no more than its noise",
             ("A-rewards-mean", "A-reward-never", "R3"),
+            (WARNING, INFO),
         ),
     },
 )
@@ -116,5 +115,5 @@ def reward_stagnation(
             "constant": rests,
             "no-gain": (rows >= patience) & flat & is_mean & pl.col("begun"),
         },
-        severities={Severity.INFO: (at_best & changed_often) | ~(rests | late)},
+        severities={INFO: ~late},
     )

@@ -31,7 +31,7 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.api import CRITICAL, WARNING, Cause, History, Maturity, Variant, detector
 from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, SIGNAL, VALUE
 from detectors.signals import Signal
@@ -44,6 +44,8 @@ SURE = 3.7  # standard errors by which chance is ruled out, at every point of a 
 SAME_STD = 1e-6  # a standard deviation that counts as none
 MOST_GROUPS = 100  # in a point; beyond it their number makes no difference
 NEAR = 0.05  # of the run's reward range: how near to its end a reward must be
+
+ALIKE = "{share:.0%} of the groups had no spread in reward over the last {points} points"
 
 
 @detector(
@@ -62,18 +64,17 @@ NEAR = 0.05  # of the run's reward range: how near to its end a reward must be
     },
     variants={
         "solved": Variant(
-            "{share:.0%} of the groups had no spread in reward over the last {points} points, with the "
-            "reward at its best, {reward_level:.3g}: solved, but nothing more to learn from",
+            ALIKE
+            + ", with the reward at its best, {reward_level:.3g}: solved, but nothing more to learn from",
             ("A-frac-zero-std", "A-reward-std"),
         ),
         "stuck": Variant(
-            "{share:.0%} of the groups had no spread in reward over the last {points} points, with the "
-            "reward at its lowest, {reward_level:.3g}: too hard, or the reward is broken",
+            ALIKE + ", with the reward at its lowest, {reward_level:.3g}: too hard, or the reward is broken",
             ("A-frac-zero-std", "A-reward-std", "A-reward-never"),
+            (CRITICAL, WARNING),
         ),
         "alike": Variant(
-            "{share:.0%} of the groups had no spread in reward over the last {points} points",
-            ("A-frac-zero-std", "A-reward-std", "A-entropy-collapse"),
+            ALIKE, ("A-frac-zero-std", "A-reward-std", "A-entropy-collapse"), (CRITICAL, WARNING)
         ),
     },
 )
@@ -123,6 +124,5 @@ def reward_zero_std(
         judged={HeldBack.OTHER_TAG: tells_most, HeldBack.FEW_POINTS: pl.col(INDEX) >= START - 1},
         lasts=share(START) > healthy_share,  # of chance that is less sure, but no healthy share either
         found={"stuck": alike & at_lowest, "solved": alike & at_highest, "alike": alike},
-        severities={Severity.WARNING: (at_highest & ~at_lowest) | ~silent},
-        otherwise=Severity.CRITICAL,
+        severities={WARNING: ~silent},
     )

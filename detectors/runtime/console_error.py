@@ -26,9 +26,11 @@ line; CPython, Lib/traceback.py.
 
 from collections.abc import Iterator
 
-from detectors.api import Cause, Maturity, Severity, Variant
+from detectors.api import CRITICAL, WARNING, Cause, Maturity, Severity, Variant
 from detectors.checks import RunFinding, RunView, run_check
 from detectors.evidence import Measure, Unit
+
+LINES = CRITICAL, WARNING  # as the catalogue says of a line; an exception that it does not know is critical
 
 
 @run_check(
@@ -40,8 +42,8 @@ from detectors.evidence import Measure, Unit
         "origin": Measure("printed in", Unit.TEXT),
     },
     variants={
-        "exception": Variant('the run printed "{text}" ({place}), line {line} of {origin}', ()),
-        "signature": Variant('the run printed "{text}", line {line} of {origin}', ()),
+        "exception": Variant('the run printed "{text}" ({place}), line {line} of {origin}', (), LINES),
+        "signature": Variant('the run printed "{text}", line {line} of {origin}', (), LINES),
     },
     maturity=Maturity.STABLE,
     cause=Cause.CRASH,

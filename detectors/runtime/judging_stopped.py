@@ -28,7 +28,7 @@ A job that was resumed more than sixty times in one log. It is read on as soon a
 
 from collections.abc import Iterator
 
-from detectors.api import Maturity, Severity, Variant
+from detectors.api import INFO, Maturity, Variant
 from detectors.checks import RunFinding, RunView, run_check
 from detectors.evidence import Measure, Unit
 
@@ -41,10 +41,10 @@ UNREADABLE, FAILED = "the log", "a stage of sentinel"  # stand where others name
         "reason": Measure("reason", Unit.TEXT),
     },
     variants={
-        "disordered": Variant("nothing that follows in the log is judged: {reason}", ()),
-        "too-many-tags": Variant("not all that is logged is judged: {reason}", ()),
-        "unreadable": Variant("nothing more is judged: {reason}", ()),
-        "failed": Variant("the run is not judged at present: {reason}", ()),
+        "disordered": Variant("nothing that follows in the log is judged: {reason}", (), (INFO,)),
+        "too-many-tags": Variant("not all that is logged is judged: {reason}", (), (INFO,)),
+        "unreadable": Variant("nothing more is judged: {reason}", (), (INFO,)),
+        "failed": Variant("the run is not judged at present: {reason}", (), (INFO,)),
     },
     maturity=Maturity.STABLE,
 )
@@ -53,7 +53,6 @@ def judging_stopped(run: RunView) -> Iterator[RunFinding]:
     for stop in run.stopped:
         yield RunFinding(
             index=0,
-            severity=Severity.INFO,
             variant="too-many-tags" if stop.signal else "disordered",
             tag=f"{stop.stream} {stop.signal}".rstrip(),
             step=stop.step,
@@ -63,7 +62,6 @@ def judging_stopped(run: RunView) -> Iterator[RunFinding]:
     for variant, tag, reason in (("unreadable", UNREADABLE, run.unreadable), ("failed", FAILED, run.failure)):
         yield RunFinding(
             index=run.points,
-            severity=Severity.INFO if reason else Severity.CLEAN,
             variant=variant if reason else None,
             tag=tag,
             evidence={"reason": reason} if reason else {},

@@ -29,7 +29,7 @@ Catalogue G8, O23, O24, A-kl, A-logging. The lines that log a signal stand in de
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from detectors.api import Maturity, Severity, Variant
+from detectors.api import INFO, Maturity, Variant
 from detectors.checks import RunFinding, RunView, Survey, run_check
 from detectors.evidence import Measure, Unit
 from detectors.lines import line_for
@@ -64,7 +64,7 @@ WATCHED = (
     },
     variants={
         "unwatched": Variant(
-            "the run does not log {missing}; to have it watched: {lines}", ("A-logging", "G8")
+            "the run does not log {missing}; to have it watched: {lines}", ("A-logging", "G8"), (INFO,)
         )
     },
     maturity=Maturity.STABLE,
@@ -76,7 +76,6 @@ def missing_signal(run: RunView) -> Iterator[RunFinding]:
         if missing := _missing(survey):
             yield RunFinding(
                 index=0,
-                severity=Severity.INFO,
                 variant="unwatched",
                 step=survey.step,
                 time=survey.time,

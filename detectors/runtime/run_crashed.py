@@ -21,7 +21,7 @@ The exit record of W&B's files, the states of W&B and MLflow, CPython's tracebac
 
 from collections.abc import Iterator
 
-from detectors.api import Cause, Maturity, Severity, Variant
+from detectors.api import CRITICAL, Cause, Maturity, Variant
 from detectors.checks import RunFinding, RunView, run_check
 from detectors.endings import ENDING_EVIDENCE, ended
 
@@ -32,8 +32,8 @@ KILLED = ("exit code 137", "exit code -9", "exit code 9 ")  # SIGKILL as shells,
     reads="how the run ended",
     evidence=ENDING_EVIDENCE,
     variants={
-        "killed": Variant("the run was killed {reached}: {reason}", ("A-err-exit9", "DP9")),
-        "crashed": Variant("the run crashed {reached}: {reason}", ()),
+        "killed": Variant("the run was killed {reached}: {reason}", ("A-err-exit9", "DP9"), (CRITICAL,)),
+        "crashed": Variant("the run crashed {reached}: {reason}", (), (CRITICAL,)),
     },
     maturity=Maturity.STABLE,
     cause=Cause.CRASH,
@@ -43,4 +43,4 @@ def run_crashed(run: RunView) -> Iterator[RunFinding]:
     """One finding once a run that crashed is over."""
     if run.concluded is not None and run.concluded.outcome == "crashed":
         killed = any(code in f"{run.concluded.evidence} " for code in KILLED)
-        yield ended(run, Severity.CRITICAL, "killed" if killed else "crashed")
+        yield ended(run, "killed" if killed else "crashed")

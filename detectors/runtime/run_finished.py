@@ -12,8 +12,7 @@ Look at the last evaluation.
 ## When it is wrong
 A plan that was changed after it was logged. A run that goes on after all withdraws it.
 
-Nobody is told of information by default. To hear of finished runs, enable the check and set
-`min_severity = "info"` for a sink.
+To hear of finished runs, enable the check and set `min_severity = "info"` for a sink.
 
 ## Source
 The exit record of W&B's files, the states of W&B and MLflow, the summary of Hugging Face's Trainer, the
@@ -22,7 +21,7 @@ planned steps.
 
 from collections.abc import Iterator
 
-from detectors.api import Maturity, Severity, Variant
+from detectors.api import INFO, Maturity, Variant
 from detectors.checks import RunFinding, RunView, run_check
 from detectors.endings import ENDING_EVIDENCE, ended
 
@@ -30,11 +29,11 @@ from detectors.endings import ENDING_EVIDENCE, ended
 @run_check(
     reads="how the run ended",
     evidence=ENDING_EVIDENCE,
-    variants={"finished": Variant("the run finished {reached}: {reason}", ())},
+    variants={"finished": Variant("the run finished {reached}: {reason}", (), (INFO,))},
     maturity=Maturity.STABLE,
     enabled=False,
 )
 def run_finished(run: RunView) -> Iterator[RunFinding]:
     """One finding once a run that finished is over."""
     if run.concluded is not None and run.concluded.outcome == "finished":
-        yield ended(run, Severity.INFO, "finished")
+        yield ended(run, "finished")

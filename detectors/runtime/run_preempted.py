@@ -21,7 +21,7 @@ slurmstepd's messages; torch/distributed/elastic/multiprocessing/api.py; Lightni
 
 from collections.abc import Iterator
 
-from detectors.api import Maturity, Severity, Variant
+from detectors.api import INFO, Maturity, Variant
 from detectors.checks import RunFinding, RunView, run_check
 from detectors.endings import ENDING_EVIDENCE, ended
 
@@ -29,10 +29,10 @@ from detectors.endings import ENDING_EVIDENCE, ended
 @run_check(
     reads="how the run ended",
     evidence=ENDING_EVIDENCE,
-    variants={"preempted": Variant("the run was ended from outside {reached}: {reason}", ())},
+    variants={"preempted": Variant("the run was ended from outside {reached}: {reason}", (), (INFO,))},
     maturity=Maturity.STABLE,
 )
 def run_preempted(run: RunView) -> Iterator[RunFinding]:
     """One finding once a run that was preempted is over."""
     if run.concluded is not None and run.concluded.outcome == "preempted":
-        yield ended(run, Severity.INFO, "preempted")
+        yield ended(run, "preempted")

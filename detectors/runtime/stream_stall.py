@@ -31,7 +31,7 @@ import math
 from collections.abc import Iterator
 from typing import Annotated
 
-from detectors.api import Cause, Maturity, Severity, Variant
+from detectors.api import CRITICAL, WARNING, Cause, Maturity, Variant
 from detectors.checks import RunFinding, RunView, run_check
 from detectors.evidence import Measure, Unit
 
@@ -57,16 +57,19 @@ FEWEST = 3  # runs that fall silent together: two may end at the same time by ch
         "silent": Variant(
             "no new point for {silent_seconds:duration}; it never paused for {usual_seconds:duration} before",
             ("DP3", "A-err-hang", "A-err-nccl", "A-err-exit9"),
+            (WARNING, CRITICAL),
         ),
         "gone": Variant(
             "its log is gone: it was removed or moved, or its file system was unmounted; no new point for "
             "{silent_seconds:duration}",
             (),
+            (WARNING, CRITICAL),
         ),
         "together": Variant(
             "all {runs_silent} runs below {place} fell silent together, so look at the file system and the "
             "machine: no new point for {silent_seconds:duration}",
             (),
+            (CRITICAL,),
         ),
     },
     maturity=Maturity.STABLE,
@@ -87,16 +90,16 @@ def stream_stall(
     if silent is None:
         return
     if run.ended or silent <= limit:
-        yield RunFinding(index=run.points, severity=Severity.CLEAN)
+        yield RunFinding(run.points)
         return
     evidence = {"silent_seconds": silent, "usual_seconds": limit, **_told_of(run)}
     all_ = run.together
     if all_ is not None and all_.runs >= FEWEST and all_.shortest_seconds >= silent / 2:
         evidence |= {"runs_silent": all_.runs, "place": all_.place, "since": all_.since}
-        yield RunFinding(run.points, Severity.CRITICAL, "together", evidence=evidence)
+        yield RunFinding(run.points, "together", evidence=evidence)
     else:
-        severity = Severity.CRITICAL if silent > TIMES_CRITICAL * limit else Severity.WARNING
-        yield RunFinding(run.points, severity, "gone" if run.log_is_gone() else "silent", evidence=evidence)
+        severity = CRITICAL if silent > TIMES_CRITICAL * limit else None
+        yield RunFinding(run.points, "gone" if run.log_is_gone() else "silent", severity, evidence=evidence)
 
 
 def _told_of(run: RunView) -> dict[str, str]:

@@ -13,8 +13,8 @@ Look at the device's utilisation and clock, at the loader's waiting time and at 
 If it began with a restart, compare the two environments.
 
 ## When it is wrong
-Longer sequences, longer completions and evaluations inside a step take longer by right. It is therefore
-informational down to a quarter of the speed.
+Longer sequences, longer completions and evaluations inside a step take longer by right. A finding is
+therefore info down to a quarter of the speed.
 
 ## Source
 Catalogue DP5.
@@ -24,7 +24,7 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Severity, Variant, detector
+from detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
 from detectors.evidence import Measure, Unit
 from detectors.schema import SIGNAL, VALUE
 from detectors.signals import Signal
@@ -48,10 +48,7 @@ LEAST = 80  # of them
         "speed": Measure("speed, of the earlier one", Unit.SHARE),
     },
     variants={
-        "slower": Variant(
-            "training runs at {speed:.0%} of its earlier speed",
-            ("DP5",),
-        ),
+        "slower": Variant("training runs at {speed:.0%} of its earlier speed", ("DP5",), (INFO, WARNING)),
     },
 )
 def throughput_shift(
@@ -75,6 +72,5 @@ def throughput_shift(
         },
         found={"slower": pl.col("speed") < slow},
         lasts=pl.col("speed") < recovered,
-        severities={Severity.WARNING: pl.col("speed") < crawling},
-        otherwise=Severity.INFO,
+        severities={WARNING: pl.col("speed") < crawling},
     )

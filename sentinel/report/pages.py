@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from detectors.api import Declaration, Detector
+from detectors.api import Declaration, Detector, Maturity, Severity
 from detectors.checks import RunCheck
 from detectors.discovery import all_detectors
 from sentinel import catalogue
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from sentinel.config.rules import WrittenRule
 
 _WIDTH = 80
+
+_SENT = """Of several severities the usual one comes first. By default a sink is sent what is critical or a
+warning, and in its quiet hours only what is critical; info stands in reports.
+"""
 
 
 def page(name: str, own_rules: "Callable[[], Sequence[WrittenRule]]" = tuple) -> str:
@@ -67,6 +71,12 @@ def flags(detector: Declaration) -> str:
     return " ".join(detector.page.split("\n\n")[0].split())
 
 
+def severities(declared: Sequence[Severity]) -> str:
+    """Severities as people read them: "info or warning"."""
+    *others, last = (severity.label for severity in declared)
+    return f"{', '.join(others)} or {last}" if others else last
+
+
 def _titles(entries: Iterable[catalogue.Entry]) -> str:
     return "\n".join(f"- **{entry.id}**: {entry.title}" for entry in entries)
 
@@ -97,8 +107,12 @@ def _detector(detector: Declaration) -> Iterator[str]:
     for name, parameter in detector.parameters.items():
         yield f"- `{name} = {parameter.default}`: {parameter.meaning}"
     yield f"\n## What it says ({detector.maturity})\n"
+    yield _SENT
+    if detector.maturity is Maturity.PREVIEW:
+        yield "This is a preview: only sinks with `include_preview = true` are sent anything of it.\n"
     for name, variant in detector.variants.items():
-        yield f"- **{name}**: {variant.message} ({', '.join(variant.catalogue)})"
+        cited = f" ({', '.join(variant.catalogue)})" if variant.catalogue else ""
+        yield f"- **{name}** ({severities(variant.severities)}): {variant.message}{cited}"
     yield "\n## What it may be\n"
     entries = catalogue.load()
     for entry in (entries[id_] for id_ in detector.catalogue):
@@ -123,7 +137,9 @@ def _own_rule(written: "WrittenRule") -> Iterator[str]:
         )
         yield f"It fires {wrong}, and is over when {detector.clear} points in a row are right.\n"
     yield "## What it says\n"
-    yield from (f"- {rule.severity}: {variant.message}" for variant in detector.variants.values())
+    yield _SENT
+    for variant in detector.variants.values():
+        yield f"- {severities(variant.severities)}: {variant.message}"
 
 
 def _entry(entry: catalogue.Entry) -> Iterator[str]:

@@ -69,6 +69,7 @@ def _rule(detector: Declaration) -> dict[str, Any]:
         "id": detector.name,
         "shortDescription": {"text": _text(flags)},
         "help": {"text": detector.page, "markdown": detector.page},
+        "defaultConfiguration": {"level": _LEVELS[detector.severities[0]]},
         "properties": {"tags": [detector.maturity.value, *detector.catalogue]},
     }
 

@@ -69,12 +69,6 @@ from sentinel.frames.windows import Judged, frame
 
 FOLDER = Path(__file__).parent / "golden"
 
-INFORM = {
-    *("epoch-periodic-loss", "eval-metric-instability", "perplexity-inconsistency"),
-    *("metric-band", "quality-loss-divergence", "reward-scale-instability"),
-}
-"""Detectors of what is worth knowing and never worth a message."""
-
 _FENCE = re.compile(
     r"^```(?P<kind>stream|settings|expect)\b *(?P<options>.*)\n(?P<body>(?:.*\n)*?)```$", re.MULTILINE
 )

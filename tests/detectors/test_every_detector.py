@@ -26,11 +26,12 @@ from detectors.schema import (
     VARIANT,
     window_schema,
 )
+from detectors.severity import AS
 from sentinel import catalogue
 from sentinel.alerts.incident import LASTED
 from sentinel.frames.windows import Judged, frame
 from tests.detectors import golden
-from tests.detectors.golden import INFORM, Scenario, Stream, judge, message, path_of, windows
+from tests.detectors.golden import Scenario, Stream, judge, message, path_of, windows
 
 HEADINGS = ["What it catches", "Why it matters", "What to do", "When it is wrong", "Source"]
 
@@ -58,15 +59,22 @@ def test_says_what_its_golden_expects(scenario):
 def test_has_a_golden_that_fires_and_one_that_stays_quiet(detector):
     page = path_of(detector)
     worst = [s.verdicts[SEVERITY].max() for s in golden.shipped()[detector.name]]
-    least = Severity.INFO if detector.name in INFORM else Severity.WARNING
-    assert any(w is not None and w >= least for w in worst), f"nothing fires in {page}"
+    assert detector.severities[0] in worst, f"nothing fires in {page}"
     assert Severity.CLEAN in worst, f"nothing is judged and stays quiet in {page}"
 
 
 @each_detector
-def test_every_variant_is_seen_in_a_golden(detector):
-    seen = set().union(*(s.verdicts[VARIANT].drop_nulls() for s in golden.shipped()[detector.name]))
-    assert seen == set(detector.variants)
+def test_every_variant_is_seen_in_a_golden_with_each_of_its_severities(detector):
+    found = pl.concat(s.verdicts.select(VARIANT, SEVERITY) for s in golden.shipped()[detector.name])
+    declared = {(name, int(s)) for name, variant in detector.variants.items() for s in variant.severities}
+    assert set(found.drop_nulls(VARIANT).unique().rows()) == declared
+
+
+@each_detector
+def test_a_rule_asks_for_no_severity_that_it_does_not_declare(detector):
+    shown = frame(detector, windows(detector, golden.shipped()[detector.name][0].streams))
+    columns = detector.rule(shown.lazy()).collect_schema().names()
+    assert {severity for severity, column in AS.items() if column in columns} <= {*detector.severities}
 
 
 def test_every_golden_has_a_detector():

@@ -36,6 +36,8 @@ ILL = RunView(
     printed=(
         Printed("train.log", 3, "E: x", None, None, Severity.CRITICAL, "a.py:1", ("O11",)),
         Printed("train.log", 4, "Killed", None, None, Severity.WARNING, "", ("DP9",)),
+        Printed("train.log", 5, "E: y", None, None, Severity.WARNING, "a.py:2", ("O11",)),
+        Printed("train.log", 6, "Aborted", None, None, Severity.CRITICAL, "", ("DP9",)),
     ),
     stopped=(
         Stopped("s", 7, None, "its steps order nothing"),
@@ -77,19 +79,18 @@ def test_thresholds_have_defaults_and_meanings(check):
 
 @each_check
 def test_a_run_of_which_nothing_is_known_is_clean(check):
-    assert not [finding for finding in check.check(NOTHING) if finding.severity]
+    assert not [finding for finding in check.check(NOTHING) if check.severity(finding)]
 
 
 @each_check
 def test_a_run_that_is_ill_is_found_and_said_in_words(check):
-    together = Together(40, "/runs", "12:00", 1e6)
-    found = [
-        finding
-        for view in [ILL, replace(ILL, log_is_gone=lambda: True), replace(ILL, together=together), *ENDED]
-        for finding in check.check(view)
-        if finding.severity
-    ]
-    assert {finding.variant for finding in found} == set(check.variants)
+    silent = [replace(ILL, silent_seconds=seconds) for seconds in (700.0, 1e6)]
+    gone = [replace(view, log_is_gone=lambda: True) for view in silent]
+    together = replace(ILL, together=Together(40, "/runs", "12:00", 1e6))
+    views = [*silent, *gone, together, *ENDED]
+    found = [finding for view in views for finding in check.check(view) if check.severity(finding)]
+    declared = {(name, one) for name, variant in check.variants.items() for one in variant.severities}
+    assert {(finding.variant, check.severity(finding)) for finding in found} == declared
     for finding in found:
         message = check.variants[finding.variant].message
         fields = {field for _, field, _, _ in string.Formatter().parse(message) if field}
@@ -101,3 +102,9 @@ def test_a_run_that_is_ill_is_found_and_said_in_words(check):
 @each_check
 def test_asks_nothing_of_a_run(check):
     assert check.demand.missing(()) == []
+
+
+@each_check
+def test_a_check_asks_for_no_severity_that_it_does_not_declare(check):
+    asked = [finding for view in (ILL, *ENDED) for finding in check.check(view) if finding.severity]
+    assert all(check.severity(finding) is finding.severity for finding in asked)

@@ -1,10 +1,12 @@
 """The end that rules share."""
 
 import polars as pl
+import pytest
 
-from detectors.api import Severity
+from detectors.api import CRITICAL, INFO, WARNING, History, Variant, detector
 from detectors.held_back import HeldBack
 from detectors.schema import HELD_BACK, INDEX, NEW, ONSET, SERIES, SEVERITY, STEP, VALUE, VARIANT
+from detectors.signals import Signal
 from detectors.verdict import verdicts
 
 VALUES = [0.0, 1.0, 2.0, 3.0, None]
@@ -20,26 +22,40 @@ def measured(values=tuple(VALUES)):
 def test_the_first_variant_that_holds_counts_and_null_does_not_hold():
     found = verdicts(measured(), found={"far": ABOVE_2, "near": ABOVE_1}).collect()
     assert found[VARIANT].to_list() == [None, None, "near", "far", None]
-    assert found[SEVERITY].to_list() == [0, 0, Severity.WARNING, Severity.WARNING, 0]
+    assert found[SEVERITY].to_list() == [0, 0, None, None, 0], "each has its usual one"
 
 
-def test_the_first_severity_that_holds_counts_for_a_found_row_alone():
-    anywhere = {Severity.CRITICAL: ABOVE_2, Severity.WARNING: pl.col(VALUE) < 2}
-    found = verdicts(measured(), found={"seen": ABOVE_1}, severities=anywhere, otherwise=Severity.INFO)
-    assert found.collect()[SEVERITY].to_list() == [0, 0, Severity.INFO, Severity.CRITICAL, 0]
+@pytest.mark.parametrize(
+    ("declared", "expected"),
+    [
+        ((WARNING,), [0, 0, WARNING, WARNING, 0]),
+        ((INFO, CRITICAL), [0, 0, INFO, CRITICAL, 0]),
+        ((INFO, CRITICAL, WARNING), [0, 0, WARNING, CRITICAL, 0]),
+        ((CRITICAL, INFO), [0, 0, CRITICAL, CRITICAL, 0]),
+    ],
+)
+def test_a_finding_has_the_worst_declared_severity_that_holds_or_the_usual_one(declared, expected):
+    @detector(judges=(Signal.LOSS,), history=History(), variants={"seen": Variant("", (), declared)})
+    def rule(points):
+        severities = {WARNING: pl.col(VALUE) < 10, CRITICAL: ABOVE_2}
+        return verdicts(points, found={"seen": ABOVE_1}, severities=severities)
+
+    assert rule.run(measured().collect())[SEVERITY].to_list() == expected
 
 
 def test_a_row_that_cannot_be_judged_gets_no_verdict_and_the_first_reason():
     preconditions = {HeldBack.FEW_POINTS: pl.col(INDEX) > 0, HeldBack.RANGE: pl.col(VALUE) >= 2}
     found = verdicts(measured(), found={"seen": ABOVE_2}, judged=preconditions).collect()
-    assert found[SEVERITY].to_list() == [None, None, 0, Severity.WARNING, None]
+    assert found[VARIANT].to_list() == [None, None, None, "seen", None]
+    assert found[SEVERITY].to_list() == [None, None, 0, None, None]
     reasons = [HeldBack.FEW_POINTS, HeldBack.RANGE, None, None, HeldBack.RANGE]
     assert found[HELD_BACK].to_list() == reasons, "null meets no precondition"
 
 
 def test_a_row_between_the_thresholds_is_neither_found_nor_clean():
     found = verdicts(measured(), found={"seen": ABOVE_2}, lasts=ABOVE_1).collect()
-    assert found[SEVERITY].to_list() == [0, 0, None, Severity.WARNING, 0]
+    assert found[VARIANT].to_list() == [None, None, None, "seen", None]
+    assert found[SEVERITY].to_list() == [0, 0, None, None, 0]
     assert found[HELD_BACK].to_list() == [None] * 5, "it was judged"
 
 

@@ -13,7 +13,7 @@ from detectors.schema import INDEX, SERIES, SEVERITY, STEP
 from sentinel.config.file import Config
 from sentinel.frames.windows import frame
 from sentinel.replaying import replay
-from tests.detectors.golden import INFORM, series_windows
+from tests.detectors.golden import series_windows
 from tests.figures.healthy import FAMILIES
 from tests.figures.shapes import Kind, Run, drawn
 from tests.figures.sick import SICK
@@ -89,7 +89,7 @@ def kinds(detector: Detector) -> list[Kind]:
 
 def counted(detector: Detector) -> Severity:
     """The least severity that counts: warning, or info for a detector that does no more than inform."""
-    return Severity.INFO if detector.name in INFORM else Severity.WARNING
+    return min(detector.severities[0], Severity.WARNING)
 
 
 def alarms(detector: Detector, runs: Sequence[Run]) -> tuple[int, list[list[int]]]:

@@ -67,8 +67,8 @@ def verdict(detector: Declaration) -> Verdict:
                     tag, position = f"train/{row[SIGNAL]}", row[INDEX]
                     return said(detector, tag, row[SIGNAL], position, row, evidence)
         case RunCheck():
-            finding = next(one for view in (ILL, *ENDED) for one in detector.check(view) if one.severity)
-            row = {SEVERITY: finding.severity, VARIANT: finding.variant, STEP: 412, ONSET: None}
+            finding = next(one for view in (ILL, *ENDED) for one in detector.check(view) if one.variant)
+            row = {SEVERITY: detector.severity(finding), VARIANT: finding.variant, STEP: 412, ONSET: None}
             return said(detector, finding.tag, "", 0, row, finding.evidence, finding.catalogue)
     raise LookupError(f"nothing fires in the goldens of {detector.name}")
 
