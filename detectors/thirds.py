@@ -50,6 +50,7 @@ REST = {
     "change": Measure("change over the plateau", Unit.SHARE),
     "error": Measure("standard error of the change", Unit.SHARE),
     "since": Measure("on the plateau since", Unit.STEP),
+    "slide": Measure("fall since the second sixth", Unit.SHARE),
 }
 
 
@@ -129,11 +130,13 @@ def _early_fall(early: Floats, times: Floats, tail: Level) -> Floats:
 
 
 def with_rest(points: pl.LazyFrame, *, most: int, every: int, at_least: int) -> pl.LazyFrame:
-    """The last third of each series so far compared with the one before it.
+    """The last third of each series so far compared with the one before it; needs coarse history.
 
     ``change`` is the fall from one to the other and ``error`` its standard error, both shares of the level
-    before. ``start`` is the mean of the first points, ``since`` the first step of the two thirds. ``earlier``
-    is the mean of the second sixth of the series; needs coarse history.
+    before. ``since`` is the first step of the two thirds. ``start`` is the mean of the first points, null in
+    an attempt that begins later than a log does. ``earlier`` is the mean of the second sixth of the series.
+    ``slide`` is the fall from it to the last third, which has no most, so it shows a fall that is too slow
+    for ``change``. It and its standard error ``slide_error`` are shares of ``earlier``.
     """
 
     def compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
@@ -146,13 +149,24 @@ def with_rest(points: pl.LazyFrame, *, most: int, every: int, at_least: int) -> 
             "earlier": np.where(np.arange(most) < sixth[:, None], second, 0).sum(axis=1) / sixth,
             "start": last_values(values, begin + EARLY[0] - 1, EARLY[0]).mean(axis=1),
             "now": now.mean,
+            "now_error": now.error,
             "change": 1 - now.mean / before.mean,
             "error": np.hypot(before.error, now.error) / np.abs(before.mean),
             "since": frame[STEP].to_numpy()[row - 2 * third + 1].astype(float),
         }
 
-    names = ("earlier", *REST)
-    compared = with_arrays(points, names, compare, every=every, at_least=at_least)
+    names = ("earlier", "start", "now", "now_error", "change", "error", "since")
+    begun = points.with_columns(resumed=was_resumed())
+    compared = with_arrays(begun, names, compare, every=every, at_least=at_least)
     buckets = pl.col("coarse_mean").list
-    earlier = buckets.slice(buckets.len() // 6, buckets.len() // 6).list.mean()
-    return compared.with_columns(pl.col("since").cast(pl.Int64), earlier=pl.coalesce(earlier, "earlier"))
+    sixth = buckets.len() // 6
+    second, last = buckets.slice(sixth, sixth).list, buckets.tail(2 * sixth).list
+    last_error = pl.coalesce(last.std() / (2 * sixth).sqrt(), "now_error")
+    earlier = pl.coalesce(second.mean(), "earlier")
+    return compared.with_columns(
+        pl.col("since").cast(pl.Int64),
+        start=pl.when(~pl.col("resumed")).then("start"),
+        earlier=earlier,
+        slide=1 - pl.coalesce(last.mean(), "now") / earlier,
+        slide_error=np.sqrt(3) * last_error / earlier.abs(),  # a sixth has half the points of a third
+    )

@@ -6,8 +6,7 @@ within 1.25 % and without a certain fall, after it had fallen at the start. And 
 digits for ten points, above its best: a network that died.
 
 ## Why it matters
-The run learned something and has stopped. Where it stopped far above what such a task allows, the rest of the
-budget buys nothing.
+Where a run stops learning far above what its task allows, the rest of the budget buys nothing.
 
 ## What to do
 Compare the level with what is known for the task. Look for a floor: two softmaxes in a row, labels that
@@ -16,12 +15,12 @@ is not clipped away. If the loss repeats itself, look for units that died and ou
 
 ## When it is wrong
 A task that is learned is at rest, too. So a plateau below half of the loss at the start is shown and sent to
-nobody, as is one of few points or before half of the plan is done, unless it is at the cost of guessing. Slow
-learning in noise looks flat: if the comparison allows for a fall above 1.25 %, nothing is said.
+nobody, as is one of few points, before half of the plan is done, or with a sure fall by more than 0.3 % since
+the second sixth, unless it is at the cost of guessing. Slow learning in noise looks flat: if the comparison
+allows for a fall above 1.25 %, nothing is said, nor in a log that begins with a resume and lacks its start.
 
 ## Source
-Catalogue A-sft-plateau, O7, O12, O25. Healthy runs, real and simulated, that keep above half of their start
-show no such rest beyond the first fifth of their plan.
+Catalogue A-sft-plateau, O7, O12, O25. The bounds come from healthy runs, real and simulated ones.
 """
 
 from typing import Annotated
@@ -39,8 +38,7 @@ from detectors.thirds import REST, SURELY, with_rest
 from detectors.verdict import HeldBack, verdicts
 
 EVERY, MOST = 5, 200  # points between two verdicts, and of a third
-AT_END = 20  # points of a run that is over
-STUCK, DIGITS = 10, 5  # points that are equal in so many digits
+STUCK, DIGITS = 10, 5  # points that are equal in so many digits; a rest takes twice as many at least
 NEAR, UNSURE = 0.01, 36  # of a level of guessing; points at which the error of the change is doubled
 STANDS = "loss has stood at {now:.4g} since step {since}"
 
@@ -97,16 +95,19 @@ def loss_plateau(
     measured = with_rest(context, most=MOST, every=EVERY, at_least=2 * STUCK)
     fell, stood_before = start > 1.05 * now, (pl.col("earlier") / now - 1).abs() < most_change
     stands = (change.abs() < error.clip(most_change / 8)) & (change.abs() + SURELY * error < most_change)
-    certain = change.abs() + SURELY * error * (1 + UNSURE / rows) < most_change
-    waited = (rows > least_points) | (pl.col(ENDED) & (rows >= AT_END))
-    at_work = pl.col("rate_share").fill_null(1) >= least_rate
+    slides = pl.col("slide") > (SURELY * pl.col("slide_error")).clip(most_change / 4)
+    certain = ~slides & (change.abs() + SURELY * error * (1 + UNSURE / rows) < most_change)
+    waited = (rows > least_points) | pl.col(ENDED)
+    at_work, moves = pl.col("rate_share").fill_null(1) >= least_rate, change.abs() >= 2 * most_change
     rests = stands & fell & stood_before.fill_null(True) & waited & at_work
     stuck = (pl.col("rows") == STUCK) & (best < 0.99 * pl.col(VALUE)) & (best > 0)
     guessing = (now / pl.col(Setting.NUM_CLASSES).log() - 1).abs() < NEAR
+    known = start.is_not_null() | stuck | moves
     is_high = (now > least_share * start) & (pl.col("progress") >= least_progress)
     return verdicts(
         measured.with_columns(share=now / start),
-        judged=supervised(rows >= 2 * STUCK) | {HeldBack.RANGE: start > 0},
+        judged=supervised(rows >= 2 * STUCK)
+        | {HeldBack.RESUMED: known, HeldBack.RANGE: (start > 0).fill_null(True)},
         found={
             "stuck": stuck,
             "guessing": rests & guessing,
@@ -114,6 +115,6 @@ def loss_plateau(
             "rests": rests,
         },
         severities={WARNING: is_high & certain},
-        lasts=fell & (change.abs() < 2 * most_change),
+        lasts=fell & ~moves,
         onset=pl.when(~stuck).then("since"),
     )

@@ -52,7 +52,6 @@ def test_the_page_shows_the_figures():
 
 BELOW = {
     "generalization-gap": "one in three million points, in runs of 100,000 evaluations at noise of 5 %",
-    "loss-plateau": "seven in ten million points, in runs of 100,000 points at noise of 5 %",
 }
 """Stable detectors whose figures are not good yet, and why."""
 
