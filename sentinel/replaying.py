@@ -23,7 +23,7 @@ from sentinel.runs.ahead import reading_ahead
 from sentinel.sources.base import Complaint, Run
 from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.places import Place
-from sentinel.text import fits
+from sentinel.text import fits, one_of
 from sentinel.tracking import Tracker
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def _parts(
     wanted = [(run, name) for run in found.runs if _is_wanted(name := run_name(run, base), names)]
     if found.runs and not wanted:
         there = run_name(found.runs[0], base)
-        raise SentinelError(f"no run is called {' or '.join(names)}; there is {there}")
+        raise SentinelError(f"no run is called {one_of(names)}; there is {there}")
     complaints, done, any_read = found.complaints, 0, False
     progress(done, len(wanted))
     for group in _groups(wanted):

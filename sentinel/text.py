@@ -7,6 +7,7 @@ output, or half a megabyte of anything. Code that shows such text passes it thro
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
 # A control sequence introducer with its parameters, an operating system command up to its
@@ -34,6 +35,12 @@ def clean_text(text: str, limit: int = 300) -> str:
     line = " ".join(shaped.split())
     cut = len(line) > limit or len(text) > 8 * limit
     return line[: limit - 1] + "…" if cut else line
+
+
+def one_of(words: Iterable[str]) -> str:
+    """The words as a choice: "info, warning or critical"."""
+    *others, last = words
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def duration_text(seconds: float) -> str:

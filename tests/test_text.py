@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentinel.text import clean_text, duration_text
+from sentinel.text import clean_text, duration_text, one_of
 
 hostile = st.text(
     st.one_of(st.characters(), st.sampled_from("\x1b[]m0;\x07\x9b\u202e\u2066\r\n\ud800")), max_size=500
@@ -66,3 +66,9 @@ def test_a_long_text_is_cut_and_says_so():
 )
 def test_durations_read_as_people_say_them(seconds, words):
     assert duration_text(seconds) == words
+
+
+def test_a_choice_is_said_in_words():
+    assert one_of(["a"]) == "a"
+    assert one_of(iter("ab")) == "a or b"
+    assert one_of("abc") == "a, b or c"

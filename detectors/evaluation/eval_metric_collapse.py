@@ -1,10 +1,10 @@
 """The metric on held-out data has lost most of what it had gained, and stays there.
 
 ## What it catches
-An accuracy, score, average precision or overlap whose last three evaluations (ten where there are 40 or
-more) all lie below half of its best level, or 30 % below it if that is three quarters of its gain since the
-first evaluation. The fall must exceed eight times the scatter of the evaluations. The best level is the
-median of as many in a row.
+An accuracy, score, average precision or overlap whose last three evaluations (ten where there are 40 or more)
+all lie below half of its best level. Or they lie 30 % below it, and three quarters of the gain since the
+first evaluation are lost. The fall must exceed eight times the scatter of the evaluations. The best level is
+the highest median of as many evaluations in a row.
 
 ## Why it matters
 A model that has unlearned what it knew rarely comes back. Where the training loss is still low, the

@@ -3,7 +3,7 @@
 ## What it catches
 A median gradient norm over the last ten points that is ten times the median of the hundred points before
 them. If the loss has risen above three quarters of its earlier values at the same time, the run is
-`diverging`; alone the norm has `grown`.
+`diverging`; otherwise the norm has only `grown`.
 
 ## Why it matters
 Norms that grow together with the loss are how a divergence begins: each step lands further out than the

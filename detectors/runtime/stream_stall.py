@@ -1,9 +1,10 @@
 """The log stopped growing, and nothing says that the run ended.
 
 ## What it catches
-No new point for ten times the pauses that the run usually makes, or twice the second longest, and at least
-ten minutes. Evaluations, checkpoints and compilations are among these pauses, so a run that regularly takes
-long for one is given the time. If all runs of a directory that are expected to grow, three or more, fall
+No new point for longer than each of these: ten minutes, ten times a long pause of the run (nineteen in twenty
+are shorter), twice its second longest pause. After three times as long it is critical. Evaluations,
+checkpoints and compilations are among these pauses, so a run that regularly takes long for one has the time.
+If all runs of a directory that are expected to grow, three or more, fall
 silent together, the file system or the machine is the trouble, and a person hears of it once. A log that is
 gone is said to be gone.
 

@@ -24,6 +24,8 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
+from sentinel.text import one_of
+
 MISSING = "missing"
 
 
@@ -94,7 +96,7 @@ class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"i
         asked = (
             f"above {self.above:g}" if self.above is not None else "",
             f"below {self.below:g}" if self.below is not None else "",
-            f"is {' or '.join(map(_word, choices))}" if self.is_ is not None else "",
+            f"is {one_of(map(_word, choices))}" if self.is_ is not None else "",
         )
         return f"{whole} {' and '.join(filter(None, asked))}"
 
@@ -116,9 +118,9 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         asked = [f"{self.finding} is open"] if of and not self.evidence else []
         asked += [f"{of}{bounds.said_of(name)}" for name, bounds in self.evidence.items()]
         asked += [f"{name} is {state}" for name, state in self.signals.items()]
-        asked += [f"the log is of {' or '.join(self.framework)}"] if self.framework else []
         asked += [bounds.said_of(name) for name, bounds in self.settings.items()]
         asked += [f"it printed `{self.console}`"] if self.console is not None else []
+        asked += [f"the log is of {one_of(self.framework)}"] if self.framework else []
         return ", ".join(asked)
 
     def holds(self, clues: Clues) -> bool:

@@ -1,6 +1,7 @@
 """Builds the Markdown pages of detectors and catalogue entries from their declarations."""
 
 import json
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -12,11 +13,13 @@ from sentinel import catalogue
 from sentinel.catalogue.index import families, search, unwritten
 from sentinel.catalogue.signatures import Signature
 from sentinel.errors import UnknownName
+from sentinel.text import one_of
 
 if TYPE_CHECKING:
     from sentinel.config.rules import WrittenRule
 
 _WIDTH = 80
+_FORMAT = re.compile(r"\{(\w+):[^}]*\}")  # of a value in a message, such as `{level:.4g}`
 
 _SENT = """Of several severities the usual one comes first. By default a sink is sent what is critical or a
 warning, and in its quiet hours only what is critical; info stands in reports.
@@ -73,8 +76,7 @@ def flags(detector: Declaration) -> str:
 
 def severities(declared: Sequence[Severity]) -> str:
     """Severities as people read them: "info or warning"."""
-    *others, last = (severity.label for severity in declared)
-    return f"{', '.join(others)} or {last}" if others else last
+    return one_of(severity.label for severity in declared)
 
 
 def _titles(entries: Iterable[catalogue.Entry]) -> str:
@@ -103,7 +105,8 @@ def _detector(detector: Declaration) -> Iterator[str]:
                     yield f"- {role}: {', '.join(f'`{name}`' for name in names)}"
         case RunCheck():
             yield f"- {detector.reads}"
-    yield f"\n## Parameters\n\nSet in sentinel.toml under `[detectors.{detector.name}]`.\n"
+    if detector.parameters:
+        yield f"\n## Parameters\n\nSet in sentinel.toml under `[detectors.{detector.name}]`.\n"
     for name, parameter in detector.parameters.items():
         yield f"- `{name} = {parameter.default}`: {parameter.meaning}"
     yield f"\n## What it says ({detector.maturity})\n"
@@ -112,8 +115,10 @@ def _detector(detector: Declaration) -> Iterator[str]:
         yield "This is a preview: only sinks with `include_preview = true` are sent anything of it.\n"
     for name, variant in detector.variants.items():
         cited = f" ({', '.join(variant.catalogue)})" if variant.catalogue else ""
-        yield f"- **{name}** ({severities(variant.severities)}): {variant.message}{cited}"
-    yield "\n## What it may be\n"
+        message = _FORMAT.sub(r"{\1}", variant.message)
+        yield f"- **{name}** ({severities(variant.severities)}): {message}{cited}"
+    if detector.catalogue:
+        yield "\n## What it may be\n"
     entries = catalogue.load()
     for entry in (entries[id_] for id_ in detector.catalogue):
         yield f"- **{entry.id}**: {entry.title}. {entry.fix}"
@@ -148,9 +153,9 @@ def _entry(entry: catalogue.Entry) -> Iterator[str]:
     yield f"**The check that tells.** {entry.check}\n"
     yield f"{entry.body}\n"
     for title, items in (
-        ("What in a run confirms it", [f"{rule}: {rule.because}" for rule in entry.confirms]),
-        ("What in a run excludes it", [f"{rule}: {rule.because}" for rule in entry.excludes]),
-        ("Settings that point to it", [f"{rule}: {rule.because}" for rule in entry.checks]),
+        ("What in a run confirms it", [f"{rule.because} ({rule})" for rule in entry.confirms]),
+        ("What in a run excludes it", [f"{rule.because} ({rule})" for rule in entry.excludes]),
+        ("Settings that point to it", [f"{rule.because} ({rule})" for rule in entry.checks]),
         ("Lines that point to it", [_line(one) for one in entry.signatures]),
         ("What to log for it", [f"`{name}`: {what}" for name, what in entry.probes.items()]),
         ("How it shows", [entry.seen] if entry.seen else []),

@@ -348,6 +348,20 @@ def test_the_catalogue_can_be_listed_and_searched(sentinel):
     assert "- **L6**: " in sentinel("explain", "P15").out
 
 
+def test_the_page_of_a_detector_says_how_severe_each_of_its_findings_can_be(sentinel):
+    page = sentinel("explain", "loss-spike").out
+    assert "- **repeated** (warning): loss jumped {spikes} times" in page
+    assert "- **single** (info): loss jumped from {usual} to {value} (A-sft-spikes" in page
+    assert "only sinks with `include_preview = true`" not in page
+    assert "only sinks with `include_preview = true`" in sentinel("explain", "init-loss-mismatch").out
+
+
+def test_a_page_has_no_empty_part(sentinel):
+    page = sentinel("explain", "console-error").out
+    assert "## Parameters" not in page
+    assert "## What it may be" not in page
+
+
 @pytest.mark.slow
 def test_every_page_can_be_explained(sentinel):
     for name, detector in all_detectors().items():
