@@ -14,10 +14,10 @@ contradict each other, a target that is averaged. Raise the learning rate two- t
 is not clipped away. If the loss repeats itself, look for units that died and outputs that saturate.
 
 ## When it is wrong
-A task that is learned is at rest, too. So a plateau below half of the loss at the start is shown and sent to
-nobody, as is one of few points, before half of the plan is done, or with a sure fall by more than 0.3 % since
-the second sixth, unless it is at the cost of guessing. Slow learning in noise looks flat: if the comparison
-allows for a fall above 1.25 %, nothing is said, nor in a log that begins with a resume and lacks its start.
+A task that is learned is at rest, too. So a plateau below half of the loss at the start is info, as is one of
+few points, before half of the plan is done, or with a sure fall by more than 0.3 % since the second sixth,
+unless it is at the cost of guessing. Slow learning in noise looks flat: if the comparison allows for a fall
+above 1.25 %, nothing is said, nor in a log that begins with a resume and lacks its start.
 
 ## Source
 Catalogue A-sft-plateau, O7, O12, O25. The bounds come from healthy runs, real and simulated ones.
