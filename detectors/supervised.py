@@ -23,12 +23,16 @@ NEARLY, FROM = (0.985, 1.03), 1.1
 """Times the cost of guessing between which such a loss is itself, and what is a little above it."""
 
 
+def is_supervised() -> pl.Expr:
+    """Whether none of the signals ``ELSE`` was logged so far."""
+    return pl.all_horizontal(pl.col(signal).is_null() for signal in ELSE)
+
+
 def supervised(enough: pl.Expr) -> dict[HeldBack, pl.Expr]:
-    """What a rule on the loss of supervised training asks of a row, for `verdicts`: none of the signals
-    ``ELSE`` was logged so far, and there are ``enough`` points.
+    """What a rule on the loss of supervised training asks of a row, for `verdicts`: that it is one, and that
+    there are ``enough`` points.
     """
-    alone = pl.all_horizontal(pl.col(signal).is_null() for signal in ELSE)
-    return {HeldBack.NOT_SUPERVISED: alone, HeldBack.FEW_POINTS: enough}
+    return {HeldBack.NOT_SUPERVISED: is_supervised(), HeldBack.FEW_POINTS: enough}
 
 
 def cost_of_guessing(loss: pl.Expr, *, near: float, settings: Sequence[Setting] = ()) -> pl.Expr:

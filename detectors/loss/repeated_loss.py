@@ -3,7 +3,8 @@
 ## What it catches
 A training loss that is exactly the same at 20 points in a row, or an evaluation loss at 6 evaluations, after
 it had moved from point to point. Where it had paused before, it must rest ten times as long as ever. A
-training loss that rests above its best level is left to `loss-plateau`, which tells of it sooner.
+training loss that rests above its best level is left to `loss-plateau`, which tells of it sooner; but not
+beside a reward or a preference margin, where `loss-plateau` does not judge.
 
 ## Why it matters
 Batches differ, so a loss that depends on its input never repeats itself. Either the model's output has
@@ -35,6 +36,7 @@ from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, SIGNAL, STEP, VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_noise, resting, seen_max, seen_min
+from detectors.supervised import ELSE, is_supervised
 from detectors.verdict import HeldBack, verdicts
 
 REACH = 100  # points in which pauses and changes are looked for, at the start and at the end
@@ -42,7 +44,7 @@ PAUSES = 10  # times the longest pause before: a loss that is computed seldom pa
 DIGITS = 1e4  # of a loss of one digit before the point: with more than five, equal numbers are the same ones
 LEVELS = 20  # smallest changes that the noise must span otherwise
 LEAST_NOISE = 1e-4  # of the loss, just before it rests
-ABOVE = 1.01  # times the best level, from which on `loss-plateau` tells of a loss that rests
+ABOVE = 1 / 0.99  # times the best level, from which on `loss-plateau` tells of a loss that rests
 NOISE = 10  # points that tell the noise
 ROUNDED = 1e-6  # how far a number of few digits may be from a whole one
 MOVED = 5  # points before a rest
@@ -50,6 +52,7 @@ MOVED = 5  # points before a rest
 
 @detector(
     judges=(Signal.LOSS, Signal.EVAL_LOSS),
+    uses=ELSE,
     history=History(recent=2 * REACH, head=REACH),
     maturity=Maturity.STABLE,
     hold=1,  # a verdict rests on many points already
@@ -98,10 +101,10 @@ def repeated_loss(
     moved = pl.when("fine").then(LEAST_NOISE * value.abs()).otherwise(LEVELS * pl.col("smallest"))
     least = pl.when(is_training).then(rest).otherwise(evaluations)
     long = (value != 0) & (still >= least) & (still > PAUSES * (pl.col("pauses") - 1))
-    above_best = (pl.col("best") > 0) & (value > ABOVE * pl.col("best"))
+    told = is_supervised() & (pl.col("best") > 0) & (value > ABOVE * pl.col("best"))
     return verdicts(
         measured,
         judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= MOVED, HeldBack.VARIATION: pl.col("moving") > moved},
-        found={"training": is_training & long & ~above_best, "evaluation": ~is_training & long},
+        found={"training": is_training & long & ~told, "evaluation": ~is_training & long},
         onset=pl.col("begun"),
     )
