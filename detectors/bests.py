@@ -6,7 +6,7 @@ import polars as pl
 from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, STEP, VALUE
 from detectors.signals import Signal
-from detectors.stats import Floats, Ints, last_values, recent_noise, start_value, with_arrays
+from detectors.stats import Floats, Ints, last_values, of_buckets, recent_noise, start_value, with_arrays
 
 REACH = 240
 """Evaluations in which the best one is looked for; older ones are in the coarse view."""
@@ -78,7 +78,7 @@ def with_gap(points: pl.LazyFrame) -> pl.LazyFrame:
         first=start_value(VALUE),
         train_first=start_value("loss_mean"),
         log=log,
-        older=buckets.head(buckets.len().clip(1) - 1).list.eval(BROAD).list.min().log(),
+        older=of_buckets(buckets.head(buckets.len().clip(1) - 1).list.eval(BROAD).list.min()).log(),
         low=log.rolling_min(SHORT).over(SERIES),
         mid=log.rolling_median(LONG).over(SERIES),
         **{

@@ -65,11 +65,12 @@ def _by_count(frame: pl.DataFrame, due: pl.DataFrame) -> list[tuple[Ints, Floats
         means[wide] = taken.reshape(-1, MOST, rows_in_block).mean(axis=2)
     blocks = count[short] // width  # what lies behind them is not of the rows up to the due one
     parts = [(short[blocks == n], means[blocks == n, :n]) for n in np.unique(blocks).tolist()]
-    long = np.flatnonzero(count > ROWS + 1)
-    series = due[SERIES].to_numpy()[long]
-    windows = np.split(long, np.flatnonzero(np.diff(series)) + 1) if len(long) else []
+    long, series = np.flatnonzero(count > ROWS + 1), due[SERIES].to_numpy()
+    windows = np.split(long, np.flatnonzero(np.diff(series[long])) + 1) if len(long) else []
     # A window never crosses a checkpoint, so its rows share one list.
-    parts += [(rows, due["coarse_mean"][int(rows[0])].to_numpy()[None, :]) for rows in windows]
+    shared = frame.select(SERIES, "coarse_mean").drop_nulls()
+    of_series = dict(zip(shared[SERIES], shared["coarse_mean"], strict=True))
+    parts += [(rows, of_series[series[rows[0]]].to_numpy()[None, :]) for rows in windows]
     return parts
 
 

@@ -12,7 +12,7 @@ import polars as pl
 from detectors.api import History
 from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, VALUE
-from detectors.stats import recent_median, recent_noise, recent_quantile, seen_min
+from detectors.stats import of_buckets, recent_median, recent_noise, recent_quantile, seen_min
 
 WINDOWS = {5: 0, 10: 30, 20: 120}
 """Points of a level, and how many points there must be."""
@@ -75,7 +75,9 @@ def with_rise(points: pl.LazyFrame) -> pl.LazyFrame:
             log_level=_by_points({n: pl.col(name) for n, name in levels.items()}),
             log_best=pl.min_horizontal(
                 _by_points({n: seen_min(f"before_{n}", REACH, REACH) for n in WINDOWS}),
-                pl.col("coarse_mean").list.eval(pl.element().rolling_mean(BUCKETS)).list.min().log(),
+                of_buckets(
+                    pl.col("coarse_mean").list.eval(pl.element().rolling_mean(BUCKETS)).list.min()
+                ).log(),
             ),
             error=pl.max_horizontal(
                 pl.col("noise") * _by_points({n: pl.lit((2 / n) ** 0.5) for n in WINDOWS}),

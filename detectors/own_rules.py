@@ -16,6 +16,7 @@ from detectors.checks import Expected, RunCheck, RunFinding, RunView, run_check
 from detectors.evidence import Measure, Unit
 from detectors.schema import SERIES, VALUE
 from detectors.signals import Signal
+from detectors.stats import of_buckets
 from detectors.verdict import verdicts
 
 LOOKS_BACK = 255
@@ -107,8 +108,8 @@ def own_rule(
         lowest = value.rolling_min(LOOKS_BACK + 1, min_samples=1).over(SERIES)
         highest = value.rolling_max(LOOKS_BACK + 1, min_samples=1).over(SERIES)
         extremes = points.with_columns(
-            pl.min_horizontal(lowest, pl.col("coarse_low").list.min()).alias(_LOWEST),
-            pl.max_horizontal(highest, pl.col("coarse_high").list.max()).alias(_HIGHEST),
+            pl.min_horizontal(lowest, of_buckets(pl.col("coarse_low").list.min())).alias(_LOWEST),
+            pl.max_horizontal(highest, of_buckets(pl.col("coarse_high").list.max())).alias(_HIGHEST),
         )
         return verdicts(extremes, found={_VARIANT: bounds.broken})
 

@@ -6,7 +6,7 @@ from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, STEP, VALUE
 from detectors.settings import Setting
 from detectors.signals import Signal
-from detectors.stats import PRECISION, recent_max, resting, seen_max, start_value
+from detectors.stats import PRECISION, of_buckets, recent_max, resting, seen_max, start_value
 
 PLANS = (Setting.SCHEDULER, Setting.PEAK_LEARNING_RATE, Setting.WARMUP_RATIO, Setting.ACCUMULATION_STEPS)
 """Settings that `with_schedule` reads."""
@@ -87,6 +87,7 @@ def with_schedule(points: pl.LazyFrame, *, longest_warmup: float) -> pl.LazyFram
     rate, index, level, planned = pl.col(VALUE), pl.col(INDEX), pl.col("level"), pl.col("planned")
     peak, start, still, warm_up = (pl.col(n) for n in ("peak", "start", "still", "warm_up"))
     lows, highs = pl.col("coarse_low").list, pl.col("coarse_high").list
+    at_zero = highs.eval(pl.element() <= ZERO).list.mean()
     above_zero = pl.element().filter(pl.element() > ZERO)
     smallest_lately = pl.when(rate > ZERO).then(rate).rolling_min(REACH, min_samples=1).over(SERIES)
     accumulated = pl.col(Setting.ACCUMULATION_STEPS).fill_null(1).clip(1)
@@ -115,9 +116,9 @@ def with_schedule(points: pl.LazyFrame, *, longest_warmup: float) -> pl.LazyFram
             warm_up=planned_warm_up * accumulated,
             start=start_value(VALUE),
             start_step=start_value(STEP),
-            peak=pl.max_horizontal(recent_max(rate, REACH, at_least=1), highs.max()),
-            lowest=pl.min_horizontal(-recent_max(-rate, REACH, at_least=1), lows.min()),
-            smallest=pl.min_horizontal(smallest_lately, lows.eval(above_zero).list.min()),
+            peak=pl.max_horizontal(recent_max(rate, REACH, at_least=1), of_buckets(highs.max())),
+            lowest=pl.min_horizontal(-recent_max(-rate, REACH, at_least=1), of_buckets(lows.min())),
+            smallest=pl.min_horizontal(smallest_lately, of_buckets(lows.eval(above_zero).list.min())),
             still=resting(level, REACH),
         )
         .with_columns(
@@ -126,7 +127,7 @@ def with_schedule(points: pl.LazyFrame, *, longest_warmup: float) -> pl.LazyFram
             end=pl.min_horizontal(longest_warmup * planned * accumulated, overdue * warm_up),
             of_peak=rate / peak,
             least_of_peak=pl.col("smallest") / peak,
-            zero_share=pl.max_horizontal(still / (index + 1), highs.eval(pl.element() <= ZERO).list.mean()),
+            zero_share=pl.max_horizontal(still / (index + 1), of_buckets(at_zero)),
         )
         .with_columns(
             left=1 - pl.col("since") / planned,

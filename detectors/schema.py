@@ -53,7 +53,7 @@ COARSE: dict[str, pl.DataType] = {
     "coarse_mean": pl.List(pl.Float64()),
     "coarse_high": pl.List(pl.Float64()),
 }
-"""Null in the rows that are not judged now: the lists are long."""
+"""In the first row of each series that is judged now, which stands for all of them; else null."""
 
 FEW = 50
 """First rows of a series that are judged one by one, however rare the turns of a detector are."""

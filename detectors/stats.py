@@ -116,6 +116,11 @@ def _is_among_first(n: int) -> pl.Expr:
     return pl.col(INDEX).is_between(0, n, closed="left")
 
 
+def of_buckets(measured: pl.Expr) -> pl.Expr:
+    """What was measured of a coarse column, which is in one row of a series alone, for all its rows."""
+    return measured.drop_nulls().first().over(SERIES)
+
+
 def start_value(column: str) -> pl.Expr:
     """The attempt's first value."""
     return pl.col(column).filter(pl.col(INDEX) == 0).first().over(SERIES)

@@ -13,7 +13,16 @@ import polars as pl
 
 from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, STEP, VALUE
-from detectors.stats import PRECISION, Floats, Ints, last_values, start_value, was_resumed, with_arrays
+from detectors.stats import (
+    PRECISION,
+    Floats,
+    Ints,
+    last_values,
+    of_buckets,
+    start_value,
+    was_resumed,
+    with_arrays,
+)
 
 SURELY = 1.645
 """Standard errors of a one-sided confidence of 95 %."""
@@ -112,7 +121,7 @@ def with_fall(points: pl.LazyFrame, *, most: int, every: int) -> pl.LazyFrame:
         start=pl.when(~pl.col("resumed")).then("start")
     )
     fall, error, early_fall, bound = (pl.col(n) for n in ("fall", "error", "early_fall", "most"))
-    deepest = 1 - pl.col("coarse_mean").list.min() / pl.col("start")
+    deepest = 1 - of_buckets(pl.col("coarse_mean").list.min()) / pl.col("start")
     came_back = (deepest > pl.max_horizontal(BACK[0], BACK[1] * pl.col("spread"))).fill_null(False)
     certain, unmoved = fall > CLEARLY * error, (early_fall < SURELY) & ~came_back
     return compared.with_columns(most=fall + SURELY * error, least=fall - SURELY * error).with_columns(
@@ -161,12 +170,12 @@ def with_rest(points: pl.LazyFrame, *, most: int, every: int, at_least: int) -> 
     buckets = pl.col("coarse_mean").list
     sixth = buckets.len() // 6
     second, last = buckets.slice(sixth, sixth).list, buckets.tail(2 * sixth).list
-    last_error = pl.coalesce(last.std() / (2 * sixth).sqrt(), "now_error")
-    earlier = pl.coalesce(second.mean(), "earlier")
+    last_error = pl.coalesce(of_buckets(last.std() / (2 * sixth).sqrt()), "now_error")
+    earlier = pl.coalesce(of_buckets(second.mean()), "earlier")
     return compared.with_columns(
         pl.col("since").cast(pl.Int64),
         start=pl.when(~pl.col("resumed")).then("start"),
         earlier=earlier,
-        slide=1 - pl.coalesce(last.mean(), "now") / earlier,
+        slide=1 - pl.coalesce(of_buckets(last.mean()), "now") / earlier,
         slide_error=np.sqrt(3) * last_error / earlier.abs(),  # a sixth has half the points of a third
     )

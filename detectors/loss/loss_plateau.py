@@ -32,7 +32,7 @@ from detectors.evidence import Measure, Unit
 from detectors.schema import ENDED, INDEX, STEP, VALUE
 from detectors.settings import Setting
 from detectors.signals import Signal
-from detectors.stats import resting, seen_max, seen_min, start_value
+from detectors.stats import of_buckets, resting, seen_max, seen_min, start_value
 from detectors.supervised import ELSE, supervised
 from detectors.thirds import REST, SURELY, with_rest
 from detectors.verdict import HeldBack, verdicts
@@ -87,7 +87,7 @@ def loss_plateau(
     rate, rows = pl.col(Signal.LEARNING_RATE), pl.col(INDEX) + 1
     start, now, change, error, best = (pl.col(n) for n in ("start", "now", "change", "error", "best"))
     context = points.with_columns(
-        best=pl.min_horizontal(seen_min(VALUE, MOST, MOST), pl.col("coarse_low").list.min()),
+        best=pl.min_horizontal(seen_min(VALUE, MOST, MOST), of_buckets(pl.col("coarse_low").list.min())),
         rows=resting(pl.col(VALUE).round_sig_figs(DIGITS), STUCK),
         rate_share=rate / seen_max(Signal.LEARNING_RATE, MOST, MOST),
         progress=(pl.col(STEP) - start_value(STEP)) / pl.col(Signal.TOTAL_STEPS),

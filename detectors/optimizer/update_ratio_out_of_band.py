@@ -32,7 +32,7 @@ from detectors.api import Cause, History, Maturity, Variant, detector
 from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, VALUE
 from detectors.signals import Signal
-from detectors.stats import recent_max, recent_median, start_median, was_resumed
+from detectors.stats import of_buckets, recent_max, recent_median, start_median, was_resumed
 from detectors.verdict import HeldBack, verdicts
 
 NOW = 20  # points of the present level
@@ -72,7 +72,7 @@ def update_ratio_out_of_band(
     most: Annotated[float, "ratio above which steps are too large"] = 0.1,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    level, highest = pl.col("level"), pl.col("coarse_mean").list.max()
+    level, highest = pl.col("level"), of_buckets(pl.col("coarse_mean").list.max())
     peak = pl.max_horizontal(recent_max(pl.col("level"), LATER, at_least=1), highest)
     measured = points.with_columns(level=recent_median(VALUE, NOW), early=start_median(VALUE, EARLY))
     rests = (level > 0.1 * pl.col("peak")) & (level < RISEN * pl.col("early"))

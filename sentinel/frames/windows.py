@@ -65,8 +65,9 @@ def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
     found = found.with_columns(more)
     if detector.history.coarse:
         coarse = (_coarse(name, [window.coarse[name] for _, window in series]) for name in COARSE)
-        due = found.select(pl.when(detector.due).then(SERIES)).to_series()
-        found = found.with_columns(column.gather(due) for column in coarse)
+        is_first = detector.due & (detector.due.cum_sum() == 1).over(SERIES)
+        of_first = found.select(pl.when(is_first).then(SERIES)).to_series()
+        found = found.with_columns(column.gather(of_first) for column in coarse)
     return found
 
 

@@ -18,6 +18,7 @@ from detectors.evidence import Measure, Unit
 from detectors.schema import FEW, SERIES
 from detectors.settings import Setting
 from detectors.signals import Signal
+from detectors.stats import of_buckets
 from sentinel.detection import Detection
 from sentinel.frames.naming import Meaning, Naming
 from sentinel.frames.stream import Stream
@@ -81,9 +82,9 @@ def everything_seen(points: pl.LazyFrame, *, scale: Annotated[float, "unused"] =
         recent=recent.round(9),
         times=pl.col("time").rolling_sum(7, min_samples=1).over(SERIES),
         head=pl.when(pl.col("index") >= 5).then(_sum_of(pl.col("index") < 5, "value")).round(9),
-        lowest=pl.col("coarse_low").list.min(),
-        means=pl.col("coarse_mean").list.sum(),
-        buckets=pl.col("coarse_high").list.len(),
+        lowest=of_buckets(pl.col("coarse_low").list.min()),
+        means=of_buckets(pl.col("coarse_mean").list.sum()),
+        buckets=of_buckets(pl.col("coarse_high").list.len()),
     )
 
 
@@ -115,7 +116,7 @@ def as_logged(points: pl.LazyFrame) -> pl.LazyFrame:
         severity=pl.lit(1),
         raw=pl.col("raw").cast(pl.String),  # since NaN is not equal to itself
         known=pl.col("value").is_not_null().rolling_sum(4, min_samples=1).over(SERIES),
-        means=pl.col("coarse_mean").list.sum(),
+        means=of_buckets(pl.col("coarse_mean").list.sum()),
     )
 
 
