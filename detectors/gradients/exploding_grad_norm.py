@@ -58,11 +58,13 @@ LEAST = 20  # of them
         "diverging": Variant(
             "the gradient norm grew from {before:.3g} to {level:.3g}, and the loss from "
             "{loss_before:.4g} to {loss_level:.4g}",
-            ("GE", "G1", "A-rl-grad-norm"),
+            ("GE", "G1", "A-rl-grad-norm", "G5"),
             (CRITICAL,),
         ),
         "grown": Variant(
-            "the gradient norm grew from {before:.3g} to {level:.3g}", ("GE", "A-rl-grad-norm", "G1"), (INFO,)
+            "the gradient norm grew from {before:.3g} to {level:.3g}",
+            ("GE", "A-rl-grad-norm", "G1", "G5"),
+            (INFO,),
         ),
     },
 )

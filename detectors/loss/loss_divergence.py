@@ -51,7 +51,7 @@ EARLIEST = 10  # points before anything is said
     variants={
         "diverged": Variant(
             "loss rose from its best of {best:.4g} to {level:.4g} and stays there",
-            ("O19", "L6", "O9", "O4", "GE"),
+            ("O19", "L6", "O9", "O4", "GE", "G5"),
             (WARNING, CRITICAL),
         )
     },

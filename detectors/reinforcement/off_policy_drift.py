@@ -20,7 +20,7 @@ Engines of low precision have a constant gap; only its growth counts below 1 nat
 a batch is near zero in any large one and is not judged.
 
 ## Source
-Catalogue A-logp-diff (healthy below 0.1, diverged above 1) and A-is-ratio.
+Catalogue A-logp-diff (healthy below 0.1, diverged above 1), A-is-ratio and A-is-divergence.
 """
 
 from typing import Annotated
@@ -49,12 +49,12 @@ NOW = 10  # points of the present level, and of the start
     variants={
         "gap": Variant(
             "trainer and sampler differ by {level:.3g} nats per token, {start:.3g} at the start",
-            ("A-logp-diff", "A-is-ratio"),
+            ("A-logp-diff", "A-is-divergence", "A-is-ratio"),
             (WARNING, CRITICAL),
         ),
         "ratio": Variant(
             "the mean importance ratio is {level:.3g}, outside {lowest:g} to {highest:g}",
-            ("A-is-ratio", "A-logp-diff"),
+            ("A-is-ratio", "A-is-divergence", "A-logp-diff"),
         ),
     },
 )
