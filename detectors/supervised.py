@@ -29,8 +29,8 @@ def is_supervised() -> pl.Expr:
 
 
 def supervised(enough: pl.Expr) -> dict[HeldBack, pl.Expr]:
-    """What a rule on the loss of supervised training asks of a row, for `verdicts`: that it is one, and that
-    there are ``enough`` points.
+    """What a rule on the loss of supervised training asks of a row, for `verdicts`: that the
+    training is supervised, and that there are ``enough`` points.
     """
     return {HeldBack.NOT_SUPERVISED: is_supervised(), HeldBack.FEW_POINTS: enough}
 

@@ -20,7 +20,7 @@ from sentinel.config.file import json_schema
 from sentinel.config.rules import Rule
 from sentinel.config.table import Table
 from sentinel.frames.naming import profiles
-from sentinel.report.pages import severities
+from sentinel.report.pages import flags, severities
 from sentinel.sinks.discovery import sink_types
 from sentinel.telemetry.heartbeat import HeartbeatConfig
 from tests.faults.page import peers, read, summary
@@ -51,10 +51,9 @@ def reads(detector: Declaration) -> str:
 def detectors() -> str:
     rows = []
     for name, detector in all_detectors().items():
-        flags = " ".join(detector.page.split("\n\n")[0].split())
         says = severities(detector.severities)
         cited = ", ".join(detector.catalogue)
-        rows.append([f"`{name}`", flags, reads(detector), says, detector.maturity.value, cited])
+        rows.append([f"`{name}`", flags(detector), reads(detector), says, detector.maturity.value, cited])
     return table(["Detector", "What it flags", "Reads", "Severity", "Maturity", "Catalogue"], rows)
 
 

@@ -2,10 +2,10 @@
 
 ## What it catches
 An accuracy, average precision or overlap that changes by more than 0.1 in the median evaluation, goes up
-and down in turn (at 70 % of them), and gets nowhere meanwhile: over the last 24 evaluations, at least
-twelve. It must
-change by more than chance allows: the smallest difference between two values shows how many samples there
-are at most, and 3.5 standard deviations of a share of that many samples count as chance.
+and down in turn (at 70 % of them), and gets nowhere meanwhile. The last 24 evaluations count, and there must
+be twelve. The metric must change by more than chance allows: the smallest difference between two values shows
+how many samples there are at most, and 3.5 standard deviations of a share of that many samples count as
+chance.
 
 ## Why it matters
 Between two evaluations a model changes a little. A metric that leaps by a tenth measures something else:

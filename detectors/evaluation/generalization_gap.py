@@ -21,7 +21,7 @@ within the first epoch, look for a difference between the two data sets first.
 The loss also rises where a classifier becomes too sure of itself while its accuracy holds. Where the log
 has an accuracy within `metric_slack` of its value at the best loss, the loss has to rise by `metric_rise`,
 and by twice that until `metric_patience` evaluations have passed since the best. Until then the finding
-stays informative, unless the loss has risen by half. The rule judges nothing while the training loss rises
+stays info, unless the loss has risen by half. The rule judges nothing while the training loss rises
 at least half as far, which is a divergence.
 Evaluation data that grow harder in the middle of a run look the same.
 
@@ -32,7 +32,7 @@ which a trend does not move. Autocorrelation makes it too small, hence the fourt
 about 90 evaluations on, the noise of medians of ten is measured as well, which has no such fault. Chance
 makes it too small, too, where there are few differences, so it counts twice at the fifth evaluation. If the
 first of fewer than twelve evaluations is the best, or of more in large noise, that may be chance: the finding
-stays informative unless the training loss fell by a third.
+stays info unless the training loss fell by a third.
 """
 
 from typing import Annotated

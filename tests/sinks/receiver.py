@@ -113,7 +113,9 @@ class _Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     def do_POST(self):
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        length = int(self.headers.get("Content-Length", 0))
+        if len(body := self.rfile.read(length)) < length:
+            return  # the client was killed; no server takes such a request for one
         answer, released = self.server.receiver.take(Received(self.path, self.headers, body))
         with contextlib.suppress(ConnectionError):
             answer(self, released)
