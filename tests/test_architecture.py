@@ -26,6 +26,7 @@ GROUND = {
     "errors",
     "clock",
     "text",
+    "conversion",
     "config.CONFIG_FILE",
     "config.table",
     "config.errors",
@@ -113,6 +114,12 @@ def test_detectors_are_a_library_of_their_own():
     allowed = {"detectors", "polars", "numpy", "scipy"} | sys.stdlib_module_names
     for file in (ROOT / "detectors").rglob("*.py"):
         assert {name.split(".")[0] for name in imports(file)} <= allowed, file
+
+
+@each(FILES, module)
+def test_a_type_is_learned_before_threads_start(file):
+    """`sentinel.conversion` says why."""
+    assert file.name == "conversion.py" or "msgspec.convert" not in file.read_text(encoding="utf-8")
 
 
 @each(FILES, module)

@@ -5,13 +5,13 @@ import logging
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import msgspec
-
 from sentinel.alerts.incident import Incident
+from sentinel.conversion import converter
 
 _T = TypeVar("_T")
 
 _log = logging.getLogger(__name__)
+_incident = converter(Incident)
 
 
 class Decoder:
@@ -33,4 +33,4 @@ class Decoder:
 
 def incident(kept: str) -> Incident:
     """An incident from its JSON. Raises ValueError."""
-    return msgspec.convert(json.loads(kept), Incident)
+    return _incident(json.loads(kept))

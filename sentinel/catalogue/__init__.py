@@ -22,10 +22,11 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-import msgspec
-
 from sentinel.catalogue.rules import Rule
 from sentinel.catalogue.signatures import Signature
+from sentinel.conversion import converter
+
+_signature, _rules = converter(Signature), converter(tuple[Rule, ...])
 
 HEADINGS = ("## Symptom", "## Cause", "## Fix", "## Telling it apart")
 
@@ -78,12 +79,11 @@ def load() -> Mapping[str, Entry]:
             siblings=tuple(meta["siblings"]),
             source=tuple(meta["source"]),
             signatures=tuple(
-                msgspec.convert({**signature, "entry": name}, Signature)
-                for signature in meta.get("signatures", ())
+                _signature({**signature, "entry": name}) for signature in meta.get("signatures", ())
             ),
-            confirms=msgspec.convert(meta.get("confirms", ()), tuple[Rule, ...]),
-            excludes=msgspec.convert(meta.get("excludes", ()), tuple[Rule, ...]),
-            checks=msgspec.convert(meta.get("checks", ()), tuple[Rule, ...]),
+            confirms=_rules(meta.get("confirms", ())),
+            excludes=_rules(meta.get("excludes", ())),
+            checks=_rules(meta.get("checks", ())),
             probes=dict(meta.get("probes", {})),
             seen=meta.get("seen", ""),
             body=post.content.strip(),

@@ -11,7 +11,6 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -174,7 +173,7 @@ class _Memory:
     def _decoded(self, row: RunRow) -> "tuple[Remembered | None, _Outlines]":
         try:
             state = unpacked(self._store.run_state(row.id) or b"")
-            kept = msgspec.convert(state, Remembered)
+            kept = Remembered.of(state)
         except ValueError:
             return None, {}
         try:

@@ -14,6 +14,7 @@ from sentinel.alerts.silences import Silence
 from sentinel.alerts.store import DecisionRow, RunRow, Store
 from sentinel.alerts.wire import incident_body
 from sentinel.runs.log import Remembered
+from sentinel.runs.packing import unpacked
 from sentinel.runs.state import RunState, silent_seconds, standing
 from sentinel.sources.places import Url
 from sentinel.text import duration_text
@@ -131,7 +132,7 @@ def status(
 def remembered(store: Store, row: RunRow) -> Remembered | None:
     """What is stored of a run; None if it cannot be decoded."""
     try:
-        return Remembered.of(store.run_state(row.id) or b"")
+        return Remembered.of(unpacked(store.run_state(row.id) or b""))
     except ValueError:
         return None
 

@@ -5,13 +5,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 
 from detectors.api import Severity
 from detectors.checks import Absence, Printed, Stopped, Survey
 from sentinel.catalogue import signatures
+from sentinel.conversion import converter
 from sentinel.frames.attempt import MAX_TAGS_PER_SIGNAL
 from sentinel.frames.attempts import MAX_ATTEMPTS
 from sentinel.frames.naming import Naming
@@ -266,10 +267,10 @@ class RunLog:
         self.cursor = kept["cursor"]
         for name, stream in kept["streams"].items():
             self._stream(name).restore(stream)
-        self.facts = msgspec.convert(kept["facts"], Facts)
+        self.facts = _facts(kept["facts"])
         self.reached_end, self.live = kept["reached_end"], kept["live"]
         if self.console is not None:
-            self.console = msgspec.convert(kept["console"], Console)
+            self.console = _console(kept["console"])
 
 
 class Remembered(msgspec.Struct):
@@ -279,10 +280,14 @@ class Remembered(msgspec.Struct):
     ending: Ending | None = None
     planned_steps: float | None = None
 
-    @classmethod
-    def of(cls, state: bytes) -> Self:
-        """Read it from packed state. Raises ValueError for a state that this version did not make."""
-        return msgspec.convert(unpacked(state), cls)
+    @staticmethod
+    def of(state: dict[str, Any]) -> "Remembered":
+        """Read it from unpacked state. Raises ValueError for a state that this version did not make."""
+        return _remembered(state)
+
+
+_remembered = converter(Remembered)
+_facts, _console = converter(Facts), converter(Console)
 
 
 def _printed(outcome: Outcome, news: Printed) -> Ending:

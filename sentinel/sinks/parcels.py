@@ -9,7 +9,10 @@ import msgspec
 from sentinel.alerts.incident import Event
 from sentinel.alerts.outbox import OutboxEntry
 from sentinel.alerts.store import Store
+from sentinel.conversion import converter
 from sentinel.sinks.base import Digest, Notification, RefreshingSink, Sink
+
+_notification = converter(Notification)
 
 
 def keep(store: Store, sink: Sink, message: Notification | Digest, thread: str | None, now: float) -> None:
@@ -33,7 +36,7 @@ def keep(store: Store, sink: Sink, message: Notification | Digest, thread: str |
 def notification(body: str) -> Notification | None:
     """The notification with these fields; None if it cannot be read."""
     try:
-        return msgspec.convert(json.loads(body), Notification)
+        return _notification(json.loads(body))
     except (ValueError, msgspec.MsgspecError):
         return None
 

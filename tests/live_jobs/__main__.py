@@ -24,6 +24,7 @@ from sentinel.errors import SentinelError
 from sentinel.listing import list_runs
 from sentinel.report.json import listing_document
 from sentinel.runs.log import Remembered
+from sentinel.runs.packing import unpacked
 from tests.live_jobs import jobs
 from tests.sinks.receiver import Receiver
 
@@ -153,7 +154,9 @@ def aftermath(runs: Path, state: Path) -> Iterator[str]:
             yield from faults(path, run, "finished" if right and right.finishes else silent)
     with Store(state) as store:
         paths = {row.id: str(Path(row.path).relative_to(runs)) for row in store.runs()}
-        facts = {path: Remembered.of(store.run_state(run) or b"").facts for run, path in paths.items()}
+        facts = {
+            path: Remembered.of(unpacked(store.run_state(run) or b"")).facts for run, path in paths.items()
+        }
         incidents = {(paths[incident.run], incident.detector) for incident in store.incidents()}
     command = [*SENTINEL, "replay", str(runs), "--format", "json"]
     replay = orjson.loads(subprocess.run(command, capture_output=True, check=True).stdout)

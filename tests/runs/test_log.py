@@ -106,7 +106,7 @@ def test_an_ending_holds_until_the_log_goes_on_and_survives_a_restart(pipeline, 
     again.restore(unpacked(state))
     assert again.facts == run.facts
     assert again.ending == run.ending == crashed
-    assert Remembered.of(state) == Remembered(run.facts, crashed)
+    assert Remembered.of(unpacked(state)) == Remembered(run.facts, crashed)
     again.absorb(Batch({}, [chunk([2])]))
     assert again.ending is None
 
