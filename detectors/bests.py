@@ -17,8 +17,8 @@ SHORT, LONG = 3, 10
 LONG_FROM = 40
 """Evaluations from which on there are many."""
 
-LOOKS = 10, 30
-"""Where there are many, the levels over a tenth of them must all stand above the noise, over 30 at most.
+LOOKS = 10, 100
+"""Where there are many, the levels over a tenth of them must all stand above the noise, over 100 at most.
 
 Noise with a memory lifts a median of ten for some dozen evaluations, and a fault lifts it for good.
 """
@@ -40,6 +40,13 @@ FEW = 3
 
 BROAD = pl.element().rolling_mean(3)
 """Buckets of the coarse view have four rows at least, and a level is one of ten. The last one is not full."""
+
+MOST_MEMORY = 0.4
+"""By how much more evaluations that are two apart scatter than neighbours, at most. They scatter alike
+where the noise has no memory."""
+
+OF_MEMORY = 3
+"""By so many times that share, a trend in noise with a memory looks clearer than it is."""
 
 LEAST_NOISE = 0.002
 """Share of its level that an evaluation loss is taken to scatter by, if it scatters by less."""
@@ -64,7 +71,8 @@ _THEN_AND_NOW = "metric", "metric_then", "train", "train_then"
 
 
 def with_gap(points: pl.LazyFrame) -> pl.LazyFrame:
-    """The evaluations, from the fourth on with the columns of ``GAP``, ``best_step`` and ``short``.
+    """The evaluations, from the fourth on with the columns of ``GAP``, ``best_step``, ``short`` and
+    ``steady``, the trend less what a memory of the noise makes of it.
 
     The present level is the lowest of three, or the median of ten where there are many evaluations; `short`
     says which. The best level is a median of as many. The noise comes from second differences: of single
@@ -88,15 +96,20 @@ def with_gap(points: pl.LazyFrame) -> pl.LazyFrame:
     )
     names = "best", "level", "stays", "since", "best_step", "trend", *_THEN_AND_NOW
     gap, best = pl.col("stays").log1p(), pl.col("best")
-    noise = pl.max_horizontal("noise", pl.lit(LEAST_NOISE)) * (1 + FEW / (pl.col(INDEX) - 1))
+    noise_between = pl.max_horizontal("noise", pl.lit(LEAST_NOISE))
+    memory = (pl.col("noise_apart") / noise_between - 1).clip(0, MOST_MEMORY).fill_null(0)
+    noise = noise_between * (1 + FEW / (pl.col(INDEX) - 1))
     of_levels = pl.max_horizontal(noise * (2 / LONG) ** 0.5, OF_BLOCKS * pl.col("noise_of_levels"))
     few = pl.min_horizontal((pl.col("level") / best).log(), TWICE * gap) / noise
     noisy = context.with_columns(
-        noise=recent_noise("log", 64), noise_of_levels=recent_noise("mid", REACH, apart=LONG, at_least=64)
+        noise=recent_noise("log", 64),
+        noise_apart=recent_noise("log", 64, apart=2),
+        noise_of_levels=recent_noise("mid", REACH, apart=LONG, at_least=64),
     )
     return with_arrays(noisy, names, _compare, every=1, at_least=SHORT + 1).with_columns(
         rise=pl.col("level") / best - 1,
         noises=pl.when("short").then(few).otherwise(gap / of_levels),
+        steady=pl.col("trend") / (1 + OF_MEMORY * memory),
         gained=1 - best / pl.col("first"),
         at_first=pl.col("first") / pl.col("train_first"),
     )

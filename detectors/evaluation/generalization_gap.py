@@ -1,12 +1,13 @@
 """The loss on held-out data rises while the training loss does not.
 
 ## What it catches
-An evaluation loss that has left its best level for good. Each of the last three evaluations stands above
-the best by more than `least_rise`, and by many times the noise between neighbouring evaluations. Fewer times
-are enough where the rise since the best is steady, and where the training loss fell since. Where the noise is
-large, the median of the last third of the evaluations stands above that of the best third by more than
-`far_rise`, and the evaluations since the best show a clear upward trend (Mann-Kendall). From 40 evaluations
-on, medians of ten are compared, and those over a tenth of the run, 30 at most, must all exceed the noise.
+An evaluation loss that has left its best level for good. Each of the last three evaluations stands above the
+best by more than `least_rise`, and by many times the noise between neighbouring evaluations. Fewer times are
+enough where the rise since the best is steady, and where the training loss fell by 30 % since. Where the
+noise is large, the median of the last third of the evaluations stands above that of the best third by more
+than `far_rise`, and the evaluations since the best show a clear upward trend (Mann-Kendall). Such a finding
+is info unless the training loss lies below half of the held-out one. From 40 evaluations on, medians of ten
+are compared, and those over a tenth of the run, 100 at most, must all exceed the noise.
 
 ## Why it matters
 From its best evaluation on, the model only memorises its training data. Every further step makes it worse
@@ -28,11 +29,11 @@ Evaluation data that grow harder in the middle of a run look the same.
 ## Source
 Catalogue A-overfit, A-eval-loss. The thresholds are measured on simulated evaluation curves with noise of
 up to 6 %, autocorrelation of up to 0.6 and heavy tails. The noise is the median absolute second difference,
-which a trend does not move. Autocorrelation makes it too small, hence the fourteen standard deviations. From
+which a trend does not move. Autocorrelation makes it too small, hence the fifteen standard deviations. From
 about 90 evaluations on, the noise of medians of ten is measured as well, which has no such fault. Chance
 makes it too small, too, where there are few differences, so it counts twice at the fifth evaluation. If the
 first of fewer than twelve evaluations is the best, or of more in large noise, that may be chance: the finding
-stays info unless the training loss fell by a third.
+stays info unless the training loss fell by 30 %.
 """
 
 from typing import Annotated
@@ -47,10 +48,11 @@ from detectors.signals import Signal
 from detectors.verdict import HeldBack, verdicts
 
 TREND, RISES = 2.4, 1.2  # standard deviations of the trend since the best: alone, and beside the noise
-STEADY = 4.0  # the same of a rise that noise with a memory hardly ever makes
+STEADY = 4.0  # the same of a rise that noise hardly ever makes
 LEAST_NOISES = 2.5  # of the noise: a rise that a trend alone tells
 FIRST = 12  # evaluations among which the first may be the best by chance
-LEARNED = 2 / 3  # share of the training loss at the best below which the model has learned since
+LEARNED = 0.7  # share of the training loss at the best below which the model has learned since
+MEMORISED = 0.5  # share of the held-out loss below which the training loss tells of memorised data
 LEAST_LEFT, FAR_LEFT = 0.4, 0.8  # the same, down to which it lowers the noises and the rise that are needed
 RISEN = "loss on held-out data stands at {level:.4g}, {rise:.1%} above its best of {best:.4g}"
 OVERFIT = ("A-overfit", "A-eval-loss", "V1", "DP14", "DP1", "O6")
@@ -76,9 +78,9 @@ def generalization_gap(
     points: pl.LazyFrame,
     *,
     least_rise: Annotated[float, "share by which the evaluation loss must stand above its best"] = 0.03,
-    least_noises: Annotated[float, "the same in standard deviations of the noise between evaluations"] = 14.0,
+    least_noises: Annotated[float, "the same in standard deviations of the noise between evaluations"] = 15.0,
     least_noises_steady: Annotated[float, "the same where the rise since the best is steady"] = 8.0,
-    least_noises_long: Annotated[float, "the same where medians of ten are compared"] = 15.0,
+    least_noises_long: Annotated[float, "the same where medians of ten are compared"] = 16.0,
     far_rise: Annotated[float, "rise for which an upward trend is enough, whatever the noise"] = 0.22,
     metric_rise: Annotated[float, "rise that counts where the accuracy holds"] = 0.05,
     metric_slack: Annotated[float, "fall of the accuracy that counts as none"] = 0.01,
@@ -86,32 +88,33 @@ def generalization_gap(
 ) -> pl.LazyFrame:
     """See the module's page."""
     measured = with_gap(points)
-    rise, metric, metric_then = pl.col("rise"), pl.col("metric"), pl.col("metric_then")
-    noises = pl.col("noises")
+    rise, level, noises, trend = (pl.col(name) for name in ("rise", "level", "noises", "trend"))
+    metric, metric_then = pl.col("metric"), pl.col("metric_then")
     train, train_then = pl.col("train"), pl.col("train_then")
-    least = pl.when(pl.col("trend") > STEADY).then(least_noises_steady).otherwise(least_noises)
-    enough = pl.when("short").then(least).otherwise(least_noises_long)
-    left = pl.when(train_then > 0).then(train / train_then).fill_null(1)
-    learned = left < LEARNED
-    sure = noises > enough * left.clip(LEAST_LEFT, 1)
+    few = pl.when(pl.col("steady") > STEADY).then(least_noises_steady).otherwise(least_noises)
+    enough = pl.when("short").then(few).otherwise(least_noises_long)
+    kept = pl.when(train_then > 0).then(train / train_then)
+    learned = (kept < LEARNED).fill_null(False)
+    left = pl.when(learned).then(kept).otherwise(1.0)
+    sure = noises > enough * left.clip(LEAST_LEFT)
     by_chance = (pl.col("since") == pl.col(INDEX)) & ((pl.col(INDEX) < FIRST) | ~sure) & ~learned
-    far = pl.col("stays") > far_rise * left.clip(FAR_LEFT, 1)
-    trends = far & (pl.col("trend") > TREND) & (noises > LEAST_NOISES * left.clip(LEAST_LEFT, 1))
-    risen = ((rise > least_rise) & sure & (pl.col("trend") > RISES)) | trends
+    far = pl.col("stays") > far_rise * left.clip(FAR_LEFT)
+    trends = far & (trend > TREND) & (noises > LEAST_NOISES * left.clip(LEAST_LEFT))
+    clear = (rise > least_rise) & sure & (trend > RISES)
+    memorised = (train < MEMORISED * level).fill_null(False)
+    risen = clear | trends
     holds = metric >= metric_then - metric_slack
     patient = (pl.col("since") < metric_patience) & (rise < 0.5)
-    widens = (train <= 1.1 * train_then) | (train - train_then < (pl.col("level") - pl.col("best")) / 2)
+    widens = (train <= 1.1 * train_then) | (train - train_then < (level - pl.col("best")) / 2)
     return verdicts(
         measured.fill_nan(None),
         found={
-            "metric-holds": risen
-            & holds
-            & (rise > pl.when(patient).then(2 * metric_rise).otherwise(metric_rise)),
+            "metric-holds": risen & holds & (rise > metric_rise * pl.when(patient).then(2).otherwise(1)),
             "metric-falls": risen & ~holds,
             "rises": risen & holds.is_null(),
         },
         lasts=rise > least_rise / 2,
-        severities={INFO: (holds & patient) | by_chance},
+        severities={INFO: (holds & patient) | by_chance | ~(clear | memorised)},
         judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= SHORT, HeldBack.EXPLAINED: widens.fill_null(True)},
         onset=pl.col("best_step").cast(pl.Int64),
     )

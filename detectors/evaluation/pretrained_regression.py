@@ -1,9 +1,10 @@
 """Fine-tuning makes the model worse on held-out data than it was at the first evaluation.
 
 ## What it catches
-A first evaluation that no later one reaches: four or more evaluations, and the best of them is worse than
-the first by more than 10 % of a loss or 0.1 of a metric, and by more than three times the range of the last
-four.
+A first evaluation that no later one reaches. There are four or more of those, and the best of them is worse
+than the first by more than 10 % of a loss or 0.1 of a metric. It is also worse by many times their range: by
+ten times the range of four evaluations, five times that of five, twice that of eight, and 1.2 times that of
+the last sixteen.
 
 ## Why it matters
 A pretrained model is good before it is trained any further. If each later evaluation is worse, the training
@@ -23,8 +24,9 @@ resumed attempt is left out: its first evaluation is not that of a pretrained mo
 
 ## Source
 Catalogue O19, X1, X3: worse than the first evaluation by more than 10 %, at two evaluations or more. A run
-that starts from scratch is at its worst at the first evaluation, so it is never meant. Four evaluations and
-three times their range are measured on simulated runs: of few evaluations, one is lucky soon.
+that starts from scratch is at its worst at the first evaluation, so it is never meant. One first value in ten
+thousand exceeds these ranges by chance, if the noise is normal. They grow where evaluations are few, because
+the range of few is often small by chance.
 """
 
 from typing import Annotated
@@ -39,6 +41,7 @@ from detectors.signals import Signal
 from detectors.stats import metric_name, recent_max, seen_max, start_value, was_resumed
 from detectors.verdict import HeldBack, verdicts
 
+FEW, MANY = 4, 16  # evaluations whose range is looked at, at least and at most
 REACH = 50  # evaluations
 USEFUL = 0.2  # share from which on a first metric shows that the model knew something
 UNTRAINED = (
@@ -77,7 +80,9 @@ def pretrained_regression(
     least_share: Annotated[
         float, "how much worse all others are: a share of the first loss, or points of a metric"
     ] = 0.1,
-    least_ranges: Annotated[float, "ranges of the last evaluations by which all are worse"] = 3.0,
+    least_ranges: Annotated[
+        float, "ranges of four evaluations by which all are worse; of more, fewer are enough"
+    ] = 10.0,
 ) -> pl.LazyFrame:
     """See the module's page."""
     is_loss = pl.col(SIGNAL) == Signal.EVAL_LOSS
@@ -85,9 +90,7 @@ def pretrained_regression(
     measured = points.with_columns(later=pl.when(pl.col(INDEX) > 0).then(good)).with_columns(
         first=start_value(VALUE),
         best=seen_max("later", REACH, REACH).abs(),
-        latest=recent_max(pl.col("later"), evaluations, at_least=1).abs(),
-        range=recent_max(pl.col("later"), evaluations, at_least=1)
-        + recent_max(-pl.col("later"), evaluations, at_least=1),
+        range=recent_max(pl.col("later"), MANY, at_least=1) + recent_max(-pl.col("later"), MANY, at_least=1),
         name=metric_name(),
     )
     first, best = pl.col("first"), pl.col("best")
@@ -96,9 +99,10 @@ def pretrained_regression(
     loss_first, loss = pl.col(First(Signal.LOSS).column), pl.col(Mean(Signal.LOSS).column)
     from_scratch = ((first > UNTRAINED * loss_first) & (loss < LEARNED * loss_first)).fill_null(False)
     knew = pl.when(is_loss).then((first > 0) & ~from_scratch).otherwise(first > USEFUL)
+    enough = 1 + (least_ranges - 1) * ((FEW - 2) / (pl.col(INDEX).clip(FEW, MANY) - 2)) ** 2
     return verdicts(
         measured,
         judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= evaluations, HeldBack.RESUMED: ~was_resumed()},
-        found={"worse": knew & (worse > least) & (worse > least_ranges * pl.col("range"))},
+        found={"worse": knew & (worse > least) & (worse > enough * pl.col("range"))},
         onset=pl.col("step").first().over(SERIES),
     )

@@ -50,16 +50,7 @@ def test_the_page_shows_the_figures():
     assert PAGE.read_text() == rendered(read()), "run `make detector-figures`"
 
 
-BELOW = {
-    "generalization-gap": "one in three million points, in runs of 100,000 evaluations at noise of 5 %",
-}
-"""Stable detectors whose figures are not good yet, and why."""
-
-STABLE = [
-    pytest.param(name, marks=pytest.mark.xfail(strict=True, reason=BELOW[name])) if name in BELOW else name
-    for name in read()
-    if DETECTORS[name].maturity is Maturity.STABLE
-]
+STABLE = [name for name in read() if DETECTORS[name].maturity is Maturity.STABLE]
 
 
 def test_every_detector_has_a_fault_and_figures():
