@@ -52,8 +52,8 @@ STEADY = 4.0  # the same of a rise that noise hardly ever makes
 LEAST_NOISES = 2.5  # of the noise: a rise that a trend alone tells
 FIRST = 12  # evaluations among which the first may be the best by chance
 LEARNED = 0.7  # share of the training loss at the best below which the model has learned since
-MEMORISED = 0.5  # share of the held-out loss below which the training loss tells of memorised data
 LEAST_LEFT, FAR_LEFT = 0.4, 0.8  # the same, down to which it lowers the noises and the rise that are needed
+MEMORISED = 0.5  # share of the held-out loss below which the training loss tells of memorised data
 RISEN = "loss on held-out data stands at {level:.4g}, {rise:.1%} above its best of {best:.4g}"
 OVERFIT = ("A-overfit", "A-eval-loss", "V1", "DP14", "DP1", "O6")
 

@@ -16,7 +16,7 @@ allocator early and late shows which.
 ## When it is wrong
 Caches that fill in the first epoch, sequences that become longer by a curriculum and an allocator that
 keeps its peak all grow for a while and then level off. The detector is a preview: in simulated runs it rings
-about twice in a million points where memory scatters.
+about once in a million points where memory scatters.
 
 ## Source
 Catalogue A-memory.

@@ -11,7 +11,7 @@ from sentinel.conversion import converter
 _T = TypeVar("_T")
 
 _log = logging.getLogger(__name__)
-_incident = converter(Incident)
+_to_incident = converter(Incident)
 
 
 class Decoder:
@@ -33,4 +33,4 @@ class Decoder:
 
 def incident(kept: str) -> Incident:
     """An incident from its JSON. Raises ValueError."""
-    return _incident(json.loads(kept))
+    return _to_incident(json.loads(kept))

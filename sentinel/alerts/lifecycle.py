@@ -23,7 +23,7 @@ from sentinel.alerts.track import ENDLESS, FLAPPING_RETURNS, Track
 from sentinel.alerts.turns import Key, Stretch, Turns, Verdict, place
 from sentinel.conversion import converter
 
-_tracks = converter(tuple[list[Track], list[Track] | None])
+_to_tracks = converter(tuple[list[Track], list[Track] | None])
 
 
 class Book:
@@ -121,7 +121,7 @@ class Book:
 
         Raises msgspec.ValidationError for anything else.
         """
-        tracks, before_end = _tracks(dumped)
+        tracks, before_end = _to_tracks(dumped)
         self._tracks = {track.key: track for track in self._known(tracks)}
         self._before_end = None if before_end is None else self._known(before_end)
 

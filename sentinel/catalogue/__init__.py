@@ -26,7 +26,7 @@ from sentinel.catalogue.rules import Rule
 from sentinel.catalogue.signatures import Signature
 from sentinel.conversion import converter
 
-_signature, _rules = converter(Signature), converter(tuple[Rule, ...])
+_to_signature, _to_rules = converter(Signature), converter(tuple[Rule, ...])
 
 HEADINGS = ("## Symptom", "## Cause", "## Fix", "## Telling it apart")
 
@@ -79,11 +79,11 @@ def load() -> Mapping[str, Entry]:
             siblings=tuple(meta["siblings"]),
             source=tuple(meta["source"]),
             signatures=tuple(
-                _signature({**signature, "entry": name}) for signature in meta.get("signatures", ())
+                _to_signature({**signature, "entry": name}) for signature in meta.get("signatures", ())
             ),
-            confirms=_rules(meta.get("confirms", ())),
-            excludes=_rules(meta.get("excludes", ())),
-            checks=_rules(meta.get("checks", ())),
+            confirms=_to_rules(meta.get("confirms", ())),
+            excludes=_to_rules(meta.get("excludes", ())),
+            checks=_to_rules(meta.get("checks", ())),
             probes=dict(meta.get("probes", {})),
             seen=meta.get("seen", ""),
             body=post.content.strip(),

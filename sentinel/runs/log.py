@@ -267,10 +267,10 @@ class RunLog:
         self.cursor = kept["cursor"]
         for name, stream in kept["streams"].items():
             self._stream(name).restore(stream)
-        self.facts = _facts(kept["facts"])
+        self.facts = _to_facts(kept["facts"])
         self.reached_end, self.live = kept["reached_end"], kept["live"]
         if self.console is not None:
-            self.console = _console(kept["console"])
+            self.console = _to_console(kept["console"])
 
 
 class Remembered(msgspec.Struct):
@@ -283,11 +283,11 @@ class Remembered(msgspec.Struct):
     @staticmethod
     def of(state: dict[str, Any]) -> "Remembered":
         """Read it from unpacked state. Raises ValueError for a state that this version did not make."""
-        return _remembered(state)
+        return _to_remembered(state)
 
 
-_remembered = converter(Remembered)
-_facts, _console = converter(Facts), converter(Console)
+_to_remembered = converter(Remembered)
+_to_facts, _to_console = converter(Facts), converter(Console)
 
 
 def _printed(outcome: Outcome, news: Printed) -> Ending:

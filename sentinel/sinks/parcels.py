@@ -12,7 +12,7 @@ from sentinel.alerts.store import Store
 from sentinel.conversion import converter
 from sentinel.sinks.base import Digest, Notification, RefreshingSink, Sink
 
-_notification = converter(Notification)
+_to_notification = converter(Notification)
 
 
 def keep(store: Store, sink: Sink, message: Notification | Digest, thread: str | None, now: float) -> None:
@@ -36,7 +36,7 @@ def keep(store: Store, sink: Sink, message: Notification | Digest, thread: str |
 def notification(body: str) -> Notification | None:
     """The notification with these fields; None if it cannot be read."""
     try:
-        return _notification(json.loads(body))
+        return _to_notification(json.loads(body))
     except (ValueError, msgspec.MsgspecError):
         return None
 
