@@ -1,8 +1,8 @@
 """The catalogue of training failures: one Markdown page an entry, with front matter.
 
 A page is `<id>.md` in this folder. Its front matter has `title`, `fix` (the first thing to try, one
-sentence), `check` (what would tell it from its siblings, one sentence), `siblings` (ids that look alike)
-and `source` (links). It may have
+sentence), `check` (what would tell it from its siblings, one sentence), `siblings` (ids that look alike),
+`needs` (what it supposes of a run, in the words of `needs.toml`) and `source` (links). It may have
 
 - `signatures`: the console lines by which the entry is known (`signatures.py`);
 - `confirms` and `excludes`: rules on what in a run speaks for or against the entry (`rules.py`);
@@ -16,6 +16,7 @@ Its body has the headings Symptom, Cause, Fix and Telling it apart.
 """
 
 import re
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -40,6 +41,7 @@ class Entry:
     fix: str
     check: str
     siblings: tuple[str, ...]
+    needs: tuple[str, ...]
     source: tuple[str, ...]
     signatures: tuple[Signature, ...]
     confirms: tuple[Rule, ...]
@@ -54,6 +56,12 @@ class Entry:
 def signatures() -> tuple[Signature, ...]:
     """Those of all entries, in the order of their ids."""
     return tuple(signature for entry in load().values() for signature in entry.signatures)
+
+
+@cache
+def needs() -> Mapping[str, str]:
+    """What an entry may suppose of a run: the words of the front matter and what each means."""
+    return tomllib.loads((files(__name__) / "needs.toml").read_text(encoding="utf-8"))
 
 
 @cache
@@ -77,6 +85,7 @@ def load() -> Mapping[str, Entry]:
             fix=meta["fix"],
             check=meta["check"],
             siblings=tuple(meta["siblings"]),
+            needs=tuple(meta["needs"]),
             source=tuple(meta["source"]),
             signatures=tuple(
                 _to_signature({**signature, "entry": name}) for signature in meta.get("signatures", ())

@@ -64,6 +64,16 @@ def test_siblings_are_other_entries(entry):
 
 
 @each_entry
+def test_needs_are_known_words(entry):
+    assert {*entry.needs} <= {*catalogue.needs()}
+    assert len({*entry.needs}) == len(entry.needs)
+
+
+def test_each_word_of_needs_is_that_of_a_page():
+    assert {*catalogue.needs()} == {word for entry in catalogue.load().values() for word in entry.needs}
+
+
+@each_entry
 def test_sources_are_links(entry):
     assert entry.source
     assert all(re.fullmatch(r"https://[\w.-]+\.\w+/\S+", link) for link in entry.source)
