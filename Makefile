@@ -11,7 +11,7 @@ PYTEST := .venv/bin/python -m pytest --numprocesses auto --dist worksteal
 # The type checker keeps one core busy, so the tests run beside it.
 TOGETHER := $(MAKE) --no-print-directory --jobs=2
 
-.PHONY: demo test test-browser test-package check bench detector-figures faults lint tests lock docs site clean
+.PHONY: demo test test-browser test-package check bench detector-figures faults strangers lint tests lock docs site clean
 
 demo: .venv/runtime  ## three trainings go wrong under a watch, in half a minute
 	@.venv/bin/python sample_logs/demo.py
@@ -50,6 +50,9 @@ detector-figures: .venv/dev  ## measure the detectors on simulated runs, into de
 
 faults: .venv/dev .venv/trainers/installed .venv/peers/installed  ## train with and without each fault, into detectors/FAULTS.md
 	.venv/bin/python -m tests.faults
+
+strangers: .venv/dev  ## judge strangers' labelled logs below FOLDER, into detectors/STRANGERS.md and build/strangers
+	.venv/bin/python -m tests.strangers $(FOLDER)
 
 docs: .venv/dev  ## rewrite the generated parts of the README, and detectors/COVERAGE.md
 	.venv/bin/python -m tests.readme

@@ -39,12 +39,12 @@ class Curve:
     """The points of one tag, in the order in which they were logged.
 
     All groups hold as many rows, so every part of a run is drawn as finely. Values that are not finite are
-    left out; ``lost_at`` is the step of the first of them.
+    left out; ``lost_at`` is the step of the first of them. ``rows`` counts the others.
     """
 
     def __init__(self) -> None:
         self.lost_at: int | None = None
-        self._rows = 0
+        self.rows = 0
         self._kept = _Kept(1, np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0))
 
     def add(self, step: NDArray[np.int64], value: NDArray[np.float64], time: NDArray[np.float64]) -> None:
@@ -54,8 +54,8 @@ class Curve:
             self.lost_at = int(step[~finite][0])
         step, value, time = step[finite], value[finite], time[finite]
         width, *kept = self._kept
-        bucket = (self._rows + np.arange(len(step))) // width
-        self._rows += len(step)
+        bucket = (self.rows + np.arange(len(step))) // width
+        self.rows += len(step)
         more = zip(kept, (bucket, step, value, time), strict=True)
         self._kept = _Kept(width, *(np.concatenate(pair) for pair in more))
         if len(self._kept.value) > _PENDING:
@@ -77,7 +77,7 @@ class Curve:
     def _thinned(self, buckets: int) -> _Kept:
         """The lowest and the highest value of each group of rows, of at most this many groups."""
         width, bucket, step, value, time = self._kept
-        while self._rows > buckets * width:
+        while self.rows > buckets * width:
             width, bucket = 2 * width, bucket // 2
         order = np.lexsort((value, bucket))
         begins = np.flatnonzero(np.diff(bucket[order], prepend=-1))
