@@ -3,9 +3,9 @@
 python -m tests.strangers [FOLDER] [--left-out FOLD]
 
 Below FOLDER, by default `shared` beside the project, each directory of logs has a `label.json` (labels.py).
-The tables that name no log go to detectors/STRANGERS.md, the others to build/strangers/, as Markdown and JSON.
-The runs of the fold that is left out are counted, but not named: who sets a threshold by the other folds does
-not see them.
+The tables that name no log go to detectors/STRANGERS.md, all of them to build/strangers/, with the outcomes
+as JSON. The runs of the fold that is left out are counted, but not named: who sets a threshold by the other
+folds does not see them.
 """
 
 import argparse
