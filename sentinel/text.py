@@ -43,6 +43,11 @@ def one_of(words: Iterable[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
+def counted(number: int, noun: str, nouns: str = "") -> str:
+    """A number with its noun: "1 run", "1,200 runs"."""
+    return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
+
+
 def duration_text(seconds: float) -> str:
     """A duration in its two largest units: "40 s", "12 min 5 s", "3 h 20 min", "2 d 4 h"."""
     whole = max(0, round(seconds))

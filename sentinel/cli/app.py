@@ -5,9 +5,11 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer.main import get_command
 
 from sentinel.cli.ack import ack, feedback
 from sentinel.cli.backtest import backtest
@@ -15,6 +17,7 @@ from sentinel.cli.catalogue import catalogue
 from sentinel.cli.check_config import check_config
 from sentinel.cli.explain import explain
 from sentinel.cli.mcp import mcp
+from sentinel.cli.overview import overview
 from sentinel.cli.replay import replay
 from sentinel.cli.runs import runs
 from sentinel.cli.serve import serve
@@ -27,7 +30,7 @@ from sentinel.errors import SentinelError
 UNUSABLE = 2
 """Exit status for arguments or a configuration that cannot be used."""
 
-_WAITED_FOR = ("replay", "backtest")
+_WAITED_FOR = ("overview", "replay", "backtest")
 """Commands that judge whole logs while somebody waits. They use a second core."""
 
 _COLLECTION = (200_000, 20, 100)
@@ -61,6 +64,7 @@ def options(
     """Watch training runs and report failures while they can still be corrected."""
 
 
+app.command()(overview)
 app.command()(watch)
 app.command()(replay)
 app.command()(backtest)
@@ -84,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     hold millions of objects, so Python looks for unreachable ones more seldom than by default, and not at all
     at the end, when the process gives back its memory anyway.
     """
-    given = arguments or sys.argv[1:] or ["--help"]
+    given = with_command(sys.argv[1:] if arguments is None else arguments)
     os.environ.setdefault("POLARS_MAX_THREADS", "2" if given[0] in _WAITED_FOR else "1")
     gc.set_threshold(*_COLLECTION)
     atexit.register(gc.freeze)
@@ -97,6 +101,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except SentinelError as error:
         _complain(str(error))
     sys.exit(UNUSABLE)
+
+
+def with_command(given: Sequence[str]) -> Sequence[str]:
+    """The arguments, with the command that they leave out: none at all, or a path first."""
+    names = get_command(app).commands  # type: ignore[attr-defined]
+    is_place = bool(given) and given[0] not in names and (Path(given[0]).exists() or "://" in given[0])
+    return ["overview", *given] if is_place or not given else given
 
 
 def _complain(message: str) -> None:

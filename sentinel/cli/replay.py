@@ -1,8 +1,8 @@
 """`sentinel replay`: judge finished logs."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -12,6 +12,7 @@ import typer
 
 from detectors.severity import Severity, SeverityName
 from sentinel.cli.options import ConfigFile, Paths, configuration
+from sentinel.cli.progress import Progress, progress_bar
 from sentinel.clock import SystemClock
 from sentinel.errors import SentinelError
 from sentinel.report.selection import Order, Selection, ordered
@@ -221,22 +222,6 @@ def _write(parts: "Iterator[Replay]", format_: _Form, sort: Order | None, file: 
             print(orjson.dumps(results(parts, Path.cwd()), option=orjson.OPT_INDENT_2).decode(), file=file)
 
 
-@contextmanager
-def _progress(format_: _Form) -> Iterator[Callable[[int, int], None]]:
-    """Show a progress bar on stderr if that is a terminal; not beside lines, which show the progress."""
-    if not sys.stderr.isatty() or format_ is _Form.JSONL:
-        yield lambda *_: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("runs", total=None)
-
-        def show(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
-            if done == total:
-                bar.stop()  # before the report is written, perhaps to the same terminal
-
-        yield show
+def _progress(format_: _Form) -> AbstractContextManager[Progress]:
+    """The progress bar; none beside lines, which show the progress."""
+    return nullcontext(lambda *_: None) if format_ is _Form.JSONL else progress_bar()

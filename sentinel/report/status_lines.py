@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sentinel.report.status import NEED_EVIDENCE, SHOWN, STATES, KnownRun, Status
-from sentinel.text import clean_text, duration_text
+from sentinel.text import clean_text, counted, duration_text
 
 
 def workings(shown: Status) -> Iterator[tuple[int, str]]:
@@ -48,7 +48,7 @@ def summary(runs: Sequence[KnownRun]) -> str:
     """How many runs there are, where, and in which states."""
     base = _base(runs)
     below = f" below {clean_text(base)}" if base.strip("/") else ""
-    return f"{_count(len(runs), 'run')}{below}{_by_state(runs)}"
+    return f"{counted(len(runs), 'run')}{below}{_by_state(runs)}"
 
 
 def _by_state(runs: Sequence[KnownRun]) -> str:
@@ -68,7 +68,7 @@ def _words(value: Any, now: float) -> str:
     if not isinstance(value, dict):
         return str(value)
     told = (
-        f"{k[:-3]} {_ago(now, v)}" if k.endswith("_at") else _count(v, k.removesuffix("s"))
+        f"{k[:-3]} {_ago(now, v)}" if k.endswith("_at") else counted(v, k.removesuffix("s"))
         for k, v in value.items()
     )
     return ", ".join(told).replace("_", " ")
@@ -105,7 +105,7 @@ def _deliveries(shown: Status, name: _Names) -> _Lines:
         due = (waiting.next_attempt or shown.now) - shown.now
         when = "given up" if waiting.failed else f"next try in {duration_text(due)}"
         error = f": {waiting.error}" if waiting.error else ""
-        tries = _count(waiting.attempts, "try", "tries")
+        tries = counted(waiting.attempts, "try", "tries")
         yield 2, clean_text(f"{waiting.sink}: incident {waiting.incident}, {tries}, {when}{error}", 500)
     if shown.decisions:
         yield 0, "Latest decisions"
@@ -134,7 +134,3 @@ def _feedback(shown: Status, _: _Names) -> _Lines:
 
 def _ago(now: float, then: float) -> str:
     return f"{duration_text(max(0.0, now - then))} ago"
-
-
-def _count(number: int, noun: str, nouns: str = "") -> str:
-    return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"

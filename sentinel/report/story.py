@@ -23,7 +23,7 @@ from sentinel.report.selection import ORDERS, Order
 from sentinel.runs.state import Standing
 from sentinel.sinks.checkpoints import checkpoints
 from sentinel.sinks.message import gpu_hours, sentence
-from sentinel.text import clean_text, duration_text
+from sentinel.text import clean_text, counted, duration_text
 
 MOST_IN_FULL = 300
 """Runs of a story that keep their curves."""
@@ -138,16 +138,16 @@ def story(parts: Iterable[Replay], now: float, order: Order) -> Story:
 def verdict(runs: Sequence[RunStory]) -> str:
     """What a person wants to know first, in a sentence or two."""
     own = [one for run in runs for one in run.incidents if not one.explained_by]
-    counted = f"{_count(len(runs), 'run')} with {_count(sum(run.points for run in runs), 'point')}"
+    whole = f"{counted(len(runs), 'run')} with {counted(sum(run.points for run in runs), 'point')}"
     if not own:
-        return f"Nothing found in {counted}."
+        return f"Nothing found in {whole}."
     if len(runs) == 1:
-        others = f" {_count(len(own) - 1, 'more incident')}." if len(own) > 1 else ""
+        others = f" {counted(len(own) - 1, 'more incident')}." if len(own) > 1 else ""
         return f"{own[0].severity.label.capitalize()}: {own[0].headline}{others}"
     severities = [one.severity for one in own]
     parts = [f"{severities.count(s)} {s.label}" for s in sorted(set(severities), reverse=True)]
     troubled = sum(run.worst > Severity.CLEAN for run in runs)
-    return f"{_count(len(own), 'incident')} ({', '.join(parts)}) in {troubled} of {counted}."
+    return f"{counted(len(own), 'incident')} ({', '.join(parts)}) in {troubled} of {whole}."
 
 
 def run_story(run: ReplayedRun, stands: Standing, replay: Replay, illustrations: Illustrations) -> RunStory:
@@ -246,7 +246,3 @@ def _held_back(reasons: Mapping[str, Mapping[str, int]]) -> dict[str, list[str]]
     for detector, rows in sorted(reasons.items()):
         found.setdefault(" and ".join(rows), []).append(detector)
     return found
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun if number == 1 else noun + 's'}"

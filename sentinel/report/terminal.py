@@ -23,7 +23,7 @@ from sentinel.report.checks import checks
 from sentinel.report.comparisons import statements, title
 from sentinel.report.sparkline import marks, sparkline
 from sentinel.report.told import told_lines
-from sentinel.text import clean_text
+from sentinel.text import clean_text, counted
 
 _STYLES = {Severity.INFO: "cyan", Severity.WARNING: "yellow", Severity.CRITICAL: "bold red"}
 _MOST_CAUSES = 3
@@ -88,7 +88,7 @@ def _summary(replay: Replay, troubled: Sequence[ReplayedRun]) -> Iterator[Render
     if len(own) > _MOST_IN_SUMMARY:
         kinds = Counter(incident.detector for incident, _ in own[_MOST_IN_SUMMARY:])
         more = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
-        yield Text(f"and {_count(len(own) - _MOST_IN_SUMMARY, 'more incident')}: {more}")
+        yield Text(f"and {counted(len(own) - _MOST_IN_SUMMARY, 'more incident')}: {more}")
     yield Text()
 
 
@@ -191,18 +191,18 @@ def _judged(run: ReplayedRun, replay: Replay) -> str:
     """How many of the detectors found the signals that they need."""
     lacking = replay.lacking(run)
     able = sum(not missing for missing in lacking.values())
-    return f"{able} of {_count(len(lacking), 'detector')}"
+    return f"{able} of {counted(len(lacking), 'detector')}"
 
 
 def _not_judged(replay: Replay, reasons_of: Callable[[ReplayedRun], _Reasons]) -> Iterator[str]:
     """The detectors that judged nothing, by their reasons, with the number of runs if not all have them."""
-    counted: Counter[tuple[str, str]] = Counter()
+    blind: Counter[tuple[str, str]] = Counter()
     for run in replay.runs:
         for name, reasons in reasons_of(run).items():
             if reasons:
-                counted[" and ".join(reasons), name] += 1
+                blind[" and ".join(reasons), name] += 1
     silent: dict[tuple[str, int], list[str]] = {}
-    for (reasons, name), runs in sorted(counted.items()):
+    for (reasons, name), runs in sorted(blind.items()):
         silent.setdefault((reasons, runs), []).append(name)
     for (reasons, runs), names in silent.items():
         where = "" if runs == len(replay.runs) else f" in {runs} of {len(replay.runs)} runs"
@@ -213,11 +213,7 @@ def _verdict(replay: Replay, troubled: int) -> Text:
     incidents = [incident for run in replay.runs for incident in run.own]
     points = sum(run.tracker.log.facts.points for run in replay.runs)
     shown = f"{replay.selection}: " if replay.selection else ""
-    counted = f"{shown}{_count(len(replay.runs), 'run')}, {_count(points, 'point')}: "
+    read = f"{shown}{counted(len(replay.runs), 'run')}, {counted(points, 'point')}: "
     if not incidents:
-        return Text(f"{counted}nothing found", "green")
-    return Text(f"{counted}{_count(len(incidents), 'incident')} in {_count(troubled, 'run')}", "bold")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+        return Text(f"{read}nothing found", "green")
+    return Text(f"{read}{counted(len(incidents), 'incident')} in {counted(troubled, 'run')}", "bold")

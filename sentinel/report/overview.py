@@ -1,0 +1,110 @@
+"""One screen about many logs: how many are in trouble, which ended unseen, and what cost the most."""
+
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from heapq import nlargest
+
+from detectors.severity import Severity
+from sentinel.alerts.incident import Incident
+from sentinel.replaying import Replay, ReplayedRun
+from sentinel.report.json import standings_of
+from sentinel.runs.state import RunState
+from sentinel.text import clean_text, counted, duration_text
+
+_MOST_SHOWN = 3
+_UNSEEN = {
+    RunState.CRASHED: "crashed",
+    RunState.STALLED: "went silent",
+    RunState.LOST: "went silent for good",
+}
+"""States of runs that ended, or seem to have, without reaching what they were to do."""
+
+
+@dataclass(frozen=True, order=True)
+class Loss:
+    """What a run spent since the first of its troubles that a sink would have been sent."""
+
+    seconds: float  # 0 where the log has no times
+    steps: int
+    name: str = field(compare=False)
+    worst: Incident = field(compare=False)
+
+
+@dataclass
+class Overview:
+    """Counts over all runs, and the runs that lost most. Its size does not grow with the number of runs."""
+
+    runs: int = 0
+    points: int = 0
+    unread: int = 0
+    severities: Counter[Severity] = field(default_factory=Counter)  # the worst one of each run
+    states: Counter[RunState] = field(default_factory=Counter)
+    losses: Sequence[Loss] = ()
+
+    def add(self, part: Replay, now: float) -> None:
+        """Count the runs of one part of a replay at a time of day in seconds since the epoch."""
+        read = [run for run in part.runs if not run.unread]
+        self.runs += len(read)
+        self.unread += len(part.runs) - len(read) + len(part.complaints)
+        self.points += sum(run.tracker.log.facts.points for run in read)
+        self.severities.update(run.worst for run in read)
+        self.states.update(one.state for one in standings_of(part, now))
+        found = [loss for run in read if (loss := _loss(run)) is not None]
+        self.losses = nlargest(_MOST_SHOWN, [*self.losses, *found])
+
+
+def overview(parts: Iterable[Replay], now: float) -> Overview:
+    """The overview of all parts of a replay."""
+    whole = Overview()
+    for part in parts:
+        whole.add(part, now)
+    return whole
+
+
+def lines(whole: Overview, seconds: float, paths: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """The screen: what was read in how many ``seconds``, the trouble, and the commands that show more.
+
+    Each line comes with its indent.
+    """
+    yield 0, f"{counted(whole.runs, 'run')} read in {duration_text(seconds)}: {_trouble(whole.severities)}"
+    if unseen := [f"{n} {words}" for state, words in _UNSEEN.items() if (n := whole.states[state])]:
+        yield 0, f"ended without reaching their end: {', '.join(unseen)}"
+    if whole.unread:
+        yield 0, f"could not be read: {whole.unread}"
+    if whole.losses:
+        yield 0, ""
+        yield 0, "What cost the most since its trouble began:"
+    for loss in whole.losses:
+        yield 2, f"{clean_text(loss.name)}  {_spent(loss)}"
+        yield 4, f"{loss.worst.severity.label} {loss.worst.detector}: {clean_text(loss.worst.summary)}"
+    places = shlex.join(paths)
+    yield 0, ""
+    yield 0, "Next:"
+    yield 2, f"sentinel replay {places} --format html -o report.html   # each run, its curves and causes"
+    yield 2, f"sentinel watch {places}   # hear of the next trouble while it can be mended"
+
+
+def _loss(run: ReplayedRun) -> Loss | None:
+    troubles = [incident for incident in run.own if incident.severity >= Severity.WARNING]
+    if not troubles:
+        return None
+    facts = run.tracker.log.facts
+    begun = [one.onset_time for one in troubles if one.onset_time is not None]
+    seconds = max(0.0, facts.last_time - min(begun)) if begun and facts.last_time is not None else 0.0
+    steps = (facts.last_step or 0) - min(one.onset_step for one in troubles)
+    worst = max(troubles, key=lambda one: (one.severity, -one.onset_step))
+    return Loss(seconds, max(0, steps), run.tracker.log.name, worst)
+
+
+def _trouble(severities: Counter[Severity]) -> str:
+    critical, warning = severities[Severity.CRITICAL], severities[Severity.WARNING]
+    if not critical and not warning:
+        return "no trouble found"
+    return f"{critical} critical, {warning} with a warning, {severities.total() - critical - warning} quiet"
+
+
+def _spent(loss: Loss) -> str:
+    time = [duration_text(loss.seconds)] if loss.seconds >= 1 else []
+    return ", ".join([*time, counted(loss.steps, "step")])
