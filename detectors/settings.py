@@ -95,6 +95,9 @@ class Setting(StrEnum):
     ASYNC_PREFETCH = "async_prefetch"  # switch: answers are generated while the last ones are trained on
     USE_REENTRANT = "use_reentrant"  # switch, of gradient checkpointing
     SAVE_ONLY_MODEL = "save_only_model"  # switch: checkpoints hold no optimizer, scheduler and RNG state
+    PRETRAINED = "pretrained"  # switch: training begins with weights that were trained before
+    AUGMENTATION = "augmentation"  # switch: samples are varied at random
+    BATCH_NORM = "batch_norm"  # switch: the model has BatchNorm
     IGNORE_DATA_SKIP = "ignore_data_skip"  # switch: a resumed run reads the data from the start
 
 

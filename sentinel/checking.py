@@ -91,6 +91,7 @@ def _verdict(log: RunLog, check: RunCheck, finding: RunFinding, *, final: bool) 
         onset_step=finding.onset_step,
         onset_time=finding.onset_time,
         evidence=finding.evidence,
+        known=log.known,
         catalogue=finding.catalogue,
         final=final,
     )

@@ -5,6 +5,10 @@ holds multiplies the weight by four (``confirms`` and ``checks``) or divides it 
 clue moves an entry past some that are more usual, and two outdo nearly any order. Scores are the shares of
 the weights.
 
+An entry that supposes what the run does not show, such as several ranks, is left out. Only where all cited
+entries do, they stay, and each says what it supposes. A line that the run printed shows all that the entries
+with this line suppose.
+
 Rules see the row at which the incident fires or gets worse and what preceded it in the log. So causes are
 the same however the log was cut into polls.
 """
@@ -13,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sentinel.catalogue import Entry
+from sentinel.catalogue.needs import not_shown
 from sentinel.catalogue.rules import Clues
 
 _CLUE = 4.0
@@ -26,21 +31,30 @@ class PossibleCause:
     id: str
     score: float
     because: str  # what in the run speaks for it and against it; may be empty
+    supposes: tuple[str, ...] = ()  # what the run does not show, because no entry was left that it shows
 
 
 def possible_causes(
     cited: Sequence[str], clues: Clues, entries: Mapping[str, Entry]
 ) -> tuple[PossibleCause, ...]:
-    """The cited entries, likeliest first; of equal ones the more usual first."""
+    """The cited entries that the run allows, likeliest first; of equal ones the more usual first."""
+    supposed = {id_: _supposed(entries[id_], clues) for id_ in cited}
+    shown = [id_ for id_ in cited if not supposed[id_]] or cited
     weights, reasons = [], []
-    for rank, entry in enumerate((entries[id_] for id_ in cited), 1):
+    for rank, entry in enumerate((entries[id_] for id_ in shown), 1):
         speaks_for = [rule.because for rule in (*entry.checks, *entry.confirms) if rule.holds(clues)]
         against = [rule.because for rule in entry.excludes if rule.holds(clues)]
         weights.append(_CLUE ** (len(speaks_for) - len(against)) / rank)
         reasons.append("; ".join([*speaks_for, *(f"against it: {reason}" for reason in against)]))
     whole = sum(weights)
     found = [
-        PossibleCause(id_, round(weight / whole, 3), because)
-        for id_, weight, because in zip(cited, weights, reasons, strict=True)
+        PossibleCause(id_, round(weight / whole, 3), because, supposed[id_])
+        for id_, weight, because in zip(shown, weights, reasons, strict=True)
     ]
     return tuple(sorted(found, key=lambda cause: -cause.score))
+
+
+def _supposed(entry: Entry, clues: Clues) -> tuple[str, ...]:
+    """What the entry supposes and the run does not show."""
+    printed = entry.is_printed(str(clues.evidence.get("text", "")), str(clues.evidence.get("place", "")))
+    return () if printed else not_shown(entry.needs, clues)

@@ -17,6 +17,7 @@ class CauseBody(TypedDict):
     id: str
     score: float
     because: str
+    supposes: list[str]  # what the entry needs and the run does not show
 
 
 class IncidentBody(TypedDict):
@@ -60,7 +61,10 @@ def incident_body(incident: Incident) -> IncidentBody:
         inhibited_by=incident.inhibited_by,
         summary=plain(incident.summary),
         evidence=plain(incident.evidence),
-        causes=[CauseBody(id=c.id, score=c.score, because=c.because) for c in incident.causes],
+        causes=[
+            CauseBody(id=c.id, score=c.score, because=c.because, supposes=list(c.supposes))
+            for c in incident.causes
+        ],
     )
 
 

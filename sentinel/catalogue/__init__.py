@@ -16,7 +16,6 @@ Its body has the headings Symptom, Cause, Fix and Telling it apart.
 """
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -51,17 +50,15 @@ class Entry:
     seen: str
     body: str
 
+    def is_printed(self, line: str, place: str) -> bool:
+        """Whether a line that the run printed is one by which the entry is known."""
+        return any(signature.is_in(line, place) for signature in self.signatures)
+
 
 @cache
 def signatures() -> tuple[Signature, ...]:
     """Those of all entries, in the order of their ids."""
     return tuple(signature for entry in load().values() for signature in entry.signatures)
-
-
-@cache
-def needs() -> Mapping[str, str]:
-    """What an entry may suppose of a run: the words of the front matter and what each means."""
-    return tomllib.loads((files(__name__) / "needs.toml").read_text(encoding="utf-8"))
 
 
 @cache

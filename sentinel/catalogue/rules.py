@@ -9,7 +9,7 @@ from it. If it names several things, all of them must hold:
 - `signals: {update_ratio: logged}`, or `missing`: whether the log has had the signal so far.
 - `settings: {peak_learning_rate: {below: 1.0e-7}}`: a setting of the run (`detectors.settings`) has these
   bounds.
-- `framework: [trl-sft, hf-trainer]`: the log is of one of them.
+- `framework: [trl-sft, hf-trainer]`: the log is of one of them; `unknown` is a log of no known framework.
 - `console: 'all_?reduce'`: the error that the incident quotes has this regular expression in it.
 
 Bounds are `above`, `below` and `is`, which takes a value, a list of values, or `missing` for what is not
@@ -27,6 +27,7 @@ import msgspec
 from sentinel.text import one_of
 
 MISSING = "missing"
+UNKNOWN = "unknown"
 
 
 class Known(Protocol):
@@ -35,6 +36,9 @@ class Known(Protocol):
     @property
     def framework(self) -> str | None:
         """The profile that the stream's names are of."""
+
+    def shows(self, word: str) -> bool:
+        """Whether every run of the framework has what this word of `needs.toml` means."""
 
     def logs(self, signal: str, position: int) -> bool:
         """Whether the signal had a point up to this position of the stream."""
@@ -64,7 +68,7 @@ class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"i
 
     above: float | None = None
     below: float | None = None
-    is_: bool | float | str | tuple[float | str, ...] | None = None
+    is_: bool | float | str | tuple[bool | float | str, ...] | None = None
     per: str | None = None
     modulo: str | None = None
 
@@ -101,10 +105,9 @@ class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"i
         return f"{whole} {' and '.join(filter(None, asked))}"
 
 
-class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One line of front matter."""
+class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a rule asks for."""
 
-    because: str
     finding: str | None = None
     evidence: dict[str, Bounds] = {}
     signals: dict[str, Literal["logged", "missing"]] = {}
@@ -138,13 +141,19 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def _holds_of(self, known: Known, position: int, step: int) -> bool:
         """Whether the log, apart from findings, is as the rule says."""
         return (
-            (not self.framework or known.framework in self.framework)
+            (not self.framework or (known.framework or UNKNOWN) in self.framework)
             and all(known.logs(name, position) is (be == "logged") for name, be in self.signals.items())
             and all(
                 bounds.hold(name, lambda other: known.setting(other, position, step))
                 for name, bounds in self.settings.items()
             )
         )
+
+
+class Rule(Condition, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One line of front matter."""
+
+    because: str
 
 
 def _word(choice: bool | float | str | None) -> str:

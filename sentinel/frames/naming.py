@@ -10,6 +10,7 @@ A profile is one file ``profiles/<name>.toml``:
     marks     lists of tags; a log that has all tags of a list may be of this framework
     ignore    tags that are known and are no signal
     summary   tags that are logged once, when the training is over
+    shows     what every run of the framework has, in the words of ``sentinel/catalogue/needs.toml``
     [words]   signal = "signal" or "ignore": replaces a signal that the fallback finds
     [signals] tag = "signal" or tag = { signal = "...", factor = 0.01 }; first listed, first tried
 
@@ -67,6 +68,7 @@ class Profile:
     marks: Collection[Collection[str]] = field(repr=False)
     formats: Collection[str] = field(repr=False)
     summary: Collection[str] = field(repr=False)
+    shows: Collection[str] = field(repr=False)
     depth: int  # how many profiles it extends, one after the other
 
     def meaning(self, tag: str) -> Meaning | None:
@@ -110,6 +112,7 @@ def _profile(name: str, tables: Mapping[str, Mapping[str, Any]]) -> Profile:
         marks=tables[name].get("marks", ()),
         formats=tables[name].get("formats", ()),
         summary=tables[name].get("summary", ()),
+        shows=tables[name].get("shows", ()),
         depth=len(lineage) - 1,
     )
 

@@ -120,7 +120,7 @@ class Stream:
             self._name(waiting.tags)
             yield from self._windows(waiting, math.nan)
         for view, tag, window in self.attempt.end(self.views):
-            yield SeriesWindow(view, self.attempt.number, tag, window, self._known())
+            yield SeriesWindow(view, self.attempt.number, tag, window, self.known)
 
     def _name(self, tags: Iterable[str]) -> None:
         """Decide for good what the tags mean, given the first tags."""
@@ -137,7 +137,7 @@ class Stream:
             if tag not in self.meanings:
                 self._learn(tag)
         self._record_signals(chunk)
-        known = self._known()
+        known = self.known
         self.surveys = self.surveyor.survey(self.name, chunk, self.position, known)
         expected = {
             one: [tag for tag in chunk.tags if one in self.expected[tag]] for one in self.views.expected
@@ -161,7 +161,9 @@ class Stream:
             if (meaning := meanings[code]) is not None:
                 self.signals.setdefault(meaning.signal.value, self.position + place)
 
-    def _known(self) -> KnownOfStream:
+    @property
+    def known(self) -> KnownOfStream:
+        """What the stream tells of its run."""
         return KnownOfStream(self.profile.name if self.profile else None, self.signals, self.plans)
 
     def explained(self) -> tuple[Profile | None, dict[str, Meaning | None]]:

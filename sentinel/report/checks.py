@@ -63,6 +63,9 @@ class _AllSettings:
     framework: str | None
     settings: Mapping[str, float | str | bool]
 
+    def shows(self, word: str) -> bool:  # noqa: ARG002
+        return False
+
     def logs(self, signal: str, position: int) -> bool:  # noqa: ARG002
         return False
 

@@ -15,6 +15,7 @@ from sentinel.catalogue import signatures
 from sentinel.conversion import converter
 from sentinel.frames.attempt import MAX_TAGS_PER_SIGNAL
 from sentinel.frames.attempts import MAX_ATTEMPTS
+from sentinel.frames.known import KnownOfRun
 from sentinel.frames.naming import Naming
 from sentinel.frames.plan import planned
 from sentinel.frames.stream import SeriesWindow, Stream
@@ -181,6 +182,11 @@ class RunLog:
             line = self.console.preempted
             return Ending(Outcome.PREEMPTED, f"it printed {line!r}", ending.inferred) if line else ending
         return ending
+
+    @property
+    def known(self) -> KnownOfRun:
+        """What the log has told so far."""
+        return KnownOfRun(tuple(stream.known for stream in self.streams.values()))
 
     @property
     def planned_steps(self) -> float | None:

@@ -3,6 +3,8 @@ import re
 import pytest
 
 from sentinel import catalogue
+from sentinel.catalogue.needs import needs
+from sentinel.frames.naming import profiles
 from tests.each import each
 
 ID = re.compile(r"[A-Z]{1,2}\d*(-[a-z0-9]+)*")
@@ -65,12 +67,20 @@ def test_siblings_are_other_entries(entry):
 
 @each_entry
 def test_needs_are_known_words(entry):
-    assert {*entry.needs} <= {*catalogue.needs()}
+    assert {*entry.needs} <= {*needs()}
     assert len({*entry.needs}) == len(entry.needs)
 
 
+def test_profiles_show_known_words():
+    assert {word for profile in profiles().values() for word in profile.shows} <= {*needs()}
+
+
+def test_what_follows_from_words_are_known_words():
+    assert {word for need in needs().values() for word in need.follows} <= {*needs()}
+
+
 def test_each_word_of_needs_is_that_of_a_page():
-    assert {*catalogue.needs()} == {word for entry in catalogue.load().values() for word in entry.needs}
+    assert {*needs()} == {word for entry in catalogue.load().values() for word in entry.needs}
 
 
 @each_entry

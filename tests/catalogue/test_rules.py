@@ -127,7 +127,7 @@ def test_a_rule_holds_where_the_run_is_so(front, holds):
 
 
 def test_a_signal_counts_from_its_first_point_on():
-    rule = Rule("so", signals={"loss": "logged"})
+    rule = Rule(because="so", signals={"loss": "logged"})
     assert [rule.holds(Clues({}, {}, Told(), position)) for position in (2, 3)] == [False, True]
 
 
