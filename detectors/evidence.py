@@ -52,6 +52,7 @@ _UNITS: Mapping[Signal, Unit] = {
     Signal.TERMINATED_LENGTH: Unit.TOKENS,
     Signal.CLIPPED_COMPLETION_RATIO: Unit.SHARE,
     Signal.CLIP_FRACTION: Unit.SHARE,
+    Signal.EXPLORATION_RATE: Unit.SHARE,
     Signal.PAD_FRACTION: Unit.SHARE,
     Signal.NUM_TOKENS: Unit.TOKENS,
     Signal.BATCH_TOKENS: Unit.TOKENS,

@@ -42,6 +42,8 @@ class Signal(StrEnum):
     TERMINATED_LENGTH = "terminated_length"  # mean over completions that ended by themselves
     CLIPPED_COMPLETION_RATIO = "clipped_completion_ratio"  # share cut off at the length cap, 0..1
     CLIP_FRACTION = "clip_fraction"  # share of policy ratios that PPO clipped, 0..1
+    CLIP_RANGE = "clip_range"  # how far PPO lets a policy's ratio go from 1
+    EXPLORATION_RATE = "exploration_rate"  # share of actions that are random, 0..1
     PAD_FRACTION = "pad_fraction"  # share of padding in the batch, 0..1
     NUM_TOKENS = "num_tokens"  # cumulative
     BATCH_TOKENS = "batch_tokens"  # valid tokens in this batch

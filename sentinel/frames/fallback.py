@@ -6,52 +6,15 @@ The words of a tag are looked up together, whatever their order and separators. 
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 
 from detectors.signals import Signal
-from sentinel.frames.patterns import Meaning, Patterns
-
-_WORD = re.compile(r"[mM]AP(?![a-z])|[mM]?IoU|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+|%")
-
-_EVAL = frozenset({"val", "valid", "validation", "eval", "evaluation", "test", "dev"})
-_TRAIN = frozenset({"train", "training"})
-
-# Words that say where, how often or over what a number was measured, and do not change its meaning.
-_FILLERS = (
-    {"metric", "metrics", "stat", "stats", "scalar", "scalars", "log", "chart", "charts"}
-    | {"optim", "optimizer", "model", "data", "global", "rollout", "mean", "avg", "average"}
-    | {"current", "running", "local", "batch", "minibatch", "step", "epoch", "iter", "iteration"}
-    | {"ray", "tune", "signal", "macro", "micro", "weighted"}
-)
-
-_SPELLINGS = {
-    "losses": "loss",
-    "gradient": "grad",
-    "gradients": "grad",
-    "gnorm": "grad norm",
-    "lr": "learning rate",
-    "acc": "accuracy",
-    "ppl": "perplexity",
-    "rew": "reward",
-    "rewards": "reward",
-    "returns": "return",
-    "ep": "episode",
-    "episodes": "episode",
-    "episodic": "episode",
-    "len": "length",
-    "frac": "fraction",
-    "padding": "pad",
-    "actor": "policy",
-    "pg": "policy",
-    "critic": "value",
-    "vf": "value",
-    "clipfrac": "clip fraction",
-    "approxkl": "approx kl",
-    "reference": "ref",
-    "response": "completion",
-    "completions": "completion",
-}
+from sentinel.frames.derived import SHARES
+from sentinel.frames.patterns import Meaning
+from sentinel.frames.probes import probe
+from sentinel.frames.words import EVAL, FILLERS, PERCENT, TRAIN, spelled, words_of
 
 _TRAINING: Mapping[str, Signal] = {
     "loss": Signal.LOSS,
@@ -77,6 +40,7 @@ _TRAINING: Mapping[str, Signal] = {
     "learning rate 0": Signal.LEARNING_RATE,
     "learning rate group 0": Signal.LEARNING_RATE,
     "grad norm": Signal.GRAD_NORM,
+    "grad norm l 2": Signal.GRAD_NORM,
     "total grad norm": Signal.GRAD_NORM,
     "loss scale": Signal.LOSS_SCALE,
     "amp scale": Signal.LOSS_SCALE,
@@ -103,6 +67,11 @@ _TRAINING: Mapping[str, Signal] = {
     "episode length": Signal.EPISODE_LENGTH,
     "explained variance": Signal.EXPLAINED_VARIANCE,
     "clip fraction": Signal.CLIP_FRACTION,
+    "clip range": Signal.CLIP_RANGE,
+    "exploration rate": Signal.EXPLORATION_RATE,
+    "exploration epsilon": Signal.EXPLORATION_RATE,
+    "epsilon": Signal.EXPLORATION_RATE,
+    "epsilon greedy": Signal.EXPLORATION_RATE,
     "completion length": Signal.COMPLETION_LENGTH,
     "completion length max": Signal.COMPLETION_LENGTH_MAX,
     "completion clipped ratio": Signal.CLIPPED_COMPLETION_RATIO,
@@ -205,38 +174,40 @@ _SPEEDS: Mapping[str, Meaning] = {
 }
 _BEFORE_SPEEDS = "(?:(?:train|training|perf|performance|time|timing|timings|speed|charts|metrics|stats) )*"
 
-# Names of users' own probes, whose words alone would not tell their meaning.
-_PROBES = Patterns(
-    {
-        "grad_norm/*": Meaning(Signal.LAYER_GRAD_NORM),
-        "grad_norms/*": Meaning(Signal.LAYER_GRAD_NORM),
-        "update_ratio/*": Meaning(Signal.UPDATE_RATIO),
-        "update_to_weight/*": Meaning(Signal.UPDATE_RATIO),
-        "update_to_weight_ratio/*": Meaning(Signal.UPDATE_RATIO),
-        "dead_fraction/*": Meaning(Signal.DEAD_FRACTION),
-        "dead/*": Meaning(Signal.DEAD_FRACTION),
-        "Dead/*": Meaning(Signal.DEAD_FRACTION),
-        "dead_relu/*": Meaning(Signal.DEAD_FRACTION),
-        "data/valid_tokens": Meaning(Signal.BATCH_TOKENS),
-        "amp/skipped_steps": Meaning(Signal.SKIPPED_STEPS),
-    }
-)
+# Names whose words alone would not tell their meaning.
+_EXACT = {
+    "data/valid_tokens": Meaning(Signal.BATCH_TOKENS),
+    "amp/skipped_steps": Meaning(Signal.SKIPPED_STEPS),
+}
+
+_OF_A_LOSS = re.compile("loss(?:es)?/", re.IGNORECASE)
+"""How scripts name the group in which they log all that an update gives, such as ``losses/grad_norm``."""
+
+_SIGN_UNKNOWN = frozenset({Signal.POLICY_ENTROPY, Signal.KL_UNKNOWN_UNIT, Signal.REWARD, Signal.EVAL_REWARD})
+"""Signals that such a group may hold as terms of a loss, with another sign or factor."""
 
 
 def fallback(tag: str) -> Meaning | None:
     """The meaning of all words of ``tag`` together; None if they are not clear."""
-    if (probe := _PROBES.find(tag)) is not None:
-        return _PROBES.rows[probe]
-    words = [word.lower() for word in _WORD.findall(tag)]
-    words = [word for before, word in pairwise(["", *words]) if not (before in _EVAL and word.isdigit())]
+    if (found := _EXACT.get(tag) or probe(tag) or _read(tag)) is not None or not _OF_A_LOSS.match(tag):
+        return found
+    inner = _read(tag.partition("/")[2])
+    return None if inner is None or inner.signal in _SIGN_UNKNOWN else inner
+
+
+def _read(tag: str) -> Meaning | None:
+    words = words_of(tag)
+    words = [word for before, word in pairwise(["", *words]) if not (before in EVAL and word.isdigit())]
     if (speed := _speed(" ".join(words))) is not None:
         return speed
-    content = frozenset(part for word in words for part in _SPELLINGS.get(word, word).split())
-    evaluates, trains = bool(content & _EVAL), bool(content & _TRAIN)
-    content -= _EVAL | _TRAIN
+    content = frozenset(spelled(words))
+    evaluates, trains, percent = (bool(content & some) for some in (EVAL, TRAIN, PERCENT))
+    content -= EVAL | TRAIN | PERCENT
     for table in _tables(evaluates, trains):
-        if (found := table.get(content) or table.get(content - _FILLERS)) is not None:
-            return found
+        if (found := table.get(content) or table.get(content - FILLERS)) is not None:
+            if not percent:
+                return found
+            return replace(found, factor=0.01) if found.signal in SHARES else None
     return None
 
 

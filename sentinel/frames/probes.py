@@ -1,0 +1,111 @@
+"""Reads the names of probes: what people measure of each layer, and of the memory of a device.
+
+The name of a probe and that of a layer stand in either order, with any separators: ``grad_norm/fc1``,
+``train/layer0.gradNorm``, ``dead_relu_conv1``.
+"""
+
+import re
+
+from detectors.signals import Signal
+from sentinel.frames.patterns import Meaning
+from sentinel.frames.words import EVAL, FILLERS, TRAIN, spelled, words_of
+
+_SEGMENT = re.compile(r"[/.:]")
+_COUNT = re.compile(r"\d+")
+
+_SPELLINGS = {
+    "relus": "relu",
+    "units": "unit",
+    "neuron": "unit",
+    "neurons": "unit",
+    "zeros": "zero",
+    "activations": "activation",
+    "updates": "update",
+    "ratios": "ratio",
+    "weights": "weight",
+    "parameter": "weight",
+    "parameters": "weight",
+    "param": "weight",
+    "params": "weight",
+    "data": "weight",
+}
+"""How probes spell their words, beyond the spellings of all tags."""
+
+_OF_LAYERS = {
+    "grad norm": Signal.LAYER_GRAD_NORM,
+    "grad norm l 2": Signal.LAYER_GRAD_NORM,
+    "update weight": Signal.UPDATE_RATIO,
+    "update weight ratio": Signal.UPDATE_RATIO,
+    "update ratio": Signal.UPDATE_RATIO,
+    "dead": Signal.DEAD_FRACTION,
+    "dead fraction": Signal.DEAD_FRACTION,
+    "dead relu": Signal.DEAD_FRACTION,
+    "dead relu fraction": Signal.DEAD_FRACTION,
+    "dead unit": Signal.DEAD_FRACTION,
+    "dead unit fraction": Signal.DEAD_FRACTION,
+    "dead relu unit fraction": Signal.DEAD_FRACTION,
+    "zero fraction": Signal.DEAD_FRACTION,
+    "relu zero": Signal.DEAD_FRACTION,
+    "relu zero fraction": Signal.DEAD_FRACTION,
+    "activation zero": Signal.DEAD_FRACTION,
+    "activation zero fraction": Signal.DEAD_FRACTION,
+}
+_PROBES = {frozenset(words.split()): Meaning(signal) for words, signal in _OF_LAYERS.items()}
+
+_OF_ALL = frozenset({"total", "global", "all", "norm", "mean", "max", "min", "clip", "clipped"})
+"""What may follow the name of a probe and is no layer."""
+
+_LAYERS = (
+    {"layer", "layers", "block", "blocks", "stage", "stem", "backbone", "body", "neck", "head", "classifier"}
+    | {"conv", "fc", "linear", "dense", "encoder", "decoder", "embed", "embedding", "embeddings", "emb"}
+    | {"attn", "attention", "mlp", "ffn", "lstm", "gru", "rnn", "weight", "bias", "features", "proj"}
+)
+"""Words that name layers."""
+
+_PLACES = FILLERS | TRAIN | {"debug", "monitor", "diagnostics", "probe", "probes", "health", "per", "to"}
+
+_GIB = {"gib": 1.0, "gb": 1.0, "mib": 2.0**-10, "mb": 2.0**-10, "kib": 2.0**-20, "kb": 2.0**-20}
+_GIB |= dict.fromkeys(("bytes", "byte"), 2.0**-30)
+_MEMORY = frozenset({"memory", "mem", "vram"})
+_AROUND_MEMORY = (
+    _MEMORY
+    | {"gpu", "cuda", "device", "allocated", "alloc", "reserved", "active", "peak", "max", "used", "usage"}
+    | {"in", "use", "system", "perf", "performance", "resource", "resources"}
+)
+
+
+def probe(tag: str) -> Meaning | None:
+    """The meaning of the name of a probe; None if it is none."""
+    return _of_a_group(tag) or _of_a_layer(tag) or _memory(tag)
+
+
+def _of_a_group(tag: str) -> Meaning | None:
+    """A probe that gives a group its name, whatever stands in the group: ``debug/zero_frac/a``."""
+    names = [_content(name) for name in _SEGMENT.split(tag)]
+    while names and names[0] <= _PLACES:
+        names = names[1:]
+    inner = frozenset().union(*names[1:])
+    found = _PROBES.get(names[0] - _PLACES) if names and inner and inner.isdisjoint(EVAL) else None
+    is_of_all = found is not None and found.signal is Signal.LAYER_GRAD_NORM and inner <= _OF_ALL
+    return None if is_of_all else found
+
+
+def _of_a_layer(tag: str) -> Meaning | None:
+    """A probe beside words that name a layer: ``layer0_grad_norm``."""
+    content = {word for word in _content(tag) if not _COUNT.fullmatch(word)}
+    if content.isdisjoint(_LAYERS) or not content.isdisjoint(EVAL):
+        return None
+    return _PROBES.get(frozenset(content - _LAYERS - _PLACES))
+
+
+def _memory(tag: str) -> Meaning | None:
+    """Memory whose name states its unit."""
+    content = {word for word in _content(tag) if not _COUNT.fullmatch(word)}
+    units = content & _GIB.keys()
+    if content.isdisjoint(_MEMORY) or len(units) != 1 or content - units - _AROUND_MEMORY - _PLACES:
+        return None
+    return Meaning(Signal.GPU_MEMORY, _GIB[units.pop()])
+
+
+def _content(name: str) -> frozenset[str]:
+    return frozenset(_SPELLINGS.get(word, word) for word in spelled(words_of(name)))

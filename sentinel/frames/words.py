@@ -1,0 +1,71 @@
+"""The words of a tag, whatever separates them and however they are spelled."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+_WORD = re.compile(
+    r"[hH]eld[ _-]?[oO]ut|[KMG]i?B(?![a-z])|[mM]AP(?![a-z])|[mM]?IoU"
+    r"|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+|%"
+)
+
+EVAL = frozenset(
+    {"val", "valid", "validation", "eval", "evaluation", "test", "dev"}
+    | {"heldout", "held-out", "held_out", "held out", "holdout"}
+)
+TRAIN = frozenset({"train", "training"})
+
+PERCENT = frozenset({"%", "percent", "percentage", "pct"})
+
+# Words that say where, how often or over what a number was measured, and do not change its meaning.
+FILLERS = frozenset(
+    {"metric", "metrics", "stat", "stats", "scalar", "scalars", "log", "chart", "charts"}
+    | {"optim", "optimizer", "model", "data", "global", "rollout", "mean", "avg", "average"}
+    | {"current", "running", "local", "batch", "minibatch", "step", "epoch", "iter", "iteration"}
+    | {"ray", "tune", "signal", "macro", "micro", "weighted"}
+)
+
+_SPELLINGS = {
+    "losses": "loss",
+    "gradient": "grad",
+    "gradients": "grad",
+    "norms": "norm",
+    "gnorm": "grad norm",
+    "lr": "learning rate",
+    "acc": "accuracy",
+    "ppl": "perplexity",
+    "rew": "reward",
+    "rewards": "reward",
+    "returns": "return",
+    "ep": "episode",
+    "episodes": "episode",
+    "episodic": "episode",
+    "len": "length",
+    "frac": "fraction",
+    "share": "fraction",
+    "proportion": "fraction",
+    "padding": "pad",
+    "actor": "policy",
+    "pg": "policy",
+    "critic": "value",
+    "vf": "value",
+    "clipfrac": "clip fraction",
+    "cliprange": "clip range",
+    "eps": "epsilon",
+    "approxkl": "approx kl",
+    "approximate": "approx",
+    "kullback": "kl",
+    "leibler": "kl",
+    "reference": "ref",
+    "response": "completion",
+    "completions": "completion",
+}
+
+
+def words_of(tag: str) -> list[str]:
+    """The words of a tag in their order, as they are spelled, in lower case."""
+    return [word.lower() for word in _WORD.findall(tag)]
+
+
+def spelled(words: Iterable[str]) -> Sequence[str]:
+    """The words in the spelling of the tables."""
+    return [part for word in words for part in _SPELLINGS.get(word, word).split()]
