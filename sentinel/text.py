@@ -17,7 +17,7 @@ _ESCAPE_SEQUENCE = re.compile(
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]*[0-~]"
 )
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}  # controls, formats (bidi), surrogates, private, separators
 
 
@@ -61,10 +61,10 @@ def duration_text(seconds: float) -> str:
 
 
 def seconds_in(duration: str) -> float:
-    """The seconds in "90s", "30m", "2h" or "1.5d". Raises ValueError for anything else."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd])", duration)
+    """The seconds in "90s", "30m", "2h", "1.5d" or "1w". Raises ValueError for anything else."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", duration)
     if not match or not float(match[1]):
-        raise ValueError(f"{duration!r} is not a duration; write 30m, 2h or 1d")
+        raise ValueError(f"{duration!r} is not a duration; write 30m, 2h, 1d or 1w")
     return float(match[1]) * _SECONDS[match[2]]
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentinel.text import clean_text, duration_text, one_of
+from sentinel.text import clean_text, duration_text, one_of, seconds_in
 
 hostile = st.text(
     st.one_of(st.characters(), st.sampled_from("\x1b[]m0;\x07\x9b\u202e\u2066\r\n\ud800")), max_size=500
@@ -66,6 +66,19 @@ def test_a_long_text_is_cut_and_says_so():
 )
 def test_durations_read_as_people_say_them(seconds, words):
     assert duration_text(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"), [("90s", 90), ("30m", 1800), ("2h", 7200), ("1.5d", 129600), ("1w", 604800)]
+)
+def test_a_duration_is_read(words, seconds):
+    assert seconds_in(words) == seconds
+
+
+@pytest.mark.parametrize("words", ["", "1", "0h", "-1h", "2y", "1 h", "1h30m"])
+def test_what_is_no_duration(words):
+    with pytest.raises(ValueError, match="write 30m, 2h, 1d or 1w"):
+        seconds_in(words)
 
 
 def test_a_choice_is_said_in_words():

@@ -167,12 +167,15 @@ class Store:
         return None
 
     def incidents(self, *, open_only: bool = False, run: str = "", limit: int = 1000) -> list[Incident]:
-        """Incidents, of all runs or of one, given by its id; those that changed last come first."""
+        """Incidents, of all runs or of one, given by its id; those that changed last come first.
+
+        The ``limit`` bounds those that are over; the open ones are given all with ``open_only``.
+        """
         query = (
             "SELECT incident FROM incidents WHERE open >= ?1 AND (?2 = '' OR run = ?2) "
             "ORDER BY updated DESC, rowid DESC LIMIT ?3"
         )
-        rows = self._database.rows(query, int(open_only), utf8(run), limit)
+        rows = self._database.rows(query, int(open_only), utf8(run), -1 if open_only else limit)
         found = (self._decoded(incident, whole) for (whole,) in rows)
         return [one for one in found if one is not None]
 

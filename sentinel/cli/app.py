@@ -1,6 +1,7 @@
 """The `sentinel` command: its subcommands, and the exit status of an error."""
 
 import atexit
+import ctypes
 import gc
 import os
 import sys
@@ -37,6 +38,9 @@ _COLLECTION = (200_000, 20, 100)
 """New objects, and young collections, after which Python collects; see `gc.set_threshold`.
 
 A command imports less than that, so that none is held up while it starts."""
+
+_M_ARENA_MAX, _ARENAS = -8, 2
+"""See mallopt(3). By default glibc keeps an arena for each thread, and what they held piles up in all."""
 
 app = typer.Typer(
     name="sentinel",
@@ -90,6 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     given = with_command(sys.argv[1:] if arguments is None else arguments)
     os.environ.setdefault("POLARS_MAX_THREADS", "2" if given[0] in _WAITED_FOR else "1")
+    getattr(ctypes.CDLL(None), "mallopt", lambda *_: None)(_M_ARENA_MAX, _ARENAS)  # other libcs have none
     gc.set_threshold(*_COLLECTION)
     atexit.register(gc.freeze)
     try:

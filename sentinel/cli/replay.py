@@ -133,14 +133,14 @@ class _Seen:
     """What the exit status depends on, of all parts of a replay."""
 
     worst: Severity = Severity.CLEAN
-    stopped: bool = False  # a run could not be judged to its end
+    unjudged: bool = False  # a run or a place could not be read, or a run not be judged to its end
     read: bool = False  # something could be read, or nothing was selected
 
     def through(self, parts: "Iterable[Replay]") -> "Iterator[Replay]":
         """The same parts; each is taken note of."""
         for part in parts:
             self.worst = max([self.worst, *(run.worst for run in part.runs)])
-            self.stopped = self.stopped or any(run.stopped for run in part.runs)
+            self.unjudged = self.unjudged or bool(part.coverage.cut or part.coverage.unread)
             self.read = self.read or not part.runs or not all(run.unread for run in part.runs)
             yield part
 
@@ -148,7 +148,7 @@ class _Seen:
         """The exit status."""
         if not self.read:
             return 2
-        return int(fail_on is not None and (self.stopped or self.worst >= Severity.named(fail_on)))
+        return int(fail_on is not None and (self.unjudged or self.worst >= Severity.named(fail_on)))
 
 
 @contextmanager

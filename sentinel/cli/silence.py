@@ -35,7 +35,7 @@ _Detector = Annotated[str, typer.Option(metavar="NAME", help="Glob for the names
 _Duration = Annotated[
     float,
     typer.Option(
-        "--for", metavar="DURATION", parser=seconds, help="How long: 30m, 2h, 1d.", show_default=True
+        "--for", metavar="DURATION", parser=seconds, help="How long: 30m, 2h, 1d, 1w.", show_default=True
     ),
 ]
 _Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why; `sentinel silence list` shows it.")]

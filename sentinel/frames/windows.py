@@ -18,6 +18,8 @@ from sentinel.frames.views import View
 
 Judged = tuple[View, Window]
 
+_NOTHING = np.empty(0)
+
 
 def is_due(detector: Detector, window: Window) -> bool:
     """Whether the detector judges any of the window's new rows."""
@@ -64,7 +66,8 @@ def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
         more.append(ended.gather(of_series) & found[NEW])
     found = found.with_columns(more)
     if detector.history.coarse:
-        coarse = (_coarse(name, [window.coarse[name] for _, window in series]) for name in COARSE)
+        # Of a column with a single list, polars copies that list into every row, also into those without one.
+        coarse = (_coarse(name, [*(w.coarse[name] for _, w in series), _NOTHING]) for name in COARSE)
         is_first = detector.due & (detector.due.cum_sum() == 1).over(SERIES)
         of_first = found.select(pl.when(is_first).then(SERIES)).to_series()
         found = found.with_columns(column.gather(of_first) for column in coarse)

@@ -1,20 +1,26 @@
 """Runs a command of the user's for each notification, with the notification as JSON on its standard input.
 
 The command is a list of arguments and never passes a shell. Nothing from a run stands in an argument.
+
+A command that runs for too long ends with all that it started, also with what began a session of its own. A
+mark in the environment, which children inherit, tells which processes these are.
 """
 
-import contextlib
 import json
 import os
+import secrets
 import signal
 import subprocess
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from sentinel.sinks.base import Digest, Notification, Permanent, SinkConfig, Transient
 from sentinel.sinks.webhook import digest_body, webhook_body
+
+_MARK = "SENTINEL_COMMAND"
 
 
 @dataclass(frozen=True)
@@ -32,13 +38,14 @@ class CommandSink:
         that a signal ended, and Permanent for every other status but 0.
         """
         told = digest_body(message, now) if isinstance(message, Digest) else webhook_body(message, now)
+        mark = secrets.token_hex(16)
         try:
             process = subprocess.Popen(  # noqa: S603 - the user's own command
                 self.command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                start_new_session=True,  # so that what it started ends with it
+                env={**os.environ, _MARK: mark},
             )
         except OSError as error:
             raise Transient(f"the command cannot be started: {error.strerror}") from None
@@ -46,7 +53,7 @@ class CommandSink:
             try:
                 process.communicate(json.dumps(told, allow_nan=False).encode(), self.timeout_seconds)
             except subprocess.TimeoutExpired:
-                _kill(process)
+                _kill(mark)
                 raise Transient(f"the command ran for more than {self.timeout_seconds:g} s") from None
         _check(process.returncode)
 
@@ -67,10 +74,27 @@ class CommandConfig(SinkConfig):
         return CommandSink(self.name or self.type, tuple(self.command), self.timeout_seconds)
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+def _kill(mark: str) -> None:
+    """End all processes that have the mark, and those that they started meanwhile."""
+    ended = set[int]()
+    while True:
+        there = {int(name) for name in os.listdir("/proc") if name.isdigit()}
+        now = {process for process in there - ended if _killed(process, mark)}
+        if not now:
+            return
+        ended |= now
+
+
+def _killed(process: int, mark: str) -> bool:
+    """Whether the process had the mark and was killed."""
+    try:
+        environment = Path(f"/proc/{process}/environ").read_bytes()
+        if f"{_MARK}={mark}".encode() not in environment.split(b"\0"):
+            return False
+        os.kill(process, signal.SIGKILL)
+    except OSError:  # it has ended, or is another user's
+        return False
+    return True
 
 
 def _check(status: int) -> None:

@@ -219,6 +219,16 @@ def test_a_run_whose_judging_stopped_is_said_everywhere(sentinel, tmp_path):
     assert sentinel("replay", "runs", "--fail-on", "critical").status == 1
 
 
+@pytest.mark.parametrize("form", ["terminal", "jsonl"])
+def test_a_run_that_cannot_be_read_fails_beside_one_that_is_well(sentinel, tmp_path, form):
+    (tmp_path / "well.jsonl").write_text("".join(f'{{"step": {i}, "loss": 1.0}}\n' for i in range(20)))
+    gone = tmp_path / "gone.jsonl"
+    gone.symlink_to("/proc/self/mem")
+    words = ["replay", tmp_path / "well.jsonl", gone, "--format", form]
+    assert sentinel(*words, "--fail-on", "critical").status == 1
+    assert sentinel(*words).status == 0
+
+
 def test_a_file_that_is_no_log_is_said_everywhere_and_an_incident_until_it_is_one(sentinel, tmp_path):
     log = tmp_path / "runs" / "metrics.json"
     log.parent.mkdir()

@@ -23,6 +23,7 @@ from sentinel.detection import Detection
 from sentinel.frames.naming import Meaning, Naming
 from sentinel.frames.stream import Stream
 from sentinel.frames.views import views
+from sentinel.frames.windows import frame
 from sentinel.runs.log import Arrived
 from sentinel.sources.base import Chunk
 
@@ -440,3 +441,18 @@ def test_a_bound_is_a_loss_whatever_its_sign(sign: float) -> None:
     for cuts in ((), range(0, 60, 1)):
         found = [v for v in verdicts(cut(points, cuts), reload=True) if v.key.detector == "resumed"]
         assert [v.evidence["value"] for v in found] == [50.0 - step for step in range(60)]
+
+
+def test_the_coarse_view_is_in_one_row_of_a_long_window() -> None:
+    """Its 64 numbers beside each of 100,000 rows would take 150 MB."""
+    stream = Stream("s", "jsonl", "", Naming(TAGS), views(DETECTORS))
+    first, rows = 1 << 20, 100_000  # a checkpoint, and fewer rows than up to the next
+    for begin, end in ((0, first), (first, first + rows)):
+        steps = np.arange(begin, end)
+        chunk = Chunk.of_rows("s", ["a"], steps, steps.astype(float), np.ones((len(steps), 1)), False)
+        windows = [*stream.extend(chunk.flat)]
+    (seen,) = (one for one in windows if everything_seen in one.view.detectors)
+    shown = frame(everything_seen, [(seen.view, seen.window)])
+    assert len(shown) >= rows
+    assert shown["coarse_mean"].null_count() == len(shown) - 1
+    assert shown.select("coarse_low", "coarse_mean", "coarse_high").estimated_size("mb") < 5

@@ -150,7 +150,7 @@ def test_acknowledging_and_silencing_do_what_the_commands_do(client, tmp_path):
 def test_a_silence_needs_a_duration(client):
     answer = client.post(f"/runs/{key_of(client, 'sick')}/silence", data={"for": "a while"})
     assert answer.status_code == 400
-    assert "write 30m, 2h or 1d" in answer.text
+    assert "write 30m, 2h, 1d or 1w" in answer.text
 
 
 def test_the_state_is_looked_at_once_for_all_pages(runs, watch, tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from detectors.api import Severity
 from sentinel.alerts.store import Store, Update
 from sentinel.report import lines, status, status_lines
 from tests.sinks.samples import INCIDENT
@@ -74,6 +75,15 @@ def test_the_document_is_json_and_holds_all_runs(store, tmp_path):
     assert len(document["runs"]) == 50
     assert document["runs"][0]["path"] == PATH.format(3)
     assert document["incidents"][0]["run"] == f"jsonl:{PATH.format(3)}"
+
+
+def test_the_document_holds_all_open_incidents_the_worst_first(store, tmp_path):
+    fill(store, 1500, range(1500))
+    mild = replace(INCIDENT, id="mild", run=f"jsonl:{PATH.format(7)}", severity=Severity.INFO)
+    store.commit([Update(mild.run, PATH.format(7), "jsonl", b"\x80", [mild])], NOW + 1)
+    incidents = status.document(shown(store, tmp_path))["incidents"]
+    assert len(incidents) == 1501
+    assert incidents[-1]["id"] == "mild"
 
 
 def test_names_of_runs_cannot_write_to_the_terminal(store, tmp_path):

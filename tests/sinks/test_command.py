@@ -58,7 +58,8 @@ def test_a_command_that_is_missing_may_come():
         run("/no/such/command")
 
 
-def test_a_command_that_hangs_ends_with_all_that_it_started(tmp_path):
+@pytest.mark.parametrize("start", ["", "setsid", "setsid setsid --fork"])
+def test_a_command_that_hangs_ends_with_all_that_it_started(tmp_path, start):
     os.mkfifo(tmp_path / "alive")
     ended = threading.Event()
 
@@ -69,7 +70,7 @@ def test_a_command_that_hangs_ends_with_all_that_it_started(tmp_path):
 
     threading.Thread(target=listen, daemon=True).start()
     with pytest.raises(Transient, match=r"ran for more than 0\.2 s"):
-        run("sh", "-c", f"sleep 1000 > '{tmp_path}/alive' & sleep 1000", timeout_seconds=0.2)
+        run("sh", "-c", f"{start} sleep 1000 > '{tmp_path}/alive' & sleep 1000", timeout_seconds=0.2)
     assert ended.wait(PATIENCE)
 
 
