@@ -11,7 +11,7 @@ PYTEST := .venv/bin/python -m pytest --numprocesses auto --dist worksteal
 # The type checker keeps one core busy, so the tests run beside it.
 TOGETHER := $(MAKE) --no-print-directory --jobs=2
 
-.PHONY: demo test test-browser test-package check bench detector-figures faults strangers lint tests lock docs site clean
+.PHONY: demo test test-browser test-package test-probes check bench detector-figures faults strangers lint tests lock docs site clean
 
 demo: .venv/runtime  ## three trainings go wrong under a watch, in half a minute
 	@.venv/bin/python sample_logs/demo.py
@@ -24,6 +24,9 @@ test-browser: .venv/browser  ## the HTML report and the live page in a real brow
 
 test-package: .venv/pythons/made  ## the wheel and the source distribution on each Python from 3.11 that is on the PATH
 	$(PYTEST) --numprocesses 0 tests/test_package.py
+
+test-probes: .venv/trainers/tested  ## the probes in trainings with PyTorch
+	.venv/trainers/bin/python -m pytest tests/probes
 
 check: .venv/dev  ## style, types and the fast tests: what to run after each change
 	$(TOGETHER) lint tests SELECT="not slow"
@@ -107,6 +110,11 @@ clean:  ## remove everything that make made
 .venv/trainers/installed: tests/faults/requirements.txt sample_logs/requirements.txt .venv/runtime
 	$(PYTHON) -m venv .venv/trainers
 	.venv/trainers/bin/python -m pip --quiet --no-input install --requirement $<
+	touch $@
+
+# The probes run where PyTorch is, so their tests do, too.
+.venv/trainers/tested: .venv/trainers/installed pyproject.toml
+	.venv/trainers/bin/python -m pip install --quiet --no-input --editable . pytest hypothesis
 	touch $@
 
 .venv/peers/installed: tests/faults/requirements-peers.txt .venv/runtime

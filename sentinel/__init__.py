@@ -3,6 +3,9 @@
     report = sentinel.replay("runs/today")
     report.verdict, report.incidents, report.points()
 
+    with sentinel.probe(model, optimizer, to=writer) as probe:
+        probe.step(batch=batch, loss=loss)
+
 Nothing is imported before it is used, so `import sentinel` takes next to no time.
 """
 
@@ -11,12 +14,20 @@ from importlib import import_module
 TYPE_CHECKING = False  # as in typing, which takes longer to import than all the rest
 if TYPE_CHECKING:
     from sentinel.api import Report, SentinelError, replay
+    from sentinel.probes.probe import probe
 
-__all__ = ["Report", "SentinelError", "replay"]
+_HOMES = {
+    "Report": "sentinel.api",
+    "SentinelError": "sentinel.api",
+    "probe": "sentinel.probes.probe",
+    "replay": "sentinel.api",
+}
+
+__all__ = ["Report", "SentinelError", "probe", "replay"]
 
 
 def __getattr__(name: str) -> object:
-    if name not in __all__:
+    if name not in _HOMES:
         raise AttributeError(f"module 'sentinel' has no attribute {name!r}")
-    found: object = getattr(import_module("sentinel.api"), name)
+    found: object = getattr(import_module(_HOMES[name]), name)
     return found

@@ -15,10 +15,18 @@ ACTION = yaml.safe_load((FOLDER / "action.yml").read_text())
 
 
 @pytest.mark.slow  # real processes
-@pytest.mark.parametrize(("file", "form"), [("action", "github-actions"), ("workflow", "github-workflows")])
+@pytest.mark.parametrize(
+    ("file", "form"),
+    [
+        (FOLDER / "action.yml", "github-actions"),
+        (FOLDER / "workflow.yml", "github-workflows"),
+        (ROOT / ".github" / "workflows" / "ci.yml", "github-workflows"),
+    ],
+    ids=["action", "workflow", "own"],
+)
 def test_the_form_is_that_of_github(file, form):
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{form}"]
-    done = subprocess.run([*command, FOLDER / f"{file}.yml"], capture_output=True, text=True)
+    done = subprocess.run([*command, file], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -19,6 +19,7 @@ from sentinel.cli.check_config import check_config
 from sentinel.cli.explain import explain
 from sentinel.cli.mcp import mcp
 from sentinel.cli.overview import overview
+from sentinel.cli.probes import probes
 from sentinel.cli.replay import replay
 from sentinel.cli.runs import runs
 from sentinel.cli.serve import serve
@@ -81,6 +82,7 @@ app.command()(ack)
 app.add_typer(silences, name="silence")
 app.command()(feedback)
 app.command()(mcp)
+app.command()(probes)
 app.command()(check_config)
 app.command("test-alert")(send_test)
 

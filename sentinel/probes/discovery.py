@@ -1,0 +1,25 @@
+"""Finds every set of probes in the folder `sets`; a new file needs no registration."""
+
+import importlib
+import pkgutil
+import sys
+from functools import cache
+
+from sentinel.probes import sets
+from sentinel.probes.base import ProbeSet
+
+
+@cache
+def probe_sets() -> dict[str, type[ProbeSet]]:
+    """Every set by the name of its file, in alphabetical order."""
+    found: dict[str, type[ProbeSet]] = {}
+    for module in pkgutil.iter_modules(sets.__path__):
+        for thing in vars(importlib.import_module(f"{sets.__name__}.{module.name}")).values():
+            if isinstance(thing, type) and issubclass(thing, ProbeSet) and thing is not ProbeSet:
+                found[module.name] = thing
+    return dict(sorted(found.items()))
+
+
+def page(name: str) -> str:
+    """The page of a set: what it shows, what it costs, when it misleads. Raises KeyError for no set."""
+    return (sys.modules[probe_sets()[name].__module__].__doc__ or "").strip()

@@ -1,0 +1,87 @@
+"""The gradient norm as backward left it and as the optimizer got it, and where in the model it vanishes.
+
+The norm before clipping tells an explosion that clipping hides; both together tell how much is clipped away.
+A first layer whose gradient is a thousandth of the last one's learns next to nothing.
+
+## Cost
+The norm of each gradient, twice, on the device.
+
+## When it misleads
+With a GradScaler the norm of backward is divided by the scale that is in force when the step ends. With
+accumulation it is that of the sum so far. It is not measured where ranks share the gradients, because there
+each rank has only a part.
+
+## Source
+Probes `grad/*` of the catalogue (GV, GE, G3, G4, G10).
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from sentinel.probes.base import Hooks, Moment, Numbers, ProbeSet, Subject, Unsuitable
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Gradients(
+    ProbeSet,
+    shows={
+        "grad/norm_pre": "gradient norm as backward left it, before clipping",
+        "grad/norm_post": "gradient norm as the optimizer got it",
+        "grad/late_early_ratio": "gradient norm of the last tensors over that of the first ones",
+    },
+    entries=("GV", "GE", "G3", "G4", "G10"),
+):
+    """Norms of gradients before and after clipping."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        import torch.distributed as together
+
+        if together.is_available() and together.is_initialized() and together.get_world_size() > 1:
+            raise Unsuitable("the gradients of one rank are not those of the step")
+        self._hooks = Hooks()
+        self._left: dict[int, torch.Tensor] = {}  # squared norms as backward left them
+        self._got: list[torch.Tensor] = []
+
+    def arm(self) -> None:
+        """Watch each gradient until the optimizer steps."""
+        for parameter in {id(one): one for one in self.subject.optimized()}.values():
+            self._hooks.add(parameter.register_post_accumulate_grad_hook(self._arrived))
+        for optimizer in self.subject.optimizers:
+            self._hooks.add(optimizer.register_step_pre_hook(self._handed_over))
+
+    def measure(self, moment: Moment) -> Numbers:
+        """What backward and the optimizers saw."""
+        import torch
+
+        found: dict[str, torch.Tensor | float] = {}
+        if self._got:
+            found["grad/norm_post"] = torch.stack(self._got).sum().sqrt()
+        left = list(self._left.values())  # backward reaches the last layer first
+        if left:
+            scale = moment.scaler.get_scale() if moment.scaler is not None else 1.0
+            found["grad/norm_pre"] = torch.stack(left).sum().sqrt() / scale
+        if len(left) >= 4:
+            quarter = len(left) // 4
+            late, early = torch.stack(left[:quarter]).sum(), torch.stack(left[-quarter:]).sum()
+            found["grad/late_early_ratio"] = (late / early.clamp_min(1e-30)).sqrt()
+        return found
+
+    def disarm(self) -> None:
+        """Remove the hooks and forget the norms."""
+        self._hooks.remove()
+        self._left, self._got = {}, []
+
+    def _arrived(self, parameter: "torch.Tensor") -> None:
+        if parameter.grad is not None:
+            self._left[id(parameter)] = _square(parameter.grad)
+
+    def _handed_over(self, optimizer: "torch.optim.Optimizer", *_: Any) -> None:
+        held = (one for group in optimizer.param_groups for one in group["params"])
+        self._got += [_square(one.grad) for one in held if one.grad is not None]
+
+
+def _square(gradient: "torch.Tensor") -> "torch.Tensor":
+    dense = gradient.coalesce().values() if gradient.is_sparse else gradient
+    return dense.detach().float().square().sum()
