@@ -33,6 +33,17 @@ class PossibleCause:
     because: str  # what in the run speaks for it and against it; may be empty
     supposes: tuple[str, ...] = ()  # what the run does not show, because no entry was left that it shows
 
+    @property
+    def reasons(self) -> str:
+        """What speaks for it and against it, and what it supposes; may be empty."""
+        supposed = f"it supposes {' and '.join(self.supposes)}, which the run does not show"
+        return "; ".join(filter(None, (self.because, supposed if self.supposes else "")))
+
+
+def share(cause: PossibleCause, causes: Sequence[PossibleCause]) -> str:
+    """How likely a cause is among all, "80%"; empty if no clue of the run made it."""
+    return f"{cause.score:.0%}" if any(one.because for one in causes) else ""
+
 
 def possible_causes(
     cited: Sequence[str], clues: Clues, entries: Mapping[str, Entry]

@@ -23,6 +23,7 @@ from sentinel.cli.probes import probes
 from sentinel.cli.replay import replay
 from sentinel.cli.runs import runs
 from sentinel.cli.serve import serve
+from sentinel.cli.show import show
 from sentinel.cli.silence import silences
 from sentinel.cli.status import status
 from sentinel.cli.test_alert import send_test
@@ -77,6 +78,7 @@ app.command()(runs)
 app.command()(explain)
 app.command()(catalogue)
 app.command()(status)
+app.command()(show)
 app.command()(serve)
 app.command()(ack)
 app.add_typer(silences, name="silence")

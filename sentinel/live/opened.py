@@ -2,9 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TypeVar
 
 from sentinel.alerts.decision import Decision
@@ -17,23 +15,16 @@ from sentinel.guard import Guard
 from sentinel.pipeline import POINTS_AT_ONCE, Pipeline
 from sentinel.replaying import Replay, ReplayedRun
 from sentinel.report.illustrations import Illustrations
+from sentinel.report.recorded import place_of, recorded_run
 from sentinel.report.story import RunStory, run_story
 from sentinel.runs.state import Standing
-from sentinel.sources.base import Batch, Complaint, Cursor, Run
+from sentinel.sources.base import Complaint, Run
 from sentinel.sources.discovery import discover
 from sentinel.sources.places import Url
 
 _MOST_COMPLAINTS = 20
 
 _R = TypeVar("_R")
-
-
-@dataclass(frozen=True)
-class _Elsewhere:
-    """The source of a log that is not read here: it lies behind an address, or is gone."""
-
-    def poll(self, cursor: Cursor, limit: int) -> Batch:  # noqa: ARG002
-        return Batch(cursor)
 
 
 class OpenedRun:
@@ -46,7 +37,7 @@ class OpenedRun:
     def __init__(self, pipeline: Pipeline, row: RunRow, name: str, state: bytes | None) -> None:
         self._pipeline = pipeline
         run = _found(row)
-        self._tracker = pipeline.track(run or Run(_place(row), row.format, _Elsewhere()), name)
+        self._tracker = pipeline.track(run or recorded_run(row), name)
         self._curves = Curves()
         self._failure = ""
         self._more = False
@@ -98,13 +89,9 @@ class OpenedRun:
         return done
 
 
-def _place(row: RunRow) -> Path | Url:
-    return Url.parse(row.path) or Path(row.path)
-
-
 def _found(row: RunRow) -> Run | None:
     """The run as it lies on this machine; a run in a database lies where the database does."""
-    place = _place(row)
+    place = place_of(row)
     if isinstance(place, Url):
         return None
     there = next((one for one in (place, place.parent) if one.exists()), None)

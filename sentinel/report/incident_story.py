@@ -7,6 +7,7 @@ from pathlib import Path
 from detectors.api import Maturity
 from detectors.severity import Severity
 from sentinel import catalogue
+from sentinel.alerts.causes import share
 from sentinel.alerts.evidence import evidence_rows
 from sentinel.alerts.incident import Incident, State
 from sentinel.alerts.outcomes import cost
@@ -25,10 +26,10 @@ _MOST_CAUSES = 4
 
 @dataclass(frozen=True)
 class Cause:
-    """A catalogue entry that may be behind an incident. ``share`` is how likely it is among all, 0..1."""
+    """A catalogue entry that may be behind an incident. ``share`` says how likely; it may be empty."""
 
     entry: Entry
-    share: float
+    share: str
     because: str
 
 
@@ -96,7 +97,7 @@ def incident_story(
 def _causes(incident: Incident) -> Iterator[Cause]:
     entries = catalogue.load()
     for one in incident.causes[:_MOST_CAUSES]:
-        yield Cause(entries[one.id], one.score, clean_text(one.because, 400))
+        yield Cause(entries[one.id], share(one, incident.causes), clean_text(one.reasons, 400))
 
 
 def _life(incident: Incident) -> str:

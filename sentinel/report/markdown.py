@@ -70,9 +70,8 @@ def _details(run: RunStory, incidents: list[IncidentStory]) -> Iterator[str]:
 def _cause(cause: Cause) -> str:
     because = f" {_plain(sentence(cause.because))}" if cause.because else ""
     entry = cause.entry
-    return (
-        f"- **{entry.id}: {entry.title}** ({cause.share:.0%}).{because} {entry.fix} *To tell:* {entry.check}"
-    )
+    share = f" ({cause.share})" if cause.share else ""
+    return f"- **{entry.id}: {entry.title}**{share}.{because} {entry.fix} *To tell:* {entry.check}"
 
 
 def _curve(run: RunStory, one: IncidentStory) -> str:

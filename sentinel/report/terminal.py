@@ -14,6 +14,7 @@ from rich.text import Text
 
 from detectors.api import Maturity, Severity
 from sentinel import catalogue
+from sentinel.alerts.causes import share
 from sentinel.alerts.evidence import evidence_rows
 from sentinel.alerts.incident import Incident, State
 from sentinel.alerts.outcomes import cost
@@ -140,8 +141,9 @@ def _causes(incident: Incident) -> Iterator[tuple[str, str]]:
     """The likeliest causes: what speaks for each, what to try, and the check that tells."""
     entries = catalogue.load()
     for cause in incident.causes[:_MOST_CAUSES]:
-        entry, because = entries[cause.id], f": {cause.because}" if cause.because else ""
-        likely = f"{entry.title} ({cause.score:.0%}{because})"
+        entry = entries[cause.id]
+        told = ": ".join(filter(None, (share(cause, incident.causes), cause.reasons)))
+        likely = f"{entry.title} ({told})" if told else entry.title
         yield cause.id, f"{likely}. {entry.fix} To tell: {entry.check}"
 
 

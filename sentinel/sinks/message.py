@@ -1,14 +1,17 @@
 """The words of a notification as plain text; each sink only lays them out.
 
-All text has passed ``clean_text``. Catalogue text may hold `code` between backticks.
+A message is what a person needs at night, in ten lines at most: what, since when and at what cost, the cause
+with what to do and how to check it, the checkpoint, and the commands that show more and acknowledge. All text
+has passed ``clean_text``. Catalogue text may hold `code` between backticks.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from detectors.api import Maturity
-from sentinel.alerts.evidence import evidence_rows
+from sentinel.alerts.causes import share
 from sentinel.alerts.incident import Event, Incident, State, lasted_text
 from sentinel.alerts.wire import clock_text
 from sentinel.sinks.base import Digest, Notification
@@ -26,7 +29,6 @@ _NEWS = {
 }
 _MOST_CAUSES = 3
 _SHOWN = "id", "title", "fix", "check"  # of a catalogue entry
-_MOST_OTHERS = 5
 MOST_IN_FULL = 10
 """How many messages of a digest are shown in detail."""
 
@@ -39,8 +41,23 @@ class Cause:
     title: str
     fix: str
     check: str
-    share: str  # "80%": how likely it is among all
+    share: str  # "80%": how likely it is among all; empty if no clue of the run made it
     because: str  # what in the run speaks for it and against it; may be empty
+    supposes: str  # what it needs and the run does not show, where no cause was left that the run shows
+
+    @property
+    def name(self) -> str:
+        """The title with the id, the share, and what it supposes."""
+        told = f"{self.title} ({', '.join(filter(None, (self.id, self.share)))})"
+        return f"{told}, which supposes {self.supposes}" if self.supposes else told
+
+
+class Line(NamedTuple):
+    """A line of a message. ``label`` may be empty. Text of ours may hold `code` between backticks."""
+
+    label: str
+    text: str
+    ours: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,29 +67,40 @@ class Message:
     headline: str  # what is wrong, as a sentence
     title: str  # "critical kl-blowup"
     run: str
+    lines: Sequence[Line]  # below the headline, but for the link and the commands
     facts: Sequence[tuple[str, str]]  # labels and values: where, when, for how long, at what cost
-    causes: Sequence[Cause]
-    evidence: Sequence[tuple[str, str]]  # labels and values
-    also_open: Sequence[str]
+    causes: Sequence[Cause]  # likeliest first
     link: str
-    silence: str  # the command after which only the incident's end is sent
+    commands: Sequence[Line]  # that show more and acknowledge
 
 
 def message(notification: Notification) -> Message:
-    """The words of a notification. A resolved incident shows no evidence, causes and commands."""
+    """The words of a notification. A resolved incident shows no causes and asks for nothing."""
     incident, run = notification.incident, notification.run
     over = notification.event in (Event.RESOLVED, Event.TEST)
     preview = " (preview)" if incident.maturity is Maturity.PREVIEW else ""
+    title = clean_text(f"{incident.severity.name.lower()} {incident.detector}{preview}", 100)
+    name, host = clean_text(str(run.get("run", incident.run))), clean_text(str(run.get("host") or ""))
+    facts = [(label, text) for label, value in _facts(notification) if (text := clean_text(value, 500))]
+    causes = [] if over else _causes(notification)
+    about = f"{incident.id}{notification.options}"
+    lines = [
+        Line("", f"{title} in {name}" + (f" on {host}" if host else "")),
+        *_since(notification),
+        *_advice(causes),
+        *(Line(label.capitalize(), value) for label, value in facts if label == "checkpoint"),
+    ]
     return Message(
         headline=_headline(notification),
-        title=clean_text(f"{incident.severity.name.lower()} {incident.detector}{preview}", 100),
-        run=clean_text(str(run.get("run", incident.run))),
-        facts=[(label, text) for label, value in _facts(notification) if (text := clean_text(value, 500))],
-        causes=[] if over else _causes(notification),
-        evidence=[] if over else evidence_rows(incident),
-        also_open=[sentence(other) for other in notification.also_open[:_MOST_OTHERS]],
+        title=title,
+        run=name,
+        lines=lines,
+        facts=facts,
+        causes=causes,
         link=notification.link,
-        silence="" if over else f"sentinel ack {incident.id}{notification.options}",
+        commands=[]
+        if over
+        else [Line("More", f"sentinel show {about}"), Line("Acknowledge", f"sentinel ack {about}")],
     )
 
 
@@ -129,30 +157,9 @@ def sentence(words: str) -> str:
 
 def _lines(shown: Message) -> Iterator[str]:
     yield shown.headline
-    yield ""
-    width = max(len(label) for label, _ in (("severity", ""), *shown.facts))
-    yield from (f"{label:{width}}  {value}" for label, value in (("severity", shown.title), *shown.facts))
-    for number, cause in enumerate(shown.causes):
-        yield ""
-        yield f"{'Or' if number else 'Likely'}: {cause.title} ({cause.id}, {cause.share})"
-        if cause.because:
-            yield f"  Why: {cause.because}"
-        yield f"  Do: {cause.fix}"
-        if cause.check:
-            yield f"  Check: {cause.check}"
-    if shown.evidence:
-        yield ""
-        widest = max(len(label) for label, _ in shown.evidence)
-        yield from (f"{label:{widest}}  {value}" for label, value in shown.evidence)
-    if shown.also_open:
-        yield ""
-        yield from (f"Also open: {other}" for other in shown.also_open)
-    if shown.link or shown.silence:
-        yield ""
-    if shown.link:
-        yield shown.link
-    if shown.silence:
-        yield f"To silence it: {shown.silence}"
+    for line in (*shown.lines, Line("", shown.link), *shown.commands):
+        if line.text:
+            yield f"{line.label}: {line.text}" if line.label else line.text
 
 
 def _digest_lines(shown: Summary) -> Iterator[str]:
@@ -223,14 +230,46 @@ def gpu_hours(incident: Incident, world_size: float | None) -> str:
     )
 
 
+def _since(notification: Notification) -> Iterator[Line]:
+    """Since when an open incident lasts and what it has cost."""
+    incident, run = notification.incident, notification.run
+    if not incident.open or notification.event is Event.TEST:
+        return
+    planned, clock = run.get("planned_steps"), clock_text(incident.onset_time)
+    of_plan = f" of {planned:,.0f}" if planned and planned >= incident.onset_step else ""
+    lasts = f"for {lasted(incident)}" if _last_step(incident) > incident.onset_step else ""
+    parts = (
+        f"step {incident.onset_step:,}{of_plan}",
+        clock,
+        lasts,
+        gpu_hours(incident, run.get("world_size")),
+    )
+    yield Line("Since", ", ".join(filter(None, parts)))
+
+
+def _advice(causes: Sequence[Cause]) -> Iterator[Line]:
+    """The cause that the run speaks for, else the likeliest ones; what to do and check is of the first."""
+    if not causes:
+        return
+    first = causes[0]
+    if first.because or len(causes) == 1:
+        yield Line("Likely", f"{first.name}: {first.because}" if first.because else first.name, ours=True)
+    else:
+        yield Line("One of", "; ".join(cause.name for cause in causes[:_MOST_CAUSES]), ours=True)
+    yield Line("Do", first.fix, ours=True)
+    if first.check:
+        yield Line("Check", first.check, ours=True)
+
+
 def _causes(notification: Notification) -> list[Cause]:
     entries = {entry["id"]: entry for entry in notification.catalogue}
     return [
         Cause(
             **{field: clean_text(entries[one.id].get(field, ""), 400) for field in _SHOWN},
-            share=f"{one.score:.0%}",
+            share=share(one, notification.incident.causes),
             because=clean_text(one.because, 400),
+            supposes=" and ".join(one.supposes),
         )
-        for one in notification.incident.causes[:_MOST_CAUSES]
+        for one in notification.incident.causes
         if one.id in entries
     ]

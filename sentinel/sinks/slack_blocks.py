@@ -5,11 +5,11 @@ formatting in it has an effect. slack_sdk builds the blocks and holds most of Sl
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from sentinel.sinks.base import Digest, Notification
-from sentinel.sinks.message import MOST_IN_FULL, Cause, Message, Summary, message, subject, summary
+from sentinel.sinks.message import MOST_IN_FULL, Line, Message, Summary, message, subject, summary
 
 # Slack's limits: https://docs.slack.dev/reference/block-kit/blocks
 _HEADER, _TEXT = 150, 3000
@@ -33,17 +33,10 @@ def _single(shown: Message) -> Iterator[Any]:
     yield _header(shown.headline)
     if len(shown.headline) > _HEADER:
         yield _section(_text(shown.headline))
-    yield _section(*_rows([("severity", shown.title), *shown.facts]), *_link(shown.link))
-    for number, cause in enumerate(shown.causes):
-        yield _section(*_cause("Or" if number else "Likely", cause))
-    if shown.evidence:
-        width = max(len(label) for label, _ in shown.evidence)
-        yield _preformatted("\n".join(f"{label:{width}}  {value}" for label, value in shown.evidence))
-    if shown.also_open:
-        yield _section(_bold("Also open\n"), _text("\n".join(shown.also_open)))
-    if shown.silence:
-        yield _section(_bold("To silence it"))
-        yield _preformatted(shown.silence)
+    parts = [part for line in shown.lines for part in (_text("\n"), *_line(line))][1:]
+    yield _section(*parts, *_link(shown.link))
+    if shown.commands:
+        yield _preformatted("\n".join(line.text for line in shown.commands))
 
 
 def _digest(shown: Summary) -> Iterator[Any]:
@@ -58,29 +51,16 @@ def _digest(shown: Summary) -> Iterator[Any]:
         yield _section(_bold("All by detector "), _text(counts[:_TEXT]))
 
 
-def _rows(rows: Sequence[tuple[str, str]]) -> Iterator[dict[str, Any]]:
-    for number, (label, value) in enumerate(rows):
-        yield _bold(f"{label}  " if number == 0 else f"\n{label}  ")
-        yield _text(value)
+def _line(line: Line) -> Iterator[dict[str, Any]]:
+    if line.label:
+        yield _bold(f"{line.label}: ")
+    yield from _catalogue_text(line.text) if line.ours else (_text(line.text),)
 
 
 def _link(url: str) -> Iterator[dict[str, Any]]:
     if url:
         yield _text("\n")
         yield {"type": "link", "url": url, "text": "Open the run"}
-
-
-def _cause(word: str, cause: Cause) -> Iterator[dict[str, Any]]:
-    yield _bold(f"{word}: ")
-    yield from _catalogue_text(cause.title)
-    yield _text(f" ({cause.id}, {cause.share})")
-    if cause.because:
-        yield _text(f"\nWhy: {cause.because}")
-    yield _bold("\nDo: ")
-    yield from _catalogue_text(cause.fix)
-    if cause.check:
-        yield _bold("\nCheck: ")
-        yield from _catalogue_text(cause.check)
 
 
 def _catalogue_text(text: str) -> Iterator[dict[str, Any]]:

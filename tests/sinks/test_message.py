@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from detectors.api import Maturity
+from sentinel.alerts.causes import PossibleCause
 from sentinel.alerts.incident import Event, State
 from sentinel.sinks.message import message, sentence, subject, text
 from tests.sinks.samples import INCIDENT, NOTIFICATION, about, digest
@@ -49,8 +50,9 @@ def test_what_is_withdrawn_because_the_run_goes_on_says_so():
 
 def test_a_resolved_incident_asks_for_nothing():
     shown = message(about(Event.RESOLVED))
-    assert (shown.causes, shown.evidence, shown.silence) == ([], [], "")
+    assert (shown.causes, shown.commands) == ([], [])
     assert "since" not in dict(shown.facts)
+    assert "Since" not in text(about(Event.RESOLVED))
 
 
 def test_what_is_not_known_is_left_out():
@@ -71,7 +73,41 @@ def test_a_preview_says_so():
 
 def test_the_command_that_silences_holds_no_text_of_a_run():
     hostile = replace(NOTIFICATION, run={"run": "a", "path": "/runs/a b'; rm -rf ~ #"})
-    assert message(hostile).silence == "sentinel ack 00c0ffee00c0ffee"
+    assert [line.text for line in message(hostile).commands] == [
+        "sentinel show 00c0ffee00c0ffee",
+        "sentinel ack 00c0ffee00c0ffee",
+    ]
+
+
+def caused(*causes):
+    entries = [{"id": c.id, "title": f"T{c.id}", "fix": "do", "check": "look"} for c in causes]
+    told = replace(NOTIFICATION, incident=INCIDENT.changed(causes=causes), catalogue=entries)
+    return [line.text for line in message(told).lines if line.label in ("Likely", "One of", "Do", "Check")]
+
+
+def test_one_cause_is_named_where_the_run_speaks_for_it():
+    causes = PossibleCause("A", 0.8, "it shows"), PossibleCause("B", 0.2, "")
+    assert caused(*causes) == ["TA (A, 80%): it shows", "do", "look"]
+
+
+def test_three_causes_at_most_are_named_without_shares_where_nothing_tells():
+    causes = [PossibleCause(name, 0.25, "") for name in "ABCD"]
+    assert caused(*causes) == ["TA (A); TB (B); TC (C)", "do", "look"]
+
+
+def test_a_clue_against_a_later_cause_does_not_single_out_the_first():
+    causes = PossibleCause("A", 0.8, ""), PossibleCause("B", 0.2, "against it: so")
+    assert caused(*causes) == ["TA (A, 80%); TB (B, 20%)", "do", "look"]
+
+
+def test_a_cause_says_what_it_supposes_and_the_run_does_not_show():
+    told = caused(PossibleCause("A", 1.0, "", ("several ranks", "LoRA")))
+    assert told[0] == "TA (A), which supposes several ranks and LoRA"
+
+
+@pytest.mark.parametrize("event", [*Event])
+def test_a_message_has_ten_lines_at_most(event):
+    assert len(text(about(event)).splitlines()) <= 10
 
 
 def test_a_digest_as_text():

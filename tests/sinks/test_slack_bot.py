@@ -28,7 +28,9 @@ def test_the_first_message_opens_a_thread(sink, receiver):
     assert received.headers["Authorization"] == "Bearer xoxb-t0ken"
     body = json.loads(received.body)
     assert (body["channel"], body.get("thread_ts"), body["parse"]) == ("#alerts", None, "none")
-    assert shown(body).startswith("KL to the reference is 3.2 nats per token, above 2.0.\n*severity*")
+    assert shown(body).startswith(
+        "KL to the reference is 3.2 nats per token, above 2.0.\ncritical kl-blowup in grpo-7b"
+    )
 
 
 @pytest.mark.parametrize("event", [Event.REPEAT, Event.ESCALATED, Event.RESOLVED])

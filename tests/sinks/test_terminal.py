@@ -18,29 +18,16 @@ def printed(notification):
 def test_a_firing_incident_reads_line_by_line():
     assert printed(NOTIFICATION).splitlines() == [
         "KL to the reference is 3.2 nats per token, above 2.0.",
-        "  severity    critical kl-blowup",
-        "  run         grpo-7b",
-        "  framework   trl-grpo",
-        "  logged as   train/kl",
-        "  host        node-7",
-        "  path        /runs/grpo-7b",
-        "  found       2026-01-01 00:02:00 UTC, step 412 of 1,000",
-        "  since       step 400, for 30 steps (5 min)",
-        "  cost        0.667 GPU-hours (8 processes, 5 min)",
-        "  checkpoint  /runs/grpo-7b/checkpoint-350",
-        "  Likely: Policy leaves the reference (R2, 80%)",
-        "    Why: the reward does not rise",
-        "    Do: raise `beta`",
-        "    Check: sample",
-        "  Or: Reward hacking (R1, 20%)",
-        "    Do: stop and read completions",
-        "    Check: read",
-        "  KL             3.2 nats per token",
-        "  limit          2 nats per token",
-        "  median before  0.04 nats per token",
-        "  Also open: Entropy fell to 0.02.",
+        "  critical kl-blowup in grpo-7b on node-7",
+        "  Since: step 400 of 1,000, 2026-01-01 00:00:00 UTC, for 30 steps (5 min), "
+        "0.667 GPU-hours (8 processes, 5 min)",
+        "  Likely: Policy leaves the reference (R2, 80%): the reward does not rise",
+        "  Do: raise `beta`",
+        "  Check: sample",
+        "  Checkpoint: /runs/grpo-7b/checkpoint-350",
         "  https://tensorboard.example/#run=grpo-7b",
-        "  To silence it: sentinel ack 00c0ffee00c0ffee",
+        "  More: sentinel show 00c0ffee00c0ffee",
+        "  Acknowledge: sentinel ack 00c0ffee00c0ffee",
     ]
 
 
@@ -48,19 +35,15 @@ def test_a_resolved_incident_takes_fewer():
     over = replace(about(Event.RESOLVED), run={"run": "grpo-7b"}, also_open=(), link="", checkpoint="")
     assert printed(over).splitlines() == [
         "Resolved after 30 steps (5 min): KL to the reference is 3.2 nats per token, above 2.0.",
-        "  severity   critical kl-blowup",
-        "  run        grpo-7b",
-        "  logged as  train/kl",
-        "  found      2026-01-01 00:02:00 UTC, step 412",
+        "  critical kl-blowup in grpo-7b",
     ]
 
 
 def test_a_digest_shows_the_worst_in_full_and_of_the_rest_a_line_each():
     lines = printed(digest(14, over=2)).splitlines()
     assert lines[0] == "14 incidents, in one message because they had to wait: 12 critical, 2 resolved"
-    *one, silence = printed(NOTIFICATION).splitlines()
-    commands = [silence.replace(INCIDENT.id, str(number)) for number in range(10)]
-    assert lines[1:-4] == [line for command in commands for line in (*one, command)]
+    one = printed(NOTIFICATION).splitlines()
+    assert lines[1:-4] == [line.replace(INCIDENT.id, str(number)) for number in range(10) for line in one]
     told = "critical kl-blowup  grpo-7b"
     summary = "KL to the reference is 3.2 nats per token, above 2.0."
     over = f"Resolved after 30 steps (5 min): {summary}"

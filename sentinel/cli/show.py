@@ -1,0 +1,46 @@
+"""`sentinel show`: all that is known of one incident."""
+
+from typing import Annotated
+
+import typer
+
+from sentinel.cli.options import ConfigFile, Format, ReportFormat, StateDir, configuration
+from sentinel.clock import SystemClock
+
+_Id = Annotated[
+    str, typer.Argument(metavar="ID", help="Id of the incident, or its beginning, from an alert or `status`.")
+]
+
+
+def show(
+    incident: _Id,
+    format_: ReportFormat = Format.TERMINAL,
+    config: ConfigFile = None,
+    state_dir: StateDir = None,
+) -> None:
+    """Show an incident with its evidence, its curves and all its possible causes.
+
+    As JSON it is the body that a webhook would get now.
+    """
+    from sentinel.alerts.store import Store
+    from sentinel.config.state_dir import state_dir_option
+    from sentinel.pipeline import Pipeline
+    from sentinel.report.recorded import recorded_incident
+
+    given = configuration(config, state_dir)
+    pipeline = Pipeline(given.enabled_detectors, given.parameters, given.signals)
+    options = state_dir_option(given.state_dir)
+    with Store(given.state_dir, create=False) as store:
+        told = recorded_incident(store, pipeline, incident, given.link, options)
+    if format_ is Format.JSON:
+        import orjson
+
+        from sentinel.sinks.webhook import webhook_body
+
+        body = webhook_body(told, SystemClock().now())
+        typer.echo(orjson.dumps(body, option=orjson.OPT_INDENT_2).decode())
+    else:
+        from sentinel.report.incident_page import lines
+        from sentinel.report.lines import print_lines
+
+        print_lines(lines(told))

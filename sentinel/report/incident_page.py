@@ -1,0 +1,57 @@
+"""All that is known of one incident, as lines for a person: what messages leave out."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+from sentinel.alerts.evidence import evidence_rows
+from sentinel.frames.excerpt import Excerpt
+from sentinel.report.sparkline import sparkline
+from sentinel.sinks.base import Notification
+from sentinel.sinks.message import Cause, message, sentence
+from sentinel.text import clean_text
+
+_INDENT = 2
+
+
+def lines(told: Notification) -> Iterator[tuple[int, str]]:
+    """The lines with their indents: facts, causes, evidence, curves, other incidents and commands."""
+    shown = message(told)
+    yield 0, shown.headline
+    yield from _table([("severity", shown.title), ("id", told.incident.id), *shown.facts])
+    for number, cause in enumerate(shown.causes):
+        yield from _cause("Or" if number else "Likely", cause)
+    yield from _part("Evidence", [*_table(evidence_rows(told.incident))])
+    yield from _part("Curves", [(_INDENT, line) for line in map(_curve, told.excerpts) if line])
+    yield from _part("Also open in this run", [(_INDENT, sentence(other)) for other in told.also_open])
+    yield 0, ""
+    yield from (
+        (0, line)
+        for line in (shown.link, *(f"{one.label}: {one.text}" for one in shown.commands[1:]))
+        if line
+    )
+
+
+def _cause(word: str, cause: Cause) -> Iterator[tuple[int, str]]:
+    yield 0, ""
+    yield 0, f"{word}: {cause.name}"
+    for label, text in ("Why", cause.because), ("Do", cause.fix), ("Check", cause.check):
+        if text:
+            yield _INDENT, f"{label}: {text}"
+
+
+def _part(title: str, rows: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    if rows:
+        yield from ((0, ""), (0, title), *rows)
+
+
+def _table(rows: Sequence[tuple[str, str]]) -> Iterator[tuple[int, str]]:
+    width = max((len(label) for label, _ in rows), default=0)
+    return ((_INDENT, f"{label:{width}}  {value}") for label, value in rows)
+
+
+def _curve(one: Excerpt) -> str:
+    known = [value for value in one.mean if value is not None]
+    if not known:
+        return ""
+    drawn = sparkline([math.nan if value is None else value for value in one.mean])
+    return f"{drawn}  {clean_text(one.tag or one.label, 60)}, {min(known):.4g} to {max(known):.4g}"

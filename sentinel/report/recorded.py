@@ -1,0 +1,74 @@
+"""An incident as the state directory holds it, with what is known of its run."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from sentinel import catalogue
+from sentinel.alerts.incident import Event, Incident, State
+from sentinel.alerts.outcomes import idempotency_key
+from sentinel.alerts.store import RunRow, Store
+from sentinel.guard import Guard
+from sentinel.pipeline import Pipeline
+from sentinel.sinks.base import Notification
+from sentinel.sinks.details import completed
+from sentinel.sources.base import Batch, Cursor, Run
+from sentinel.sources.places import Url
+
+_EVENTS = {
+    State.FIRING: Event.FIRING,
+    State.ESCALATED: Event.ESCALATED,
+    State.RESOLVED: Event.RESOLVED,
+    State.LOST: Event.LOST,
+    State.WITHDRAWN: Event.RESOLVED,
+}
+
+
+@dataclass(frozen=True)
+class _Elsewhere:
+    """The source of a log that is not read here."""
+
+    def poll(self, cursor: Cursor, limit: int) -> Batch:  # noqa: ARG002
+        return Batch(cursor)
+
+
+def place_of(row: RunRow) -> Path | Url:
+    """Where the log of a recorded run lies."""
+    return Url.parse(row.path) or Path(row.path)
+
+
+def recorded_run(row: RunRow) -> Run:
+    """The run without its log: what is known of it is what the watch kept."""
+    return Run(place_of(row), row.format, _Elsewhere())
+
+
+def recorded_incident(
+    store: Store, pipeline: Pipeline, beginning: str, link: str, options: str
+) -> Notification:
+    """What a sink would be sent now of the incident whose id begins so, with its curves.
+
+    Raises SentinelError unless there is exactly one such incident. ``link`` is the template of links, and
+    ``options`` are those that commands about the incident need.
+    """
+    incident = store.incident(beginning)
+    row = next((row for row in store.runs() if row.id == incident.run), None)
+    event = _EVENTS[incident.state]
+    told = Notification(
+        key=idempotency_key(incident, event),
+        event=event,
+        run={"run": incident.run},
+        incident=incident,
+        catalogue=catalogue.cited(incident.catalogue),
+        also_open=_others(store, incident),
+    )
+    if row is not None and (state := store.run_state(row.id)) is not None:
+        tracker, guard = pipeline.track(recorded_run(row), row.path), Guard()
+        guard(tracker.log.run, "restoring", partial(tracker.restore, state))
+        run, excerpts = tracker.described(), tracker.excerpts(incident)
+        told = replace(told, run=run, excerpts=excerpts)
+    return completed(told, link, options)
+
+
+def _others(store: Store, incident: Incident) -> list[str]:
+    found = store.incidents(open_only=True, run=incident.run)
+    return [one.summary for one in found if one.id != incident.id]
