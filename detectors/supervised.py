@@ -10,8 +10,11 @@ from detectors.settings import Setting
 from detectors.signals import Signal
 from detectors.stats import nearest
 
-ELSE = (Signal.REWARD, Signal.POLICY_LOSS, Signal.VALUE_LOSS, Signal.PREFERENCE_MARGIN)
-"""Signals beside which a loss does not say how well the model learns. A rule has to list them in ``uses``."""
+ELSE = (Signal.REWARD, Signal.POLICY_LOSS, Signal.PREFERENCE_MARGIN)
+"""Signals beside which a loss does not say how well the model learns. A rule has to list them in ``uses``.
+
+A critic is none of them: what is named like its loss may as well be a term of a supervised one.
+"""
 
 CLASSES = 2, 10, 100, 1000
 """Usual numbers of classes."""

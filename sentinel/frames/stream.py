@@ -5,8 +5,9 @@ enough of them. The positions of points decide this as well, so it does not depe
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -17,6 +18,7 @@ from detectors.checks import Absence, Expected, Survey
 from detectors.signals import Signal
 from sentinel.frames.attempt import Attempt
 from sentinel.frames.attempts import Attempts
+from sentinel.frames.company import Company
 from sentinel.frames.derived import SHARES, SUMMED, Units
 from sentinel.frames.history import Window
 from sentinel.frames.known import KnownOfStream
@@ -24,21 +26,16 @@ from sentinel.frames.naming import Meaning, Naming, Profile, is_of_histogram, pr
 from sentinel.frames.plan import Plans
 from sentinel.frames.points import Points
 from sentinel.frames.presence import Presence
+from sentinel.frames.prologue import POINT_FIELDS, counts, joined, prologue_end
 from sentinel.frames.survey import Surveyor
 from sentinel.frames.views import View, Views
 from sentinel.sources.base import Chunk, order_by_tag
-
-_PROLOGUE_BLOCKS = 3  # a framework is recognised by the tags of this many steps,
-_PROLOGUE_POINTS = 16  # of at least this many points
-_PROLOGUE_MOST = 500  # and at most this many; histograms, which do not help, may bring thousands
-_PROLOGUE_LONGEST = 20_000  # points, including those of histograms
 
 _OF_THE_MACHINE = frozenset(
     {Signal.STEP_TIME, Signal.TOKENS_PER_SECOND, Signal.THROUGHPUT, Signal.MFU, Signal.GPU_MEMORY}
 )
 """Signals that a validation logs under the same tags. MMEngine logs them at the number of the epoch."""
 
-_POINT_FIELDS = ("tag", "step", "time", "value")
 _ATTEMPT = 5  # its place in what `Stream.dump` gives
 
 
@@ -70,6 +67,7 @@ class Stream:
     prologue: Chunk | None = None
     named: bool = False
     profile: Profile | None = None
+    company: Company = field(default_factory=Company)
     attempts: Attempts = field(default_factory=Attempts)
     attempt: Attempt = field(default_factory=lambda: Attempt(1))
     meanings: dict[str, Meaning | None] = field(default_factory=dict)
@@ -106,28 +104,28 @@ class Stream:
         if not len(chunk.step):
             return
         if not self.named:
-            chunk = self.prologue = _joined(self.prologue, chunk)
-            end = _prologue_end(chunk)
+            chunk = self.prologue = joined(self.prologue, chunk)
+            end = prologue_end(chunk)
             if end is None:
                 return
-            self._name(chunk.tags[i] for i in set(chunk.tag[:end].tolist()))
+            self._name(counts(chunk, end))
         yield from self._windows(chunk, read_at)
 
     def end(self) -> Iterator[SeriesWindow]:
         """The windows that are left when the run is over: points that wait for names, and last rows again."""
         if self.prologue is not None:
             waiting = self.prologue
-            self._name(waiting.tags)
+            self._name(counts(waiting))
             yield from self._windows(waiting, math.nan)
         for view, tag, window in self.attempt.end(self.views):
             yield SeriesWindow(view, self.attempt.number, tag, window, self.known)
 
-    def _name(self, tags: Iterable[str]) -> None:
-        """Decide for good what the tags mean, given the first tags."""
-        tags = sorted(tags)
-        self.profile, self.named, self.prologue = self._recognised(tags), True, None
-        for tag in tags:
-            meaning = self._meaning(self.profile, tag)
+    def _name(self, tags: Mapping[str, int]) -> None:
+        """Decide for good what the tags mean, given how often each of the first tags was logged."""
+        self.profile, self.company = self._recognised(tags)
+        self.named, self.prologue = True, None
+        for tag in sorted(tags):
+            meaning = self._meaning(tag)
             if meaning is not None and meaning.signal in SUMMED:
                 self.attempt.sums.setdefault(meaning.signal, []).append(tag)
 
@@ -170,13 +168,19 @@ class Stream:
         """The framework and the meaning of every tag. They may change while the stream is short."""
         if self.named or self.prologue is None:
             return self.profile, self.meanings
-        profile = self._recognised(self.prologue.tags)
-        return profile, {t: self._meaning(profile, t) for t in self.prologue.tags}
+        profile, company = self._recognised(counts(self.prologue))
+        found = partial(self._named, profile)
+        return profile, {tag: company.meaning(tag, found) for tag in self.prologue.tags}
 
-    def _recognised(self, tags: Iterable[str]) -> Profile | None:
-        return recognise({self._full(tag) for tag in tags if not is_of_histogram(tag)}, self.format)
+    def _recognised(self, tags: Mapping[str, int]) -> tuple[Profile | None, Company]:
+        """What the first tags say, given how often each was logged."""
+        profile = recognise({self._full(tag) for tag in tags if not is_of_histogram(tag)}, self.format)
+        return profile, Company.of(tags, partial(self._named, profile))
 
-    def _meaning(self, profile: Profile | None, tag: str) -> Meaning | None:
+    def _meaning(self, tag: str) -> Meaning | None:
+        return self.company.meaning(tag, partial(self._named, self.profile))
+
+    def _named(self, profile: Profile | None, tag: str) -> Meaning | None:
         return self.naming.meaning(profile, self._full(tag))
 
     def own(self, tag: str) -> list[Meaning]:
@@ -185,7 +189,7 @@ class Stream:
 
     def _learn(self, tag: str) -> None:
         """Decide for good what a tag means."""
-        meaning = self.meanings[tag] = self._meaning(self.profile, tag)
+        meaning = self.meanings[tag] = self._meaning(tag)
         asked = self.views.signals | {Signal.TOTAL_STEPS}
         all_of_it = [*([meaning] if meaning else ()), *self.own(tag)]
         self.judged[tag] = [one for one in all_of_it if one.signal in asked]
@@ -204,7 +208,7 @@ class Stream:
         asked = np.array([bool(self.judged[tag]) for tag in chunk.tags], dtype=bool)
         at = np.flatnonzero(asked[chunk.tag[part]]) + part.start
         at = at[order_by_tag(chunk.tag[at])]
-        code, step, time, value = (getattr(chunk, name)[at] for name in _POINT_FIELDS)
+        code, step, time, value = (getattr(chunk, name)[at] for name in POINT_FIELDS)
         position, ends = self.position + at, np.flatnonzero(code[1:] != code[:-1]) + 1
         arrived = []
         for begin, end in pairwise([0, *ends.tolist(), len(at)] if len(at) else ()):
@@ -229,7 +233,7 @@ class Stream:
         """Everything `load` needs."""
         waiting = self.prologue and [
             list(self.prologue.tags),
-            *(getattr(self.prologue, n) for n in _POINT_FIELDS),
+            *(getattr(self.prologue, n) for n in POINT_FIELDS),
         ]
         profile = self.profile.name if self.profile else None
         return [
@@ -245,6 +249,7 @@ class Stream:
             self.signals,
             self.surveyor.dump(),
             self.presence.dump(),
+            self.company.dump(),
         ]
 
     @staticmethod
@@ -255,38 +260,12 @@ class Stream:
     def restore(self, state: list[Any]) -> None:
         """Go on where `dump` was called."""
         self.position, waiting, self.named, profile, *state = state
-        attempts, attempt, tags, plans, units, self.signals, surveyor, presence = state
+        attempts, attempt, tags, plans, units, self.signals, surveyor, presence, company = state
         self.prologue = Chunk(self.name, *waiting) if waiting else None
         self.profile = profiles()[profile] if profile else None
         self.attempts, self.attempt = Attempts.load(attempts), Attempt.load(attempt)
         self.plans, self.units = Plans(*plans), Units(units)
         self.surveyor, self.presence = Surveyor.load(surveyor), Presence.load(presence)
+        self.company = Company.load(company)
         for tag in tags:
             self._learn(tag)
-
-
-def _joined(earlier: Chunk | None, later: Chunk) -> Chunk:
-    if earlier is None or later.restarted:
-        return replace(later, restarted=False)
-    tags = list(dict.fromkeys([*earlier.tags, *later.tags]))
-    code = {t: i for i, t in enumerate(tags)}
-    codes = np.array([code[t] for t in later.tags], dtype=np.uint32)
-    tag = np.concatenate([earlier.tag, codes[later.tag]])
-    step, time, value = (np.concatenate([getattr(earlier, n), getattr(later, n)]) for n in _POINT_FIELDS[1:])
-    return Chunk(earlier.stream, tags, tag, step, time, value)
-
-
-def _prologue_end(chunk: Chunk) -> int | None:
-    """How many points the framework is recognised from; None while there are too few."""
-    telling = [not is_of_histogram(tag) for tag in chunk.tags]
-    points = blocks = 0
-    last = None
-    steps, tags = (column[:_PROLOGUE_LONGEST].tolist() for column in (chunk.step, chunk.tag))
-    for place, (step, tag) in enumerate(zip(steps, tags, strict=True)):
-        if telling[tag]:
-            blocks += last not in (None, step)
-            if points >= _PROLOGUE_MOST or (blocks >= _PROLOGUE_BLOCKS and points >= _PROLOGUE_POINTS):
-                return place
-            points += 1
-            last = step
-    return _PROLOGUE_LONGEST if len(chunk.step) > _PROLOGUE_LONGEST else None

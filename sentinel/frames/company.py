@@ -1,0 +1,94 @@
+"""What a tag means beside the other tags of its stream, where its name alone does not tell."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from detectors.signals import Signal
+from sentinel.frames.patterns import Meaning
+from sentinel.frames.words import EVAL, TRAIN, words_of
+
+Find = Callable[[str], Meaning | None]
+"""Gives the meaning of a tag by its name alone."""
+
+STEP, EPOCH = "_step", "_epoch"
+"""Endings of a metric that is logged in training and once more as the mean of an epoch, as in Lightning."""
+
+FAR_SPARSER = 2
+"""Times as many points as the steps of a pair have, from which on its epochs count instead."""
+
+_PAIRED = frozenset({Signal.LOSS, Signal.POLICY_LOSS, Signal.ACCURACY, Signal.PERPLEXITY})
+_OF_BATCHES = TRAIN | {"batch", "minibatch", "running", "step", "rollout"}
+_OF_TRAINING = frozenset({Signal.LOSS, Signal.POLICY_LOSS, Signal.REWARD})
+
+
+@dataclass(frozen=True)
+class Company:
+    """What the first points of a stream say of its tags.
+
+    ``epochs`` are the stems of pairs ``X_step`` and ``X_epoch`` of which the epochs count. ``held_out`` says
+    whether an accuracy without any further word is that of held-out data: training and evaluation have other
+    metrics that name them, and it is logged no more often than those of the evaluation.
+    """
+
+    epochs: frozenset[str] = frozenset()
+    held_out: bool = False
+
+    @classmethod
+    def of(cls, counts: Mapping[str, int], find: Find) -> Self:
+        """The company of the first tags, given how often each was logged."""
+        return cls(frozenset(_epochs(counts, find)), _held_out(counts, find))
+
+    def meaning(self, tag: str, find: Find) -> Meaning | None:
+        """What a tag means; ``find`` is asked what its name says."""
+        if self.epochs and tag.endswith((STEP, EPOCH)):
+            stem = tag.removesuffix(STEP).removesuffix(EPOCH)
+            if stem in self.epochs:
+                return find(stem + STEP) if tag == stem + EPOCH else None
+        found = find(tag)
+        if self.held_out and found is not None and found.signal is Signal.ACCURACY and _is_bare(tag):
+            return replace(found, signal=Signal.EVAL_ACCURACY)
+        return found
+
+    def dump(self) -> list[Any]:
+        """Everything `load` needs."""
+        return [sorted(self.epochs), self.held_out]
+
+    @classmethod
+    def load(cls, state: list[Any]) -> Self:
+        """Undo `dump`."""
+        epochs, held_out = state
+        return cls(frozenset(epochs), held_out)
+
+
+def _epochs(counts: Mapping[str, int], find: Find) -> set[str]:
+    """Stems of pairs of which the epochs have far more points, or alone have any."""
+    stems = {tag.removesuffix(EPOCH): count for tag, count in counts.items() if tag.endswith(EPOCH)}
+    return {
+        stem
+        for stem, count in stems.items()
+        if stem not in counts
+        and count >= FAR_SPARSER * counts.get(stem + STEP, 0)
+        and (step := find(stem + STEP)) is not None
+        and step.signal in _PAIRED
+    }
+
+
+def _held_out(counts: Mapping[str, int], find: Find) -> bool:
+    meanings = {tag: found.signal for tag in counts if (found := find(tag)) is not None}
+    accuracies = [tag for tag, signal in meanings.items() if signal is Signal.ACCURACY and _is_bare(tag)]
+    evaluated = [count for tag, count in counts.items() if not EVAL.isdisjoint(words_of(tag))]
+    trained = any(
+        signal in _OF_TRAINING and (signal is not Signal.LOSS or not TRAIN.isdisjoint(words_of(tag)))
+        for tag, signal in meanings.items()
+    )
+    return (
+        len(accuracies) == 1
+        and trained
+        and counts[accuracies[0]] <= max(evaluated, default=0)
+        and Signal.EVAL_ACCURACY not in meanings.values()
+    )
+
+
+def _is_bare(tag: str) -> bool:
+    return _OF_BATCHES.isdisjoint(words_of(tag))
