@@ -1,6 +1,6 @@
 """CSV and TSV files with a header and a row for each step. One file is one run and one stream.
 
-A file counts if it has a name that loggers choose and the columns of a training log: Lightning's
+A file counts if it has the columns of a training log. Less is asked of names that loggers choose: Lightning's
 ``metrics.csv``, ``progress.csv`` and ``monitor.csv`` of reinforcement learning, Ultralytics' ``results.csv``,
 timm's ``summary.csv``, the ``training.log`` of Keras's CSVLogger, Spinning Up's ``progress.txt``, the exports
 of W&B and TensorBoard, and similar files. If no column counts the steps, the rows are counted.
@@ -11,14 +11,16 @@ from pathlib import Path
 
 from sentinel.sources.base import Run
 from sentinel.sources.csv.file import CsvLog
-from sentinel.sources.csv.header import read_header
+from sentinel.sources.csv.header import Header, cells_of, read_header
 from sentinel.sources.csv.metric_files import find_metric_files, is_metric_file
 from sentinel.sources.reading.encoding import plain_utf_8
 from sentinel.sources.reading.files import open_log
-from sentinel.sources.reading.records import NUMBER
-from sentinel.sources.reading.sniffing import HEAD_BYTES, is_log, is_log_name, remembered
+from sentinel.sources.reading.records import NUMBER, named
+from sentinel.sources.reading.sniffing import COUNTS, HEAD_BYTES, are_metrics, is_log, remembered
 
 FORMAT = "csv"
+
+_MOST_ROWS = 64  # in which a step has to grow
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
@@ -38,9 +40,7 @@ def run_in(path: Path) -> Run | None:
 
 @remembered
 def _is_log_file(path: Path) -> bool:
-    """Whether the file has the name and the columns of a log."""
-    stem = path.stem.lower()
-    return is_log_name(stem) and _has_columns_of_log(path, stem)
+    return _has_columns_of_log(path, path.stem.lower())
 
 
 def _has_columns_of_log(path: Path, stem: str) -> bool:
@@ -57,7 +57,18 @@ def _has_columns_of_log(path: Path, stem: str) -> bool:
     header = read_header(head)
     if header is None:
         return False
-    first, end, _ = head[header.size :].decode(errors="replace").partition("\n")
+    first, *others = head[header.size :].decode(errors="replace").split("\n")[:_MOST_ROWS]
     cell = first.split(header.separator)[0].strip(' "\r')
     is_name = bool(cell) and 0 not in (header.time, header.part) and not NUMBER.fullmatch(cell)
-    return bool(end) and not is_name and ({"r", "l", "t"} <= {*header.names} or is_log(stem, header.names))
+    if not others or is_name:
+        return False
+    if {"r", "l", "t"} <= {*header.names} or (len(others) > 1 and are_metrics(stem, header.names)):
+        return True
+    return is_log(stem, header.names, _counts(header, [first, *others[:-1]]))
+
+
+def _counts(header: Header, lines: Sequence[str]) -> Sequence[str]:
+    """The cells of some lines that count the steps."""
+    counting = named(header.names, COUNTS)
+    at = header.names.index(counting) if counting is not None else len(header.names)
+    return [row[at] for line in lines if len(row := cells_of(line, header.separator)) > at]

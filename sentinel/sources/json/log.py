@@ -4,8 +4,8 @@ The list may lie below a name such as `log_history`, as in a state of HF's Train
 The lists by name may lie below one more name, `{"train": {"loss": [...]}}`, or be objects as pandas writes
 them, `{"loss": {"0": 1.5, "1": 1.25}}`.
 
-Only files with the name of a training log count whose beginning plainly is one; a summary, a result
-or a configuration is none.
+Only files count whose beginning plainly is a log; a summary, a result or a configuration is none. Less is
+asked of a file with the name of a log.
 """
 
 import re
@@ -40,7 +40,7 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
         if not name.endswith(".json") or name == STATE:
             continue
         path = directory / name
-        if is_log_name(path.stem) and _is_log(path, path.stem):
+        if _is_log(path, path.stem):
             yield Run(path, FORMAT, JsonLog(path))
 
 
@@ -112,4 +112,4 @@ def _is_log(path: Path, stem: str) -> bool:
     if found := _LIST.match(head):
         return is_log(stem, _NUMBER.findall(head[found.end() :].partition("}")[0]))
     names = [*_NUMBERS.findall(head), *_COLUMN.findall(head)] if _LISTS.match(head) else []
-    return is_log(stem, names) or any("loss" in name.lower() for name in names)
+    return is_log(stem, names) or (is_log_name(stem) and any("loss" in name.lower() for name in names))

@@ -36,6 +36,10 @@ _LONG_TEXT = 200  # characters of a text that belongs into a data set: a prompt,
 _MOST_REMEMBERED = 1 << 16  # files; then all are looked at anew
 _LOGGERS = frozenset({"metrics", "progress"})  # names that loggers choose: a column of steps is enough
 _INDEX = ("", "unnamed: 0")  # what pandas writes before the columns
+_EXPORTED = {"wall time", "step", "value"}  # the columns of TensorBoard's CSV files
+COUNTS = (*STEP_KEYS, *EPOCH_KEYS)
+"""Names of what counts the steps of a log."""
+
 _METRIC = re.compile(
     r"loss|accuracy|reward|perplexity|entropy|grad.?norm|learning.?rate|ep_?rew|ep_?ret"
     r"|(?<![a-z])(acc|lr|kl|ppl|map|m?iou|wer|cer|bleu|auc|f1|mae|mse|rmse|top1)(?![a-z])",
@@ -44,21 +48,33 @@ _METRIC = re.compile(
 
 
 def is_log_name(stem: str) -> bool:
-    """Whether a file of this name, without its ending, may be a training log."""
+    """Whether a training log may well have this name, without its ending."""
     return _NAME.search(stem) is not None
 
 
-def is_log(stem: str, columns: Collection[str]) -> bool:
-    """Whether a file of this name with these columns is a log.
+def is_log(stem: str, columns: Collection[str], counts: Sequence[Any] | None = None) -> bool:
+    """Whether a file of this name, without its ending, with these columns is a log.
 
-    A log counts steps or epochs beside other columns. In addition, a column or the file has the name of a
-    metric, or the file has a name that loggers choose. A file named so may have columns of metrics alone; its
-    rows are then counted.
+    Under any name, it is one if it counts steps or epochs beside metrics, or if TensorBoard exported it.
+    ``counts`` are the first cells that count, None if they are not known: they have to grow. A file with the
+    name of a log may count by an index, too, and its metrics need no names that are known. If the file has
+    the name of a metric, or one that loggers choose, it need not count; its rows are then counted.
     """
-    counted = len(columns) > 1 and named(columns, (*STEP_KEYS, *EPOCH_KEYS, *_INDEX)) is not None
+    if {name.lower() for name in columns} == _EXPORTED:
+        return True
+    counted = len(columns) > 1 and named(columns, COUNTS) is not None
     metrics = any(map(_METRIC.search, columns))
+    if not is_log_name(stem):
+        return counted and metrics and (counts is None or _rises(counts))
+    counted |= len(columns) > 1 and named(columns, _INDEX) is not None
     chosen = stem in _LOGGERS or _METRIC.search(stem) is not None
     return (counted and (chosen or metrics)) or (metrics and chosen)
+
+
+def are_metrics(stem: str, columns: Collection[str]) -> bool:
+    """Whether a file with the name of a log has a column for a loss, and no column but for metrics."""
+    losses = any("loss" in name.lower() for name in columns)
+    return is_log_name(stem) and losses and all(map(_METRIC.search, columns))
 
 
 def are_log(stem: str, records: Sequence[Mapping[str, Any]]) -> bool:
@@ -77,7 +93,7 @@ def are_log(stem: str, records: Sequence[Mapping[str, Any]]) -> bool:
     is_named = _LOG_WORD.search(stem.lower()) is not None
     if not rows:
         return is_named
-    counted = _grows(rows, (*STEP_KEYS, *EPOCH_KEYS))
+    counted = _grows(rows, COUNTS)
     prose = sum(any(isinstance(v, str) and len(v) > _LONG_TEXT for v in row.values()) for row in records)
     if 2 * prose > len(rows):
         return is_named and counted
@@ -94,7 +110,11 @@ def _grows(rows: Iterable[Mapping[str, Any]], keys: Sequence[str]) -> bool:
     It need not grow each time, because two writers of one file, epochs between steps and resumes also make it
     fall. One row alone that has the key is enough.
     """
-    counts = [count for row in rows if (count := _count(row, keys)) is not None]
+    return _rises([count for row in rows if (count := _count(row, keys)) is not None])
+
+
+def _rises(values: Iterable[Any]) -> bool:
+    counts = [count for value in values if (count := _number(value)) is not None]
     changes = sum(before != after for before, after in pairwise(counts))
     rises = sum(before < after for before, after in pairwise(accumulate(counts, max)))
     return 4 * rises >= changes > 0 or len(counts) == 1

@@ -37,6 +37,7 @@ def test_which_files_count(tmp_path):
         "yes/training_logs.json": '{"best_metric": null, "log_history": [{"loss": 2, "step": 5}]}',
         "yes/parts_log.json": '{"train": {"loss": [0.5, 0.4]}, "val": {"loss": [0.6, 0.5]}}',
         "yes/pandas_log.json": '{"epoch": {"0": 1, "1": 2}, "loss": {"0": 0.5, "1": 0.4}}',
+        "yes/seed7.json": '[{"epoch": 1, "loss": 0.5}, {"epoch": 2, "loss": 0.4}]',
         "no/package.json": '{"loss": [1, 2]}',
         "no/config.json": '{"step": 1, "loss": 2}',
         "no/train_results.json": '{"epoch": 3.0, "train_loss": 2.0}',
