@@ -33,10 +33,6 @@ class Signature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """A name that no other signature has."""
         return f"{self.entry} {self.text} {self.pattern}"
 
-    def may_be_in(self, text: str) -> bool:
-        """Whether a line of the text may have it; far faster than to look at each line."""
-        return self.text in text and (self.pattern is None or bool(re.search(self.pattern.strip("^$"), text)))
-
     def is_in(self, line: str, place: str = "") -> bool:
         """Whether a line has it. ``place`` is where it was raised, empty where nothing was."""
         return (

@@ -6,7 +6,7 @@ does not depend on how the lines were cut into polls.
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -16,8 +16,10 @@ import msgspec
 from detectors.api import Severity
 from detectors.checks import Printed
 from sentinel.catalogue.signatures import Signature
-from sentinel.runs.preemption import may_preempt, preempts
+from sentinel.runs.preemption import WORDS, preempts
+from sentinel.runs.telling import telling
 from sentinel.sources.base import Line
+from sentinel.sources.console.passages import Passages
 
 LONGEST_LINE = 500
 """Characters of a line that are read. This bounds the time that one line can cost."""
@@ -75,6 +77,16 @@ class _Origin(msgspec.Struct):
     last: list[str] = []  # the last lines, shortened
     tracebacks: dict[str, _Traceback] = {}  # by writer
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether most lines would change nothing."""
+        return not self.tracebacks and self.ordinary is None
+
+    def pass_on(self, lines: Sequence[str]) -> None:
+        """Count lines that change nothing."""
+        self.lines += len(lines)
+        self.keep(lines)
+
     def keep(self, lines: Sequence[str]) -> None:
         """Remember the last of some lines."""
         last = (line[:_LAST_CHARACTERS] for line in reversed(lines) if line and not line.isspace())
@@ -95,50 +107,67 @@ class Console(msgspec.Struct):
         """The news in the next whole lines of a file, given as text."""
         if (origin := self._origin(name)) is None:
             return
-        quiet = not origin.tracebacks and origin.ordinary is None and _TRACEBACK not in text
-        lines = text.split("\n")[:-1]
-        wanted = (one for one in signatures if one.key not in self.remarks)
-        if quiet and lines and not may_preempt(text) and not any(one.may_be_in(text) for one in wanted):
-            origin.lines += len(lines) - 1
-            origin.keep(lines[:-1])
-            lines = lines[-1:]  # it may announce an exception in the next lines
         # Keep what a terminal would show: a progress bar overwrites what precedes a carriage return.
-        shown = (line.rstrip("\r").rpartition("\r")[2] for line in lines)
-        yield from self.scan(name, [Line(math.nan, line) for line in shown], signatures)
+        shown = [line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n")[:-1]]
+        yield from self._scan(name, origin, shown, lambda at: Line(math.nan, shown[at]), signatures)
 
     def scan(self, name: str, lines: Sequence[Line], signatures: Sequence[Signature]) -> Iterator[Printed]:
         """The news in the next lines of one file."""
-        if (origin := self._origin(name)) is None:
+        if (origin := self._origin(name)) is not None:
+            texts = lines.texts if isinstance(lines, Passages) else [line.text for line in lines]
+            yield from self._scan(name, origin, texts, lines.__getitem__, signatures)
+
+    def _scan(
+        self,
+        name: str,
+        origin: _Origin,
+        texts: Sequence[str],
+        line_at: Callable[[int], Line],
+        signatures: Sequence[Signature],
+    ) -> Iterator[Printed]:
+        """The news in the next lines, of which only those are looked at that may bring any."""
+        at, wanted = 0, [one.text for one in signatures if one.key not in self.remarks]
+        for place in telling(texts, (_TRACEBACK, *WORDS, *wanted)):
+            while at < place and not origin.is_quiet:
+                yield from self._look_at(name, origin, line_at(at), ())
+                at += 1
+            if at <= place:
+                origin.pass_on(texts[at:place])
+                yield from self._look_at(name, origin, line_at(place), signatures)
+                at = place + 1
+        origin.pass_on(texts[at:])  # without text
+
+    def _look_at(
+        self, name: str, origin: _Origin, line: Line, signatures: Sequence[Signature]
+    ) -> Iterator[Printed]:
+        origin.lines += 1
+        text = line.text[:LONGEST_LINE]
+        if not text or text.isspace():
             return
-        for line in lines:
-            origin.lines += 1
-            text = line.text[:LONGEST_LINE]
-            if not text or text.isspace():
-                continue
-            origin.keep([text])
-            time = line.time if math.isfinite(line.time) else None
-            near = [one for one in signatures if one.text in text]
-            error = _error(origin, text, near)
-            if preempts(text) or (error is not None and origin.preempted):
-                if not origin.preempted:
-                    yield Printed(name, origin.lines, text, line.step, time, Severity.INFO, preempted=True)
-                origin.preempted = origin.preempted or text
-                origin.ordinary, origin.step = 0, line.step
-                continue
-            if error is not None:
-                origin.ordinary, origin.step = 0, line.step
-                place, entries = error.place, error.entries
-                yield Printed(name, origin.lines, error.text, line.step, time, error.severity, place, entries)
-                continue
-            for one in near:
-                if one.severity is Severity.INFO and one.key not in self.remarks and one.is_in(text):
-                    self.remarks[one.key] = Remark(one.entry, text, name, origin.lines)
-            if origin.ordinary is not None and not origin.tracebacks:
-                origin.ordinary += 1
-                trains_on = line.step is not None and line.step != origin.step
-                if origin.ordinary == _WENT_ON or trains_on:
-                    origin.ordinary, origin.preempted = None, ""
-                    yield Printed(name, origin.lines, text, line.step, time, Severity.CLEAN)
+        origin.keep([text])
+        time = line.time if math.isfinite(line.time) else None
+        near = [one for one in signatures if one.text in text]
+        error = _error(origin, text, near)
+        if preempts(text) or (error is not None and origin.preempted):
+            if not origin.preempted:
+                yield Printed(name, origin.lines, text, line.step, time, Severity.INFO, preempted=True)
+            origin.preempted = origin.preempted or text
+            origin.ordinary, origin.step = 0, line.step
+            return
+        if error is not None:
+            origin.ordinary, origin.step = 0, line.step
+            place, entries = error.place, error.entries
+            yield Printed(name, origin.lines, error.text, line.step, time, error.severity, place, entries)
+            return
+        for one in near:
+            if one.severity is Severity.INFO and one.key not in self.remarks and one.is_in(text):
+                self.remarks[one.key] = Remark(one.entry, text, name, origin.lines)
+        if origin.ordinary is not None and not origin.tracebacks:
+            origin.ordinary += 1
+            trains_on = line.step is not None and line.step != origin.step
+            if origin.ordinary == _WENT_ON or trains_on:
+                origin.ordinary, origin.preempted = None, ""
+                yield Printed(name, origin.lines, text, line.step, time, Severity.CLEAN)
 
     @property
     def last_lines(self) -> str:

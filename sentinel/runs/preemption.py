@@ -11,12 +11,10 @@ _PREEMPTED = re.compile(
     r"|Handling auto-requeue signal: \d+"  # the same
 )
 
+WORDS = ("CANCELLED AT", "signal", "SIGTERM", "KeyboardInterrupt")
+"""Every such line holds one of them."""
+
 
 def preempts(line: str) -> bool:
     """Whether a line says that the run is ended from outside."""
     return _PREEMPTED.search(line) is not None
-
-
-def may_preempt(text: str) -> bool:
-    """Whether some line of the text may say so; far faster than to look at each line."""
-    return any(word in text for word in ("CANCELLED AT", "signal", "SIGTERM", "KeyboardInterrupt"))

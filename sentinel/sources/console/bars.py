@@ -19,8 +19,22 @@ BAR = re.compile(
 )
 """Pattern of a state of a bar."""
 
-_OF_STEPS = re.compile(r"(?:global )?(?:steps?|iter(?:ation)?s?|train(?:ing)?(?: steps?)?):?", re.IGNORECASE)
+_COUNTED = r"(?:global )?(?:steps?|iter(?:ation)?s?|train(?:ing)?(?: steps?)?):?"
+_OF_STEPS = re.compile(_COUNTED, re.IGNORECASE)
+_REDRAWN = re.compile(
+    rf"(?<=\]\r)(?!\s*{_COUNTED}\s*\d{{1,3}}%)(?P<title>[^\r|%]{{0,200}}?)\d{{1,3}}%\|[^|\r]*\|"
+    r" *\d{1,15}(?P<total>/\d{1,15} \[)[^\r]*\r"
+    r"(?=(?P=title)\d{1,3}%\|[^|\r]*\| *[1-9]\d{0,14}(?P=total))".encode(),
+    re.IGNORECASE,
+)
+"""A state of a bar between two others. Of a bar that counts no steps, only the first and last count."""
+
 _HELD_OUT = re.compile(r"(?<![a-z])(?:val|valid|validation|test|eval|evaluation)(?![a-z])", re.IGNORECASE)
+
+
+def without_redrawn(line: bytes) -> bytes:
+    """The line of a terminal without states of a bar that cannot count."""
+    return _REDRAWN.sub(b"", line) if b"%|" in line and b"\r" in line else line
 
 
 class Bars:

@@ -6,6 +6,7 @@ from typing import Any
 
 from sentinel.sources.console.pairs import is_metric
 from sentinel.sources.console.printed import NUMBER, Record, number
+from sentinel.sources.console.shapes import has_word
 
 _GAP = re.compile(r" {2,}")
 _LEAST_COLUMNS = 3
@@ -30,7 +31,7 @@ class Columns:
         names = _GAP.split(line) if line[:1].lower() in ("e", "s", "i") else []
         if len(names) < _LEAST_COLUMNS or names[0].lower() not in _AXES:
             return False
-        if not any(map(is_metric, names)) or any(map(_NUMBER.fullmatch, names)):
+        if not any(map(is_metric, names)) or any(map(_NUMBER.fullmatch, names)) or not has_word(line.lower()):
             return False
         self.names = [_AXES.get(name.lower(), name) for name in names]
         return True

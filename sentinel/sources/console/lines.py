@@ -10,9 +10,10 @@ import math
 import re
 from collections.abc import Iterator
 
-from sentinel.sources.console.pairs import is_metric, pairs
+from sentinel.sources.console.pairs import is_metric
+from sentinel.sources.console.parts import of_part, parted
 from sentinel.sources.console.printed import NUMBER, OPENING, Record, entries, number
-from sentinel.sources.console.shapes import COUNT, SHAPES, WORDS, Shape
+from sentinel.sources.console.shapes import COUNT, SHAPES, Shape, has_word
 from sentinel.sources.reading import records
 from sentinel.sources.reading.records import EPOCH_KEYS, STEP_KEYS, is_metrics, named
 
@@ -21,18 +22,8 @@ _STEPS = ("num_updates", "timestepssofar", "round")
 
 _COUNTS = (*STEP_KEYS, *EPOCH_KEYS)
 
-_PART = re.compile(
-    r"\s{0,9}(?P<part>train(?:ing)?|valid(?:ation)?|val|test)(?: set)?\s{0,9}[:|-]?\s{1,9}(?=\w)",
-    re.IGNORECASE,
-)
-_BEGUN_PART = re.compile(
-    r"(?P<part>train(?:ing)?|valid(?:ation)?|val|test)(?: (?:set|error|results?|metrics|performance))?:",
-    re.IGNORECASE,
-)
-_SHARE = re.compile(r"(\d{1,15})/(\d{1,15}) \(\d{1,3}(?:\.\d{1,9})?%\)")
-
 _ROW = re.compile(r"[|│┃](?P<name>[^|│┃]++)[|│┃](?P<value>[^|│┃]*+)[|│┃]\s*+")
-_RULE = re.compile(r"[|+]?[-=─━]{3}[-=─━+|┼]*+\s*+")
+_RULE = re.compile(r"[|+]?(?:---|===|───|━━━)[-=─━+|┼]*+\s*+")
 
 _BEGUN_BLOCK = (
     re.compile(r"\[epoch=(?P<epoch>\d{1,9})\]\[batch=(?P<iter>\d{1,15})(?:/\d{1,15})?\]:"),
@@ -53,7 +44,7 @@ _BEGUN_EPOCH = re.compile(
     re.IGNORECASE,
 )
 
-_EVALUATES = re.compile(r"\((?:val|test)\)")
+_EVALUATES = re.compile(r"\((val|test)\)")
 """A word in MMEngine's counts of the batches of a validation, which are no steps."""
 
 _STAMP = re.compile(r"\d{4}([-/])\d\d\1\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?")
@@ -128,28 +119,6 @@ def begun_epoch(line: str) -> float | None:
     return float(found["epoch"]) if found else None
 
 
-def begun_part(line: str) -> str:
-    """The part of the data that the next line is about, if the line holds nothing else."""
-    found = _BEGUN_PART.fullmatch(line)
-    return found["part"] if found else ""
-
-
-def of_part(line: str) -> Record:
-    """The metrics of a line that begins with a part of the data, as in "Test set: Average loss: 0.2".
-
-    The names begin with that part. The step or epoch of the line stands above it.
-    """
-    found = _PART.match(line)
-    if found is None:
-        return {}
-    text = _SHARE.sub(lambda share: str(int(share[1]) / max(1, int(share[2]))), line[found.end() :])
-    record: Record = {
-        name if _PART.match(f"{name} ") else f"{found['part']} {name}": value
-        for name, value in pairs(text, {})
-    }
-    return record if any(map(is_metric, record)) else {}
-
-
 def parse(line: str) -> tuple[str, Record] | None:
     """The shape and the content of a line that holds both a step and metrics."""
     if (opening := OPENING.search(line)) is not None:
@@ -158,7 +127,7 @@ def parse(line: str) -> tuple[str, Record] | None:
             record |= _count_before(line[: opening.start()])
         return ("dictionary", record) if is_metrics(record) and len(record) > 1 else None
     lowered = line.lower()
-    if not any(word in lowered for word in WORDS):
+    if not has_word(lowered):
         return None
     for shape, found in _counts(line, lowered):
         if record := _counted(shape, found):
@@ -178,7 +147,7 @@ def uncounted(line: str) -> Record:
     elif _OTHER.search(line):
         return {}
     else:
-        record = of_part(line) or dict(pairs(_without_prefix(line), {}))
+        record = of_part(line) or dict(parted(_without_prefix(line), {}))
     return record if any(map(is_metric, record)) else {}
 
 
@@ -216,17 +185,19 @@ def _counted(shape: Shape, found: re.Match[str]) -> Record:
     before, after = _without_prefix(found.string[: found.start()]), found.string[found.end() :]
     joint = _PREPOSITION.search(before)
     text = f"{before[: joint.start()]}{after}" if joint else f"{before}|{after.lstrip('])')}"
-    metrics = {name: value for name, value in pairs(text, shape.names or {}) if name.lower() not in _COUNTS}
+    metrics = {name: value for name, value in parted(text, shape.names or {}) if name.lower() not in _COUNTS}
     if not shape.plain and not any(map(is_metric, metrics)):
         return {}
+    if part := _EVALUATES.search(found[0]):
+        metrics = {f"{part[1]} {name}" if "loss" in name else name: metrics[name] for name in metrics}
     return with_step({**metrics, **_count(found)})
 
 
 def _count(found: re.Match[str]) -> Record:
-    groups = {name: text for name, text in found.groupdict().items() if text is not None}
+    groups = {name: text.replace(",", "") for name, text in found.groupdict().items() if text is not None}
     if _EVALUATES.search(found[0]):
         groups = {name: text for name, text in groups.items() if name == "epoch"}
-    record: Record = {name: float(groups[name].replace(",", "")) for name in groups if name != "planned"}
-    if "planned" in groups:
-        record["step"] = f"{groups['step']}/{groups['planned']}"
-    return record
+    for name, of in (("step", "planned"), ("iter", "batches")):
+        if name in groups and of in groups:
+            groups[name] = f"{groups[name]}/{groups.pop(of)}"
+    return {name: text if "/" in text else float(text) for name, text in groups.items()}

@@ -76,7 +76,7 @@ def pairs(text: str, names: Mapping[str, str]) -> Iterator[tuple[str, float]]:
     found = [*_DASHED.finditer(text), *_COLON.finditer(text)]
     spaced = _SPACE.finditer(text)
     found += [pair for pair in spaced if not found or _METRIC.search(pair["name"])]
-    for pair in found or _only_pairs(text):
+    for pair in sorted(found, key=re.Match[str].start) or _only_pairs(text):
         value = number(pair["value"])
         is_list = pair["list"] and text.startswith(",", pair.end()) and not _OF_GROUPS.search(pair["name"])
         if value is not None and pair["name"] != "eta" and not is_list:

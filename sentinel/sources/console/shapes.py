@@ -16,9 +16,10 @@ class Shape:
 
     ``line`` finds the step, in some of the groups ``step``, ``planned`` (the last step), ``iter`` (which may
     begin anew in each epoch), ``epoch``, ``batch`` (within an epoch that the line does not tell) and
-    ``batches`` (in an epoch). A group of another name is a metric. ``plain`` says that the form
-    of the step is proof enough. Otherwise the line counts only if it has the name of a known metric. Every
-    line of the shape holds ``word``, in upper or lower case; this spares most lines the pattern.
+    ``batches`` (in an epoch, beside ``iter`` or ``batch``). A group of another name is a metric. ``plain``
+    says that the form of the step is proof enough. Otherwise the line counts only if it has the name of a
+    known metric. Every line of the shape holds ``word``, in upper or lower case; this spares most lines the
+    pattern.
     """
 
     name: str
@@ -27,6 +28,9 @@ class Shape:
     word: str = ""
     names: Mapping[str, str] | None = None  # the usual names of metrics that are printed under other names
 
+
+_LONG = r"(?:\d{1,3}(?:,\d{3})+(?!\d)|\d{1,15})"
+"""Pattern of a count, with or without separators of thousands."""
 
 KERAS = "keras"
 """The shape of the line of a whole epoch, whose number stands on an earlier line (`begun_epoch`)."""
@@ -99,7 +103,7 @@ SHAPES = (
         "epoch and batch in brackets",  # PyTorch's tutorials of CIFAR-10 and DCGAN
         re.compile(
             r"^\s{0,9}\[(?P<epoch>\d{1,9})(?:, {0,9}|/\d{1,9}\] {0,3}\[ {0,9})"
-            r"(?P<iter>\d{1,15})(?:/\d{1,15})?\]"
+            r"(?P<iter>\d{1,15})(?:/(?P<batches>\d{1,15}))?\]"
         ),
         plain=False,
         word="[",
@@ -108,17 +112,28 @@ SHAPES = (
         "epoch and iteration",  # timm, mmengine, the examples of PyTorch
         re.compile(
             r"(?<![\w?&])(?:epoch(?:\(\w{1,9}\))?|train)[\s:=\[]{1,6}(?P<epoch>\d{1,9})(?:/\d{1,9})?\]?[\s,|]{0,4}"
-            r"\[\s{0,9}(?P<iter>\d{1,15})\s?/",
+            r"\[\s{0,9}(?P<iter>\d{1,15})\s?/(?:\s{0,9}(?P<batches>\d{1,15}))?",
             re.IGNORECASE,
         ),
         plain=False,
         word="[",
     ),
     Shape(
+        "epoch and iteration in parentheses",  # minimind
+        re.compile(
+            r"(?<![\w?&])epoch[\s:=\[]{0,6}(?P<epoch>\d{1,9})\s?/\s?\d{1,9}\]?[\s,|:-]{0,4}"
+            r"\(\s{0,9}(?P<iter>\d{1,15})\s?/\s{0,9}(?P<batches>\d{1,15})\)",
+            re.IGNORECASE,
+        ),
+        plain=False,
+        word="epoch",
+    ),
+    Shape(
         "epoch, step",
         re.compile(
             r"(?<![\w?&])epoch[\s:=\[(#]{1,6}(?P<epoch>\d{1,9})(?:/\d{1,9})?[\])]?[\s,|:\[-]{1,5}"
-            r"(?:global[ _])?(?:step|iter|iteration|it|batch)[\s:=\[(#]{1,6}(?P<iter>\d{1,15})(?!\.?\d)",
+            rf"(?:global[ _])?(?:step|iter|iteration|it|batch)[\s:=\[(#]{{1,6}}(?P<iter>{_LONG})(?!\.?\d)"
+            r"(?:\s?/\s?(?P<batches>\d{1,15}))?",
             re.IGNORECASE,
         ),
         plain=False,
@@ -127,10 +142,9 @@ SHAPES = (
     Shape(
         "step",  # torchtune, nanoGPT, nanochat, verl, Detectron2, Tacotron and many others
         re.compile(
-            r"(?<![\w.?&])(?P<other>(?:total|max|num|of|per|every|warmup|eval|validate|logging|save)[ _-])?"
-            r"(?:(?:global|time|env|train)[ _]?)?(?:step|iter|iteration|it|update)s?(?:\(\w{1,9}\))?"
-            r"(?:[\s:=\[(#]{1,12}|-)(?P<step>\d{1,3}(?:,\d{3})+(?!\d)|\d{1,15})"
-            r"(?:\s?/\s{0,5}(?P<planned>\d{1,15}))?(?![\d.]|%)",
+            r"(?<![\w.?&])(?P<other>(?:total|max|num|of|per|every|warmup|logging|save|eval(?= \w{2,9}s))"
+            r"[ _-])?(?:(?:global|time|env|train)[ _]?)?(?:step|iter|iteration|it|update)s?(?:\(\w{1,9}\))?"
+            rf"(?:[\s:=\[(#]{{1,12}}|-)(?P<step>{_LONG})(?:\s?/\s{{0,5}}(?P<planned>{_LONG}))?(?![\d.]|%)",
             re.IGNORECASE,
         ),
         plain=False,
@@ -139,7 +153,8 @@ SHAPES = (
         "epoch",  # fairseq, whose updates are among the pairs
         re.compile(
             r"(?<![\w.?&])(?P<other>(?:total|max|num|of|per|every|warmup)[ _-])?"
-            r"ep(?:och)?(?:[\s:=\[(#]{1,6}|[-_]?(?=\d))(?P<epoch>\d{1,9}(?:\.\d{1,9})?)(?![\d%])",
+            r"ep(?:och)?(?:[\s:=\[(#]{1,6}|[-_]?(?=\d))(?P<epoch>\d{1,9}(?:\.\d{1,9})?)(?![\d%])"
+            r"(?:\s?/\s?\d{1,9})?",
             re.IGNORECASE,
         ),
         plain=False,
@@ -211,3 +226,8 @@ WORDS = (
     "reward",
 )
 """A line counts only if it holds one of these words, in upper or lower case. Most other lines hold none."""
+
+
+def has_word(lowered: str) -> bool:
+    """Whether a line in lower case holds one of `WORDS`."""
+    return any(word in lowered for word in WORDS)

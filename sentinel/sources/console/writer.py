@@ -12,10 +12,8 @@ from sentinel.sources.console.counting import Laps, Rows
 from sentinel.sources.console.lines import (
     begun_block,
     begun_epoch,
-    begun_part,
     entry,
     is_rule,
-    of_part,
     parse,
     row,
     seconds,
@@ -23,12 +21,13 @@ from sentinel.sources.console.lines import (
     with_step,
 )
 from sentinel.sources.console.pairs import is_metric
+from sentinel.sources.console.parts import begun_part, of_part
 from sentinel.sources.console.printed import Record, kept, number, restored
 from sentinel.sources.console.shapes import IN_EPOCH, KERAS
+from sentinel.sources.console.waiting import Waiting
 from sentinel.sources.reading.records import STEP_KEYS, Records, is_metrics, named
 
 _MOST_ROWS = 500  # of a table
-_NOT_A_STEP = ("eval_", "train_runtime")  # beginnings of names in records that belong to no training step
 
 
 class Writer:
@@ -44,8 +43,7 @@ class Writer:
         self._heading: str = memory.get("heading", "")
         self._block: Record | None = memory.get("block")  # its time and, for its first metric, its count
         self._epoch: float | None = memory.get("epoch")  # that began, by Keras' word
-        self._shown: str = memory.get("shown", "")  # by the last progress bar without a title, "12/500"
-        self._waiting: Record = restored(memory.get("waiting", {}))  # for its step
+        self._waiting = Waiting(memory.get("held", {}))
         self._part: str = memory.get("part", "")  # of the data, that the next line is about
         self._laps = Laps(memory.get("laps", {}))
         self.columns = Columns(memory.get("columns", {}))
@@ -64,8 +62,7 @@ class Writer:
             "heading": self._heading,
             "block": self._block,
             "epoch": self._epoch,
-            "shown": self._shown,
-            "waiting": kept(self._waiting),
+            "held": self._waiting.memory(),
             "laps": self._laps.memory(),
             "columns": self.columns.memory(),
             "bars": self._bars.memory(),
@@ -73,14 +70,33 @@ class Writer:
         }
 
     @property
+    def begun(self) -> bool:
+        """Whether a step was told."""
+        return self._count > 0
+
+    @property
+    def in_table(self) -> bool:
+        """Whether rows of a table of two columns may follow."""
+        return self._table is not None
+
+    @property
+    def expects(self) -> bool:
+        """Whether the meaning of the next line depends on those before, whatever it holds."""
+        return self._waiting.holds or self._block is not None or bool(self._part)
+
+    @property
     def last_step(self) -> int | None:
         """The last step of the metrics so far."""
         return self.records.step_at(self._count) if self._count else self.rows.count or None
 
-    def parse(self, text: str) -> bool:
-        """Parse one line. True if it holds metrics or a part of a table or block."""
-        self._end_waiting()
+    def parse(self, text: str, with_rows: bool) -> bool:
+        """Parse one line. True if it holds metrics or a part of a table or block.
+
+        ``with_rows`` says that metrics without a step count.
+        """
         stripped = text.strip()
+        if stripped and "{" not in text:
+            self._add_all(self._waiting.due())
         if is_rule(stripped):
             self._end_table()
             self._table = {}
@@ -112,7 +128,7 @@ class Writer:
                 self._part = begun
                 return True
             text, self._part = f"{self._part} {text}".lstrip() if self._part else text, ""
-            return self._parse_part(of_part(text)) or self._parse_uncounted(text)
+            return self._parse_part(of_part(text)) or (with_rows and self._parse_uncounted(text))
         self._part = ""
         shape, record = parsed
         if shape == KERAS:
@@ -125,8 +141,8 @@ class Writer:
                 record["step"] = self._laps.step(batch, None if batches is None else int(batches))
         record = self._time(text) | record
         self.shapes[shape] += 1
-        if self._shown and shape == "dictionary" and named(record, STEP_KEYS) is None:
-            self._waiting = record
+        if self._waiting.begun and shape == "dictionary" and named(record, STEP_KEYS) is None:
+            self._add_all(self._waiting.add(record))
         else:
             self._add(record)
         return True
@@ -154,8 +170,7 @@ class Writer:
         HF's Trainer redraws its bar after each line that it prints, and this bar shows the step of the line.
         The bar before the line may be late, or may belong to an evaluation.
         """
-        self._shown = f"{count}/{total}"
-        self._end_waiting()
+        self._add_all(self._waiting.bar(count, total))
 
     def parse_bar(self, bar: re.Match[str], ended: bool) -> bool:
         """Whether a state of a progress bar shows metrics of a training; ``ended`` if it ends its line."""
@@ -174,13 +189,6 @@ class Writer:
     def _add_of_bar(self, records: Iterable[Record]) -> None:
         for record in records:
             self.shapes["bar"] += 1
-            self._add(record)
-
-    def _end_waiting(self) -> None:
-        record, self._waiting = self._waiting, {}
-        if record and not any(name.startswith(_NOT_A_STEP) for name in record):
-            record["step"] = self._shown
-        if record:
             self._add(record)
 
     def _parse_row(self, name: str, value: str) -> None:
@@ -208,5 +216,11 @@ class Writer:
         self._table, self._heading = None, ""
 
     def _add(self, record: Record) -> None:
-        self._count += 1
-        self.records.add(record, self._count)
+        for one in (*self._waiting.due(), record):
+            self._count += 1
+            self.records.add(one, self._count)
+
+    def _add_all(self, records: Iterable[Record]) -> None:
+        for record in records:
+            self._count += 1
+            self.records.add(record, self._count)

@@ -25,6 +25,8 @@ class Axis:
     epoch: float = 0.0
     highest: int = 0  # iteration of this epoch
     offset: int = 0  # iterations in the epochs before
+    batches: int = 0  # of this epoch, if the log states it
+    from_zero: bool = False  # epochs count
     beside_iteration: bool = False  # whether a record had a step beside its iteration, as MMEngine's have
     counts_rows: bool = False  # what looked like the step fell
 
@@ -42,18 +44,30 @@ class Axis:
             self.kind, self.last = ("line", 0) if count is None else ("epoch", count)
         return line if self.kind in ("", "line") else self.last
 
-    def iteration(self, count: int, epoch: Any) -> int:
-        """The count over all epochs, if ``count`` begins anew in each epoch (OpenMMLab before mmengine)."""
+    def iteration(self, count: int, epoch: Any, batches: int | None) -> int:
+        """The count over all epochs, if ``count`` begins anew in each epoch (OpenMMLab, timm and others).
+
+        An epoch has so many ``batches``, if the record states that. A count that goes on beyond that of the
+        epoch before counts over all epochs as it is.
+        """
         if not isinstance(epoch, (int, float)) or not math.isfinite(epoch):
             return count
-        if epoch > self.epoch and count < self.highest:
-            self.offset = min(self.offset + self.highest, LARGEST_STEP)
+        self.from_zero |= epoch < 1
+        if batches and (epoch < self.epoch or not self.batches):
+            self.offset = self._batches_of(epoch - (not self.from_zero), batches)
         elif epoch < self.epoch:
             self.offset = 0
+        elif epoch > self.epoch and (count < self.highest or (batches and count == self.highest)):
+            passed = self._batches_of(epoch - self.epoch, self.batches) or self.highest
+            self.offset = min(self.offset + passed, LARGEST_STEP)
         if epoch != self.epoch:
             self.epoch, self.highest = epoch, 0
-        self.highest = max(self.highest, count)
+        self.highest, self.batches = max(self.highest, count), batches or self.batches
         return min(self.offset + count, LARGEST_STEP)
+
+    @staticmethod
+    def _batches_of(epochs: float, batches: int) -> int:
+        return int(min(epochs * batches, LARGEST_STEP))
 
 
 def count_of(value: Any) -> tuple[int | None, int | None]:

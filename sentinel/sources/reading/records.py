@@ -221,10 +221,10 @@ class Records:
         count = None
         if shape.step is not None:
             count, planned = count_of(row[shape.step])
+            if count is not None and shape.counts_iterations and epoch is not None:
+                count, planned = self._axis.iteration(count, epoch, planned), None
             if planned is not None:
                 self._point(_PLANNED, planned)
-        if count is not None and shape.counts_iterations:
-            count = self._axis.iteration(count, epoch)
         self._axis.beside_iteration |= shape.has_iteration
         if self._axis.beside_iteration and not shape.has_iteration:
             count = None  # MMEngine's validation, which counts epochs

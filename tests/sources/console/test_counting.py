@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from sentinel.sources.console.lines import parse
 from sentinel.sources.console.log import Console
 from sentinel.sources.discovery import discover
 from tests.sources.reader import Reader
@@ -37,6 +38,14 @@ STEPS = {
     "[1, 20] loss: 0.5": 20,
     "[1/5][20/1583]\tloss: 0.5": 20,
     "[rank1]: step 20: loss 0.5": 20,
+    "[epoch:  0, iter:   1,400, lr:(1.000e-03,)] [eta: 1 day, 5:40:34] loss: 0.5": 1400,
+    "iter 1,000/10,000: loss 0.5": 1000,
+    "Epoch:[1/1](170/39695), loss: 0.5, lr: 0.0005": 170,
+    "Epoch 1/2 (100/1000), loss: 0.5": 100,
+    "Epoch(train) [8][150/189]  lr: 1e-3  loss: 0.5": 1473,
+    "Train: 2 [  50/100 ( 50%)]  Loss: 0.5 (0.6)": 150,
+    "Epoch 20/50 loss 0.5": 20,
+    "epoch 20/50 train_loss 0.5 lr 0.1": 20,
 }
 
 ROWS = [
@@ -129,6 +138,59 @@ def test_batches_count_over_all_epochs(tmp_path):
     losses = [step for tag, step, _ in points if tag == "loss"]
     assert losses == [60000 * epoch + seen for epoch in range(3) for seen in range(64, 60000, 6400)]
     assert ("Test Accuracy", 57664, "0.615") in points
+
+
+@pytest.mark.parametrize(
+    ("line", "epochs", "expected"),
+    [
+        ("Epoch(train) [{}][ 50/99]  loss: 0.5", range(1, 9), [50 + 99 * n for n in range(8)]),
+        ("Epoch: [{}][50/100]\tLoss 0.5", [0, 1, 2, 1, 2], [50, 150, 250, 150, 250]),
+        ("Epoch: [{}][50/100]\tLoss 0.5", [3, 4], [250, 350]),
+        ("Epoch [{0}/3], Step [{0}00/900], Loss: 0.5", [1, 2, 3], [100, 200, 300]),
+        ("Epoch:[{}/9](0/200), loss:0.5", [1, 2, 3], [0, 200, 400]),
+    ],
+)
+def test_the_length_of_an_epoch_counts(tmp_path, line, epochs, expected):
+    path = log(tmp_path, [line.format(epoch) for epoch in epochs])
+    assert [step for tag, step, _ in Reader(path).poll().points if "loss" in tag.lower()] == expected
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "INFO:root:\t{}: loss = 0.{} | f1 = 0.5",
+        "[{}] loss: 0.{}",
+        "2026-11-03 10:00:00,123 - trainer - INFO - {}: loss 0.{}",
+        "2026-11-03 10:00:00.123 | INFO     | __main__:run:42 - {} loss: 0.{}",
+    ],
+)
+def test_training_and_evaluation_are_two_metrics(tmp_path, line):
+    path = log(tmp_path, [line.format(part, n) for n in range(1, 7) for part in ("Train", "Val")])
+    points = [point for point in Reader(path).poll().points if "loss" in point[0]]
+    expected = [(f"{part} loss", n, f"0.{n}") for n in range(1, 7) for part in ("Train", "Val")]
+    assert points == expected
+
+
+PARTS = {
+    "Epoch 3 [Val] loss: 0.5": {"Val loss": 0.5},
+    "[Valid] Epoch: [3][10/20] Loss 0.5": {"Valid Loss": 0.5},
+    "Epoch 3 | Train: loss 0.5 acc 0.4 | Val: loss 0.6 acc 0.3": {
+        "loss": 0.5, "acc": 0.4, "Val loss": 0.6, "Val acc": 0.3,
+    },
+    "Epoch 12: Train Loss 0.5, Accuracy 0.4; Test Loss 0.6, Accuracy 0.3": {
+        "Train Loss": 0.5, "Train Accuracy": 0.4, "Test Loss": 0.6, "Test Accuracy": 0.3,
+    },
+    "Evaluation at step 100: loss=0.5 acc=0.3": {"Evaluation loss": 0.5, "Evaluation acc": 0.3},
+    "eval step 100: loss 0.5": {"eval loss": 0.5},
+    "step 100: loss (val): 0.5 val: 0.25 lr: 0.1": {"loss (val)": 0.5, "val": 0.25, "lr": 0.1},
+    "Epoch(val) [1][10/10]  loss: 0.5  accuracy/top1: 90.6": {"val loss": 0.5, "accuracy/top1": 90.6},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", PARTS)
+def test_the_part_before_metrics_belongs_to_their_names(line):
+    _, record = parse(line) or ("", {})
+    assert {name: record[name] for name in record if name not in ("epoch", "iter", "step")} == PARTS[line]
 
 
 def test_batches_of_a_resumed_training_step_back(tmp_path):

@@ -10,14 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentinel.sources.console import shapes as console_shapes
-from sentinel.sources.console.lines import begun_epoch, of_part, parse, uncounted
-from sentinel.sources.console.log import LONGEST_LINE
+from sentinel.sources.console.lines import begun_epoch, parse, uncounted
+from sentinel.sources.console.parts import of_part
+from sentinel.sources.console.text import LONGEST_LINE
 
 LINES = {
     "epoch 1 step 10 train loss 0.5 lr 1e-3": {"epoch": 1.0, "iter": 10.0, "train loss": 0.5, "lr": 0.001},
     "Epoch 1, loss 0.69, train accuracy: 54.67%": {"epoch": 1.0, "loss": 0.69, "train accuracy": 0.5467},
     "[Epoch 1/200] [Batch 5/938] [D loss: 0.5, acc: 75.0%] [G loss: 0.7]": {
-        "epoch": 1.0, "iter": 5.0, "D loss": 0.5, "acc": 0.75, "G loss": 0.7,
+        "epoch": 1.0, "iter": "5/938", "D loss": 0.5, "acc": 0.75, "G loss": 0.7,
     },
     "step 3: rewards=[0,1], loss=0.5, lr=[0.001, 0.002]": {"step": 3.0, "loss": 0.5, "lr": 0.001},
     " 17: 2.305, 2.25 avg loss, 0.001 rate, 1.2 seconds, 1088 images": {
@@ -90,16 +91,16 @@ LINES = {
         "epoch": 1.0, "iter": 100.0, "time": 0.327, "data": 5.46, "G_GAN": 1.198, "D_real": 0.903,
     },
     "Epoch: [0][  10/5005]\tTime  0.5 ( 0.6)\tLoss 6.9e+00 (7.0e+00)\tAcc@1   0.00 (  0.1)": {
-        "epoch": 0.0, "iter": 10.0, "Time": 0.5, "Loss": 6.9, "Acc@1": 0.0,
+        "epoch": 0.0, "iter": "10/5005", "Time": 0.5, "Loss": 6.9, "Acc@1": 0.0,
     },
     "Train: 0 [  50/1251 (  4%)]  Loss: 6.9 (6.9)  LR: 1.000e-06": {
-        "epoch": 0.0, "iter": 50.0, "Loss": 6.9, "LR": 1e-6,
+        "epoch": 0.0, "iter": "50/1251", "Loss": 6.9, "LR": 1e-6,
     },
     "[01/01 12:00:00 d2.utils.events]:  eta: 0:10:00  iter: 19  total_loss: 1.5  lr: 0.0002 max_mem: 1234M": {
         "step": 19.0, "total_loss": 1.5, "lr": 0.0002,
     },
     "2023/01/01 10:00:00 - mmengine - INFO - Epoch(train)  [1][  50/7330]  lr: 2.0e-04  eta: 1 day, 2:00:00"
-    "  loss: 1.5": {"epoch": 1.0, "iter": 50.0, "lr": 2e-4, "loss": 1.5},
+    "  loss: 1.5": {"epoch": 1.0, "iter": "50/7330", "lr": 2e-4, "loss": 1.5},
     "2023/01/01 10:00:00 - mmengine - INFO - Epoch(val)  [1][10/10]    accuracy/top1: 90.6  time: 0.1": {
         "epoch": 1.0, "accuracy/top1": 90.6, "time": 0.1,
     },
@@ -109,7 +110,7 @@ LINES = {
     "2020-01-01 10:00:00 | INFO | valid | epoch 002 | valid on 'valid' subset | loss 0.778 | ppl 1.71"
     " | num_updates 104": {"valid_loss": 0.778, "valid_ppl": 1.71, "step": 104.0, "epoch": 2.0},
     "2020-01-01 10:00:00,123 epoch 1 - iter 6/18 - loss 1.34385651 - time (sec): 0.36 - lr: 0.200000": {
-        "loss": 1.34385651, "time (sec)": 0.36, "lr": 0.2, "epoch": 1.0, "iter": 6.0,
+        "loss": 1.34385651, "time (sec)": 0.36, "lr": 0.2, "epoch": 1.0, "iter": "6/18",
     },
     "16/16 - 0s - 7ms/step - accuracy: 0.5039 - loss: 0.8104": {"accuracy": 0.5039, "loss": 0.8104},
     "16/16 ━━━━━━━━━━ 1s 7ms/step - loss: 0.8104 - val_loss: 0.81": {"loss": 0.8104, "val_loss": 0.81},
@@ -117,10 +118,13 @@ LINES = {
     "step:1 - actor/pg_loss:np.float64(0.25) - timing_s/gen:12.5": {
         "step": 1.0, "actor/pg_loss": 0.25, "timing_s/gen": 12.5,
     },
-    "Epoch [2/10], Step [100/500], Loss: 0.5": {"epoch": 2.0, "iter": 100.0, "Loss": 0.5},
+    "Epoch [2/10], Step [100/500], Loss: 0.5": {"epoch": 2.0, "iter": "100/500", "Loss": 0.5},
     "Epoch: [7/1001] Loss: 7.3048 Acc: 12.50%": {"epoch": 7.0, "Loss": 7.3048, "Acc": 0.125},
     "2024-01-01 10:00:00,000 - INFO - train.py:96 - Step 10: loss=tensor(0.5, device='cuda:0'), lr=1e-4": {
         "step": 10.0, "loss": 0.5, "lr": 1e-4,
+    },
+    "validate step: 40  loss:  0.9926  memory:  0.00GiB(0.00%)  tps: 782": {
+        "step": 40.0, "val loss": 0.9926, "val memory": 0.0, "val tps": 782.0,
     },
 }  # fmt: skip
 
@@ -129,7 +133,6 @@ TEXTS = [
     "epoch 1 step 10 loss 0.5 lr 1e-3 saved to best.pt",
     "[hyperparameter]: batch=12: 3 ",
     "[stdout]: [batch=1/60]: loss/train/total: 1.3672",
-    "validate step: 40  loss:  0.9926  memory:  0.00GiB(0.00%)  tps: 782",
     "Mean reward per episode 23, loss: 3.0",
     "saved at step 5: {'path': 'x', 'size': 5}",
     "Resuming from step 1000 with {'lr': 0.1, 'batch_size': 32}",

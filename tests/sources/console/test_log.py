@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from sentinel.sources.base import Run
 from sentinel.sources.console import log as console
-from sentinel.sources.console.log import LONGEST_LINE, Console, find
+from sentinel.sources.console.log import Console, find
+from sentinel.sources.console.text import LONGEST_LINE
 from sentinel.sources.discovery import discover
 from tests.sources.reader import Reader
 from tests.sources.wandb.log_writer import WandbLog
@@ -366,8 +367,8 @@ def test_any_file_is_read_alike_in_pieces(tmp_path_factory, pieces, limit):
 
 def test_a_file_is_looked_at_again_when_it_changed(tmp_path, monkeypatch):
     looks = []
-    real = console._Text.parse
-    monkeypatch.setattr(console._Text, "parse", lambda *args: looks.append(args) or real(*args))
+    real = console.Text.parse
+    monkeypatch.setattr(console.Text, "parse", lambda *args: looks.append(args) or real(*args))
     path = tmp_path / "train.log"
     path.write_text("step: 1, nothing yet\n")
     assert not list(find(tmp_path, ["train.log"]))

@@ -1,0 +1,246 @@
+"""Reads the printed text of one poll: which lines count, what progress bars overwrote, who printed what."""
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from sentinel.sources.base import Chunk, Complaint, Cursor
+from sentinel.sources.console.bars import BAR, counts_steps, without_redrawn
+from sentinel.sources.console.finding import Wanted, may_count
+from sentinel.sources.console.lines import counts_metrics, parse, planned
+from sentinel.sources.console.passages import Passages
+from sentinel.sources.console.writer import Writer
+from sentinel.sources.reading.growing import Mark
+
+LONGEST_LINE = 1 << 20
+"""Bytes. A longer line is skipped. This bounds the memory of a poll."""
+
+_LONGEST_TEXT = 2000  # characters of a line that are passed on
+_LONGEST_BAR = 1000  # bytes before its count
+_MOST_WRITERS = 16  # processes; what further ones print is ignored
+
+_WRITER = re.compile(
+    r"\[(?:rank|default)\d{1,5}\]:? ?"  # torchrun
+    r"|(?P<number>\[\d{1,5}\](?!\t):? ?"  # MPICH, unlike the rounds of XGBoost and LightGBM
+    r"|\s{0,4}\d{1,5}: (?=\S)(?!\S{1,30}, \S{1,30} avg))"  # srun, unlike the iterations of Darknet
+    r"|\([\w:.]{1,80} pid=\d{1,9}(?:, ip=[\w.:]{1,40})?\) ?"  # Ray
+)
+_CONTROL = re.compile(r"\x1b(?:\[[0-9;?]*+[ -/]*+[@-~]?|\][^\x07\x1b\n\r]*+\x07?|[^\n\r])|[\x08\ufeff]")
+
+
+class Text:
+    """The lines of one poll."""
+
+    def __init__(self, path: Path, cursor: Cursor, restarted: bool) -> None:
+        writers: Mapping[str, Mapping[str, Any]] = cursor.get("writers", {})
+        if restarted:
+            writers = {name: {"restarted": True} for name in writers}
+        self.complaints: list[Complaint] = []
+        self.lines = Passages()
+        self.config: dict[str, int] = {}  # printed before the first point
+        self._path = path
+        self._writers = {name: Writer(memory) for name, memory in writers.items()}
+        self._unused = Writer({})  # for the next process that prints metrics
+        self._overlong: bool = cursor.get("overlong", False) and not restarted  # amid a line that is skipped
+
+    @property
+    def count(self) -> int:
+        """The number of points so far."""
+        return sum(len(one.records) + len(one.rows.records) for one in self._writers.values())
+
+    def memory(self, mark: Mark) -> dict[str, Any]:
+        """The next cursor."""
+        writers = {name: writer.memory() for name, writer in self._writers.items()}
+        return {"mark": mark, "writers": writers, "overlong": self._overlong}
+
+    def chunks(self) -> list[Chunk]:
+        """The points that were read, a chunk for each process."""
+        return [
+            part.records.chunk(":".join(filter(None, (self._path.name, of, kind))), part.restarted)
+            for of, writer in self._writers.items()
+            for kind, part in (("", writer), ("rows", writer.rows))
+            if part.records
+        ]
+
+    def parse(self, data: bytes, offset: int, limit: int) -> int:
+        """Read lines until there are ``limit`` points. Gives the number of bytes consumed.
+
+        ``data`` begins at byte ``offset`` of the file.
+        """
+        start, end = 0, data.rfind(b"\n") + 1
+        if self._overlong and end:
+            start, self._overlong = data.find(b"\n") + 1, False
+        while start < end:
+            start = self._parse_lines(data, start, end, limit)
+            if self.count >= limit:
+                return start
+        shown = data.rfind(b"\r", start, len(data) - 1)  # not the last byte: a line break may follow it
+        if b"\0" not in data:
+            if shown >= 0:
+                self._parse_overwritten(_segments(data[start:shown]))
+                start = shown + 1
+            if self._glance(data[start:]):
+                return len(data)
+        if len(data) - start < LONGEST_LINE:
+            return start
+        if not self._overlong:
+            self._overlong = True
+            problem = f"a line is longer than {LONGEST_LINE >> 20} MiB and was skipped"
+            self.complaints.append(Complaint(self._path, f"byte {offset + start}", problem))
+        return len(data)
+
+    @property
+    def plain(self) -> bool:
+        """Whether two metric lines of one shape were read."""
+        return any(max(writer.shapes.values(), default=0) > 1 for writer in self._writers.values())
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether metric lines without a step were read."""
+        return any(writer.rows.count for writer in self._writers.values())
+
+    @property
+    def _wanted(self) -> Wanted:
+        writers = self._writers.values()
+        return Wanted(
+            table=any(one.in_table for one in writers),
+            columns=any(one.columns.names for one in writers),
+            rows=self._wants_rows,
+            plan=self._last_step is None,
+        )
+
+    @property
+    def _wants_rows(self) -> bool:
+        """Whether metrics without a step count: no step was told before them."""
+        return self.has_rows or not any(one.begun for one in self._writers.values())
+
+    @property
+    def _last_step(self) -> int | None:
+        steps = (one.last_step for one in self._writers.values())
+        return max((step for step in steps if step is not None), default=None)
+
+    def _parse_lines(self, data: bytes, start: int, end: int, limit: int) -> int:
+        """Read the lines between these places, up to one after which others may count than before."""
+        wanted, begin = self._wanted, start
+        for place in (*may_count(data[begin:end], wanted), end - begin):
+            while start < begin + place and any(one.expects for one in self._writers.values()):
+                start, counts = self._parse_next(data, start)
+                if counts and self.count >= limit:
+                    return start
+            self._pass(data[start : max(start, begin + place)])
+            if start <= begin + place < end:
+                start, counts = self._parse_next(data, begin + place)
+                if counts and (self.count >= limit or self._wanted != wanted):
+                    return start
+        return end
+
+    def _parse_next(self, data: bytes, start: int) -> tuple[int, bool]:
+        """Read the line that begins here. Gives the place of the next one, and whether this one counts."""
+        end = data.find(b"\n", start)
+        # A power cut leaves zeros, and PowerShell appends UTF-16 to a text in UTF-8.
+        *overwritten, line = _segments(data[start:end].replace(b"\0", b"").removesuffix(b"\r"))
+        self._parse_overwritten(overwritten)
+        return end + 1, self._parse_line(line) or bool(overwritten)
+
+    def _pass(self, data: bytes) -> None:
+        """Pass lines on that tell no metrics."""
+        if data:
+            text = _clean(data.decode(errors="replace"))
+            lines = (line.removesuffix("\r")[:_LONGEST_TEXT] for line in text.split("\n"))
+            self.lines.add([line for line in lines if line and not line.isspace()], self._last_step)
+
+    def _glance(self, torn: bytes) -> bool:
+        """Take what a last line without its end tells for sure. True if nothing more is expected of it.
+
+        That is a whole record, and the count of a bar that is being drawn: its next state may never come.
+        """
+        if torn.startswith((b"{'", b'{"')) and torn.endswith(b"}") and parse(*_segments(torn)) is not None:
+            self._parse_line(*_segments(torn))
+            return True
+        [text] = _segments(torn.removesuffix(b"\r")) if b"%|" in torn[:_LONGEST_BAR] else [""]
+        if (bar := _bar(text)) is not None:
+            self._progress(bar)
+        return False
+
+    def _parse_overwritten(self, segments: Iterable[str]) -> None:
+        """Add what was overwritten. The last state of a bar that counts no steps stands for all.
+
+        A record is only overwritten if its line break still lies in a buffer.
+        """
+        last: re.Match[str] | None = None
+        for text in segments:
+            if text.startswith("{"):
+                self._parse_line(text)
+            if (bar := _bar(text)) is None:
+                continue
+            if last and (last["title"] != bar["title"] or not int(bar["count"]) or counts_steps(bar)):
+                self._parse_bar(last, ended=False)
+            last = bar
+            self._progress(bar)
+        if last is not None:
+            self._parse_bar(last, ended=False)
+
+    def _parse_line(self, line: str) -> bool:
+        """Read a line. True if it counts, so that others may count after it than before."""
+        name, text = _split_writer(line)
+        if (bar := _bar(text)) is not None:
+            self._progress(bar)
+            if self._parse_bar(bar, ended=True):
+                return True
+            text = f"{bar['title']} {bar['rest']}{text[bar.end() :]}"
+        writer = self._writer(name)
+        is_metric = writer is not None and writer.parse(text, self._wants_rows)
+        if writer is not None and (is_metric or writer.rows.waits):
+            self._keep(name, writer)
+        if not is_metric and text and not text.isspace():
+            self.lines.add([text[:_LONGEST_TEXT]], last := self._last_step)
+            if last is None:
+                self.config |= planned(text)
+        return is_metric or bar is not None
+
+    def _progress(self, bar: re.Match[str]) -> None:
+        writer = self._writer("")
+        if writer is not None and not bar["title"].strip():
+            writer.progress(int(bar["count"]), int(bar["total"]))
+            self._keep("", writer)
+
+    def _parse_bar(self, bar: re.Match[str], ended: bool) -> bool:
+        writer = self._writer("") if bar["title"].strip() else None
+        if writer is None or not writer.parse_bar(bar, ended):
+            return False
+        self._keep("", writer)
+        return True
+
+    def _writer(self, name: str) -> Writer | None:
+        return self._writers.get(name) or (self._unused if len(self._writers) < _MOST_WRITERS else None)
+
+    def _keep(self, name: str, writer: Writer) -> None:
+        self._writers[name] = writer
+        if writer is self._unused:
+            self._unused = Writer({})
+
+
+def _segments(line: bytes) -> list[str]:
+    """The texts that were shown on one line of the terminal, in order."""
+    return [_clean(text) for text in without_redrawn(line).decode(errors="replace").split("\r")]
+
+
+def _clean(text: str) -> str:
+    """The text without colours and other commands to a terminal."""
+    return _CONTROL.sub("", text) if "\x1b" in text or "\x08" in text or "\ufeff" in text else text
+
+
+def _bar(text: str) -> re.Match[str] | None:
+    return BAR.match(text) if "%|" in text else None
+
+
+def _split_writer(line: str) -> tuple[str, str]:
+    """The name of the process that printed the line, and the rest.
+
+    A number before metrics is their step, and not a process, if the rest tells no step.
+    """
+    found = _WRITER.match(line)
+    if found is None or (found["number"] and counts_metrics(line)):
+        return "", line
+    return found[0].strip(" :"), line[found.end() :]

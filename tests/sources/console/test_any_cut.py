@@ -1,0 +1,90 @@
+"""However a log is cut, and whichever of its lines are looked at, it gives the same points."""
+
+import re
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sentinel.sources.base import Run
+from sentinel.sources.console import text as console_text
+from sentinel.sources.console.log import Console
+from tests.sources.reader import Reader
+
+PIECES = [
+    "step {n}: loss 0.{n}, lr 1e-4\n",
+    "Epoch {n}/40:\n",
+    "Train - Loss: 0.{n} | Acc: 75%\n",
+    "Val set:\n",
+    " Accuracy: 0.{n}\n",
+    "loss: 0.{n} acc: 0.25\n",
+    "Epoch(train) [{n}][ 50/99]  loss: 0.{n}\n",
+    "[{n}/9] loss: 1.{n}\n",
+    "{{'loss': 0.{n}, 'epoch': 0.{n}}}\n",
+    "{{'loss': 0.{n}, 'epoch': 0.{n}}}",
+    "{{'eval_loss': 0.{n}, 'epoch': 0.{n}}}\n",
+    "{{'train_runtime': 5.{n}, 'epoch': 2.0}}\n",
+    "\r 50%|#####     | {n}/40 [00:01<00:03,  3.0it/s]",
+    "\r 60%|######    | 1{n}/40 [00:01<00:03,  3.0it/s]",
+    "\r 10%|#         | {n}/8 [00:01<00:03,  3.0it/s]",
+    "\rEpoch {n}:  50%|#####     | {n}/9 [00:01<00:03, 1.0it/s, loss=0.{n}]",
+    "\rEpoch 2: 100%|##########| 9/9 [00:01<00:03, 1.0it/s, loss=0.{n}]\n",
+    "\rSteps:  50%|#####     | {n}/40 [00:01<00:03, 1.0it/s, step_loss=0.{n}]",
+    "\r          \r",
+    "-----------------\n",
+    "| loss    | 0.{n} |\n",
+    "| total_timesteps | {n} |\n",
+    "epoch     train_loss  valid_loss  accuracy  time\n",
+    "{n}         0.834567    0.712345    0.712300  00:12\n",
+    "[batch={n}/60]:\n",
+    "\t Train loss/train/total: 0.{n}\n",
+    "[rank1]: step {n}: loss 0.{n}\n",
+    "\x1b[32mstep\x1b[0m {n}: loss 0.{n}\r\n",
+    "WARNING: value {n} of the test is out of range\n",
+    "Traceback (most recent call last):\n",
+    "Total optimization steps = {n}0\n",
+    "nothing in particular\n",
+    "\n",
+    "\r\n",
+]
+texts = st.lists(st.tuples(st.sampled_from(PIECES), st.integers(1, 9)), max_size=24).map(
+    lambda pieces: "".join(piece.format(n=n) for piece, n in pieces).encode()
+)
+
+
+def reader(path: Path) -> Reader:
+    found = Reader(path)
+    run = Run(path, "console", Console(path))
+    found.runs = {run.id: run}
+    return found
+
+
+@settings(max_examples=150, deadline=None)
+@given(texts, st.lists(st.integers(0, 1500), max_size=6), st.integers(1, 4))
+def test_any_cut_gives_the_same_points(tmp_path_factory, text, cuts, limit):
+    path = tmp_path_factory.mktemp("cut") / "train.log"
+    path.write_bytes(text)
+    whole = sorted(reader(path).poll().points)
+    path.write_bytes(b"")
+    pieces = reader(path)
+    for cut in (*sorted(cuts), len(text)):
+        path.write_bytes(text[:cut])
+        pieces.poll(limit)
+    assert sorted(pieces.points) == whole
+
+
+@settings(max_examples=150, deadline=None)
+@given(texts)
+def test_what_is_passed_over_tells_nothing(tmp_path_factory, text):
+    path = tmp_path_factory.mktemp("passed") / "train.log"
+    path.write_bytes(text)
+    fast = Console(path).poll({}, 10_000)
+    real = console_text.may_count
+    console_text.may_count = lambda data, _: [0, *(found.end() for found in re.finditer(rb"\n(?!\Z)", data))]
+    try:
+        slow = Console(path).poll({}, 10_000)
+    finally:
+        console_text.may_count = real
+    assert repr(fast.chunks) == repr(slow.chunks)
+    assert [(one.text, one.step) for one in fast.lines] == [(one.text, one.step) for one in slow.lines]
+    assert (fast.cursor, fast.config) == (slow.cursor, slow.config)
