@@ -74,12 +74,14 @@ class Variant:
 
     ``message`` is a format string over the evidence columns, ``value``, ``step``, the parameters, and
     ``lasted``: the steps and the time since the onset in words, such as "218 steps (7 min)".
-    ``severities`` are those that its findings can have, the usual one first.
+    ``severities`` are those that its findings can have, the usual one first. A question is ``asked_once``: no
+    reminder follows.
     """
 
     message: str
     catalogue: tuple[str, ...]
     severities: tuple[Severity, ...] = (WARNING,)
+    asked_once: bool = False
 
 
 @dataclass(frozen=True)

@@ -106,6 +106,29 @@ class Together:
     place: str
     since: str  # when the last of them grew, in words
     shortest_seconds: float  # the shortest silence of them
+    same_step: bool = False  # all of them stopped at one step, as trainings of equal length do
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What a silent log says about whether more is to come, in words; empty if it says nothing.
+
+    ``over``: why the run seems to have ended. ``goes_on``: why it should go on; a run may stop before its
+    plan is reached, but hardly ``amid`` its schedule. ``hint``: a sign of an end that may be chance.
+    """
+
+    over: str = ""
+    goes_on: str = ""
+    amid: bool = False
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Writer:
+    """The process that writes a log: what is known of it, in words, and whether it lives (None: unknown)."""
+
+    text: str = ""
+    lives: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -134,7 +157,9 @@ class RunView:
     planned_steps: float | None = None
     last_lines: str = ""  # that it printed
     together: Together | None = None
-    process: Callable[[], str] = str  # what the process that writes the log does, in words; may be empty
+    process: Callable[[], Writer] = Writer
+    outlook: Callable[[], Outlook] = Outlook
+    done_file: str = ""  # a file that says, once somebody makes it, that the run is done
     log_is_gone: Callable[[], bool] = bool
 
 

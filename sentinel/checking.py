@@ -2,12 +2,26 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
-from detectors.checks import Absence, Ended, Printed, RunCheck, RunFinding, RunView, Stopped, Survey
+from detectors.checks import (
+    Absence,
+    Ended,
+    Outlook,
+    Printed,
+    RunCheck,
+    RunFinding,
+    RunView,
+    Stopped,
+    Survey,
+    Writer,
+)
 from sentinel.alerts.inhibition import OF_THE_RUN
 from sentinel.alerts.turns import Key, Stretch, Verdict
+from sentinel.runs.last_words import done_file
 from sentinel.runs.log import RunLog
+from sentinel.runs.settling import outlook_of
 from sentinel.runs.silence import Silence
 
 _ATTEMPT = 1  # findings about the run as a whole belong to no attempt
@@ -57,7 +71,9 @@ class Checking:
             planned_steps=log.planned_steps,
             last_lines=log.console.last_lines if log.console else "",
             together=silence.together if silence else None,
-            process=silence.process if silence else str,
+            process=cache(silence.process) if silence else Writer,
+            outlook=cache(partial(_outlook, log, silence)),
+            done_file=str(done_file(log.run) or ""),
             log_is_gone=silence.log_is_gone if silence else bool,
         )
         for check in self.checks:
@@ -67,6 +83,11 @@ class Checking:
                 self.failed(check.name, log.run.id, error)
                 continue
             yield from ([_verdict(log, check, finding, final=concluded)] for finding in findings)
+
+
+def _outlook(log: RunLog, silence: Silence | None) -> Outlook:
+    likewise = silence.likewise() if silence else ""
+    return Outlook(over=likewise) if likewise else outlook_of(log)
 
 
 def _ended(log: RunLog, silence: Silence | None) -> Ended | None:

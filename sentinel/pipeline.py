@@ -28,6 +28,7 @@ from sentinel.frames.views import layout, views
 from sentinel.guard import Guard
 from sentinel.runs.console import Console
 from sentinel.runs.log import Arrived, RunLog
+from sentinel.runs.settling import settle
 from sentinel.runs.silence import Silence
 from sentinel.sources.base import Batch, Chunk, Complaint, Run
 from sentinel.text import clean_text
@@ -151,6 +152,8 @@ class Pipeline:
         If such a run goes on after all, the next `advance` takes back what this brought about.
         """
         guard = Guard()
+        for tracker in trackers:
+            guard(tracker.log.run, "its last words", partial(settle, tracker.log, math.inf))
         arrived = [guard(t.log.run, "the end of the log", t.log.end) or () for t in trackers]
         verdicts, looked = self._judge(trackers, arrived, guard)
         for tracker in trackers:
@@ -164,6 +167,7 @@ class Pipeline:
 
     def review(self, tracker: Tracker, silence: Silence) -> list[Change]:
         """The changes that time alone brings to a run under watch; see `Checking.stretches`."""
+        settle(tracker.log, silence.seconds)
         return tracker.book.advance(self._checking.stretches(tracker.log, (), (), silence=silence))
 
     def report_failure(self, tracker: Tracker, reason: str) -> Sequence[Change]:

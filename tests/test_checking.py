@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from detectors.checks import RunCheck, run_check
+from detectors.checks import RunCheck, Writer, run_check
 from detectors.discovery import all_detectors
 from sentinel.pipeline import Pipeline
 from sentinel.runs.silence import Silence
@@ -109,23 +109,47 @@ def test_a_crash_is_the_same_however_the_log_grew(tmp_path_factory, cuts, reload
     assert known(found) == known(expected)
 
 
-def stalled(tracker, pipeline, seconds):
-    changes = pipeline.review(tracker, Silence(seconds, [1.0, 30.0]))
+def stalled(tracker, pipeline, seconds, *, lives=False):
+    lives = {"process": lambda: Writer("process 7 (python) sleeps", lives=True)} if lives else {}
+    changes = pipeline.review(tracker, Silence(seconds, [1.0, 30.0], **lives))
     return [(change.event.value, change.incident.severity.name) for change in changes]
 
 
 def test_a_silent_log_is_a_stall_that_grows_worse_and_ends_with_the_next_point(tmp_path):
-    write(tmp_path, "metrics.jsonl", log_lines(range(20)))
+    plan = json.dumps({"config": {"max_steps": 900}}) + "\n"
+    write(tmp_path, "metrics.jsonl", [plan, *log_lines(range(20))])
     pipeline, tracker = follow(tmp_path)
     assert not read(pipeline, tracker)
     assert stalled(tracker, pipeline, 590) == []
     assert stalled(tracker, pipeline, 610) == [("firing", "WARNING")]
+    (incident,) = tracker.book.open()
+    assert incident.summary == (
+        "no new point for 10 min 10 s, where 10 min are allowed; it is at step 19 of 900 planned"
+    )
+    assert (incident.evidence["usual_seconds"], incident.evidence["allowed_seconds"]) == (1, 600)
     assert stalled(tracker, pipeline, 620) == []
-    assert stalled(tracker, pipeline, 1810) == [("escalated", "CRITICAL")]
+    assert stalled(tracker, pipeline, 1810) == [], "it may have stopped early"
+    assert stalled(tracker, pipeline, 1820, lives=True) == [("escalated", "CRITICAL")]
     assert not tracker.book.silent(1810, 600), "a stall is about the silence, and not lost in it"
     write(tmp_path, "metrics.jsonl", log_lines([20]))
     (change,) = read(pipeline, tracker)
     assert (change.event, change.incident.detector) == ("resolved", "stream-stall")
+
+
+def test_a_silence_that_nothing_explains_is_a_question_that_is_asked_once_and_can_be_answered(tmp_path):
+    write(tmp_path, "metrics.jsonl", log_lines(range(17)))
+    pipeline, tracker = follow(tmp_path)
+    read(pipeline, tracker)
+    assert stalled(tracker, pipeline, 610) == [("firing", "WARNING")]
+    assert stalled(tracker, pipeline, 10**5) == [], "a question grows no worse"
+    (incident,) = tracker.book.open()
+    assert incident.asked_once
+    assert incident.causes == (), "no cause of a hang is named"
+    answer = tmp_path / "metrics.jsonl.done"
+    assert f"`touch {answer}`, or a last row with `done: true`, settles it" in incident.summary
+    answer.touch()
+    assert stalled(tracker, pipeline, 10**5) == [("resolved", "WARNING")]
+    assert tracker.log.ending.outcome == "finished"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from sentinel.sources.json.lines import JsonLines
 from sentinel.sources.places import Url
 
 CHECKS = [all_detectors()[f"run-{end}"] for end in ("crashed", "finished", "preempted")]
-CHECKS += [all_detectors()["console-error"], all_detectors()["stream-stall"]]
+CHECKS += [all_detectors()[name] for name in ("console-error", "stream-stall", "ended-or-stuck")]
 START = 1.7e9
 SLURM = "slurmstepd: error: *** STEP 1.0 ON n1 CANCELLED AT 2026-01-01T00:00:00 DUE TO PREEMPTION ***\n"
 TORCHRUN = (

@@ -1,12 +1,15 @@
-"""The log stopped growing, and nothing says that the run ended.
+"""The log of a run that should go on stopped growing.
 
 ## What it catches
 No new point for longer than each of these: ten minutes, ten times a long pause of the run (nineteen in twenty
 are shorter), twice its second longest pause. After three times as long it is critical. Evaluations,
 checkpoints and compilations are among these pauses, so a run that regularly takes long for one has the time.
-If all runs of a directory that are expected to grow, three or more, fall
-silent together, the file system or the machine is the trouble, and a person hears of it once. A log that is
-gone is said to be gone.
+
+The run should go on if its process lives, its plan is not reached, or its learning rate is in the middle of
+its schedule. A plan alone makes no finding critical, because a training may stop early. If nothing says so,
+`ended-or-stuck` asks. If all runs of a directory that are expected to grow, three or more, fall silent
+together at different steps, the file system or the machine is the trouble, and a person hears of it once. A
+log that is gone is said to be gone.
 
 ## Why it matters
 A collective operation that waits for a rank that died, a deadlock in the data loader or a kill without a
@@ -19,44 +22,33 @@ waits; of several ranks, the one that waits elsewhere has the cause. If it is go
 kernel's log.
 
 ## When it is wrong
-The first evaluation of a run, where it takes longer than ten minutes; a log whose writer buffers for long. A
-run that goes on resolves it. It is judged by the clock of a watch: a replay, whose log ends where it ends, is
-silent about it.
+The first evaluation of a run, where it takes longer than ten minutes; a log whose writer buffers for long; a
+training that stops early and does not say so. A run that goes on resolves it. It is judged by the clock of a
+watch: a replay, whose log ends where it ends, is silent about it.
 
 ## Source
 Detector 40 of the catalogue: ten times the 95th percentile of pauses and at least ten minutes, critical at
 thirty.
 """
 
-import math
 from collections.abc import Iterator
 from typing import Annotated
 
 from detectors.api import CRITICAL, WARNING, Cause, Maturity, Variant
 from detectors.checks import RunFinding, RunView, run_check
 from detectors.evidence import Measure, Unit
+from detectors.silences import SILENCE_EVIDENCE, Long, long_silence
 
-LONG_PAUSE = 0.95  # quantile of the pauses
-TIMES_LONG = 10  # a silence of this many long pauses is out of the ordinary
-TIMES_LONGEST = 2  # so is one of this many of the second longest pause
 TIMES_CRITICAL = 3  # thirty minutes where the threshold is ten
-FEWEST = 3  # runs that fall silent together: two may end at the same time by chance
 
 
 @run_check(
     reads="the clock",
-    evidence={
-        "silent_seconds": Measure("silent for", Unit.SECONDS),
-        "usual_seconds": Measure("longest usual pause", Unit.SECONDS),
-        "process": Measure("process", Unit.TEXT),
-        "last_lines": Measure("last printed", Unit.TEXT),
-        "runs_silent": Measure("silent runs", Unit.COUNT),
-        "place": Measure("below", Unit.TEXT),
-        "since": Measure("last growth of any", Unit.TEXT),
-    },
+    evidence={**SILENCE_EVIDENCE, "goes_on": Measure("should go on", Unit.TEXT)},
     variants={
         "silent": Variant(
-            "no new point for {silent_seconds:duration}; it never paused for {usual_seconds:duration} before",
+            "no new point for {silent_seconds:duration}, where {allowed_seconds:duration} are allowed; "
+            "{goes_on}",
             ("DP3", "A-err-hang", "A-err-nccl", "A-err-exit9"),
             (WARNING, CRITICAL),
         ),
@@ -83,27 +75,22 @@ def stream_stall(
     least_seconds: Annotated[float, "silence that is always allowed"] = 600.0,
 ) -> Iterator[RunFinding]:
     """One finding a silence, numbered by the points before it."""
-    pauses = sorted(run.pauses)
-    long = pauses[math.ceil(LONG_PAUSE * len(pauses)) - 1] if pauses else 0.0
-    longest = pauses[-2] if len(pauses) > 1 else 0.0  # the longest may be a clock that was set
-    limit = max(TIMES_LONG * long, TIMES_LONGEST * longest, least_seconds)
-    silent = run.silent_seconds
-    if silent is None:
+    if run.silent_seconds is None:
         return
-    if run.ended or silent <= limit:
+    long = long_silence(run, least_seconds)
+    variant = _variant(run, long) if long else None
+    if long is None or variant is None:
         yield RunFinding(run.points)
         return
-    evidence = {"silent_seconds": silent, "usual_seconds": limit, **_told_of(run)}
-    all_ = run.together
-    if all_ is not None and all_.runs >= FEWEST and all_.shortest_seconds >= silent / 2:
-        evidence |= {"runs_silent": all_.runs, "place": all_.place, "since": all_.since}
-        yield RunFinding(run.points, "together", evidence=evidence)
-    else:
-        severity = CRITICAL if silent > TIMES_CRITICAL * limit else None
-        yield RunFinding(run.points, "gone" if run.log_is_gone() else "silent", severity, evidence=evidence)
+    evidence = {**long.evidence, **({"goes_on": long.goes_on} if long.goes_on else {})}
+    certain = long.sure or variant == "gone"
+    worse = long.times_allowed > TIMES_CRITICAL and certain and variant != "together"
+    yield RunFinding(run.points, variant, CRITICAL if worse else None, evidence=evidence)
 
 
-def _told_of(run: RunView) -> dict[str, str]:
-    """What the process does and what the run printed last, as far as that is known."""
-    known = {"process": run.process(), "last_lines": run.last_lines}
-    return {name: text for name, text in known.items() if text}
+def _variant(run: RunView, long: Long) -> str | None:
+    if long.together and (long.goes_on or not (run.together and run.together.same_step)):
+        return "together"
+    if run.log_is_gone():
+        return "gone"
+    return "silent" if long.goes_on else None

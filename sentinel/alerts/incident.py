@@ -66,6 +66,7 @@ class Incident:
     last_time: float | None = None
     findings: int = 0  # rows at which it was found; never decreases, although steps may go back
     returns: int = 0  # how often it came back after it was resolved
+    asked_once: bool = False  # it is a question, so no reminder follows
     inhibited_by: str | None = None
 
     @property

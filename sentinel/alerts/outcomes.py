@@ -76,7 +76,7 @@ def tell(news: News, audience: Audience, now: float) -> list[Outcome]:
     run, sent = news.run, audience.sent
     standing = {incident.id: incident for incident in news.still_open}
     changed = {change.incident.id for change in news.changes}
-    unchanged = [i for i in news.still_open if news.reminders and i.id not in changed]
+    unchanged = [i for i in news.still_open if news.reminders and i.id not in changed and not i.asked_once]
     found = []
     for change in _worst_first([*news.changes, *(Change(Event.REPEAT, incident) for incident in unchanged)]):
         incident = change.incident

@@ -40,6 +40,7 @@ def statement(
         "cited": cited,
         "causes": weighed(cited, evidence, findings, v),
         "evidence": evidence,
+        "asked_once": variant is not None and variant.asked_once,
     }
 
 

@@ -31,6 +31,7 @@ _UNKNOWN = "unknown"
 STATES = (
     RunState.CRASHED,
     RunState.STALLED,
+    RunState.SILENT,
     RunState.LOST,
     _UNKNOWN,
     RunState.RUNNING,
@@ -142,7 +143,7 @@ def _standing(row: RunRow, kept: Remembered | None, now: float) -> tuple[str, st
     if kept is None:
         return _UNKNOWN, "its saved state cannot be decoded; a watch reads its log from the start"
     silent = silent_seconds(Url.parse(row.path) or Path(row.path), kept.facts.last_time, now)
-    stands = standing(kept.ending, silent, kept.facts.lost_after_seconds)
+    stands = standing(kept.ending, silent, kept.facts.lost_after_seconds, goes_on=kept.facts.goes_on)
     return stands.state, stands.evidence
 
 

@@ -14,6 +14,9 @@ from sentinel.sources.reading.flattening import MOST_KEYS, Plain
 _PAUSES_KEPT = 100
 _SHORTEST_LOSS_SECONDS = 600.0  # an evaluation or a checkpoint may keep a log silent for minutes
 
+DONE = "done"
+"""The tag by which a plain loop says, with the value 1, that it is done."""
+
 LONG_INTERVALS = 10
 """A silence of this many long intervals is unusual."""
 
@@ -37,7 +40,10 @@ class Facts(msgspec.Struct):
     config: dict[str, Setting] = {}
     plan: dict[str, float] = {}  # planned values by signal, for streams that begin from now on
     told_ending: Ending | None = None
+    last_words: Ending | None = None  # told by other means than records of the log, once it is silent
+    goes_on: str = ""  # why more is to come; known once it was silent for long
     summary_step: int | None = None
+    done_step: int | None = None
 
     def count(self, chunk: Chunk) -> None:
         """Add a chunk that has points."""
@@ -55,6 +61,9 @@ class Facts(msgspec.Struct):
         at_end = [i for i, tag in enumerate(chunk.tags) if tag.endswith(summaries())]
         if at_end and (found := np.isin(chunk.tag, at_end)).any():
             self.summary_step = int(chunk.step[found].max())
+        done = [i for i, tag in enumerate(chunk.tags) if tag.rpartition("/")[2].casefold() == DONE]
+        if done and (found := np.isin(chunk.tag, done) & (chunk.value == 1)).any():
+            self.done_step = int(chunk.step[found].max())
 
     def record(self, settings: Mapping[str, Plain], origin: str) -> None:
         """Add settings. A later value replaces an earlier one."""
@@ -70,6 +79,10 @@ class Facts(msgspec.Struct):
             return None
         if self.last_step == self.summary_step:
             return Ending(Outcome.FINISHED, f"its log ends with a summary at step {self.last_step}", True)
+        if self.last_step == self.done_step:
+            return Ending(
+                Outcome.FINISHED, f"its last row, at step {self.last_step}, says that it is done", True
+            )
         counted_from_zero = self.first_step == 0 and self.last_step + 1 == planned_steps
         if self.last_step == planned_steps or counted_from_zero:
             return Ending(Outcome.FINISHED, f"step {self.last_step} is the last one planned", True)

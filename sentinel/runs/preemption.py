@@ -5,7 +5,7 @@ import re
 _PREEMPTED = re.compile(
     r"\*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT \S+"  # slurmstepd: a time limit, a preemption, scancel
     r"|Received (?:15|SIGTERM) death signal, shutting down workers"  # torch's elastic agent
-    r"|SignalException: Process \d+ got signal: 15\b"  # its processes
+    r"|SignalException: Process \d+ got signal: (?:1|2|15)\b"  # its processes
     r"|Received SIGTERM: 15\b|\bSIGTERMException\b"  # Lightning's signal_connector.py
     r"|(?:^|\]:? ?)KeyboardInterrupt$"  # CPython; a launcher may put the rank before it
     r"|Handling auto-requeue signal: \d+"  # the same

@@ -16,12 +16,14 @@ from typing import NamedTuple
 
 import orjson
 
+from detectors.checks import Writer
 from sentinel.runs.state import last_write
 from sentinel.text import clean_text
 
 _PROC = Path("/proc")
 _STATES = {"R": "runs", "S": "sleeps", "D": "waits for a device", "T": "is stopped", "Z": "is dead"}
 _HELPERS = ("wandb-core",)  # writes W&B's file for the training, which has another file there open
+_KERNELS = (b"ipykernel", b"colab_kernel_launcher")
 _SOON_SECONDS = 600.0  # after its start at the latest a training leaves its number
 _SLACK_SECONDS = 60.0  # the clock may have been set since
 _LONGEST_FILE = 1 << 16  # bytes that are read of a file
@@ -41,21 +43,20 @@ class _Named(NamedTuple):
     host: str = ""
 
 
-def process_of(log: Path) -> str:
-    """What the process that writes the log does: "process 7 (python) sleeps in pipe_read".
+def process_of(log: Path) -> Writer:
+    """The process that writes the log, and what it does: "process 7 (python) sleeps in pipe_read".
 
     Else what a file beside the log says of it: "train.pid names process 7, which does not run on gpu-3".
-    Empty if nothing is known. A program that closes its log between two writes and leaves no file is not
-    found.
+    A program that closes its log between two writes and leaves no file is not found.
     """
     target = str(log.resolve())
     for process in _processes():
         if _writes(process, target) and _name(process) not in _HELPERS:
-            return _described(process)
+            return _alive(process)
     with suppress(OSError):
         if (named := _named(log)) is not None:
             return _checked(named, last_write(log))
-    return ""
+    return Writer()
 
 
 def _processes() -> list[Path]:
@@ -144,20 +145,33 @@ def _beginning(file: Path) -> str:
         return opened.read(_LONGEST_FILE).decode()
 
 
-def _checked(named: _Named, written: float) -> str:
+def _alive(process: Path) -> Writer:
+    text = _described(process)
+    return Writer(text, lives=True if text and not _outlives_a_training(process) else None)
+
+
+def _outlives_a_training(process: Path) -> bool:
+    """Whether it is the kernel of a notebook, which goes on when the training in it has ended."""
+    try:
+        return any(name in (process / "cmdline").read_bytes() for name in _KERNELS)
+    except OSError:
+        return False
+
+
+def _checked(named: _Named, written: float) -> Writer:
     """What the file says, if it fits what runs here; ``written`` is when the log was last written."""
     here, names = socket.gethostname(), f"{clean_text(named.file, 80)} names process {named.pid}"
     if named.host and named.host != here:
-        return f"{names} on {clean_text(named.host, 80)}, and this is {here}"
+        return Writer(f"{names} on {clean_text(named.host, 80)}, and this is {here}")
     process = _PROC / str(named.pid)
     started = _started(process)
     if started is None or started > written + _SLACK_SECONDS:
-        return f"{names}, which does not run on {here}"
+        return Writer(f"{names}, which does not run on {here}", lives=False if named.host == here else None)
     soon = -_SLACK_SECONDS < named.at - started < _SOON_SECONDS
     with suppress(OSError):
         if soon and process.stat().st_uid == named.owner:
-            return _described(process)
-    return ""
+            return _alive(process)
+    return Writer()
 
 
 def _started(process: Path) -> float | None:

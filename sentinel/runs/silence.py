@@ -3,20 +3,22 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from detectors.checks import Together
+from detectors.checks import Together, Writer
 
 
 @dataclass(frozen=True)
 class Silence:
     """``seconds`` since points arrived and ``pauses`` between earlier arrivals, on the clock of the watch.
 
-    ``goes_on_in`` names the run that continues this one. ``process`` says what its process does, and
-    ``log_is_gone`` whether its log was removed, or the file system with it.
+    ``goes_on_in`` names the run that continues this one, and ``likewise`` says how runs like it ended.
+    ``process`` is the process that writes the log. ``log_is_gone`` says whether the log was removed, or the
+    file system with it.
     """
 
     seconds: float
     pauses: Sequence[float] = ()
     together: Together | None = None
     goes_on_in: str | None = None
-    process: Callable[[], str] = str
+    likewise: Callable[[], str] = str
+    process: Callable[[], Writer] = Writer
     log_is_gone: Callable[[], bool] = bool

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from sentinel.runs.facts import Facts
 from sentinel.runs.log import Overview, RunLog
+from sentinel.runs.settling import settle
 from sentinel.runs.state import Standing, silent_seconds, standing
 
 
@@ -23,6 +24,8 @@ class Observation:
 def observe(log: RunLog, whole: bool, now: float) -> Observation:
     """A run as far as it was read, at the time of day ``now``."""
     silent = silent_seconds(log.run.path, log.facts.last_time if whole else None, now)
+    if whole:
+        settle(log, silent)
     return Observation(log.overview(), whole, silent)
 
 
@@ -35,6 +38,7 @@ def standings(seen: Sequence[Observation]) -> list[Standing]:
             one.silent_seconds,
             one.run.facts.lost_after_seconds,
             goes_on_in.get(one.run.name),
+            one.run.facts.goes_on,
         )
         for one in seen
     ]

@@ -20,7 +20,8 @@ _MOST_FILES = 1000  # of a run whose modification times are read
 
 class RunState(StrEnum):
     """The state of a run. PREEMPTED: the scheduler ended it, or another run continues from where it stopped.
-    STALLED and LOST runs are silent without a stated end; a LOST run is not expected to continue.
+    SILENT, STALLED and LOST runs are silent without a known end. A STALLED run should go on, of a SILENT run
+    nothing says whether it ended or is stuck, and a LOST run is not expected to continue.
     """
 
     RUNNING = "running"
@@ -28,6 +29,7 @@ class RunState(StrEnum):
     CRASHED = "crashed"
     PREEMPTED = "preempted"
     STALLED = "stalled"
+    SILENT = "silent"
     LOST = "lost"
 
 
@@ -44,11 +46,13 @@ def standing(
     silent_seconds: float | None,
     lost_after_seconds: float,
     goes_on_in: str | None = None,
+    goes_on: str = "",
 ) -> Standing:
     """The state of a run. What the log says about its end overrides everything else.
 
     ``silent_seconds`` is the time since the last write, None if the log is gone. ``lost_after_seconds`` is
-    how long the log may be silent. ``goes_on_in`` names the run that continues this one.
+    how long the log may be silent. ``goes_on_in`` names the run that continues this one. ``goes_on`` says why
+    more is to come.
     """
     if ending is not None:
         return Standing(RunState(ending.outcome.value), ending.evidence)
@@ -59,9 +63,12 @@ def standing(
     silent = f"its log does not say that it ended; last written {duration_text(silent_seconds)} ago"
     if silent_seconds <= lost_after_seconds:
         return Standing(RunState.RUNNING, silent)
-    pauses = f"; it never paused for longer than {duration_text(lost_after_seconds)}"
-    lost = silent_seconds > max(LOST_SECONDS, lost_after_seconds)
-    return Standing(RunState.LOST if lost else RunState.STALLED, silent + pauses)
+    allowed = f", and its pauses allow {duration_text(lost_after_seconds)}"
+    if silent_seconds > max(LOST_SECONDS, lost_after_seconds):
+        return Standing(RunState.LOST, silent + allowed)
+    if goes_on:
+        return Standing(RunState.STALLED, f"{silent}{allowed}; {goes_on}")
+    return Standing(RunState.SILENT, f"ended or stuck: {silent}{allowed}")
 
 
 def silent_seconds(place: Place, last_time: float | None, now: float) -> float | None:

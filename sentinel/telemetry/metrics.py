@@ -56,7 +56,9 @@ class Metrics(Collector):
         now, states, stopped = self._clock.now(), Tally(dict.fromkeys(RunState, 0)), 0
         for log in self.logs():
             silent = silent_seconds(log.run.path, log.facts.last_time, now)
-            states[standing(log.ending, silent, log.facts.lost_after_seconds).state] += 1
+            states[
+                standing(log.ending, silent, log.facts.lost_after_seconds, goes_on=log.facts.goes_on).state
+            ] += 1
             stopped += log.stopped is not None
         by_state = (((state.value,), count) for state, count in states.items())
         yield _gauge("sentinel_runs", "Runs under watch.", ("state",), by_state)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from detectors.checks import Together
+from detectors.checks import Together, Writer
 from sentinel.alerts.incident import Change
 from sentinel.guard import Guard
 from sentinel.pipeline import Pipeline
@@ -37,14 +37,15 @@ class Silences:
         expected = [watched for watched in runs if not watched.past]
         silent = [watched for watched in expected if watched.silence(awake)[0] > _SHORT_SECONDS]
         together = self._together(expected, awake, now) if silent else {}
-        going_on = _continued(expected, silent)
+        going_on, likes = _continued(expected, silent), _likes(silent)
         found: dict[str, Sequence[Change]] = {}
         for watched in expected:
             run, seconds = watched.tracker.log.run, watched.silence(awake)[0]
-            process = partial(process_of, run.path) if isinstance(run.path, Path) else str
+            process = partial(process_of, run.path) if isinstance(run.path, Path) else Writer
             of_all, goes_on_in = together.get(run.id), going_on.get(run.id)
             gone = partial(is_gone, run.path)
-            silence = Silence(seconds, watched.intervals, of_all, goes_on_in, process, gone)
+            like = partial(_ended_likewise, watched, likes)
+            silence = Silence(seconds, watched.intervals, of_all, goes_on_in, like, process, gone)
             judge = partial(self._judge, watched, silence, awake)
             found[run.id] = guard(run, "the review", judge) or ()
         for advance in self._pipeline.conclude([w.tracker for w in runs if w.is_newly_over(awake)]):
@@ -54,7 +55,10 @@ class Silences:
         return found
 
     def _judge(self, watched: Watched, silence: Silence, awake: float) -> list[Change]:
+        log = watched.tracker.log
+        before = log.ending
         stalled = self._pipeline.review(watched.tracker, silence)
+        watched.uncommitted += log.ending is not before  # so that it is recorded soon
         return [*stalled, *watched.tracker.book.silent(*watched.silence(awake))]
 
     def _together(self, expected: Iterable[Watched], awake: float, now: float) -> Mapping[str, Together]:
@@ -73,7 +77,8 @@ class Silences:
             shortest = min(awake - watched.arrived_at for watched in runs)
             fell = [w for w in runs if awake - w.arrived_at - shortest <= w.usual_pause_seconds]
             since = datetime.fromtimestamp(now - shortest, UTC).strftime("%Y-%m-%d %H:%M UTC")
-            found |= {w.tracker.id: Together(len(fell), str(place), since, shortest) for w in fell}
+            same = len({w.tracker.log.facts.last_step for w in fell}) == 1
+            found |= {w.tracker.id: Together(len(fell), str(place), since, shortest, same) for w in fell}
         return found
 
     def _place(self, path: Place) -> Place:
@@ -96,3 +101,31 @@ def _continued(expected: Iterable[Watched], silent: Sequence[Watched]) -> dict[s
             members.append(Member(log.run.id, kind, log.facts, asked=log.run.id in asked))
             names[log.run.id] = log.name
     return {of: names[by] for of, by in successors(members).items()}
+
+
+def _likes(runs: Iterable[Watched]) -> Mapping[object, Sequence[Watched]]:
+    """The runs by what those that end alike have in common: format, tree and last step."""
+    found: dict[object, list[Watched]] = {}
+    for watched in runs:
+        found.setdefault(_kind(watched), []).append(watched)
+    return found
+
+
+def _kind(watched: Watched) -> object:
+    log = watched.tracker.log
+    tree = log.run.path.parents[1:2] if isinstance(log.run.path, Path) else ()
+    return log.run.format, (*tree,), log.facts.first_step, log.facts.last_step
+
+
+def _ended_likewise(watched: Watched, likes: Mapping[object, Sequence[Watched]]) -> str:
+    """How a run of the same kind ended at the same step before; empty if none did.
+
+    One that fell silent without a word counts, too: a person was asked about it, and two runs that get stuck
+    one after the other are hardly at the same step.
+    """
+    between = max(watched.usual_pause_seconds, _SHORT_SECONDS)
+    for other in likes.get(_kind(watched), ()):
+        if other is not watched and watched.arrived_at - other.arrived_at > between:
+            log = other.tracker.log
+            return f"{log.name} {'ended' if log.ending else 'stopped'} at the same step {log.facts.last_step}"
+    return ""

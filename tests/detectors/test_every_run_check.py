@@ -6,7 +6,17 @@ from dataclasses import replace
 import pytest
 
 from detectors.api import Severity
-from detectors.checks import Ended, Printed, RunCheck, RunView, Stopped, Survey, Together
+from detectors.checks import (
+    Ended,
+    Outlook,
+    Printed,
+    RunCheck,
+    RunView,
+    Stopped,
+    Survey,
+    Together,
+    Writer,
+)
 from detectors.discovery import all_detectors
 from sentinel import catalogue
 from sentinel.alerts.incident import format_message
@@ -47,6 +57,7 @@ ILL = RunView(
     unreadable="it is no log",
     failure="the jsonl reader failed: E",
 )
+AMID = replace(ILL, outlook=lambda: Outlook(goes_on="it is at step 8 of 90 planned", amid=True))
 ENDED = [
     replace(ILL, concluded=Ended(outcome, reason))
     for outcome, reason in [
@@ -86,8 +97,11 @@ def test_a_run_of_which_nothing_is_known_is_clean(check):
 def test_a_run_that_is_ill_is_found_and_said_in_words(check):
     silent = [replace(ILL, silent_seconds=seconds) for seconds in (700.0, 1e6)]
     gone = [replace(view, log_is_gone=lambda: True) for view in silent]
-    together = replace(ILL, together=Together(40, "/runs", "12:00", 1e6))
-    views = [*silent, *gone, together, *ENDED]
+    amid = [replace(AMID, silent_seconds=seconds) for seconds in (700.0, 1e6)]
+    dead = replace(ILL, process=lambda: Writer("train.pid names process 7", lives=False))
+    at_a_step, alike = (Together(40, "/runs", "12:00", 1e6, same) for same in (False, True))
+    together = [replace(ILL, together=at_a_step), replace(ILL, together=alike)]
+    views = [*silent, *gone, *amid, dead, *together, *ENDED]
     found = [finding for view in views for finding in check.check(view) if check.severity(finding)]
     declared = {(name, one) for name, variant in check.variants.items() for one in variant.severities}
     assert {(finding.variant, check.severity(finding)) for finding in found} == declared
@@ -96,7 +110,7 @@ def test_a_run_that_is_ill_is_found_and_said_in_words(check):
         fields = {field for _, field, _, _ in string.Formatter().parse(message) if field}
         assert fields <= {*finding.evidence, *check.parameters}
         assert set(finding.evidence) <= set(check.evidence), "evidence without a label"
-        assert "?" not in format_message(message, finding.evidence)
+        assert "?" not in format_message(message.replace("?", "."), finding.evidence)
 
 
 @each_check
@@ -106,5 +120,5 @@ def test_asks_nothing_of_a_run(check):
 
 @each_check
 def test_a_check_asks_for_no_severity_that_it_does_not_declare(check):
-    asked = [finding for view in (ILL, *ENDED) for finding in check.check(view) if finding.severity]
+    asked = [finding for view in (ILL, AMID, *ENDED) for finding in check.check(view) if finding.severity]
     assert all(check.severity(finding) is finding.severity for finding in asked)

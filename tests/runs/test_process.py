@@ -11,6 +11,7 @@ from datetime import datetime
 import orjson
 import pytest
 
+from detectors.checks import Writer
 from sentinel.runs.process import process_of
 
 KEEPS_OPEN = """
@@ -51,13 +52,14 @@ def wandb_names(directory, pid, host=None):
 
 
 def test_the_process_that_has_the_log_open_is_named(log):
-    assert process_of(log.parent) == ""
+    assert process_of(log.parent).text == ""
     with process(log) as running, log.open() as mine:
         assert os.getpid() != running.pid
         assert mine.read() == ""
         for place in (log, log.parent):
-            assert process_of(place).startswith(f"process {running.pid} (")
-    assert process_of(log.parent) == ""
+            assert process_of(place).text.startswith(f"process {running.pid} (")
+            assert process_of(place).lives
+    assert process_of(log.parent) == Writer()
 
 
 def test_the_process_that_a_pid_file_names_is_described_while_it_fits(log, tmp_path):
@@ -66,32 +68,36 @@ def test_the_process_that_a_pid_file_names_is_described_while_it_fits(log, tmp_p
         named.write_text(f"{running.pid}\n")
         log.touch()
         for place in (log, log.parent):
-            assert process_of(place).startswith(f"process {running.pid} (")
+            assert process_of(place).text.startswith(f"process {running.pid} (")
         os.utime(named, (0, time.time() - 86400))
-        assert process_of(log) == "", "a process that began long after the file was written is another one"
+        assert process_of(log).text == "", (
+            "a process that began long after the file was written is another one"
+        )
         os.utime(named)
         os.utime(log, (0, time.time() - 86400))
         here = socket.gethostname()
-        assert process_of(log) == f"train.pid names process {running.pid}, which does not run on {here}"
+        assert process_of(log).text == f"train.pid names process {running.pid}, which does not run on {here}"
         (log.parent / "other.pid").write_text("1")
-        assert process_of(log) == "", "two files name two processes"
+        assert process_of(log).text == "", "two files name two processes"
         (log.parent / "metrics.pid").write_text("no number")
-        assert process_of(log) == ""
+        assert process_of(log).text == ""
     for name in ("other.pid", "metrics.pid"):
         (log.parent / name).unlink()
     log.touch()
-    assert process_of(log).endswith(f"which does not run on {here}")
+    assert process_of(log).text.endswith(f"which does not run on {here}")
 
 
 def test_the_process_that_wandb_names(log, tmp_path):
     run, here = log.parent, socket.gethostname()
     with process(tmp_path / "else") as running:
         wandb_names(run, running.pid)
-        assert process_of(run).startswith(f"process {running.pid} (")
+        assert process_of(run).text.startswith(f"process {running.pid} (")
         wandb_names(run, running.pid, host="gpu-12")
-        assert process_of(run) == f"W&B's log names process {running.pid} on gpu-12, and this is {here}"
+        assert process_of(run).text == f"W&B's log names process {running.pid} on gpu-12, and this is {here}"
+        assert process_of(run).lives is None
     wandb_names(run, running.pid, host=here)
-    assert process_of(run) == f"W&B's log names process {running.pid}, which does not run on {here}"
+    assert process_of(run).lives is False
+    assert process_of(run).text == f"W&B's log names process {running.pid}, which does not run on {here}"
 
 
 @pytest.mark.parametrize("damaged", [b"", b"\xff\xfe", b"12 13", b"9" * 5000, b"-4"])
@@ -99,5 +105,5 @@ def test_a_file_that_names_nothing_is_no_trouble(log, damaged):
     for name in ("train.pid", "logs/debug.log", "files/wandb-metadata.json"):
         (log.parent / name).parent.mkdir(exist_ok=True)
         (log.parent / name).write_bytes(damaged)
-    assert process_of(log) == ""
-    assert process_of(log.parent) == ""
+    assert process_of(log).text == ""
+    assert process_of(log.parent).text == ""

@@ -20,7 +20,7 @@ CRASHED = Ending(Outcome.CRASHED, "exit code 1")
     [
         (None, 0.0, None, RunState.RUNNING),
         (None, HOUR, None, RunState.RUNNING),
-        (None, HOUR + 1, None, RunState.STALLED),
+        (None, HOUR + 1, None, RunState.SILENT),
         (None, 25 * HOUR, None, RunState.LOST),
         (None, None, None, RunState.LOST),
         (None, 25 * HOUR, "next", RunState.PREEMPTED),
@@ -32,6 +32,18 @@ def test_states(ending, silent, goes_on_in, state):
     stands = standing(ending, silent, HOUR, goes_on_in)
     assert stands.state is state
     assert stands.evidence
+
+
+def test_a_silent_run_that_should_go_on_is_stalled():
+    stands = standing(None, HOUR + 1, HOUR, goes_on="it is at step 5 of 90 planned")
+    assert stands.state is RunState.STALLED
+    assert "step 5 of 90" in stands.evidence
+
+
+def test_the_evidence_says_what_is_allowed_and_not_what_never_was():
+    evidence = standing(None, HOUR + 1, HOUR).evidence
+    assert "its pauses allow 1 h" in evidence
+    assert "never" not in evidence
 
 
 def test_a_log_with_long_pauses_may_be_silent_for_long():

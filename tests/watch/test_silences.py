@@ -5,15 +5,18 @@ from itertools import chain
 
 import pytest
 
+from detectors.api import Severity
 from detectors.discovery import all_detectors
 from sentinel.alerts.store import Store
 from tests.chosen_detectors import choose_detectors
 from tests.watch.test_watcher import House
 
+SILENCES = ("stream-stall", "ended-or-stuck")
+
 
 @pytest.fixture
 def house(tmp_path, monkeypatch):
-    only = {"stream-stall": all_detectors()["stream-stall"]}  # forty runs cost the others much time
+    only = {name: all_detectors()[name] for name in SILENCES}  # forty runs cost the others much time
     choose_detectors(monkeypatch, only)
     return House(tmp_path)
 
@@ -22,7 +25,7 @@ def grow(house, watcher, names, steps, minutes=1):
     """What is told of stalls when the runs grow and time passes."""
     for name in names:
         house.log(name, steps, kl=0.1, at=house.clock.now() - steps.start)
-    return house.look(watcher, hours=minutes / 60, detector="stream-stall")
+    return house.look(watcher, hours=minutes / 60, detector=SILENCES)
 
 
 @pytest.mark.slow
@@ -31,6 +34,7 @@ def test_forty_runs_on_a_file_system_that_goes_away_are_one_message(house, count
     names, watcher = [f"run {number}" for number in range(count)], house.watch()
     for begin in range(0, 60, 20):
         assert grow(house, watcher, names, range(begin, begin + 20)) == []
+    assert grow(house, watcher, names[:1], range(60, 61)) == []
     others = names[1:] if alone else []
     waits = enumerate([9, 1, 1, 1])  # minutes
     told = [grow(house, watcher, others, range(60 + n, 61 + n), minutes) for n, minutes in waits]
@@ -50,6 +54,30 @@ def test_forty_runs_on_a_file_system_that_goes_away_are_one_message(house, count
     )
     over = [grow(house, watcher, names, range(80 + n, 81 + n)) for n in range(2)]
     assert sorted(chain.from_iterable(over)) == ["resolved: not-sent-before"] * 39 + ["resolved: resolved"]
+
+
+def test_three_runs_of_one_length_that_stop_together_are_one_question(house):
+    names, watcher = [f"run {number}" for number in range(3)], house.watch()
+    for begin in range(0, 60, 20):
+        grow(house, watcher, names, range(begin, begin + 17))
+    told = [grow(house, watcher, [], range(0), minutes=15) for _ in range(100)]
+    assert [sorted(news) for news in told if news] == [
+        ["firing: first-notification"] + ["firing: told-of-another-log"] * 2
+    ]
+    with Store(house.state) as store:
+        (entry,) = store.outbox.worst("terminal", 100)
+    incident = json.loads(entry.body)["incident"]
+    assert incident["summary"].startswith(f"all 3 runs below {house.runs} stopped at the same step: ended or")
+    assert (incident["severity"], incident["causes"]) == (Severity.WARNING, [])
+
+
+def test_a_run_that_stops_where_its_siblings_stopped_has_ended(house):
+    watcher = house.watch()
+    for name in ("first", "second"):
+        for begin in range(0, 60, 20):
+            grow(house, watcher, [name], range(begin, begin + 17))
+        told = [*chain.from_iterable(grow(house, watcher, [], range(0), minutes=10) for _ in range(20))]
+        assert told == (["firing: first-notification"] if name == "first" else []), name
 
 
 def test_runs_that_stop_one_after_the_other_are_not_told_of_together(house):
@@ -85,7 +113,7 @@ def test_a_run_of_another_framework_beside_it_does_not_continue_a_run(house):
                 file.write(
                     json.dumps({**row, **metrics, "train/epoch": 0.1, "train/global_step": step}) + "\n"
                 )
-        told += house.look(watcher, hours=0.1, detector="stream-stall")
+        told += house.look(watcher, hours=0.1, detector=SILENCES)
     assert told == ["firing: first-notification"]
 
 
@@ -94,7 +122,7 @@ def test_a_run_whose_directory_vanishes_is_told_of(house):
     for begin in range(0, 60, 20):
         grow(house, watcher, ["run"], range(begin, begin + 20))
     (house.runs / "run.jsonl").unlink()
-    assert house.look(watcher, hours=1, detector="stream-stall") == ["firing: first-notification"]
+    assert house.look(watcher, hours=1, detector=SILENCES) == ["firing: first-notification"]
     with Store(house.state) as store:
         (entry,) = store.outbox.worst("terminal", 100)
     incident = json.loads(entry.body)["incident"]

@@ -47,15 +47,17 @@ class House:
         store = Store(self.state)
         return Watcher(config, store, Delivery(self.state, [], self.clock), self.clock, ServiceManager())
 
-    def look(self, watcher: Watcher, hours: float = 0.0, detector: str = "kl-blowup") -> list[str]:
-        """Move the clock, look at everything; what was decided since of one detector."""
+    def look(
+        self, watcher: Watcher, hours: float = 0.0, detector: str | tuple[str, ...] = "kl-blowup"
+    ) -> list[str]:
+        """Move the clock, look at everything; what was decided since of some detectors."""
         with Store(self.state) as store:
             before = len(store.decisions(1000))
             self.clock.advance(3600 * hours)
             watcher.round(None, GOING)
             made = store.decisions(1000)
             new = reversed(made[: len(made) - before])
-            return [f"{one.event}: {one.reason}" for one in new if one.detector == detector]
+            return [f"{one.event}: {one.reason}" for one in new if one.detector in detector]
 
 
 @pytest.fixture
@@ -126,6 +128,7 @@ def test_a_run_that_falls_silent_is_lost_and_one_that_goes_on_is_repeated(house)
 def test_a_run_that_stops_growing_under_the_watch_stalls_until_it_goes_on(house):
     watcher = house.watch()
     house.log("old", range(60), kl=0.1, at=NOW - 86400)
+    (house.runs / "run.jsonl").write_text('{"config": {"max_steps": 900}}\n')
     house.log("run", range(60), kl=0.1)
     assert house.look(watcher, detector="stream-stall") == []
     house.log("run", range(60, 70), kl=0.1)

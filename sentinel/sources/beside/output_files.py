@@ -41,16 +41,22 @@ class OutputFiles:
         """
         found: dict[str, str] = {}
         marks, more = dict(cursor), False
-        if self.run.local is not None:
-            directory = self.run.local if self.run.local.is_dir() else self.run.local.parent
+        for path in self.paths():
             with suppress(OSError):
-                names = self._names(directory, self.run.local)
-                for name in names if len(names) <= _MOST_FILES else ():
-                    with suppress(OSError):
-                        if (read := _read(directory / name, marks.get(name, {}))) is not None:
-                            found[name], marks[name], goes_on = read
-                            more = more or goes_on
+                if (read := _read(path, marks.get(path.name, {}))) is not None:
+                    found[path.name], marks[path.name], goes_on = read
+                    more = more or goes_on
         return Output(found, marks, more)
+
+    def paths(self) -> list[Path]:
+        """The files; none if there are too many to be those of one run."""
+        if self.run.local is None:
+            return []
+        directory = self.run.local if self.run.local.is_dir() else self.run.local.parent
+        with suppress(OSError):
+            names = self._names(directory, self.run.local)
+            return [directory / name for name in names] if len(names) <= _MOST_FILES else []
+        return []
 
     def _names(self, directory: Path, own: Path) -> list[str]:
         with os.scandir(directory) as entries:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sentinel.sources.base import Batch, Complaint, Cursor, Run
+from sentinel.sources.base import Batch, Complaint, Cursor, Ending, Outcome, Run
 from sentinel.sources.json.documents import BrokenError, begins_with, load, parse_new
 from sentinel.sources.reading.files import open_log, stamp
 from sentinel.sources.reading.growing import nothing_new, unreadable
@@ -71,7 +71,8 @@ class TrainerState:
         plan = settings(state)
         steps = {name: plan[name] for name in ("max_steps",) if name in plan}
         taken, chunks, more = parse_new(cursor, state["log_history"], limit, STATE, steps)
-        return Batch({**taken, "newest": None if more else newest}, chunks, complaints, more, plan)
+        ending = None if more else _ending(state)
+        return Batch({**taken, "newest": None if more else newest}, chunks, complaints, more, plan, ending)
 
     def _newest_first(self) -> list[Path]:
         """The states, the one that was saved last first."""
@@ -115,6 +116,14 @@ def _progress(path: Path) -> tuple[int, int]:
 
 def _is_state(document: Any) -> bool:
     return isinstance(document, dict) and isinstance(document.get("log_history"), list)
+
+
+def _ending(state: Mapping[str, Any]) -> Ending | None:
+    """That the training reached its last step, which need not be one that it logs."""
+    step, last = state.get("global_step"), state.get("max_steps")
+    if not isinstance(step, int) or step != last or step <= 0:
+        return None
+    return Ending(Outcome.FINISHED, f"its state was saved at step {step}, the last one", inferred=True)
 
 
 def settings(state: Mapping[str, Any]) -> dict[str, float]:

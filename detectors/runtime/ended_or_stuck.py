@@ -1,0 +1,83 @@
+"""The log stopped growing, and nothing says whether the run ended or is stuck.
+
+## What it catches
+A silence as long as that of `stream-stall`, of a run that nothing expects to go on: no plan, no schedule, no
+process that is seen alive. Most such runs have ended, so this is a question. It is asked once, as a warning,
+and no reminder follows. If a run of the same tree stopped at the same step before, nobody is asked again, and
+several runs of one length that stop together are one question.
+
+## Why it matters
+The end of a plain training and a hang look the same from its log. To call each end a hang would wake people
+for nothing, and to call each hang an end would let it cost money all night.
+
+## What to do
+Look whether the run ended. An empty file `.done` answers: in the directory of the run, or beside its log with
+the log's whole name before it. So that nobody is asked next time, let the training log a last row with
+`done: true` (a value of 1 under the tag `done`), write that file, or log its planned steps at its start.
+
+## When it is wrong
+A run that pauses for longer than ever before. One that goes on withdraws the question.
+
+## Source
+The ends of plain training loops, which log no end; the limits are those of `stream-stall`.
+"""
+
+import shlex
+from collections.abc import Iterator
+from typing import Annotated
+
+from detectors.api import Cause, Maturity, Variant
+from detectors.checks import RunFinding, RunView, run_check
+from detectors.evidence import Measure, Unit
+from detectors.silences import SILENCE_EVIDENCE, long_silence
+
+
+@run_check(
+    reads="the clock",
+    evidence={
+        **SILENCE_EVIDENCE,
+        "hint": Measure("sign of an end", Unit.TEXT),
+        "answer": Measure("answered by", Unit.TEXT),
+    },
+    variants={
+        "silent": Variant(
+            "no new point for {silent_seconds:duration}: ended or stuck? Most likely it ended, but nothing "
+            "says so; {answer}, settles it",
+            (),
+            asked_once=True,
+        ),
+        "dead": Variant(
+            "no new point for {silent_seconds:duration}, and its process is gone: it ended or was killed, "
+            "and its log does not say which; {answer}, settles it",
+            (),
+            asked_once=True,
+        ),
+        "together": Variant(
+            "all {runs_silent} runs below {place} stopped at the same step: ended or stuck? Most likely they "
+            "ended, but nothing says so; no new point for {silent_seconds:duration}",
+            (),
+            asked_once=True,
+        ),
+    },
+    maturity=Maturity.STABLE,
+    cause=Cause.STALL,
+)
+def ended_or_stuck(
+    run: RunView,
+    *,
+    least_seconds: Annotated[float, "silence that is always allowed"] = 600.0,
+) -> Iterator[RunFinding]:
+    """One finding a silence, numbered by the points before it."""
+    if run.silent_seconds is None:
+        return
+    long = long_silence(run, least_seconds)
+    alike = run.together is not None and run.together.same_step
+    if long is None or long.goes_on or (long.together and not alike) or run.log_is_gone():
+        yield RunFinding(run.points)
+        return
+    touch = f"`touch {shlex.quote(run.done_file)}`, or " if run.done_file else ""
+    evidence = {**long.evidence, "answer": f"{touch}a last row with `done: true`"}
+    if long.hint:
+        evidence["hint"] = long.hint
+    dead = "dead" if long.process.lives is False else "silent"
+    yield RunFinding(run.points, "together" if long.together else dead, evidence=evidence)

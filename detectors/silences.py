@@ -1,0 +1,81 @@
+"""What the checks on the silence of a run have in common."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from detectors.checks import Outlook, RunView, Writer
+from detectors.evidence import Measure, Unit
+
+LONG_PAUSE = 0.95  # quantile of the pauses
+TIMES_LONG = 10  # a silence of this many long pauses is out of the ordinary
+TIMES_LONGEST = 2  # so is one of this many of the second longest pause
+FEWEST = 3  # runs that fall silent together: two may end at the same time by chance
+
+SILENCE_EVIDENCE = {
+    "silent_seconds": Measure("silent for", Unit.SECONDS),
+    "usual_seconds": Measure("usual pause at most", Unit.SECONDS),
+    "allowed_seconds": Measure("allowed silence", Unit.SECONDS),
+    "process": Measure("process", Unit.TEXT),
+    "last_lines": Measure("last printed", Unit.TEXT),
+    "runs_silent": Measure("silent runs", Unit.COUNT),
+    "place": Measure("below", Unit.TEXT),
+    "since": Measure("last growth of any", Unit.TEXT),
+}
+
+
+@dataclass(frozen=True)
+class Long:
+    """A silence that is longer than the run's own pauses allow, and nothing says that the run is over.
+
+    ``goes_on`` says why more is to come; it is empty if nothing says so. A run may stop before its plan is
+    reached, so it is ``sure`` only if its process lives, or amid its schedule.
+    """
+
+    evidence: Mapping[str, Any]
+    goes_on: str
+    sure: bool
+    hint: str  # a sign of an end that may be chance
+    process: Writer
+    times_allowed: float
+
+    @property
+    def together(self) -> bool:
+        """Whether runs that are expected to grow fell silent together, this one among them."""
+        return "runs_silent" in self.evidence
+
+
+def long_silence(run: RunView, least_seconds: float) -> Long | None:
+    """The silence of a run if it is long and the run is not over; None if all is well."""
+    pauses, silent = sorted(run.pauses), run.silent_seconds
+    usual = pauses[math.ceil(LONG_PAUSE * len(pauses)) - 1] if pauses else 0.0
+    longest = pauses[-2] if len(pauses) > 1 else 0.0  # the longest may be a clock that was set
+    allowed = max(TIMES_LONG * usual, TIMES_LONGEST * longest, least_seconds)
+    if silent is None or run.ended or silent <= allowed:
+        return None
+    outlook, process = run.outlook(), run.process()
+    if outlook.over:
+        return None
+    evidence = {"silent_seconds": silent, "usual_seconds": usual, "allowed_seconds": allowed}
+    told = {**evidence, **dict(_told(run, process))}
+    sure = process.lives or (outlook.amid and process.lives is None)
+    return Long(told, _goes_on(outlook, process), bool(sure), outlook.hint, process, silent / allowed)
+
+
+def _goes_on(outlook: Outlook, process: Writer) -> str:
+    """Why more is to come. A process that is gone writes no more."""
+    if process.lives is False:
+        return ""
+    return outlook.goes_on or (process.text if process.lives else "")
+
+
+def _told(run: RunView, process: Writer) -> Iterator[tuple[str, Any]]:
+    """What else is known of a silent run."""
+    if process.text:
+        yield "process", process.text
+    if run.last_lines:
+        yield "last_lines", run.last_lines
+    all_ = run.together
+    if all_ is not None and all_.runs >= FEWEST and all_.shortest_seconds >= (run.silent_seconds or 0) / 2:
+        yield from (("runs_silent", all_.runs), ("place", all_.place), ("since", all_.since))

@@ -1,0 +1,34 @@
+"""Settles how a silent run ended if its log does not state it: by its last words, else by its points."""
+
+from detectors.checks import Outlook
+from sentinel.runs.last_words import heard_from, last_words
+from sentinel.runs.log import RunLog
+from sentinel.runs.outlook import outlook
+from sentinel.sources.base import Ending, Outcome
+
+_QUIET_SECONDS = 60.0  # a run may still write for so long after what seems to be its end
+_SAVED = "trainer_state"  # a log that is written when a checkpoint is saved
+
+
+def settle(log: RunLog, silent_seconds: float | None) -> None:
+    """Look for what tells the end of a log that was silent for so long (None: it is gone).
+
+    Words are the last ones only when nothing follows them for a while. What the points say counts once the
+    log was silent for longer than its own pauses allow.
+    """
+    facts = log.facts
+    if log.ending is not None or facts.last_step is None or silent_seconds is None:
+        return
+    if silent_seconds > _QUIET_SECONDS and log.heard != (heard := heard_from(log.run)):
+        log.heard, facts.last_words = heard, last_words(log.run, max(log.attempts, 1))
+    if facts.last_words is None and silent_seconds > facts.lost_after_seconds:
+        told = outlook_of(log)
+        facts.goes_on = told.goes_on
+        facts.last_words = Ending(Outcome.FINISHED, told.over, inferred=True) if told.over else None
+
+
+def outlook_of(log: RunLog) -> Outlook:
+    """What the points say about whether more is to come."""
+    saved = log.facts.config.get("save_steps") if log.run.format == _SAVED else None
+    every = int(saved.value) if saved is not None and isinstance(saved.value, int | float) else 0
+    return outlook(log.facts, log.streams.values(), log.planned_steps, every)

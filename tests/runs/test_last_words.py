@@ -1,0 +1,164 @@
+"""What a run said last: files that say it is done, last rows and last lines."""
+
+import json
+import os
+
+import pytest
+
+from sentinel.runs.last_words import done_file, last_words
+from sentinel.sources.base import Run
+from sentinel.sources.console.log import Console
+from sentinel.sources.csv.file import CsvLog
+from sentinel.sources.json.lines import JsonLines
+from sentinel.sources.places import Url
+
+TRAINING = "".join(f"epoch {n}: loss 0.{900 - n}\n" for n in range(1, 31))
+ENDS = [
+    "End of training. Time consumed: 3:20:11",
+    "Job end at 2024-03-01 11:12:13",
+    "Experiment finished at 2024-03-01",
+    "[2024-03-01 10:00:00] training finished",
+    "Training complete in 3m 20s",
+    "Finished Training",
+    "Training time 0:10:22",
+    "`Trainer.fit` stopped: `max_epochs=3` reached.",
+    "Training completed. Do not forget to share your model on huggingface.co/models =)",
+    "50 epochs completed in 0.123 hours.",
+    "Optimizer stripped from runs/train/weights/last.pt, 6.2MB",
+    "wandb: Run summary:",
+    "Epoch 12: early stopping",
+    "Early stopping at epoch 12",
+    "Early stopping, best iteration is:",
+    "saved final model to out/final.pt",
+    "Saving the final checkpoint",
+    "done",
+    "All done!",
+    "epoch : 20/20 loss: 0.31 acc: 0.97",
+    "Epoch [20/20], Loss: 0.31",
+    "100%|##########| 300/300 [01:02<00:00,  4.80it/s]",
+    "100%|##########| 39695/39695 [10:02<00:00, 66.80it/s, loss=0.3]",
+]
+NO_ENDS = [
+    "Epoch 3 training finished",
+    "validation done",
+    "Training done: 30%",
+    "EarlyStopping counter: 3 out of 10",
+    "Early stopping enabled with patience of 3",
+    "Loading data... done",
+    "saved checkpoint to out/step-300.pt",
+    "Epoch 20/20",
+    "Epoch [20/20], step [100/300], loss: 0.3",
+    "epoch : 19/20 loss: 0.31",
+    "95%|######### | 285/300 [01:02<00:03,  4.80it/s]",
+    "test accuracy 0.97",
+]
+OUTSIDE = [
+    "torch.distributed.elastic.multiprocessing.api.SignalException: Process 1359 got signal: 1",
+    "KeyboardInterrupt",
+]
+
+
+def plain(path):
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join(json.dumps({"step": n, "loss": 1.0}) + "\n" for n in range(5)))
+    return Run(path, "jsonl", JsonLines(path))
+
+
+@pytest.fixture
+def run(tmp_path):
+    return plain(tmp_path / "run" / "metrics.jsonl")
+
+
+@pytest.mark.parametrize("line", [*ENDS, *OUTSIDE])
+def test_a_last_line_that_says_so_is_the_end(tmp_path, run, line):
+    beside = run.path.with_name("train.log")
+    beside.write_text(f"{TRAINING.replace('epoch', 'it')}{line}\nbye\n")
+    outcome = "preempted" if line in OUTSIDE else "finished"
+    assert last_words(run).outcome == outcome
+    assert repr(line)[1:20] in last_words(run).evidence
+    own = tmp_path / "console.log"
+    own.write_text(beside.read_text())
+    assert last_words(Run(own, "console", Console(own))).outcome == outcome
+
+
+@pytest.mark.parametrize("line", NO_ENDS)
+def test_a_line_about_less_than_the_run_is_no_end(run, line):
+    run.path.with_name("train.log").write_text(f"{TRAINING}{line}\n")
+    assert last_words(run) is None
+
+
+def test_what_is_printed_again_and_again_is_no_end(run):
+    for line in ("training finished", "100%|####| 300/300 [01:02<00:00,  4.80it/s]"):
+        run.path.with_name("train.log").write_text(f"{line}\nstep 300\n" * 3)
+        assert last_words(run) is None
+        assert last_words(run, attempts=3), "each attempt ended so"
+
+
+def test_a_bar_that_is_whole_at_the_end_of_an_epoch_is_no_end(run):
+    bar = "Epoch 3: 100%|####| 300/300 [01:02<00:00,  4.80it/s]"
+    run.path.with_name("train.log").write_text(f"{bar}\n")
+    assert last_words(run) is None
+
+
+def test_words_with_much_after_them_are_not_the_last(run):
+    run.path.with_name("train.log").write_text("training finished\n" + "step\n" * 60)
+    assert last_words(run) is None
+
+
+def test_output_that_is_older_than_the_log_does_not_speak_of_its_end(run):
+    beside = run.path.with_name("train.log")
+    beside.write_text("warm start: training finished\n")
+    os.utime(beside, (0, os.stat(run.path).st_mtime - 3600))
+    assert last_words(run) is None
+
+
+def test_a_file_says_that_a_run_is_done(tmp_path, run):
+    done = done_file(run)
+    assert done == run.path.with_name("metrics.jsonl.done")
+    for mark in (done, run.path.with_name(".done")):
+        assert last_words(run) is None
+        mark.touch()
+        assert last_words(run).evidence == f"{mark.name} lies beside its log"
+        os.utime(mark, (0, os.stat(run.path).st_mtime - 3600))
+        assert last_words(run) is None, "it was made before the run went on"
+    mark.touch()
+    other = plain(run.path.with_name("other.jsonl"))
+    assert last_words(other) is None, "which of the two logs is done?"
+    directory = Run(run.path.parent, "tensorboard", run.source)
+    assert done_file(directory) == mark
+    assert last_words(directory).outcome == "finished"
+    assert done_file(Run(Url("memory", ("a",)), "memory", run.source)) is None
+
+
+@pytest.mark.parametrize("said", [True, 1, "true"])
+def test_a_last_row_says_that_a_run_is_done(run, said):
+    for row, ends in (({"step": 5, "done": False}, False), ({"step": 6, "done": said}, True), ({}, False)):
+        with run.path.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+        assert bool(last_words(run)) is ends
+    with run.path.open("a") as file:
+        file.write(json.dumps({"done": said}) + "\n")
+    assert last_words(run), "alone"
+
+
+def test_rows_that_all_say_done_mean_something_else(run):
+    run.path.write_text('{"step": 1, "done": true}\n' * 3)
+    assert last_words(run) is None
+
+
+def test_a_last_row_of_a_table_says_it(tmp_path):
+    log = tmp_path / "log.csv"
+    log.write_text("step,loss,done\n1,2.0,0\n2,1.9,True\n")
+    run = Run(log, "csv", CsvLog(log))
+    assert last_words(run).evidence == "its last row has `done: true`"
+    log.write_text("step,loss,done\n1,2.0,0\n2,1.9,0\n")
+    assert last_words(run) is None
+
+
+@pytest.mark.parametrize("damaged", [b"", b"\xff\xfe\x00", b"{" * 5000, b'"' * 100, b"\0" * 300])
+def test_what_cannot_be_read_says_nothing(run, damaged):
+    for name in ("metrics.jsonl", "train.log", "log.csv"):
+        run.path.with_name(name).write_bytes(damaged)
+    assert last_words(run) is None
+    table = run.path.with_name("log.csv")
+    assert last_words(Run(table, "csv", CsvLog(table))) is None
