@@ -82,7 +82,6 @@ class RunLog:
     complaints: Sequence[Complaint] = ()  # of the last `absorb`, about files beside the log
     reached_end: bool = False  # once
     live: bool = False  # it grew after its end was reached
-    heard: Sequence[Any] = ()  # stamps of the files whose last words are known; see `settling`
 
     def __post_init__(self) -> None:
         self._config_files = ConfigFiles(self.run)
@@ -117,8 +116,6 @@ class RunLog:
         grew = self.facts.points > before
         if batch.ending or grew:
             self.facts.told_ending = batch.ending
-        if grew:
-            self.facts.last_words, self.facts.goes_on, self.heard = None, "", ()
         self.live = self.live or (grew and self.reached_end)
         self.reached_end = self.reached_end or not batch.more
         if self.console is not None:
@@ -180,7 +177,7 @@ class RunLog:
     @property
     def ending(self) -> Ending | None:
         """How the run ended; None if its log does not say that it ended."""
-        ending = self.facts.ending(self.planned_steps) or self.facts.last_words
+        ending = self.facts.ending(self.planned_steps)
         if ending is not None and ending.outcome is Outcome.CRASHED and self.console is not None:
             line = self.console.preempted
             return Ending(Outcome.PREEMPTED, f"it printed {line!r}", ending.inferred) if line else ending

@@ -19,8 +19,8 @@ def settle(log: RunLog, silent_seconds: float | None) -> None:
     facts = log.facts
     if log.ending is not None or facts.last_step is None or silent_seconds is None:
         return
-    if silent_seconds > _QUIET_SECONDS and log.heard != (heard := heard_from(log.run)):
-        log.heard, facts.last_words = heard, last_words(log.run, max(log.attempts, 1))
+    if silent_seconds > _QUIET_SECONDS:
+        _listen(log)
     if facts.last_words is None and silent_seconds > facts.lost_after_seconds:
         told = outlook_of(log)
         facts.goes_on = told.goes_on
@@ -28,7 +28,16 @@ def settle(log: RunLog, silent_seconds: float | None) -> None:
 
 
 def outlook_of(log: RunLog) -> Outlook:
-    """What the points say about whether more is to come."""
+    """What the last words of a silent log and its points say about whether more is to come."""
+    _listen(log)
+    if log.facts.last_words is not None:
+        return Outlook(over=log.facts.last_words.evidence)
     saved = log.facts.config.get("save_steps") if log.run.format == _SAVED else None
     every = int(saved.value) if saved is not None and isinstance(saved.value, int | float) else 0
     return outlook(log.facts, log.streams.values(), log.planned_steps, every)
+
+
+def _listen(log: RunLog) -> None:
+    """Look for last words, unless the files that hold them are as they were."""
+    if log.facts.heard != (heard := heard_from(log.run)):
+        log.facts.heard, log.facts.last_words = heard, last_words(log.run, max(log.attempts, 1))
