@@ -146,7 +146,7 @@ def test_a_silence_that_nothing_explains_is_a_question_that_is_asked_once_and_ca
     assert incident.asked_once
     assert incident.causes == (), "no cause of a hang is named"
     answer = tmp_path / "metrics.jsonl.done"
-    assert f"`touch {answer}`, or a last row with `done: true`, settles it" in incident.summary
+    assert f"`touch {answer}` or a last row with `done: true` settles it" in incident.summary
     answer.touch()
     assert stalled(tracker, pipeline, 10**5) == [("resolved", "WARNING")]
     assert tracker.log.ending.outcome == "finished"

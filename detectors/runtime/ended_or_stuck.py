@@ -42,13 +42,13 @@ from detectors.silences import SILENCE_EVIDENCE, long_silence
     variants={
         "silent": Variant(
             "no new point for {silent_seconds:duration}: ended or stuck? Most likely it ended, but nothing "
-            "says so; {answer}, settles it",
+            "says so; {answer} settles it",
             (),
             asked_once=True,
         ),
         "dead": Variant(
             "no new point for {silent_seconds:duration}, and its process is gone: it ended or was killed, "
-            "and its log does not say which; {answer}, settles it",
+            "and its log does not say which; {answer} settles it",
             (),
             asked_once=True,
         ),
@@ -75,7 +75,7 @@ def ended_or_stuck(
     if long is None or long.goes_on or (long.together and not alike) or run.log_is_gone():
         yield RunFinding(run.points)
         return
-    touch = f"`touch {shlex.quote(run.done_file)}`, or " if run.done_file else ""
+    touch = f"`touch {shlex.quote(run.done_file)}` or " if run.done_file else ""
     evidence = {**long.evidence, "answer": f"{touch}a last row with `done: true`"}
     if long.hint:
         evidence["hint"] = long.hint

@@ -16,7 +16,7 @@ from sentinel.runs.state import is_gone
 from sentinel.sources.places import Place
 from sentinel.watch.watched import Watched
 
-_SHORT_SECONDS = 300.0  # no rule asks about a shorter silence
+_SHORT_SECONDS = 60.0  # no rule asks about a shorter silence
 
 
 class Silences:
