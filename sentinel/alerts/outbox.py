@@ -90,6 +90,14 @@ class Outbox:
         ((oldest,),) = self._database.rows(query, sink)
         return float(oldest or 0.0)
 
+    def untaken_seconds(self, now: float) -> float:
+        """For how long something that was tried waits and no sink took anything; 0 if nothing waits."""
+        ((begun, taken),) = self._database.rows(
+            "SELECT min(iif(state = 'pending' AND attempts > 0, created_at, NULL)), "
+            "max(iif(state = 'sent', settled_at, NULL)) FROM outbox"
+        )
+        return 0.0 if begun is None else max(0.0, now - max(begun, taken or begun))
+
     def pages(self, sink: str, since: float) -> int:
         """How many messages the sink took since this time. One that all is over does not count."""
         query = (

@@ -1,17 +1,42 @@
 """The log lines of a command, on stderr."""
 
 import logging
+import math
 import sys
 import time
 
 _FORMAT = "%(asctime)sZ %(levelname)s %(name)s: %(message)s"
 
 
-def log_to_stderr(level: int = logging.INFO) -> None:
-    """Log to stderr, with times in UTC. Other libraries log only warnings and errors."""
+_QUIET_SECONDS = 60.0
+"""After a line that is to come seldom."""
+
+
+class _Seldom(logging.Filter):
+    """Lets a place in the code log once a minute, because clients can make it log at will."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last: dict[tuple[str, int], float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        place = record.pathname, record.lineno
+        if 0 <= record.created - self._last.get(place, -math.inf) < _QUIET_SECONDS:
+            return False
+        self._last[place] = record.created
+        return True
+
+
+def log_to_stderr(level: int = logging.INFO, *, seldom: bool = False) -> None:
+    """Log to stderr, with times in UTC. Other libraries log only warnings and errors.
+
+    With ``seldom``, no place in the code logs more than once a minute.
+    """
     handler = logging.StreamHandler(sys.stderr)
     formatter = logging.Formatter(_FORMAT, datefmt="%Y-%m-%dT%H:%M:%S")
     formatter.converter = time.gmtime
     handler.setFormatter(formatter)
+    if seldom:
+        handler.addFilter(_Seldom())
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     logging.getLogger("sentinel").setLevel(level)

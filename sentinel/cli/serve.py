@@ -3,6 +3,7 @@
 import os
 import secrets
 import socket
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from sentinel.telemetry.address import Address
 
 _TOKEN = "SENTINEL_TOKEN"  # noqa: S105  the name of an environment variable
+_BACKLOG = 64  # connections that are accepted at once, before the first of them can be refused
 _LESS_IMPORTANT = 5  # than the watch and the trainings on this machine
 
 _Listen = Annotated[
@@ -47,11 +49,15 @@ def serve(
         import uvicorn
 
         from sentinel.live.app import LivePage
+        from sentinel.live.client import Client
     except ImportError:
         raise SentinelError("serve needs more: pip install 'training-sentinel[serve]'") from None
     from sentinel.alerts.store import Store
+    from sentinel.cli.logs import log_to_stderr
     from sentinel.clock import SystemClock
+    from sentinel.telemetry.connections import Connections
 
+    log_to_stderr(seldom=True)
     settings, where = configuration(config, state_dir), address("--listen", listen)
     given = _given_token(token_file)
     if not given and where.host not in ("127.0.0.1", "::1", "localhost"):
@@ -63,6 +69,9 @@ def serve(
         page = LivePage(settings, SystemClock()).app(token, port)
         options = uvicorn.Config(
             page,
+            http=partial(Client, Connections()),  # type: ignore[arg-type]  # it calls what should be a class
+            backlog=_BACKLOG,
+            log_config=None,
             log_level="warning",
             access_log=False,
             server_header=False,

@@ -105,9 +105,10 @@ def watch(
     with ExitStack() as held:  # closes what could be opened in the end
         metrics = Metrics(state, service.health, clock)
         if address := wanted[0].listen:
-            _log.info("answering /metrics and /healthz on %s", held.enter_context(serving(address, metrics)))
+            serves = held.enter_context(serving(address, metrics, clock))
+            _log.info("answering /metrics and /healthz on %s", serves)
         if beat := wanted[0].heartbeat:
-            held.enter_context(beating(beat, service.health, clock))
+            held.enter_context(beating(beat, metrics.problems, clock))
         when_available(lambda: held.enter_context(sole_watcher(state)), signals.ended, service)
         store = when_available(lambda: held.enter_context(Store(state)), signals.ended, service)
         while store is not None and not signals.end:

@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from pydantic import Field
@@ -11,7 +11,6 @@ from sentinel.clock import Clock
 from sentinel.sinks import http
 from sentinel.sinks.base import SinkError
 from sentinel.sinks.secrets import Addressed
-from sentinel.telemetry.health import Health
 
 _log = logging.getLogger(__name__)
 
@@ -23,13 +22,16 @@ class HeartbeatConfig(Addressed):
 
 
 @contextmanager
-def beating(config: HeartbeatConfig, health: Health, clock: Clock) -> Iterator[None]:
-    """Ping in a thread of its own while the block runs. Raises ConfigError if the address is missing."""
+def beating(config: HeartbeatConfig, problems: Callable[[], list[str]], clock: Clock) -> Iterator[None]:
+    """Ping in a thread of its own while the block runs and there are no ``problems``.
+
+    Raises ConfigError if the address is missing.
+    """
     address, stop = config.address(), threading.Event()
 
     def ping() -> str:
         """Ping unless something is wrong. Gives why the ping failed, else nothing."""
-        if health.problems(clock.awake()):
+        if problems():
             return ""
         try:
             http.check(http.get(address, config.timeout_seconds, clock.now()))

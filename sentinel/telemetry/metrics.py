@@ -13,11 +13,16 @@ from prometheus_client.registry import Collector
 
 from sentinel.alerts.store import Store
 from sentinel.clock import Clock
+from sentinel.errors import StateError
 from sentinel.runs.log import RunLog
 from sentinel.runs.state import RunState, silent_seconds, standing
 from sentinel.sources.reading.growing import BYTES_READ
 from sentinel.telemetry.counters import COUNTED
 from sentinel.telemetry.health import Health
+from sentinel.text import duration_text
+
+UNTAKEN_SECONDS = 3600.0
+"""If no sink takes anything for so long though something waits, nobody hears what the watch finds."""
 
 
 class Metrics(Collector):
@@ -31,7 +36,18 @@ class Metrics(Collector):
 
     def problems(self) -> list[str]:
         """What is wrong with the watch; empty if all is well."""
-        return self._health.problems(self._clock.awake())
+        return [*self._health.problems(self._clock.awake()), *self._untaken()]
+
+    def _untaken(self) -> Iterator[str]:
+        """That nobody hears what the watch finds."""
+        try:
+            with Store(self._state_dir, create=False) as store:
+                seconds = store.outbox.untaken_seconds(self._clock.now())
+        except StateError as error:
+            yield str(error)
+        else:
+            if seconds > UNTAKEN_SECONDS:
+                yield f"no sink has taken anything for {duration_text(seconds)}, and notifications wait"
 
     def collect(self) -> Iterator[Metric]:
         """The counters, and what is looked up now. Raises StateError if the state cannot be read."""

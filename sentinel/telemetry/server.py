@@ -1,9 +1,12 @@
 """Answers `/metrics` and `/healthz` over HTTP, in threads beside the watch."""
 
+import logging
+import math
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from socketserver import ThreadingMixIn
 from typing import Any
@@ -11,35 +14,104 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from prometheus_client import make_wsgi_app
 
+from sentinel.clock import Clock
 from sentinel.errors import SentinelError, StateError
 from sentinel.telemetry.address import Address
+from sentinel.telemetry.connections import Connections
 from sentinel.telemetry.metrics import Metrics
 
-_REQUEST_SECONDS = 10.0
+_SILENT_SECONDS = 10.0
+"""How long a client may send or take nothing."""
+_REQUEST_SECONDS = 30.0
+"""How long a request and its answer may take."""
+_QUIET_SECONDS = 60.0
+"""After an error was logged."""
 
 _Start = Callable[..., Any]
 _App = Callable[[dict[str, Any], _Start], Iterable[bytes]]  # WSGI
 
+_log = logging.getLogger(__name__)
+
+
+class _Connection:
+    """One client, whom a thread answers. ``begun`` is in time awake."""
+
+    def __init__(self, client: socket.socket, address: str, begun: float) -> None:
+        self.address = address
+        self.waits = True
+        self.begun = begun
+        self._client = client
+
+    def end(self) -> None:
+        """Let the thread see the end of its input."""
+        with suppress(OSError):
+            self._client.shutdown(socket.SHUT_RDWR)
+
 
 class _Server(ThreadingMixIn, WSGIServer):
     daemon_threads = True
+    request_queue_size = 64  # clients that wait to be accepted; one more waits for a second and asks again
+    clock: Clock
+
+    def __init__(self, address: tuple[str, int], handler: type[WSGIRequestHandler]) -> None:
+        super().__init__(address, handler)
+        self.by_client: dict[Any, _Connection] = {}
+        self._connections = Connections[_Connection]()
+        self._complained = -math.inf
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        """Whether there is room for the client."""
+        connection = _Connection(request, client_address[0], self.clock.awake())
+        self.by_client[request] = connection
+        return self._connections.add(connection)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Close a connection."""
+        self._connections.remove(self.by_client.pop(request))
+        super().shutdown_request(request)
+
+    def service_actions(self) -> None:
+        """End what takes too long. Called twice a second, and after each connection."""
+        late = self.clock.awake() - _REQUEST_SECONDS
+        for connection in self._connections:
+            if connection.begun < late:
+                connection.end()
+
+    def handle_error(self, *_: object) -> None:
+        """Log a mistake of ours. What a client does is none."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            self.complain()
+
+    def complain(self) -> None:
+        """Log the present error, once a minute at most."""
+        awake = self.clock.awake()
+        if awake - self._complained >= _QUIET_SECONDS:
+            self._complained = awake
+            _log.exception("a request could not be answered")
 
 
 class _Handler(WSGIRequestHandler):
-    timeout = _REQUEST_SECONDS  # a client that sends nothing must not hold a thread for ever
+    timeout = _SILENT_SECONDS
+    server: _Server
+
+    def parse_request(self) -> bool:
+        """Read the header, after which the client waits for us."""
+        whole = super().parse_request()
+        self.server.by_client[self.connection].waits = False
+        return whole
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  the base class's name
         """Log nothing, because a scrape comes every few seconds."""
 
 
 @contextmanager
-def serving(address: Address, metrics: Metrics) -> Iterator[Address]:
+def serving(address: Address, metrics: Metrics, clock: Clock) -> Iterator[Address]:
     """Serve while the block runs. Gives the address, with the port that was chosen if it was 0.
 
     Raises SentinelError if the address cannot be used.
     """
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    server_type = type("_Server", (_Server,), {"address_family": family})
+    server_type = type("_Server", (_Server,), {"address_family": family, "clock": clock})
     try:
         server = server_type((address.host, address.port), _Handler)
     except (OSError, UnicodeError) as error:
@@ -47,7 +119,7 @@ def serving(address: Address, metrics: Metrics) -> Iterator[Address]:
         raise SentinelError(
             f"cannot listen on {address}: {why}; name another address with --listen"
         ) from None
-    server.set_app(_app(metrics))
+    server.set_app(_app(metrics, server.complain))
     thread = threading.Thread(target=server.serve_forever, name="serve", daemon=True)
     thread.start()
     try:
@@ -57,21 +129,27 @@ def serving(address: Address, metrics: Metrics) -> Iterator[Address]:
         server.server_close()
 
 
-def _app(metrics: Metrics) -> _App:
+def _app(metrics: Metrics, complain: Callable[[], None]) -> _App:
     scraped: _App = make_wsgi_app(metrics)
 
-    def app(environ: dict[str, Any], start: _Start) -> Iterable[bytes]:
+    def answer(environ: dict[str, Any], start: _Start) -> Iterable[bytes]:
         path = environ["PATH_INFO"]
         if path == "/metrics":
-            try:
-                return scraped(environ, start)
-            except StateError as error:
-                return _plain(start, HTTPStatus.SERVICE_UNAVAILABLE, str(error))
+            return scraped(environ, start)
         if path == "/healthz":
             problems = metrics.problems()
             status = HTTPStatus.SERVICE_UNAVAILABLE if problems else HTTPStatus.OK
             return _plain(start, status, "\n".join(problems) or "ok")
         return _plain(start, HTTPStatus.NOT_FOUND, "ask for /metrics or /healthz")
+
+    def app(environ: dict[str, Any], start: _Start) -> Iterable[bytes]:
+        try:
+            return answer(environ, start)
+        except StateError as error:
+            return _plain(start, HTTPStatus.SERVICE_UNAVAILABLE, str(error))
+        except Exception:  # noqa: BLE001  wsgiref would print each traceback
+            complain()
+            return _plain(start, HTTPStatus.INTERNAL_SERVER_ERROR, "the watch logged why")
 
     return app
 

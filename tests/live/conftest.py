@@ -5,6 +5,7 @@ import math
 import socket
 import threading
 from contextlib import contextmanager
+from functools import partial
 
 import httpx
 import pytest
@@ -14,6 +15,8 @@ from typer.testing import CliRunner
 from sentinel.cli.app import app
 from sentinel.config.file import Config
 from sentinel.live.app import LivePage
+from sentinel.live.client import Client
+from sentinel.telemetry.connections import Connections
 from tests.manual_clock import ManualClock
 from tests.patience import PATIENCE
 
@@ -55,7 +58,8 @@ def serving(state_dir):
     with socket.create_server(("127.0.0.1", 0)) as bound:
         port = bound.getsockname()[1]
         page = LivePage(Config(state_dir=state_dir, poll_seconds=0.02), clock).app(TOKEN, port)
-        options = uvicorn.Config(page, log_level="warning", ws="none", timeout_graceful_shutdown=1)
+        client = partial(Client, Connections())
+        options = uvicorn.Config(page, http=client, log_level="warning", timeout_graceful_shutdown=1)
         server = uvicorn.Server(options)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
         thread.start()

@@ -1,11 +1,14 @@
 """Who may use the live page."""
 
+import socket
+from contextlib import ExitStack, suppress
 from urllib.parse import quote
 
 import httpx
 import pytest
 
 from sentinel.alerts.store import Store
+from sentinel.live import client as connection
 from tests.live.conftest import TOKEN, serving
 from tests.patience import PATIENCE
 
@@ -104,3 +107,29 @@ def test_a_page_may_load_nothing_from_elsewhere_and_stand_in_no_other_page(clien
         assert "frame-ancestors 'none'" in headers["content-security-policy"]
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["referrer-policy"] == "no-referrer"
+
+
+def test_clients_that_ask_nothing_keep_nobody_out(client, caplog):
+    where = client.base_url.host, client.base_url.port
+    with ExitStack() as held:
+        half_open = [held.enter_context(socket.create_connection(where)) for _ in range(300)]
+        half_open[-1].send(b"GET / HTTP/1.1\r\n")
+        assert client.get("/").status_code == 200
+        half_open[0].settimeout(PATIENCE)
+        with suppress(ConnectionResetError):
+            assert half_open[0].recv(1) == b"", "the oldest was ended"
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    "part", ["", "GET / HTTP/1.1\nHost: x", "POST /enter HTTP/1.1\nHost: x\nContent-Length: 9\n\nt"]
+)
+def test_a_request_that_does_not_end_is_ended(client, part, monkeypatch):
+    monkeypatch.setattr(connection, "_REQUEST_SECONDS", 0.1)
+    with socket.create_connection((client.base_url.host, client.base_url.port)) as slow:
+        slow.settimeout(PATIENCE)
+        slow.send(part.replace("\n", "\r\n").encode())
+        with suppress(ConnectionResetError):
+            while slow.recv(1 << 16):
+                pass
+    assert client.get("/").status_code == 200

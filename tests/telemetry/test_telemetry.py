@@ -3,8 +3,11 @@
 import json
 import re
 import shutil
+import socket
 import subprocess
 import time
+from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -20,8 +23,10 @@ from sentinel.telemetry.heartbeat import HeartbeatConfig, beating
 from sentinel.telemetry.metrics import Metrics
 from sentinel.telemetry.server import serving
 from tests.cli.test_service import wait_for, watching
+from tests.manual_clock import ManualClock
 from tests.patience import PATIENCE
 from tests.sinks.receiver import Receiver, status
+from tests.sinks.samples import NOTIFICATION, enqueue
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 
@@ -39,7 +44,7 @@ def metrics(tmp_path, health):
 
 @pytest.fixture
 def server(metrics):
-    with serving(Address("127.0.0.1", 0), metrics) as address:
+    with serving(Address("127.0.0.1", 0), metrics, SystemClock()) as address:
         yield f"http://{address}"
 
 
@@ -57,6 +62,67 @@ def test_health_is_what_every_part_reported(server, health):
     assert "sentinel_healthy 0.0" in get(f"{server}/metrics").text
 
 
+def test_a_watch_whom_no_sink_hears_is_not_well(server, health, tmp_path):
+    clock = SystemClock()
+    health.report("watch", "", clock.awake())
+    with Store(tmp_path) as store:
+        for key, hours in (("old", 3), ("new", 2)):
+            enqueue(store, replace(NOTIFICATION, key=key), ("slack",), clock.now() - 3600 * hours)
+        assert get(f"{server}/healthz").status_code == 200, "nothing was tried, as over a budget"
+        first, second = store.outbox.worst("slack", 1)
+        (tried,) = store.outbox.begin([first])
+        answer = get(f"{server}/healthz")
+        assert answer.status_code == 503
+        assert answer.text == "no sink has taken anything for 3 h, and notifications wait\n"
+        store.outbox.sent("slack", store.outbox.begin([second]), clock.now() - 60)
+        assert get(f"{server}/healthz").status_code == 200, "one of them was taken"
+        store.outbox.sent("slack", [tried], clock.now())
+    assert get(f"{server}/healthz").status_code == 200
+
+
+def test_clients_that_ask_nothing_keep_nobody_out(server, health, capfd):
+    health.report("watch", "", SystemClock().awake())
+    address = Address.parse(server.removeprefix("http://"))
+    with ExitStack() as held:
+        half_open = []
+        for _ in range(1500):
+            half_open.append(socket.create_connection((address.host, address.port)))
+            held.enter_context(half_open[-1])
+            half_open[-1].send(b"GET /healthz HTTP/1.1\r\n")
+        assert get(f"{server}/healthz").status_code == 200
+        half_open[0].settimeout(PATIENCE)
+        with suppress(ConnectionResetError):
+            assert half_open[0].recv(1) == b"", "the oldest was ended"
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_request_may_not_take_for_ever(metrics):
+    clock = ManualClock()
+    with (
+        serving(Address("127.0.0.1", 0), metrics, clock) as address,
+        socket.create_connection((address.host, address.port)) as slow,
+    ):
+        slow.settimeout(PATIENCE)
+        slow.send(b"GET /healthz HTTP/1.1\r\n")
+        assert get(f"http://{address}/").status_code == 404, "by now the other was accepted"
+        clock.advance(31)
+        with suppress(ConnectionResetError):
+            assert slow.recv(1) == b""
+
+
+def test_a_mistake_of_ours_is_logged_once_a_minute(metrics, monkeypatch, caplog):
+    def fail():
+        raise ValueError("a mistake of ours")
+
+    monkeypatch.setattr(metrics, "problems", fail)
+    clock = ManualClock()
+    with serving(Address("127.0.0.1", 0), metrics, clock) as address:
+        for at, times in ((0, 1), (59, 1), (60, 2)):
+            clock.advance(at - clock.awake())
+            assert get(f"http://{address}/healthz").status_code == 500
+            assert len(caplog.records) == times
+
+
 def test_a_state_that_cannot_be_read_is_a_line_and_no_traceback(server, tmp_path, capfd):
     (tmp_path / "sentinel.sqlite").write_bytes(b"this was a database once" * 100)
     answer = get(f"{server}/metrics")
@@ -72,7 +138,7 @@ def test_other_pages_are_not_found(server):
 def test_an_address_in_use_is_one_line(server, metrics):
     taken = Address.parse(server.removeprefix("http://"))
     with pytest.raises(SentinelError, match=f"cannot listen on {taken}: Address already in use"):
-        serving(taken, metrics).__enter__()
+        serving(taken, metrics, SystemClock()).__enter__()
 
 
 @pytest.mark.parametrize(
@@ -100,7 +166,7 @@ def test_the_heart_beats_only_while_all_is_well(health, caplog):
         receiver.answers.append(status(500))
         often = {"every_seconds": 0.02}  # more often than one may configure
         config = HeartbeatConfig(url=receiver.url).model_copy(update=often)
-        with beating(config, health, SystemClock()):
+        with beating(config, lambda: health.problems(SystemClock().awake()), SystemClock()):
             with receiver.changed:
                 assert not receiver.changed.wait_for(lambda: receiver.received, timeout=0.2)
             health.report("watch", "", SystemClock().awake())

@@ -1,0 +1,59 @@
+"""Bounds the connections of a server, so that no client keeps the others out."""
+
+import threading
+from collections.abc import Iterator
+from typing import Generic, Protocol, TypeVar
+
+MOST_OF_AN_ADDRESS = 16
+MOST = 256
+
+
+class Connection(Protocol):
+    """A connection that was accepted."""
+
+    address: str
+
+    @property
+    def waits(self) -> bool:
+        """Whether its request is not complete."""
+
+    def end(self) -> None:
+        """Close it. Any thread may call this."""
+
+
+_C = TypeVar("_C", bound=Connection)
+
+
+class Connections(Generic[_C]):
+    """The open connections: at most 16 of an address and 256 in all.
+
+    One more ends the one that has waited longest for its request, and is refused if none waits. So those who
+    connect and ask nothing keep nobody out.
+    """
+
+    def __init__(self) -> None:
+        self._open: dict[_C, None] = {}  # the oldest first
+        self._lock = threading.Lock()
+
+    def add(self, new: _C) -> bool:
+        """Add a connection; False if it was refused and ended."""
+        with self._lock:
+            crowd = [one for one in self._open if one.address == new.address]
+            if len(crowd) < MOST_OF_AN_ADDRESS:
+                crowd = [*self._open] if len(self._open) >= MOST else []
+            leaves = next((one for one in crowd if one.waits), new) if crowd else None
+            if leaves is not new:
+                self._open[new] = None
+            if leaves is not None:
+                self._open.pop(leaves, None)
+                leaves.end()
+        return leaves is not new
+
+    def remove(self, connection: _C) -> None:
+        """Forget a connection that was closed."""
+        with self._lock:
+            self._open.pop(connection, None)
+
+    def __iter__(self) -> Iterator[_C]:
+        with self._lock:
+            return iter([*self._open])
