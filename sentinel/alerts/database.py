@@ -14,7 +14,7 @@ from typing import Any
 from sentinel.config.state_dir import STATE_FILE
 from sentinel.errors import StateError, StateUnavailable
 
-SCHEMA = 5
+SCHEMA = 6
 _LOCK = "watch.lock"
 _BUSY_SECONDS = 30.0
 _WAL_BYTES = 64 << 20  # the write-ahead log is cut back to this after a checkpoint
@@ -68,6 +68,7 @@ _UPGRADES = {
             ELSE reason END;
     """,
     4: "ALTER TABLE silences ADD COLUMN incident TEXT NOT NULL DEFAULT '';",
+    5: "ALTER TABLE sent ADD COLUMN number INTEGER NOT NULL DEFAULT 0;",
 }
 """Turns a database of each older schema into the next one. `schema.sql` adds new tables and indexes."""
 

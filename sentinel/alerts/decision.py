@@ -6,8 +6,9 @@ from enum import StrEnum
 from typing import Any, Self
 
 from detectors.api import Maturity, Severity
-from sentinel.alerts.incident import Change, Event, Incident
+from sentinel.alerts.incident import Change, Event, Incident, State
 from sentinel.alerts.routing import EVERYTHING, QuietHours, Route
+from sentinel.alerts.track import FLAPPING_RETURNS
 
 REPEAT_SECONDS = 4 * 3600.0
 
@@ -34,9 +35,10 @@ class Reason(StrEnum):
     ESCALATED = "escalated", "got worse", True
     REPEAT_DUE = "repeat-due", "still there, repeat interval over", True
     RESOLVED = "resolved", "resolved", True
-    REOPENED = "reopened", "came back, repeat interval over", True
+    REOPENED = "reopened", "came back after its end was told", True
     FLAPPING = "flapping", "keeps coming back", True
     LOST = "lost", "log went silent", True
+    GOES_ON = "goes-on", "still there, its log is silent no more", True
     INHIBITED = "inhibited", "explained by another incident"
     TOLD_OF_ANOTHER_LOG = "told-of-another-log", "told already, of another log with the same trouble"
     BELOW_SINK_SEVERITY = "below-sink-severity", "below the sink's severity"
@@ -47,6 +49,7 @@ class Reason(StrEnum):
     SILENCED = "silenced", "silenced"
     ALREADY_SENT = "already-sent", "already sent"
     NOT_SENT_BEFORE = "not-sent-before", "its beginning was not sent either"
+    MAY_RETURN = "may-return", "it keeps coming back, so its end is told once it stays away"
     UNDELIVERED = "undelivered", "the last notification is still waiting"
     REPEAT_NOT_DUE = "repeat-not-due", "repeat interval not over"
     WITHDRAWN = "withdrawn", "withdrawn before it was tried, explained by another incident"
@@ -85,14 +88,17 @@ class SinkPolicy:
 
 @dataclass(frozen=True)
 class Sent:
-    """The last notification of one event of an incident to a sink, and the incident at that time."""
+    """The last notification of one event of an incident to a sink, and the incident at that time.
+
+    ``number`` gives the order in which the notifications of an incident were decided for the sink.
+    """
 
     at: float
     severity: Severity
     findings: int
+    number: int
     waiting: bool = False  # not delivered yet
     untried: bool = False  # never tried: the receiver takes nothing now, or the first look is not done
-    given_up: bool = False  # nothing about the incident was ever delivered, nor will be
 
 
 @dataclass(frozen=True)
@@ -114,18 +120,30 @@ def decide(
 ) -> Decision:
     """Decide whether a sink hears of a change; ``sent`` is what it was sent of this incident before.
 
-    ``run`` is the run as notifications name it. ``told`` is the severity that the sink was sent for another
-    log of the same training.
+    What the sink was told last must say what is so now, so that decides, whatever the change: a REPEAT change
+    asks for what the sink should know of an incident that did not change. ``run`` is the run as notifications
+    name it. ``told`` is the severity that the sink was sent for another log of the same training.
 
-    A REPEAT change asks for a reminder of an incident that did not change. The first notification of an
-    open incident is FIRING, even if the incident has escalated or a silence has ended since.
+    The first notification of an open incident is FIRING, even if the incident has escalated or a silence has
+    ended since. An incident that flaps is told as such, which holds for its pauses as well.
     """
     reason = _reason(change, run, policy, silenced, sent, now)
     if reason is Reason.FIRST_NOTIFICATION and told is not None and told >= change.incident.severity:
         reason = Reason.TOLD_OF_ANOTHER_LOG
-    late = reason is Reason.FIRST_NOTIFICATION and change.event is not Event.LOST
-    event = Event.FIRING if late else change.event
+    event = _event(reason, change) if reason.sends else change.event
     return Decision(event, Reason.EVENT_NOT_WANTED if reason.sends and event not in policy.events else reason)
+
+
+def _event(reason: Reason, change: Change) -> Event:
+    flaps = change.incident.returns >= FLAPPING_RETURNS
+    match reason:
+        case Reason.FIRST_NOTIFICATION:
+            return Event.LOST if change.incident.state is State.LOST else Event.FIRING
+        case Reason.REOPENED | Reason.REPEAT_DUE if flaps:
+            return Event.FLAPPING
+        case Reason.REPEAT_DUE | Reason.GOES_ON:
+            return Event.REPEAT
+    return Event(reason)
 
 
 def _reason(
@@ -137,10 +155,8 @@ def _reason(
     now: float,
 ) -> Reason:
     incident = change.incident
-    if change.event is Event.RESOLVED:  # who heard of the beginning hears of the end, silenced or not
-        if all(one.given_up for one in sent.values()):
-            return Reason.NOT_SENT_BEFORE
-        return Reason.ALREADY_SENT if _knows_the_end(incident, sent) else Reason.RESOLVED
+    if not incident.open:  # who heard of the beginning hears of the end, silenced or not
+        return _reason_at_end(incident, policy, sent, now)
     if incident.inhibited_by is not None:
         return Reason.INHIBITED
     if (refusal := policy.refusal(incident, run)) is not None:
@@ -151,34 +167,51 @@ def _reason(
         return Reason.QUIET_HOURS
     if not sent:
         return Reason.FIRST_NOTIFICATION
-    match change.event:
-        case Event.ESCALATED if incident.severity > max(s.severity for s in sent.values()):
-            return Reason.ESCALATED
-        case Event.LOST if Event.LOST not in sent or incident.findings > sent[Event.LOST].findings:
-            return Reason.LOST
-        case Event.FLAPPING if Event.FLAPPING not in sent:
-            return Reason.FLAPPING
-        case Event.REOPENED:
-            due = _repeat_reason(change, policy, sent, now)
-            return Reason.REOPENED if due is Reason.REPEAT_DUE else due
-        case Event.REPEAT:
-            return _repeat_reason(change, policy, sent, now)
-    return Reason.ALREADY_SENT
+    if incident.severity > max(s.severity for s in sent.values()):
+        return Reason.ESCALATED
+    last, then = _last(sent)
+    if incident.findings < then.findings:
+        return Reason.ALREADY_SENT  # a log that is read again from its start
+    if last is Event.RESOLVED:
+        return Reason.REOPENED
+    is_lost = incident.state is State.LOST
+    if is_lost and last is not Event.LOST:
+        return Reason.LOST if _is_news(incident, sent.get(Event.LOST), policy, now) else Reason.REPEAT_NOT_DUE
+    if last is Event.LOST and not is_lost:
+        return Reason.GOES_ON
+    if change.event is Event.FLAPPING and last is not Event.FLAPPING:
+        return Reason.FLAPPING
+    return (
+        _repeat_reason(incident, then, policy, now) if change.event is Event.REPEAT else Reason.ALREADY_SENT
+    )
 
 
-def _knows_the_end(incident: Incident, sent: Mapping[Event, Sent]) -> bool:
-    """Whether the sink's last notification was the resolution. ``findings`` only grows, so it orders them."""
-    if (over := sent.get(Event.RESOLVED)) is None:
-        return False
-    return over.findings >= min(incident.findings, max(one.findings for one in sent.values()))
+def _reason_at_end(incident: Incident, policy: SinkPolicy, sent: Mapping[Event, Sent], now: float) -> Reason:
+    if not sent:
+        return Reason.NOT_SENT_BEFORE
+    last, then = _last(sent)
+    if last is Event.RESOLVED or incident.findings < then.findings:
+        return Reason.ALREADY_SENT
+    if last is Event.FLAPPING and 0 <= now - then.at < policy.repeat_seconds:
+        return Reason.MAY_RETURN
+    return Reason.RESOLVED
 
 
-def _repeat_reason(change: Change, policy: SinkPolicy, sent: Mapping[Event, Sent], now: float) -> Reason:
-    last = max(sent.values(), key=lambda s: (s.findings, s.at))  # the clock may have been set back since
-    if any(s.waiting for s in sent.values()):
+def _last(sent: Mapping[Event, Sent]) -> tuple[Event, Sent]:
+    """The last notification. The clock may have been set back since, so its time does not tell."""
+    return max(sent.items(), key=lambda one: (one[1].number, one[1].findings, one[1].at))
+
+
+def _is_news(incident: Incident, before: Sent | None, policy: SinkPolicy, now: float) -> bool:
+    """Whether that its log is silent was not told within the repeat interval, or before its last finding."""
+    if before is None or incident.findings > before.findings:
+        return True
+    return not 0 <= now - before.at < policy.repeat_seconds
+
+
+def _repeat_reason(incident: Incident, last: Sent, policy: SinkPolicy, now: float) -> Reason:
+    if last.waiting:
         return Reason.UNDELIVERED
     if 0 <= now - last.at < policy.repeat_seconds:
         return Reason.REPEAT_NOT_DUE
-    if change.incident.findings <= last.findings:
-        return Reason.NOTHING_NEW
-    return Reason.REPEAT_DUE
+    return Reason.REPEAT_DUE if incident.findings > last.findings else Reason.NOTHING_NEW

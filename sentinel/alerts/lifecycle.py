@@ -9,7 +9,7 @@ Only ``Book.silent`` and the moment of ``Book.conclude`` depend on a clock. What
 taken back when the run goes on, so in the end only the log decides.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -74,16 +74,22 @@ class Book:
         return self.advance(stretches)
 
     def go_on(self) -> list[Change]:
-        """Take back what `conclude` brought about, because the run goes on after all.
+        """Take back what silence and `conclude` brought about, because the run goes on.
 
-        Its incidents are withdrawn. Incidents that it changed are again as they were; who was told that one
-        had come back hears that it is over. Other incidents of the run as a whole have no part in this.
+        What was lost returns to its earlier state, without a change. Incidents of the conclusion are
+        withdrawn. Incidents that it changed are again as they were; who was told that one had come back hears
+        that it is over. Other incidents of the run as a whole have no part in this.
         """
-        if self._before_end is None:
-            return []
+        changes = [] if self._before_end is None else self._take_back(self._before_end)
+        for track, incident in self._open():
+            if track.before_lost is not None:
+                track.incident, track.before_lost = incident.changed(state=track.before_lost), None
+        return changes
+
+    def _take_back(self, before_end: Sequence[Track]) -> list[Change]:
         concluded = self._open()
         of_the_run = {k: t for k, t in self._tracks.items() if k.stream == OF_THE_RUN and not t.final}
-        before = {track.key: track for track in self._before_end if track.key.stream != OF_THE_RUN}
+        before = {track.key: track for track in before_end if track.key.stream != OF_THE_RUN}
         self._tracks, self._before_end = before | of_the_run, None
         known = {t.incident.id: t.incident for t in self._tracks.values() if t.incident}
         for track, effect in self._open():
@@ -95,21 +101,18 @@ class Book:
     def silent(self, silent_seconds: float, lost_after_seconds: float) -> list[Change]:
         """Mark the open incidents of a log that was silent for too long as lost.
 
-        When the log continues, they return to their earlier state without a notification. Incidents of the
-        run as a whole are not lost, because they do not need new rows, and neither are those of a run that
-        was concluded. Call this after ``advance``.
+        Incidents of the run as a whole are not lost, because they do not need new rows, and neither are those
+        of a run that was concluded. Call this after ``advance``.
         """
-        lost = silent_seconds > lost_after_seconds
+        if silent_seconds <= lost_after_seconds:
+            return []
         changes = []
         for track, incident in self._open():
             if incident.stream == OF_THE_RUN:
                 continue
-            if lost and track.before_lost is None and self._before_end is None:
+            if track.before_lost is None and self._before_end is None:
                 track.before_lost = incident.state
                 changes.append(_change(Event.LOST, track, incident.changed(state=State.LOST)))
-            elif not lost and track.before_lost is not None:
-                track.incident = incident.changed(state=track.before_lost)
-                track.before_lost = None
         return changes
 
     def dump(self) -> Any:

@@ -1,8 +1,8 @@
 """The outbox holds the notifications that wait for the sinks, and the pause of each receiver.
 
-A notification waits until its sink took it, refused it permanently, or it is given up. Notifications of one
-incident leave in the order of their decisions. The worst incident goes first; among equals, the newest. A
-notification that has failed often lets the others pass.
+A notification waits until its sink took it or it is given up. What waits about one incident leaves together,
+in the order of the decisions. The worst incident goes first; among equals, the newest. One that has failed
+often lets the others pass, and so does one that the receiver refused.
 
 What the first look at a run finds is held until that look is done. If the run was over by then, all that was
 found in such runs leaves in one message.
@@ -10,7 +10,7 @@ found in such runs leaves in one message.
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,9 +21,12 @@ _PATIENT_TRIES = 5
 _NO_SINK = "the configuration has no sink of this name any more"
 
 _WAITING_ABOUT_WORST = """
-    SELECT number, key, body, attempts, waited_seconds, batch FROM outbox
+    SELECT number, key, incident, body, attempts, waited_seconds, batch FROM outbox
     WHERE state = 'pending' AND NOT held AND sink = ? AND incident IN (
-        SELECT incident FROM outbox WHERE state = 'pending' AND NOT held AND sink = ? GROUP BY incident
+        SELECT incident FROM outbox
+        WHERE state = 'pending' AND NOT held AND sink = ?
+            AND (attempts = 0 OR incident NOT IN (SELECT value FROM json_each(?)))
+        GROUP BY incident
         ORDER BY max(max(attempts) - ?, 0), max(urgency) DESC, max(created_at) DESC, min(number) LIMIT ?)
     ORDER BY number
 """
@@ -35,6 +38,7 @@ class OutboxEntry:
 
     number: int
     key: str
+    incident: str
     body: str
     attempts: int
     waited_seconds: float  # the pauses after its tries, added up
@@ -67,10 +71,16 @@ class Outbox:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def waiting(self, sink: str) -> int:
-        """How many notifications wait for the sink and may leave."""
-        query = "SELECT count(*) FROM outbox WHERE state = 'pending' AND NOT held AND sink = ?"
-        ((count,),) = self._database.rows(query, sink)
+    def waiting(self, sink: str, without: Iterable[str] = ()) -> int:
+        """How many notifications wait for the sink and may leave.
+
+        Of the incidents ``without`` which to count, what was never tried counts.
+        """
+        query = (
+            "SELECT count(*) FROM outbox WHERE state = 'pending' AND NOT held AND sink = ? "
+            "AND (attempts = 0 OR incident NOT IN (SELECT value FROM json_each(?)))"
+        )
+        ((count,),) = self._database.rows(query, sink, json.dumps([*without]))
         return int(count)
 
     def waiting_counts(self) -> dict[tuple[str], int]:
@@ -112,25 +122,23 @@ class Outbox:
         ((count,),) = self._database.rows("SELECT count(*) FROM runs WHERE updated > ?", since)
         return int(count)
 
-    def next(self, sink: str) -> OutboxEntry | None:
-        """The notification to send next; None if none waits."""
-        entries = self.worst(sink, incidents=1)
-        return entries[0] if entries else None
+    def worst(self, sink: str, incidents: int, without: Iterable[str] = ()) -> list[OutboxEntry]:
+        """All waiting notifications of the worst incidents, this many of them, in the order of decision.
 
-    def worst(self, sink: str, incidents: int) -> list[OutboxEntry]:
-        """All waiting notifications of the worst incidents, this many of them, in the order of decision."""
-        rows = self._database.rows(_WAITING_ABOUT_WORST, sink, sink, _PATIENT_TRIES, incidents)
+        The incidents ``without`` which to choose are chosen if they have news that were never tried.
+        """
+        left_out = json.dumps([*without])
+        rows = self._database.rows(_WAITING_ABOUT_WORST, sink, sink, left_out, _PATIENT_TRIES, incidents)
         return [OutboxEntry(*row) for row in rows]
 
-    def together(self, sink: str, entry: OutboxEntry) -> list[OutboxEntry]:
-        """All waiting notifications of the entry's batch, in the order of decision; else the entry alone."""
-        if not entry.batch:
-            return [entry]
+    def batch(self, sink: str, name: str) -> list[OutboxEntry]:
+        """All waiting notifications about the incidents of a batch, in the order of decision."""
         rows = self._database.rows(
-            "SELECT number, key, body, attempts, waited_seconds, batch FROM outbox "
-            "WHERE state = 'pending' AND NOT held AND sink = ? AND batch = ? ORDER BY number",
+            "SELECT number, key, incident, body, attempts, waited_seconds, batch FROM outbox "
+            "WHERE state = 'pending' AND NOT held AND sink = ?1 AND incident IN (SELECT incident FROM outbox "
+            "WHERE state = 'pending' AND NOT held AND sink = ?1 AND batch = ?2) ORDER BY number",
             sink,
-            entry.batch,
+            name,
         )
         return [OutboxEntry(*row) for row in rows]
 
@@ -171,30 +179,28 @@ class Outbox:
 
     def sent(self, sink: str, entries: Iterable[OutboxEntry], now: float) -> None:
         """Record that the receiver took them."""
-        self._settle(sink, entries, "sent", None, now)
-
-    def failed(self, sink: str, entries: Iterable[OutboxEntry], error: str, now: float) -> None:
-        """Record that the receiver will never take them."""
-        self._settle(sink, entries, "failed", error, now)
-
-    def _settle(
-        self, sink: str, entries: Iterable[OutboxEntry], state: str, error: str | None, now: float
-    ) -> None:
         with self._database.transaction() as connection:
             connection.executemany(
-                "UPDATE outbox SET error = ?, state = ?, settled_at = ? WHERE number = ?",
-                [(error, state, now, entry.number) for entry in entries],
+                "UPDATE outbox SET error = NULL, state = 'sent', settled_at = ? WHERE number = ?",
+                [(now, entry.number) for entry in entries],
             )
             connection.execute("DELETE FROM receivers WHERE sink = ?", (sink,))
 
-    def give_up_on_others(self, sinks: Iterable[str], now: float) -> None:
-        """Settle what waits for sinks other than these, which are all that there are."""
+    def failed(self, sink: str, entries: Sequence[OutboxEntry], error: str, now: float) -> None:
+        """Record that they are given up. Who should hear of their incidents is then decided anew."""
         with self._database.transaction() as connection:
-            connection.execute(
-                "UPDATE outbox SET error = ?, state = 'failed', settled_at = ? "
+            _give_up(connection, entries, error, now)
+            connection.execute("DELETE FROM receivers WHERE sink = ?", (sink,))
+
+    def give_up_on_others(self, sinks: Iterable[str], now: float) -> None:
+        """Give up what waits for sinks other than these, which are all that there are."""
+        with self._database.transaction() as connection:
+            rows = connection.execute(
+                "SELECT number, key, incident, body, attempts, waited_seconds, batch FROM outbox "
                 "WHERE state = 'pending' AND sink NOT IN (SELECT value FROM json_each(?))",
-                (_NO_SINK, now, json.dumps([*sinks])),
+                (json.dumps([*sinks]),),
             )
+            _give_up(connection, [OutboxEntry(*row) for row in rows], _NO_SINK, now)
 
     def postponed(
         self,
@@ -202,18 +208,20 @@ class Outbox:
         entries: Iterable[OutboxEntry],
         error: str,
         pause_seconds: float,
-        receiver: Receiver,
+        receiver: Receiver | None,
     ) -> None:
-        """Record a failed try, and the state of the receiver after it."""
+        """Record a failed try, and the state of the receiver after it; None if it does not rest."""
         with self._database.transaction() as connection:
             connection.executemany(
                 "UPDATE outbox SET error = ?, waited_seconds = waited_seconds + ? WHERE number = ?",
                 [(error, pause_seconds, entry.number) for entry in entries],
             )
-            connection.execute(
-                "INSERT OR REPLACE INTO receivers VALUES (?, ?, ?)",
-                (sink, receiver.failures, receiver.next_attempt),
-            )
+            connection.execute("DELETE FROM receivers WHERE sink = ?", (sink,))
+            if receiver is not None:
+                connection.execute(
+                    "INSERT INTO receivers VALUES (?, ?, ?)",
+                    (sink, receiver.failures, receiver.next_attempt),
+                )
 
     def undelivered(self, limit: int = 1000) -> list[Undelivered]:
         """Notifications that wait, then those that were given up, the newest first."""
@@ -240,16 +248,35 @@ def enqueue(
     *,
     held: bool,
 ) -> None:
-    """Put a notification into the outbox, inside a transaction. A key that it has held before is left out.
+    """Put a notification into the outbox, inside a transaction. A key that it has held before is left out,
+    unless that notification was given up.
 
     A resolution is less urgent than any open incident. What is ``held`` leaves after `Outbox.release`.
     """
     urgency = 0 if body["event"] == Event.RESOLVED else incident.severity
     connection.execute(
+        "DELETE FROM outbox WHERE key = ? AND sink = ? AND state = 'failed'", (body["key"], sink)
+    )
+    connection.execute(
         "INSERT OR IGNORE INTO outbox (key, sink, incident, urgency, body, created_at, held, run) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (body["key"], sink, incident.id, urgency, json.dumps(body), now, held, utf8(incident.run)),
     )
+
+
+def _give_up(connection: sqlite3.Connection, entries: Iterable[OutboxEntry], error: str, now: float) -> None:
+    """Settle what was never taken. That it was sent is forgotten, inside a transaction."""
+    for entry in entries:
+        connection.execute(
+            "DELETE FROM sent WHERE EXISTS (SELECT 1 FROM outbox WHERE number = ? "
+            "AND outbox.sink = sent.sink AND outbox.incident = sent.incident AND created_at = sent.at "
+            "AND CASE WHEN json_valid(body) THEN json_extract(body, '$.event') = sent.event ELSE 1 END)",
+            (entry.number,),
+        )
+        connection.execute(
+            "UPDATE outbox SET error = ?, state = 'failed', settled_at = ? WHERE number = ?",
+            (error, now, entry.number),
+        )
 
 
 def withdraw(connection: sqlite3.Connection, sink: str, incident: Incident) -> None:

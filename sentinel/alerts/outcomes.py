@@ -13,7 +13,7 @@ import msgspec
 from sentinel import catalogue
 from sentinel.alerts.decision import Decision, Reason, Sent, SinkPolicy, decide
 from sentinel.alerts.duplicates import KnownIncidents
-from sentinel.alerts.incident import Change, Event, Incident
+from sentinel.alerts.incident import Change, Event, Incident, State
 from sentinel.alerts.inhibition import OF_THE_RUN
 from sentinel.alerts.silences import Silence
 from sentinel.frames.excerpt import Excerpt
@@ -28,14 +28,17 @@ _PLOTTED = frozenset({Event.FIRING, Event.ESCALATED})
 
 @dataclass(frozen=True)
 class Outcome:
-    """The decision about one change for one sink. ``body`` holds the fields of a Notification in built-in
-    types if it is to be sent.
+    """The decision about one change for one sink.
+
+    If it is to be sent, ``body`` holds the fields of a Notification in built-in types, and ``number`` counts
+    the notifications of the incident to the sink.
     """
 
     incident: Incident
     sink: str
     decision: Decision
     body: Mapping[str, Any] | None = None
+    number: int = 0
 
 
 @dataclass(frozen=True)
@@ -43,14 +46,16 @@ class News:
     """What there is to tell of one run.
 
     ``run`` is the run as notifications name it, and ``still_open`` are all its open incidents after the
-    changes: of those that did not change a reminder may be due, if ``reminders`` are wanted.
-    ``excerpts`` gives what a plot of an incident shows.
+    changes: of those that did not change a reminder may be due, if ``reminders`` are wanted. ``may_return``
+    are incidents that are over, although a sink was told last that they keep coming back. ``excerpts`` gives
+    what a plot of an incident shows.
     """
 
     run: Mapping[str, Any]
     changes: Sequence[Change]
     still_open: Sequence[Incident] = ()
     reminders: bool = True
+    may_return: Sequence[Incident] = ()
     excerpts: Callable[[Incident], Sequence[Excerpt]] = lambda _: ()
 
 
@@ -69,14 +74,16 @@ class Audience:
 
 
 def tell(news: News, audience: Audience, now: float) -> list[Outcome]:
-    """Decide for each change and each sink, with a named reason, and add the reminders that are due.
+    """Decide for each change and each sink, with a named reason, and add what a sink is to hear without one.
 
     The worst incident comes first; the changes of one incident keep their order.
     """
     run, sent = news.run, audience.sent
     standing = {incident.id: incident for incident in news.still_open}
     changed = {change.incident.id for change in news.changes}
-    unchanged = [i for i in news.still_open if news.reminders and i.id not in changed and not i.asked_once]
+    to_recall = [i for i in news.still_open if not i.asked_once]
+    standing_since = [*to_recall, *news.may_return] if news.reminders else []
+    unchanged = [incident for incident in standing_since if incident.id not in changed]
     found = []
     for change in _worst_first([*news.changes, *(Change(Event.REPEAT, incident) for incident in unchanged)]):
         incident = change.incident
@@ -91,26 +98,27 @@ def tell(news: News, audience: Audience, now: float) -> list[Outcome]:
                 before.clear()
                 withdrawn = Decision(Event.FIRING, Reason.WITHDRAWN)
                 found.append(Outcome(incident, policy.name, withdrawn))
-            cause = (explained_by if hears_cause else None) or _tells_of_silence(
-                change, standing, policy, run
-            )
+            cause = explained_by if hears_cause else None
+            if incident.state is State.LOST and (before or change.event is Event.LOST):
+                cause = cause or _tells_of_silence(standing, policy, run)
             asked = Change(change.event, incident.changed(inhibited_by=cause))
             decision = decide(asked, run, policy, silenced, before, now, max(told, default=None))
             if decision.reason.sends:
-                before[decision.event] = Sent(now, incident.severity, incident.findings, waiting=True)
-                body = _body(decision.event, incident, news, plots=policy.plots)
-                found.append(Outcome(incident, policy.name, decision, body))
+                number = 1 + max((one.number for one in before.values()), default=0)
+                before[decision.event] = Sent(now, incident.severity, incident.findings, number, waiting=True)
+                body = _body(decision.event, incident, number, news, plots=policy.plots)
+                found.append(Outcome(incident, policy.name, decision, body, number))
             elif change.event is not Event.REPEAT:  # a reminder that is not due is not worth a record
                 found.append(Outcome(incident, policy.name, decision))
     return found
 
 
 def _tells_of_silence(
-    change: Change, standing: Mapping[str, Incident], policy: SinkPolicy, run: Mapping[str, Any]
+    standing: Mapping[str, Incident], policy: SinkPolicy, run: Mapping[str, Any]
 ) -> str | None:
     """The id of an incident of the run as a whole by which the sink knows that a lost log is silent."""
     of_the_run = (i for i in standing.values() if i.stream == OF_THE_RUN and policy.wants(i, run))
-    return next((i.id for i in of_the_run), None) if change.event is Event.LOST else None
+    return next((i.id for i in of_the_run), None)
 
 
 def _worst_first(changes: Sequence[Change]) -> list[Change]:
@@ -120,11 +128,11 @@ def _worst_first(changes: Sequence[Change]) -> list[Change]:
     return sorted(changes, key=lambda change: -worst[change.incident.id])
 
 
-def _body(event: Event, incident: Incident, news: News, *, plots: bool) -> dict[str, Any]:
+def _body(event: Event, incident: Incident, number: int, news: News, *, plots: bool) -> dict[str, Any]:
     shows = plots and event in _PLOTTED
     others = sorted((i for i in news.still_open if i.id != incident.id), key=lambda i: -i.severity)
     return {
-        "key": idempotency_key(incident, event),
+        "key": _idempotency_key(incident, event, number),
         "event": event.value,
         "run": dict(news.run),
         "incident": msgspec.to_builtins(incident),
@@ -134,9 +142,9 @@ def _body(event: Event, incident: Incident, news: News, *, plots: bool) -> dict[
     }
 
 
-def idempotency_key(incident: Incident, event: Event) -> str:
+def _idempotency_key(incident: Incident, event: Event, number: int) -> str:
     """A key that is the same whenever the same event of the same incident is derived or sent."""
-    key = "\x1f".join((incident.id, event.value, str(incident.findings)))
+    key = "\x1f".join((incident.id, event.value, str(incident.findings), str(number)))
     return blake2b(key.encode(), digest_size=16).hexdigest()
 
 

@@ -59,8 +59,10 @@ CREATE TABLE IF NOT EXISTS sent (                    -- the last notification of
     at       REAL NOT NULL,
     severity INTEGER NOT NULL,
     findings INTEGER NOT NULL,
+    number   INTEGER NOT NULL DEFAULT 0, -- the order in which they were decided
     PRIMARY KEY (incident, sink, event)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS sent_flapping ON sent (incident) WHERE event = 'flapping';
 
 CREATE TABLE IF NOT EXISTS receipts (                -- what a receiver holds of an incident
     incident TEXT NOT NULL,

@@ -36,17 +36,20 @@ _KEEP_SENT_SECONDS = 7 * 86400.0
 _KEEP_RECORDS_SECONDS = 30 * 86400.0
 
 _SENT_BEFORE = """
-    SELECT incident, sink, event, at, severity, findings,
+    SELECT incident, sink, event, at, severity, findings, number,
         EXISTS (SELECT 1 FROM outbox WHERE outbox.sink = sent.sink AND outbox.incident = sent.incident
             AND state = 'pending'),
         EXISTS (SELECT 1 FROM outbox WHERE outbox.sink = sent.sink AND outbox.incident = sent.incident
             AND state = 'pending' AND attempts = 0 AND created_at = sent.at
-            AND (held OR sink IN (SELECT sink FROM receivers))),
-        EXISTS (SELECT 1 FROM outbox WHERE outbox.sink = sent.sink AND outbox.incident = sent.incident
-            AND state = 'failed')
-        AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.sink = sent.sink
-            AND outbox.incident = sent.incident AND state != 'failed')
+            AND (held OR sink IN (SELECT sink FROM receivers)))
     FROM sent WHERE incident IN (SELECT value FROM json_each(?))
+"""
+
+_MAY_RETURN = """
+    SELECT incident FROM incidents WHERE NOT open AND id IN (
+        SELECT incident FROM sent AS told WHERE event = 'flapping' AND NOT EXISTS (
+            SELECT 1 FROM sent AS over WHERE over.incident = told.incident AND over.sink = told.sink
+                AND over.event = 'resolved' AND over.number > told.number))
 """
 
 
@@ -200,14 +203,19 @@ class Store:
     def sent_before(self, incidents: Iterable[str]) -> dict[tuple[str, str], dict[Event, Sent]]:
         """What the sinks were sent of some incidents, by incident id and sink name."""
         found: dict[tuple[str, str], dict[Event, Sent]] = {}
-        for of, sink, event, at, severity, findings, *states in self._database.rows(
+        for of, sink, event, at, severity, findings, number, *states in self._database.rows(
             _SENT_BEFORE, json.dumps(list(incidents))
         ):
             kind, worst = self._decoded(Event, event), self._decoded(Severity, severity)
             if kind is not None and worst is not None:
-                one = Sent(at, worst, findings, *map(bool, states))
+                one = Sent(at, worst, findings, number, *map(bool, states))
                 found.setdefault((of, sink), {})[kind] = one
         return found
+
+    def may_return(self) -> list[Incident]:
+        """Incidents that are over, although a sink was told last that they keep coming back."""
+        found = (self._decoded(incident, whole) for (whole,) in self._database.rows(_MAY_RETURN))
+        return [one for one in found if one is not None]
 
     def decisions(self, limit: int = 100, run: str = "") -> list[DecisionRow]:
         """The latest decisions, about all runs or about one, given by its id; newest first."""
@@ -274,7 +282,8 @@ def _record(connection: sqlite3.Connection, run: str, outcome: Outcome, now: flo
     if outcome.body is None:
         return
     connection.execute(
-        "INSERT OR REPLACE INTO sent VALUES (?, ?, ?, ?, ?, ?)",
-        (incident.id, sink, decision.event, now, incident.severity, incident.findings),
+        "INSERT OR REPLACE INTO sent (incident, sink, event, at, severity, findings, number) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (incident.id, sink, decision.event, now, incident.severity, incident.findings, outcome.number),
     )
     enqueue(connection, sink, incident, outcome.body, now, held=held)

@@ -77,10 +77,10 @@ def alerts(notification: Notification, now: float) -> Iterator[dict[str, Any]]:
     incident, over = notification.incident, notification.event is Event.RESOLVED
     lasts = _TEST_LASTS_SECONDS if notification.event is Event.TEST else _LASTS_SECONDS
     yield _alert(notification, incident.severity, now if over else now + lasts, now)
-    if notification.event is Event.ESCALATED:
-        first = Severity[notification.thread] if notification.thread else incident.severity - 1
-        for milder in range(first, incident.severity):
-            yield _alert(notification, Severity(milder), now, now)
+    escalated = notification.event is Event.ESCALATED
+    first = Severity[notification.thread] if notification.thread else incident.severity - escalated
+    for milder in range(first, incident.severity):
+        yield _alert(notification, Severity(milder), now, now)
 
 
 def _alert(notification: Notification, severity: Severity, ends: float, now: float) -> dict[str, Any]:

@@ -3,9 +3,11 @@
 Each sink has a thread of its own, so a sink that hangs delays no other. A notification leaves the outbox
 only after its sink took it; after a kill in between it is sent again with the same key.
 
-A receiver that fails rests for growing pauses, and then gets one notification at a time. What piled up in
-the meantime follows as digests. Pauses are measured in time awake, so a suspend or a clock that is set
-neither loses a notification nor holds one up for long.
+What waits about one incident leaves as one message, which says what is so now. A receiver that fails rests
+for growing pauses, and then gets one message at a time. What piled up in the meantime follows as digests. A
+notification that the receiver refuses waits by itself, and the others go on; once the receiver, which refused
+several in a row, takes one, all are tried again. Pauses are measured in time awake, so a suspend or a clock
+that is set neither loses a notification nor holds one up for long.
 """
 
 import logging
@@ -25,54 +27,21 @@ from sentinel.errors import StateError
 from sentinel.sinks.base import Digest, Notification, Permanent, RefreshingSink, Sink, SinkError
 from sentinel.sinks.budget import Budget, BudgetConfig
 from sentinel.sinks.details import completed
+from sentinel.sinks.lanes import LONGEST_ASKED_SECONDS, Lane
 from sentinel.sinks.notices import Notices
-from sentinel.sinks.parcels import digest, keep, notification
+from sentinel.sinks.parcels import digest, keep, latest, notification
 from sentinel.sinks.tries import attempt, pause_seconds
 from sentinel.telemetry.counters import DELIVERIES
 from sentinel.text import duration_text
 
-LONGEST_ASKED_SECONDS = 900.0
-"""The longest pause that a receiver can ask for with Retry-After."""
 GIVE_UP_SECONDS = 86400.0
 """A notification is given up when its pauses add up to this: after some 300 tries, or 96 if the receiver
 asks for the longest pauses."""
-PILE = 20
-"""If more notifications than these wait for one receiver, it gets digests."""
-DIGEST_INCIDENTS = 1500
-"""The most incidents in one digest. Each takes some 350 bytes of JSON, and many receivers refuse bodies above
-a megabyte."""
 _LONGEST_WAIT_SECONDS = 30.0  # another process may write to the outbox
+_REFUSED_SECONDS = 30.0  # before what was refused is tried again; twice as long after each refusal ...
+_LONGEST_REFUSED_SECONDS = 4 * 3600.0  # ... up to this
 
 _log = logging.getLogger(__name__)
-
-
-class _Lane:
-    """One sink, and the state of its receiver in this process."""
-
-    def __init__(self, sink: Sink, known: Receiver, clock: Clock, budget: Budget) -> None:
-        self.sink = sink
-        self.budget = budget
-        self.failures = known.failures
-        # The machine's clock may have been set since, so the stored pause is limited.
-        rest = min(max(known.next_attempt - clock.now(), 0.0), LONGEST_ASKED_SECONDS)
-        self.rests_until = clock.awake() + rest
-        self.piling = False
-        self.refused: str | None = None  # why the receiver was not told again the last time
-        self.refresh_at = clock.awake() if isinstance(sink, RefreshingSink) else math.inf
-
-    def parcel(self, outbox: Outbox) -> list[OutboxEntry]:
-        """The notifications to send next as one message; several make a digest.
-
-        If many wait, the worst one goes first and alone, and the rest follow as digests. A receiver that
-        failed must take one notification before it gets the rest.
-        """
-        begun, self.piling = self.piling, outbox.waiting(self.sink.name) > (1 if self.piling else PILE)
-        if ((begun and self.piling) or self.budget.over) and not self.failures:
-            return outbox.worst(self.sink.name, DIGEST_INCIDENTS)
-        entry = outbox.next(self.sink.name)
-        if entry is None or self.failures:
-            return [entry] if entry else []
-        return outbox.together(self.sink.name, entry)[:DIGEST_INCIDENTS]
 
 
 class Delivery:
@@ -100,7 +69,7 @@ class Delivery:
         self._options = state_dir_option(state_dir)
         self._changed = threading.Condition()
         self._stopping = False
-        self._lanes: dict[str, _Lane] = {}
+        self._lanes: dict[str, Lane] = {}
         self._threads: list[threading.Thread] = []
         self._notices = Notices(sinks, clock)
 
@@ -186,11 +155,13 @@ class Delivery:
         """When the sink's next try is due, in time awake; infinity if nothing waits."""
         if sink.name not in self._lanes:
             budget = Budget(sink.name, self._budget, self._clock)
-            self._lanes[sink.name] = _Lane(sink, outbox.receiver(sink.name), self._clock, budget)
+            self._lanes[sink.name] = Lane(sink, outbox.receiver(sink.name), self._clock, budget)
         lane = self._lanes[sink.name]
-        return max(lane.rests_until, lane.budget.due(outbox)) if outbox.waiting(sink.name) else math.inf
+        if outbox.waiting(sink.name, lane.refused()):
+            return max(lane.rests_until, lane.budget.due(outbox))
+        return min(lane.refused_until.values(), default=math.inf) if outbox.waiting(sink.name) else math.inf
 
-    def _refresh(self, store: Store, lane: _Lane) -> None:
+    def _refresh(self, store: Store, lane: Lane) -> None:
         """Tell the receiver again of what it holds, if that is due and it does not rest."""
         sink, awake = lane.sink, self._clock.awake()
         if awake < lane.refresh_at or not isinstance(sink, RefreshingSink):
@@ -200,11 +171,11 @@ class Delivery:
             standing = (notification(body) for body in store.receipts.standing(sink.name))
             told, now = [one for one in standing if one is not None], self._clock.now()
             _, error = attempt(lambda: sink.refresh(told, now))
-            before, lane.refused = lane.refused, str(error) if error else None
-            if lane.refused not in (None, before):
+            before, lane.not_refreshed = lane.not_refreshed, str(error) if error else None
+            if lane.not_refreshed not in (None, before):
                 _log.warning("sink %s: open incidents were not told again: %s", sink.name, error)
 
-    def _deliver(self, store: Store, lane: _Lane, entries: Sequence[OutboxEntry]) -> None:
+    def _deliver(self, store: Store, lane: Lane, entries: Sequence[OutboxEntry]) -> None:
         outbox = store.outbox
         entries = outbox.begin(entries)
         readable = {entry: told for entry in entries if (told := notification(entry.body)) is not None}
@@ -226,44 +197,49 @@ class Delivery:
     def _message(
         self, store: Store, sink: str, readable: Mapping[OutboxEntry, Notification]
     ) -> Notification | Digest:
-        """The only notification, or a digest of several."""
-        if len(readable) > 1:
+        """What is so now of the only incident, or a digest of several."""
+        if len({entry.incident for entry in readable}) > 1:
             return digest(readable)
-        (told,) = readable.values()
+        (told,) = latest(readable)
         thread = store.receipts.thread(told.incident.id, sink)
         return replace(completed(told, self._link, self._options), thread=thread)
 
     def _settle(
-        self, outbox: Outbox, lane: _Lane, entries: Sequence[OutboxEntry], error: SinkError | None
+        self, outbox: Outbox, lane: Lane, entries: Sequence[OutboxEntry], error: SinkError | None
     ) -> None:
         name, now = lane.sink.name, self._clock.now()
         if error is None:
             outbox.sent(name, entries, now)
             DELIVERIES.labels(name, "sent").inc(len(entries))
-            lane.failures = 0
-            lane.budget.sent()
-        elif (
-            isinstance(error, Permanent) and len(entries) == 1
-        ):  # a refused digest says nothing about its parts
-            _give_up(outbox, name, entries, str(error), now)
-            lane.failures = 0
-        else:
-            self._postpone(outbox, lane, entries, error)
-
-    def _postpone(
-        self, outbox: Outbox, lane: _Lane, entries: Sequence[OutboxEntry], error: SinkError
-    ) -> None:
-        name, now = lane.sink.name, self._clock.now()
-        asked = min(getattr(error, "retry_after_seconds", None) or 0.0, LONGEST_ASKED_SECONDS)
-        pause = max(pause_seconds(entries[0].key, lane.failures), asked)
-        why = f"{error} and asked for a pause of {duration_text(asked)}" if asked else str(error)
-        if not lane.failures:
-            _log.warning("sink %s: %s; trying again in %s", name, why, duration_text(pause))
+            lane.took()
+            return
         if over := [entry for entry in entries if entry.waited_seconds >= GIVE_UP_SECONDS]:
             _give_up(outbox, name, over, str(error), now)
         later = [entry for entry in entries if entry.waited_seconds < GIVE_UP_SECONDS]
         DELIVERIES.labels(name, "postponed").inc(len(later))
-        outbox.postponed(name, later, why, pause, Receiver(lane.failures + 1, now + pause))
+        incidents = {entry.incident for entry in entries}
+        if isinstance(error, Permanent) and len(incidents) == 1:  # else it says nothing about each part
+            self._refused(outbox, lane, later, error)
+        else:
+            self._postpone(outbox, lane, later, error)
+
+    def _refused(self, outbox: Outbox, lane: Lane, entries: Sequence[OutboxEntry], error: SinkError) -> None:
+        name, tries = lane.sink.name, max((entry.attempts for entry in entries), default=0)
+        pause = min(_REFUSED_SECONDS * 2.0**tries, _LONGEST_REFUSED_SECONDS)
+        if not tries:
+            again = duration_text(pause)
+            _log.error("sink %s: %s; what it refused is tried again in %s", name, error, again)
+        outbox.postponed(name, entries, str(error), pause, None)
+        lane.refuse((entry.incident for entry in entries), pause)
+
+    def _postpone(self, outbox: Outbox, lane: Lane, entries: Sequence[OutboxEntry], error: SinkError) -> None:
+        name, now = lane.sink.name, self._clock.now()
+        asked = min(getattr(error, "retry_after_seconds", None) or 0.0, LONGEST_ASKED_SECONDS)
+        pause = max(pause_seconds(entries[0].key if entries else "", lane.failures), asked)
+        why = f"{error} and asked for a pause of {duration_text(asked)}" if asked else str(error)
+        if not lane.failures:
+            _log.warning("sink %s: %s; trying again in %s", name, why, duration_text(pause))
+        outbox.postponed(name, entries, why, pause, Receiver(lane.failures + 1, now + pause))
         lane.failures += 1
         lane.rests_until = self._clock.awake() + pause
 

@@ -1,7 +1,8 @@
 """What the outbox holds, as messages to send, and what a receiver holds once it took one."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 
 import msgspec
@@ -13,6 +14,7 @@ from sentinel.conversion import converter
 from sentinel.sinks.base import Digest, Notification, RefreshingSink, Sink
 
 _to_notification = converter(Notification)
+_STILL_FIRING = frozenset({Event.ESCALATED, Event.REOPENED, Event.REPEAT})
 
 
 def keep(store: Store, sink: Sink, message: Notification | Digest, thread: str | None, now: float) -> None:
@@ -41,13 +43,26 @@ def notification(body: str) -> Notification | None:
         return None
 
 
+def latest(readable: Mapping[OutboxEntry, Notification]) -> list[Notification]:
+    """What is so now of each incident, the newest last."""
+    about: dict[str, list[OutboxEntry]] = {}
+    for entry in readable:
+        about[entry.incident] = [*about.pop(entry.incident, ()), entry]
+    return [_as_one([readable[entry] for entry in entries], entries) for entries in about.values()]
+
+
+def _as_one(told: Sequence[Notification], entries: Sequence[OutboxEntry]) -> Notification:
+    """The last of the notifications of one incident. Who was told nothing of it yet hears that it fires."""
+    first, last = told[0], told[-1]
+    unheard = first.event is Event.FIRING and not any(entry.attempts for entry in entries)
+    if unheard and last.event in _STILL_FIRING:
+        return replace(last, event=Event.FIRING, excerpts=last.excerpts or first.excerpts)
+    return last
+
+
 def digest(readable: Mapping[OutboxEntry, Notification]) -> Digest:
-    """The latest notification of each incident."""
-    latest: dict[str, Notification] = {}
-    for notification in readable.values():
-        latest.pop(notification.incident.id, None)
-        latest[notification.incident.id] = notification
-    newest_first = list(latest.values())[::-1]
+    """What is so now of each incident, in one message."""
+    newest_first = latest(readable)[::-1]
     worst_first = sorted(newest_first, key=lambda n: (n.event is Event.RESOLVED, -n.incident.severity))
     keys = "\x1f".join(entry.key for entry in readable)
     key = blake2b(keys.encode(), digest_size=16).hexdigest()

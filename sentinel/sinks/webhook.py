@@ -65,6 +65,8 @@ class DigestIncidentBody(TypedDict):
     detector: str
     severity: str
     onset_step: int
+    fired_step: int
+    resolved_step: int | None
     state: str
     summary: str
 
@@ -128,6 +130,8 @@ def _digested(notification: Notification) -> DigestedBody:
             "detector": incident["detector"],
             "severity": incident["severity"],
             "onset_step": incident["onset_step"],
+            "fired_step": incident["fired_step"],
+            "resolved_step": incident["resolved_step"],
             "state": incident["state"],
             "summary": clean_text(incident["summary"]),
         },

@@ -7,7 +7,7 @@ from functools import partial
 
 from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.duplicates import KnownIncidents
-from sentinel.alerts.incident import Change
+from sentinel.alerts.incident import Change, Incident
 from sentinel.alerts.outcomes import Audience, Outcome, tell
 from sentinel.alerts.store import Store, Update
 from sentinel.guard import Guard
@@ -74,27 +74,38 @@ class Recorder:
     def _updates(
         self, trackers: Sequence[Tracker], news: AllNews, now: float, reminders: bool, guard: Guard
     ) -> list[Update]:
-        telling = [tracker for tracker in trackers if reminders or news.get(tracker.id)]
-        audience = self._audience(telling, news, now)
-        told = {t.id: guard(t.log.run, "telling", partial(_told, t, news, audience, now)) for t in telling}
-        left = [t for t in trackers if not reminders or news.get(t.id) or told[t.id]]
+        over = self._store.may_return() if reminders else []
+        may_return = {incident.run for incident in over}
+        telling = [
+            t for t in trackers if news.get(t.id) or (reminders and (t.id in may_return or t.book.open()))
+        ]
+        audience = self._audience(telling, news, over, now)
+        told = {
+            t.id: guard(t.log.run, "telling", partial(_told, t, news, over, audience, now)) for t in telling
+        }
+        left = [t for t in trackers if not reminders or news.get(t.id) or told.get(t.id)]
         updates = (
             guard(t.log.run, "recording", partial(_update, t, news.get(t.id, ()), told.get(t.id) or ()))
             for t in left
         )
         return [update for update in updates if update is not None]
 
-    def _audience(self, trackers: Sequence[Tracker], news: AllNews, now: float) -> Audience:
+    def _audience(
+        self, trackers: Sequence[Tracker], news: AllNews, over: Sequence[Incident], now: float
+    ) -> Audience:
         """The sinks, and what they know of the incidents of these runs and of those that tell the same."""
-        here = [change.incident for changes in news.values() for change in changes]
+        here = [*over, *(change.incident for changes in news.values() for change in changes)]
         here += [incident for tracker in trackers for incident in tracker.book.open()]
         known = {incident.id: incident for incident in [*self._store.incidents(), *here]} if here else {}
         sent = self._store.sent_before(known)
         return Audience(self._policies, self._store.silences(now), sent, KnownIncidents(known.values()))
 
 
-def _told(tracker: Tracker, news: AllNews, audience: Audience, now: float) -> Sequence[Outcome]:
-    return tell(tracker.news(news.get(tracker.id, ())), audience, now)
+def _told(
+    tracker: Tracker, news: AllNews, over: Sequence[Incident], audience: Audience, now: float
+) -> Sequence[Outcome]:
+    may_return = [incident for incident in over if incident.run == tracker.id]
+    return tell(replace(tracker.news(news.get(tracker.id, ())), may_return=may_return), audience, now)
 
 
 def _update(tracker: Tracker, changes: Sequence[Change], told: Sequence[Outcome]) -> Update:

@@ -217,8 +217,8 @@ class Watcher:
         for watched in running:
             if watched.tracker.id in guard.failures:
                 self._stop(watched, guard.failures[watched.tracker.id])
-        ill = [w for w in running if found.get(w.tracker.id) or (remind and w.tracker.book.open())]
-        self._record([w for w in ill if not w.failures], found, reminders=True)
+        asked = [w for w in running if not w.failures and (remind or found.get(w.tracker.id))]
+        self._record(asked, found, reminders=True)
 
     def _end_first_look(self, seen: Sequence[Watched], now: float) -> None:
         """Let what the first look at runs found leave: in one message if they were over."""

@@ -13,7 +13,7 @@ from sentinel.alerts import outbox
 from sentinel.alerts.incident import Event
 from sentinel.alerts.outbox import Receiver
 from sentinel.alerts.store import Store
-from tests.sinks.samples import INCIDENT, NOTIFICATION, enqueue
+from tests.sinks.samples import INCIDENT, NOTIFICATION, enqueue, first_waiting
 
 NOW = 1000.0
 
@@ -39,7 +39,7 @@ def put(
 def leaving(queue, sink="slack"):
     """The keys of what waits, in the order in which it leaves."""
     keys = []
-    while entry := queue.next(sink):
+    while entry := first_waiting(queue, sink):
         keys.append(entry.key)
         queue.sent(sink, [entry], NOW)
     return keys
@@ -49,9 +49,9 @@ def test_notifications_of_an_incident_leave_in_order(store):
     put(store, "a", severity=Severity.WARNING)
     put(store, "a", Event.ESCALATED)
     put(store, "a", Event.RESOLVED)
-    first = store.outbox.next("slack")
+    first = first_waiting(store.outbox, "slack")
     store.outbox.postponed("slack", store.outbox.begin([first]), "503", 5.0, Receiver(1, NOW + 5))
-    again = store.outbox.next("slack")
+    again = first_waiting(store.outbox, "slack")
     assert (again.key, again.attempts, again.waited_seconds, again.body) == (first.key, 1, 5.0, first.body)
     assert leaving(store.outbox) == ["a-firing", "a-escalated", "a-resolved"]
 
@@ -73,7 +73,7 @@ def test_one_that_failed_often_lets_the_others_pass(store):
     put(store, "fine", severity=Severity.INFO)
     tried = []
     for _ in range(8):
-        entry = store.outbox.next("slack")
+        entry = first_waiting(store.outbox, "slack")
         tried.append(entry.key.split("-")[0])
         store.outbox.postponed("slack", store.outbox.begin([entry]), "503", 1.0, Receiver(1, NOW))
     assert tried == ["poison"] * 6 + ["fine"] * 2
@@ -81,16 +81,18 @@ def test_one_that_failed_often_lets_the_others_pass(store):
 
 def test_sinks_do_not_wait_for_each_other(store):
     put(store, "a", sinks=("slack", "pager"))
-    store.outbox.postponed("slack", [store.outbox.next("slack")], "timed out", 9.0, Receiver(1, NOW + 9))
+    store.outbox.postponed(
+        "slack", [first_waiting(store.outbox, "slack")], "timed out", 9.0, Receiver(1, NOW + 9)
+    )
     assert store.outbox.receiver("slack") == Receiver(1, NOW + 9)
     assert store.outbox.receiver("pager") == Receiver()
-    assert store.outbox.next("pager").attempts == 0
-    assert store.outbox.next("terminal") is None
+    assert first_waiting(store.outbox, "pager").attempts == 0
+    assert first_waiting(store.outbox, "terminal") is None
 
 
 def test_a_receiver_that_took_something_owes_no_pause(store):
     put(store, "a")
-    entry = store.outbox.next("slack")
+    entry = first_waiting(store.outbox, "slack")
     store.outbox.postponed("slack", [entry], "busy", 9.0, Receiver(3, NOW + 9))
     assert [(u.next_attempt, u.error) for u in store.outbox.undelivered()] == [(NOW + 9, "busy")]
     store.outbox.sent("slack", [entry], NOW)
@@ -100,7 +102,7 @@ def test_a_receiver_that_took_something_owes_no_pause(store):
 def test_what_was_given_up_is_known(store):
     put(store, "a")
     put(store, "b")
-    store.outbox.failed("slack", store.outbox.begin([store.outbox.next("slack")]), "404", NOW)
+    store.outbox.failed("slack", store.outbox.begin([first_waiting(store.outbox, "slack")]), "404", NOW)
     waits, failed = store.outbox.undelivered()
     assert (waits.incident, waits.failed, waits.attempts, waits.next_attempt) == ("b", False, 0, None)
     assert (failed.incident, failed.failed, failed.attempts, failed.error) == ("a", True, 1, "404")
@@ -111,7 +113,10 @@ def test_what_was_given_up_is_known(store):
 def test_what_is_due_is_found_by_an_index(tmp_path, store):
     with closing(sqlite3.connect(tmp_path / "sentinel.sqlite")) as database:
         plan = "\n".join(
-            row[3] for row in database.execute(f"EXPLAIN QUERY PLAN {outbox._WAITING_ABOUT_WORST}", "ss01")
+            row[3]
+            for row in database.execute(
+                f"EXPLAIN QUERY PLAN {outbox._WAITING_ABOUT_WORST}", ("s", "s", "[]", 0, 1)
+            )
         )
     assert "SEARCH outbox USING INDEX outbox_due (sink=?)" in plan
     assert "SCAN outbox" not in plan
@@ -134,6 +139,10 @@ CREATE TABLE silences (
     id TEXT PRIMARY KEY, run TEXT NOT NULL, detector TEXT NOT NULL, until REAL NOT NULL,
     reason TEXT NOT NULL, created_at REAL NOT NULL
 ) STRICT;
+CREATE TABLE sent (
+    incident TEXT NOT NULL, sink TEXT NOT NULL, event TEXT NOT NULL, at REAL NOT NULL,
+    severity INTEGER NOT NULL, findings INTEGER NOT NULL, PRIMARY KEY (incident, sink, event)
+) STRICT, WITHOUT ROWID;
 PRAGMA user_version = 1;
 """
 
@@ -160,8 +169,18 @@ def test_what_is_held_leaves_as_one_batch_or_alone(store):
     store.outbox.release(["run a"])
     assert leaving(store.outbox) == ["a-firing"]
     store.outbox.release_all("left")
-    entry = store.outbox.next("slack")
-    assert [one.key for one in store.outbox.together("slack", entry)] == ["b-firing", "c-firing"]
+    batch = first_waiting(store.outbox, "slack").batch
+    assert [one.key for one in store.outbox.batch("slack", batch)] == ["b-firing", "c-firing"]
+
+
+def test_what_was_refused_waits_until_there_is_other_news(store):
+    put(store, "a")
+    store.outbox.begin(store.outbox.worst("slack", 1))
+    assert store.outbox.waiting("slack", ["b"]) == 1
+    assert store.outbox.waiting("slack", ["a"]) == len(store.outbox.worst("slack", 1, ["a"])) == 0
+    put(store, "a", Event.RESOLVED)
+    both = store.outbox.worst("slack", 1, ["a"])
+    assert [one.key for one in both] == ["a-firing", "a-resolved"]
 
 
 def test_what_waits_for_a_sink_that_is_gone_is_given_up(store):

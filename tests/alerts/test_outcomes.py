@@ -80,13 +80,13 @@ def test_a_cause_that_comes_later_ends_the_reminders():
     effect = "flat-loss-at-init"
     assert heard(decided(rows("cc", effect), ours=ours, sent=sent)) == [("slack", effect, "firing")]
     for told in sent.values():
-        told["firing"] = Sent(-1e9, Severity.CRITICAL, 2)
+        told["firing"] = Sent(-1e9, Severity.CRITICAL, 2, 1)
     assert heard(decided(rows("cc", effect, first=2), ours=ours, sent=dict(sent))) == [
         ("slack", effect, "repeat")
     ]
     decided(changed(rows("cc", "loss-scale-collapse", first=2), onset_step=0), ours=ours, sent=sent)
     for told in sent.values():
-        told["repeat"] = Sent(-1e8, Severity.CRITICAL, 4)
+        told["repeat"] = Sent(-1e8, Severity.CRITICAL, 4, 2)
     assert heard(decided(rows("cc", effect, first=4), ours=ours, sent=sent)) == []
 
 
@@ -150,4 +150,4 @@ def test_cost_says_only_what_is_known():
 
 
 def _sent(outcome, at):
-    return Sent(at, outcome.incident.severity, outcome.incident.findings)
+    return Sent(at, outcome.incident.severity, outcome.incident.findings, outcome.number)

@@ -6,7 +6,7 @@ import pytest
 
 from detectors.severity import Severity
 from sentinel.alerts.decision import Reason, SinkPolicy, decide
-from sentinel.alerts.incident import Change, Event
+from sentinel.alerts.incident import Change, Event, State
 from sentinel.alerts.routing import QuietHours, Route
 from tests.alerts.test_decision import INCIDENT, NOW, RUN, heard, reason
 
@@ -79,7 +79,8 @@ def test_in_quiet_hours_only_what_is_critical_is_sent_and_the_rest_afterwards(ti
     night = SinkPolicy("slack", quiet_hours=QuietHours.parse("22:00-07:00"))
 
     def at(hour, event, severity, sent=()):
-        change = Change(event, INCIDENT.changed(severity=severity))
+        state = State.RESOLVED if event is Event.RESOLVED else State.FIRING
+        change = Change(event, INCIDENT.changed(severity=severity, state=state))
         return decide(change, RUN, night, False, dict(sent), MIDNIGHT + 3600 * hour).reason
 
     assert at(3, Event.FIRING, Severity.WARNING) is Reason.QUIET_HOURS

@@ -9,6 +9,7 @@ from detectors.api import Maturity, Severity
 from sentinel.alerts.causes import PossibleCause
 from sentinel.alerts.decision import Decision, Reason
 from sentinel.alerts.incident import Event, Incident, State
+from sentinel.alerts.outbox import Outbox, OutboxEntry
 from sentinel.alerts.outcomes import Outcome
 from sentinel.alerts.store import Store, Update
 from sentinel.sinks.base import Digest, Notification
@@ -81,6 +82,11 @@ def enqueue(
 ) -> None:
     """Put a notification into the outbox, as a poll of its run would."""
     enqueue_all(store, [notification], sinks, now, held=held)
+
+
+def first_waiting(outbox: Outbox, sink: str) -> OutboxEntry | None:
+    """The oldest notification about the worst incident that waits."""
+    return next(iter(outbox.worst(sink, 1)), None)
 
 
 def enqueue_all(

@@ -13,12 +13,8 @@ from hypothesis import strategies as st
 from detectors.api import Severity
 from sentinel.alerts.incident import Event
 from sentinel.sinks.base import Digest, Permanent, Transient
-from sentinel.sinks.delivery import (
-    GIVE_UP_SECONDS,
-    LONGEST_ASKED_SECONDS,
-    PILE,
-    Delivery,
-)
+from sentinel.sinks.delivery import GIVE_UP_SECONDS, Delivery
+from sentinel.sinks.lanes import LONGEST_ASKED_SECONDS, PILE
 from sentinel.sinks.tries import LONGEST_PAUSE_SECONDS, pause_seconds
 from sentinel.sinks.webhook import WebhookConfig
 from tests.patience import PATIENCE
@@ -76,11 +72,11 @@ def numbered(number, event=Event.FIRING, incident="a"):
 def test_every_sink_gets_what_is_addressed_to_it_once(store, deliver, clock):
     first, second = ScriptedSink("first"), ScriptedSink("second")
     enqueue(store, numbered(1), ["first", "second"], START)
-    enqueue(store, numbered(2), ["second"], START)
+    enqueue(store, numbered(2, incident="b"), ["second"], START)
     delivery = deliver(first, second)
     assert settle(delivery)
     assert first.keys == ["a-firing-1"]
-    assert second.keys == ["a-firing-1", "a-firing-2"]
+    assert sorted(second.keys) == ["a-firing-1", "b-firing-2"]
     assert store.outbox.undelivered() == []
     assert later(delivery, clock, 1e6)
     assert len(first.tries) + len(second.tries) == 3
@@ -120,16 +116,21 @@ def test_retry_after_holds_for_everything_that_the_sink_is_sent(store, deliver, 
     assert sink.tries[1:] == [("a-firing-1", START + 100.0), ("b-firing-2", START + 100.0)]
 
 
-def test_a_permanent_failure_is_kept_and_never_tried_again(store, deliver, clock, caplog):
-    sink = ScriptedSink("sink", Permanent("no such hook"))
+def test_what_was_refused_waits_alone_and_is_tried_again(store, deliver, clock, caplog):
+    refusal = Permanent("no such hook")
+    sink = ScriptedSink("sink", refusal, None, refusal)
     enqueue(store, numbered(1), ["sink"], START)
-    enqueue(store, numbered(2), ["sink"], START)
     delivery = deliver(sink)
-    assert settle(delivery)
-    assert later(delivery, clock, 1e6)
-    assert sink.keys == ["a-firing-1", "a-firing-2"]
+    assert not settle(delivery)
+    enqueue(store, numbered(2, incident="b"), ["sink"], START)
+    assert not later(delivery, clock, 29.0)
     (kept,) = store.outbox.undelivered()
-    assert (kept.attempts, kept.failed, kept.error) == (1, True, "no such hook")
+    assert (kept.attempts, kept.failed, kept.error) == (1, False, "no such hook")
+    assert sink.keys == ["a-firing-1", "b-firing-2"]
+    assert not later(delivery, clock, 1.0)
+    assert not later(delivery, clock, 59.0)
+    assert later(delivery, clock, 1.0)
+    assert sink.keys[2:] == ["a-firing-1"] * 2
     assert [r.levelno for r in caplog.records] == [logging.ERROR]
 
 
@@ -274,7 +275,7 @@ def test_a_sink_that_hangs_delays_no_other(store, deliver):
     released = threading.Event()
     hanging, quick = ScriptedSink("hanging", released), ScriptedSink("quick")
     for number in range(3):
-        enqueue(store, numbered(number), ["hanging", "quick"], START)
+        enqueue(store, numbered(number, incident=str(number)), ["hanging", "quick"], START)
     delivery = deliver(hanging, quick)
     hanging.wait_for(tries=1)
     quick.wait_for(tries=3)
@@ -283,16 +284,67 @@ def test_a_sink_that_hangs_delays_no_other(store, deliver):
     released.set()
 
 
-def test_news_of_one_incident_do_not_overtake_each_other(store, deliver, clock):
-    sink = ScriptedSink("sink", Transient("busy"))
-    enqueue(store, numbered(1, Event.FIRING, "a"), ["sink"], START)
-    enqueue(store, numbered(2, Event.RESOLVED, "a"), ["sink"], START)
-    enqueue(store, numbered(3, Event.FIRING, "b"), ["sink"], START)
+@pytest.mark.parametrize(
+    ("events", "said"),
+    [
+        ([Event.FIRING, Event.ESCALATED], Event.FIRING),
+        ([Event.FIRING, Event.RESOLVED], Event.RESOLVED),
+        ([Event.FIRING, Event.RESOLVED, Event.REOPENED], Event.FIRING),
+        ([Event.FIRING, Event.REOPENED, Event.FLAPPING], Event.FLAPPING),
+        ([Event.FIRING, Event.LOST], Event.LOST),
+        ([Event.ESCALATED, Event.REPEAT], Event.REPEAT),
+    ],
+)
+def test_what_waits_about_one_incident_is_one_message_of_what_is_so_now(store, deliver, events, said):
+    sink = Collector("sink")
+    told = [numbered(number, event) for number, event in enumerate(events)]
+    enqueue_all(store, told, ["sink"], START)
+    assert settle(deliver(sink))
+    (message,) = sink.took
+    assert (message.event, message.key) == (said, told[-1].key)
+    assert store.outbox.undelivered() == []
+
+
+def test_what_a_receiver_may_have_is_not_told_as_new(store, deliver, clock):
+    """It may have taken the first one, and its answer was lost."""
+    sink = Collector("sink", Transient("timed out"))
+    enqueue(store, numbered(1), ["sink"], START)
     delivery = deliver(sink)
     assert not settle(delivery)
-    assert sink.keys == ["a-firing-1"]
+    enqueue(store, numbered(2, Event.ESCALATED), ["sink"], START)
     assert later(delivery, clock, 1.0)
-    assert sink.keys[1:] == ["a-firing-1", "b-firing-3", "a-resolved-2"]
+    assert [told.event for told in sink.took] == [Event.ESCALATED]
+
+
+def test_news_of_what_was_refused_are_tried_at_once(store, deliver):
+    sink = Collector("sink", Permanent("bad request"))
+    enqueue(store, numbered(1), ["sink"], START)
+    delivery = deliver(sink)
+    assert not settle(delivery)
+    enqueue(store, numbered(2, Event.RESOLVED), ["sink"], START)
+    assert settle(delivery)
+    assert [told.event for told in sink.took] == [Event.RESOLVED]
+
+
+def test_once_a_receiver_that_refused_all_takes_something_all_is_tried_again(store, deliver, clock):
+    sink = Collector("sink", *[Permanent("forbidden")] * 3)
+    for number in range(3):
+        enqueue(store, numbered(number, incident=str(number)), ["sink"], START)
+    delivery = deliver(sink)
+    assert not settle(delivery)
+    enqueue(store, numbered(3, incident="3"), ["sink"], START)
+    assert later(delivery, clock, 1.0)
+    assert sorted(told.incident.id for told in sink.took) == ["0", "1", "2", "3"]
+
+
+def test_the_worst_goes_on_first_after_a_failure(store, deliver, clock):
+    sink = ScriptedSink("sink", Transient("busy"))
+    enqueue(store, numbered(1, Event.FIRING, "a"), ["sink"], START)
+    enqueue(store, numbered(3, Event.RESOLVED, "b"), ["sink"], START)
+    delivery = deliver(sink)
+    assert not settle(delivery)
+    assert later(delivery, clock, 1.0)
+    assert sink.keys == ["a-firing-1", "a-firing-1", "b-resolved-3"]
 
 
 def test_a_defect_in_a_sink_stops_nothing_and_is_not_quoted(store, deliver, clock):

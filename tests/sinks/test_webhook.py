@@ -98,6 +98,8 @@ def test_a_digest_is_the_documented_one_and_small(receiver):
             "detector": "kl-blowup",
             "severity": "critical",
             "onset_step": 400,
+            "fired_step": 412,
+            "resolved_step": None,
             "state": "firing",
             "summary": INCIDENT.summary,
         },

@@ -20,6 +20,7 @@ from sentinel.watch.watcher import Watcher
 from sentinel.watch.watchers import Watchers
 from tests.chosen_detectors import choose_detectors
 from tests.manual_clock import ManualClock
+from tests.sinks.samples import first_waiting
 from tests.sources.tracker_writers import TrackioWriter
 from tests.test_conclusion import high_at_the_end
 
@@ -87,7 +88,7 @@ def test_a_run_that_appears_after_it_was_over_is_told_of_at_once(house):
     house.clock.advance(1)
     watcher.round({house.runs / "second.jsonl"}, GOING)
     with Store(house.state) as store:
-        assert "over at" in store.outbox.next("terminal").batch
+        assert "over at" in first_waiting(store.outbox, "terminal").batch
 
 
 def test_a_watch_rests_after_a_round_that_cost_much(house, monkeypatch):
@@ -104,11 +105,11 @@ def test_what_a_killed_watch_held_is_told_by_the_next(house):
         watcher = house.watch()
         watcher._review = lambda: None  # it is killed before the first look is done
         house.look(watcher)
-        assert store.outbox.next("terminal") is None
+        assert first_waiting(store.outbox, "terminal") is None
         config = Config(paths=[str(house.runs)], sinks=[{"type": "terminal"}], state_dir=house.state)
         delivery = Delivery(house.state, [], house.clock)
         Watchers(config, store, delivery, house.clock, ServiceManager()).once()
-        assert store.outbox.next("terminal") is not None
+        assert first_waiting(store.outbox, "terminal") is not None
 
 
 def test_a_run_that_falls_silent_is_lost_and_one_that_goes_on_is_repeated(house):
@@ -119,7 +120,7 @@ def test_a_run_that_falls_silent_is_lost_and_one_that_goes_on_is_repeated(house)
     house.log("run", range(60, 70), kl=9.0, at=NOW + 3600)
     assert house.look(watcher) == []
     with Store(house.state) as store:
-        for entry in iter(lambda: store.outbox.next("terminal"), None):
+        for entry in iter(lambda: first_waiting(store.outbox, "terminal"), None):
             store.outbox.sent("terminal", [entry], house.clock.now())
     house.log("run", range(70, 80), kl=9.0, at=NOW + 18000)
     assert house.look(watcher, hours=5) == ["repeat: repeat-due"]

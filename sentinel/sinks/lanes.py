@@ -1,0 +1,74 @@
+"""One sink, the state of its receiver in this process, and what it is sent next."""
+
+import math
+from collections.abc import Iterable
+
+from sentinel.alerts.outbox import Outbox, OutboxEntry, Receiver
+from sentinel.clock import Clock
+from sentinel.sinks.base import RefreshingSink, Sink
+from sentinel.sinks.budget import Budget
+
+LONGEST_ASKED_SECONDS = 900.0
+"""The longest pause that a receiver can ask for with Retry-After."""
+PILE = 20
+"""If more notifications than these wait for one receiver, it gets digests."""
+DIGEST_INCIDENTS = 1500
+"""The most incidents in one digest. Each takes some 350 bytes of JSON, and many receivers refuse bodies above
+a megabyte."""
+
+
+class Lane:
+    """One sink, and the state of its receiver in this process."""
+
+    def __init__(self, sink: Sink, known: Receiver, clock: Clock, budget: Budget) -> None:
+        self.sink = sink
+        self.budget = budget
+        self._clock = clock
+        self.failures = known.failures
+        # The machine's clock may have been set since, so the stored pause is limited.
+        rest = min(max(known.next_attempt - clock.now(), 0.0), LONGEST_ASKED_SECONDS)
+        self.rests_until = clock.awake() + rest
+        self.piling = False
+        self.refused_until: dict[str, float] = {}  # by incident, time awake
+        self.refused_in_a_row: set[str] = set()  # incidents
+        self.not_refreshed: str | None = None  # why the receiver was not told again the last time
+        self.refresh_at = clock.awake() if isinstance(sink, RefreshingSink) else math.inf
+
+    def parcel(self, outbox: Outbox) -> list[OutboxEntry]:
+        """The notifications to send next as one message; several make a digest.
+
+        If many wait, the worst one goes first and alone, and the rest follow as digests. A receiver that
+        failed must take one notification before it gets the rest.
+        """
+        name, refused = self.sink.name, self.refused()
+        begun, self.piling = self.piling, outbox.waiting(name, refused) > (1 if self.piling else PILE)
+        if ((begun and self.piling) or self.budget.over) and not self.failures:
+            return outbox.worst(name, DIGEST_INCIDENTS, refused)
+        entries = outbox.worst(name, 1, refused)
+        batch = next((entry.batch for entry in entries if entry.batch), "")
+        if self.failures or not batch:
+            return entries
+        return [entry for entry in outbox.batch(name, batch) if entry.incident not in refused][
+            :DIGEST_INCIDENTS
+        ]
+
+    def refused(self) -> list[str]:
+        """The incidents of which the receiver refused the last news, until they are tried again."""
+        awake = self._clock.awake()
+        self.refused_until = {of: until for of, until in self.refused_until.items() if until > awake}
+        return [*self.refused_until]
+
+    def refuse(self, incidents: Iterable[str], seconds: float) -> None:
+        """Note that the receiver refused the news of some incidents, and when they are tried again."""
+        self.failures = 0
+        for incident in incidents:
+            self.refused_until[incident] = self._clock.awake() + seconds
+            self.refused_in_a_row.add(incident)
+
+    def took(self) -> None:
+        """Note that the receiver took something. If it refused all before, that is over."""
+        self.failures = 0
+        if len(self.refused_in_a_row) > 1:
+            self.refused_until.clear()
+        self.refused_in_a_row.clear()
+        self.budget.sent()
