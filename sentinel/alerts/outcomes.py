@@ -80,9 +80,11 @@ def tell(news: News, audience: Audience, now: float) -> list[Outcome]:
     """
     run, sent = news.run, audience.sent
     standing = {incident.id: incident for incident in news.still_open}
-    changed = {change.incident.id for change in news.changes}
-    to_recall = [i for i in news.still_open if not i.asked_once]
+    changed = {change.incident.id: change.incident for change in news.changes}
+    known = changed | standing  # a cause may be over by now
+    to_recall = [incident for incident in news.still_open if not incident.asked_once]
     standing_since = [*to_recall, *news.may_return] if news.reminders else []
+    unchanged = [incident for incident in standing_since if incident.id not in changed]
     unchanged = [incident for incident in standing_since if incident.id not in changed]
     found = []
     for change in _worst_first([*news.changes, *(Change(Event.REPEAT, incident) for incident in unchanged)]):
@@ -93,7 +95,7 @@ def tell(news: News, audience: Audience, now: float) -> list[Outcome]:
         for policy in audience.policies:
             before = sent.setdefault((incident.id, policy.name), {})
             told = [s.severity for other in same for s in sent.get((other, policy.name), {}).values()]
-            hears_cause = explained_by not in standing or policy.wants(standing[explained_by], run)
+            hears_cause = explained_by not in known or policy.wants(known[explained_by], run)
             if hears_cause and explained_by and before and all(one.untried for one in before.values()):
                 before.clear()
                 withdrawn = Decision(Event.FIRING, Reason.WITHDRAWN)

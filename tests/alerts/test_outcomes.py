@@ -8,6 +8,7 @@ from detectors.api import Severity
 from sentinel.alerts.decision import Reason, Sent, SinkPolicy
 from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.outcomes import Audience, News, cost, tell
+from sentinel.alerts.routing import Route
 from sentinel.alerts.silences import silence
 from sentinel.sinks.base import Notification
 from tests.alerts.timeline import book, changed, rows
@@ -151,3 +152,17 @@ def test_cost_says_only_what_is_known():
 
 def _sent(outcome, at):
     return Sent(at, outcome.incident.severity, outcome.incident.findings, outcome.number)
+
+
+def test_what_began_and_ended_between_two_looks_is_told_whatever_explained_it():
+    """The cause is nothing that the sink hears of, and it is over as well."""
+    ours = book()
+    cause = rows("ww" + "." * 40, "loss-scale-collapse")
+    effect = rows("..ww" + "." * 20, "flat-loss-at-init", tag="loss")
+    everything = SinkPolicy("all", Severity.INFO, route=Route(detectors=("flat-*",)))
+    found = decided(cause + effect, (everything,), ours=ours)
+    assert ours.open() == []
+    assert heard(found) == [
+        ("all", "flat-loss-at-init", "firing"),
+        ("all", "flat-loss-at-init", "resolved"),
+    ]
