@@ -2,7 +2,8 @@
 
 Every source has a run, and rsync brings the logs of some more from elsewhere. Each run that lies in files
 has another, in whose place a new training begins half-way, before the eyes of the watch.
-`python -m tests.survival 50` kills it fifty times; the test suite does it a few times.
+`python -m tests.survival 50` kills it fifty times; the test suite does it a few times. With `--flaky` the
+receiver is down or refuses everything during whole lives of the watch as well.
 """
 
 import json
@@ -27,14 +28,16 @@ from sentinel.config.file import Config
 from sentinel.sinks.delivery import Delivery
 from sentinel.watch.service import ServiceManager
 from sentinel.watch.watcher import Watcher
-from tests.sinks.receiver import Receiver, hang, status
+from tests.sinks.receiver import Receiver, close, hang, status
 from tests.sources.copying import rsync
 from tests.sources.wandb.backend import Backend
 from tests.sources.writers import WRITERS, WandbOnlineWriter, Writer
 
 STEPS = 240  # spread over the lives, so that kills fall before, between and after the incidents
 LONGEST_LIFE_SECONDS = 2.5  # from when the watch begins to read
-ANSWERS = (status(200), status(500), status(429, Retry_After="1"), hang)
+FAILURES = (status(500), status(429, Retry_After="1"), hang)
+OUTAGES = (None, None, close, status(403))
+"""What a flaky receiver answers to all requests during a life; None if it answers as usual."""
 RSYNCED = ("jsonl", "tensorboard", "wandb", "csv")
 RSYNC_EVERY_STEPS = 4
 MOST_RESTS = 5
@@ -56,9 +59,25 @@ class Outcome:
     calm: Incidents  # of the others, as a watch recorded them that was never killed,
     calm_before: Incidents  # which is what it had before they were replaced,
     replayed_after: Incidents  # and this is what their new trainings tell
-    delivered: list[dict]  # bodies the receiver took
-    refused: int
+    received: list[dict]  # bodies
+    taken: list[dict]  # those that the receiver said it took
     repeats: int  # bodies that came more than once
+
+    @property
+    def lost(self) -> set[str]:
+        """The incidents of which the receiver should know, and does not."""
+        wanted = {
+            key for key, one in self.recorded.items() if one["severity"] != "info" and not one["inhibited_by"]
+        }
+        return wanted - heard(self.taken).keys()
+
+    @property
+    def false_last(self) -> dict[str, str]:
+        """The last that the receiver heard of incidents, by id, where that is not so."""
+        last = {key: events[-1][0] for key, events in heard(self.taken).items()}
+        over = {key for key, one in self.recorded.items() if one["state"] in ("resolved", "withdrawn")}
+        told_over = {key: event in ("resolved", "flapping") for key, event in last.items()}
+        return {key: event for key, event in last.items() if told_over[key] != (key in over)}
 
 
 def rows(dice: random.Random, late: int = 0) -> Iterator[Row]:
@@ -124,16 +143,18 @@ class Training:
         self.begin()
 
 
-def survive(directory: Path, kills: int, seed: int) -> Outcome:
+def survive(directory: Path, kills: int, seed: int, *, flaky: bool = False) -> Outcome:
     dice = random.Random(seed)
     kept, replaced = directory / "runs" / "kept", directory / "runs" / "replaced"
-    refused = 0
+    taken: list[str] = []  # keys
+    outage = None
+
+    def take(handler, released):
+        taken.append(handler.headers["Idempotency-Key"])
+        status(200)(handler, released)
 
     def misbehave(handler, released):
-        nonlocal refused
-        chosen = dice.choice(ANSWERS)
-        refused += chosen is not ANSWERS[0]
-        chosen(handler, released)
+        (outage or dice.choice((take, *FAILURES)))(handler, released)
 
     with Receiver() as receiver, Backend() as backend:
         writers = {name: writer() for name, writer in WRITERS.items()}
@@ -149,9 +170,10 @@ def survive(directory: Path, kills: int, seed: int) -> Outcome:
         calm = Calm(directory / "calm", replaced)
         for life in range(kills):
             if life == kills // 2:
-                receiver.default = status(200)
+                receiver.default = take
                 sentinel.read_all()
                 before = calm.look()
+            outage = dice.choice(OUTAGES) if flaky else None
             receiver.default = misbehave
             backend.listed.clear()
             process = sentinel.start()
@@ -171,7 +193,7 @@ def survive(directory: Path, kills: int, seed: int) -> Outcome:
                 if step == last:
                     process.kill()
                     process.wait()
-        receiver.default = status(200)
+        receiver.default = take
         for training in [*steady, *passing]:
             training.writer.close()
         by_the_killed = len(sentinel.recorded())
@@ -182,6 +204,7 @@ def survive(directory: Path, kills: int, seed: int) -> Outcome:
         replayed = sentinel.replay()
         backend.shutdown()
     assert keys == [body["idempotency_key"] for body in bodies]
+    by_key = dict(zip(keys, bodies, strict=True))
     return Outcome(
         recorded=sentinel.recorded(),
         by_the_killed=by_the_killed,
@@ -189,8 +212,8 @@ def survive(directory: Path, kills: int, seed: int) -> Outcome:
         calm=calm.look(),
         calm_before=before,
         replayed_after={key: i for path, key, i in replayed if Path(path).is_relative_to(replaced)},
-        delivered=bodies,
-        refused=refused,
+        received=bodies,
+        taken=[by_key[key] for key in taken],
         repeats=len(keys) - len(set(keys)),
     )
 
@@ -278,16 +301,19 @@ def check(outcome: Outcome) -> None:
         assert {**after, **{name: before[name] for name in LATER}} == before, "what was found stays"
     new = {key: incident for key, incident in outcome.calm.items() if key not in outcome.calm_before}
     assert nameless(new) == nameless(outcome.replayed_after), "a new training is judged like any other"
-    to_send = {
-        i["id"] for i in outcome.recorded.values() if i["severity"] != "info" and not i["inhibited_by"]
-    }
-    heard: dict[str, set[tuple[str, str]]] = {}
-    for body in outcome.delivered:
+    assert not outcome.lost, "every incident that is to be sent arrives"
+    assert not outcome.false_last, "the last message says what is so now"
+    for events in heard(outcome.received).values():
+        assert len({event for event, _ in events}) == len({*events}), "a repeat carries the same key"
+
+
+def heard(bodies: Iterable[dict]) -> dict[str, list[tuple[str, str]]]:
+    """The events and keys that came, by incident id."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for body in bodies:
         for one in body.get("notifications", [body]):
-            heard.setdefault(one["incident"]["id"], set()).add((one["event"], one["idempotency_key"]))
-    assert heard.keys() == to_send, "every incident that is to be sent arrives"
-    for events in heard.values():
-        assert len({event for event, _ in events}) == len(events), "a repeat carries the same key"
+            found.setdefault(one["incident"]["id"], []).append((one["event"], one["idempotency_key"]))
+    return found
 
 
 def nameless(incidents: Incidents) -> list[str]:
@@ -297,17 +323,19 @@ def nameless(incidents: Incidents) -> list[str]:
     return sorted(json.dumps(incident, sort_keys=True) for incident in plain)
 
 
-def main(kills: int) -> None:
+def main(kills: int, *, flaky: bool) -> None:
     with tempfile.TemporaryDirectory() as directory:
-        outcome = survive(Path(directory), kills, seed=kills)
+        outcome = survive(Path(directory), kills, seed=kills, flaky=flaky)
+    print(f"lost {len(outcome.lost)}, false last messages {len(outcome.false_last)}")
     check(outcome)
     fired = Counter(incident["detector"] for incident in outcome.recorded.values())
     print(f"{kills} kills: {fired.total()} incidents, equal to the replay's: {dict(fired)}")
     print(f"{outcome.by_the_killed} recorded by watches that were killed")
     before, after = len(outcome.calm_before), len(outcome.replayed_after)
     print(f"{before} in trainings that were replaced, {after} in those that replaced them")
-    print(f"{len(outcome.delivered)} requests, {outcome.refused} refused or hung, {outcome.repeats} repeats")
+    failed = len(outcome.received) - len(outcome.taken)
+    print(f"{len(outcome.received)} requests, {failed} refused or hung, {outcome.repeats} repeats")
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), flaky="--flaky" in sys.argv)

@@ -104,6 +104,8 @@ def _deliveries(shown: Status, name: _Names) -> _Lines:
     for waiting in shown.undelivered:
         due = (waiting.next_attempt or shown.now) - shown.now
         when = "given up" if waiting.failed else f"next try in {duration_text(due)}"
+        if waiting.error and not waiting.failed and waiting.next_attempt is None:
+            when = "refused, tried again later"
         error = f": {waiting.error}" if waiting.error else ""
         tries = counted(waiting.attempts, "try", "tries")
         yield 2, clean_text(f"{waiting.sink}: incident {waiting.incident}, {tries}, {when}{error}", 500)

@@ -38,7 +38,7 @@ class Notification:
 
 @dataclass(frozen=True)
 class Digest:
-    """Many waiting notifications in one message: the latest of each incident, worst first.
+    """Many waiting notifications in one message: what is so now of each incident, worst first.
 
     ``key`` is the same for the same notifications. Each notification keeps its own key as well. ``why`` says
     why they come together.
@@ -54,7 +54,10 @@ class SinkError(Exception):
 
 
 class Transient(SinkError):
-    """A later retry can help. ``retry_after_seconds`` is the pause that the receiver asked for, if any."""
+    """A later retry can help, and nothing can be delivered before.
+
+    ``retry_after_seconds`` is the pause that the receiver asked for, if any.
+    """
 
     def __init__(self, message: str, retry_after_seconds: float | None = None) -> None:
         super().__init__(message)
@@ -62,7 +65,10 @@ class Transient(SinkError):
 
 
 class Permanent(SinkError):
-    """A retry cannot help: a wrong address, a refused token, a body that the receiver rejects."""
+    """The receiver refuses: a wrong address, a refused token, a body that it rejects.
+
+    Nothing tells whether that is about this one message, so the others go on and this one is tried later.
+    """
 
 
 class Sink(Protocol):

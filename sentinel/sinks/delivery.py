@@ -159,7 +159,7 @@ class Delivery:
         lane = self._lanes[sink.name]
         if outbox.waiting(sink.name, lane.refused()):
             return max(lane.rests_until, lane.budget.due(outbox))
-        return min(lane.refused_until.values(), default=math.inf) if outbox.waiting(sink.name) else math.inf
+        return lane.refused_until() if outbox.waiting(sink.name) else math.inf
 
     def _refresh(self, store: Store, lane: Lane) -> None:
         """Tell the receiver again of what it holds, if that is due and it does not rest."""
@@ -177,6 +177,7 @@ class Delivery:
 
     def _deliver(self, store: Store, lane: Lane, entries: Sequence[OutboxEntry]) -> None:
         outbox = store.outbox
+        lane.tries(entry.incident for entry in entries)
         entries = outbox.begin(entries)
         readable = {entry: told for entry in entries if (told := notification(entry.body)) is not None}
         if broken := [entry for entry in entries if entry not in readable]:

@@ -29,8 +29,8 @@ class Lane:
         rest = min(max(known.next_attempt - clock.now(), 0.0), LONGEST_ASKED_SECONDS)
         self.rests_until = clock.awake() + rest
         self.piling = False
-        self.refused_until: dict[str, float] = {}  # by incident, time awake
-        self.refused_in_a_row: set[str] = set()  # incidents
+        self._refused_until: dict[str, float] = {}  # by incident, time awake; the sink's thread changes it
+        self._refused_in_a_row: set[str] = set()  # incidents
         self.not_refreshed: str | None = None  # why the receiver was not told again the last time
         self.refresh_at = clock.awake() if isinstance(sink, RefreshingSink) else math.inf
 
@@ -55,20 +55,29 @@ class Lane:
     def refused(self) -> list[str]:
         """The incidents of which the receiver refused the last news, until they are tried again."""
         awake = self._clock.awake()
-        self.refused_until = {of: until for of, until in self.refused_until.items() if until > awake}
-        return [*self.refused_until]
+        return [incident for incident, until in self._refused_until.copy().items() if until > awake]
+
+    def refused_until(self) -> float:
+        """When the first of them is tried again, in time awake; infinity if there is none."""
+        awake = self._clock.awake()
+        return min((u for u in self._refused_until.copy().values() if u > awake), default=math.inf)
+
+    def tries(self, incidents: Iterable[str]) -> None:
+        """Note that the news of some incidents are tried now."""
+        for incident in incidents:
+            self._refused_until.pop(incident, None)
 
     def refuse(self, incidents: Iterable[str], seconds: float) -> None:
         """Note that the receiver refused the news of some incidents, and when they are tried again."""
         self.failures = 0
         for incident in incidents:
-            self.refused_until[incident] = self._clock.awake() + seconds
-            self.refused_in_a_row.add(incident)
+            self._refused_until[incident] = self._clock.awake() + seconds
+            self._refused_in_a_row.add(incident)
 
     def took(self) -> None:
         """Note that the receiver took something. If it refused all before, that is over."""
         self.failures = 0
-        if len(self.refused_in_a_row) > 1:
-            self.refused_until.clear()
-        self.refused_in_a_row.clear()
+        if len(self._refused_in_a_row) > 1:
+            self._refused_until.clear()
+        self._refused_in_a_row.clear()
         self.budget.sent()
