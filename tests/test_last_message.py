@@ -139,8 +139,8 @@ class World:
         if not now.open:
             awaits = event in FLAPS and self.clock.now() - at < REPEAT_SECONDS + MINUTE
             return event is Event.RESOLVED or awaits
-        silent_run = any(one.detector == "stream-stall" and one.run == now.run for one in self.open())
-        if now.state is State.LOST and not silent_run:
+        known = any(one.detector == "stream-stall" and one.run == now.run for one in self.open())
+        if now.state is State.LOST and (event is Event.LOST or not known):
             return event is Event.LOST
         return event in OPEN and told.severity == now.severity
 
