@@ -84,12 +84,14 @@ def test_its_incidents_go_to_the_sinks_of_a_configuration(tmp_path):
         monitor = Monitor(every_seconds=1e6, config=tmp_path / "sentinel.toml", name="mine")
         train(monitor)
         monitor.close()
-    told = [json.loads(request.body) for request in receiver.received]
-    assert [(body["event"], body["incident"]["detector"]) for body in told] == [
-        ("firing", "non-finite-metric"),
-        ("escalated", "non-finite-metric"),
-    ]
-    assert told[0]["run"]["run"] == "mine"
+    (told,) = (json.loads(request.body) for request in receiver.received)
+    incident = told["incident"]
+    assert (told["event"], incident["detector"], incident["severity"]) == (
+        "firing",
+        "non-finite-metric",
+        "critical",
+    )
+    assert told["run"]["run"] == "mine"
 
 
 def test_a_receiver_that_is_gone_changes_nothing(tmp_path, monkeypatch):
