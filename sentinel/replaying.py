@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from detectors.api import Detector
 from detectors.severity import Severity
 from sentinel.alerts.decision import SinkPolicy
-from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.incident import Change, Incident
 from sentinel.alerts.outcomes import Audience, News, Outcome, tell
 from sentinel.comparison.means import Means
@@ -18,6 +17,7 @@ from sentinel.config.file import Config
 from sentinel.coverage import Coverage, held_back
 from sentinel.errors import SentinelError
 from sentinel.frames.curves import Curves
+from sentinel.joining import known_incidents
 from sentinel.pipeline import Advance, Pipeline
 from sentinel.runs.ahead import reading_ahead
 from sentinel.sources.base import Complaint, Run
@@ -255,7 +255,8 @@ def _compared(
 
 def tell_in_order(runs: Sequence[ReplayedRun], policies: Sequence[SinkPolicy]) -> None:
     """Decide what the sinks would have heard, in the order in which it happened by the logs' own clocks."""
-    known = KnownIncidents(incident for run in runs for incident in run.incidents.values())
+    incidents = (incident for run in runs for incident in run.incidents.values())
+    known = known_incidents(incidents, [run.tracker for run in runs])
     audience = Audience(policies, (), {}, known)
     happened = [(at, change, run) for run in runs for at, change in _dated(run.changes)]
     still_open: dict[str, dict[str, Incident]] = {}  # then, by run and by id

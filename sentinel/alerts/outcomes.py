@@ -23,6 +23,7 @@ SentBefore = MutableMapping[tuple[str, str], dict[Event, Sent]]
 """What was sent, by incident id and sink name."""
 
 _MOST_EXCERPTS = 4
+_ENDS_TOGETHER_SECONDS = 600.0  # logs that fell silent together go on one after the other
 _PLOTTED = frozenset({Event.FIRING, Event.ESCALATED})
 
 
@@ -91,10 +92,14 @@ def tell(news: News, audience: Audience, now: float) -> list[Outcome]:
         incident = change.incident
         explained_by = standing.get(incident.id, incident).inhibited_by  # a cause may have come since
         silenced = any(s.matches(run, incident, now) for s in audience.silences)
-        same = [other.id for other in audience.known.telling_the_same(incident)]
+        same = [*audience.known.duplicates_of(incident)]
+        better = [one for one in same if one.open and audience.known.tells_more(one, incident)]
+        together = [*audience.known.silent_together(incident)]
         for policy in audience.policies:
             before = sent.setdefault((incident.id, policy.name), {})
-            told = [s.severity for other in same for s in sent.get((other, policy.name), {}).values()]
+            told = [one.severity for other in same for one in _heard(other, policy, sent).values()]
+            told += [one.severity for one in better if one.inhibited_by is None and policy.wants(one, run)]
+            told += [one.severity for one in together if _lasts(_heard(one, policy, sent), now)]
             hears_cause = explained_by not in known or policy.wants(known[explained_by], run)
             if hears_cause and explained_by and before and all(one.untried for one in before.values()):
                 before.clear()
@@ -113,6 +118,16 @@ def tell(news: News, audience: Audience, now: float) -> list[Outcome]:
             elif change.event is not Event.REPEAT:  # a reminder that is not due is not worth a record
                 found.append(Outcome(incident, policy.name, decision))
     return found
+
+
+def _heard(incident: Incident, policy: SinkPolicy, sent: SentBefore) -> Mapping[Event, Sent]:
+    return sent.get((incident.id, policy.name), {})
+
+
+def _lasts(heard: Mapping[Event, Sent], now: float) -> bool:
+    """Whether a silence that a sink heard of is not over, or only just: then the others may end as well."""
+    over = heard.get(Event.RESOLVED)
+    return bool(heard) and (over is None or 0 <= now - over.at < _ENDS_TOGETHER_SECONDS)
 
 
 def _tells_of_silence(

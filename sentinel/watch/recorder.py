@@ -6,11 +6,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from sentinel.alerts.decision import SinkPolicy
-from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.incident import Change, Incident
 from sentinel.alerts.outcomes import Audience, Outcome, tell
 from sentinel.alerts.store import Store, Update
 from sentinel.guard import Guard
+from sentinel.joining import known_incidents
+from sentinel.runs.facts import Facts
+from sentinel.runs.log import Remembered
+from sentinel.runs.packing import unpacked
 from sentinel.telemetry.counters import count_incidents
 from sentinel.tracking import Tracker
 
@@ -98,7 +101,15 @@ class Recorder:
         here += [incident for tracker in trackers for incident in tracker.book.open()]
         known = {incident.id: incident for incident in [*self._store.incidents(), *here]} if here else {}
         sent = self._store.sent_before(known)
-        return Audience(self._policies, self._store.silences(now), sent, KnownIncidents(known.values()))
+        together = known_incidents(known.values(), trackers, self._facts)
+        return Audience(self._policies, self._store.silences(now), sent, together)
+
+    def _facts(self, run: str) -> Facts:
+        """What was last recorded of a run."""
+        try:
+            return Remembered.of(unpacked(self._store.run_state(run) or b"")).facts
+        except ValueError:
+            return Facts()
 
 
 def _told(

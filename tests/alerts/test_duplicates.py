@@ -3,12 +3,11 @@
 import pytest
 
 from detectors.api import Severity
-from sentinel.alerts import duplicates
 from sentinel.alerts.decision import Reason
 from sentinel.alerts.duplicates import KnownIncidents, same_finding
-from sentinel.alerts.incident import Change
+from sentinel.alerts.incident import Change, Event, State
 from sentinel.alerts.outcomes import Audience, News, tell
-from tests.alerts.test_outcomes import NOW, PAGER, RUN, SLACK, decided, heard
+from tests.alerts.test_outcomes import NOW, PAGER, RUN, SLACK, heard
 from tests.alerts.timeline import book, rows
 
 INCIDENT = book().advance(rows("ww"))[0].incident.changed(evidence={"level": 4.123456789, "why": "high"})
@@ -40,30 +39,57 @@ def logged(format_, **fields):
 def test_when_two_logs_tell_of_the_same(fields, same):
     other = logged("tensorboard", **fields)
     assert same_finding(INCIDENT, other) is same
-    assert list(KnownIncidents([INCIDENT, other]).duplicates_of(INCIDENT)) == [other] * same
+    assert list(of_one_training([INCIDENT, other]).duplicates_of(INCIDENT)) == [other] * same
 
 
-def test_two_logs_of_one_format_are_two_trainings():
-    assert not same_finding(logged("jsonl"), logged("jsonl", run="jsonl:/runs/2"))
+def test_what_nothing_joins_is_two_trainings():
+    known = KnownIncidents([INCIDENT, logged("tensorboard")], lambda *_: False)
+    assert not [*known.duplicates_of(INCIDENT)]
 
 
-def test_many_runs_of_one_format_are_not_compared_with_each_other(monkeypatch):
-    monkeypatch.setattr(duplicates, "same_finding", lambda *_: pytest.fail("they were"))
-    runs = [logged("jsonl", run=f"jsonl:/runs/{i}", id=str(i)) for i in range(1000)]
-    found = KnownIncidents(runs)
-    assert not [same for run in runs for same in found.duplicates_of(run)]
+def of_one_training(incidents, better="jsonl"):
+    return KnownIncidents(incidents, lambda *_: True, lambda run: (int(run.startswith(better)), 0))
 
 
-def both(verdicts, policies=(SLACK,), later=None):
+def both(verdicts, policies=(SLACK,), later=None, better="jsonl"):
     """What is decided about a JSON lines log and, after that, about a TensorBoard log of one training."""
     ours, theirs = book(), book()
     sent = {}
-    first = decided(verdicts, policies, sent=sent, ours=ours)
     changes = [Change(c.event, _moved(c.incident)) for c in theirs.advance(later or verdicts)]
     still_open = [_moved(incident) for incident in theirs.open()]
-    others = [outcome.incident for outcome in first]
-    audience = Audience(policies, [], sent, KnownIncidents(others))
-    return first, tell(News(RUN, changes, still_open), audience, NOW)
+    first = ours.advance(verdicts)
+    known = of_one_training([c.incident for c in first] + still_open, better)
+    audience = Audience(policies, [], sent, known)
+    return (
+        tell(News(RUN, first, ours.open()), audience, NOW),
+        tell(News(RUN, changes, still_open), audience, NOW),
+    )
+
+
+def test_the_better_informed_log_speaks_though_it_comes_later():
+    first, second = both(rows("ww"), better="tensorboard")
+    assert [outcome.decision.reason for outcome in first] == [Reason.TOLD_OF_ANOTHER_LOG]
+    assert heard(second) == [("slack", "kl-blowup", "firing")]
+
+
+STALL = {"runs_silent": 2, "place": "/runs", "since": "2026-01-01 00:00 UTC"}
+
+
+def test_a_run_that_hangs_is_told_once_the_others_that_fell_silent_with_it_go_on():
+    one, other = (INCIDENT.changed(id=i, run=f"jsonl:/runs/{i}", evidence=STALL) for i in "ab")
+    sent = {}
+
+    def hears(change, now, still_open):
+        audience = Audience([SLACK], [], sent, KnownIncidents([one, other]))
+        return [(o.incident.id, o.decision.event) for o in tell(News(RUN, change, still_open), audience, now)]
+
+    assert hears([Change(Event.FIRING, one)], NOW, [one]) == [("a", "firing")]
+    told = hears([Change(Event.FIRING, other)], NOW, [other])
+    assert not sent[other.id, "slack"], told
+    over = one.changed(state=State.RESOLVED)
+    assert hears([Change(Event.RESOLVED, over)], NOW + 60, []) == [("a", "resolved")]
+    assert hears([], NOW + 120, [other]) == [], "it may go on any moment as well"
+    assert hears([], NOW + 700, [other]) == [("b", "firing")]
 
 
 def _moved(incident):

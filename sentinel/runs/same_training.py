@@ -1,0 +1,148 @@
+"""Which logs are of one training: the one relation that telling, listings and reports share.
+
+A training often writes several logs: Hugging Face's Trainer its state beside those of TensorBoard and W&B,
+Lightning one for each logger, `add_scalars` of torch one directory for each curve. Equal steps and numbers
+prove nothing: two trainings of one script have them as well. Logs are of one training only if something joins
+them:
+
+- the same process on the same host, which the names of event files tell;
+- the same id of W&B;
+- the same place: one directory, or directories that differ only in names such as `tb` and `csv_logs`. A file
+  whose name is no usual one for a log is a place of its own;
+- Hugging Face's ``output_dir`` as that place: the directory of `trainer_state.json`, that above `runs/`, or
+  that in the settings.
+
+Two logs of one format are joined by their process alone, and only if they were written side by side: of one
+directory may come many trainings one after the other, and of one process the folds of a cross-validation.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sentinel.runs.facts import Facts
+from sentinel.sources.places import Place
+from sentinel.sources.tensorboard.names import is_event_file, writer_in
+
+_KINDS = re.compile(
+    "logs?|tb|tensorboard|csv|jsonl?|events|tfevents|summar(y|ies)|metrics|console"
+    "|(tb|tensorboard|csv|lightning)_logs"
+)
+"""Directories that hold the logs of one kind, and say nothing about the training."""
+_USUAL = re.compile(
+    "(train(ing)?_|trainer_)?(logs?|metrics?|history|stats)|train|training|log_history|progress|output|out"
+    "|std(out|err)|console|results|scalars|loss(es)?|nohup"
+)
+"""Names of files that say nothing about the training either."""
+_VERSION = re.compile(r"version_\d+")
+_WANDB = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-(\w+)")
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What one log tells of its training.
+
+    ``joints`` are what it may share with other logs, ``processes`` are those among them that name a process.
+    ``output`` is Hugging Face's directory, and empty if unknown. ``began`` and ``ended`` are the times of its
+    first and its last point on its own clock, None if unknown.
+    """
+
+    format: str
+    joints: frozenset[str]
+    processes: frozenset[str] = frozenset()
+    output: str = ""
+    began: float | None = None
+    ended: float | None = None
+
+
+def same_training(one: Trace, other: Trace) -> bool:
+    """Whether two logs are of one training. Symmetric."""
+    if one.format == other.format:
+        return bool(one.processes & other.processes) and _side_by_side(one, other)
+    differ = one.output and other.output and one.output != other.output
+    return bool(one.joints & other.joints) and not differ
+
+
+def trainings(traces: Mapping[str, Trace]) -> dict[str, str]:
+    """By the id of each log, the id of the log that stands for its training: the first one.
+
+    A log joins a training if it is of one training with a log there, and could be with all of its format.
+    """
+    groups: list[list[str]] = []
+    at_joint: dict[str, list[list[str]]] = {}
+    for log, trace in traces.items():
+        near = [group for joint in sorted(trace.joints) for group in at_joint.get(joint, ())]
+        group = next((g for g in near if _belongs(trace, [traces[member] for member in g])), None)
+        if group is None:
+            group = []
+            groups.append(group)
+        group.append(log)
+        for joint in trace.joints:
+            at_joint.setdefault(joint, []).append(group)
+    return {log: group[0] for group in groups for log in group}
+
+
+def trace(place: Place, format_: str, facts: Facts) -> Trace:
+    """What a log at a place tells, with the names of the files there. Never raises."""
+    if not isinstance(place, Path):
+        return Trace(format_, frozenset({f"id {place.parts[-1]}"}))
+    output = _output(place, facts)
+    processes = frozenset(f"process {one}" for one in _processes(place))
+    ids = (f"id {found[1]}" for part in place.parts if (found := _WANDB.fullmatch(part)))
+    places = (f"place {one}" for one in (_home(place), output) if one)
+    return Trace(
+        format_, frozenset([*processes, *ids, *places]), processes, output, facts.first_time, facts.last_time
+    )
+
+
+def _belongs(trace: Trace, group: Iterable[Trace]) -> bool:
+    members = [*group]
+    joined = [same_training(trace, member) for member in members]
+    alike = (one for one, member in zip(joined, members, strict=True) if member.format == trace.format)
+    return any(joined) and all(alike)
+
+
+def _side_by_side(one: Trace, other: Trace) -> bool:
+    if one.began is None or one.ended is None or other.began is None or other.ended is None:
+        return True
+    return max(one.began, other.began) <= min(one.ended, other.ended)
+
+
+def _home(place: Path) -> Path:
+    """The place of a training without the names that only say what kind of log lies there."""
+    directory, own = place, list[str]()
+    if _is_file(place):
+        directory, own = place.parent, [] if _USUAL.fullmatch(place.stem) else [place.stem]
+    if _VERSION.fullmatch(directory.name):
+        directory, own = directory.parent, [directory.name, *own]
+    while _KINDS.fullmatch(directory.name):
+        directory = directory.parent
+    return directory.joinpath(*own)
+
+
+def _is_file(place: Path) -> bool:
+    return bool(place.suffix) and not place.is_dir()
+
+
+def _output(place: Path, facts: Facts) -> str:
+    told: Any = facts.config["output_dir"].value if "output_dir" in facts.config else None
+    if isinstance(told, str) and told:
+        return os.path.normpath(_working_directory(place) / told)
+    return str(place.parent.parent) if place.parent.name == "runs" and not _is_file(place) else ""
+
+
+def _working_directory(place: Path) -> Path:
+    """Where the training was started, as far as its log tells: W&B writes two levels below."""
+    below = (one for one in (place, *place.parents) if _WANDB.fullmatch(one.name))
+    return next((one.parent.parent for one in below), place.parent)
+
+
+def _processes(place: Path) -> set[str]:
+    try:
+        names = [name for name in os.listdir(place) if is_event_file(name)]
+    except OSError:
+        return set()
+    return {writer["process"] for name in names if (writer := writer_in(name))}

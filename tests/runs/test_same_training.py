@@ -1,0 +1,118 @@
+"""Which logs are of one training, and which are not."""
+
+import json
+
+import pytest
+
+from sentinel.config.file import Config
+from sentinel.replaying import replay
+from sentinel.runs.facts import Facts, Setting
+from sentinel.runs.same_training import same_training, trace, trainings
+
+PROCESS = "events.out.tfevents.17672300{}0.node.{}.{}"
+
+
+@pytest.fixture
+def log(tmp_path):
+    """What a log at a path tells: an event file if it names a process, else any log."""
+
+    def make(place, format_="", process=None, output="", times=(0.0, 100.0)):
+        path = tmp_path / place
+        is_file = bool(path.suffix)
+        (path.parent if is_file else path).mkdir(parents=True, exist_ok=True)
+        if process is not None:
+            (path / PROCESS.format(0, process, 0)).touch()
+        config = {"output_dir": Setting(output, "wandb")} if output else {}
+        facts = Facts(config=config, first_time=times[0], last_time=times[1])
+        return trace(path, format_ or path.suffix or "tensorboard", facts)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (("run/metrics.jsonl",), ("run", "tensorboard", 7)),
+        (("run/metrics.csv",), ("run/train.log",)),
+        (("run/metrics.csv",), ("run/tb", "tensorboard", 7)),
+        (("logs/csv_logs/version_0/metrics.csv",), ("logs/tb_logs/version_0", "tensorboard", 7)),
+        (("runs/seed1.jsonl",), ("runs/seed1.csv",)),
+        (("out", "trainer_state"), ("out/runs/Nov23_12-00-00_node", "tensorboard", 7)),
+        (("out", "trainer_state"), ("wandb/run-20260101_000000-abcd1234", "wandb", None, "out")),
+        (
+            ("out/runs/Nov23_x", "tensorboard", 7),
+            ("wandb/run-20260101_000000-abcd1234", "wandb", None, "out"),
+        ),
+        (
+            ("wandb/run-20260101_000000-abcd1234", "wandb"),
+            ("wandb/run-20260101_000000-abcd1234/files/output.log",),
+        ),
+        (("log", "tensorboard", 7), ("log/Loss_train", "tensorboard", 7)),
+        (("a/tb1", "tensorboard", 7), ("b/tb2", "tensorboard", 7)),
+    ],
+)
+def test_what_joins_logs(log, one, other):
+    first, second = log(*one), log(*other)
+    assert same_training(first, second)
+    assert same_training(second, first)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (("a/metrics.jsonl",), ("b/metrics.csv",)),
+        (("runs/a.jsonl",), ("runs/b.csv",)),
+        (("runs/a.jsonl",), ("runs/a2.jsonl",)),
+        (("runs/a/metrics.jsonl",), ("runs/b", "tensorboard", 7)),
+        (("out/runs/Nov23_x", "tensorboard", 7), ("out/runs/Nov24_y", "tensorboard", 8)),
+        (("a", "trainer_state"), ("wandb/run-20260101_000000-abcd1234", "wandb", None, "b")),
+        (("wandb/run-20260101_000000-aaaa1111", "wandb"), ("wandb/run-20260101_000000-bbbb2222", "wandb")),
+        # the folds of a cross-validation: one process, one after the other
+        (("fold0", "tensorboard", 7, "", (0.0, 100.0)), ("fold1", "tensorboard", 7, "", (101.0, 200.0))),
+        (("train", "tensorboard", 7), ("train2", "tensorboard", 8)),
+    ],
+)
+def test_what_nothing_joins(log, one, other):
+    first, second = log(*one), log(*other)
+    assert not same_training(first, second)
+    assert not same_training(second, first)
+
+
+def test_logs_are_grouped_by_their_training(log):
+    traces = {
+        "state": log("out", "trainer_state"),
+        "first": log("out/runs/a", "tensorboard", 7),
+        "resumed": log("out/runs/b", "tensorboard", 8),
+        "other": log("else/metrics.csv"),
+    }
+    assert trainings(traces) == {"state": "state", "first": "state", "resumed": "resumed", "other": "other"}
+
+
+def blown(place, name):
+    place.mkdir(parents=True)
+    rows = [
+        {"step": step, "time": 1.7e9 + step, "train/kl": 0.1 if step < 40 else 9.0, "train/reward": 0.5}
+        for step in range(80)
+    ]
+    if name.endswith(".jsonl"):
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+    else:
+        text = "\n".join([",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]) + "\n"
+    (place / name).write_text(text)
+
+
+@pytest.mark.parametrize(("directories", "messages"), [(("a", "b"), 2), (("a", "a/tb"), 1)])
+def test_two_trainings_with_equal_numbers_are_told_twice_and_one_once(tmp_path, directories, messages):
+    for directory, name in zip(directories, ("metrics.jsonl", "metrics.csv"), strict=True):
+        blown(tmp_path / directory, name)
+    config = Config(sinks=[{"type": "terminal", "include_preview": True}])
+    found = replay([tmp_path], config, lambda *_: None).runs
+    sent = [
+        one.decision.event
+        for run in found
+        for id_, outcomes in run.told.items()
+        for one in outcomes
+        if one.decision.reason.sends and run.incidents[id_].detector == "kl-blowup"
+    ]
+    assert [len(run.incidents) > 0 for run in found] == [True, True]
+    assert sent == ["firing"] * messages
