@@ -149,7 +149,7 @@ def _body(event: Event, incident: Incident, number: int, news: News, *, plots: b
     shows = plots and event in _PLOTTED
     others = sorted((i for i in news.still_open if i.id != incident.id), key=lambda i: -i.severity)
     return {
-        "key": _idempotency_key(incident, event, number),
+        "key": idempotency_key(incident, event, number),
         "event": event.value,
         "run": dict(news.run),
         "incident": msgspec.to_builtins(incident),
@@ -159,8 +159,11 @@ def _body(event: Event, incident: Incident, number: int, news: News, *, plots: b
     }
 
 
-def _idempotency_key(incident: Incident, event: Event, number: int) -> str:
-    """A key that is the same whenever the same event of the same incident is derived or sent."""
+def idempotency_key(incident: Incident, event: Event, number: int = 0) -> str:
+    """A key that is the same whenever the same event of the same incident is derived or sent.
+
+    ``number`` counts the notifications of the incident to a sink; 0 where none is sent.
+    """
     key = "\x1f".join((incident.id, event.value, str(incident.findings), str(number)))
     return blake2b(key.encode(), digest_size=16).hexdigest()
 
