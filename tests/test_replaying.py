@@ -49,8 +49,8 @@ def test_an_old_log_is_told_as_it_would_have_been_then(tmp_path):
 
 def test_the_earlier_log_of_one_training_tells(tmp_path):
     """Whichever comes first by name: a replay decides in the order in which it happened."""
-    log(tmp_path / "z.jsonl", kl=9.0)
-    lines = (tmp_path / "z.jsonl").read_text().splitlines()
+    log(tmp_path / "metrics.jsonl", kl=9.0)
+    lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
     rows = [json.loads(line) | {"time": 1.7e9 + 5 + i} for i, line in enumerate(lines)]
     names = list(rows[0])
     lines = [",".join(names), *(",".join(str(row[name]) for name in names) for row in rows)]
@@ -66,7 +66,10 @@ def test_the_earlier_log_of_one_training_tells(tmp_path):
 def replayed(verdicts, policies, pieces):
     """What the sinks would have heard of one run whose verdicts came in so many pieces."""
     ours = book()
-    run = ReplayedRun(SimpleNamespace(described=lambda: {"run": "a", "path": "/a"}, book=ours))
+    tracker = SimpleNamespace(
+        id="jsonl:/a", log=None, described=lambda: {"run": "a", "path": "/a"}, book=ours
+    )
+    run = ReplayedRun(tracker)
     for piece in range(pieces):
         begin, end = (1000 * part // pieces for part in (piece, piece + 1))
         part = [stretch for stretch in verdicts if begin <= stretch[0].index < end]

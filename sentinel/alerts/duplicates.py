@@ -53,8 +53,7 @@ class KnownIncidents:
 
     def tells_more(self, other: Incident, incident: Incident) -> bool:
         """Whether the log of ``other`` is better informed, so that it speaks for the training."""
-        ranks = ((self._informed(one.run), one.run) for one in (other, incident))
-        return next(ranks) > next(ranks)
+        return self._informed(other.run) > self._informed(incident.run)
 
 
 def same_finding(one: Incident, other: Incident) -> bool:

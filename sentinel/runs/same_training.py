@@ -33,7 +33,7 @@ _KINDS = re.compile(
 )
 """Directories that hold the logs of one kind, and say nothing about the training."""
 _USUAL = re.compile(
-    "(train(ing)?_|trainer_)?(logs?|metrics?|history|stats)|train|training|log_history|progress|output|out"
+    "(train(ing)?_|trainer_)?(logs?|metrics?|history|stats)|train|training|log_history|progress|run|output|out"
     "|std(out|err)|console|results|scalars|loss(es)?|nohup"
 )
 """Names of files that say nothing about the training either."""
