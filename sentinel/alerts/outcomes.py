@@ -86,7 +86,6 @@ def tell(news: News, audience: Audience, now: float) -> list[Outcome]:
     to_recall = [incident for incident in news.still_open if not incident.asked_once]
     standing_since = [*to_recall, *news.may_return] if news.reminders else []
     unchanged = [incident for incident in standing_since if incident.id not in changed]
-    unchanged = [incident for incident in standing_since if incident.id not in changed]
     found = []
     for change in _worst_first([*news.changes, *(Change(Event.REPEAT, incident) for incident in unchanged)]):
         incident = change.incident
