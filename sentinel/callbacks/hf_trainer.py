@@ -6,27 +6,51 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 
 from detectors.severity import Severity
 from sentinel.callbacks.monitor import Monitor
+from sentinel.probes.probe import probe
 
 
 class SentinelCallback(TrainerCallback):
     """Judges what the Trainer logs: ``Trainer(..., callbacks=[SentinelCallback(Monitor())])``.
 
     ``stop_at`` is the severity at which the training stops after the step, and ``save_at`` the one at which
-    it saves a checkpoint; by default it does neither.
+    it saves a checkpoint; by default it does neither. With ``probes`` the monitor also gets the numbers of
+    `sentinel.probe`, every hundred steps.
     """
 
     def __init__(
-        self, monitor: Monitor, *, stop_at: Severity | None = None, save_at: Severity | None = None
+        self,
+        monitor: Monitor,
+        *,
+        stop_at: Severity | None = None,
+        save_at: Severity | None = None,
+        probes: bool = False,
     ) -> None:
         self._monitor = monitor
         self._stop_at = stop_at
         self._save_at = save_at
+        self._probes = probes
+        self._probe: probe | None = None
 
     def on_train_begin(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        model: Any = None,
+        optimizer: Any = None,
+        **_: Any,
+    ) -> None:
+        """Hand over the settings, and put the probes in place."""
+        self._monitor.configure(args.to_dict() | {"max_steps": state.max_steps})
+        if self._probes and state.is_world_process_zero:
+            self._probe = probe(model, optimizer, to=self._monitor)
+
+    def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
-        """Hand over the settings."""
-        self._monitor.configure(args.to_dict() | {"max_steps": state.max_steps})
+        """Let the probes measure."""
+        if self._probe is not None:
+            self._probe.step()
 
     def on_log(
         self,
@@ -49,4 +73,6 @@ class SentinelCallback(TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
         """Judge what is left."""
+        if self._probe is not None:
+            self._probe.close()
         self._monitor.close()

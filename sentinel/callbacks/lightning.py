@@ -8,17 +8,21 @@ from lightning.pytorch.loggers import Logger
 
 from detectors.severity import Severity
 from sentinel.callbacks.monitor import Monitor
+from sentinel.probes.probe import probe
 
 
 class SentinelCallback(Callback):
     """Judges what the Trainer's loggers get: ``Trainer(callbacks=[SentinelCallback(Monitor())])``.
 
-    ``stop_at`` is the severity at which the training stops; by default it goes on.
+    ``stop_at`` is the severity at which the training stops; by default it goes on. With ``probes`` the
+    monitor also gets the numbers of `sentinel.probe`, every hundred batches.
     """
 
-    def __init__(self, monitor: Monitor, *, stop_at: Severity | None = None) -> None:
+    def __init__(self, monitor: Monitor, *, stop_at: Severity | None = None, probes: bool = False) -> None:
         self._monitor = monitor
         self._stop_at = stop_at
+        self._probes = probes
+        self._probe: probe | None = None
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         """Join the loggers of the first process."""
@@ -26,8 +30,17 @@ class SentinelCallback(Callback):
             trainer.loggers = [*trainer.loggers, _Handover(self._monitor)]
             self._monitor.configure({"max_steps": trainer.max_steps, "max_epochs": trainer.max_epochs})
 
-    def on_train_batch_end(self, trainer: Trainer, *_: Any) -> None:
-        """Do what an incident asks for."""
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Put the probes in place."""
+        if self._probes and trainer.is_global_zero:
+            self._probe = probe(pl_module, trainer.optimizers, to=self._monitor)
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, *_: Any
+    ) -> None:
+        """Let the probes measure, and do what an incident asks for."""
+        if self._probe is not None:
+            self._probe.step(batch=batch, loss=outputs)
         for incident in self._monitor.news():
             if self._stop_at is not None and incident.severity >= self._stop_at:
                 trainer.should_stop = True
@@ -35,6 +48,8 @@ class SentinelCallback(Callback):
     def teardown(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         """Judge what is left."""
         if stage == "fit":
+            if self._probe is not None:
+                self._probe.close()
             self._monitor.close()
 
 

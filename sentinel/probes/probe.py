@@ -62,7 +62,7 @@ class probe:  # noqa: N801  it reads as a function at its call, as `contextlib.s
         self._every = every
         self._write = target(to)
         several = (optimizer,) if hasattr(optimizer, "param_groups") else tuple(optimizer)
-        subject = Subject(model, several)
+        subject = Subject(model, [_unwrapped(one) for one in several])
         self._sets: dict[str, ProbeSet] = {}
         if _is_first_process():
             for name, kind in probe_sets().items():
@@ -153,6 +153,12 @@ class probe:  # noqa: N801  it reads as a function at its call, as `contextlib.s
             with suppress(Exception):
                 one.disarm()
         _log.warning("the probe %s is off: %s", name, clean_text(reason, 300))
+
+
+def _unwrapped(optimizer: Any) -> "torch.optim.Optimizer":
+    """The optimizer within those that Accelerate and Lightning put around it, which call no hooks."""
+    inner = getattr(optimizer, "optimizer", None)
+    return _unwrapped(inner) if hasattr(inner, "param_groups") else optimizer
 
 
 def _measured(one: ProbeSet, moment: Moment) -> Numbers:
