@@ -66,6 +66,8 @@ _UNITS: Mapping[Signal, Unit] = {
     Signal.ACCURACY: Unit.SHARE,
     Signal.EVAL_ACCURACY: Unit.SHARE,
     Signal.DEAD_FRACTION: Unit.SHARE,
+    Signal.UNCHANGED_SHARE: Unit.SHARE,
+    Signal.TRAINING_SHARE: Unit.SHARE,
     Signal.HISTOGRAM_ZERO_SHARE: Unit.SHARE,
     Signal.STEP_TIME: Unit.SECONDS,
     Signal.TOKENS_PER_SECOND: Unit.TOKENS_PER_SECOND,

@@ -10,6 +10,7 @@ from detectors.signals import Signal
 
 HUGGING_FACE = ("hf-trainer", "trl", "axolotl", "unsloth", "llama-factory", "ms-swift")
 _FAMILY = "hugging-face"
+_PROBE = "sentinel.probe(model, optimizer, to=writer)  # then probe.step() after each step"
 
 LINES: Mapping[Signal, Mapping[str, str]] = {
     Signal.LOSS: {"": 'log("loss", loss.item())', "lightning": 'self.log("train_loss", loss)'},
@@ -42,6 +43,9 @@ LINES: Mapping[Signal, Mapping[str, str]] = {
         _FAMILY: 'trainer.log({"loss_scale": trainer.accelerator.scaler.get_scale()})',
     },
     Signal.UPDATE_RATIO: {"": 'log("update_ratio/all", ((after - before).norm() / before.norm()).item())'},
+    Signal.MISSING_TENSORS: {"": _PROBE},
+    Signal.UNCHANGED_SHARE: {"": _PROBE},
+    Signal.TRAINING_SHARE: {"": _PROBE},
     Signal.DEAD_FRACTION: {
         "": 'log("dead_fraction/fc1", (activation <= 0).all(dim=0).float().mean().item())'
     },

@@ -75,6 +75,9 @@ class Signal(StrEnum):
     MEAN_INTERSECTION_OVER_UNION = "mean_intersection_over_union"  # of a segmenter likewise, 0..1
     FRECHET_INCEPTION_DISTANCE = "frechet_inception_distance"  # FID of generated images, >= 0; 0 is perfect
     UPDATE_RATIO = "update_ratio"  # norm of an optimizer step over norm of its weights; a series a group
+    MISSING_TENSORS = "missing_tensors"  # trainable tensors that no optimizer holds
+    UNCHANGED_SHARE = "unchanged_share"  # of the tensors, those that the last step left as they were, 0..1
+    TRAINING_SHARE = "training_share"  # of the modules, those in training mode at a step, 0..1
     WEIGHT_NORM = "weight_norm"  # L2 of all parameters
     DEAD_FRACTION = "dead_fraction"  # share of a layer's outputs that are zero or saturated, 0..1
     HISTOGRAM_STD = "histogram_std"  # of weights, gradients or activations; a series each

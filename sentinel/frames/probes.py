@@ -52,6 +52,14 @@ _OF_LAYERS = {
 }
 _PROBES = {frozenset(words.split()): Meaning(signal) for words, signal in _OF_LAYERS.items()}
 
+_OF_THE_TRAINING = {
+    "params/missing_from_optimizer": Meaning(Signal.MISSING_TENSORS),
+    "params/unchanged_after_step": Meaning(Signal.UNCHANGED_SHARE),
+    "model/training": Meaning(Signal.TRAINING_SHARE),
+    "grad/norm_before_clipping": Meaning(Signal.GRAD_NORM),
+}
+"""Numbers of `sentinel.probe` that speak of the training as a whole."""
+
 _OF_ALL = frozenset({"total", "global", "all", "norm", "mean", "max", "min", "clip", "clipped"})
 """What may follow the name of a probe and is no layer."""
 
@@ -76,7 +84,7 @@ _AROUND_MEMORY = (
 
 def probe(tag: str) -> Meaning | None:
     """The meaning of the name of a probe; None if it is none."""
-    return _of_a_group(tag) or _of_a_layer(tag) or _memory(tag)
+    return _OF_THE_TRAINING.get(tag) or _of_a_group(tag) or _of_a_layer(tag) or _memory(tag)
 
 
 def _of_a_group(tag: str) -> Meaning | None:

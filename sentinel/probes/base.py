@@ -46,10 +46,10 @@ class Moment:
 class ProbeSet:
     """One family of numbers. Its module's docstring is its page.
 
-    ``shows`` says what each number is, by name; `*` stands for a layer or a group. ``entries`` are the
-    catalogue entries that the numbers make sure. A set may look at the training only while it is armed: from
-    just before a step that is measured to its end. It never draws random numbers and never changes a tensor
-    of the training.
+    ``shows`` says what each number is, by name; `<layer>` and `<group>` stand for one of many. ``entries``
+    are the catalogue entries that the numbers make sure. A set may look at the training only while it is
+    armed: from just before a step that is measured to its end. It never draws random numbers and never
+    changes a tensor of the training.
     """
 
     shows: ClassVar[Mapping[str, str]]

@@ -94,6 +94,9 @@ def supervised(
             "update_ratio": lambda: shape.noisy(random, 1e-3 * rate / rate.max() + 1e-7, 2),
             "weight_norm": lambda: 50 * (1 + 0.2 * time),
             "dead_fraction": lambda: np.clip(shape.noisy(random, dead * (1 + 0.2 * time)), 0, 0.85),
+            "missing_tensors": lambda: np.zeros(shape.points),
+            "unchanged_share": lambda: (random.random(shape.points) < 0.01).astype(float),  # skipped steps
+            "training_share": lambda: np.ones(shape.points),
             "pad_fraction": lambda: np.clip(padding + 0.08 * random.standard_normal(shape.points), 0, 0.9),
             "throughput": lambda: speed * pace(),
             "tokens_per_second": lambda: speed * pace(),

@@ -133,6 +133,21 @@ def dies(random: Random, shape: Shape) -> Run:
     return supervised(random, shape).but(dead_fraction=lambda: shape.noisy(random, level, 0.2).clip(0, 1))
 
 
+def leaves_out(random: Random, shape: Shape) -> Run:
+    """A layer of two tensors is in no optimizer."""
+    return supervised(random, shape).but(missing_tensors=lambda: np.full(shape.points, 2.0))
+
+
+def moves_nothing(random: Random, shape: Shape) -> Run:
+    """Each step leaves all tensors as they were."""
+    return supervised(random, shape).but(unchanged_share=lambda: np.ones(shape.points))
+
+
+def stays_in_evaluation(random: Random, shape: Shape) -> Run:
+    """The model stays in evaluation mode after an evaluation."""
+    return supervised(random, shape).but(training_share=lambda: (shape.time < ONSET).astype(float))
+
+
 def steps_too_little(random: Random, shape: Shape) -> Run:
     """Each step moves a weight by a millionth."""
     return supervised(random, shape).but(update_ratio=lambda: shape.noisy(random, 1e-6, 2))
@@ -257,6 +272,7 @@ SICK: Mapping[str, tuple[Kind, float]] = {
     "epoch-periodic-loss": (keeps_the_order, 0),
     "eval-metric-collapse": (unlearns, ONSET),
     "eval-metric-instability": (leaps, 0),
+    "evaluation-mode": (stays_in_evaluation, ONSET),
     "exploding-grad-norm": (explodes, ONSET),
     "flat-loss-at-init": (stands, 0),
     "generalization-gap": (overfits, ONSET),
@@ -291,6 +307,8 @@ SICK: Mapping[str, tuple[Kind, float]] = {
     "train-eval-mismatch": (learns_nothing_of_use, 0),
     "update-ratio-out-of-band": (steps_too_little, 0),
     "vanishing-grad-norm": (vanishes, ONSET),
+    "weights-left-out": (leaves_out, 0),
+    "weights-unchanged": (moves_nothing, 0),
     "zero-eval-metric": (finds_nothing, 0),
     "zero-gradient": (is_cut, 0),
 }

@@ -30,7 +30,9 @@ _MOST_LAYERS = 8
 
 class DeadOutputs(
     ProbeSet,
-    shows={"dead_fraction/*": "share of an activation's outputs that are zero for the batch, or saturated"},
+    shows={
+        "dead_fraction/<layer>": "share of an activation's outputs that are zero for the batch, or saturated"
+    },
     entries=("O25", "O26"),
 ):
     """Counts outputs by hooks that live for one step."""

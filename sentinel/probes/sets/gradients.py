@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class Gradients(
     ProbeSet,
     shows={
-        "grad/norm_pre": "gradient norm as backward left it, before clipping",
-        "grad/norm_post": "gradient norm as the optimizer got it",
+        "grad/norm_before_clipping": "gradient norm as backward left it, before clipping",
+        "grad/norm_after_clipping": "gradient norm as the optimizer got it",
         "grad/late_early_ratio": "gradient norm of the last tensors over that of the first ones",
     },
     entries=("GV", "GE", "G3", "G4", "G10"),
@@ -57,11 +57,11 @@ class Gradients(
 
         found: dict[str, torch.Tensor | float] = {}
         if self._got:
-            found["grad/norm_post"] = torch.stack(self._got).sum().sqrt()
+            found["grad/norm_after_clipping"] = torch.stack(self._got).sum().sqrt()
         left = list(self._left.values())  # backward reaches the last layer first
         if left:
             scale = moment.scaler.get_scale() if moment.scaler is not None else 1.0
-            found["grad/norm_pre"] = torch.stack(left).sum().sqrt() / scale
+            found["grad/norm_before_clipping"] = torch.stack(left).sum().sqrt() / scale
         if len(left) >= 4:
             quarter = len(left) // 4
             late, early = torch.stack(left[:quarter]).sum(), torch.stack(left[-quarter:]).sum()

@@ -10,7 +10,7 @@ Nothing that can be measured: the numbers lie on the host.
 A rate that is kept as a tensor on a device is copied from there.
 
 ## Source
-Probe `optim/lr/<group>` of the catalogue.
+Probe `lr/<group>` of the catalogue.
 """
 
 from sentinel.probes.base import Moment, Numbers, ProbeSet
@@ -18,11 +18,11 @@ from sentinel.probes.base import Moment, Numbers, ProbeSet
 
 class LearningRates(
     ProbeSet,
-    shows={"optim/lr/*": "learning rate of a parameter group"},
+    shows={"lr/<group>": "learning rate of a parameter group"},
     entries=("O23", "O19", "X3"),
 ):
     """The rate of each group of each optimizer."""
 
     def measure(self, moment: Moment) -> Numbers:
         """One number a group."""
-        return {f"optim/lr/{name}": group["lr"] for name, group in self.subject.groups()}
+        return {f"lr/{name}": group["lr"] for name, group in self.subject.groups()}

@@ -10,7 +10,7 @@ A pass over the modules on the host, and a norm for each BatchNorm on its device
 A frozen part that is kept in evaluation mode on purpose lowers the share.
 
 ## Source
-Probes `model/training_flag` and `bn/running_stat_drift` of the catalogue (O5, O18, V7, DP8).
+Probes `model/training` and `bn/running_stat_drift` of the catalogue (O5, O18, V7, DP8).
 """
 
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Modes(
     ProbeSet,
     shows={
-        "model/training_flag": "share of the modules in training mode at the step",
+        "model/training": "share of the modules in training mode at the step",
         "bn/running_stat_drift": "change of BatchNorm's running means since the last measurement, relative",
     },
     entries=("O5", "O18", "V7", "DP8"),
@@ -41,7 +41,7 @@ class Modes(
 
         modules = [one for one in self.subject.model.modules() if next(one.children(), None) is None]
         found: dict[str, torch.Tensor | float] = {
-            "model/training_flag": sum(one.training for one in modules) / max(len(modules), 1)
+            "model/training": sum(one.training for one in modules) / max(len(modules), 1)
         }
         means = [one.running_mean for one in modules if getattr(one, "running_mean", None) is not None]
         if means:

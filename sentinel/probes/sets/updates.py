@@ -28,7 +28,7 @@ _MOST_OF_A_TENSOR = 1 << 16  # weights; their ratio tells that of the whole with
 class Updates(
     ProbeSet,
     shows={
-        "update_ratio/*": "norm of a group's update over the norm of its weights",
+        "update_ratio/<group>": "norm of a group's update over the norm of its weights",
         "params/unchanged_after_step": "share of the tensors that the step left as they were",
     },
     entries=("O22", "O7", "O17", "G3", "X3", "O2", "O4"),
