@@ -4,7 +4,7 @@
 A silence as long as that of `stream-stall`, of a run that nothing expects to go on: no plan, no schedule, no
 process that is seen alive. Most such runs have ended, so this is a question. It is asked once, as a warning,
 and no reminder follows. If a run of the same tree stopped at the same step before, nobody is asked again, and
-several runs of one length that stop together are one question.
+several runs that fall silent together are one question.
 
 ## Why it matters
 The end of a plain training and a hang look the same from its log. To call each end a hang would wake people
@@ -29,7 +29,7 @@ from typing import Annotated
 from detectors.api import Cause, Maturity, Variant
 from detectors.checks import RunFinding, RunView, run_check
 from detectors.evidence import Measure, Unit
-from detectors.silences import SILENCE_EVIDENCE, long_silence
+from detectors.silences import SILENCE_EVIDENCE, Long, long_silence
 
 
 @run_check(
@@ -58,6 +58,13 @@ from detectors.silences import SILENCE_EVIDENCE, long_silence
             (),
             asked_once=True,
         ),
+        "at_once": Variant(
+            "all {runs_silent} runs below {place} fell silent together: ended, or are the file system or the "
+            "machine in trouble? Nothing says that they should go on; no new point for "
+            "{silent_seconds:duration}",
+            (),
+            asked_once=True,
+        ),
     },
     maturity=Maturity.STABLE,
     cause=Cause.STALL,
@@ -71,13 +78,17 @@ def ended_or_stuck(
     if run.silent_seconds is None:
         return
     long = long_silence(run, least_seconds)
-    alike = run.together is not None and run.together.same_step
-    if long is None or long.goes_on or (long.together and not alike) or run.log_is_gone():
+    if long is None or long.goes_on or run.log_is_gone():
         yield RunFinding(run.points)
         return
     touch = f"`touch {shlex.quote(run.done_file)}` or " if run.done_file else ""
     evidence = {**long.evidence, "answer": f"{touch}a last row with `done: true`"}
     if long.hint:
         evidence["hint"] = long.hint
-    dead = "dead" if long.process.lives is False else "silent"
-    yield RunFinding(run.points, "together" if long.together else dead, evidence=evidence)
+    yield RunFinding(run.points, _variant(run, long), evidence=evidence)
+
+
+def _variant(run: RunView, long: Long) -> str:
+    if long.together:
+        return "together" if run.together and run.together.same_step else "at_once"
+    return "dead" if long.process.lives is False else "silent"

@@ -8,8 +8,8 @@ checkpoints and compilations are among these pauses, so a run that regularly tak
 The run should go on if its process lives, its plan is not reached, or its learning rate is in the middle of
 its schedule. A plan alone makes no finding critical, because a training may stop early. If nothing says so,
 `ended-or-stuck` asks. If all runs of a directory that are expected to grow, three or more, fall silent
-together at different steps, the file system or the machine is the trouble, and a person hears of it once. A
-log that is gone is said to be gone.
+together, the file system or the machine is the trouble, and a person hears of it once. A log that is gone is
+said to be gone.
 
 ## Why it matters
 A collective operation that waits for a rank that died, a deadlock in the data loader or a kill without a
@@ -89,7 +89,7 @@ def stream_stall(
 
 
 def _variant(run: RunView, long: Long) -> str | None:
-    if long.together and (long.goes_on or not (run.together and run.together.same_step)):
+    if long.together and long.goes_on:
         return "together"
     if run.log_is_gone():
         return "gone"

@@ -100,7 +100,7 @@ def test_a_run_that_is_ill_is_found_and_said_in_words(check):
     amid = [replace(AMID, silent_seconds=seconds) for seconds in (700.0, 1e6)]
     dead = replace(ILL, process=lambda: Writer("train.pid names process 7", lives=False))
     at_a_step, alike = (Together(40, "/runs", "12:00", 1e6, same) for same in (False, True))
-    together = [replace(ILL, together=at_a_step), replace(ILL, together=alike)]
+    together = [replace(view, together=them) for view in (ILL, AMID) for them in (at_a_step, alike)]
     views = [*silent, *gone, *amid, dead, *together, *ENDED]
     found = [finding for view in views for finding in check.check(view) if check.severity(finding)]
     declared = {(name, one) for name, variant in check.variants.items() for one in variant.severities}

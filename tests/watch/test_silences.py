@@ -48,12 +48,28 @@ def test_forty_runs_on_a_file_system_that_goes_away_are_one_message(house, count
     )
     with Store(house.state) as store:
         (entry,) = store.outbox.worst("terminal", 100)
-    summary = json.loads(entry.body)["incident"]["summary"]
-    assert summary.startswith(
-        f"all 40 runs below {house.runs} fell silent together, so look at the file system"
-    )
+    incident = json.loads(entry.body)["incident"]
+    assert incident["summary"].startswith(f"all 40 runs below {house.runs} fell silent together: ended, or")
+    assert incident["severity"] == Severity.WARNING
     over = [grow(house, watcher, names, range(80 + n, 81 + n)) for n in range(2)]
     assert sorted(chain.from_iterable(over)) == ["resolved: not-sent-before"] * 39 + ["resolved: resolved"]
+
+
+def test_runs_that_should_go_on_and_fall_silent_together_are_critical(house):
+    names, watcher = [f"run {number}" for number in range(3)], house.watch()
+    for name in names:
+        house.log(name, range(1), kl=0.1, total_steps=1000, at=house.clock.now())
+    for begin in range(1, 61, 20):
+        grow(house, watcher, names, range(begin, begin + 17))
+    told = [grow(house, watcher, [], range(0), minutes=15) for _ in range(4)]
+    assert [sorted(news) for news in told if news] == [
+        ["firing: first-notification"] + ["firing: told-of-another-log"] * 2
+    ]
+    with Store(house.state) as store:
+        (entry,) = store.outbox.worst("terminal", 100)
+    incident = json.loads(entry.body)["incident"]
+    assert incident["summary"].startswith(f"all 3 runs below {house.runs} fell silent together, so look at")
+    assert incident["severity"] == Severity.CRITICAL
 
 
 def test_three_runs_of_one_length_that_stop_together_are_one_question(house):

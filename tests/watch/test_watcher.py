@@ -35,11 +35,13 @@ class House:
         self.runs, self.state, self.clock = place / "runs", place / "state", ManualClock(NOW)
         self.runs.mkdir()
 
-    def log(self, name: str, steps: range, kl: float, at: float = NOW) -> None:
+    def log(self, name: str, steps: range, kl: float, at: float = NOW, **more: float) -> None:
         with (self.runs / f"{name}.jsonl").open("a") as file:
             for step in steps:
                 row = {"step": step, "time": at + step, "reward": 0.5, "kl": kl, "reward_std": 0.1}
-                file.write(json.dumps({**row, "completions/clipped_ratio": 0.0, "entropy": 0.4}) + "\n")
+                file.write(
+                    json.dumps({**row, "completions/clipped_ratio": 0.0, "entropy": 0.4, **more}) + "\n"
+                )
 
     def watch(self, **settings) -> Watcher:
         config = Config(
