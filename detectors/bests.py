@@ -4,9 +4,18 @@ import numpy as np
 import polars as pl
 
 from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, SERIES, STEP, VALUE
+from detectors.schema import ENDED, INDEX, SERIES, STEP, VALUE
 from detectors.signals import Signal
-from detectors.stats import Floats, Ints, last_values, of_buckets, recent_noise, start_value, with_arrays
+from detectors.stats import (
+    Floats,
+    Ints,
+    last_values,
+    of_buckets,
+    recent_max,
+    recent_noise,
+    start_value,
+    with_arrays,
+)
 
 REACH = 240
 """Evaluations in which the best one is looked for; older ones are in the coarse view."""
@@ -51,6 +60,12 @@ OF_MEMORY = 3
 LEAST_NOISE = 0.002
 """Share of its level that an evaluation loss is taken to scatter by, if it scatters by less."""
 
+ENDS = {"rise": 0.08, "trend": 1.5, "noises": 1.2}
+"""What the columns of a run that is over exceed if its few evaluations ended above the best."""
+
+FELL, OFF_BEST = 0.9, 0.02
+"""Such a run's share of the training loss at the best, at most, and the least fall of its accuracy."""
+
 GAP = {
     "best": Measure("best so far", Unit.SAME),
     "level": Measure("now", Unit.SAME),
@@ -79,11 +94,12 @@ def with_gap(points: pl.LazyFrame) -> pl.LazyFrame:
     evaluations, and of levels where there are many. What stands above it is the lowest of several levels
     where there are many evaluations, and no more than the last third allows where there are few.
     """
-    log = pl.when(pl.col(VALUE) > 0).then(pl.col(VALUE).log())
+    log, accuracy = pl.when(pl.col(VALUE) > 0).then(pl.col(VALUE).log()), pl.col(Signal.EVAL_ACCURACY)
     buckets = pl.col("coarse_mean").list
     context = points.with_columns(
         short=pl.col(INDEX) < LONG_FROM,
         first=start_value(VALUE),
+        metric_off=accuracy.cum_max().over(SERIES) - recent_max(accuracy, SHORT, at_least=1),
         train_first=start_value("loss_mean"),
         log=log,
         older=of_buckets(buckets.head(buckets.len().clip(1) - 1).list.eval(BROAD).list.min()).log(),
@@ -113,6 +129,17 @@ def with_gap(points: pl.LazyFrame) -> pl.LazyFrame:
         gained=1 - best / pl.col("first"),
         at_first=pl.col("first") / pl.col("train_first"),
     )
+
+
+def ends_above(kept: pl.Expr) -> pl.Expr:
+    """Whether a run with few evaluations is over and ended above its best, by `with_gap`.
+
+    ``kept`` is the share that is left of the training loss at the best. The accuracy, if there is one, is off
+    its best.
+    """
+    off_best = (pl.col("metric_off") > OFF_BEST).fill_null(True)
+    above = [pl.col(name) > least for name, least in ENDS.items()]
+    return pl.all_horizontal(pl.col(ENDED), "short", *above, kept < FELL, off_best).fill_null(False)
 
 
 def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:

@@ -1,32 +1,31 @@
 """The model always answers alike: its accuracy never changes, or it is that of guessing.
 
 ## What it catches
-An accuracy on held-out data that has not changed in any digit since the first of at least six evaluations,
-and is neither 0 nor 1. And, once the run is over, one that has stayed at 1/n for some number n of classes
-since the first of at least eight evaluations, while the loss on held-out data has stayed where guessing among
-n classes puts it, at ln n. Too large steps leave a loss that scatters far above that, in training, too. While
-the run goes on, one that learns slowly looks the same.
+An accuracy that has not changed in any digit since the first of at least six evaluations, and is neither 0
+nor 1, while the loss does not fall or after 30 % of the plan; if neither is known, of fifty. Once the run is
+over: the same of five, an accuracy that rests below its best for eight, one that stayed at 1/n for eight
+while the held-out loss stayed at ln n, as if guessing among n classes, or scattered far above, and a training
+accuracy that surely did not rise while the loss fell by a tenth, or is poor though hardly any loss is left.
 
 ## Why it matters
 A classifier that learns changes its mind about some samples between two evaluations. One that gives the
-same accuracy each time predicts one class for all of them; its accuracy is the share of that class. One
-that guesses has learned nothing that holds beyond its training data, or has lost it to too large steps.
+same accuracy each time predicts one class for all of them; its accuracy is the share of that class.
 
 ## What to do
 Count the predicted classes of one evaluation. If there is only one, compare the accuracy with the share of
 the largest class. Weigh the loss by class, look at the labels' order, and test whether the model can
-memorise two samples of each class. Lower the learning rate tenfold if the loss was ever far above ln n.
+memorise two samples of each class. Lower the learning rate tenfold if the loss was ever far above ln n. If
+the loss falls alone, the accuracy is computed from something else: look at the last layer and the threshold.
 
 ## When it is wrong
-A handful of held-out samples allows for few accuracies: one that is a share of 30 samples or fewer is not
-judged. A good pretrained model may have the same accuracy for many evaluations. Hence only the stretch from
-the first evaluation on counts, below 95 %. A model that learns slowly among very many classes is near to
-guessing for long, but its loss falls. A network that generalises long after it has memorised guesses before.
-A resumed run may have learned before, so there only an accuracy that never changes counts.
+A handful of held-out samples allows for few accuracies: one that is a share of 30 samples or fewer is judged
+at the end alone, from eight on and below 80 %. A good pretrained model may have the same accuracy for long.
+Hence only the stretch from the first evaluation on counts, below 95 %. A model that learns slowly among many
+classes is near guessing for long, but its loss falls. After a resume, no guess is told.
 
 ## Source
-Catalogue V6, O13, O1, O19. With 100 samples and a model that changes its mind on four of them at each
-evaluation, six equal accuracies in a row have a chance below one in a thousand.
+Catalogue V6, O13, O1, O19. Where four of 100 samples change at each evaluation, six equal accuracies have a
+chance below one in a thousand.
 """
 
 from typing import Annotated
@@ -34,26 +33,23 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Variant, detector
-from detectors.context import First
 from detectors.evidence import Measure, Unit
-from detectors.schema import ENDED, INDEX, VALUE
+from detectors.guessing import GUESS, GUESSED, REACH, USED, guesses, is_of_few_samples, with_guess
+from detectors.overall import beginning, ending
+from detectors.schema import ENDED, INDEX, SIGNAL, STEP, VALUE
 from detectors.signals import Signal
-from detectors.stats import recent_median, recent_noise, seen_max, seen_min, was_resumed
+from detectors.stats import recent_noise, resting, seen_max, seen_min, start_value, was_resumed
+from detectors.supervised import ELSE, is_supervised
 from detectors.verdict import HeldBack, verdicts
 
-REACH, FEW_SAMPLES = 50, 30  # evaluations, and samples of one
-ROUNDED = 5e-5  # how far a logged accuracy is from the true one
-GUESSES = 8  # evaluations before a guess is one
-NEAR_GUESS = 0.2  # share by which the median accuracy may miss that of guessing,
-BETTER = 0.4  # and the best one surpass it where the classes are many
-NEAR_LN, FAR_LN = 0.97, 1.15  # times ln n between which the loss of a guess lies
-JUST, WILD = 0.05, 0.1  # where the loss is higher: how near to 1/n the accuracy is, and its scatter at least
-LEARNS = 0.985  # of the first loss: a loss below it falls
+AT_END, RESTS, BELOW, FAR_BELOW = 5, 8, 0.95, 0.9  # evaluations of a run that is over; shares of the best
+FALL, GONE, LIKELY = 0.1, 0.99, 20  # shares of the loss; nats above which no cross-entropy begins
+POOR, SLIGHT = 0.8, 0.01  # an accuracy that ought to follow the loss, and a gain that is none
 
 
 @detector(
-    judges=(Signal.EVAL_ACCURACY,),
-    uses=(Signal.EVAL_LOSS, First(Signal.EVAL_LOSS), Signal.LOSS),
+    judges=(Signal.EVAL_ACCURACY, Signal.ACCURACY),
+    uses=(*USED, Signal.TOTAL_STEPS, *ELSE),
     history=History(recent=REACH, head=REACH),
     at_end=True,
     maturity=Maturity.STABLE,
@@ -62,23 +58,20 @@ LEARNS = 0.985  # of the first loss: a loss below it falls
     cause=Cause.EVALUATION,
     evidence={
         "count": Measure("evaluations so far", Unit.COUNT),
-        "classes": Measure("classes among which a guess is right as often", Unit.COUNT),
-        "level": Measure("median loss on held-out data", Unit.NATS),
+        "highest": Measure("best so far", Unit.SHARE),
+        "fall": Measure("fall of the training loss", Unit.SHARE),
+        **GUESS,
     },
     variants={
-        "constant": Variant(
-            "accuracy on held-out data has been {value:.4g} at every evaluation since the first",
-            ("V6", "O1", "O13", "O2"),
+        "constant": Variant("accuracy was {value:.4g} at every evaluation", ("V6", "O1", "O13", "O2")),
+        "stuck": Variant(
+            "accuracy rests at {value:.4g} to the last digit; its best was {highest:.4g}",
+            ("V6", "O19", "O13", "R1", "O25"),
         ),
-        "guess": Variant(
-            "accuracy on held-out data is {value:.1%} after {count} evaluations, no better than a guess "
-            "among {classes:.0f} classes",
-            ("V6", "O1", "O19", "O2"),
-        ),
-        "lost": Variant(
-            "accuracy on held-out data is {value:.1%} after {count} evaluations, as that of a guess among "
-            "{classes:.0f} classes, and the loss is {level:.3g}, far above that of a guess",
-            ("O19", "O9", "O4", "O1", "V6"),
+        **GUESSED,
+        "unmatched": Variant(
+            "accuracy is {value:.1%} and did not follow the loss, which fell by {fall:.1%}",
+            ("O16", "V6", "O13", "L8", "DP12"),
         ),
     },
 )
@@ -87,34 +80,41 @@ def class_collapse(
     *,
     evaluations: Annotated[int, "evaluations before anything is said"] = 6,
     most_accuracy: Annotated[float, "accuracy from which on a good model may repeat itself"] = 0.95,
+    least_share: Annotated[float, "share of the plan before anything is said"] = 0.3,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    measured = points.with_columns(
+    value, highest, count = pl.col(VALUE), pl.col("highest"), pl.col(INDEX) + 1
+    held_out, loss = pl.col(SIGNAL) == Signal.EVAL_ACCURACY, beginning(Signal.LOSS, REACH)
+    measured = with_guess(points).with_columns(
         lowest=seen_min(VALUE, REACH, REACH),
         highest=seen_max(VALUE, REACH, REACH),
-        count=pl.col(INDEX) + 1,
-        classes=(1 / recent_median(VALUE, REACH, at_least=GUESSES)).round(),
-        level=recent_median(Signal.EVAL_LOSS, REACH, at_least=GUESSES),
-        trains=recent_median(Signal.LOSS, REACH, at_least=GUESSES),
-        scatter=recent_noise(Signal.EVAL_LOSS, REACH, at_least=GUESSES - 2),
+        count=count,
+        fall=pl.when(loss.is_between(0, LIKELY)).then(1 - ending(Signal.LOSS, REACH) / loss),
+        last=ending(VALUE, REACH),
+        gain=ending(VALUE, REACH) - beginning(VALUE, REACH),
+        error=recent_noise(VALUE, REACH, at_least=1) * (6 / count).sqrt(),  # of a difference of thirds
     )
-    right = {n: pl.col(VALUE) * n for n in range(1, FEW_SAMPLES + 1)}
-    few_samples = pl.any_horizontal((k - k.round()).abs() < ROUNDED * n for n, k in right.items())
-    constant = (pl.col("lowest") == pl.col("highest")) & (pl.col(VALUE) <= most_accuracy)
-    chance, surprise = 1 / pl.col("classes"), pl.col("classes").log()
-    off = (recent_median(VALUE, REACH, at_least=GUESSES) / chance - 1).abs()
-    never_better = pl.col("highest") < chance * (1 + BETTER * (1 - chance))
-    guess_loss = pl.col("level").is_between(NEAR_LN * surprise, FAR_LN * surprise)
-    falls = pl.min_horizontal("level", Signal.EVAL_LOSS) < LEARNS * pl.col(First(Signal.EVAL_LOSS).column)
-    guesses = pl.col(ENDED) & (pl.col("classes") > 1) & never_better & ~was_resumed()
-    far_above = pl.min_horizontal("level", "trains") > FAR_LN * surprise
-    wild = (off < JUST) & pl.col("trains").is_not_null() & (pl.col("scatter") > WILD * pl.col("level"))
+    few_samples = is_of_few_samples(value)
+    passed = (pl.col(STEP) - start_value(STEP)) / pl.col(Signal.TOTAL_STEPS) >= least_share
+    waited = passed.fill_null((held_out & ~pl.col("falls")).fill_null(False) | (count >= REACH))
+    at_end = pl.col(ENDED) & passed.fill_null(True)
+    constant = (pl.col("lowest") == highest) & (value <= most_accuracy) & (value > 0)
+    poor = pl.col("last").is_between(0, POOR, closed="none")
+    below = value < highest * pl.when(few_samples).then(FAR_BELOW).otherwise(BELOW)
+    may_gain = pl.col("gain") + 2 * pl.col("error") > SLIGHT
+    follows = (pl.col("fall") < FALL) | (may_gain & (pl.col("fall") < GONE))
+    guess = {name: at_end & held_out & ~was_resumed() & one for name, one in guesses().items()}
     return verdicts(
         measured,
-        judged={HeldBack.FEW_POINTS: pl.col("count") >= evaluations, HeldBack.COARSE: ~few_samples},
+        judged={
+            HeldBack.FEW_POINTS: count >= pl.when(at_end).then(AT_END).otherwise(evaluations),
+            HeldBack.COARSE: ~few_samples | pl.col(ENDED),
+        },
         found={
-            "constant": constant & (pl.col(VALUE) > 0),
-            "guess": guesses & (off < NEAR_GUESS) & guess_loss & ~falls,
-            "lost": guesses & far_above & wild,
+            "constant": constant
+            & pl.when(at_end).then(~few_samples | (poor & (count >= RESTS))).otherwise(waited),
+            "stuck": at_end & (resting(value, RESTS) == RESTS) & (value > 0) & below,
+            **guess,
+            "unmatched": at_end & ~held_out & is_supervised() & poor & ~follows,
         },
     )

@@ -7,7 +7,9 @@ enough where the rise since the best is steady, and where the training loss fell
 noise is large, the median of the last third of the evaluations stands above that of the best third by more
 than `far_rise`, and the evaluations since the best show a clear upward trend (Mann-Kendall). Such a finding
 is info unless the training loss lies below half of the held-out one. From 40 evaluations on, medians of ten
-are compared, and those over a tenth of the run, 100 at most, must all exceed the noise.
+are compared, and those over a tenth of the run, 100 at most, must all exceed the noise. Of a run that is over
+the last three evaluations need only stand 8 % above the best, above the noise, with a trend, while the
+training loss fell by a tenth and the accuracy, if there is one, is 0.02 off its best.
 
 ## Why it matters
 From its best evaluation on, the model only memorises its training data. Every further step makes it worse
@@ -23,17 +25,13 @@ The loss also rises where a classifier becomes too sure of itself while its accu
 has an accuracy within `metric_slack` of its value at the best loss, the loss has to rise by `metric_rise`,
 and by twice that until `metric_patience` evaluations have passed since the best. Until then the finding
 stays info, unless the loss has risen by half. The rule judges nothing while the training loss rises
-at least half as far, which is a divergence.
-Evaluation data that grow harder in the middle of a run look the same.
+at least half as far, which is a divergence. Evaluation data that grow harder in a run look the same.
 
 ## Source
 Catalogue A-overfit, A-eval-loss. The thresholds are measured on simulated evaluation curves with noise of
-up to 6 %, autocorrelation of up to 0.6 and heavy tails. The noise is the median absolute second difference,
-which a trend does not move. Autocorrelation makes it too small, hence the fifteen standard deviations. From
-about 90 evaluations on, the noise of medians of ten is measured as well, which has no such fault. Chance
-makes it too small, too, where there are few differences, so it counts twice at the fifth evaluation. If the
-first of fewer than twelve evaluations is the best, or of more in large noise, that may be chance: the finding
-stays info unless the training loss fell by 30 %.
+up to 6 %, autocorrelation of up to 0.6, which makes the noise look small, and heavy tails. If the first of
+fewer than twelve evaluations is the best, or of more in large noise, that may be chance: the finding stays
+info unless the training loss fell by 30 %.
 """
 
 from typing import Annotated
@@ -41,7 +39,7 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
-from detectors.bests import GAP, LONG, REACH, SHORT, with_gap
+from detectors.bests import GAP, LONG, REACH, SHORT, ends_above, with_gap
 from detectors.context import Mean
 from detectors.schema import INDEX
 from detectors.signals import Signal
@@ -62,6 +60,7 @@ OVERFIT = ("A-overfit", "A-eval-loss", "V1", "DP14", "DP1", "O6")
     judges=(Signal.EVAL_LOSS,),
     uses=(Mean(Signal.LOSS), Signal.EVAL_ACCURACY),
     history=History(recent=REACH + 3 * LONG, head=1, coarse=True),
+    at_end=True,
     maturity=Maturity.STABLE,
     hold=1,  # a verdict rests on three evaluations already
     cause=Cause.EVALUATION,
@@ -102,8 +101,9 @@ def generalization_gap(
     trends = far & (trend > TREND) & (noises > LEAST_NOISES * left.clip(LEAST_LEFT))
     clear = (rise > least_rise) & sure & (trend > RISES)
     memorised = (train < MEMORISED * level).fill_null(False)
-    risen = clear | trends
-    holds = metric >= metric_then - metric_slack
+    ends = ends_above(kept)
+    risen = clear | trends | ends
+    holds = metric >= metric_then - pl.when(ends).then(-1.0).otherwise(metric_slack)
     patient = (pl.col("since") < metric_patience) & (rise < 0.5)
     widens = (train <= 1.1 * train_then) | (train - train_then < (level - pl.col("best")) / 2)
     return verdicts(
@@ -114,7 +114,7 @@ def generalization_gap(
             "rises": risen & holds.is_null(),
         },
         lasts=rise > least_rise / 2,
-        severities={INFO: (holds & patient) | by_chance | ~(clear | memorised)},
+        severities={INFO: ~ends & ((holds & patient) | by_chance | ~(clear | memorised))},
         judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= SHORT, HeldBack.EXPLAINED: widens.fill_null(True)},
         onset=pl.col("best_step").cast(pl.Int64),
     )

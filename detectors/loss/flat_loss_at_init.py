@@ -2,25 +2,25 @@
 
 ## What it catches
 A supervised loss whose last third (at most 200 points) stands where its first third stood: the fall is below
-`least_fall` with 95 % confidence. At the cost of guessing and at the end of a run it may be a little more.
-Late, a loss that only came down to that cost is flat, too. A certain fall below 3.5 % is a crawl.
+`least_fall` with 95 % confidence, a little more at the cost of guessing and at the end. A certain fall below
+3.5 % is a crawl. At the end a loss that came down to guessing is flat, too, and so are few points that end no
+lower: 4 alike, 5 beside an accuracy below 0.7 that gained less than 0.05, 10 that scatter by 5 % at most.
 
 ## Why it matters
-Nearly always this is wiring: weights that the optimizer does not know, a graph that is cut before the loss,
-frozen adapters, wrong labels, a learning rate that is far too small.
+Nearly always this is wiring: unknown or frozen weights, a cut graph, wrong labels, a rate far too small.
 
 ## What to do
-Train on two samples until the loss is about zero. If it does not get there, compare the ids of the model's
-parameters with the optimizer's, and look whether a weight changes in a step. A gradient norm of zero means
-that the loss does not reach the weights; a healthy one, that the step does not reach them or is too small.
+Train on two samples until the loss is about zero. If it does not get there, see whether a weight changes in
+a step, and compare the ids of the parameters with the optimizer's. A gradient norm of zero means that the
+loss does not reach the weights; a healthy one, that the step does not, or is too small.
 
 ## When it is wrong
 Tasks with a long plateau look the same until they fall, and so does fine-tuning whose fall the noise hides.
-So the rule waits for 30 % of the plan, or for half of that at a level of guessing or without a gradient.
+So the rule waits for 30 % of the plan, or for half of that at guessing or without a gradient. Few points may
+be a trial of some batches, unless they are 40, 300 steps or some epochs.
 
 ## Source
-Catalogue O1, O2, O3, O7, O21. Healthy runs, real and simulated, stay within 2 % of their start for 60 points
-or 250 steps at most, unless the learning rate rises.
+Catalogue O1, O2, O3, O7, O21. Healthy runs stay within 2 % of their start for 60 points or 250 steps at most.
 """
 
 from typing import Annotated
@@ -30,8 +30,9 @@ import polars as pl
 from detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
 from detectors.context import First
 from detectors.evidence import Measure, Unit
+from detectors.overall import CONTEXT, EPOCHS, WHOLE, is_training, never_fell, with_whole
 from detectors.schedules import warms_up
-from detectors.schema import ENDED, INDEX, STEP
+from detectors.schema import ENDED, STEP
 from detectors.settings import Setting
 from detectors.signals import Signal
 from detectors.stats import recent_max
@@ -39,12 +40,10 @@ from detectors.supervised import ELSE, cost_of_guessing, settled_at_guessing, su
 from detectors.thirds import FALL, LEAST, with_fall
 from detectors.verdict import HeldBack, verdicts
 
-EVERY, MOST = 5, 200  # points between two verdicts, and of a third
-FEW, MANY, EPOCHS = 20, 40, 10  # points of a gradient of zero; points or epochs of a run that is over
-GRADIENT = Signal.GRAD_NORM, First(Signal.GRAD_NORM)
+EVERY, MOST, FEW = 5, 200, 20  # points between two verdicts, of a third, of a gradient of zero
 CLASSES, NEAR = (Setting.NUM_CLASSES, Setting.VOCAB_SIZE), 0.015  # how far a loss may be from guessing
 FLAT = "loss has not moved for {lasted}: {now:.4g}, {start:.4g} at the start"
-CUT, SLOW = ("O3", "O21", "O4", "O2", "O1"), ("O7", "O12", "O1")
+DOUBTFUL, CUT, SLOW = (INFO, WARNING), ("O3", "O21", "O4", "O2", "O1"), ("O7", "O12", "O1")
 UNMOVED = ("O1", "O2", "O3", "O7", "O21", "O4", "L8", "O5", "O12", "O16", "L2", "GV")
 GUESSES = ("O1", "O7", "L8", "O2", "O3", "O4", "O5", "O21", "O12", "GV")
 APPLIED = ("O2", "O7", "O1", "L8", "O4", "O5", "O12", "O16", "L2")  # a gradient that changes nothing
@@ -52,7 +51,7 @@ APPLIED = ("O2", "O7", "O1", "L8", "O4", "O5", "O12", "O16", "L2")  # a gradient
 
 @detector(
     judges=(Signal.LOSS,),
-    uses=(*GRADIENT, Signal.LEARNING_RATE, Signal.TOTAL_STEPS, Signal.EPOCH, *ELSE),
+    uses=(Signal.GRAD_NORM, First(Signal.GRAD_NORM), Signal.TOTAL_STEPS, *CONTEXT, *ELSE),
     settings=CLASSES,
     history=History(recent=MOST, head=MOST, coarse=True),
     every=EVERY,
@@ -60,7 +59,7 @@ APPLIED = ("O2", "O7", "O1", "L8", "O4", "O5", "O12", "O16", "L2")  # a gradient
     maturity=Maturity.STABLE,
     cause=Cause.LOSS_SHAPE,
     evidence={
-        **FALL,
+        **(FALL | WHOLE),
         "gradient": Measure("gradient norm now", Unit.NONE),
         "grad_norm_first": Measure("gradient norm at the start", Unit.NONE),
         "chance": Measure("cost of guessing", Unit.SAME),
@@ -68,12 +67,11 @@ APPLIED = ("O2", "O7", "O1", "L8", "O4", "O5", "O12", "O16", "L2")  # a gradient
     variants={
         "zero": Variant("loss is exactly 0 from the first point on", ("O15", "O16", "L2", "O3")),
         "no-gradient": Variant(FLAT + "; the gradient norm is zero", CUT, (CRITICAL,)),
-        "crawling": Variant("loss fell by only {fall:.2%} in {lasted}, to {now:.4g}", SLOW, (INFO, WARNING)),
+        "crawling": Variant("loss fell by only {fall:.2%} in {lasted}, to {now:.4g}", SLOW, DOUBTFUL),
         "at-chance": Variant("loss is {now:.4g} after {lasted}; guessing costs {chance:.4g}", GUESSES),
-        "gradient-without-effect": Variant(
-            FLAT + "; the gradient norm is {gradient:.2g}", APPLIED, (INFO, WARNING)
-        ),
-        "unmoved": Variant(FLAT, UNMOVED, (INFO, WARNING)),
+        "gradient-without-effect": Variant(FLAT + "; the gradient norm is {gradient:.2g}", APPLIED, DOUBTFUL),
+        "unmoved": Variant(FLAT, UNMOVED, DOUBTFUL),
+        "never-fell": Variant("loss ends at {ends:.4g}; it began at {begins:.4g}", UNMOVED),
     },
 )
 def flat_loss_at_init(
@@ -86,33 +84,35 @@ def flat_loss_at_init(
     doubtful_fall: Annotated[float, "more of it at a level of guessing, and once the run is over"] = 0.01,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    plan, trained, rows = pl.col(Signal.TOTAL_STEPS), pl.col("trained"), pl.col(INDEX) + 1
-    start, now, most, chance, gradient = (pl.col(n) for n in ("start", "now", "most", "chance", "gradient"))
+    names = Signal.TOTAL_STEPS, "trained", "start", "now", "least", "most", "chance", "gradient"
+    plan, trained, start, now, least, most, chance, gradient = map(pl.col, names)
     context = points.with_columns(warms_up=warms_up(MOST), gradient=recent_max(pl.col(Signal.GRAD_NORM), FEW))
-    measured = with_fall(context, most=MOST, every=EVERY)
+    measured = with_fall(with_whole(context, most=MOST), most=MOST, every=EVERY)
     measured = measured.with_columns(chance=cost_of_guessing(now, near=NEAR, settings=CLASSES))
-    no_gradient, wait = gradient == 0, (least_share * plan).fill_null(least_steps)
-    many = pl.any_horizontal(rows >= MANY, trained >= least_steps, pl.col(Signal.EPOCH) >= EPOCHS)
-    over = pl.col(ENDED) & many.fill_null(False) & (plan.is_null() | (trained >= wait))
+    wait = (least_share * plan).fill_null(least_steps)
+    over = pl.col(ENDED) & is_training(least_steps, EPOCHS) & (plan.is_null() | (trained >= wait))
+    never = never_fell(least_steps, least_fall) & (plan.is_null() | (trained >= 2 * wait))
+    late = over | (trained >= (2 * least_share * plan).fill_null(patient_steps))
     guesses = pl.max_horizontal((level / chance - 1).abs() for level in (start, now)) < NEAR
     bound = least_fall + doubtful_fall * (over.cast(pl.Int8) + guesses.cast(pl.Int8))
-    stands = ~pl.col("came_back") & (guesses | (pl.col("still") & (pl.col("least") > -bound)))
-    late = over | (trained >= (2 * least_share * plan).fill_null(patient_steps))
-    settled, zero = late & settled_at_guessing(CLASSES), (start == 0) & (now == 0)
-    flat = settled | ((guesses | no_gradient | late) & stands & (most < bound))
-    told = zero | over | (trained >= pl.when(most < least_fall / 4).then(wait / 2).otherwise(wait))
+    rests = (guesses & (late | (least < doubtful_fall / 2))) | (pl.col("still") & (least > -bound))
+    settled = over & settled_at_guessing(CLASSES)
+    flat = settled | ((guesses | (gradient == 0) | late) & rests & ~pl.col("came_back") & (most < bound))
+    waited = (trained >= wait) | ((trained >= wait / 2) & (most < least_fall / 4))
     return verdicts(
         measured,
-        judged=supervised(rows >= LEAST)
-        | {HeldBack.RESUMED: start.is_not_null(), HeldBack.RANGE: start >= 0, HeldBack.EARLY: told}
-        | {HeldBack.WARM_UP: ~(pl.col("warms_up") & (flat | pl.col("crawls")))},
+        judged=supervised(never | (pl.col("rows") >= LEAST))
+        | {HeldBack.RESUMED: never | start.is_not_null(), HeldBack.RANGE: never | (start >= 0)}
+        | {HeldBack.EARLY: over | never | waited | (start == 0)}
+        | {HeldBack.WARM_UP: ~(pl.col("warms_up") & (flat | never | pl.col("crawls")))},
         found={
-            "zero": zero,
-            "no-gradient": flat & no_gradient,
-            "crawling": pl.col("crawls"),
+            "zero": (start == 0) & (now == 0),
+            "no-gradient": flat & (gradient == 0),
+            "crawling": pl.col("crawls") & ~never,
             "at-chance": flat & (settled | (guesses & gradient.is_null())),
             "gradient-without-effect": flat & gradient.is_not_null(),
             "unmoved": flat,
+            "never-fell": never,
         },
         lasts=~pl.col("fell"),
         severities={WARNING: flat & (settled | guesses | over | (most < least_fall / 2))},

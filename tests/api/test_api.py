@@ -111,7 +111,7 @@ def test_a_report_compares_with_a_baseline():
 
 
 def test_a_run_that_cannot_be_read_is_not_healthy(tmp_path):
-    (tmp_path / "good.jsonl").write_text("".join(f'{{"step": {i}, "loss": 1.5}}\n' for i in range(9)))
+    (tmp_path / "good.jsonl").write_text("".join(f'{{"step": {i}, "loss": {9 - i}}}\n' for i in range(9)))
     assert sentinel.replay(tmp_path).is_healthy()
     (tmp_path / "run-x.wandb").write_text("x" * 500)
     report = sentinel.replay(tmp_path)

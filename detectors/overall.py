@@ -1,0 +1,101 @@
+"""What a run has come to: its beginning beside its end, which only a run that is over has.
+
+What rests on the rows up to the last one of a series is null in every row but that one, in which the column
+``ended`` holds. A detector needs a head and recent rows of ``most`` rows for them.
+"""
+
+import polars as pl
+
+from detectors.evidence import Measure, Unit
+from detectors.schema import ENDED, INDEX, SERIES, VALUE
+from detectors.signals import Signal
+from detectors.stats import PRECISION, seen_max, seen_min, start_value
+
+ACCURACIES = Signal.ACCURACY, Signal.EVAL_ACCURACY
+CONTEXT = Signal.EPOCH, Signal.LEARNING_RATE, *ACCURACIES
+"""What a rule has to list in ``uses`` for `with_whole` and `never_fell`."""
+
+FEW = 5
+"""Rows of an accuracy, at most, that are its beginning; and rows of a loss that suffice beside one."""
+
+ALIKE, ALONE, THIRDS = 4, 10, 20
+"""Rows of a loss that suffice if all are alike, without an accuracy, and for `thirds.with_fall`."""
+
+MANY, EPOCHS, FEW_EPOCHS = 40, 10, 3
+"""Rows or epochs from which on a log is more than a trial of some batches; epochs beside an accuracy."""
+
+GAIN, GOOD = 0.05, 0.7
+"""Gain of an accuracy from which on a run learns, and a level that needs no gain."""
+
+QUIET, RISEN = 0.05, 0.5
+"""A loss that moves by less than the one may be judged alone; one that rose by the other has diverged."""
+
+WHOLE = {
+    "begins": Measure("in the first third", Unit.SAME),
+    "ends": Measure("in the last third", Unit.SAME),
+    "rows": Measure("judged over", Unit.POINTS),
+}
+
+
+def beginning(column: str, most: int) -> pl.Expr:
+    """Mean of the first third of the rows, of ``most`` at most; null before the end."""
+    index = pl.col(INDEX)
+    rows = pl.col(column).filter((index >= 0) & (index < _third(most)))
+    return pl.when(ENDED).then(rows.mean().over(SERIES))
+
+
+def ending(column: str, most: int) -> pl.Expr:
+    """Mean of the last third of the rows, of ``most`` at most; null before the end."""
+    index = pl.col(INDEX)
+    rows = pl.col(column).filter((index >= 0) & (index > index.max() - _third(most)))
+    return pl.when(ENDED).then(rows.mean().over(SERIES))
+
+
+def _third(most: int) -> pl.Expr:
+    return ((pl.col(INDEX).max() + 1) // 3).clip(1, most)
+
+
+def with_whole(points: pl.LazyFrame, *, most: int) -> pl.LazyFrame:
+    """A frame of losses with the columns of ``WHOLE``, ``range``, the share by which the loss ever moved, and
+    ``poor``: whether no accuracy that is logged is good or gained anything; null where none is logged.
+    """
+    rows, lasts = pl.col(INDEX) + 1, {name: ending(name, most) for name in ACCURACIES}
+    known = pl.any_horizontal(last.is_not_null() for last in lasts.values())
+    poor = [
+        ((last < GOOD) & (last - beginning(name, FEW) < GAIN)).fill_null(last.is_null())
+        for name, last in lasts.items()
+    ]
+    first = beginning(VALUE, most)
+    begins = pl.when(rows < THIRDS).then(pl.max_horizontal(first, start_value(VALUE))).otherwise(first)
+    lowest, highest = seen_min(VALUE, most, most), seen_max(VALUE, most, most)
+    return points.with_columns(
+        rows=rows,
+        begins=pl.when(ENDED).then(begins),
+        ends=ending(VALUE, most),
+        fell_by=1 - ending(VALUE, most) / begins,
+        range=(highest - lowest) / pl.max_horizontal(highest.abs(), lowest.abs()),
+        poor=pl.when(known).then(pl.all_horizontal(poor)),
+    )
+
+
+def is_training(steps: int, epochs: pl.Expr | int) -> pl.Expr:
+    """Whether a loss was trained for long enough to have fallen, rather than tried on a few batches."""
+    long = [pl.col("rows") >= MANY, pl.col("trained") >= steps, pl.col(Signal.EPOCH) >= epochs]
+    return pl.any_horizontal(long).fill_null(False)
+
+
+def never_fell(steps: int, least_fall: float) -> pl.Expr:
+    """Whether a loss ends no lower than it began, by what few rows can tell.
+
+    Reads the columns of `with_whole` and `thirds.with_fall`. Rows without an epoch and a learning rate,
+    beside an accuracy, are epochs: whoever logs single batches logs the rate, too.
+    """
+    rows, poor, begins, fell_by = (pl.col(n) for n in ("rows", "poor", "begins", "fell_by"))
+    alone = (rows >= ALONE) & (pl.col("range") < QUIET)
+    enough = pl.when(poor.is_null()).then(alone).otherwise(poor & (rows >= FEW))
+    no_lower = fell_by.is_between(-RISEN, least_fall)
+    epochs = poor & pl.col(Signal.EPOCH).is_null() & pl.col(Signal.LEARNING_RATE).is_null()
+    trained = epochs | is_training(steps, pl.when(poor.is_null()).then(EPOCHS).otherwise(FEW_EPOCHS))
+    alike = (rows >= ALIKE) & (pl.col("range") < PRECISION)
+    never = (begins > 0) & ~pl.col("resumed").fill_null(False) & (alike | (enough & no_lower & trained))
+    return (pl.col(ENDED) & never & ~pl.col("fell").fill_null(False)).fill_null(False)
