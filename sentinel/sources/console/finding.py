@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _OF_METRICS = (
-    b"loss", b"acc", b"rew", b"return", b"perplexity", b"ppl", b"lr", b"learning", b"grad", b"kl", b"entropy",
-    b"mse", b"mae", b"psnr", b"ssim", b"f1", b"bleu", b"iou", b"auc",
+    b"loss", b"acc", b"rew", b"return", b"perplexity", b"ppl", b"bpb", b"lr", b"learning", b"grad", b"kl",
+    b"entropy", b"mse", b"mae", b"psnr", b"ssim", b"f1", b"bleu", b"iou", b"auc",
 )  # fmt: skip
 _STRONG = (
-    b"loss", b"reward", b"learn: ", b" avg", b"]\t",
+    b"loss", b"reward", b"learn: ", b" avg", b"]\t", b" up. ",
     b"{",  # dictionaries
     b"%|",  # progress bars
     b"---", b"===", "───".encode(), "━━━".encode(),  # the rules of tables
@@ -25,7 +25,7 @@ _WEAK = (b"step", b"iter", b"epoch", b"update", b"train", b"episode", b"batch", 
 
 _TELLING = re.compile(
     b"|".join(_OF_METRICS) + rb"|iteration |iters:|\[metric\]|skipped=|micro_step=|total t: |/step|:\s*$"
-    rb"|epoch[: ]{1,3}\[?\d|\[(?:step|batch|epoch|iteration)="
+    rb"|epoch[: ]{1,3}\[?\d|global_step: |saving dict|\[(?:step|batch|epoch|iteration)="
 )
 _BEGIN = rb"\n(?:\x1b\[[0-9;]*m|\[\w{1,30}\]:? ?|\([^)\n]{1,120}\) ?)*[ \t]{0,9}"  # and a process
 _IN_TABLE = re.compile(_BEGIN + rb"(?:\||\xe2\x94[\x82\x83])")

@@ -29,14 +29,17 @@ _BEGUN_BLOCK = (
     re.compile(r"\[epoch=(?P<epoch>\d{1,9})\]\[batch=(?P<iter>\d{1,15})(?:/\d{1,15})?\]:"),
     re.compile(r"\[(?:batch|iteration|sample|token)=(?P<step>\d{1,15})/(?P<planned>\d{1,15})\]:"),
     re.compile(r"Learning iteration (?P<step>\d{1,15})/(?P<planned>\d{1,15})"),  # rsl_rl
+    re.compile(r"--> STEP: \d{1,15}/\d{1,15} -- GLOBAL_STEP: (?P<step>\d{1,15})"),  # Coqui TTS
     re.compile(
         r"(?:.*\s)?\[step=(?P<step>\d{1,15})/(?:(?P<planned>\d{1,15})|\?{3})"
         r"(?:,epoch=(?P<epoch>\d{1,9}))?(?:,eta=[^\],]{1,40})?\]"
     ),
 )
-"""Steps of Composer, OLMo and rsl_rl, which have a line of their own."""
+"""Steps of Composer, OLMo, rsl_rl and Coqui TTS, which have a line of their own."""
 
-_ENTRY = re.compile(rf"\s+(?P<name>[A-Za-z][^:=]*+)(?:: |=)(?P<value>{NUMBER})", re.IGNORECASE)
+_ENTRY = re.compile(
+    rf"\s+(?:\| > )?(?P<name>[A-Za-z][^:=]*+)(?:: |=)(?P<value>{NUMBER})(?:  \({NUMBER}\))?", re.IGNORECASE
+)
 
 _BEGUN_EPOCH = re.compile(
     r"[-=*]{0,99}\s{0,9}(?:Starting )?Epoch:? \[?(?P<epoch>\d{1,9})(?:(?:/| of )\d{1,9})?\]?:?"
@@ -100,7 +103,7 @@ def row(line: str) -> tuple[str, str] | None:
 
 def begun_block(line: str) -> Record | None:
     """The step in a line that holds nothing else, whose metrics stand on the lines below."""
-    if not line.endswith(("]", "]:")) and not line.startswith("Learning"):
+    if not line.endswith(("]", "]:")) and not line.startswith(("Learning", "-->")):
         return None
     found = next(filter(None, (pattern.fullmatch(line) for pattern in _BEGUN_BLOCK)), None)
     return _count(found) if found else None

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from sentinel.sources.console.printed import NUMBER, number
 
 _METRIC = re.compile(
-    r"loss|acc|reward|return|perplexity|ppl|(?<![a-z])lr|learning.?rate|grad|(?<![a-z])kl|entropy"
+    r"loss|acc|reward|return|perplexity|ppl|bpb|(?<![a-z])lr|learning.?rate|grad|(?<![a-z])kl|entropy"
     r"|(?<![a-z])(?:rew|mse|mae|psnr|ssim|f1|bleu|iou|auc)(?![a-z])",
     re.IGNORECASE,
 )
@@ -23,7 +23,7 @@ _VALUE = (
     rf"(?:tensor\(|np\.float\d\d\()?(?P<list>[\[(]{{0,2}})(?P<value>{NUMBER})"
     r"(?P<unit> ?%| ?(?:ms|s|sec|secs|seconds|it/s|GiB|GB|MiB|MB)(?!\w))?+(?![\w/]|[.:]\w)"
 )
-_WORD = r"[A-Za-z_][\w./@-]*+"
+_WORD = r"(?!(?:nan|inf(?:inity)?)(?!\w))[A-Za-z_][\w./@-]*+"
 _COLON = re.compile(
     rf"(?<![\w./@'\"-])(?P<name>{_WORD}(?: \(?{_WORD}\)?){{0,5}}+)(?<!\.py)\s{{0,9}}[:=]\s{{0,9}}{_VALUE}",
     re.IGNORECASE,
@@ -38,7 +38,7 @@ _SPACE = re.compile(
 _DASHED = re.compile(rf" - (?P<name>{_WORD}) (?P<list>)(?P<value>{NUMBER})(?P<unit>)(?= - |$)", re.IGNORECASE)
 """Pairs between dashes. flair prints its loss so, among other pairs with a colon."""
 
-_SPACED = re.compile(rf"[\s|]*+(?P<name>{_WORD}(?: {_WORD}){{0,3}}+) ++{_VALUE}(?=[\s|]|$)", re.IGNORECASE)
+_SPACED = re.compile(rf"[\s|:]*+(?P<name>{_WORD}(?: {_WORD}){{0,3}}+) ++{_VALUE}(?=[\s|]|$)", re.IGNORECASE)
 """A pair "name 1.0" among others that only blanks separate, if a line holds nothing else."""
 
 _OF_GROUPS = re.compile(r"(?<![a-z])lr|learning.?rate|mom", re.IGNORECASE)
@@ -46,6 +46,9 @@ _OF_GROUPS = re.compile(r"(?<![a-z])lr|learning.?rate|mom", re.IGNORECASE)
 
 _PARTS = {"%": 100, "ms": 1000}  # of what metrics are in: shares and seconds
 
+
+_ETA = re.compile(r"(?<!\w)eta:?\s\d+(?: days?,? [\d:]+|(?::\d\d)+)")
+"""The time that is left, which no pair begins with."""
 
 _SPELLINGS = (
     ("'s ", " "),
@@ -73,6 +76,7 @@ def pairs(text: str, names: Mapping[str, str]) -> Iterator[tuple[str, float]]:
     """
     for spelling, plain in _SPELLINGS:
         text = text.replace(spelling, plain)
+    text = _ETA.sub("|", text)
     found = [*_DASHED.finditer(text), *_COLON.finditer(text)]
     spaced = _SPACE.finditer(text)
     found += [pair for pair in spaced if not found or _METRIC.search(pair["name"])]

@@ -95,6 +95,30 @@ SHAPES = (
         re.compile(r"(?<!\w)micro_step=\d{1,15}/global_step=(?P<step>\d{1,15}), (?=RunningAvg)"),
         word="micro_step=",
     ),
+    Shape(
+        "marian",
+        re.compile(
+            r"(?<!\w)Ep\. (?P<epoch>\d{1,9}) : Up\. (?P<step>\d{1,15}) : Sen\. [\d,]{1,20} : "
+            rf"Cost (?P<Cost>{NUMBER})"
+        ),
+        word=" up. ",
+    ),
+    Shape(
+        "espnet",
+        re.compile(r"(?<!\w)(?P<epoch>\d{1,9})epoch:train:\d{1,15}-(?P<iter>\d{1,15})batch(?=: )"),
+        word="epoch:train:",
+    ),
+    Shape(
+        "wenet",
+        re.compile(r" TRAIN Batch (?P<epoch>\d{1,9})/(?P<iter>\d{1,15})(?= loss )"),
+        word=" train batch ",
+    ),
+    Shape(
+        "estimator",  # TensorFlow's evaluation
+        re.compile(r"Saving dict for global step (?P<step>\d{1,15})(?=: )"),
+        names={n: f"eval_{n}" for n in ("loss", "average_loss", "accuracy", "auc", "precision", "recall")},
+        word="saving dict",
+    ),
     Shape("torchtune", re.compile(r"^(?P<epoch>\d{1,9})\|(?P<step>\d{1,15})\|(?=Loss: )"), word="|loss: "),
     Shape(
         "td3", re.compile(r"^Total T: (?P<step>\d{1,15})(?= Episode Num: )"), word="total t: "
@@ -144,7 +168,7 @@ SHAPES = (
         re.compile(
             r"(?<![\w.?&])(?P<other>(?:total|max|num|of|per|every|warmup|logging|save|eval(?= \w{2,9}s))"
             r"[ _-])?(?:(?:global|time|env|train)[ _]?)?(?:step|iter|iteration|it|update)s?(?:\(\w{1,9}\))?"
-            rf"(?:[\s:=\[(#]{{1,12}}|-)(?P<step>{_LONG})(?:\s?/\s{{0,5}}(?P<planned>{_LONG}))?(?![\d.]|%)",
+            rf"(?:[\s:=\[(#]{{1,12}}|-)(?P<step>{_LONG})(?:\s?/\s{{0,5}}(?P<planned>{_LONG}))?(?!\.?\d|%)",
             re.IGNORECASE,
         ),
         plain=False,
@@ -152,7 +176,7 @@ SHAPES = (
     Shape(
         "epoch",  # fairseq, whose updates are among the pairs
         re.compile(
-            r"(?<![\w.?&])(?P<other>(?:total|max|num|of|per|every|warmup)[ _-])?"
+            r"(?<![\w.?&])(?P<other>(?:total|max|num|(?<!end )of|per|every|warmup)[ _-])?"
             r"ep(?:och)?(?:[\s:=\[(#]{1,6}|[-_]?(?=\d))(?P<epoch>\d{1,9}(?:\.\d{1,9})?)(?![\d%])"
             r"(?:\s?/\s?\d{1,9})?",
             re.IGNORECASE,
@@ -224,6 +248,7 @@ WORDS = (
     "learn: ",
     "loss",
     "reward",
+    " up. ",
 )
 """A line counts only if it holds one of these words, in upper or lower case. Most other lines hold none."""
 

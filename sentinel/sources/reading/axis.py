@@ -57,7 +57,9 @@ class Axis:
             self.offset = self._batches_of(epoch - (not self.from_zero), batches)
         elif epoch < self.epoch:
             self.offset = 0
-        elif epoch > self.epoch and (count < self.highest or (batches and count == self.highest)):
+        elif epoch > self.epoch and (
+            count < self.highest or (batches and (count == self.highest or not self.highest))
+        ):
             passed = self._batches_of(epoch - self.epoch, self.batches) or self.highest
             self.offset = min(self.offset + passed, LARGEST_STEP)
         if epoch != self.epoch:
