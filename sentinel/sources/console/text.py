@@ -137,11 +137,11 @@ class Text:
 
     def _parse_next(self, data: bytes, start: int) -> tuple[int, bool]:
         """Read the line that begins here. Gives the place of the next one, and whether this one counts."""
-        end = data.find(b"\n", start)
+        end, count = data.find(b"\n", start), self.count
         # A power cut leaves zeros, and PowerShell appends UTF-16 to a text in UTF-8.
         *overwritten, line = _segments(data[start:end].replace(b"\0", b"").removesuffix(b"\r"))
         self._parse_overwritten(overwritten)
-        return end + 1, self._parse_line(line) or bool(overwritten)
+        return end + 1, self._parse_line(line) or self.count != count
 
     def _pass(self, data: bytes) -> None:
         """Pass lines on that tell no metrics."""
@@ -182,12 +182,12 @@ class Text:
             self._parse_bar(last, ended=False)
 
     def _parse_line(self, line: str) -> bool:
-        """Read a line. True if it counts, so that others may count after it than before."""
+        """Read a line. True if it holds metrics or a part of a table, so that others may count after it."""
         name, text = _split_writer(line)
         if (bar := _bar(text)) is not None:
             self._progress(bar)
-            if self._parse_bar(bar, ended=True):
-                return True
+            if self._parse_bar(bar, ended=True) or not _tells_more(bar):
+                return False
             text = f"{bar['title']} {bar['rest']}{text[bar.end() :]}"
         writer = self._writer(name)
         is_metric = writer is not None and writer.parse(text, self._wants_rows)
@@ -197,7 +197,7 @@ class Text:
             self.lines.add([text[:_LONGEST_TEXT]], last := self._last_step)
             if last is None:
                 self.config |= planned(text)
-        return is_metric or bar is not None
+        return is_metric
 
     def _progress(self, bar: re.Match[str]) -> None:
         writer = self._writer("")
@@ -233,6 +233,11 @@ def _clean(text: str) -> str:
 
 def _bar(text: str) -> re.Match[str] | None:
     return BAR.match(text) if "%|" in text else None
+
+
+def _tells_more(bar: re.Match[str]) -> bool:
+    """Whether the line of a bar holds more than its count."""
+    return bool(bar["title"].strip() or "=" in bar["rest"] or bar.string[bar.end() :].strip(" ]"))
 
 
 def _split_writer(line: str) -> tuple[str, str]:

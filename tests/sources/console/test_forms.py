@@ -1,8 +1,9 @@
 """The forms of lines that programs print, and what a person reads in them (forms.txt).
 
 A form is one line after ``>``, below the lines that it needs before it. The line after ``=`` says its step,
-its epoch, its metrics, and whether their names say that they are of the training, of an evaluation or of both.
-A dash stands for what the line does not tell. All lines were written for this table, in the form of the program's print statement.
+its epoch, its metrics, and whether their names are of the training, of an evaluation or of both.
+A dash stands for what the line does not tell. All lines were written for this table, in the form of the
+program's print statement.
 """
 
 import re
