@@ -5,11 +5,12 @@ To answer at once, it reads a few runs whole, but only the beginnings of many.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from detectors.api import Demand
 from sentinel.errors import SentinelError
+from sentinel.guard import Guard
 from sentinel.pipeline import Pipeline
 from sentinel.processes import in_copies, in_turn
 from sentinel.runs.log import Overview
@@ -107,7 +108,11 @@ def _scan(pipeline: Pipeline, run: Run, name: str, limit: int, now: float) -> _L
         complaints += advance.complaints
         if not advance.more or log.facts.points > _ENOUGH * limit:
             break
-    return _Listed(observe(log, not advance.more, now), advance.failure, complaints)
+    guard = Guard()
+    seen = guard(run, "the listing", partial(observe, log, not advance.more, now))
+    if seen is None:
+        seen = Observation(pipeline.track(run, name).log.overview(), whole=False, silent_seconds=0.0)
+    return _Listed(seen, advance.failure or guard.failures.get(run.id), complaints)
 
 
 def _lacking(signals: Collection[str], demands: Mapping[str, Demand]) -> dict[str, list[str]]:

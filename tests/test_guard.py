@@ -13,10 +13,14 @@ from sentinel.detection import Detection
 from sentinel.frames.stream import Stream
 from sentinel.listing import list_runs
 from sentinel.replaying import replay
+from sentinel.report.status import status
+from sentinel.runs import state
 from sentinel.runs.log import RunLog
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.json.lines import JsonLines
 from sentinel.sources.registry import Format, formats
+from sentinel.telemetry.health import Health
+from sentinel.telemetry.metrics import Metrics
 from sentinel.tracking import Tracker
 from sentinel.watch import recorder
 from sentinel.watch.service import ServiceManager
@@ -120,6 +124,11 @@ def dump(monkeypatch):
     monkeypatch.setattr(Tracker, "dump", lambda self: {1: fail()} if self.log.name == BAD else original(self))
 
 
+def review(monkeypatch):
+    original = state.last_write
+    monkeypatch.setattr(state, "last_write", lambda path: fail() if path.name == BAD else original(path))
+
+
 STAGES = [poll, absorb, name, judge, advance, tell, dump]
 
 
@@ -218,7 +227,37 @@ def test_in_a_replay(runs, monkeypatch, stage):
         assert [f"the run is not judged at present: {bad.failure}"] == summaries
 
 
-@pytest.mark.parametrize("stage", [poll, absorb, name])
+def test_in_the_review_of_a_watch(house, monkeypatch, caplog):
+    with monkeypatch.context() as broken:
+        review(broken)
+        watcher = house.watch()
+        watcher.round(None, GOING)
+        told = {name: ["firing: first-notification"] for name in NAMES}
+        assert house.told() == told, "it was judged before"
+        assert [line for line in caplog.text.splitlines() if f"{BAD} is not judged" in line]
+        assert [*house.stopped()] == [BAD]
+    house.clock.advance(3600)
+    watcher.round(None, GOING)
+    assert house.stopped() == {}
+
+
+def test_in_status_and_metrics(house, monkeypatch):
+    watcher = house.watch()
+    watcher.once(GOING)
+    metrics = Metrics(house.state, Health(), house.clock)
+    metrics.logs = watcher.logs
+    review(monkeypatch)
+    with Store(house.state) as store:
+        shown = status(store, house.state, NOW)
+    unknown = {run.row.path: run.evidence for run in shown.runs if run.state == "unknown"}
+    assert unknown == {str(house.runs / BAD): "it cannot be looked at: RuntimeError: a defect"}
+    assert len(shown.incidents) == len(NAMES)
+    found = {metric.name: metric for metric in metrics.collect()}
+    assert sum(sample.value for sample in found["sentinel_runs"].samples) == len(NAMES) - 1
+    assert found["sentinel_runs_not_judged"].samples[0].value == 1
+
+
+@pytest.mark.parametrize("stage", [poll, absorb, name, review])
 def test_in_a_listing(runs, monkeypatch, stage):
     stage(monkeypatch)
     found = list_runs([runs], dict, dict, NOW).runs

@@ -17,7 +17,7 @@ from sentinel.runs.log import Remembered
 from sentinel.runs.packing import unpacked
 from sentinel.runs.state import RunState, silent_seconds, standing
 from sentinel.sources.places import Url
-from sentinel.text import duration_text
+from sentinel.text import clean_text, duration_text
 
 SHOWN = 20
 """The most runs, incidents and notifications that are shown."""
@@ -142,8 +142,11 @@ def _standing(row: RunRow, kept: Remembered | None, now: float) -> tuple[str, st
     """The state of a run and the evidence for it."""
     if kept is None:
         return _UNKNOWN, "its saved state cannot be decoded; a watch reads its log from the start"
-    silent = silent_seconds(Url.parse(row.path) or Path(row.path), kept.facts.last_time, now)
-    stands = standing(kept.ending, silent, kept.facts.lost_after_seconds, goes_on=kept.facts.goes_on)
+    try:
+        silent = silent_seconds(Url.parse(row.path) or Path(row.path), kept.facts.last_time, now)
+        stands = standing(kept.ending, silent, kept.facts.lost_after_seconds, goes_on=kept.facts.goes_on)
+    except Exception as error:  # noqa: BLE001  one run must not keep a person from the others
+        return _UNKNOWN, f"it cannot be looked at: {clean_text(f'{type(error).__name__}: {error}', 200)}"
     return stands.state, stands.evidence
 
 

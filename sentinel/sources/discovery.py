@@ -15,7 +15,7 @@ from stat import S_ISDIR, S_ISREG
 from sentinel.errors import SentinelError, did_you_mean
 from sentinel.sources.base import Complaint, Run
 from sentinel.sources.places import Place, Url
-from sentinel.sources.reading.files import is_text, real_path
+from sentinel.sources.reading.files import can_exist, is_text, real_path
 from sentinel.sources.reading.sniffing import why_no_log
 from sentinel.sources.registry import Find, formats, hidden_logs, remotes
 
@@ -24,6 +24,7 @@ _Found = tuple[Sequence[Run], Sequence[Complaint]]
 Spread = Callable[[Callable[[_Files], _Found], Sequence[_Files]], Iterable[_Found]]
 
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})  # beside what is hidden
+_SHOWN = 60  # characters of a name that is refused
 _KERNELS = ("/proc/", "/sys/")  # no logs lie there, and some files keep a reader waiting
 
 
@@ -126,8 +127,13 @@ class _Search:
 
     def add(self, found: _Found) -> None:
         runs, complaints = found
-        self.runs.update((run.id, run) for run in runs)
         self.complaints += complaints
+        for run in runs:
+            if run.local is None or can_exist(run.local):
+                self.runs[run.id] = run
+            else:
+                name = repr(run.local.name[:_SHOWN])
+                self._complain(run.local.parent, f"no file can be called {name}, so this run was skipped")
 
     def _walk(self, top: str) -> None:
         pending = [top]

@@ -5,6 +5,7 @@ Runs, open incidents and waiting notifications are not counted but looked up at 
 
 from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -14,6 +15,7 @@ from prometheus_client.registry import Collector
 from sentinel.alerts.store import Store
 from sentinel.clock import Clock
 from sentinel.errors import StateError
+from sentinel.guard import Guard
 from sentinel.runs.log import RunLog
 from sentinel.runs.state import RunState, silent_seconds, standing
 from sentinel.sources.reading.growing import BYTES_READ
@@ -71,14 +73,17 @@ class Metrics(Collector):
     def _runs(self) -> Iterator[Metric]:
         now, states, stopped = self._clock.now(), Tally(dict.fromkeys(RunState, 0)), 0
         for log in self.logs():
-            silent = silent_seconds(log.run.path, log.facts.last_time, now)
-            states[
-                standing(log.ending, silent, log.facts.lost_after_seconds, goes_on=log.facts.goes_on).state
-            ] += 1
-            stopped += log.stopped is not None
+            state = Guard()(log.run, "the metrics", partial(_state, log, now))
+            states.update([] if state is None else [state])
+            stopped += state is None or log.stopped is not None
         by_state = (((state.value,), count) for state, count in states.items())
         yield _gauge("sentinel_runs", "Runs under watch.", ("state",), by_state)
         yield GaugeMetricFamily("sentinel_runs_not_judged", "Runs that are no longer judged.", stopped)
+
+
+def _state(log: RunLog, now: float) -> RunState:
+    silent = silent_seconds(log.run.path, log.facts.last_time, now)
+    return standing(log.ending, silent, log.facts.lost_after_seconds, goes_on=log.facts.goes_on).state
 
 
 def _gauge(

@@ -200,8 +200,11 @@ class Watcher:
         """Handle what time alone brings, and the first look at runs that are new."""
         awake, now = self._clock.awake(), self._clock.now()
         if seen := [watched for watched in self._new if watched.is_read]:
+            guard = Guard()
             for watched in seen:
-                watched.past = watched.was_over(now)
+                over = guard(watched.tracker.log.run, "the review", partial(watched.was_over, now))
+                watched.past = bool(over)
+            self._stop_failed(seen, guard)
             self._review_runs(seen)
             self._end_first_look(seen, now)
         if awake - self._reviewed_at >= _REVIEW_SECONDS:
@@ -214,9 +217,7 @@ class Watcher:
         """Judge the silence and the end of runs, and record that. With ``remind``, reminders may be due."""
         running, guard = [watched for watched in runs if not watched.failures], Guard()
         found = self._silences.news(running, self._clock.awake(), self._clock.now(), guard)
-        for watched in running:
-            if watched.tracker.id in guard.failures:
-                self._stop(watched, guard.failures[watched.tracker.id])
+        self._stop_failed(running, guard)
         asked = [w for w in running if not w.failures and (remind or found.get(w.tracker.id))]
         self._record(asked, found, reminders=True)
 
@@ -254,6 +255,12 @@ class Watcher:
                 watched.committed(self._clock.awake())
             if reason := recorded.failures.get(watched.tracker.id):
                 self._stop(watched, reason)
+
+    def _stop_failed(self, runs: Iterable[Watched], guard: Guard) -> None:
+        failed = [watched for watched in runs if watched.tracker.id in guard.failures]
+        for watched in failed:
+            self._stop(watched, guard.failures[watched.tracker.id])
+        self._record_stops(failed)
 
     def _stop(self, watched: Watched, reason: str) -> None:
         """Let a failed run rest; the others go on."""

@@ -9,6 +9,7 @@ from sentinel.sources.base import Run
 from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.registry import Format, formats
 from tests.sources import messy_home
+from tests.sources.tracker_writers import TrackioWriter
 
 
 @pytest.fixture
@@ -249,3 +250,22 @@ def test_a_home_directory_without_runs_has_none(tmp_path):
 def test_a_messy_home_directory_lists_no_run(tmp_path):
     messy_home.build(tmp_path, 2000)
     assert [run.path.relative_to(tmp_path) for run in discover([tmp_path]).runs] == []
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a" * 5000])
+def test_a_name_that_no_path_can_have_is_refused_in_one_line(tmp_path, name):
+    writer = TrackioWriter()
+    writer.start(tmp_path)
+    for run in (name, "well"):
+        with writer.database:
+            writer.database.execute(
+                "INSERT INTO metrics (run_id, timestamp, run_name, step, metrics) VALUES (?, ?, ?, ?, ?)",
+                (run, "2026-01-01", run, 1, '{"loss": 1.0}'),
+            )
+    writer.close()
+    discovered = discover([tmp_path])
+    assert [run.path.name for run in discovered.runs] == ["well-well"]
+    (complaint,) = discovered.complaints
+    assert complaint.path == tmp_path / "demo.db"
+    assert complaint.problem.startswith("no file can be called 'a")
+    assert len(complaint.problem) < 150

@@ -5,6 +5,9 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any, BinaryIO
 
+_LONGEST_PATH = 4096
+"""Bytes, with the zero at its end; Linux's PATH_MAX."""
+
 
 def open_log(path: Path) -> BinaryIO:
     """Open the file for reading.
@@ -33,6 +36,11 @@ def is_text(name: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def can_exist(path: Path) -> bool:
+    """Whether the system takes such a path. A database may give a run any name."""
+    return "\0" not in str(path) and is_text(str(path)) and len(os.fsencode(path)) < _LONGEST_PATH
 
 
 def stamp(path: Path) -> list[Any]:
