@@ -31,6 +31,9 @@ from sentinel.alerts.silences import Silence
 from sentinel.alerts.stops import Stops
 from sentinel.errors import SentinelError
 
+BEHIND = ": behind"
+"""Ends a key of the health record that holds, in seconds by run id, how far runs are behind their logs."""
+
 _REASONS = {str(reason): reason for reason in Reason}
 _KEEP_SENT_SECONDS = 7 * 86400.0
 _KEEP_RECORDS_SECONDS = 30 * 86400.0

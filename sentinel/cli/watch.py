@@ -116,7 +116,7 @@ def watch(
             with Delivery(settings.state_dir, sinks, clock, settings.link, settings.budget) as delivery:
                 _log.info("watching %s; state in %s", ", ".join(map(str, settings.paths)), settings.state_dir)
                 watchers = Watchers(settings, store, delivery, clock, service)
-                metrics.logs = watchers.logs
+                metrics.logs, metrics.lags = watchers.logs, watchers.lags
                 signals.interrupt(watchers.end)
                 watchers.run()
                 delivery.stop(_LAST_SECONDS if signals.reload else 0.0)

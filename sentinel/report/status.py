@@ -11,7 +11,7 @@ from sentinel.alerts.database import watching_process
 from sentinel.alerts.incident import Incident
 from sentinel.alerts.outbox import Undelivered
 from sentinel.alerts.silences import Silence
-from sentinel.alerts.store import DecisionRow, RunRow, Store
+from sentinel.alerts.store import BEHIND, DecisionRow, RunRow, Store
 from sentinel.alerts.wire import incident_body
 from sentinel.runs.log import Remembered
 from sentinel.runs.packing import unpacked
@@ -52,6 +52,7 @@ class KnownRun:
     kept: Remembered | None  # None if its saved state cannot be decoded
     not_judged: str | None  # why
     severity: Severity
+    lag: float  # seconds since its log was last read to its end; 0 if nothing of it is left to read
 
     @property
     def last_step(self) -> int | None:
@@ -105,6 +106,11 @@ def status(
     stops = store.stops.all()
     rows = {row.id: row for row in store.runs() if wanted(row.path)}
     found = [one for one in store.incidents(open_only=True) if one.run in rows]
+    process, recorded = watching_process(place), store.health()
+    lags = {
+        run: lag for key, by_run in recorded.items() if key.endswith(BEHIND) for run, lag in by_run.items()
+    }
+    health = {key: value for key, value in recorded.items() if not key.endswith(BEHIND)}
     worst: dict[str, Severity] = {}
     for one in found:
         worst[one.run] = max(worst.get(one.run, Severity.CLEAN), one.severity)
@@ -113,8 +119,8 @@ def status(
         kept = remember(row)
         state, evidence = _standing(row, kept, now)
         stop = stops[row.id].reason if row.id in stops else None
-        runs.append(KnownRun(row, state, evidence, kept, stop, worst.get(row.id, Severity.CLEAN)))
-    health, process = store.health(), watching_process(place)
+        severity, lag = worst.get(row.id, Severity.CLEAN), lags.get(row.id, 0.0)
+        runs.append(KnownRun(row, state, evidence, kept, stop, severity, lag))
     return Status(
         now=now,
         runs=sorted(runs, key=lambda run: run.badness),
@@ -171,6 +177,7 @@ def document(shown: Status) -> dict[str, Any]:
                 "last_step": run.last_step,
                 "stopped": run.not_judged,
                 "read_at": run.row.updated,
+                "lag_seconds": run.lag,
             }
             for run in shown.runs
         ],

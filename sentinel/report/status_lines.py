@@ -57,11 +57,14 @@ def _by_state(runs: Sequence[KnownRun]) -> str:
     return f": {counted}" if counted else ""
 
 
-def _health(shown: Status, _: _Names) -> _Lines:
+def _health(shown: Status, name: _Names) -> _Lines:
     if shown.trouble:
         yield 0, shown.trouble
     for part, value in shown.health.items():
         yield 0, clean_text(f"{part}: {_words(value, shown.now)}", 500)
+    if behind := sorted((run for run in shown.runs if run.lag), key=lambda run: -run.lag):
+        furthest = f"{name[behind[0].row.id]} for {duration_text(behind[0].lag)}"
+        yield 0, f"{_count(len(behind), 'log')} not read to the end yet, {furthest}"
 
 
 def _words(value: Any, now: float) -> str:
@@ -92,6 +95,8 @@ def _runs(shown: Status, name: _Names) -> _Lines:
         step = f", step {run.last_step}" if run.last_step is not None else ""
         why = f": {clean_text(run.evidence)}" if run.state in NEED_EVIDENCE else ""
         yield 2, f"{run.state}: {name[run.row.id]}{step}{why}"
+        if run.lag:
+            yield 6, f"read only in part: its end was not reached for {duration_text(run.lag)}"
         if run.not_judged:
             yield 6, f"not judged: {clean_text(run.not_judged, 500)}"
     if rest := shown.runs[SHOWN:]:

@@ -4,8 +4,8 @@ Runs, open incidents and waiting notifications are not counted but looked up at 
 """
 
 from collections import Counter as Tally
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -15,26 +15,27 @@ from prometheus_client.registry import Collector
 from sentinel.alerts.store import Store
 from sentinel.clock import Clock
 from sentinel.errors import StateError
-from sentinel.guard import Guard
 from sentinel.runs.log import RunLog
 from sentinel.runs.state import RunState, silent_seconds, standing
 from sentinel.sources.reading.growing import BYTES_READ
 from sentinel.telemetry.counters import COUNTED
 from sentinel.telemetry.health import Health
-from sentinel.text import duration_text
+from sentinel.text import clean_text, duration_text
 
 UNTAKEN_SECONDS = 3600.0
 """If no sink takes anything for so long though something waits, nobody hears what the watch finds."""
+_MOST_LAGS = 100  # series, of which Prometheus keeps each
 
 
 class Metrics(Collector):
-    """All metrics. ``logs`` gives the logs under watch."""
+    """All metrics. ``logs`` gives the logs under watch, and ``lags`` how far runs are behind, by run id."""
 
     def __init__(self, state_dir: Path, health: Health, clock: Clock) -> None:
         self._state_dir = state_dir
         self._health = health
         self._clock = clock
         self.logs: Callable[[], Iterable[RunLog]] = tuple
+        self.lags: Callable[[], Mapping[str, float]] = dict
 
     def problems(self) -> list[str]:
         """What is wrong with the watch; empty if all is well."""
@@ -73,21 +74,27 @@ class Metrics(Collector):
     def _runs(self) -> Iterator[Metric]:
         now, states, stopped = self._clock.now(), Tally(dict.fromkeys(RunState, 0)), 0
         for log in self.logs():
-            state = Guard()(log.run, "the metrics", partial(_state, log, now))
+            state = _state(log, now)
             states.update([] if state is None else [state])
             stopped += state is None or log.stopped is not None
         by_state = (((state.value,), count) for state, count in states.items())
         yield _gauge("sentinel_runs", "Runs under watch.", ("state",), by_state)
         yield GaugeMetricFamily("sentinel_runs_not_judged", "Runs that are no longer judged.", stopped)
+        lags = [((clean_text(run),), lag) for run, lag in islice(self.lags().items(), _MOST_LAGS)]
+        said = "Seconds since runs that are behind were read to their ends, the longest of them."
+        yield _gauge("sentinel_run_lag_seconds", said, ("run",), lags)
 
 
-def _state(log: RunLog, now: float) -> RunState:
-    silent = silent_seconds(log.run.path, log.facts.last_time, now)
-    return standing(log.ending, silent, log.facts.lost_after_seconds, goes_on=log.facts.goes_on).state
+def _state(log: RunLog, now: float) -> RunState | None:
+    try:
+        silent = silent_seconds(log.run.path, log.facts.last_time, now)
+        return standing(log.ending, silent, log.facts.lost_after_seconds, goes_on=log.facts.goes_on).state
+    except Exception:  # noqa: BLE001  one run must not keep a scrape from the others
+        return None
 
 
 def _gauge(
-    name: str, meaning: str, labels: Sequence[str], values: Iterable[tuple[tuple[str, ...], int]]
+    name: str, meaning: str, labels: Sequence[str], values: Iterable[tuple[tuple[str, ...], float]]
 ) -> Metric:
     family = GaugeMetricFamily(name, meaning, labels=labels)
     for of, value in values:

@@ -71,8 +71,8 @@ class Changes(FileSystemEventHandler):
     def wait(self, seconds: float, pause_seconds: float = 0.0) -> set[Path] | None:
         """Wait for a change, at most ``seconds``. Gives the files and directories that came, changed or went.
 
-        After the first change it waits for others, so that they are read together: for a moment, and at least
-        for ``pause_seconds``. A directory that came may hold anything. The result is empty if nothing
+        It waits for ``pause_seconds`` in any case, and after the first change for a moment, so that others
+        are read together with it. A directory that came may hold anything. The result is empty if nothing
         changed, and None if anything may have changed. Returns at once after `stop`.
         """
         if self._observer is not None:
@@ -81,8 +81,11 @@ class Changes(FileSystemEventHandler):
             if self._observer is None:
                 self._condition.wait_for(lambda: self._stopped, max(seconds, pause_seconds))
                 return None
-            if self._condition.wait_for(lambda: self._changed or self._stopped, seconds):
-                self._condition.wait_for(lambda: self._stopped, max(_GATHER_SECONDS, pause_seconds))
+            self._condition.wait_for(lambda: self._stopped, pause_seconds)
+            if self._condition.wait_for(
+                lambda: self._changed or self._stopped, max(0.0, seconds - pause_seconds)
+            ):
+                self._condition.wait_for(lambda: self._stopped, max(0.0, _GATHER_SECONDS - pause_seconds))
             changed, self._changed = self._changed, set()
             return changed
 

@@ -10,6 +10,9 @@ from sentinel.clock import Clock
 SHARE = 0.2
 """The part of one core that a watch may use, because the trainings need the machine more."""
 
+BEHIND_SHARE = 0.5
+"""The part of one core that a watch may use while logs are not read to their ends."""
+
 _SAVED_SECONDS = 60.0  # what was not used for so long may be used at once, by a start or a burst of logs
 _LONGEST_SECONDS = 30.0  # even if that costs more, because a person hears of trouble within about a minute
 
@@ -22,9 +25,9 @@ class Pace:
         self._worked = clock.worked()
         self._paid_at = float("-inf")  # time awake at which the share has paid for all work so far
 
-    def pause_seconds(self) -> float:
+    def pause_seconds(self, share: float = SHARE) -> float:
         """How long to rest after the work since the last call; 0 if that work stayed within the share."""
         now, before, self._worked = self._clock.awake(), self._worked, self._clock.worked()
         begin = max(self._paid_at, now - _SAVED_SECONDS)
-        self._paid_at = min(begin + (self._worked - before) / SHARE, now + _LONGEST_SECONDS)
+        self._paid_at = min(begin + (self._worked - before) / share, now + _LONGEST_SECONDS)
         return max(0.0, self._paid_at - now)

@@ -41,6 +41,7 @@ class Watched:
     concluded: int | None = None  # number of points when the run was last over
     looked_at: bool = False  # whether the first look at it is done
     past: bool = False  # it was over at the first look, and has not grown since
+    behind_since: float | None = None  # None if it was read to its end
 
     def overdue(self, now: float, runs: int) -> bool:
         """Whether a commit is due, so that a kill does not cost too much re-reading.
@@ -68,8 +69,16 @@ class Watched:
         return silent is None or silent > log.facts.lost_after_seconds
 
     def silence(self, now: float) -> tuple[float, float]:
-        """Seconds since points arrived (0 if the log ended), and the seconds after which it is lost."""
-        return 0.0 if self.tracker.log.ending else now - self.arrived_at, self._lost_after_seconds
+        """Seconds since points arrived, and the seconds after which it is lost.
+
+        A log that ended, or that was not read to its end, is not silent.
+        """
+        loud = self.tracker.log.ending is not None or self.behind_since is not None
+        return 0.0 if loud else now - self.arrived_at, self._lost_after_seconds
+
+    def lag(self, now: float) -> float:
+        """Seconds since the log was last read to its end; 0 if nothing of it is left to read."""
+        return 0.0 if self.behind_since is None else now - self.behind_since
 
     def is_newly_over(self, now: float) -> bool:
         """Whether the run is over and was not when this was last called."""
@@ -77,7 +86,8 @@ class Watched:
         quiet = self._lost_after_seconds
         if log.ending:
             quiet = _QUIET_SECONDS if log.ending.inferred else 0.0
-        over = log.reached_end and (self.past or now - self.arrived_at > quiet)
+        read = log.reached_end and self.behind_since is None
+        over = read and (self.past or now - self.arrived_at > quiet)
         before, self.concluded = self.concluded, log.facts.points if over else self.concluded
         return over and before != self.concluded
 

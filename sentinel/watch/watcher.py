@@ -6,6 +6,7 @@ only now and then; what was read since then is read again. `pace.py` says how of
 """
 
 import logging
+import math
 import threading
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
@@ -19,24 +20,24 @@ from sentinel.guard import Guard
 from sentinel.pipeline import Pipeline
 from sentinel.runs.log import RunLog
 from sentinel.sinks.delivery import Delivery
-from sentinel.sources.base import Complaint, Run
+from sentinel.sources.base import Run
 from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.places import Url
 from sentinel.telemetry.counters import ROUND_SECONDS, count_points
 from sentinel.text import clean_text
 from sentinel.tracking import Tracker
+from sentinel.watch.backlog import SLICES_SECONDS, Backlog, groups
 from sentinel.watch.file_events import Changes
 from sentinel.watch.introduction import introduced
-from sentinel.watch.pace import Pace
+from sentinel.watch.pace import BEHIND_SHARE, SHARE, Pace
 from sentinel.watch.recorder import AllNews, Recorder
+from sentinel.watch.reports import Reports
 from sentinel.watch.restoring import restored
 from sentinel.watch.searches import Searches
 from sentinel.watch.service import ServiceManager
 from sentinel.watch.silences import Silences
-from sentinel.watch.troubles import Troubles
 from sentinel.watch.watched import Watched, WatchedRuns
 
-_RUNS_AT_ONCE = 512
 _SWEEP_SECONDS = 60.0  # every run is polled this often, whatever events the file system sends
 _REVIEW_SECONDS = 10.0
 _REMIND_SECONDS = 60.0  # reminders are due after hours, so nobody misses a minute
@@ -56,43 +57,47 @@ class Watcher:
         self._delivery = delivery
         self._clock = clock
         self._service = service
-        self._name = " ".join(["watch", *(str(path) for path in config.paths if isinstance(path, Url))])
-        self._health: dict[str, str] = {}
+        self._runs, self._backlog = WatchedRuns(), Backlog()
+        name = " ".join(["watch", *(str(path) for path in config.paths if isinstance(path, Url))])
+        self._reports = Reports(name, store, clock, service, self._runs, self._backlog)
         self._pipeline = Pipeline(
-            config.enabled_detectors, config.parameters, config.signals, self._detector_failed
+            config.enabled_detectors, config.parameters, config.signals, self._reports.detector_failed
         )
         self._silences = Silences(self._pipeline, config.paths)
         self._policies = [sink.policy() for sink in config.sinks]
-        self._runs = WatchedRuns()
         self._new: list[Watched] = []  # the first look at these is not done
         self._searches = Searches(clock)
-        self._troubles = Troubles()
-        self._swept_at = self._reviewed_at = self._reminded_at = self._health_at = _NEVER
+        self._swept_at = self._reviewed_at = self._reminded_at = _NEVER
         self._changes: Changes | None = None
         self._owed: partial[None] | None = None  # must be recorded before anything else is read
-        self._unrecordable: str | None = None  # why nothing can be recorded
 
     def once(self, stop: threading.Event) -> None:
         """Read everything that is there and commit it."""
-        self._scan(None, stop)
+        self._scan(None, stop, math.inf)
         self._commit_all()
 
     def run(self, stop: threading.Event) -> None:
         """Watch until ``stop`` is set. The caller that sets it must also call `wake`."""
         local = [path for path in self._config.paths if isinstance(path, Path)]
         with Changes(local, poll=self._config.poll) as self._changes:
-            self._complain(self._changes.complaints)
+            self._reports.complain(self._changes.complaints)
             changed: Collection[Path] | None = None
             pace = Pace(self._clock)
             self._service.ready()
             while not stop.is_set():
                 self.round(changed, stop)
-                changed = self._changes.wait(self._config.poll_seconds, pace.pause_seconds())
+                behind = len(self._backlog) > 0
+                pause = pace.pause_seconds(BEHIND_SHARE if behind else SHARE)
+                changed = self._changes.wait(0.0 if behind else self._config.poll_seconds, pause)
         self._commit_all()
 
     def logs(self) -> list[RunLog]:
         """The logs under watch. May be called from any thread."""
         return [watched.tracker.log for watched in self._runs]
+
+    def lags(self) -> dict[str, float]:
+        """How far runs are behind their logs; see `Backlog.lags`. May be called from any thread."""
+        return self._backlog.lags(self._clock.awake())
 
     def wake(self) -> None:
         """End the wait for changes. May be called from a signal handler."""
@@ -100,40 +105,45 @@ class Watcher:
             self._changes.stop()
 
     def round(self, changed: Collection[Path] | None, stop: threading.Event) -> None:
-        """Read the runs that changed (None: all runs) until nothing is left to read.
+        """Read what is new in the runs that changed (None: in all runs), and go on with what is behind.
 
         While nothing can be recorded, nothing is read. A later round continues where this one stopped.
         """
         begun = self._clock.awake()
         try:
-            self._scan(changed, stop)
+            self._scan(changed, stop, begun + SLICES_SECONDS)
         except StateUnavailable as error:
-            if self._unrecordable is None:
+            if self._reports.unrecordable is None:
                 _log.error("reading stops until the state can be recorded: %s", error)
                 self._delivery.announce(str(error))
-            self._unrecordable, self._swept_at = str(error), _NEVER
+            self._reports.unrecordable, self._swept_at = str(error), _NEVER
         else:
-            if self._unrecordable is not None:
+            if self._reports.unrecordable is not None:
                 _log.warning("the state can be recorded again; reading continues")
                 self._delivery.announce(None)
-            self._unrecordable = None
+            self._reports.unrecordable = None
         ROUND_SECONDS.observe(self._clock.awake() - begun)
-        self._say_alive()
+        self._reports.alive()
         self._delivery.wake()
 
-    def _scan(self, changed: Collection[Path] | None, stop: threading.Event) -> None:
+    def _scan(self, changed: Collection[Path] | None, stop: threading.Event, until: float) -> None:
+        """Read, judge and record. What is behind is read ``until`` this time awake."""
         if self._owed is not None:
             self._owed()
         awake = self._clock.awake()
-        self._set_health()
+        self._reports.record()
         if changed is None or awake - self._swept_at >= _SWEEP_SECONDS:
             changed = None
         new = self._discover() if changed is None or self._searches.is_due(changed, self._runs) else []
-        self._say_alive()
-        reading = [*self._runs] if changed is None else self._runs.touched(changed, new)
-        while reading and not stop.is_set():
-            groups = (reading[i : i + _RUNS_AT_ONCE] for i in range(0, len(reading), _RUNS_AT_ONCE))
-            reading = [watched for group in groups if not stop.is_set() for watched in self._read(group)]
+        self._reports.alive()
+        touched = [*self._runs] if changed is None else self._runs.touched(changed, new)
+        for group in groups([watched for watched in touched if watched.tracker.id not in self._backlog]):
+            if not stop.is_set():
+                self._read(group)
+        while self._backlog and not stop.is_set():
+            self._read(self._backlog.next())
+            if self._clock.awake() >= until:
+                break
         if changed is None:
             self._swept_at = awake
         self._review()
@@ -142,7 +152,7 @@ class Watcher:
         """Search all paths for runs. Gives the new ones."""
         begun = self._clock.awake()
         found = discover(self._config.paths, self._config.state_dir / "copies")
-        self._complain(found.complaints)
+        self._reports.complain(found.complaints)
         stopped = self._store.stops.all()
         added = []
         for run in found.runs:
@@ -153,7 +163,7 @@ class Watcher:
             self._runs.add(watched)
             self._new.append(watched)
             added.append(watched)
-            self._health_at = _NEVER  # the number of runs is another one
+            self._reports.soon()  # the number of runs is another one
         self._searches.done(begun)
         return added
 
@@ -161,8 +171,8 @@ class Watcher:
         """A tracker from the last commit of the run."""
         return restored(self._pipeline, self._store, run, run_name(run, common_path(self._config.paths)))
 
-    def _read(self, group: Sequence[Watched]) -> list[Watched]:
-        """Advance some runs by one poll. Gives those with more to read."""
+    def _read(self, group: Sequence[Watched]) -> None:
+        """Advance some runs by one poll."""
         awake = self._clock.awake()
         group = [watched for watched in group if watched.rests_until <= awake]
         for watched in group:
@@ -171,30 +181,21 @@ class Watcher:
         advances = self._pipeline.advance([watched.tracker for watched in group], read_at=awake)
         news = {one.tracker.id: one.changes for one in advances if one.changes and not one.failure}
         for watched, advance in zip(group, advances, strict=True):
-            self._complain(advance.complaints)
+            self._reports.complain(advance.complaints)
+            self._backlog.note(watched, advance.more, awake)
             if advance.failure:
                 self._stop(watched, advance.failure)
             elif advance.points:
                 watched.heard(advance.points, awake)
                 count_points(watched.tracker.log, advance.points, self._clock.now())
-        self._say_alive()
+        self._reports.alive()
         well = [watched for watched, advance in zip(group, advances, strict=True) if not advance.failure]
         self._record([w for w in well if w.tracker.id in news or w.overdue(awake, len(self._runs))], news)
         for watched in group:
             if watched.rests_until <= awake:
                 watched.went_well()
         self._record_stops(group)
-        self._set_health()
-        return [watched for watched, advance in zip(group, advances, strict=True) if advance.more]
-
-    def _set_health(self) -> None:
-        """Record for `sentinel status` that this watch is alive."""
-        awake = self._clock.awake()
-        if awake - self._health_at >= _REVIEW_SECONDS:
-            state = {"looked_at": self._clock.now(), "runs": len(self._runs)}
-            last = {f"{self._name}: last complaint": self._troubles.latest}
-            self._store.set_health({self._name: state, **last, **self._health})
-            self._health_at = awake
+        self._reports.record()
 
     def _review(self) -> None:
         """Handle what time alone brings, and the first look at runs that are new."""
@@ -237,8 +238,7 @@ class Watcher:
         if self._owed is not None:
             self._owed()
         self._record([watched for watched in self._runs if watched.uncommitted], {})
-        self._health_at = _NEVER  # nobody will correct it later
-        self._set_health()
+        self._reports.record(at_once=True)  # nobody will correct it later
 
     def _record(self, group: Sequence[Watched], news: AllNews, reminders: bool = False) -> None:
         """Commit the state of some runs, their incidents and the notifications in one transaction."""
@@ -266,7 +266,7 @@ class Watcher:
         """Let a failed run rest; the others go on."""
         watched.failed(reason, self._clock.awake())
         name = clean_text(watched.tracker.log.name)
-        self._troubles.say(f"{name} is not judged, and is tried again later: {reason}")
+        self._reports.trouble(f"{name} is not judged, and is tried again later: {reason}")
 
     def _record_stops(self, group: Sequence[Watched]) -> None:
         """Record for `sentinel status` which runs are not judged."""
@@ -284,24 +284,3 @@ class Watcher:
         news = {tracker.id: self._pipeline.report_failure(tracker, reason)}
         held = () if watched.looked_at else (tracker.id,)
         Recorder(self._store, self._policies).record([tracker], news, self._clock.now(), held=held)
-
-    def _say_alive(self) -> None:
-        idle = sum(1 for watched in self._runs if watched.stopped)
-        not_judged = f", {idle} not judged" if idle else ""
-        trouble = f"reads nothing: {self._unrecordable}" if self._unrecordable else ""
-        status = f"{len(self._runs)} runs{not_judged}" + (f"; {trouble}" if trouble else "")
-        self._service.health.report(self._name, trouble, self._clock.awake())
-        self._service.alive(status)
-
-    def _complain(self, complaints: Iterable[Complaint]) -> None:
-        """Log what could not be read."""
-        for complaint in complaints:
-            if self._troubles.say(str(complaint)):
-                self._health_at = _NEVER
-
-    def _detector_failed(self, detector: str, run: str, error: BaseException) -> None:
-        what = clean_text(f"{type(error).__name__}: {error}", 300)
-        if self._health.get(f"detector {detector}") != what:
-            _log.error("detector %s failed on %s: %s", detector, clean_text(run), what)
-        self._health[f"detector {detector}"] = what
-        self._health_at = _NEVER

@@ -73,6 +73,10 @@ class Watchers:
         """The logs under watch. May be called from any thread."""
         return [log for watcher in tuple(self._running) for log in watcher.logs()]
 
+    def lags(self) -> dict[str, float]:
+        """How far runs are behind their logs, in seconds by run id. May be called from any thread."""
+        return {run: lag for watcher in tuple(self._running) for run, lag in watcher.lags().items()}
+
     def end(self) -> None:
         """Make `run` end soon. May be called from a signal handler."""
         self._stop.set()

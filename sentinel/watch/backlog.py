@@ -1,0 +1,56 @@
+"""The runs whose logs were not read to their ends yet, and for how long.
+
+A large log is read in slices, so that no other run waits for it: each round reads what changed elsewhere
+first, then slices of the logs that are behind, until its time is over.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from sentinel.watch.watched import Watched
+
+SLICES_SECONDS = 1.0
+"""How long a round may go on with logs that are behind."""
+
+LATE_SECONDS = 60.0
+"""A watch is not well if a run is further behind, because a person hears of trouble within about a minute."""
+
+_AT_ONCE = 512  # runs
+
+
+class Backlog:
+    """Those runs, the one that has waited longest for its next slice first. All times are times awake."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, Watched] = {}
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def __contains__(self, run_id: str) -> bool:
+        return run_id in self._runs
+
+    def note(self, watched: Watched, more: bool, awake: float) -> None:
+        """Note whether a poll of a run left something to read."""
+        self._runs.pop(watched.tracker.id, None)
+        if more:
+            watched.behind_since = awake if watched.behind_since is None else watched.behind_since
+            self._runs[watched.tracker.id] = watched
+        else:
+            watched.behind_since = None
+
+    def next(self) -> Sequence[Watched]:
+        """The runs whose turn it is."""
+        return [*self._runs.values()][:_AT_ONCE]
+
+    def lags(self, awake: float) -> dict[str, float]:
+        """Seconds since runs were last read to their ends, by run id, the longest first.
+
+        May be called from any thread.
+        """
+        lags = {run_id: watched.lag(awake) for run_id, watched in self._runs.copy().items()}
+        return dict(sorted(lags.items(), key=lambda item: -item[1]))
+
+
+def groups(runs: Sequence[Watched]) -> Iterator[Sequence[Watched]]:
+    """The runs in groups that are read at once."""
+    return (runs[i : i + _AT_ONCE] for i in range(0, len(runs), _AT_ONCE))

@@ -1,0 +1,113 @@
+"""A log that is large, or grows fast, keeps no other run waiting, and it is said how far it is behind."""
+
+import json
+import math
+import threading
+
+import pytest
+
+from sentinel.alerts.store import Store
+from sentinel.config.file import Config
+from sentinel.pipeline import Pipeline
+from sentinel.report.status import document, status
+from sentinel.report.status_lines import lines
+from sentinel.sinks.delivery import Delivery
+from sentinel.telemetry.metrics import Metrics
+from sentinel.watch.service import ServiceManager
+from sentinel.watch.watcher import Watcher
+from tests.manual_clock import ManualClock
+
+NOW = 1.7e9
+GOING = threading.Event()
+SLICE = 100  # points
+
+
+class House:
+    """A watch for which each slice of reading takes half a second."""
+
+    def __init__(self, place, monkeypatch) -> None:
+        self.runs, self.state, self.clock = place / "runs", place / "state", ManualClock(NOW)
+        self.runs.mkdir()
+        self.read: list[list[str]] = []  # the runs of each slice
+        original = Pipeline.advance
+
+        def advance(pipeline, trackers, **when):
+            self.read.append(sorted(tracker.log.name for tracker in trackers))
+            self.clock.work(0.5)
+            return original(pipeline, trackers, SLICE, **when)
+
+        monkeypatch.setattr(Pipeline, "advance", advance)
+        self.store, self.service = Store(self.state), ServiceManager()
+        self.watcher = self.watch(self.store)
+
+    def watch(self, store: Store) -> Watcher:
+        config = Config(paths=[str(self.runs)], sinks=[{"type": "terminal"}])
+        delivery = Delivery(self.state, [], self.clock)
+        return Watcher(config, store, delivery, self.clock, self.service)
+
+    def log(self, name: str, steps: range, loss: float) -> None:
+        with (self.runs / f"{name}.jsonl").open("a") as file:
+            for step in steps:
+                file.write(json.dumps({"step": step, "time": NOW + step, "loss": loss}) + "\n")
+
+    def look(self) -> list[list[str]]:
+        self.read = []
+        self.watcher.round({path for path in self.runs.iterdir() if path.name != "large.jsonl"}, GOING)
+        return self.read
+
+
+@pytest.fixture
+def house(tmp_path, monkeypatch):
+    return House(tmp_path, monkeypatch)
+
+
+def test_each_round_reads_what_changed_first_and_then_slices_of_what_is_behind(house):
+    house.log("large", range(1000), 1.0)
+    house.log("small", range(10), 1.0)
+    assert house.look() == [["large.jsonl", "small.jsonl"], ["large.jsonl"]]
+    for begin in range(10, 40, 10):
+        house.log("small", range(begin, begin + 10), 1.0)
+        assert house.look() == [["small.jsonl"], ["large.jsonl"]]
+    house.log("small", range(40, 44), math.nan)
+    house.look()
+    assert {one.run.rpartition("/")[2] for one in house.store.incidents()} == {"small.jsonl"}
+
+
+def test_a_run_that_is_far_behind_is_said_everywhere_and_is_not_silent(house):
+    house.log("large", range(2500), 1.0)
+    metrics = Metrics(house.state, house.service.health, house.clock)
+    metrics.lags = house.watcher.lags
+    house.look()
+    assert metrics.problems() == []
+    while house.clock.awake() < 1000:
+        house.look()
+        house.clock.advance(99)
+    house.watcher._reports.record(at_once=True)
+    (problem,) = metrics.problems()
+    assert "large.jsonl was not read to its end for 15 min" in problem
+    (lag,) = next(one for one in metrics.collect() if one.name == "sentinel_run_lag_seconds").samples
+    assert lag.value == pytest.approx(1000, rel=0.02)
+    shown = status(house.store, house.state, house.clock.now())
+    (run,) = document(shown)["runs"]
+    assert run["lag_seconds"] == pytest.approx(1000, rel=0.02)
+    told = " ".join(line for _, line in lines(shown))
+    assert "1 log not read to the end yet, " in told
+    assert "read only in part: its end was not reached for 16 min 41 s" in told
+    assert house.store.incidents() == [], "a log that is not read to its end is not silent"
+    house.watcher.once(GOING)
+    assert house.look() == []
+    assert metrics.problems() == []
+
+
+def test_verdicts_are_the_same_however_the_rounds_are_cut(house):
+    for name in ("large", "larger"):
+        house.log(name, range(200), 1.0)
+        house.log(name, range(200, 210), math.nan)
+    house.look()
+    while house.watcher.lags():
+        house.look()
+    recorded = {one.id: one.fired_step for one in house.store.incidents()}
+    with Store(house.runs.parent / "another") as another:
+        house.watch(another).once(GOING)
+        assert recorded == {one.id: one.fired_step for one in another.incidents()}
+    assert {one.run.rpartition("/")[2] for one in house.store.incidents()} == {"large.jsonl", "larger.jsonl"}
