@@ -68,11 +68,12 @@ class Incident:
     returns: int = 0  # how often it came back after it was resolved
     asked_once: bool = False  # it is a question, so no reminder follows
     inhibited_by: str | None = None
+    gone: bool = False  # it ended as lost, because its log was removed
 
     @property
     def open(self) -> bool:
         """Whether the problem is still there, as far as the log shows."""
-        return self.state in (State.FIRING, State.ESCALATED, State.LOST)
+        return not self.gone and self.state in (State.FIRING, State.ESCALATED, State.LOST)
 
     @property
     def catalogue(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from detectors.discovery import all_detectors
 from detectors.signals import Signal
 from sentinel.config import CONFIG_FILE
 from sentinel.config.errors import describe, line_of
-from sentinel.config.rules import Rule, WrittenRule, unique
+from sentinel.config.rules import Duration, Rule, WrittenRule, unique
 from sentinel.config.state_dir import default_state_dir
 from sentinel.config.table import Lazily, LocalPath, Table, beside_the_file
 from sentinel.errors import ConfigError
@@ -107,6 +107,11 @@ class Config(Table):
         gt=0,
         description="longest pause between two rounds of reading; up to 30 s if they take more "
         "than a fifth of a core",
+    )
+    gone_after: Duration = Field(
+        default=3600.0,
+        description="a run whose log was removed is let go of after so long, and its incidents end as lost "
+        '("30m", "2h", "1d")',
     )
     poll: bool = Field(
         default=False,

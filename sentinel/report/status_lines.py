@@ -64,7 +64,7 @@ def _health(shown: Status, name: _Names) -> _Lines:
         yield 0, clean_text(f"{part}: {_words(value, shown.now)}", 500)
     if behind := sorted((run for run in shown.runs if run.lag), key=lambda run: -run.lag):
         furthest = f"{name[behind[0].row.id]} for {duration_text(behind[0].lag)}"
-        yield 0, f"{_count(len(behind), 'log')} not read to the end yet, {furthest}"
+        yield 0, f"{counted(len(behind), 'log')} not read to the end yet, {furthest}"
 
 
 def _words(value: Any, now: float) -> str:

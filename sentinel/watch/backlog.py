@@ -4,7 +4,7 @@ A large log is read in slices, so that no other run waits for it: each round rea
 first, then slices of the logs that are behind, until its time is over.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from sentinel.watch.watched import Watched
 
@@ -37,6 +37,11 @@ class Backlog:
             self._runs[watched.tracker.id] = watched
         else:
             watched.behind_since = None
+
+    def drop(self, run_ids: Iterable[str]) -> None:
+        """Forget runs, which need not be behind."""
+        for run_id in run_ids:
+            self._runs.pop(run_id, None)
 
     def next(self) -> Sequence[Watched]:
         """The runs whose turn it is."""

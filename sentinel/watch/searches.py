@@ -8,6 +8,7 @@ from sentinel.watch.watched import WatchedRuns
 
 _SEARCH_SECONDS = 5.0  # new runs are searched for this often if files changed that may become one ...
 _SEARCH_SHARE = 0.05  # ... and for at most this share of the time
+_MOST_SEEN = 1 << 16  # changed files that are remembered; then each causes one more search
 
 
 class Searches:
@@ -31,5 +32,7 @@ class Searches:
     def done(self, begun: float) -> None:
         """Note that a search that began at this time awake is done."""
         ended = self._clock.awake()
+        if len(self._seen) > _MOST_SEEN:
+            self._seen.clear()
         self._next_at = ended + max(_SEARCH_SECONDS, (ended - begun) / _SEARCH_SHARE)
         self._promising = False

@@ -149,6 +149,16 @@ class WatchedRuns:
             if place == path and path.is_file():
                 self._beside.setdefault(path.parent, []).append(watched)
 
+    def remove(self, run_ids: Iterable[str]) -> None:
+        """Remove runs, which need not be there."""
+        for run_id in run_ids:
+            self._by_id.pop(run_id, None)
+        for places in (self._by_path, self._beside):
+            for place, runs in [*places.items()]:
+                places[place] = [watched for watched in runs if watched.tracker.id in self._by_id]
+                if not places[place]:
+                    del places[place]
+
     def touched(self, changed: Iterable[Path], new: Iterable[Watched]) -> list[Watched]:
         """The runs that changed files belong to, those that are new, and all remote ones."""
         found = [watched for path in changed for watched in (*self._at(path), *self._printing_to(path))]

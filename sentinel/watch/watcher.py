@@ -36,6 +36,7 @@ from sentinel.watch.restoring import restored
 from sentinel.watch.searches import Searches
 from sentinel.watch.service import ServiceManager
 from sentinel.watch.silences import Silences
+from sentinel.watch.vanished import Vanished, is_gone, let_go
 from sentinel.watch.watched import Watched, WatchedRuns
 
 _SWEEP_SECONDS = 60.0  # every run is polled this often, whatever events the file system sends
@@ -67,6 +68,8 @@ class Watcher:
         self._policies = [sink.policy() for sink in config.sinks]
         self._new: list[Watched] = []  # the first look at these is not done
         self._searches = Searches(clock)
+        here = any(isinstance(path, Path) for path in config.paths)
+        self._vanished = Vanished(store, config.gone_after if here else None)
         self._swept_at = self._reviewed_at = self._reminded_at = _NEVER
         self._changes: Changes | None = None
         self._owed: partial[None] | None = None  # must be recorded before anything else is read
@@ -181,7 +184,8 @@ class Watcher:
         advances = self._pipeline.advance([watched.tracker for watched in group], read_at=awake)
         news = {one.tracker.id: one.changes for one in advances if one.changes and not one.failure}
         for watched, advance in zip(group, advances, strict=True):
-            self._reports.complain(advance.complaints)
+            if advance.complaints and not is_gone(watched.tracker.log.run.path):
+                self._reports.complain(advance.complaints)
             self._backlog.note(watched, advance.more, awake)
             if advance.failure:
                 self._stop(watched, advance.failure)
@@ -212,6 +216,7 @@ class Watcher:
             self._store.prune(now)
             remind = bool(self._policies) and awake - self._reminded_at >= _REMIND_SECONDS
             self._review_runs(self._runs, remind=remind)
+            self._let_go(awake, now)
             self._reviewed_at, self._reminded_at = awake, awake if remind else self._reminded_at
 
     def _review_runs(self, runs: Iterable[Watched], *, remind: bool = False) -> None:
@@ -221,6 +226,14 @@ class Watcher:
         self._stop_failed(running, guard)
         asked = [w for w in running if not w.failures and (remind or found.get(w.tracker.id))]
         self._record(asked, found, reminders=True)
+
+    def _let_go(self, awake: float, now: float) -> None:
+        """End what is open of runs whose logs have been gone for long, and forget these runs."""
+        if runs := self._vanished.due((watched.tracker.log.run for watched in self._runs), awake):
+            let_go([self._tracker(run) for run in runs], self._store, self._policies, now)
+            self._runs.remove(run.id for run in runs)
+            self._backlog.drop(run.id for run in runs)
+            self._new = [watched for watched in self._new if watched.tracker.id in self._runs]
 
     def _end_first_look(self, seen: Sequence[Watched], now: float) -> None:
         """Let what the first look at runs found leave: in one message if they were over."""
