@@ -6,13 +6,14 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from sentinel.config.state_dir import STATE_FILE
-from sentinel.errors import StateError, StateUnavailable
+from sentinel.errors import StateDamaged, StateError, StateUnavailable
 
 SCHEMA = 6
 _LOCK = "watch.lock"
@@ -30,7 +31,12 @@ _PASSES = {
 """Errors that may pass by themselves, with what to do, by SQLite's primary result code."""
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
-_BROKEN = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_BROKEN = {
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_NOTADB,
+    sqlite3.SQLITE_ERROR,
+}  # the last: a table is missing
+_MEND = "a start of `sentinel watch` keeps it aside, begins a new one and reads all logs again"
 _OF_A_ROW = (sqlite3.DataError, sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.ProgrammingError)
 
 _UPGRADES = {
@@ -121,6 +127,12 @@ class Database:
                 f"BEGIN IMMEDIATE; {upgrades} {tables} PRAGMA user_version = {SCHEMA}; COMMIT;"
             )
 
+    def check(self) -> None:
+        """Raise StateDamaged unless the structure of the whole database is sound."""
+        ((found,),) = self.rows("PRAGMA quick_check(1)")
+        if found != "ok":
+            raise StateDamaged(f"{self._path}: {found}; {_MEND}")
+
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
@@ -153,12 +165,25 @@ class Database:
             yield
         except _OF_A_ROW:
             raise
+        except UnicodeDecodeError as error:  # in an error message of SQLite, which quotes what is damaged
+            raise StateDamaged(f"{self._path}: its tables cannot be read; {_MEND}") from error
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary one of an extended code
             if code in _PASSES:
                 raise StateUnavailable(f"{self._path}: {error}: {_PASSES[code]}") from error
-            mend = "; move it away: logs are then read from their start" if code in _BROKEN else ""
-            raise StateError(f"{self._path}: {error}{mend}") from error
+            if code in _BROKEN:
+                raise StateDamaged(f"{self._path}: {error}; {_MEND}") from error
+            raise StateError(f"{self._path}: {error}") from error
+
+
+def set_aside(directory: Path, now: float) -> Path:
+    """Rename a damaged database, which no connection may have open. Gives its new path."""
+    time = datetime.fromtimestamp(now, UTC).strftime("%Y%m%dT%H%M%SZ")
+    for part in ("-shm", "-wal", ""):
+        kept = directory / f"{STATE_FILE}.corrupt-{time}{part}"
+        with suppress(FileNotFoundError):
+            (directory / f"{STATE_FILE}{part}").rename(kept)
+    return kept
 
 
 def utf8(path: str) -> str:

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sentinel.cli.options import ConfigFile, StateDir, configuration
-from sentinel.errors import SentinelError
+from sentinel.errors import SentinelError, StateDamaged
 
 if TYPE_CHECKING:
+    from sentinel.alerts.store import Store
     from sentinel.config.file import Config
     from sentinel.sinks.base import Sink
+    from sentinel.watch.watchers import Watchers
 
     _Wanted = tuple[Config, list[Sink]]
 
@@ -67,7 +69,6 @@ def watch(
     makes the watch read its configuration again.
     """
     from sentinel.alerts.database import sole_watcher
-    from sentinel.alerts.store import Store
     from sentinel.cli.logs import log_to_stderr
     from sentinel.clock import SystemClock
     from sentinel.sinks.delivery import Delivery
@@ -75,6 +76,7 @@ def watch(
     from sentinel.telemetry.metrics import Metrics
     from sentinel.telemetry.server import serving
     from sentinel.watch.beginning import when_available
+    from sentinel.watch.damage import begin_anew, sound_store
     from sentinel.watch.service import ServiceManager
     from sentinel.watch.watchers import Watchers
 
@@ -90,15 +92,20 @@ def watch(
         return settings, [sink.open() for sink in settings.sinks]
 
     wanted, clock, service = load(), SystemClock(), ServiceManager()
-    state = wanted[0].state_dir
+    state, lost = wanted[0].state_dir, list[str]()
+
+    def opened() -> "Store":
+        return sound_store(state, clock.now(), lost.append)
+
     if once:
         settings, sinks = wanted
         with (
             sole_watcher(state),
-            Store(state) as opened,
+            opened() as sound,
             Delivery(state, sinks, clock, settings.link, settings.budget) as delivery,
         ):
-            Watchers(settings, opened, delivery, clock, service).once()
+            delivery.say(lost)
+            Watchers(settings, sound, delivery, clock, service).once()
             delivery.drain(_DELIVER_SECONDS)
         return
     signals = _Signals()
@@ -110,21 +117,38 @@ def watch(
         if beat := wanted[0].heartbeat:
             held.enter_context(beating(beat, metrics.problems, clock))
         when_available(lambda: held.enter_context(sole_watcher(state)), signals.ended, service)
-        store = when_available(lambda: held.enter_context(Store(state)), signals.ended, service)
+        store = when_available(opened, signals.ended, service)
         while store is not None and not signals.end:
             settings, sinks = wanted
             with Delivery(settings.state_dir, sinks, clock, settings.link, settings.budget) as delivery:
                 _log.info("watching %s; state in %s", ", ".join(map(str, settings.paths)), settings.state_dir)
+                delivery.say(lost)
+                lost.clear()
                 watchers = Watchers(settings, store, delivery, clock, service)
                 metrics.logs, metrics.lags = watchers.logs, watchers.lags
                 signals.interrupt(watchers.end)
-                watchers.run()
+                damage = _damage(watchers)
                 delivery.stop(_LAST_SECONDS if signals.reload else 0.0)
+            if damage is not None:
+                store.close()
+                begin_anew(state, clock.now(), damage, lost.append)
+                store = when_available(opened, signals.ended, service)
             if signals.reload and not signals.end:
                 signals.reload = False
                 service.reloading(clock.awake())
                 wanted = _reloaded(load, wanted)
+        if store is not None:
+            store.close()
         service.stopping()
+
+
+def _damage(watchers: "Watchers") -> StateDamaged | None:
+    """Watch until the end, or until the state turns out to be damaged."""
+    try:
+        watchers.run()
+    except StateDamaged as error:
+        return error
+    return None
 
 
 class _Signals:

@@ -13,7 +13,7 @@ that is set neither loses a notification nor holds one up for long.
 import logging
 import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -89,6 +89,10 @@ class Delivery:
     def announce(self, trouble: str | None) -> None:
         """Tell every sink of a trouble of the watch itself, or that it is over; needs no state directory."""
         self._notices.announce(trouble)
+
+    def say(self, news: Iterable[str]) -> None:
+        """Tell every sink, once, of what happened to the watch itself."""
+        self._notices.say(news)
 
     def drain(self, seconds: float) -> bool:
         """Wait until nothing is left to send, at most this long. Gives whether nothing is left.

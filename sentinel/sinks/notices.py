@@ -6,7 +6,7 @@ trouble is over.
 """
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from queue import SimpleQueue
 from socket import gethostname
@@ -67,6 +67,16 @@ class Notices:
             self._start()
             for queue in self._queues:
                 queue.put(notice)
+
+    def say(self, news: Iterable[str]) -> None:
+        """Tell every sink, once, of what happened to the watch itself."""
+        for one in news:
+            names = {"run": _NAME, "detector": _NAME, "id_": uuid4().hex}
+            notice = of_no_run(Event.FIRING, Severity.WARNING, one, self._clock.now(), **names)
+            with self._lock:
+                self._start()
+                for queue in self._queues:
+                    queue.put(notice)
 
     def _begun(self, trouble: str) -> Notification:
         summary = f"sentinel reads nothing and judges no run: {trouble}"

@@ -189,6 +189,8 @@ def test_a_database_that_is_malformed_gets_its_mend(house):
     path = house.state / "sentinel.sqlite"
     house.store.close()
     path.write_bytes(b"no database" * 1000)
-    with pytest.raises(StateError, match="move it away: logs are then read from their start") as raised:
+    with pytest.raises(
+        StateError, match="keeps it aside, begins a new one and reads all logs again"
+    ) as raised:
         Store(house.state)
     assert not isinstance(raised.value, StateUnavailable)

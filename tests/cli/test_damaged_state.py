@@ -1,0 +1,46 @@
+"""A state whose bytes were overwritten is kept aside, and a new one begins."""
+
+import json
+import random
+
+import pytest
+
+from sentinel.alerts.database import STATE_FILE
+from sentinel.alerts.store import Store
+from sentinel.watch.damage import sound_store
+
+NOW = 1.7e9
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_overwritten_bytes_cost_the_state_and_not_the_watch(sentinel, tmp_path, seed):
+    rows = ({"step": step, "time": NOW + step, "loss": 1.0 if step < 50 else None} for step in range(60))
+    log = tmp_path / "run.jsonl"
+    log.write_text("".join(json.dumps(row).replace("null", "NaN") + "\n" for row in rows))
+    arguments = ("watch", "--once", str(log), "--state-dir", str(tmp_path / "state"))
+    assert sentinel(*arguments).status == 0
+    file, dice = tmp_path / "state" / STATE_FILE, random.Random(seed)
+    data = bytearray(file.read_bytes())
+    for _ in range(100):
+        data[dice.randrange(100, len(data))] = dice.randrange(256)
+    file.write_bytes(data)
+    ended = sentinel(*arguments)
+    assert ended.status == 0
+    kept = [path.name for path in file.parent.iterdir() if ".corrupt-" in path.name]
+    assert ended.err.count("the state was damaged") == bool(kept)
+    with Store(file.parent) as store:
+        assert {one.detector for one in store.incidents(open_only=True)} >= {"non-finite-metric"} or not kept
+
+
+def test_a_damaged_state_is_kept_and_said_once(tmp_path):
+    Store(tmp_path).close()
+    file, said = tmp_path / STATE_FILE, []
+    damaged = file.read_bytes()[:100] + bytes(4000)
+    file.write_bytes(damaged)
+    with sound_store(tmp_path, NOW, said.append) as store:
+        assert store.runs() == []
+    (line,) = said
+    assert "sentinel.sqlite.corrupt-20231114T221320Z" in line
+    assert (tmp_path / "sentinel.sqlite.corrupt-20231114T221320Z").read_bytes() == damaged
+    sound_store(tmp_path, NOW, said.append).close()
+    assert len(said) == 1
