@@ -155,7 +155,7 @@ def _reason(
     now: float,
 ) -> Reason:
     incident = change.incident
-    if not incident.open:  # who heard of the beginning hears of the end, silenced or not
+    if not incident.open and not incident.gone:  # who heard of the beginning hears of the end
         return _reason_at_end(incident, policy, sent, now)
     if incident.inhibited_by is not None:
         return Reason.INHIBITED

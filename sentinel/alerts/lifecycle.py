@@ -115,12 +115,6 @@ class Book:
                 changes.append(_change(Event.LOST, track, incident.changed(state=State.LOST)))
         return changes
 
-    def gone(self) -> list[Change]:
-        """End the open incidents as lost, because the log was removed. The book is then empty."""
-        ended = [(track, one.changed(state=State.LOST, gone=True)) for track, one in self._open()]
-        self._tracks, self._before_end = {}, None
-        return [_change(Event.LOST, track, incident) for track, incident in ended]
-
     def dump(self) -> Any:
         """The state in built-in types."""
         return msgspec.to_builtins([list(self._tracks.values()), self._before_end])

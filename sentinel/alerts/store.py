@@ -23,6 +23,7 @@ from sentinel.alerts.database import Database, utf8
 from sentinel.alerts.decision import Reason, Sent
 from sentinel.alerts.decoding import Decoder, incident
 from sentinel.alerts.feedback import Feedback
+from sentinel.alerts.forgetting import forget_incidents, forget_runs
 from sentinel.alerts.incident import Event, Incident
 from sentinel.alerts.outbox import Outbox, enqueue, withdraw
 from sentinel.alerts.outcomes import Outcome
@@ -38,9 +39,6 @@ _REASONS = {str(reason): reason for reason in Reason}
 _KEEP_SENT_SECONDS = 7 * 86400.0
 _KEEP_RECORDS_SECONDS = 30 * 86400.0
 
-_FORGET_INCIDENTS = """
-    DELETE FROM incidents WHERE open = 0 AND updated < ? AND run NOT IN (SELECT id FROM runs)
-"""
 _SENT_BEFORE = """
     SELECT incident, sink, event, at, severity, findings, number,
         EXISTS (SELECT 1 FROM outbox WHERE outbox.sink = sent.sink AND outbox.incident = sent.incident
@@ -268,9 +266,7 @@ class Store:
     def forget(self, runs: Iterable[str]) -> None:
         """Delete the states of runs. Their incidents stay until they are old."""
         with self._database.transaction() as connection:
-            for table, column in (("runs", "id"), ("stopped", "run")):
-                query = f"DELETE FROM {table} WHERE {column} = ?"  # noqa: S608  names of ours
-                connection.executemany(query, [(utf8(run),) for run in runs])
+            forget_runs(connection, map(utf8, runs))
 
     def prune(self, now: float) -> None:
         """Delete old decisions, settled notifications, ended silences, and incidents of forgotten runs."""
@@ -280,10 +276,7 @@ class Store:
             connection.execute("DELETE FROM outbox WHERE state = 'failed' AND settled_at < ?", (long_ago,))
             connection.execute("DELETE FROM outbox WHERE state = 'sent' AND settled_at < ?", (old,))
             connection.execute("DELETE FROM silences WHERE until < ?", (old,))
-            connection.execute(_FORGET_INCIDENTS, (long_ago,))
-            connection.execute(
-                "DELETE FROM sent WHERE at < ? AND incident NOT IN (SELECT id FROM incidents)", (long_ago,)
-            )
+            forget_incidents(connection, long_ago)
             forget_old(connection, long_ago)
 
 

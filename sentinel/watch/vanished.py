@@ -8,9 +8,11 @@ import logging
 import os
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from sentinel.alerts.decision import SinkPolicy
+from sentinel.alerts.incident import Change, Event, State
 from sentinel.alerts.store import Store
 from sentinel.guard import Guard
 from sentinel.sources.base import Batch, Cursor, Run
@@ -62,10 +64,17 @@ class Vanished:
 def let_go(trackers: Sequence[Tracker], store: Store, policies: Sequence[SinkPolicy], now: float) -> None:
     """End the open incidents of runs as lost, tell of that, and forget the runs."""
     guard = Guard()
-    news = {t.id: guard(t.log.run, "letting go", t.book.gone) or () for t in trackers}
+    news = {t.id: guard(t.log.run, "letting go", partial(_ended, t)) or () for t in trackers}
     Recorder(store, policies).record(trackers, news, now)
     store.forget(news)
     _log.info("let go of %s, whose logs are gone", "1 run" if len(news) == 1 else f"{len(news)} runs")
+
+
+def _ended(tracker: Tracker) -> list[Change]:
+    """The ends of the open incidents of a run; its book is then empty."""
+    lost = [Change(Event.LOST, one.changed(state=State.LOST, gone=True)) for one in tracker.book.open()]
+    tracker.book.restore([(), None])
+    return lost
 
 
 def is_gone(place: Place) -> bool:
