@@ -2,7 +2,8 @@
 
 A page is `<id>.md` in this folder. Its front matter has `title`, `fix` (the first thing to try, one
 sentence), `check` (what would tell it from its siblings, one sentence), `siblings` (ids that look alike),
-`needs` (what it supposes of a run, in the words of `needs.toml`) and `source` (links). It may have
+`needs` (what it supposes of a run, in the words of `needs.toml`), `source` (links) and `checked` (the source
+that the page was last compared with, its version, and the day). It may have
 
 - `signatures`: the console lines by which the entry is known (`signatures.py`);
 - `confirms` and `excludes`: rules on what in a run speaks for or against the entry (`rules.py`);
@@ -18,17 +19,32 @@ Its body has the headings Symptom, Cause, Fix and Telling it apart.
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from functools import cache
 from importlib.resources import files
 from typing import Any
+
+import msgspec
 
 from sentinel.catalogue.rules import Rule
 from sentinel.catalogue.signatures import Signature
 from sentinel.conversion import converter
 
-_to_signature, _to_rules = converter(Signature), converter(tuple[Rule, ...])
-
 HEADINGS = ("## Symptom", "## Cause", "## Fix", "## Telling it apart")
+
+
+class Checked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The source that a page was last compared with."""
+
+    source: str
+    version: str
+    date: date
+
+    def __str__(self) -> str:
+        return f"{self.date} against {self.source}, {self.version}"
+
+
+_to_signature, _to_rules, _to_checked = converter(Signature), converter(tuple[Rule, ...]), converter(Checked)
 
 
 @dataclass(frozen=True)
@@ -42,6 +58,7 @@ class Entry:
     siblings: tuple[str, ...]
     needs: tuple[str, ...]
     source: tuple[str, ...]
+    checked: Checked
     signatures: tuple[Signature, ...]
     confirms: tuple[Rule, ...]
     excludes: tuple[Rule, ...]
@@ -65,8 +82,8 @@ def signatures() -> tuple[Signature, ...]:
 def load() -> Mapping[str, Entry]:
     """Every entry by id.
 
-    Raises KeyError for a page whose front matter lacks a field, and msgspec.ValidationError for a rule or a
-    signature that is none.
+    Raises KeyError for a page whose front matter lacks a field, and msgspec.ValidationError for a rule, a
+    signature or a check against a source that is none.
     """
     import frontmatter  # only what shows pages pays for it
 
@@ -84,6 +101,7 @@ def load() -> Mapping[str, Entry]:
             siblings=tuple(meta["siblings"]),
             needs=tuple(meta["needs"]),
             source=tuple(meta["source"]),
+            checked=_to_checked(meta["checked"]),
             signatures=tuple(
                 _to_signature({**signature, "entry": name}) for signature in meta.get("signatures", ())
             ),

@@ -4,6 +4,7 @@ import json
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from detectors.api import Declaration, Detector, Maturity, Severity
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from sentinel.config.rules import WrittenRule
 
 _WIDTH = 80
+_YEAR = timedelta(days=365)
 _FORMAT = re.compile(r"\{(\w+):[^}]*\}")  # of a value in a message, such as `{level:.4g}`
 
 _SENT = """Of several severities the usual one comes first. By default a sink is sent what is critical or a
@@ -67,6 +69,15 @@ def found(words: Sequence[str]) -> str:
     """The titles of the catalogue entries whose pages hold all the words."""
     entries = search(words)
     return _titles(entries) if entries else f"No page of the catalogue holds {' and '.join(words)}."
+
+
+def stale(today: date) -> str:
+    """The catalogue entries that were compared with their source over a year ago, the oldest first."""
+    entries = [entry for entry in catalogue.load().values() if today - entry.checked.date > _YEAR]
+    entries.sort(key=lambda entry: entry.checked.date)
+    if not entries:
+        return "Every page of the catalogue was checked within the last year."
+    return "\n".join(f"- **{entry.id}**: checked on {entry.checked}" for entry in entries)
 
 
 def flags(detector: Declaration) -> str:
@@ -168,6 +179,7 @@ def _entry(entry: catalogue.Entry) -> Iterator[str]:
     for label, names in (("Look-alikes", entry.siblings), ("Detectors", citing), ("Sources", entry.source)):
         if names:
             yield f"{label}: {', '.join(names)}\n"
+    yield f"Checked on {entry.checked}\n"
 
 
 def _line(signature: Signature) -> str:

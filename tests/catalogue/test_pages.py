@@ -1,10 +1,14 @@
 import re
+from dataclasses import replace
+from datetime import date
 
+import msgspec
 import pytest
 
 from sentinel import catalogue
 from sentinel.catalogue.needs import needs
 from sentinel.frames.naming import profiles
+from sentinel.report import pages
 from tests.each import each
 
 ID = re.compile(r"[A-Z]{1,2}\d*(-[a-z0-9]+)*")
@@ -87,6 +91,35 @@ def test_each_word_of_needs_is_that_of_a_page():
 def test_sources_are_links(entry):
     assert entry.source
     assert all(re.fullmatch(r"https://[\w.-]+\.\w+/\S+", link) for link in entry.source)
+
+
+@each_entry
+def test_a_page_says_what_it_was_checked_against(entry):
+    assert entry.checked.source
+    assert entry.checked.version
+    assert entry.checked.date >= date(2026, 11, 1)
+
+
+@pytest.mark.parametrize("broken", [{}, {"source": "torch", "date": "2026-11-23"}, {"source": "torch"}])
+def test_a_page_that_does_not_say_so_is_refused(broken):
+    with pytest.raises(msgspec.ValidationError):
+        catalogue._to_checked(broken)
+
+
+def test_pages_that_were_not_checked_for_a_year_are_listed_the_oldest_first(monkeypatch):
+    entries = dict([*catalogue.load().items()][:3])
+    old = [
+        replace(entry, checked=catalogue.Checked("torch", "2.13", day))
+        for entry, day in zip(
+            entries.values(), (date(2026, 3, 1), date(2025, 3, 1), date(2026, 2, 28)), strict=True
+        )
+    ]
+    monkeypatch.setattr(catalogue, "load", lambda: {entry.id: entry for entry in old})
+    assert pages.stale(date(2027, 3, 1)).splitlines() == [
+        f"- **{old[1].id}**: checked on 2025-03-01 against torch, 2.13",
+        f"- **{old[2].id}**: checked on 2026-02-28 against torch, 2.13",
+    ]
+    assert "within the last year" in pages.stale(date(2025, 3, 2))
 
 
 def test_citing_keeps_the_order_and_leaves_out_what_has_no_page():
