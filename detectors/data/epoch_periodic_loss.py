@@ -1,8 +1,8 @@
 """The loss repeats itself from epoch to epoch: the batches come in the same order each time.
 
 ## What it catches
-A training loss whose changes from point to point correlate with those one epoch earlier by more than 0.5,
-and by 0.3 more than with those of the points around. Two epochs of 20 to 200 points are needed.
+A training loss whose changes from point to point correlate with those one epoch earlier by more than 0.5, and
+by 0.3 more than with those of the points around. Two epochs of 20 points or more are needed.
 
 ## Why it matters
 Stochastic gradient descent counts on batches that are drawn anew. In a fixed order the same samples always

@@ -1,9 +1,10 @@
 """The training improves, and held-out data see nothing of it from the first evaluation on.
 
 ## What it catches
-A training loss that has fallen by 60 % while no evaluation was ever better than the first, nor better than
-the training loss at its start. Likewise a training accuracy half way from guessing to perfection while no
-evaluation came a tenth of that way. At least three evaluations are needed.
+A training loss that has fallen by 60 % while no evaluation was ever a tenth below the first, or below the
+training loss at its start, if that is higher. Once the last three evaluations are all 5 % above the best
+one, `generalization-gap` tells more and this begins no incident. Likewise a training accuracy half way from
+guessing to perfection while no evaluation came a tenth of that way. At least three evaluations are needed.
 
 ## Why it matters
 A model that learns anything general is better on held-out data than an untrained one. If it is not, the

@@ -16,8 +16,9 @@ initialisation and look for large negative biases. Units that died stay dead: st
 from before the rise.
 
 ## When it is wrong
-ReLU leaves 0.4 to 0.6 of its outputs at zero, and layers that are made to be sparse leave more: a share
-that was high from the first point on is not reported. Experts without tokens look dead.
+ReLU leaves 0.4 to 0.6 of its outputs at zero, and layers that are made to be sparse leave more: a share that
+was high from the first point on is not reported. Experts without tokens look dead. No healthy real run that
+logs dead units was seen yet.
 
 ## Source
 Catalogue O25: a layer near 1, or a share that climbs.

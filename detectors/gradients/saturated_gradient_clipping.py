@@ -1,9 +1,9 @@
 """Every step is clipped to one small norm, so the threshold sets the size of all steps.
 
 ## What it catches
-A logged gradient norm that is the same small number, below 0.1, at 95 % of the last hundred points: it was
-logged after clipping, and each step was clipped. Where the settings name the threshold, a norm that rests
-on it, or that is ten times as large at 99 % of the points, is info.
+A logged gradient norm that is the same small number, below 0.1, at 95 % of the last hundred points, or of
+at least 50: it was logged after clipping, and each step was clipped. Where the settings name the threshold,
+a norm that rests on it, or that is ten times as large at 99 % of a hundred points, is info.
 
 ## Why it matters
 Clipping is meant for the rare step that is too large. If it meets every step, gradients keep their

@@ -1,7 +1,7 @@
 """The gradient norm is exactly zero: nothing reaches the weights.
 
 ## What it catches
-A gradient norm of exactly 0 in 18 of the last 20 points while the learning rate is above zero, either
+A gradient norm of exactly 0 in 90 % of the last 20 points while the learning rate is above zero, either
 since the run began or in a run whose gradient was alive at its start. A run that is over with fewer
 points is judged by those, if they are five at least.
 

@@ -3,12 +3,12 @@
 ## What it catches
 A cross-entropy that lies where softmax twice would put it: within 5 % of `ln(e + C - 1) - accuracy` for `C`
 classes, and never below `ln(1 + (C - 1) / e)`, while a classifier as accurate could have far less. And a
-`BCELoss` whose wrong samples cost more than 17 nats each, while the loss is above the 0.69 of guessing.
+`BCELoss` whose wrong samples cost more than 17 nats each, while the loss is above `ln(2)`, that of guessing.
 
 ## Why it matters
 `CrossEntropyLoss` applies softmax itself. Fed with probabilities, which differ by 1 at most, it cannot come
-near zero, and gradients all but vanish for samples that are clearly wrong. A sigmoid in float32 rounds to 0
-or 1 beyond 17 nats. `BCELoss` then takes 100 for a wrong sample and gives no useful gradient.
+near zero, and gradients all but vanish for samples that are clearly wrong. A sigmoid in float32 rounds to 1
+beyond 17 nats. `BCELoss` then takes 100 for a wrong sample and gives no useful gradient.
 
 ## What to do
 Feed raw logits: drop the softmax before `CrossEntropyLoss`, and take `BCEWithLogitsLoss` without a sigmoid.

@@ -3,8 +3,9 @@
 ## What it catches
 A loss of more than twice the median of the 50 points before it, and above that median by more than six
 times the distance to their 95th percentile. Where fewer points precede it: more than three times the median
-of the last five, and above it by fourteen standard deviations of the noise. One spike is `single`;
-three within 200 points are `repeated`. A point behind a spike from which the loss comes down belongs to it.
+of the last five, and above it by fourteen standard deviations of the noise. Distances are between
+logarithms. One spike is `single`; three within 200 points are `repeated`. A point behind a spike from which
+the loss comes down belongs to it.
 
 ## Why it matters
 A spike that recovers costs little. Repeated ones precede a divergence, and point to a cause that will not

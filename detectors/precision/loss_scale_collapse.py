@@ -3,8 +3,8 @@
 ## What it catches
 Four halvings net within 1000 steps, after the first 500 steps in which the scaler finds its level; six,
 if the scale had rested for 100 steps sooner than that. A tenth of the steps skipped. A scale that fell
-from hundreds or more to 1 and stays there, or below 1, which takes more than the 16 halvings that
-finding a level may cost.
+from hundreds or more to 1 and stays there, or below 1, which takes more halvings than finding a
+level may cost.
 
 ## Why it matters
 Each halving is an optimizer step that did not happen, because a gradient overflowed. One in about 2000
@@ -17,9 +17,9 @@ the learning rate, and look for the first layer whose gradient is not finite. Ch
 unscaled before they are clipped, and that the scaler, not the optimizer, takes the step.
 
 ## When it is wrong
-The level alone says nothing: healthy runs settle anywhere from 2^1 to 2^21. A scale that is always 1
-(bf16, scaler off) is quiet. A gradient that truly grows sixteenfold within 1000 steps is reported
-though the scaler copes.
+The level alone says nothing: healthy runs settle anywhere from 2^1 to 2^21. A scale that is always 1 (bf16,
+scaler off) is quiet. A gradient that truly grows sixteenfold within 1000 steps is reported though the
+scaler copes. No healthy real run that logs a scale was seen yet.
 
 ## Source
 Catalogue O24, GA. Backoff by 2, growth after 2000 good steps, start at 2^16: torch.amp.GradScaler;

@@ -1,11 +1,11 @@
 """The policy stops exploring although its reward has not improved.
 
 ## What it catches
-A median entropy over the last ten points that has fallen below a fifth (warning) or a tenth (critical)
-of the run's own first ten points. For language models also an absolute floor per token, 0.05 while the
-spread of rewards has halved (warning) and 0.01 (critical), if the run began at twice that at least. A
-run whose reward has clearly improved is told, at most, that its entropy is spent, unless nearly all of
-its completions run into the length cap: then the reward pays for repetition.
+A median entropy over the last ten points that has fallen below a fifth (warning) or a tenth (critical) of the
+run's own first ten points, if these were above 0.05 nats. For language models also an absolute floor per
+token, 0.05 while the spread of rewards has halved (warning) and 0.01 (critical), if the entropy has more than
+halved. A run whose reward has clearly improved is told, at most, that its entropy is spent, unless nearly all
+of its completions run into the length cap: then the reward pays for repetition.
 
 ## Why it matters
 A policy without entropy samples one answer. Groups then earn one reward, gradients vanish, and what it

@@ -1,10 +1,10 @@
 """The policy runs away from its reference, or one update from the policy before it.
 
 ## What it catches
-A median KL over the last ten points above the band of its unit, or several times that of the fifty before.
-Per token: above 0.5 is info, above 2 the policy has left its reference. Summed over a response: above
-twice the usual target of 6. Where the unit is unknown growth alone counts, and lasts while the KL rises. For
-one PPO update: above 0.1 and several times its start, and any above 1; growth that is yet small is info.
+A median KL over the last ten points above the band of its unit. Per token: above 0.5 is info, a warning if it
+also grew fivefold over the median of the fifty points before; above 2 the policy has left its reference.
+Summed over a response: above 12, critical if it also grew fivefold. Where the unit is unknown: above 0.5 and
+grown fivefold, while it rises. For one PPO update: above 0.1 and five times its start, or above 1.
 
 ## Why it matters
 A policy far from its reference has often found text that the reward likes and people do not, above all if the

@@ -1,11 +1,11 @@
 """The reward does not move: nothing is learnt, or there is nothing that could be learnt from.
 
 ## What it catches
-A reward that has rested on exactly one value for 20 points (12 if that value has decimals), a third of the
-run at least, and not at its best. A reward that changed a few times in the whole log and rests: episodes have
-ceased to end, so the mean over them is old. And a mean reward that after 1000 points has gained nothing over
-its first quarter: the upper end of the gain's 3-sigma interval is below a tenth of its level. This is
-info until half of the planned steps are done or the run is over.
+A reward that has rested on exactly one value for 20 points (60 % of that if the value has decimals), a
+third of the run at least, and not at its best. A reward that changed a few times in the whole log and
+rests: episodes have ceased to end, so the mean over them is old. And a mean reward that after 1000 points
+has gained nothing over its first quarter: the upper end of the gain's 3-sigma interval is below a tenth of
+its level. This is info until half of the planned steps are done or the run is over.
 
 ## Why it matters
 A reward that is the same whatever the policy does teaches nothing; one that never rose seldom begins to.

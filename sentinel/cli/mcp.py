@@ -22,7 +22,7 @@ def mcp(paths: _Paths = None, config: ConfigFile = None, state_dir: StateDir = N
     """Answer agents over the Model Context Protocol, on standard input and output.
 
     Agents can list runs and incidents, read pages, plot signals, and silence or acknowledge. Text from runs
-    is marked as data. Needs `pip install 'training-sentinel[mcp]'`.
+    is marked as data. Needs `pip install '.[mcp]'`.
     """
     try:
         from sentinel.agents.known import Known
@@ -31,7 +31,7 @@ def mcp(paths: _Paths = None, config: ConfigFile = None, state_dir: StateDir = N
         missing = (error.name or "").partition(".")[0]
         if missing not in ("mcp", "mcp_types"):
             raise
-        raise SentinelError("agents need a package: pip install 'training-sentinel[mcp]'") from None
+        raise SentinelError("agents need a package: pip install '.[mcp]'") from None
     settings = configuration(config, state_dir, paths=paths or ())
     known = Known(settings, settings.paths if paths else (), SystemClock().now)
     server(known, lambda: own_rules(config)).run("stdio")

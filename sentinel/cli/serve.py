@@ -51,7 +51,7 @@ def serve(
         from sentinel.live.app import LivePage
         from sentinel.live.client import Client
     except ImportError:
-        raise SentinelError("serve needs more: pip install 'training-sentinel[serve]'") from None
+        raise SentinelError("serve needs more: pip install '.[serve]'") from None
     from sentinel.alerts.store import Store
     from sentinel.cli.logs import log_to_stderr
     from sentinel.clock import SystemClock

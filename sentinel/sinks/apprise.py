@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from apprise import Apprise, AppriseAttachment
 
 _STATUS = re.compile(r"\berror=(\d{3})\b")
-_PACKAGE = "the sink apprise needs a package: pip install 'training-sentinel[apprise]'"
+_PACKAGE = "the sink apprise needs a package: pip install '.[apprise]'"
 
 _log = logging.getLogger("apprise")
 _log.propagate = False

@@ -31,7 +31,7 @@ _DECADES = 1e3, 1e60  # a positive signal that spans a factor between these has 
 _LARGEST = 1e100  # matplotlib's own arithmetic overflows not far above
 _TITLE = 95, 2  # letters of a line, and lines
 _DRAWN = range(0x20, 0x250)  # Latin letters; the font lacks many others
-_PACKAGE = "plots need a package: pip install 'training-sentinel[plots]'"
+_PACKAGE = "plots need a package: pip install '.[plots]'"
 
 drawing = threading.Lock()
 """Held while something is drawn, because matplotlib shares its fonts between threads."""
@@ -40,9 +40,7 @@ drawing = threading.Lock()
 class PlottingSinkConfig(SinkConfig):
     """A sink that can show a plot."""
 
-    plots: bool = Field(
-        False, description="attach a plot of the signals; needs `pip install 'training-sentinel[plots]'`"
-    )
+    plots: bool = Field(False, description="attach a plot of the signals; needs `pip install '.[plots]'`")
 
     def policy(self) -> SinkPolicy:
         """Which incidents the sink wants, and that it shows a plot of them."""

@@ -13,7 +13,7 @@ import pytest
 from sentinel.config.file import Config
 from sentinel.errors import SentinelError
 
-pytest.importorskip("mcp", reason="agents need `pip install 'training-sentinel[mcp]'`")
+pytest.importorskip("mcp", reason="agents need `pip install '.[mcp]'`")
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
@@ -155,4 +155,4 @@ def test_a_missing_package_is_said(sentinel, monkeypatch):
     for name in [name for name in sys.modules if name.startswith("sentinel.agents")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "mcp.server", None)
-    assert sentinel("mcp").err == "sentinel: agents need a package: pip install 'training-sentinel[mcp]'\n"
+    assert sentinel("mcp").err == "sentinel: agents need a package: pip install '.[mcp]'\n"

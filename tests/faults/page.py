@@ -32,6 +32,9 @@ them again. `tests/faults/` holds the trainings.
   Entries of the catalogue that describe the fault are bold.
 - **Twin**: what rang on the twin, where nothing should.
 
+These faults were used while the detectors were written, so they show what is found and not how much of what
+is unknown will be: thresholds were not fitted to single runs, but choices were made with these in view.
+
 """
 
 LIMITS = """## What metrics cannot show
@@ -184,8 +187,10 @@ def peers(outcomes: Sequence[Outcome]) -> str:
 
 
 PEERS = """Tools from the Python package index that judge logs of metrics, each with its defaults. They get
-the same runs as CSV files, under metric names that all of them know. A tool rings if it finds anything of
-severity warning or worse, right or wrong.
+the same runs as CSV files, under metric names that all of them know, but without the settings, console lines
+and times that sentinel reads. Nobody adapted them to these runs, and some are made for other faults than
+these, or for one kind of training. So the table tells what they find here and not how good they are. A tool
+rings if it finds anything of severity warning or worse, right or wrong.
 
 {counts}
 What they say of the plain faults, and sentinel's detectors beside it:
