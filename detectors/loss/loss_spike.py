@@ -3,9 +3,8 @@
 ## What it catches
 A loss of more than twice the median of the 50 points before it, and above that median by more than six
 times the distance to their 95th percentile. Where fewer points precede it: more than three times the median
-of the last five, and above it by fourteen standard deviations of the noise. Distances are between
-logarithms. One spike is `single`; three within 200 points are `repeated`. A point behind a spike from which
-the loss comes down belongs to it.
+of the last five, and above it by fourteen standard deviations of the noise. One spike is `single`;
+three within 200 points are `repeated`. A point behind a spike from which the loss comes down belongs to it.
 
 ## Why it matters
 A spike that recovers costs little. Repeated ones precede a divergence, and point to a cause that will not
@@ -22,7 +21,8 @@ is silent.
 
 ## Source
 Catalogue A-sft-spikes, L6. Six deviations alone ring on heavy-tailed noise; twice the median and the
-run's own upper tail together do not.
+run's own upper tail together do not. Distances and deviations are those of the
+logarithm of the loss.
 """
 
 from math import log
