@@ -17,6 +17,7 @@ _FAMILIES = {
     "R": "Reinforcement learning",
     "X": "Vision language models",
     "G": "Gradients",
+    "N": "Newer methods and stacks",
     "A": "Metrics and errors of fine-tuning and RL on language models",
 }
 
