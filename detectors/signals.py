@@ -88,6 +88,7 @@ class Signal(StrEnum):
     THROUGHPUT = "throughput"  # samples, frames or batches per second; only its changes mean something
     MFU = "mfu"  # model FLOPs utilisation, 0..1
     GPU_MEMORY = "gpu_memory"  # in use or peak, GiB
+    OTHER_METRIC = "other_metric"  # metrics of no other signal, once they are not finite any more
     EPOCH = "epoch"
     TOTAL_STEPS = "total_steps"  # planned optimizer steps
     WARMUP_STEPS = "warmup_steps"  # planned

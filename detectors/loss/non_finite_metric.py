@@ -2,10 +2,11 @@
 
 ## What it catches
 A loss that is not finite, of training or evaluation: one point as a warning, two successive ones as critical.
-A gradient norm that is not finite at two successive points, or at twenty where a loss scaler skips such
-steps. And two forms that hide it. Hugging Face's Trainer leaves NaN out of its mean loss, so that the log
-shows a loss of exactly 0 beside a gradient norm of NaN. Without a gradient norm it shows a loss that falls
-from an ordinary value to exactly 0 and stays there for ten points.
+A gradient norm that is not finite at two successive points, or at twenty where a scaler skips such steps. And
+two forms that hide it. Hugging Face's Trainer leaves NaN out of its mean loss, so that the log shows a loss
+of 0 beside a gradient norm of NaN; without such a norm, a loss that falls to exactly 0 and stays there for
+ten points. Of metrics without a meaning it tells once: a loss, by its name, that is not finite at three
+successive points, and any other number at ten.
 
 ## Why it matters
 A weight that is NaN never recovers: every later step is lost, and every later checkpoint as well.
@@ -39,6 +40,7 @@ from detectors.verdict import verdicts
 
 NAN = "GE-nan", "A-nan-debug"
 MASKED = "the gradient norm is {seen} and the loss is logged as 0: the trainer leaves NaN out of its mean"
+GRADIENT = "the gradient norm has been {seen} for {needed} points"
 ZEROS = "the loss fell from {least:.4g} to exactly 0 and stays there, as if its mean left NaN out"
 BAD = CRITICAL, WARNING  # the latter as long as it is a single point
 GROWN, BROKEN = ("A-nan-explode", *NAN), (*NAN, "A-nan-data", "A-nan-explode", "O13")
@@ -48,7 +50,7 @@ REACH, GREW = 50, 2.0  # points in which an ordinary loss is looked for; times i
 @detector(
     judges=(
         *(Signal.LOSS, Signal.EVAL_LOSS, Signal.POLICY_LOSS, Signal.VALUE_LOSS, Signal.PREFERENCE_LOSS),
-        *(Signal.LOSS_PART, Signal.EVAL_LOSS_PART, Signal.GRAD_NORM),
+        *(Signal.LOSS_PART, Signal.EVAL_LOSS_PART, Signal.GRAD_NORM, Signal.OTHER_METRIC),
     ),
     uses=(Signal.LOSS, Signal.LOSS_SCALE, Signal.REWARD),
     history=History(recent=REACH, head=REACH),
@@ -68,9 +70,8 @@ REACH, GREW = 50, 2.0  # points in which an ordinary loss is looked for; times i
     },
     variants={
         "masked": Variant(MASKED, (*NAN, "A-nan-explode", "A-nan-data"), (CRITICAL,)),
-        "gradient": Variant(
-            "the gradient norm has been {seen} for {needed} points", (*NAN, "A-nan-explode"), (CRITICAL,)
-        ),
+        "gradient": Variant(GRADIENT, (*NAN, "A-nan-explode"), (CRITICAL,)),
+        "unnamed": Variant("{tag}: the logged value is {seen} and stays so", BROKEN),
         "exploded": Variant("{name} is {seen}; it had grown from {before:.4g} to {last:.4g}", GROWN, BAD),
         "broken": Variant("{name} is {seen}; the last finite value was {last:.4g}", BROKEN, BAD),
         "never": Variant("{name} has been {seen} from the start", ("A-nan-data", *NAN), BAD),
@@ -107,6 +108,7 @@ def non_finite_metric(
         found={
             "masked": gradient & (pl.col(Signal.LOSS) == 0),
             "gradient": gradient,
+            "unnamed": bad & (pl.col(SIGNAL) == Signal.OTHER_METRIC),
             "never": loss & last.is_null(),
             "exploded": loss & (last > GREW * before) & (before > 0),
             "broken": loss,

@@ -178,6 +178,11 @@ class Naming:
             self._known[key] = self._meaning(profile, tag)
         return self._known[key]
 
+    def ignores(self, tag: str) -> bool:
+        """Whether the user wants nothing to be made of ``tag``."""
+        pattern = self._overrides.find(tag)
+        return pattern is not None and self._overrides.rows[pattern] is None
+
     def own(self, tag: str) -> list[Meaning]:
         """The meanings of ``tag`` for the user's own rules, in addition to its usual meaning."""
         return [Meaning(signal) for signal, names in self._own.items() if names.find(tag) is not None]

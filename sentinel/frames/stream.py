@@ -28,6 +28,7 @@ from sentinel.frames.points import Points
 from sentinel.frames.presence import Presence
 from sentinel.frames.prologue import POINT_FIELDS, counts, joined, prologue_end
 from sentinel.frames.survey import Surveyor
+from sentinel.frames.unnamed import LOSSES, Unnamed
 from sentinel.frames.views import View, Views
 from sentinel.sources.base import Chunk, order_by_tag
 
@@ -79,6 +80,7 @@ class Stream:
     surveys: Sequence[Survey] = ()  # of the last `extend`
     expected: dict[str, Sequence[Expected]] = field(default_factory=dict)  # by tag
     presence: Presence = field(default_factory=Presence)
+    unnamed: Unnamed = field(default_factory=Unnamed)
     absences: Sequence[Absence] = ()  # of the last `extend`
 
     @property
@@ -145,7 +147,8 @@ class Stream:
         for number, part in self.attempts.split(chunk, telling):
             if number != self.attempt.number:
                 self.attempt = self.attempt.next(number, self.views)
-            for view, tag, window in self.attempt.windows(self._points(chunk, part), self.views, self.plans):
+            arrived = [*self._points(chunk, part), *self._broken(chunk, part)]
+            for view, tag, window in self.attempt.windows(arrived, self.views, self.plans):
                 yield SeriesWindow(view, number, tag, window, known)
         self.position += len(chunk.step)
 
@@ -218,6 +221,18 @@ class Stream:
                 arrived.append(self._converted(points, meaning))
         return arrived
 
+    def _broken(self, chunk: Chunk, part: slice) -> list[Points]:
+        """The point that tells that numbers without a meaning are none any more, if a view asks for it."""
+        if Signal.OTHER_METRIC not in self.views.signals:
+            return []
+        meanings = [(tag, self.meanings[tag]) for tag in chunk.tags]
+        losses = [meaning is not None and meaning.signal in LOSSES for _, meaning in meanings]
+        unnamed = [
+            meaning is None and not is_of_histogram(tag) and not self.naming.ignores(self._full(tag))
+            for tag, meaning in meanings
+        ]
+        return self.unnamed.extend(chunk, part, self.position, unnamed, losses)
+
     def _converted(self, points: Points, meaning: Meaning) -> Points:
         """The points in the unit and sign of their signal, without values that the signal cannot have."""
         if meaning.factor != 1.0:
@@ -250,6 +265,7 @@ class Stream:
             self.surveyor.dump(),
             self.presence.dump(),
             self.company.dump(),
+            self.unnamed.dump(),
         ]
 
     @staticmethod
@@ -260,12 +276,12 @@ class Stream:
     def restore(self, state: list[Any]) -> None:
         """Go on where `dump` was called."""
         self.position, waiting, self.named, profile, *state = state
-        attempts, attempt, tags, plans, units, self.signals, surveyor, presence, company = state
+        attempts, attempt, tags, plans, units, self.signals, surveyor, presence, company, unnamed = state
         self.prologue = Chunk(self.name, *waiting) if waiting else None
         self.profile = profiles()[profile] if profile else None
         self.attempts, self.attempt = Attempts.load(attempts), Attempt.load(attempt)
         self.plans, self.units = Plans(*plans), Units(units)
         self.surveyor, self.presence = Surveyor.load(surveyor), Presence.load(presence)
-        self.company = Company.load(company)
+        self.company, self.unnamed = Company.load(company), Unnamed.load(unnamed)
         for tag in tags:
             self._learn(tag)

@@ -223,11 +223,16 @@ def rendered(scenario: Scenario) -> str:
     return "".join(lines)
 
 
+TAG = "tag"
+"""The name under which messages may use the tag of a series."""
+
+
 def message(detector: Detector, row: Mapping[str, Any]) -> str:
     """The sentence of a finding, with the detector's default parameters."""
     defaults = {n: p.default for n, p in detector.parameters.items()}
     lasted = lasted_text(int(row[STEP]) - int(row[STEP] if row[ONSET] is None else row[ONSET]), None)
-    return detector.variants[str(row[VARIANT])].message.format(**(defaults | row | {LASTED: lasted}))
+    of_row = {LASTED: lasted, TAG: row[SIGNAL]}  # a stream has no name but that of its signal
+    return detector.variants[str(row[VARIANT])].message.format(**(defaults | row | of_row))
 
 
 def rewrite(detector: Detector) -> None:

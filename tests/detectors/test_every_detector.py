@@ -126,7 +126,7 @@ def test_evidence_is_labelled_and_has_a_unit(detector):
 @each_detector
 def test_messages_read_only_what_there_is(detector):
     row = judge(detector, windows(detector, golden.shipped()[detector.name][0].streams))
-    known = {*row.columns, *detector.parameters, LASTED}
+    known = {*row.columns, *detector.parameters, LASTED, golden.TAG}
     for variant in detector.variants.values():
         fields = {field for _, field, _, _ in string.Formatter().parse(variant.message) if field is not None}
         assert fields <= known
