@@ -28,6 +28,7 @@ from sentinel.text import clean_text
 from sentinel.tracking import Tracker
 from sentinel.watch.backlog import SLICES_SECONDS, Backlog, groups
 from sentinel.watch.file_events import Changes
+from sentinel.watch.freezes import freezes_forgiven
 from sentinel.watch.introduction import introduced
 from sentinel.watch.pace import BEHIND_SHARE, SHARE, Pace
 from sentinel.watch.recorder import AllNews, Recorder
@@ -68,8 +69,8 @@ class Watcher:
         self._policies = [sink.policy() for sink in config.sinks]
         self._new: list[Watched] = []  # the first look at these is not done
         self._searches = Searches(clock)
-        here = any(isinstance(path, Path) for path in config.paths)
-        self._vanished = Vanished(store, config.gone_after if here else None)
+        self._local = [path for path in config.paths if isinstance(path, Path)]
+        self._vanished = Vanished(store, config.gone_after if self._local else None)
         self._swept_at = self._reviewed_at = self._reminded_at = _NEVER
         self._changes: Changes | None = None
         self._owed: partial[None] | None = None  # must be recorded before anything else is read
@@ -81,17 +82,17 @@ class Watcher:
 
     def run(self, stop: threading.Event) -> None:
         """Watch until ``stop`` is set. The caller that sets it must also call `wake`."""
-        local = [path for path in self._config.paths if isinstance(path, Path)]
-        with Changes(local, poll=self._config.poll) as self._changes:
+        with Changes(self._local, poll=self._config.poll) as self._changes:
             self._reports.complain(self._changes.complaints)
             changed: Collection[Path] | None = None
             pace = Pace(self._clock)
             self._service.ready()
             while not stop.is_set():
                 self.round(changed, stop)
-                behind = len(self._backlog) > 0
-                pause = pace.pause_seconds(BEHIND_SHARE if behind else SHARE)
-                changed = self._changes.wait(0.0 if behind else self._config.poll_seconds, pause)
+                seconds = 0.0 if self._backlog else self._config.poll_seconds
+                pause = pace.pause_seconds(BEHIND_SHARE if self._backlog else SHARE)
+                with freezes_forgiven(self._runs, self._clock, max(seconds, pause)):
+                    changed = self._changes.wait(seconds, pause)
         self._commit_all()
 
     def logs(self) -> list[RunLog]:
@@ -135,8 +136,7 @@ class Watcher:
             self._owed()
         awake = self._clock.awake()
         self._reports.record()
-        if changed is None or awake - self._swept_at >= _SWEEP_SECONDS:
-            changed = None
+        changed = None if awake - self._swept_at >= _SWEEP_SECONDS else changed
         new = self._discover() if changed is None or self._searches.is_due(changed, self._runs) else []
         self._reports.alive()
         touched = [*self._runs] if changed is None else self._runs.touched(changed, new)

@@ -9,6 +9,7 @@ import pytest
 from sentinel.alerts.store import Store
 from sentinel.config.file import Config
 from sentinel.sinks.delivery import Delivery
+from sentinel.watch.file_events import Changes
 from sentinel.watch.service import ServiceManager
 from sentinel.watch.watcher import Watcher
 from tests.manual_clock import ManualClock
@@ -71,6 +72,24 @@ def test_a_machine_that_sleeps_loses_no_incident(house):
     house.clock.jump(3 * DAY)
     house.clock.advance(60)
     assert "lost: inhibited" not in house.look()
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_a_watch_that_was_frozen_finds_no_run_silent_by_that(house, monkeypatch, frozen):
+    stop, waits = threading.Event(), iter([690.0] if frozen else [10.0] * 69)
+
+    def wait(*_: object) -> set[Path]:
+        if (seconds := next(waits, None)) is None:
+            stop.set()
+        else:
+            house.clock.advance(seconds)
+        return set()
+
+    monkeypatch.setattr(Changes, "wait", wait)
+    house.log(range(60))
+    house.watcher.run(stop)
+    found = {one.detector for one in house.store.decisions(1000)}
+    assert found == {"kl-blowup"} | (set() if frozen else {"ended-or-stuck"})
 
 
 def test_a_log_that_grows_is_live_whatever_its_clock_says(house):
