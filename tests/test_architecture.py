@@ -146,7 +146,6 @@ def test_files_stay_readable_in_one_sitting(file):
 LONG = {
     "precision.loss_scale_collapse": 128,
     "reinforcement.entropy_collapse": 122,
-    "reinforcement.reward_collapse": 157,
     "reinforcement.reward_zero_std": 128,
     "runtime.resume_discontinuity": 127,
 }

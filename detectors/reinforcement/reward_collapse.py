@@ -7,7 +7,8 @@ three quarters of what the run had gained are lost. A run that had gained nothin
 clearly below its own start: at once if it trains a language model, which begins with a policy that can
 do something, and otherwise when it is over and has been there for half of its length. What is no language
 model is judged from the 100th point on, because exploration may ruin the reward at first; from the 1000th
-if each point is a single episode. A run that is over is judged from 40 points on.
+if each point is a single episode. A run that is over is judged from 40 points on, and also where its last
+tenth lies below all that came before by 30 % of the range.
 
 ## Why it matters
 A policy collects its own data, so a policy that has become bad collects bad data and seldom comes back.
@@ -33,18 +34,17 @@ times the scatter and twelve standard errors are measured on simulated returns w
 blocks are not independent. The blocks around the fall are left out of the scatter.
 """
 
-from collections.abc import Mapping
 from typing import Annotated
 
-import numpy as np
 import polars as pl
 
 from detectors.api import CRITICAL, Cause, History, Maturity, Variant, detector
-from detectors.blocks import ROWS, rolling, with_blocks
+from detectors.blocks import ROWS, with_blocks
 from detectors.evidence import Measure, Unit, logged
+from detectors.falls import FALLS, MEASURES, levels
 from detectors.schema import ENDED, INDEX, SERIES, SIGNAL, VALUE
 from detectors.signals import Signal
-from detectors.stats import Floats, Ints, row_quantile, was_resumed
+from detectors.stats import was_resumed
 from detectors.verdict import HeldBack, verdicts
 
 LEAST = 20  # points
@@ -52,7 +52,6 @@ SHORT = 40  # points of a run that may be judged when it is over
 EXPLORES = 100  # points in which exploration may cost reward, while the run goes on
 EPISODES = 1000  # the same for a log of single episodes,
 SINGLE = 0.18  # whose reward moves by more than this share of its size from one point to the next
-MEASURES = ("best", "now", "start", "scatter", "error", "held")
 
 FELL = "the reward fell from {best:.4g} to {now:.4g}"
 CAUSES = ("R1", "R2", "A-entropy-collapse")
@@ -66,18 +65,14 @@ CAUSES = ("R1", "R2", "A-entropy-collapse")
     maturity=Maturity.STABLE,
     cause=Cause.REWARD,
     evidence={
-        "best": Measure("best level", Unit.SAME),
-        "now": Measure("now", Unit.SAME),
-        "start": Measure("at the start", Unit.SAME),
-        "scatter": Measure("scatter of the points", Unit.SAME),
-        "error": Measure("standard error of a level", Unit.SAME),
-        "held": Measure("share of the run that it has been low", Unit.SHARE),
+        **FALLS,
         "lost": Measure("share of the gain that is lost", Unit.SHARE),
         **logged(Signal.KL, Signal.ENTROPY, Signal.CLIPPED_COMPLETION_RATIO),
     },
     variants={
         "lost": Variant(FELL + ": {lost:.0%} of what the run had gained is gone", CAUSES, (CRITICAL,)),
         "worse": Variant(FELL + " and is worse than at the start, {start:.4g}", CAUSES, (CRITICAL,)),
+        "ends": Variant("the reward ends at {last:.4g}, below all levels before", CAUSES),
     },
 )
 def reward_collapse(
@@ -88,13 +83,14 @@ def reward_collapse(
     sure: Annotated[float, "standard errors by which the fall must be certain"] = 12.0,
     least_fall: Annotated[float, "share of the best or first level that a fall must exceed"] = 0.2,
     patience: Annotated[float, "share of a run that is over below its start that is too long"] = 0.5,
+    most_below: Annotated[float, "share of its range that a run may end below all before"] = 0.3,
 ) -> pl.LazyFrame:
     """See the module's page."""
     best, now, start, scatter, lost = (pl.col(n) for n in ("best", "now", "start", "scatter", "lost"))
     fall, gain = best - now, best - start
     moves = (pl.col(VALUE) - pl.col(VALUE).shift(1)).abs().filter(pl.col(INDEX) < SHORT)
     measured = points.with_columns(moves=moves.mean().over(SERIES), resumed=was_resumed())
-    measured = with_blocks(measured, MEASURES, _levels, every=1, at_least=LEAST)
+    measured = with_blocks(measured, MEASURES, levels, every=1, at_least=LEAST)
     language = pl.col(Signal.COMPLETION_LENGTH).is_not_null() | pl.col(Signal.ENTROPY).is_not_null()
     size = pl.max_horizontal(best.abs(), start.abs())
     fell = (fall > scatters * scatter) & (fall > sure * pl.col("error")) & (fall > least_fall * size)
@@ -109,45 +105,6 @@ def reward_collapse(
         found={
             "lost": fell & gained & (lost > most_lost) & (language | explored),
             "worse": fell & worse & (language | (pl.col(ENDED) & explored & (pl.col("held") > patience))),
+            "ends": pl.col(ENDED) & explored & (pl.col("below") > most_below),
         },
     )
-
-
-def _levels(means: Floats) -> Mapping[str, Floats]:
-    """Levels over eighths of the run; how the blocks scatter about them; for how long it has been low."""
-    count = means.shape[1]
-    width = max(5, count // 8)
-    levels = rolling(means, width)
-    now, best = levels[:, -1], levels[:, :-width].max(axis=1)
-    low = means < ((best + now) / 2)[:, None]
-    held = np.cumprod(low[:, ::-1], axis=1).sum(axis=1)
-    fell = held >= width
-    scatter = _scatter(means, levels, count - held)
-    return {
-        "best": best,
-        "now": np.where(fell, now, best),
-        "start": np.median(means[:, :width], axis=1),
-        "scatter": scatter,
-        "error": scatter * np.sqrt(2 / width),
-        "held": held / count,
-    }
-
-
-def _scatter(means: Floats, levels: Floats, fell_at: Ints) -> Floats:
-    """Standard deviation of the blocks about their level, and of their changes; the fall itself is none."""
-    width = means.shape[1] - levels.shape[1] + 1
-    about = means[:, width // 2 :][:, : levels.shape[1]] - levels
-    begin = np.arange(levels.shape[1])
-    astride = (begin < fell_at[:, None]) & (fell_at[:, None] < begin + width)
-    changes = np.diff(means, axis=1)
-    near = np.abs(np.arange(changes.shape[1]) + 1 - fell_at[:, None]) <= width // 2
-    found: Floats = np.maximum(
-        _spread(np.where(astride, np.nan, about)) / np.sqrt(1 - 1 / width),
-        _spread(np.where(near, np.nan, changes)) / np.sqrt(2),
-    )
-    return found
-
-
-def _spread(values: Floats) -> Floats:
-    """Standard deviation of each row without NaN, from its 5 % and 95 % quantiles."""
-    return (row_quantile(values, 0.95) - row_quantile(values, 0.05)) / (2 * 1.645)

@@ -1,0 +1,68 @@
+"""How far a series has fallen below its best level, in blocks of the whole run."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from detectors.blocks import rolling
+from detectors.evidence import Measure, Unit
+from detectors.stats import Floats, Ints, row_quantile
+
+FALLS = {
+    "best": Measure("best level", Unit.SAME),
+    "now": Measure("now", Unit.SAME),
+    "start": Measure("at the start", Unit.SAME),
+    "scatter": Measure("scatter of the points", Unit.SAME),
+    "error": Measure("standard error of a level", Unit.SAME),
+    "held": Measure("share of the run that it has been low", Unit.SHARE),
+    "last": Measure("over the last tenth", Unit.SAME),
+    "below": Measure("of the range, how far below all before", Unit.SHARE),
+}
+"""What `levels` measures."""
+
+MEASURES = tuple(FALLS)
+
+
+def levels(means: Floats) -> Mapping[str, Floats]:
+    """The columns of ``MEASURES``, for `blocks.with_blocks`: levels are means over eighths of the run."""
+    count = means.shape[1]
+    width = max(5, count // 8)
+    eighths = rolling(means, width)
+    now, best = eighths[:, -1], eighths[:, :-width].max(axis=1)
+    low = means < ((best + now) / 2)[:, None]
+    held = np.cumprod(low[:, ::-1], axis=1).sum(axis=1)
+    fell = held >= width
+    scatter = _scatter(means, eighths, count - held)
+    tenth = max(1, count // 10)
+    tenths = rolling(means, tenth)
+    last, before = tenths[:, -1], tenths[:, :-tenth]
+    return {
+        "last": last,
+        "below": (before.min(axis=1) - last) / (tenths.max(axis=1) - tenths.min(axis=1)),
+        "best": best,
+        "now": np.where(fell, now, best),
+        "start": np.median(means[:, :width], axis=1),
+        "scatter": scatter,
+        "error": scatter * np.sqrt(2 / width),
+        "held": held / count,
+    }
+
+
+def _scatter(means: Floats, levels: Floats, fell_at: Ints) -> Floats:
+    """Standard deviation of the blocks about their level, and of their changes; the fall itself is none."""
+    width = means.shape[1] - levels.shape[1] + 1
+    about = means[:, width // 2 :][:, : levels.shape[1]] - levels
+    begin = np.arange(levels.shape[1])
+    astride = (begin < fell_at[:, None]) & (fell_at[:, None] < begin + width)
+    changes = np.diff(means, axis=1)
+    near = np.abs(np.arange(changes.shape[1]) + 1 - fell_at[:, None]) <= width // 2
+    found: Floats = np.maximum(
+        _spread(np.where(astride, np.nan, about)) / np.sqrt(1 - 1 / width),
+        _spread(np.where(near, np.nan, changes)) / np.sqrt(2),
+    )
+    return found
+
+
+def _spread(values: Floats) -> Floats:
+    """Standard deviation of each row without NaN, from its 5 % and 95 % quantiles."""
+    return (row_quantile(values, 0.95) - row_quantile(values, 0.05)) / (2 * 1.645)
