@@ -6,9 +6,10 @@ from math import log
 import polars as pl
 
 from detectors.held_back import HeldBack
+from detectors.schema import VALUE
 from detectors.settings import Setting
 from detectors.signals import Signal
-from detectors.stats import nearest
+from detectors.stats import nearest, start_median
 
 ELSE = (Signal.REWARD, Signal.POLICY_LOSS, Signal.PREFERENCE_MARGIN)
 """Signals beside which a loss does not say how well the model learns. A rule has to list them in ``uses``.
@@ -24,6 +25,18 @@ SETTLED = 0.97, 1.015
 
 NEARLY, FROM = (0.985, 1.03), 1.1
 """Times the cost of guessing between which such a loss is itself, and what is a little above it."""
+
+
+LEARNED, FIRST = 0.01, 5
+"""Share of the median of the first losses below which nothing is left to learn, and how many they are."""
+
+
+def is_learned(loss: pl.Expr) -> pl.Expr:
+    """Whether a loss is so far below its start that its rises are of rounding and of single samples.
+
+    The rule needs a head of 5 rows.
+    """
+    return (loss < LEARNED * start_median(VALUE, FIRST)).fill_null(False)
 
 
 def is_supervised() -> pl.Expr:

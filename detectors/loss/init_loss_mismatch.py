@@ -3,8 +3,8 @@
 ## What it catches
 A cross-entropy that is negative, or stands far above the logarithm of the number of classes. Before it has
 learned anything, a classifier of `C` classes pays ln C, and a language model ln V for a vocabulary of `V`
-tokens. The rule judges the first 50 points: a finding is info from the fifth on, and a warning if the loss is
-still there after twenty.
+tokens. The rule judges the first 50 points. A high start is info from the fifth on, and a warning if the loss
+is still there after twenty. A negative one is a warning, and critical below -1 or beside a training accuracy.
 
 ## Why it matters
 The start is the one moment at which the right value of the loss is known. A loss that misses it measures
@@ -21,7 +21,8 @@ the inputs and of the last layer.
 Losses that add terms, such as those of object detectors, start above ln C. Hence the rule judges only where
 the log has an accuracy or a perplexity beside the loss. A low start is no finding: whoever fine-tunes
 begins far below ln V. A poor initialisation of the last layer costs a lot for some steps, hence the wait
-for twenty points. Attempts that resume a training are left out.
+for twenty points. Attempts that resume a training are left out. A similarity of two views lies between -1
+and 0; it is called a classifier's where an accuracy on held-out data stands beside it.
 
 ## Source
 Catalogue O16 (a negative loss), O9 (a multiple by the accumulation), DP12 and L8 (a scale or labels that
@@ -32,26 +33,29 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import INFO, WARNING, Cause, History, Variant, detector
+from detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
 from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, VALUE
 from detectors.settings import Setting
 from detectors.signals import Signal
 from detectors.stats import recent_max, recent_median
+from detectors.supervised import ELSE, is_supervised
 from detectors.verdict import HeldBack, verdicts
 
 FEW = 5  # points of which the median counts
 FIRST = 50  # points that are still the start
 LATE = 20  # points after which a poor initialisation has been overcome
 NEAR = 0.1  # of a multiple of ln C: how far from it the loss may be
-RATES = (Signal.ACCURACY, Signal.EVAL_ACCURACY, Signal.PERPLEXITY, Signal.EVAL_PERPLEXITY)
+OWN = Signal.ACCURACY, Signal.PERPLEXITY  # of the training, so of its own loss
+RATES = (*OWN, Signal.EVAL_ACCURACY, Signal.EVAL_PERPLEXITY)
 
 
 @detector(
     judges=(Signal.LOSS,),
-    uses=RATES,
+    uses=(*RATES, *ELSE),
     settings=(Setting.NUM_CLASSES, Setting.VOCAB_SIZE, Setting.ACCUMULATION_STEPS),
     history=History(recent=FIRST, earlier=1),
+    maturity=Maturity.STABLE,
     hold=1,  # a verdict rests on five points already
     cause=Cause.LOSS_SHAPE,
     evidence={
@@ -64,7 +68,7 @@ RATES = (Signal.ACCURACY, Signal.EVAL_ACCURACY, Signal.PERPLEXITY, Signal.EVAL_P
         "negative": Variant(
             "loss of a classifier starts below zero, at {level:.4g}; a cross-entropy cannot",
             ("O16", "O12"),
-            (INFO, WARNING),
+            (WARNING, CRITICAL),
         ),
         "multiple": Variant(
             "loss starts at {level:.4g}, {times:.3g} times the {guess:.4g} that guessing costs; "
@@ -94,10 +98,11 @@ def init_loss_mismatch(
         resumed=(pl.col(INDEX) < 0).any().over(SERIES),
     ).with_columns(times=pl.col("level") / pl.col("guess"))
     steps, times = pl.col(Setting.ACCUMULATION_STEPS), pl.col("times")
-    high = times > most_times
+    high, known = times > most_times, pl.any_horizontal(pl.col(r).is_not_null() for r in OWN)
     return verdicts(
         measured,
         judged={
+            HeldBack.NOT_SUPERVISED: is_supervised(),
             HeldBack.NOT_CLASSIFIER: classifies,
             HeldBack.RESUMED: ~pl.col("resumed"),
             HeldBack.FEW_POINTS: pl.col(INDEX) >= FEW - 1,
@@ -108,5 +113,5 @@ def init_loss_mismatch(
             "multiple": high & (steps >= 2) & ((times / steps - 1).abs() < NEAR),
             "high": high,
         },
-        severities={WARNING: pl.col(INDEX) >= LATE - 1},
+        severities={WARNING: pl.col(INDEX) >= LATE - 1, CRITICAL: known | (pl.col("level") < -1)},
     )

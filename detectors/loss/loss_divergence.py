@@ -15,7 +15,8 @@ the sequence length.
 
 ## When it is wrong
 A harder stage of a curriculum, another data set, longer sequences or a changed objective lift the loss
-without a fault. Beside rewards or value losses the rule is silent, since there the loss follows the policy.
+without a fault. Beside rewards or value losses the rule is silent, since there the loss follows the policy,
+and below a hundredth of the start, where nothing is left to learn.
 
 ## Source
 Catalogue L6, O19, O9, GE. Thresholds are measured (`FIGURES.md`). The standard error allows for neighbours
@@ -32,7 +33,7 @@ from detectors.api import CRITICAL, WARNING, Cause, Maturity, Variant, detector
 from detectors.levels import FEW, LEVELS, MANY, RISE, WINDOWS, with_rise
 from detectors.schema import INDEX, SERIES, STEP
 from detectors.signals import Signal
-from detectors.supervised import ELSE, supervised
+from detectors.supervised import ELSE, is_learned, supervised
 from detectors.verdict import HeldBack, verdicts
 
 EARLIEST = 10  # points before anything is said
@@ -67,7 +68,7 @@ def loss_divergence(
 ) -> pl.LazyFrame:
     """See the module's page."""
     rise, early = pl.col("rise"), pl.col(INDEX) < WINDOWS[MANY]
-    far = rise > pl.when(early).then(early_rise).otherwise(least_rise)
+    far = ~is_learned(pl.col("level")) & (rise > pl.when(early).then(early_rise).otherwise(least_rise))
     sure = pl.col("errors") > pl.when(early).then(early_errors).otherwise(least_errors)
     return verdicts(
         with_rise(points),

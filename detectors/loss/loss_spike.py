@@ -5,6 +5,7 @@ A loss of more than twice the median of the 50 points before it, and above that 
 times the distance to their 95th percentile. Where fewer points precede it: more than three times the median
 of the last five, and above it by fourteen standard deviations of the noise. One spike is `single`;
 three within 200 points are `repeated`. A point behind a spike from which the loss comes down belongs to it.
+A loss below a hundredth of its start has no spikes: there single samples and rounding move it.
 
 ## Why it matters
 A spike that recovers costs little. Repeated ones precede a divergence, and point to a cause that will not
@@ -35,7 +36,7 @@ from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_median, recent_noise, recent_quantile
-from detectors.supervised import ELSE, supervised
+from detectors.supervised import ELSE, FIRST, is_learned, supervised
 from detectors.verdict import HeldBack, verdicts
 
 BEFORE = 50  # points that tell what is usual
@@ -47,7 +48,7 @@ COMES_DOWN = 0.8  # of the spike before, in the logarithm
 @detector(
     judges=(Signal.LOSS,),
     uses=ELSE,
-    history=History(recent=BEFORE + MANY + 1),
+    history=History(recent=BEFORE + MANY + 1, head=FIRST),
     maturity=Maturity.STABLE,
     hold=1,  # a spike is a single point
     cause=Cause.LOSS_SHAPE,
@@ -96,7 +97,8 @@ def loss_spike(
     spike = pl.col("spike")
     last_spike = spike.shift(1, fill_value=False).over(SERIES)
     begins = spike & (~last_spike | (pl.col("above") > COMES_DOWN * pl.col("above").shift(1).over(SERIES)))
-    measured = measured.with_columns(spike=(pl.col("above") > least).fill_null(False)).with_columns(
+    far = (pl.col("above") > least) & ~is_learned(pl.col(VALUE))
+    measured = measured.with_columns(spike=far.fill_null(False)).with_columns(
         spikes=begins.cast(pl.Int32).rolling_sum(MANY, min_samples=1).over(SERIES),
     )
     return verdicts(

@@ -16,14 +16,14 @@ changes, and actions reach the environment as it expects them. For language mode
 writes the format that the reward looks for. A sparse reward that is never met needs an easier start.
 
 ## When it is wrong
-A reward that rests at its best is a solved task. Where the spread of rewards is logged, a
-mean that rests may be made by a ranking, and `reward-zero-std` tells of one that is stuck. Tasks with a
-sparse reward may rest at their lowest for long before the first success. The last rule leaves alone a reward
-near zero, as in self-play, a log of single episodes, and what a resume goes on from.
+A reward that rests at its best is a solved task. Where the spread of rewards is logged, a mean that rests may
+be made by a ranking, and `reward-zero-std` tells of one that is stuck. A sparse reward may rest at its lowest
+for long, so one that seldom changed is info for 100 points. The last rule leaves alone a reward near zero, as
+in self-play, a log of single episodes, and what a resume goes on from.
 
 ## Source
-Catalogue A-reward-never (0 at every point for more than 20 steps) and A-rewards-mean; the lack of a
-trend is judged on means of blocks, whose scatter holds the log's own autocorrelation.
+Catalogue A-reward-never (0 at every point for more than 20 steps), A-rewards-mean. The scatter of blocks, by
+which a trend is judged, holds the log's own autocorrelation.
 """
 
 from typing import Annotated
@@ -39,8 +39,8 @@ from detectors.stats import PRECISION, resting, was_resumed
 from detectors.verdict import HeldBack, verdicts
 
 SOLVED = "the reward rests at its best, {value:.6g}, for {still} points: solved, or as good as it gets"
-LEAST = 20  # points
-FEW_CHANGES = 3
+LEAST, FEW_CHANGES = 20, 3  # points
+SPARSE, EPISODES = 0.6, 100  # share of changes of a reward that is seldom met, and points that it is given
 
 
 @detector(
@@ -60,7 +60,7 @@ FEW_CHANGES = 3
     variants={
         "constant": Variant(
             "the reward has been exactly {value:.6g} for {still} points",
-            ("A-reward-never", "A-rewards-mean", "L8"),
+            *(("A-reward-never", "A-rewards-mean", "L8"), (WARNING, INFO)),
         ),
         "frozen": Variant(
             "the reward has been exactly {value:.6g} for {still} points: episodes may have ceased to end",
@@ -101,6 +101,7 @@ def reward_stagnation(
     rests = long & pl.coalesce(Signal.REWARD_STD, Signal.FRAC_REWARD_ZERO_STD).is_null()
     lowest, highest, changed_often = pl.col("lowest"), pl.col("highest"), pl.col("changes") > FEW_CHANGES
     ever_moved = highest - lowest > PRECISION * pl.max_horizontal(highest.abs(), lowest.abs())
+    sparse = ever_moved & (pl.col("changes") < SPARSE * (rows - still)) & (rows < EPISODES)
     at_best = rests & ever_moved & (value >= highest - 0.02 * (highest - lowest))
     gained, error, size = pl.col("gain"), pl.col("error"), pl.col("first").abs()
     is_mean = pl.col("scatter") < 0.25 * size  # of episodes; one episode scatters more
@@ -115,5 +116,5 @@ def reward_stagnation(
             "constant": rests,
             "no-gain": (rows >= patience) & flat & is_mean & pl.col("begun"),
         },
-        severities={INFO: ~late},
+        severities={INFO: pl.when(rests).then(sparse & ~pl.col(ENDED)).otherwise(~late)},
     )
