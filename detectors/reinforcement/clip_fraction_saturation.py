@@ -1,7 +1,8 @@
 """Most updates of the policy hit the clip: PPO's trust region is the only thing that still holds them.
 
 ## What it catches
-A median clip fraction above 0.3 over the last ten points. It is over once the median is below 0.2.
+A median clip fraction above 0.3 over the last ten points. It is over once the median is below 0.2. Nothing is
+said where the KL of an update is below 0.02, or the clip range has fallen to half of what it was.
 
 ## Why it matters
 A clipped sample has no gradient. Where a third of the samples are clipped, each batch is used long after
@@ -13,12 +14,14 @@ Lower the learning rate or the number of passes over each batch (`n_epochs`, `nu
 batches, and stop an update early by a `target_kl` of 0.01 to 0.05. Look at the approximate KL beside it.
 
 ## When it is wrong
-Some runs learn well with a third of the samples clipped, above all with a clip range far below the usual
-0.2. The first updates of a run often clip much; ten points are waited for.
+Some runs learn well with a third of the samples clipped, above all with a clip range far below the usual 0.2.
+A range that decays to zero clips everything in the end. The first updates of a run often clip much; ten
+points are waited for.
 
 ## Source
 Catalogue A-clip-ratio: below 0.1 is healthy, above 0.3 is not. Stable-Baselines3, Spinning Up, CleanRL
-and TRL all log the share of samples whose ratio left the clip range.
+and TRL all log the share of samples whose ratio left the clip range. A `target_kl` is 0.01 to 0.05: with less
+the policy has hardly moved, however much is clipped.
 """
 
 from typing import Annotated
@@ -26,6 +29,7 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import Cause, History, Maturity, Variant, detector
+from detectors.context import First
 from detectors.evidence import Measure, Unit
 from detectors.schema import VALUE
 from detectors.signals import Signal
@@ -33,11 +37,12 @@ from detectors.stats import recent_median
 from detectors.verdict import HeldBack, verdicts
 
 NOW = 10  # points whose median is the present level
+SMALL_KL, DECAYED = 0.02, 0.5  # nats of an update that hardly moves; share of the first clip range
 
 
 @detector(
     judges=(Signal.CLIP_FRACTION,),
-    uses=(Signal.APPROX_KL,),
+    uses=(Signal.APPROX_KL, Signal.CLIP_RANGE, First(Signal.CLIP_RANGE)),
     history=History(recent=NOW),
     maturity=Maturity.STABLE,
     cause=Cause.POLICY,
@@ -60,11 +65,13 @@ def clip_fraction_saturation(
 ) -> pl.LazyFrame:
     """See the module's page."""
     level = pl.col("level")
+    decayed = pl.col(Signal.CLIP_RANGE) <= DECAYED * pl.col(First(Signal.CLIP_RANGE).column)
+    harmless = (level > few_clipped) & ((pl.col("update_kl") < SMALL_KL) | decayed)
     return verdicts(
         points.with_columns(
             level=recent_median(VALUE, NOW), update_kl=recent_median(Signal.APPROX_KL, NOW, at_least=1)
         ),
-        judged={HeldBack.FEW_POINTS: level.is_not_null()},
+        judged={HeldBack.FEW_POINTS: level.is_not_null(), HeldBack.EXPLAINED: ~harmless.fill_null(False)},
         found={"saturated": level > most_clipped},
         lasts=level > few_clipped,
     )

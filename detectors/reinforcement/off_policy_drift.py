@@ -3,7 +3,7 @@
 ## What it catches
 A median gap between the trainer's and the sampler's log-probabilities over the last ten points above 1
 nat per token, or above 0.1 and three times its own first points. A mean importance ratio outside 0.8 to
-1.2 over ten points.
+1.2 over ten points; a small one only where the gap, if it is logged, is 0.1 nats, too.
 
 ## Why it matters
 The gradient is weighed by the ratio of the two. Where they disagree it belongs to another policy: either
@@ -16,7 +16,9 @@ and mask or cap tokens with extreme ratios. If the gap is there from the first s
 log-probabilities of one text with equal weights.
 
 ## When it is wrong
-Engines of low precision have a constant gap; only its growth counts below 1 nat. The smallest ratio of
+Engines of low precision have a constant gap; only its growth counts below 1 nat. The ratio of a sequence is
+the product over its tokens: long completions of a healthy run leave the band on both sides, and a mask of the
+large ones, as TRL's `sequence_mask`, then lowers their mean to 0.75 and 0.35. The smallest ratio of
 a batch is near zero in any large one and is not judged.
 
 ## Source
@@ -39,6 +41,7 @@ NOW = 10  # points of the present level, and of the start
 
 @detector(
     judges=(Signal.SAMPLING_LOGP_DIFFERENCE, Signal.IMPORTANCE_RATIO_MEAN),
+    uses=(Signal.SAMPLING_LOGP_DIFFERENCE,),
     history=History(recent=NOW, head=NOW),
     maturity=Maturity.STABLE,
     cause=Cause.POLICY,
@@ -69,6 +72,9 @@ def off_policy_drift(
 ) -> pl.LazyFrame:
     """See the module's page."""
     level, start, is_gap = (pl.col(n) for n in ("level", "start", "is_gap"))
+    masked = (level < lowest) & (
+        recent_median(Signal.SAMPLING_LOGP_DIFFERENCE, NOW, at_least=1) < warning_gap
+    )
     diverged = is_gap & (level > critical_gap)
     return verdicts(
         points.with_columns(
@@ -79,7 +85,7 @@ def off_policy_drift(
         judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= NOW - 1},
         found={
             "gap": diverged | (is_gap & (level > warning_gap) & (level > growth * start)),
-            "ratio": ~is_gap & ~level.is_between(lowest, highest),
+            "ratio": ~is_gap & ~level.is_between(lowest, highest) & ~masked.fill_null(False),
         },
         severities={CRITICAL: diverged},
     )
