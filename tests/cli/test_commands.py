@@ -363,7 +363,7 @@ def test_the_page_of_a_detector_says_how_severe_each_of_its_findings_can_be(sent
     assert "- **repeated** (warning): loss jumped {spikes} times" in page
     assert "- **single** (info): loss jumped from {usual} to {value} (A-sft-spikes" in page
     assert "only sinks with `include_preview = true`" not in page
-    assert "only sinks with `include_preview = true`" in sentinel("explain", "init-loss-mismatch").out
+    assert "only sinks with `include_preview = true`" in sentinel("explain", "memory-growth").out
 
 
 def test_a_page_has_no_empty_part(sentinel):
