@@ -36,9 +36,10 @@ def levels(means: Floats) -> Mapping[str, Floats]:
     tenth = max(1, count // 10)
     tenths = rolling(means, tenth)
     last, before = tenths[:, -1], tenths[:, :-tenth]
+    spread = tenths.max(axis=1) - tenths.min(axis=1)
     return {
         "last": last,
-        "below": (before.min(axis=1) - last) / (tenths.max(axis=1) - tenths.min(axis=1)),
+        "below": np.where(spread > 0, (before.min(axis=1) - last) / spread, 0.0),
         "best": best,
         "now": np.where(fell, now, best),
         "start": np.median(means[:, :width], axis=1),
