@@ -89,7 +89,7 @@ def class_collapse(
         lowest=seen_min(VALUE, REACH, REACH),
         highest=seen_max(VALUE, REACH, REACH),
         count=count,
-        fall=pl.when(loss.is_between(0, LIKELY)).then(1 - ending(Signal.LOSS, REACH) / loss),
+        fall=pl.when((loss > 0) & (loss <= LIKELY)).then(1 - ending(Signal.LOSS, REACH) / loss),
         last=ending(VALUE, REACH),
         gain=ending(VALUE, REACH) - beginning(VALUE, REACH),
         error=recent_noise(VALUE, REACH, at_least=1) * (6 / count).sqrt(),  # of a difference of thirds
