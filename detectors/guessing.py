@@ -25,8 +25,8 @@ NEAR_LN, FAR_LN = 0.97, 1.15
 JUST, WILD = 0.05, 0.1
 """Where the loss is higher: how near to 1/n the accuracy is, and its scatter at least."""
 
-LEARNS = 0.985
-"""Times the first loss: a loss below it falls."""
+LEARNS, STIRS = 0.015, 0.005
+"""Shares of the first loss: a loss that fell by the one falls, and by the other may have begun to."""
 
 USED = Signal.EVAL_LOSS, First(Signal.EVAL_LOSS), Signal.LOSS, First(Signal.LOSS)
 """What a rule has to list in ``uses``."""
@@ -61,19 +61,22 @@ def is_of_few_samples(accuracy: pl.Expr) -> pl.Expr:
 
 
 def with_guess(points: pl.LazyFrame) -> pl.LazyFrame:
-    """A frame of accuracies with the columns of ``GUESS``, what `guesses` reads, and ``falls``: whether the
-    loss on held-out data fell, or that of training where there is none; null without either.
+    """A frame of accuracies with the columns of ``GUESS``, what `guesses` reads, and ``falls``, ``stirs``:
+    whether the loss on held-out data fell, or that of training where there is none; null without either.
     """
-    fell = {
-        one: pl.min_horizontal(recent_median(one, REACH, at_least=GUESSES), one) < LEARNS * pl.col(first)
-        for one, first in ((use, First(use).column) for use in (Signal.EVAL_LOSS, Signal.LOSS))
-    }
+    fell = []
+    for use in (Signal.EVAL_LOSS, Signal.LOSS):
+        first = pl.col(First(use).column)
+        lowest = pl.min_horizontal(recent_median(use, REACH, at_least=GUESSES), use)
+        fell.append((first - lowest) / first.abs())
+    fall = pl.coalesce(*fell)
     return points.with_columns(
         classes=(1 / recent_median(VALUE, REACH, at_least=GUESSES)).round(),
         level=recent_median(Signal.EVAL_LOSS, REACH, at_least=GUESSES),
         trains=recent_median(Signal.LOSS, REACH, at_least=GUESSES),
         scatter=recent_noise(Signal.EVAL_LOSS, REACH, at_least=GUESSES - 2),
-        falls=pl.coalesce(*fell.values()),
+        falls=fall > LEARNS,
+        stirs=fall > STIRS,
     )
 
 

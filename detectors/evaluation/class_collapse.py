@@ -96,7 +96,7 @@ def class_collapse(
     )
     few_samples = is_of_few_samples(value)
     passed = (pl.col(STEP) - start_value(STEP)) / pl.col(Signal.TOTAL_STEPS) >= least_share
-    waited = passed.fill_null((held_out & ~pl.col("falls")).fill_null(False) | (count >= REACH))
+    waited = passed.fill_null((held_out & ~pl.col("stirs")).fill_null(False) | (count >= REACH))
     at_end = pl.col(ENDED) & passed.fill_null(True)
     constant = (pl.col("lowest") == highest) & (value <= most_accuracy) & (value > 0)
     poor = pl.col("last").is_between(0, POOR, closed="none")
