@@ -14,11 +14,12 @@ from sentinel.guard import Guard
 from sentinel.pipeline import Pipeline
 from sentinel.processes import in_copies, in_turn
 from sentinel.runs.log import Overview
+from sentinel.runs.same_training import trace, trainings
 from sentinel.runs.standings import Observation, observe, standings
 from sentinel.runs.state import Standing
 from sentinel.sources.base import Complaint, Run
 from sentinel.sources.discovery import common_path, discover, run_name
-from sentinel.sources.places import Place
+from sentinel.sources.places import Place, Url
 
 _MOST_POINTS = 2_000_000  # of all runs together, if they are few
 _FEW_RUNS = 32
@@ -28,13 +29,22 @@ _FEWEST_POINTS = 64  # per run, if there are very many; fewer are enough to reco
 
 @dataclass(frozen=True)
 class ListedRun:
-    """A run that was found. If it was not read ``whole``, it may have more points and attempts."""
+    """A run that was found. If it was not read ``whole``, it may have more points and attempts.
+
+    ``training`` is the id of the log that tells most of its training: its own id, if there is no other.
+    """
 
     overview: Overview
+    training: str
     standing: Standing
     stopped: str | None  # why it cannot be judged, if so
     whole: bool
     lacking: Mapping[str, Sequence[str]]  # missing signals, by the detector that needs them
+
+    @property
+    def stands_for_its_training(self) -> bool:
+        """Whether it is the log of its training that tells most."""
+        return self.training == _id(self.overview)
 
 
 @dataclass(frozen=True)
@@ -76,11 +86,13 @@ def list_runs(
         return _scan(pipeline, run, run_name(run, base), limit, now)
 
     listed = spread(scan, found.runs)
+    of_training = _trainings([one.seen.run for one in listed])
     asked = demands()
     lacking = cache(lambda logged: _lacking(logged, asked))  # the same in all runs of one project
     runs = [
         ListedRun(
             one.seen.run,
+            of_training[_id(one.seen.run)],
             stands,
             one.failure or one.seen.run.stopped,
             one.seen.whole,
@@ -90,6 +102,19 @@ def list_runs(
     ]
     complaints = [*found.complaints, *(one for run in listed for one in run.complaints)]
     return Listing(runs, complaints, len(asked))
+
+
+def _id(log: Overview) -> str:
+    return f"{log.format}:{log.path}"
+
+
+def _trainings(logs: Sequence[Overview]) -> dict[str, str]:
+    """By the id of each log, that of the best informed one of its training."""
+    best_first = sorted(
+        logs, key=lambda log: (-len(log.understanding.signals), -len(log.facts.config), _id(log))
+    )
+    places = ((log, Url.parse(log.path) or Path(log.path)) for log in best_first)
+    return trainings({_id(log): trace(place, log.format, log.facts) for log, place in places})
 
 
 @dataclass(frozen=True)

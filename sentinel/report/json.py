@@ -161,8 +161,12 @@ class SettingBody(TypedDict):
 
 
 class ListedRunBody(RunBody):
-    """A run that was found. If it was not read ``whole``, it may have more points and attempts."""
+    """A run that was found. If it was not read ``whole``, it may have more points and attempts.
 
+    ``training`` is the same in all logs of one training: the source and the path of the one that tells most.
+    """
+
+    training: str
     whole: bool
     config: dict[str, SettingBody]
 
@@ -256,6 +260,7 @@ def _listed(run: ListedRun) -> ListedRunBody:
     config = run.overview.facts.config
     return {
         **_described(run.overview, run.standing, run.stopped, run.lacking, {}),
+        "training": run.training,
         "whole": run.whole,
         "config": {name: {"value": one.value, "origin": one.origin} for name, one in config.items()},
     }

@@ -11,18 +11,27 @@ _MOST_TAGS = 3
 
 
 def lines(listing: Listing, details: bool) -> Iterator[tuple[int, str]]:
-    """The report, line by line with the indent of each, safe to print."""
+    """The report, line by line with the indent of each, safe to print.
+
+    The logs of one training stand below the one that tells most of it.
+    """
+    logs: dict[str, list[ListedRun]] = {}
     for run in listing.runs:
-        yield 0, _run(run, listing.detectors)
-        if details:
-            yield from ((4, line) for line in _details(run))
-        if run.stopped:
-            yield 4, f"judging stopped: {clean_text(run.stopped, 500)}"
+        logs.setdefault(run.training, []).append(run)
+    for members in logs.values():
+        for run in sorted(members, key=lambda run: not run.stands_for_its_training):
+            of_another = not run.stands_for_its_training
+            yield 2 * of_another, f"{'also in ' * of_another}{_run(run, listing.detectors)}"
+            if details:
+                yield from ((4, line) for line in _details(run))
+            if run.stopped:
+                yield 4, f"judging stopped: {clean_text(run.stopped, 500)}"
     for complaint in listing.complaints:
         yield 0, f"unreadable: {clean_text(str(complaint), 500)}"
-    states = Counter(run.standing.state for run in listing.runs)
+    states = Counter(run.standing.state for run in listing.runs if run.stands_for_its_training)
     counted = ", ".join(f"{count} {state}" for state, count in states.most_common())
-    yield 0, f"{len(listing.runs)} {'run' if len(listing.runs) == 1 else 'runs'}: {counted}"
+    several = f" in {len(listing.runs)} logs" if len(logs) < len(listing.runs) else ""
+    yield 0, f"{len(logs)} {'run' if len(logs) == 1 else 'runs'}{several}: {counted}"
 
 
 def _run(run: ListedRun, detectors: int) -> str:

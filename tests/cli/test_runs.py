@@ -133,3 +133,17 @@ def test_many_runs_are_read_by_several_processes_with_the_same_outcome(sentinel,
     silent = re.compile(r"last written .+? ago")
     assert silent.sub("", there.stdout) == silent.sub("", here.out)
     assert len(json.loads(here.out)["complaints"]) == 1
+
+
+def test_the_logs_of_one_training_stand_together(sentinel, run):
+    better = run("a", LOSS)
+    run("b", LOSS)
+    (better.parent / "metrics.csv").write_text("step,loss\n1,1.0\n2,1.0\n3,1.0\n")
+    documents = json.loads(sentinel("runs", "runs", "--format", "json").out)["runs"]
+    ids = [f"{one['source']}:{one['path']}" for one in documents]
+    assert [one["training"] for one in documents] == [ids[1], ids[1], ids[2]]
+    first, second, third, total = sentinel("runs", "runs").out.splitlines()
+    assert first.startswith("a/metrics.jsonl")
+    assert second.startswith("  also in a/metrics.csv")
+    assert third.startswith("b/metrics.jsonl")
+    assert total.startswith("2 runs in 3 logs: ")
