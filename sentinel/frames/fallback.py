@@ -16,10 +16,15 @@ from sentinel.frames.patterns import Meaning
 from sentinel.frames.probes import probe
 from sentinel.frames.words import EVAL, FILLERS, PERCENT, TRAIN, spelled, words_of
 
+_KINDS = ("", "binary ", "categorical ", "sparse categorical ", "token ", "overall ")
+_ACCURACIES = [f"{kind}accuracy" for kind in _KINDS]
+
 _TRAINING: Mapping[str, Signal] = {
     "loss": Signal.LOSS,
     "total loss": Signal.LOSS,
     "lm loss": Signal.LOSS,
+    "mlm loss": Signal.LOSS,
+    "l pix": Signal.LOSS,  # BasicSR
     "logloss": Signal.LOSS,
     "binary logloss": Signal.LOSS,
     "multi logloss": Signal.LOSS,
@@ -57,11 +62,13 @@ _TRAINING: Mapping[str, Signal] = {
     "approx kl": Signal.APPROX_KL,
     "entropy": Signal.POLICY_ENTROPY,
     "policy entropy": Signal.POLICY_ENTROPY,
+    "dist entropy": Signal.POLICY_ENTROPY,  # MAPPO
     "reward": Signal.REWARD,
     "return": Signal.REWARD,
     "episode reward": Signal.REWARD,
     "episode return": Signal.REWARD,
     "cumulative reward": Signal.REWARD,
+    "score per episode": Signal.REWARD,
     "reward std": Signal.REWARD_STD,
     "fraction reward zero std": Signal.FRAC_REWARD_ZERO_STD,
     "episode length": Signal.EPISODE_LENGTH,
@@ -89,7 +96,7 @@ _TRAINING: Mapping[str, Signal] = {
     "total tokens": Signal.NUM_TOKENS,
     "batch tokens": Signal.BATCH_TOKENS,
     "batch slots": Signal.BATCH_SLOTS,
-    "accuracy": Signal.ACCURACY,
+    **dict.fromkeys(_ACCURACIES, Signal.ACCURACY),
     "perplexity": Signal.PERPLEXITY,
     "weight norm": Signal.WEIGHT_NORM,
     "param norm": Signal.WEIGHT_NORM,
@@ -104,6 +111,7 @@ _EVALUATION: Mapping[str, Signal] = {
     "loss": Signal.EVAL_LOSS,
     "total loss": Signal.EVAL_LOSS,
     "lm loss": Signal.EVAL_LOSS,
+    "mlm loss": Signal.EVAL_LOSS,
     "logloss": Signal.EVAL_LOSS,
     "binary logloss": Signal.EVAL_LOSS,
     "multi logloss": Signal.EVAL_LOSS,
@@ -111,7 +119,7 @@ _EVALUATION: Mapping[str, Signal] = {
     "elbo": Signal.EVAL_LOSS,
     "elbo loss": Signal.EVAL_LOSS,
     "negative elbo": Signal.EVAL_LOSS,
-    "accuracy": Signal.EVAL_ACCURACY,
+    **dict.fromkeys(_ACCURACIES, Signal.EVAL_ACCURACY),
     "perplexity": Signal.EVAL_PERPLEXITY,
     "reward": Signal.EVAL_REWARD,
     "return": Signal.EVAL_REWARD,
@@ -119,6 +127,7 @@ _EVALUATION: Mapping[str, Signal] = {
     "episode return": Signal.EVAL_REWARD,
     "f 1": Signal.EVAL_SCORE,
     "f 1 score": Signal.EVAL_SCORE,
+    "overall f 1": Signal.EVAL_SCORE,
     "rouge 1": Signal.EVAL_SCORE,
     "rouge 2": Signal.EVAL_SCORE,
     "rouge l": Signal.EVAL_SCORE,
