@@ -2,13 +2,11 @@
 
 from collections.abc import Callable, Iterable
 from functools import cache
-from pathlib import Path
 
 from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.incident import Incident
 from sentinel.runs.facts import Facts
-from sentinel.runs.same_training import Trace, same_training, trace
-from sentinel.sources.places import Url
+from sentinel.runs.same_training import Trace, same_training, trace_of
 from sentinel.tracking import Tracker
 
 
@@ -26,9 +24,7 @@ def known_incidents(
 
     @cache
     def of(run: str) -> Trace:
-        format_, _, place = run.partition(":")
-        facts = logs[run].facts if run in logs else remembered(run)
-        return trace(Url.parse(place) or Path(place), format_, facts)
+        return trace_of(run, logs[run].facts if run in logs else remembered(run))
 
     @cache
     def informed(run: str) -> tuple[int, int]:

@@ -14,12 +14,12 @@ from sentinel.guard import Guard
 from sentinel.pipeline import Pipeline
 from sentinel.processes import in_copies, in_turn
 from sentinel.runs.log import Overview
-from sentinel.runs.same_training import trace, trainings
+from sentinel.runs.same_training import trainings_of
 from sentinel.runs.standings import Observation, observe, standings
 from sentinel.runs.state import Standing
 from sentinel.sources.base import Complaint, Run
 from sentinel.sources.discovery import common_path, discover, run_name
-from sentinel.sources.places import Place, Url
+from sentinel.sources.places import Place
 
 _MOST_POINTS = 2_000_000  # of all runs together, if they are few
 _FEW_RUNS = 32
@@ -113,8 +113,7 @@ def _trainings(logs: Sequence[Overview]) -> dict[str, str]:
     best_first = sorted(
         logs, key=lambda log: (-len(log.understanding.signals), -len(log.facts.config), _id(log))
     )
-    places = ((log, Url.parse(log.path) or Path(log.path)) for log in best_first)
-    return trainings({_id(log): trace(place, log.format, log.facts) for log, place in places})
+    return trainings_of({_id(log): log.facts for log in best_first})
 
 
 @dataclass(frozen=True)

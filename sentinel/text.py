@@ -48,6 +48,12 @@ def counted(number: int, noun: str, nouns: str = "") -> str:
     return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
 
 
+def counted_runs(runs: int, logs: int) -> str:
+    """How many runs there are in how many logs: "26 runs in 34 logs", or "34 runs" if each has one log."""
+    in_logs = f" in {counted(logs, 'log')}" if logs != runs else ""
+    return f"{counted(runs, 'run')}{in_logs}"
+
+
 def duration_text(seconds: float) -> str:
     """A duration in its two largest units: "40 s", "12 min 5 s", "3 h 20 min", "2 d 4 h"."""
     whole = max(0, round(seconds))

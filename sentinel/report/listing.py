@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from sentinel.listing import ListedRun, Listing
-from sentinel.text import clean_text
+from sentinel.text import clean_text, counted_runs
 
 _MOST_TAGS = 3
 
@@ -30,8 +30,7 @@ def lines(listing: Listing, details: bool) -> Iterator[tuple[int, str]]:
         yield 0, f"unreadable: {clean_text(str(complaint), 500)}"
     states = Counter(run.standing.state for run in listing.runs if run.stands_for_its_training)
     counted = ", ".join(f"{count} {state}" for state, count in states.most_common())
-    several = f" in {len(listing.runs)} logs" if len(logs) < len(listing.runs) else ""
-    yield 0, f"{len(logs)} {'run' if len(logs) == 1 else 'runs'}{several}: {counted}"
+    yield 0, f"{counted_runs(len(logs), len(listing.runs))}: {counted}"
 
 
 def _run(run: ListedRun, detectors: int) -> str:

@@ -13,8 +13,10 @@ from sentinel.alerts.outbox import Undelivered
 from sentinel.alerts.silences import Silence
 from sentinel.alerts.store import BEHIND, DecisionRow, RunRow, Store
 from sentinel.alerts.wire import incident_body
+from sentinel.runs.facts import Facts
 from sentinel.runs.log import Remembered
 from sentinel.runs.packing import unpacked
+from sentinel.runs.same_training import trainings_of
 from sentinel.runs.state import RunState, silent_seconds, standing
 from sentinel.sources.places import Url
 from sentinel.text import clean_text, duration_text
@@ -44,9 +46,13 @@ NEED_EVIDENCE = STATES[: STATES.index(RunState.RUNNING)]
 
 @dataclass(frozen=True)
 class KnownRun:
-    """A run as the last commit left it. ``severity`` is that of its worst open incident."""
+    """A run as the last commit left it. ``severity`` is that of its worst open incident.
+
+    ``training`` is the id of the log that stands for its training: its own id, if there is no other.
+    """
 
     row: RunRow
+    training: str
     state: str
     evidence: str
     kept: Remembered | None  # None if its saved state cannot be decoded
@@ -60,6 +66,11 @@ class KnownRun:
         return self.kept.facts.last_step if self.kept else None
 
     @property
+    def stands_for_its_training(self) -> bool:
+        """Whether it is the log that stands for its training."""
+        return self.training == self.row.id
+
+    @property
     def badness(self) -> tuple[int, bool, int, float]:
         """What orders runs from the worst to the best."""
         return -self.severity, self.not_judged is None, STATES.index(self.state), -self.row.updated
@@ -67,7 +78,10 @@ class KnownRun:
 
 @dataclass(frozen=True)
 class Status:
-    """The content of a state directory. Runs and incidents are sorted, the worst first."""
+    """The content of a state directory. Runs and incidents are sorted, the worst first.
+
+    The logs of one training stand together, the one that stands for it first.
+    """
 
     now: float
     runs: Sequence[KnownRun]
@@ -114,16 +128,18 @@ def status(
     worst: dict[str, Severity] = {}
     for one in found:
         worst[one.run] = max(worst.get(one.run, Severity.CLEAN), one.severity)
+    memory = {run: remember(row) for run, row in rows.items()}
+    of_training = _trainings(memory)
     runs = []
     for row in rows.values():
-        kept = remember(row)
+        kept = memory[row.id]
         state, evidence = _standing(row, kept, now)
         stop = stops[row.id].reason if row.id in stops else None
         severity, lag = worst.get(row.id, Severity.CLEAN), lags.get(row.id, 0.0)
-        runs.append(KnownRun(row, state, evidence, kept, stop, severity, lag))
+        runs.append(KnownRun(row, of_training[row.id], state, evidence, kept, stop, severity, lag))
     return Status(
         now=now,
-        runs=sorted(runs, key=lambda run: run.badness),
+        runs=_together(runs),
         incidents=sorted(found, key=lambda one: (-one.severity, one.inhibited_by is not None)),
         undelivered=store.outbox.undelivered(SHOWN),
         undelivered_count=store.outbox.undelivered_count(),
@@ -134,6 +150,32 @@ def status(
         process=process,
         outage=_outage(health, process, now),
     )
+
+
+def _trainings(memory: Mapping[str, Remembered | None]) -> dict[str, str]:
+    """By the id of each run, that of the log of its training that tells most of how the training is.
+
+    That is one which knows how the training ended, else the one with most settings.
+    """
+
+    def informed(run: str) -> tuple[bool, int, str]:
+        kept = memory[run]
+        return (kept.ending is None, -len(kept.facts.config), run) if kept else (True, 0, run)
+
+    best_first = ((run, memory[run]) for run in sorted(memory, key=informed))
+    return trainings_of({run: kept.facts if kept else Facts() for run, kept in best_first})
+
+
+def _together(runs: Sequence[KnownRun]) -> list[KnownRun]:
+    """The worst training first, and in each the log that stands for it."""
+    trainings: dict[str, list[KnownRun]] = {}
+    for run in sorted(runs, key=lambda run: run.badness):
+        trainings.setdefault(run.training, []).append(run)
+    return [
+        run
+        for logs in trainings.values()
+        for run in sorted(logs, key=lambda run: not run.stands_for_its_training)
+    ]
 
 
 def remembered(store: Store, row: RunRow) -> Remembered | None:
@@ -172,6 +214,7 @@ def document(shown: Status) -> dict[str, Any]:
             {
                 "path": run.row.path,
                 "source": run.row.format,
+                "training": run.training,
                 "state": run.state,
                 "state_evidence": run.evidence,
                 "last_step": run.last_step,

@@ -3,11 +3,14 @@
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from sentinel.report.status import NEED_EVIDENCE, SHOWN, STATES, KnownRun, Status
-from sentinel.text import clean_text, counted, duration_text
+from sentinel.text import clean_text, counted, counted_runs, duration_text
+
+_FURTHER_SHOWN = 3  # logs of one training
 
 
 def workings(shown: Status) -> Iterator[tuple[int, str]]:
@@ -45,10 +48,11 @@ def _base(runs: Sequence[KnownRun]) -> str:
 
 
 def summary(runs: Sequence[KnownRun]) -> str:
-    """How many runs there are, where, and in which states."""
+    """How many runs there are, in how many logs, where, and in which states."""
+    own = [run for run in runs if run.stands_for_its_training]
     base = _base(runs)
     below = f" below {clean_text(base)}" if base.strip("/") else ""
-    return f"{counted(len(runs), 'run')}{below}{_by_state(runs)}"
+    return f"{counted_runs(len(own), len(runs))}{below}{_by_state(own)}"
 
 
 def _by_state(runs: Sequence[KnownRun]) -> str:
@@ -91,16 +95,30 @@ def _incidents(shown: Status, name: _Names) -> _Lines:
 def _runs(shown: Status, name: _Names) -> _Lines:
     if shown.runs:
         yield 0, "Runs, the worst first"
-    for run in shown.runs[:SHOWN]:
-        step = f", step {run.last_step}" if run.last_step is not None else ""
-        why = f": {clean_text(run.evidence)}" if run.state in NEED_EVIDENCE else ""
-        yield 2, f"{run.state}: {name[run.row.id]}{step}{why}"
-        if run.lag:
-            yield 6, f"read only in part: its end was not reached for {duration_text(run.lag)}"
-        if run.not_judged:
-            yield 6, f"not judged: {clean_text(run.not_judged, 500)}"
-    if rest := shown.runs[SHOWN:]:
+    trainings = [[*logs] for _, logs in groupby(shown.runs, key=lambda run: run.training)]
+    for first, *further in trainings[:SHOWN]:
+        yield 2, f"{first.state}: {name[first.row.id]}{_progress(first)}"
+        yield from _troubles(first)
+        for run in further[:_FURTHER_SHOWN]:
+            yield 4, f"also in {name[run.row.id]}, {run.state}{_progress(run)}"
+            yield from _troubles(run)
+        if more := further[_FURTHER_SHOWN:]:
+            yield 4, f"and in {counted(len(more), 'more log')}"
+    if rest := [logs[0] for logs in trainings[SHOWN:]]:
         yield 2, f"and {len(rest)} more{_by_state(rest)}; --run shows those that you name"
+
+
+def _progress(run: KnownRun) -> str:
+    step = f", step {run.last_step}" if run.last_step is not None else ""
+    why = f": {clean_text(run.evidence)}" if run.state in NEED_EVIDENCE else ""
+    return f"{step}{why}"
+
+
+def _troubles(run: KnownRun) -> _Lines:
+    if run.lag:
+        yield 6, f"read only in part: its end was not reached for {duration_text(run.lag)}"
+    if run.not_judged:
+        yield 6, f"not judged: {clean_text(run.not_judged, 500)}"
 
 
 def _deliveries(shown: Status, name: _Names) -> _Lines:

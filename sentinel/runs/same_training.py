@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from sentinel.runs.facts import Facts
-from sentinel.sources.places import Place
+from sentinel.sources.places import Place, Url
 from sentinel.sources.tensorboard.names import is_event_file, writer_in
 
 _KINDS = re.compile(
@@ -85,6 +85,17 @@ def trainings(traces: Mapping[str, Trace]) -> dict[str, str]:
     return {log: group[0] for group in groups for log in group}
 
 
+def trainings_of(logs: Mapping[str, Facts]) -> dict[str, str]:
+    """By the id of each run, that of the first log of its training. ``logs`` has the best informed first."""
+    return trainings({run: trace_of(run, facts) for run, facts in logs.items()})
+
+
+def trace_of(run: str, facts: Facts) -> Trace:
+    """What the log of a run tells, by its id. Never raises."""
+    format_, _, place = run.partition(":")
+    return trace(Url.parse(place) or Path(place), format_, facts)
+
+
 def trace(place: Place, format_: str, facts: Facts) -> Trace:
     """What a log at a place tells, with the names of the files there. Never raises."""
     if not isinstance(place, Path):
@@ -143,6 +154,6 @@ def _working_directory(place: Path) -> Path:
 def _processes(place: Path) -> set[str]:
     try:
         names = [name for name in os.listdir(place) if is_event_file(name)]
-    except OSError:
+    except (OSError, ValueError):  # ValueError: a name that no path can have
         return set()
     return {writer["process"] for name in names if (writer := writer_in(name))}

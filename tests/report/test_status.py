@@ -9,6 +9,9 @@ import pytest
 from detectors.api import Severity
 from sentinel.alerts.store import Store, Update
 from sentinel.report import lines, status, status_lines
+from sentinel.runs.facts import Facts, Setting
+from sentinel.runs.log import Remembered
+from sentinel.sources.base import Ending, Outcome
 from tests.sinks.samples import INCIDENT
 
 NOW = 1.7e9
@@ -93,6 +96,42 @@ def test_names_of_runs_cannot_write_to_the_terminal(store, tmp_path):
     )
     for _, line in status_lines.lines(shown(store, tmp_path)):
         assert line.isprintable()
+
+
+def test_the_logs_of_one_training_stand_together(store, tmp_path):
+    settled = Remembered(Facts(last_step=5, config={"lr": Setting(0.1, "jsonl")}))
+    logs = {f"{kind}:/none/a/metrics.{kind}": Remembered(Facts(last_step=5)) for kind in ("csv", "console")}
+    logs |= {"jsonl:/none/b/metrics.jsonl": Remembered(), "jsonl:/none/a/metrics.jsonl": settled}
+    sick = replace(INCIDENT, run="console:/none/a/metrics.console")
+    for id_ in logs:
+        found = [sick] if sick.run == id_ else []
+        store.commit([Update(id_, id_.partition(":")[2], id_.partition(":")[0], b"", found)], NOW)
+    found = status.status(store, tmp_path, NOW + 60, remember=lambda row: logs[row.id])
+    first, second = "jsonl:/none/a/metrics.jsonl", "jsonl:/none/b/metrics.jsonl"
+    assert [(one.row.id, one.training) for one in found.runs] == [
+        (first, first),
+        (sick.run, first),
+        ("csv:/none/a/metrics.csv", first),
+        (second, second),
+    ]
+    assert [one["training"] for one in status.document(found)["runs"]] == [first, first, first, second]
+    told = [line for _, line in status_lines.lines(found)]
+    assert told[0] == "2 runs in 4 logs below /none: 2 lost"
+    rows = told[told.index("Runs, the worst first") + 1 :][:4]
+    assert rows[0].startswith("lost: a/metrics.jsonl, step 5")
+    assert rows[1].startswith("also in a/metrics.console, lost, step 5")
+    assert rows[2].startswith("also in a/metrics.csv, lost, step 5")
+    assert rows[3].startswith("lost: b/metrics.jsonl")
+
+
+def test_the_log_that_knows_the_end_stands_for_its_training(store, tmp_path):
+    ended = Remembered(Facts(), Ending(Outcome.FINISHED, "it said so"))
+    logs = {"csv:/none/a/metrics.csv": Remembered(Facts(config={"lr": Setting(0.1, "csv")}))}
+    logs |= {"jsonl:/none/a/metrics.jsonl": ended}
+    for id_ in logs:
+        store.commit([Update(id_, id_.partition(":")[2], id_.partition(":")[0], b"", [])], NOW)
+    found = status.status(store, tmp_path, NOW + 60, remember=lambda row: logs[row.id])
+    assert status_lines.summary(found.runs) == "1 run in 2 logs below /none/a: 1 finished"
 
 
 def test_an_empty_state_is_said(tmp_path):
