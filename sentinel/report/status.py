@@ -13,11 +13,12 @@ from sentinel.alerts.outbox import Undelivered
 from sentinel.alerts.silences import Silence
 from sentinel.alerts.store import BEHIND, DecisionRow, RunRow, Store
 from sentinel.alerts.wire import incident_body
+from sentinel.runs.copies import silence_of
 from sentinel.runs.facts import Facts
 from sentinel.runs.log import Remembered
 from sentinel.runs.packing import unpacked
 from sentinel.runs.same_training import trainings_of
-from sentinel.runs.state import RunState, silent_seconds, standing
+from sentinel.runs.state import RunState, standing
 from sentinel.sources.places import Url
 from sentinel.text import clean_text, duration_text
 
@@ -191,7 +192,7 @@ def _standing(row: RunRow, kept: Remembered | None, now: float) -> tuple[str, st
     if kept is None:
         return _UNKNOWN, "its saved state cannot be decoded; a watch reads its log from the start"
     try:
-        silent = silent_seconds(Url.parse(row.path) or Path(row.path), kept.facts.last_time, now)
+        silent = silence_of(Url.parse(row.path) or Path(row.path), kept.facts, now)
         stands = standing(kept.ending, silent, kept.facts.lost_after_seconds, goes_on=kept.facts.goes_on)
     except Exception as error:  # noqa: BLE001  one run must not keep a person from the others
         return _UNKNOWN, f"it cannot be looked at: {clean_text(f'{type(error).__name__}: {error}', 200)}"

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sentinel.runs.copies import silence_of
 from sentinel.runs.facts import Facts
 from sentinel.runs.log import Overview, RunLog
 from sentinel.runs.settling import settle
-from sentinel.runs.state import Standing, silent_seconds, standing
+from sentinel.runs.state import Standing, standing
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Observation:
 
 def observe(log: RunLog, whole: bool, now: float) -> Observation:
     """A run as far as it was read, at the time of day ``now``."""
-    silent = silent_seconds(log.run.path, log.facts.last_time if whole else None, now)
+    silent = silence_of(log.run.path, log.facts, now, whole=whole)
     if whole:
         settle(log, silent)
     return Observation(log.overview(), whole, silent)

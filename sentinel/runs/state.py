@@ -1,5 +1,6 @@
 """The state of a run, and the evidence for it."""
 
+import math
 import os
 from dataclasses import dataclass
 from enum import StrEnum
@@ -60,6 +61,8 @@ def standing(
         return Standing(RunState.PREEMPTED, f"{goes_on_in} goes on from there")
     if silent_seconds is None:
         return Standing(RunState.LOST, "its log is gone")
+    if math.isinf(silent_seconds):
+        return Standing(RunState.SILENT, "ended or stuck: its log is a copy, which does not tell its age")
     silent = f"its log does not say that it ended; last written {duration_text(silent_seconds)} ago"
     if silent_seconds <= lost_after_seconds:
         return Standing(RunState.RUNNING, silent)

@@ -15,8 +15,9 @@ from prometheus_client.registry import Collector
 from sentinel.alerts.store import Store
 from sentinel.clock import Clock
 from sentinel.errors import StateError
+from sentinel.runs.copies import silence_of
 from sentinel.runs.log import RunLog
-from sentinel.runs.state import RunState, silent_seconds, standing
+from sentinel.runs.state import RunState, standing
 from sentinel.sources.reading.growing import BYTES_READ
 from sentinel.telemetry.counters import COUNTED
 from sentinel.telemetry.health import Health
@@ -87,7 +88,7 @@ class Metrics(Collector):
 
 def _state(log: RunLog, now: float) -> RunState | None:
     try:
-        silent = silent_seconds(log.run.path, log.facts.last_time, now)
+        silent = silence_of(log.run.path, log.facts, now)
         return standing(log.ending, silent, log.facts.lost_after_seconds, goes_on=log.facts.goes_on).state
     except Exception:  # noqa: BLE001  one run must not keep a scrape from the others
         return None

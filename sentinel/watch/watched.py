@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sentinel.runs.copies import silence_of
 from sentinel.runs.facts import LONG_INTERVALS, lost_after_seconds
-from sentinel.runs.state import silent_seconds
 from sentinel.sources.beside.output_files import ENDINGS
 from sentinel.sources.places import Url
 from sentinel.tracking import Tracker
@@ -65,7 +65,7 @@ class Watched:
         log = self.tracker.log
         if log.live or log.ending is not None:
             return not log.live
-        silent = silent_seconds(log.run.path, log.facts.last_time, now)
+        silent = silence_of(log.run.path, log.facts, now)
         return silent is None or silent > log.facts.lost_after_seconds
 
     def silence(self, now: float) -> tuple[float, float]:
