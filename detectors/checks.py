@@ -94,6 +94,7 @@ class Ended:
 
     outcome: Literal["finished", "crashed", "preempted"]
     evidence: str  # "exit code 1 in the exit record"
+    exited: bool = False  # known only because its process exited
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,17 @@ ENDING_EVIDENCE = {
 }
 
 
+EARLY = 0.95
+"""A run that stops before this share of its plan has not merely left out its last row."""
+
+
+def is_early(run: RunView) -> bool:
+    """Whether a run is said to be finished only because its process exited, far before its planned end."""
+    end, planned, last = run.concluded, run.planned_steps, run.last_step
+    known = end is not None and end.outcome == "finished" and end.exited
+    return bool(known and planned and (last or 0) < EARLY * planned)
+
+
 def ended(run: RunView, variant: str) -> RunFinding:
     """The finding on a run that is concluded."""
     planned = f" of {run.planned_steps:.0f}" if run.planned_steps else ""

@@ -92,7 +92,7 @@ def _outlook(log: RunLog, silence: Silence | None) -> Outlook:
 
 def _ended(log: RunLog, silence: Silence | None) -> Ended | None:
     if (ending := log.ending) is not None:
-        return Ended(ending.outcome.value, ending.evidence)
+        return Ended(ending.outcome.value, ending.evidence, ending.exited)
     if silence is not None and silence.goes_on_in is not None:
         return Ended("preempted", f"{silence.goes_on_in} goes on from there")
     return None

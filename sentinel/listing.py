@@ -10,9 +10,9 @@ from pathlib import Path
 
 from detectors.api import Demand
 from sentinel.errors import SentinelError
+from sentinel.forking import in_copies, in_turn
 from sentinel.guard import Guard
 from sentinel.pipeline import Pipeline
-from sentinel.processes import in_copies, in_turn
 from sentinel.runs.log import Overview
 from sentinel.runs.same_training import trainings_of
 from sentinel.runs.standings import Observation, observe, standings

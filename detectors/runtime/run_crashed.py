@@ -13,10 +13,11 @@ checkpoint once the cause is mended.
 
 ## When it is wrong
 A training that ends with another exit code on purpose. A run that goes on after all withdraws it. A run that
-a scheduler ends is no crash; see `run-preempted`. One that dies without a word is found by `stream-stall`.
+a scheduler ends is no crash; see `run-preempted`.
 
 ## Source
-The exit record of W&B's files, the states of W&B and MLflow, CPython's tracebacks.
+The exit record of W&B's files, the states of W&B and MLflow, CPython's tracebacks; the exit status of the
+process that wrote the log, where it ran on the machine of the watch (Linux 6.15, `PIDFD_GET_INFO`).
 """
 
 from collections.abc import Iterator
@@ -25,7 +26,13 @@ from detectors.api import CRITICAL, Cause, Maturity, Variant
 from detectors.checks import RunFinding, RunView, run_check
 from detectors.endings import ENDING_EVIDENCE, ended
 
-KILLED = ("exit code 137", "exit code -9", "exit code 9 ")  # SIGKILL as shells, Python and others number it
+KILLED = (
+    "exit code 137",
+    "exit code -9",
+    "exit code 9 ",
+    "status 137 ",
+    "by SIGKILL ",
+)  # SIGKILL as shells, Python and others number it
 
 
 @run_check(

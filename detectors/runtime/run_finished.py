@@ -23,7 +23,7 @@ from collections.abc import Iterator
 
 from detectors.api import INFO, Maturity, Variant
 from detectors.checks import RunFinding, RunView, run_check
-from detectors.endings import ENDING_EVIDENCE, ended
+from detectors.endings import ENDING_EVIDENCE, ended, is_early
 
 
 @run_check(
@@ -35,5 +35,5 @@ from detectors.endings import ENDING_EVIDENCE, ended
 )
 def run_finished(run: RunView) -> Iterator[RunFinding]:
     """One finding once a run that finished is over."""
-    if run.concluded is not None and run.concluded.outcome == "finished":
+    if run.concluded is not None and run.concluded.outcome == "finished" and not is_early(run):
         yield ended(run, "finished")

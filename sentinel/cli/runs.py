@@ -33,7 +33,7 @@ def runs(
 
     If there are many runs, only the beginning of each log is read; `+` after a number means "at least".
     """
-    from sentinel.processes import begin
+    from sentinel.forking import begin
 
     settings = begin(lambda: _settings(config))  # in another process, because pydantic is slow to import
     # Without a configuration the user maps no tags, so reading can start before the settings are known.

@@ -41,6 +41,7 @@ class Facts(msgspec.Struct):
     plan: dict[str, float] = {}  # planned values by signal, for streams that begin from now on
     told_ending: Ending | None = None
     last_words: Ending | None = None  # told by other means than records of the log, once it is silent
+    exit: Ending | None = None  # of the process that wrote the log
     heard: int = 0  # a sum of the files that hold them, which is another one once they change
     goes_on: str = ""  # why more is to come; known once it was silent for long
     summary_step: int | None = None
@@ -49,7 +50,7 @@ class Facts(msgspec.Struct):
     def count(self, chunk: Chunk) -> None:
         """Add a chunk that has points."""
         self.points += len(chunk.step)
-        self.last_words, self.heard, self.goes_on = None, 0, ""
+        self.last_words, self.heard, self.goes_on, self.exit = None, 0, "", None
         low, high = int(chunk.step.min()), int(chunk.step.max())
         self.first_step = low if self.first_step is None else min(self.first_step, low)
         self.last_step = high if self.last_step is None else max(self.last_step, high)
@@ -77,8 +78,10 @@ class Facts(msgspec.Struct):
         """How the run ended; None if its log does not say that it ended."""
         if self.told_ending is not None:
             return self.told_ending
+        if self.exit is not None and self.exit.outcome is not Outcome.FINISHED:
+            return self.exit
         if self.last_step is None:
-            return None
+            return self.exit
         if self.last_step == self.summary_step:
             return Ending(Outcome.FINISHED, f"its log ends with a summary at step {self.last_step}", True)
         if self.last_step == self.done_step:
@@ -88,7 +91,7 @@ class Facts(msgspec.Struct):
         counted_from_zero = self.first_step == 0 and self.last_step + 1 == planned_steps
         if self.last_step == planned_steps or counted_from_zero:
             return Ending(Outcome.FINISHED, f"step {self.last_step} is the last one planned", True)
-        return self.last_words
+        return self.last_words or self.exit
 
     @property
     def lost_after_seconds(self) -> float:

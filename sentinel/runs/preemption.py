@@ -1,6 +1,10 @@
 """Lines by which a run says that a person, a scheduler or a signal ends it, and not an error of its own."""
 
 import re
+import signal
+
+ENDS_FROM_OUTSIDE = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM})
+"""Signals by which a person or a scheduler ends a process."""
 
 _PREEMPTED = re.compile(
     r"\*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT \S+"  # slurmstepd: a time limit, a preemption, scancel

@@ -52,7 +52,7 @@ def process_of(log: Path) -> Writer:
     target = str(log.resolve())
     for process in _processes():
         if _writes(process, target) and _name(process) not in _HELPERS:
-            return _alive(process)
+            return described(int(process.name))
     with suppress(OSError):
         if (named := _named(log)) is not None:
             return _checked(named, last_write(log))
@@ -145,7 +145,9 @@ def _beginning(file: Path) -> str:
         return opened.read(_LONGEST_FILE).decode()
 
 
-def _alive(process: Path) -> Writer:
+def described(pid: int) -> Writer:
+    """What a process does at present."""
+    process = _PROC / str(pid)
     text = _described(process)
     return Writer(text, lives=True if text and not _outlives_a_training(process) else None)
 
@@ -170,7 +172,7 @@ def _checked(named: _Named, written: float) -> Writer:
     soon = -_SLACK_SECONDS < named.at - started < _SOON_SECONDS
     with suppress(OSError):
         if soon and process.stat().st_uid == named.owner:
-            return _alive(process)
+            return described(named.pid)
     return Writer()
 
 

@@ -125,12 +125,14 @@ class Outcome(StrEnum):
 class Ending:
     """That a run ended, and how one knows: "exit code 1 in the exit record".
 
-    It is ``inferred`` where neither the log nor a server states it, so that the run may still go on.
+    It is ``inferred`` where neither the log nor a server states it, so that the run may still go on. It is
+    known because its process ``exited`` where this machine told so.
     """
 
     outcome: Outcome
     evidence: str
     inferred: bool = False
+    exited: bool = False
 
 
 @dataclass(frozen=True)

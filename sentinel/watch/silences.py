@@ -1,19 +1,19 @@
 """What time alone brings to the runs under watch: logs that fall silent, alone or all together, and ends."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from detectors.checks import Together, Writer
+from detectors.checks import Together
 from sentinel.alerts.incident import Change
 from sentinel.guard import Guard
 from sentinel.pipeline import Pipeline
-from sentinel.runs.process import process_of
 from sentinel.runs.silence import Silence
 from sentinel.runs.standings import Member, successors
 from sentinel.runs.state import is_gone
 from sentinel.sources.places import Place
+from sentinel.watch.ends import Ends, note
 from sentinel.watch.watched import Watched
 
 _SHORT_SECONDS = 60.0  # no rule asks about a shorter silence
@@ -25,6 +25,20 @@ class Silences:
     def __init__(self, pipeline: Pipeline, places: Sequence[Place]) -> None:
         self._pipeline = pipeline
         self._places = places
+        self._ends = Ends()
+
+    def ended(
+        self, runs: Iterable[Watched], awake: float, read: Callable[[Sequence[Watched]], object]
+    ) -> list[Watched]:
+        """The runs whose processes have ended since, after what they left was read."""
+        self._ends.seek([*runs], awake)
+        ended = self._ends.ended(runs)
+        over, guard = [watched for watched, _ in ended], Guard()
+        if over:
+            read(over)
+        for watched, how in ended:
+            guard(watched.tracker.log.run, "the end of its process", partial(note, watched, how))
+        return over
 
     def news(
         self, runs: Sequence[Watched], awake: float, now: float, guard: Guard
@@ -41,7 +55,7 @@ class Silences:
         found: dict[str, Sequence[Change]] = {}
         for watched in expected:
             run, seconds = watched.tracker.log.run, watched.silence(awake)[0]
-            process = partial(process_of, run.path) if isinstance(run.path, Path) else Writer
+            process = partial(self._ends.process, watched)
             of_all, goes_on_in = together.get(run.id), going_on.get(run.id)
             gone = partial(is_gone, run.path)
             like = partial(_ended_likewise, watched, likes)

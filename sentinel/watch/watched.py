@@ -85,7 +85,7 @@ class Watched:
         log = self.tracker.log
         quiet = self._lost_after_seconds
         if log.ending:
-            quiet = _QUIET_SECONDS if log.ending.inferred else 0.0
+            quiet = _QUIET_SECONDS if log.ending.inferred and log.facts.exit is None else 0.0
         read = log.reached_end and self.behind_since is None
         over = read and (self.past or now - self.arrived_at > quiet)
         before, self.concluded = self.concluded, log.facts.points if over else self.concluded

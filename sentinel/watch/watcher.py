@@ -212,6 +212,8 @@ class Watcher:
             self._stop_failed(seen, guard)
             self._review_runs(seen)
             self._end_first_look(seen, now)
+        if ended := self._silences.ended(self._runs, awake, self._read):
+            self._review_runs(ended)
         if awake - self._reviewed_at >= _REVIEW_SECONDS:
             self._store.prune(now)
             remind = bool(self._policies) and awake - self._reminded_at >= _REMIND_SECONDS
@@ -240,8 +242,7 @@ class Watcher:
         outbox = self._store.outbox
         outbox.release(watched.tracker.id for watched in seen if not watched.past)
         outbox.release((watched.tracker.id for watched in seen if watched.past), batch=f"over at {now}")
-        logs = [watched.tracker.log for watched in seen]
-        for line in introduced(logs, self._config.enabled_detectors):
+        for line in introduced([w.tracker.log for w in seen], self._config.enabled_detectors):
             _log.info("%s", line)
         for watched in seen:
             watched.looked_at = True
@@ -278,8 +279,7 @@ class Watcher:
     def _stop(self, watched: Watched, reason: str) -> None:
         """Let a failed run rest; the others go on."""
         watched.failed(reason, self._clock.awake())
-        name = clean_text(watched.tracker.log.name)
-        self._reports.trouble(f"{name} is not judged, and is tried again later: {reason}")
+        self._reports.trouble(f"{clean_text(watched.tracker.log.name)} is not judged for now: {reason}")
 
     def _record_stops(self, group: Sequence[Watched]) -> None:
         """Record for `sentinel status` which runs are not judged."""

@@ -59,12 +59,13 @@ ILL = RunView(
 )
 AMID = replace(ILL, outlook=lambda: Outlook(goes_on="it is at step 8 of 90 planned", amid=True))
 ENDED = [
-    replace(ILL, concluded=Ended(outcome, reason))
-    for outcome, reason in [
+    replace(ILL, concluded=Ended(outcome, reason, *exited), planned_steps=900.0)
+    for outcome, reason, *exited in [
         ("crashed", "exit code 1 in the exit record"),
         ("crashed", "exit code 137 in the exit record"),
         ("finished", "exit code 0 in the exit record"),
         ("preempted", "it printed 'CANCELLED'"),
+        ("finished", "process 7 (python) exited with status 0", True),
     ]
 ]
 

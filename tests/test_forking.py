@@ -6,19 +6,17 @@ import sys
 
 import pytest
 
-from sentinel import processes
+from sentinel import forking
 
 PROGRAM = """
 import json, os, threading
-from sentinel.processes import in_copies
+from sentinel.forking import in_copies
 parent = os.getpid()
 {before}
 print(json.dumps(in_copies(work, range(1000))), parent)
 """
 
-pytestmark = pytest.mark.skipif(
-    not processes._THREADS.exists(), reason="this system does not tell of threads"
-)
+pytestmark = pytest.mark.skipif(not forking._THREADS.exists(), reason="this system does not tell of threads")
 
 
 @pytest.fixture
