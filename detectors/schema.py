@@ -36,6 +36,7 @@ SIGNAL = "signal"
 SEVERITY = "severity"
 VARIANT = "variant"
 ONSET = "onset_step"
+ABOVE, BELOW = "bad_above", "bad_below"
 HELD_BACK = "held_back"
 
 WINDOW: dict[str, pl.DataType] = {
@@ -65,6 +66,8 @@ FINDINGS: dict[str, pl.DataType] = {
     SEVERITY: pl.Int8(),  # detectors.api.Severity; 0 is a clean verdict, null none
     VARIANT: pl.String(),  # a key of the detector's variants; null where clean
     ONSET: pl.Int64(),  # first step of the trouble, where the rule knows it; else null
+    ABOVE: pl.Float64(),  # points above it belong to the trouble; null where the rule knows no such value
+    BELOW: pl.Float64(),  # the same of points below it
     HELD_BACK: pl.String(),  # detectors.held_back.HeldBack: why the row was not judged; else null
 }
 

@@ -6,7 +6,7 @@ import polars as pl
 
 from detectors.api import Severity
 from detectors.held_back import HeldBack as HeldBack
-from detectors.schema import HELD_BACK, ONSET, SEVERITY, VARIANT
+from detectors.schema import ABOVE, BELOW, HELD_BACK, ONSET, SEVERITY, VARIANT
 from detectors.severity import AS
 from detectors.stats import first_true
 
@@ -19,6 +19,8 @@ def verdicts(
     judged: Mapping[HeldBack, pl.Expr] | None = None,
     lasts: pl.Expr | None = None,
     onset: pl.Expr | None = None,
+    above: pl.Expr | None = None,
+    below: pl.Expr | None = None,
 ) -> pl.LazyFrame:
     """FINDINGS for a WINDOW frame to which a rule has added its measurements.
 
@@ -33,6 +35,8 @@ def verdicts(
     lasts: a lower threshold. A row at which it holds without being found gets no verdict, so that an
         incident ends only below this threshold, and nothing begins there.
     onset: the step at which the trouble of a found row began, null where that is not known.
+    above, below: the value beyond which points belong to the trouble of a found row. Where no onset is given,
+        the trouble began with the first of the points that lie mostly beyond it, up to this row.
     """
     failed = {reason: ~condition.fill_null(False) for reason, condition in (judged or {}).items()}
     row = measured.with_columns(first_true(failed).cast(pl.String).alias(HELD_BACK))
@@ -40,9 +44,9 @@ def verdicts(
     row = row.with_columns(pl.when(decided).then(first_true(found)).alias(VARIANT))
     is_found = pl.col(VARIANT).is_not_null()
     clean = decided if lasts is None else decided & ~lasts.fill_null(False)
-    began = pl.lit(None) if onset is None else pl.when(is_found).then(onset)
+    of_found = {ONSET: onset, ABOVE: above, BELOW: below}
     return row.with_columns(
         pl.when(clean & ~is_found).then(Severity.CLEAN).alias(SEVERITY),
-        began.alias(ONSET),
+        *(pl.when(is_found).then(one).alias(name) for name, one in of_found.items()),
         *(condition.alias(AS[severity]) for severity, condition in (severities or {}).items()),
     )

@@ -15,10 +15,11 @@ import numpy as np
 import polars as pl
 
 from detectors.api import History
-from detectors.schema import FINDINGS, INDEX, ONSET, SERIES, SEVERITY, STEP, VARIANT
+from detectors.schema import ABOVE, BELOW, FINDINGS, INDEX, ONSET, SERIES, SEVERITY, STEP, VARIANT
 from sentinel.alerts.turns import Key, Stretch, Verdict
 from sentinel.catalogue.rules import Known
 from sentinel.frames.history import Window
+from sentinel.frames.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Verdicts:
 
     def __init__(self, found: pl.DataFrame, series: Mapping[int, Judged], history: History) -> None:
         self._number, self._severity = found[SERIES].to_numpy(), found[SEVERITY].to_numpy()
-        self._rows = found.select(SERIES, INDEX, STEP, SEVERITY, VARIANT, ONSET)
+        self._rows = found.select(SERIES, INDEX, STEP, SEVERITY, VARIANT, ONSET, ABOVE, BELOW)
         self._evidence = found.drop(list(FINDINGS))
         self._series = series
         self._history = history
@@ -48,9 +49,15 @@ class Verdicts:
         return (_Rows(self, range(*bounds)) for bounds in pairwise(begins))
 
     def __getitem__(self, row: int) -> Verdict:
-        number, index, step, severity, variant, onset_step = self._rows.row(row)
+        number, index, step, severity, variant, onset_step, above, below = self._rows.row(row)
         one = self._series[number]
         rows, place = one.window.seen, index - one.window.begin
+        if onset_step is not None:
+            onset = onset_step, self._time(one.window, index, onset_step)
+        elif (began := self._first_beyond(rows, place, above, below)) is not None:
+            onset = int(rows.step[began]), _known(rows.time[began])
+        else:
+            onset = None, None
         return Verdict(
             key=one.key,
             signal=one.signal,
@@ -60,12 +67,28 @@ class Verdicts:
             position=int(rows.position[place]),
             severity=severity,
             variant=variant,
-            onset_step=onset_step,
-            onset_time=None if onset_step is None else self._time(one.window, index, onset_step),
+            onset_step=onset[0],
+            onset_time=onset[1],
             evidence=_Evidence(self._evidence, row),
             known=one.known,
             final=one.window.ended,
         )
+
+    def _first_beyond(self, rows: Rows, place: int, above: float | None, below: float | None) -> int | None:
+        """Where the points began that lie mostly beyond a value and end with the row at ``place``.
+
+        Backwards from there, a point beyond counts one and another takes two away. The stretch is where the
+        count is highest before it is used up. So a good point does not hide what precedes it, but some of
+        them do. None if the count never begins. It looks no further back than the verdict does.
+        """
+        if above is None and below is None:
+            return None
+        values = rows.value[max(0, place - self._history.recent) : place + 1][::-1]
+        high, low = math.inf if above is None else above, -math.inf if below is None else below
+        count = np.where((values > high) | (values < low), 1, -2).cumsum()
+        used_up = np.flatnonzero(count <= 0)
+        count = count[: used_up[0]] if len(used_up) else count
+        return place - int(count.argmax()) if len(count) else None
 
     def _time(self, window: Window, index: int, step: int) -> float | None:
         """The time of a step, if the verdict on row ``index`` may depend on the row of that step.

@@ -61,7 +61,7 @@ USEFUL = 0.2  # best level of a metric that had learned something
     },
     variants={
         "collapsed": Variant(
-            "{name} on held-out data fell from {best:.3g} to {highest:.3g} and stays there",
+            "{name} on held-out data fell from {best:.3g} to {value:.3g} and stays there",
             ("O18", "V7", "O19", "R4"),
         )
     },
@@ -105,4 +105,5 @@ def eval_metric_collapse(
             "collapsed": (best > USEFUL) & (fall > least) & (fall > least_noises * pl.col("noise")),
         },
         lasts=best - pl.col("level") > least / 2,
+        below=best - least / 2,
     )

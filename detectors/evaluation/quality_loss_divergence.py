@@ -85,6 +85,7 @@ def quality_loss_divergence(
             & (pl.col("loss_mean") < (1 - least_fall) * pl.col("loss_then"))
         },
         lasts=rise > least_rise / 2 * pl.col("best"),
+        above=(1 + least_rise / 2) * pl.col("best"),
     )
 
 

@@ -89,4 +89,5 @@ def exploding_grad_norm(
         judged={HeldBack.FEW_POINTS: before.is_not_null()},
         found={"diverging": grown & (pl.col("loss_level") > pl.col("loss_high")), "grown": grown},
         lasts=level > calm * before,
+        above=calm * before,
     )

@@ -99,4 +99,5 @@ def vanishing_grad_norm(
             "vanished": stays & small & (level > 0),
             "in-depth": stays & (largest_layer > depth * smallest_layer),
         },
+        below=pl.max_horizontal(share_of_start**0.5 * start, pl.lit(smallest)),
     )

@@ -30,8 +30,8 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import CRITICAL, WARNING, Cause, Maturity, Variant, detector
-from detectors.levels import FEW, LEVELS, MANY, RISE, WINDOWS, with_rise
-from detectors.schema import INDEX, SERIES, STEP
+from detectors.levels import LEVELS, MANY, RISE, WINDOWS, with_rise
+from detectors.schema import INDEX
 from detectors.signals import Signal
 from detectors.supervised import ELSE, is_learned, supervised
 from detectors.verdict import HeldBack, verdicts
@@ -76,5 +76,5 @@ def loss_divergence(
         found={"diverged": far & sure},
         lasts=rise > least_rise / 2,
         severities={CRITICAL: rise > critical_rise},
-        onset=pl.col(STEP).shift(FEW).over(SERIES),
+        above=pl.max_horizontal((1 + least_rise) * pl.col("best"), (pl.col("best") * pl.col("level")).sqrt()),
     )

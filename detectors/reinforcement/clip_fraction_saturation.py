@@ -74,4 +74,5 @@ def clip_fraction_saturation(
         judged={HeldBack.FEW_POINTS: level.is_not_null(), HeldBack.EXPLAINED: ~harmless.fill_null(False)},
         found={"saturated": level > most_clipped},
         lasts=level > few_clipped,
+        above=pl.lit(few_clipped),
     )

@@ -112,5 +112,6 @@ def clipped_completion_ratio(
             "capped": capped,
         },
         lasts=level > LASTS * warning_ratio,
+        above=pl.lit(LASTS * warning_ratio),
         severities={INFO: may_settle, CRITICAL: ~may_settle & (surely > critical_ratio + ROUNDING)},
     )

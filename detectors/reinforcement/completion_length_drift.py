@@ -87,4 +87,6 @@ def completion_length_drift(
             HeldBack.NOT_COMPARABLE: fell.is_not_null(),
         },
         found={"longer": fell & (level > longer * start), "shorter": fell & (level < shorter * start)},
+        above=pl.when(level > start).then(longer**0.5 * start),
+        below=pl.when(level < start).then(shorter**0.5 * start),
     )

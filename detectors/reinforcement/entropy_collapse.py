@@ -118,4 +118,5 @@ def entropy_collapse(
         judged={HeldBack.FEW_POINTS: enough, HeldBack.RANGE: level > ZERO, HeldBack.NOT_COMPARABLE: known},
         found={"hacked": hacked, "spent": gone & improved, "collapsed": low & ~improved},
         severities={CRITICAL: gone},
+        below=start / 2,
     )

@@ -101,8 +101,7 @@ def kl_blowup(
     )
     away, over = (signal == Signal.KL) & (level > critical_per_token), level > pl.col("limit")
     grown, larger = (level > growth * before.clip(0)).fill_null(False), level > growing * before
-    clips_little = pl.col("clipped") < pl.when(over & grown).then(0.25).otherwise(0.5)
-    reached = summed | (grown & ~update)
+    clips_few = pl.col("clipped") < pl.when(over & grown).then(0.25).otherwise(0.5)
     wrecked = update & (pl.col("largest") > wreck_per_update)
     to_reference = ~update & over & (grown | summed | (signal == Signal.KL))
     return verdicts(
@@ -116,5 +115,6 @@ def kl_blowup(
             "far": to_reference,
             "larger": update & compared & larger & (level > info_per_update),
         },
-        severities={INFO: clips_little, CRITICAL: away | (summed & grown), WARNING: reached},
+        severities={INFO: clips_few, CRITICAL: away | (summed & grown), WARNING: summed | (grown & ~update)},
+        above=pl.when(wrecked).then(wreck_per_update).when(over).then("limit").otherwise(level / 2),
     )

@@ -88,4 +88,6 @@ def off_policy_drift(
             "ratio": ~is_gap & ~level.is_between(lowest, highest) & ~masked.fill_null(False),
         },
         severities={CRITICAL: diverged},
+        above=pl.when(is_gap).then(warning_gap).otherwise(highest),
+        below=pl.when(~is_gap).then(lowest),
     )

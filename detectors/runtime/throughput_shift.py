@@ -73,4 +73,6 @@ def throughput_shift(
         found={"slower": pl.col("speed") < slow},
         lasts=pl.col("speed") < recovered,
         severities={WARNING: pl.col("speed") < crawling},
+        above=pl.when(per_step).then(pl.col("before") / recovered),
+        below=pl.when(~per_step).then(pl.col("before") * recovered),
     )

@@ -1,6 +1,6 @@
 """An incident: a finding that held, and its life."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from hashlib import blake2b
@@ -69,6 +69,7 @@ class Incident:
     asked_once: bool = False  # it is a question, so no reminder follows
     inhibited_by: str | None = None
     gone: bool = False  # it ended as lost, because its log was removed
+    variant: str = ""  # of its detector
 
     @property
     def open(self) -> bool:
@@ -83,6 +84,12 @@ class Incident:
     def changed(self, **fields: Any) -> Self:
         """A copy with some fields replaced."""
         return replace(self, **fields)
+
+
+def began_first(incident: Incident, others: Iterable[Incident]) -> Incident:
+    """The open incident of a run that began first: this one, or another that sinks are told by default."""
+    told = (i for i in others if i.open and i.severity > Severity.INFO and i.maturity is Maturity.STABLE)
+    return min((incident, *told), key=lambda one: (one.attempt, one.onset_step))
 
 
 LASTED = "lasted"

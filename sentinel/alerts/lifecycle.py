@@ -18,7 +18,7 @@ import msgspec
 from detectors.api import Declaration, Severity
 from sentinel.alerts.incident import Change, Event, Incident, State, incident_id
 from sentinel.alerts.inhibition import OF_THE_RUN, explains, goes_on_as
-from sentinel.alerts.statement import Findings, statement, weighed
+from sentinel.alerts.statement import Findings, onset_of, statement, weighed
 from sentinel.alerts.track import ENDLESS, FLAPPING_RETURNS, Track
 from sentinel.alerts.turns import Key, Stretch, Turns, Verdict, place
 from sentinel.conversion import converter
@@ -177,7 +177,13 @@ class Book:
         if incident is None or not incident.open:
             return
         if held > incident.severity:
-            worse = incident.changed(severity=held, state=State.ESCALATED, **self._statement(track, v))
+            # Another variant is another trouble, which began when its own points did.
+            onset = (
+                {} if v.variant == incident.variant else onset_of(v, incident.onset_step, incident.onset_time)
+            )
+            worse = incident.changed(
+                severity=held, state=State.ESCALATED, **onset, **self._statement(track, v)
+            )
             yield self._begin(Event.ESCALATED, track, worse)
         elif track.alone is not None and track.alone >= detector.clear:
             yield self._begin(Event.FIRING, track, incident)  # it outlived its cause, so it is sent after all
@@ -254,8 +260,7 @@ class Book:
             maturity=self._detectors[key.detector].maturity,
             signal=v.signal,
             tag=key.tag,
-            onset_step=track.step if v.onset_step is None else v.onset_step,
-            onset_time=track.time if v.onset_step is None else v.onset_time,
+            **onset_of(v, track.step, track.time),
             fired_step=v.step,
             fired_time=v.time,
             **self._statement(track, v),

@@ -13,7 +13,7 @@ import msgspec
 from sentinel import catalogue
 from sentinel.alerts.decision import Decision, Reason, Sent, SinkPolicy, decide
 from sentinel.alerts.duplicates import KnownIncidents
-from sentinel.alerts.incident import Change, Event, Incident, State
+from sentinel.alerts.incident import Change, Event, Incident, State, began_first
 from sentinel.alerts.inhibition import OF_THE_RUN
 from sentinel.alerts.silences import Silence
 from sentinel.frames.excerpt import Excerpt
@@ -147,6 +147,7 @@ def _worst_first(changes: Sequence[Change]) -> list[Change]:
 def _body(event: Event, incident: Incident, number: int, news: News, *, plots: bool) -> dict[str, Any]:
     shows = plots and event in _PLOTTED
     others = sorted((i for i in news.still_open if i.id != incident.id), key=lambda i: -i.severity)
+    first = began_first(incident, others)
     return {
         "key": idempotency_key(incident, event, number),
         "event": event.value,
@@ -154,6 +155,7 @@ def _body(event: Event, incident: Incident, number: int, news: News, *, plots: b
         "incident": msgspec.to_builtins(incident),
         "catalogue": catalogue.cited(incident.catalogue),
         "also_open": [other.summary for other in others],
+        "first_onset": [first.onset_step, first.onset_time],
         "excerpts": msgspec.to_builtins(news.excerpts(incident)[:_MOST_EXCERPTS] if shows else ()),
     }
 

@@ -36,12 +36,19 @@ def statement(
     values = {**thresholds, **evidence, **of_row}
     cited = v.catalogue or (variant or detector).catalogue
     return {
+        "variant": v.variant or "",
         "summary": format_message(variant.message, values) if variant else detector.name,
         "cited": cited,
         "causes": weighed(cited, evidence, findings, v),
         "evidence": evidence,
         "asked_once": variant is not None and variant.asked_once,
     }
+
+
+def onset_of(v: Verdict, step: int, time: float | None) -> dict[str, Any]:
+    """The fields of an incident that say when it began: where the verdict does not know, then."""
+    known = v.onset_step is not None
+    return {"onset_step": v.onset_step if known else step, "onset_time": v.onset_time if known else time}
 
 
 def weighed(

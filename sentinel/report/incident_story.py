@@ -9,7 +9,7 @@ from detectors.severity import Severity
 from sentinel import catalogue
 from sentinel.alerts.causes import share
 from sentinel.alerts.evidence import evidence_rows
-from sentinel.alerts.incident import Incident, State
+from sentinel.alerts.incident import Incident, State, began_first
 from sentinel.alerts.outcomes import cost
 from sentinel.alerts.wire import clock_text
 from sentinel.catalogue import Entry
@@ -66,7 +66,7 @@ def incident_story(
     """The story of an incident of a run, with what was logged and printed around its onset."""
     cause = run.incidents.get(incident.inhibited_by or "")
     place = run.tracker.log.run.path
-    found = isinstance(place, Path)
+    found, first = isinstance(place, Path), began_first(incident, run.incidents.values())
     return IncidentStory(
         id=incident.id,
         severity=incident.severity,
@@ -84,7 +84,7 @@ def incident_story(
         causes=list(_causes(incident)),
         told=list(told_lines(run, incident)),
         explained_by=(cause.detector if cause else "another incident") if incident.inhibited_by else "",
-        checkpoint=clean_text(last_checkpoint(str(place), incident.onset_step, incident.onset_time))
+        checkpoint=clean_text(last_checkpoint(str(place), first.onset_step, first.onset_time))
         if found
         else "",
         tag=clean_text(incident.tag),

@@ -53,23 +53,27 @@ def checkpoint_to_keep(
     curves: Mapping[str, Curve],
     settings: Mapping[str, Setting],
     last_time: float | None,
+    before: int | None,
 ) -> Keep | None:
     """The best checkpoint beside a run; None if none is found whose step was evaluated.
 
-    ``tags`` are the run's by signal, and ``last_time`` is that of its last point. A run that names no metric
+    ``tags`` are the run's by signal, and ``last_time`` is that of its last point. Only
+    checkpoints from before the step ``before`` count, if it is given. A run that names no metric
     is taken to select by the evaluation loss, else by the first score that it logs.
     """
     metrics = [*_metrics(tags, curves, settings)]
-    on_disk = {step: entry.path for step, entry in checkpoints(place) if step is not None} if metrics else {}
+    dated = ((step, entry.path) for step, entry in checkpoints(place) if step is not None)
+    on_disk = {s: path for s, path in dated if before is None or s < before} if metrics else {}
     chosen = [(metric, best) for metric in metrics if (best := metric.best(on_disk)) is not None]
     if not chosen:
         return None
     metric, best = chosen[0]
     number, which = len(on_disk), "highest" if metric.higher else "lowest"
     by = "the metric that its settings select by" if metric.stated else "its settings name no other metric"
+    healthy = "" if before is None else f" from before step {before:,}"
     told = [
         f"{metric.name} is {metric.at(best):.4g} there, the {which} of "
-        f"{'the only checkpoint' if number == 1 else f'{number} checkpoints'} on disk ({by})."
+        f"{'the only checkpoint' if number == 1 else f'{number} checkpoints'} on disk{healthy} ({by})."
     ]
     for other, elsewhere in chosen[1:]:
         if elsewhere != best:

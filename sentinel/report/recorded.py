@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from sentinel import catalogue
-from sentinel.alerts.incident import Event, Incident, State
+from sentinel.alerts.incident import Event, State, began_first
 from sentinel.alerts.outcomes import idempotency_key
 from sentinel.alerts.store import RunRow, Store
 from sentinel.guard import Guard
@@ -53,13 +53,16 @@ def recorded_incident(
     incident = store.incident(beginning)
     row = next((row for row in store.runs() if row.id == incident.run), None)
     event = _EVENTS[incident.state]
+    others = [one for one in store.incidents(open_only=True, run=incident.run) if one.id != incident.id]
+    first = began_first(incident, others)
     told = Notification(
         key=idempotency_key(incident, event),
         event=event,
         run={"run": incident.run},
         incident=incident,
         catalogue=catalogue.cited(incident.catalogue),
-        also_open=_others(store, incident),
+        also_open=[one.summary for one in others],
+        first_onset=(first.onset_step, first.onset_time),
     )
     if row is not None and (state := store.run_state(row.id)) is not None:
         tracker, guard = pipeline.track(recorded_run(row), row.path), Guard()
@@ -67,8 +70,3 @@ def recorded_incident(
         run, excerpts = tracker.described(), tracker.excerpts(incident)
         told = replace(told, run=run, excerpts=excerpts)
     return completed(told, link, options)
-
-
-def _others(store: Store, incident: Incident) -> list[str]:
-    found = store.incidents(open_only=True, run=incident.run)
-    return [one.summary for one in found if one.id != incident.id]

@@ -7,7 +7,7 @@ from typing import Any
 
 from detectors.lines import line_for
 from detectors.severity import Severity
-from sentinel.alerts.incident import Incident
+from sentinel.alerts.incident import Incident, began_first
 from sentinel.alerts.wire import clock_text
 from sentinel.coverage import Coverage
 from sentinel.frames.curves import Curve
@@ -190,13 +190,21 @@ def run_story(run: ReplayedRun, stands: Standing, replay: Replay, illustrations:
             for name, setting in sorted(facts.config.items())
         ],
         checks=[(one.catalogue, clean_text(str(one), 500)) for one in checks(log)],
-        keep=checkpoint_to_keep(place, understood.signals, curves, facts.config, facts.last_time)
+        keep=checkpoint_to_keep(
+            place, understood.signals, curves, facts.config, facts.last_time, _first_onset(run)
+        )
         if place
         else None,
         checkpoints=sorted({step for step, _ in checkpoints(place) if step is not None}) if place else [],
         cost=_cost_of(run),
         problems=[clean_text(problem, 500) for problem in (*_problems(run), *illustrations.problems)],
     )
+
+
+def _first_onset(run: ReplayedRun) -> int | None:
+    """The step at which the earliest open incident began that sinks are told of by default."""
+    told = [one for one in run.own if one.open and one.severity > Severity.INFO]
+    return min((began_first(one, told).onset_step for one in told), default=None)
 
 
 def _lead(

@@ -29,10 +29,11 @@ def completed(notification: Notification, link: str, options: str = "") -> Notif
     run, incident = notification.run, notification.incident
     place = str(run.get("place") or "")
     found: list[str] = []
+    onset = notification.first_onset or (incident.onset_step, incident.onset_time)
     if place and "://" not in place and incident.open:
         _within(
             _LONGEST_LISTING_SECONDS,
-            lambda: found.append(last_checkpoint(place, incident.onset_step, incident.onset_time)),
+            lambda: found.append(last_checkpoint(place, *onset)),
         )
     return replace(
         notification,

@@ -3,7 +3,7 @@
 import pytest
 
 from detectors.discovery import all_detectors
-from tests.alerts.timeline import book, changed, rows
+from tests.alerts.timeline import START, book, changed, rows
 
 CAUSE, EFFECT = "loss-scale-collapse", "flat-loss-at-init"
 
@@ -52,6 +52,11 @@ class TestTheEarlierOnsetDecides:
     def test_not_who_was_noticed_first(self):
         late = changed(rows("....cc", CAUSE), onset_step=0)
         assert explained(rows("..cccc", EFFECT), late) == {EFFECT: CAUSE}
+
+    def test_of_equal_times_steps_decide(self):
+        nan = changed(rows("cc", "non-finite-metric"), onset_step=6, onset_time=START)
+        printed = changed(rows("..cc", "crash", stream=""), onset_step=22, onset_time=START)
+        assert explained(nan, printed) == {}
 
     def test_not_the_severity(self):
         assert explained(rows("wwwwww", CAUSE), rows("..cccc", EFFECT)) == {EFFECT: CAUSE}

@@ -65,6 +65,14 @@ def test_the_detectors_own_onset_counts():
         assert (change.incident.onset_step, change.incident.onset_time) == (7, time)
 
 
+def test_another_variant_that_got_worse_has_an_onset_of_its_own():
+    first = changed(rows("ii"), onset_step=3, onset_time=START)
+    for variant, onset in (("bad", 3), ("worse", 17)):
+        later = changed(rows("iicc")[2:], variant=variant, onset_step=17, onset_time=START + 9)
+        fired, escalated = book().advance(first + later)
+        assert (fired.incident.onset_step, escalated.incident.onset_step) == (3, onset)
+
+
 class TestReturn:
     def test_what_comes_back_soon_is_the_same_incident(self):
         ours = book()

@@ -41,7 +41,7 @@ def test_a_report_is_plain_data(report):
 
 
 def test_every_layout_is_that_of_the_command(report):
-    assert "critical kl-blowup  onset at step 68, fired at 70" in str(report)
+    assert "critical kl-blowup  onset at step 62, fired at 70" in str(report)
     assert report.to_markdown().startswith("**1 incident (1 critical)")
     fits("replay", json.dumps(report.to_dict()))
 

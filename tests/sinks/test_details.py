@@ -69,6 +69,13 @@ def test_a_notification_names_the_checkpoint(tmp_path):
     assert completed(replace(told, run={"run": "a", "place": str(tmp_path / "gone")}), "").checkpoint == ""
 
 
+def test_the_checkpoint_is_from_before_the_earliest_open_incident_of_the_run(tmp_path):
+    made(tmp_path, "checkpoint-100", "checkpoint-399")
+    run = {**NOTIFICATION.run, "place": str(tmp_path)}
+    told = replace(NOTIFICATION, run=run, first_onset=(200, None), checkpoint="")
+    assert completed(told, "").checkpoint == str(tmp_path / "checkpoint-100")
+
+
 def test_a_file_system_that_hangs_holds_up_nothing(tmp_path, monkeypatch):
     released, ended = threading.Event(), threading.Event()
 
