@@ -77,3 +77,15 @@ def seconds_in(duration: str) -> float:
 def fits(name: str, glob: str) -> bool:
     """Whether a name or a path, or its end after a slash, fits a glob."""
     return fnmatchcase(name, glob) or fnmatchcase(name, f"*/{glob}")
+
+
+def sentence(words: str) -> str:
+    """The words with a capital letter and a full stop; untrusted, so cleaned.
+
+    The name of a metric, such as `eval/loss` or `kl`, keeps its letters if it comes first.
+    """
+    line = clean_text(words, 1000)
+    ends = not line or line.endswith((".", "!", "?", "…"))
+    first = line.split(" ", 1)[0]
+    plain = first.replace("-", "").replace("'", "").isalpha()
+    return (line[:1].upper() + line[1:] if plain else line) + ("" if ends else ".")

@@ -64,7 +64,7 @@ SPARSE, EPISODES = 0.6, 100  # share of changes of a reward that is seldom met, 
         ),
         "frozen": Variant(
             "the reward has been exactly {value:.6g} for {still} points: episodes may have ceased to end",
-            ("A-reward-never", "R1"),
+            ("A-reward-never", "A-rewards-mean", "R1"),
         ),
         "solved": Variant(SOLVED, ("A-reward-never",), (INFO,)),
         "no-gain": Variant(

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from detectors.api import Maturity, Severity
 from sentinel.alerts.causes import PossibleCause
-from sentinel.text import duration_text
+from sentinel.text import duration_text, sentence
 
 
 class State(StrEnum):
@@ -75,6 +75,11 @@ class Incident:
     def open(self) -> bool:
         """Whether the problem is still there, as far as the log shows."""
         return not self.gone and self.state in (State.FIRING, State.ESCALATED, State.LOST)
+
+    @property
+    def headline(self) -> str:
+        """What is wrong, as a sentence that is safe to show."""
+        return sentence(self.summary)
 
     @property
     def catalogue(self) -> tuple[str, ...]:

@@ -177,13 +177,9 @@ class Book:
         if incident is None or not incident.open:
             return
         if held > incident.severity:
-            # Another variant is another trouble, which began when its own points did.
-            onset = (
-                {} if v.variant == incident.variant else onset_of(v, incident.onset_step, incident.onset_time)
-            )
-            worse = incident.changed(
-                severity=held, state=State.ESCALATED, **onset, **self._statement(track, v)
-            )
+            worse = incident.changed(severity=held, state=State.ESCALATED, **self._statement(track, v))
+            if v.variant != incident.variant:  # another trouble, which began when its own points did
+                worse = worse.changed(**onset_of(v, incident.onset_step, incident.onset_time))
             yield self._begin(Event.ESCALATED, track, worse)
         elif track.alone is not None and track.alone >= detector.clear:
             yield self._begin(Event.FIRING, track, incident)  # it outlived its cause, so it is sent after all

@@ -23,8 +23,7 @@ from sentinel.report.status import KnownRun, Status, status
 from sentinel.report.status_lines import names_of, summary
 from sentinel.runs.log import Remembered
 from sentinel.runs.packing import unpacked
-from sentinel.sinks.message import sentence
-from sentinel.text import clean_text
+from sentinel.text import clean_text, sentence
 
 _AGAIN_SECONDS = 10.0  # because time alone changes the state of a run
 

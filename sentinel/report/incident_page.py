@@ -7,8 +7,8 @@ from sentinel.alerts.evidence import evidence_rows
 from sentinel.frames.excerpt import Excerpt
 from sentinel.report.sparkline import sparkline
 from sentinel.sinks.base import Notification
-from sentinel.sinks.message import Cause, message, sentence
-from sentinel.text import clean_text
+from sentinel.sinks.message import Cause, message
+from sentinel.text import clean_text, sentence
 
 _INDENT = 2
 

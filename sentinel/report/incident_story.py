@@ -18,8 +18,8 @@ from sentinel.report.logged import Sample
 from sentinel.report.printed import Excerpt
 from sentinel.report.told import told_lines
 from sentinel.sinks.checkpoints import last_checkpoint
-from sentinel.sinks.message import lasted, sentence
-from sentinel.text import clean_text
+from sentinel.sinks.message import lasted
+from sentinel.text import clean_text, sentence
 
 _MOST_CAUSES = 4
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from sentinel.report.incident_story import Cause, IncidentStory
 from sentinel.report.sparkline import sparkline
 from sentinel.report.story import RunStory, Story
-from sentinel.sinks.message import sentence
+from sentinel.text import sentence
 
 _MARKS = {"critical": "🔴", "warning": "🟠", "info": "🔵"}
 _MOST_ROWS = 200

@@ -15,9 +15,8 @@ from sentinel import catalogue
 from sentinel.alerts.incident import Incident
 from sentinel.replaying import Replay, ReplayedRun
 from sentinel.report.comparisons import statements, title
-from sentinel.sinks.message import sentence
 from sentinel.sources.places import Place
-from sentinel.text import clean_text
+from sentinel.text import clean_text, sentence
 
 _LEVELS = {Severity.INFO: "note", Severity.WARNING: "warning", Severity.CRITICAL: "error"}
 _SPECIAL = re.compile(r"([\\\[\]])")  # of a link, 3.11.6 of the standard

@@ -22,8 +22,8 @@ from sentinel.report.keeping import Keep, checkpoint_to_keep
 from sentinel.report.selection import ORDERS, Order
 from sentinel.runs.state import Standing
 from sentinel.sinks.checkpoints import checkpoints
-from sentinel.sinks.message import gpu_hours, sentence
-from sentinel.text import clean_text, counted, duration_text
+from sentinel.sinks.message import gpu_hours
+from sentinel.text import clean_text, counted, duration_text, sentence
 
 MOST_IN_FULL = 300
 """Runs of a story that keep their curves."""

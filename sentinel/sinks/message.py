@@ -15,7 +15,7 @@ from sentinel.alerts.causes import share
 from sentinel.alerts.incident import Event, Incident, State, lasted_text
 from sentinel.alerts.wire import clock_text
 from sentinel.sinks.base import Digest, Notification
-from sentinel.text import clean_text, duration_text
+from sentinel.text import clean_text, duration_text, sentence
 
 _NEWS = {
     Event.FIRING: "",
@@ -141,18 +141,6 @@ def subject(told: Notification | Digest) -> str:
         return f"{shown.title}: {', '.join(shown.counts)}"
     one = message(told)
     return f"{one.run}: {one.headline}"
-
-
-def sentence(words: str) -> str:
-    """The words with a capital letter and a full stop; untrusted, so cleaned.
-
-    The name of a metric, such as `eval/loss` or `kl`, keeps its letters if it comes first.
-    """
-    line = clean_text(words, 1000)
-    ends = not line or line.endswith((".", "!", "?", "…"))
-    first = line.split(" ", 1)[0]
-    plain = first.replace("-", "").replace("'", "").isalpha()
-    return (line[:1].upper() + line[1:] if plain else line) + ("" if ends else ".")
 
 
 def _lines(shown: Message) -> Iterator[str]:

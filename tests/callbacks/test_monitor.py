@@ -49,7 +49,9 @@ def test_a_loop_hears_of_an_incident_and_can_act():
 def test_what_is_left_is_judged_at_the_end():
     monitor = Monitor({"max_steps": 300}, every_seconds=1e6)
     train(monitor)
-    assert [incident.detector for incident in monitor.close()] == ["non-finite-metric"]
+    (incident,) = monitor.close()
+    assert incident.detector == "non-finite-metric"
+    assert incident.headline.startswith("Loss is NaN; the last finite value was ")
 
 
 def test_a_training_that_is_judged_has_the_same_losses():

@@ -35,7 +35,7 @@ def test_an_incident_is_a_result_at_its_log(written, tmp_path):
     own, elsewhere = results["non-finite-metric"], results["kl-blowup"]
     assert own["level"] == elsewhere["level"] == "error"
     assert own["properties"]["onset_step"] == 50
-    assert "It began at step 68 and was found at step 70. R1: " in elsewhere["message"]["text"]
+    assert "It began at step 62 and was found at step 70. R1: " in elsewhere["message"]["text"]
     rules = run["tool"]["driver"]["rules"]
     assert rules[elsewhere["ruleIndex"]]["id"] == "kl-blowup"
     assert {one["id"] for one in rules} <= all_detectors().keys()

@@ -5,7 +5,8 @@ import pytest
 from detectors.api import Maturity
 from sentinel.alerts.causes import PossibleCause
 from sentinel.alerts.incident import Event, State
-from sentinel.sinks.message import message, sentence, subject, text
+from sentinel.sinks.message import message, subject, text
+from sentinel.text import sentence
 from tests.sinks.samples import INCIDENT, NOTIFICATION, about, digest
 
 SUMMARY = "KL to the reference is 3.2 nats per token, above 2.0."

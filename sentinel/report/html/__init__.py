@@ -18,7 +18,7 @@ from sentinel import catalogue
 from sentinel.frames.curves import BUCKETS, Point
 from sentinel.report.incident_story import IncidentStory
 from sentinel.report.story import MOST_IN_FULL, RunStory, Story
-from sentinel.sinks.message import sentence
+from sentinel.text import sentence
 
 if TYPE_CHECKING:
     from jinja2 import Environment
