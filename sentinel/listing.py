@@ -67,15 +67,14 @@ def list_runs(
     ``signals`` gives the meaning of the user's own tags, and ``demands`` what each detector needs. Both are
     called as late as possible, because another process may still be working on the answers.
 
-    Raises SentinelError if a path does not exist or no run is found.
+    Raises SentinelError if no path exists or no run is found.
     """
     local = all(isinstance(path, Path) for path in paths)  # otherwise copies would share a connection
     spread = in_copies if local else in_turn
     found = discover(paths, spread=spread)
-    if found.missing:
-        raise SentinelError(f"{found.missing[0]}: no such file or directory")
-    if not found.runs and found.complaints:
-        raise SentinelError("\n".join(map(str, found.complaints)))
+    complained = found.complained()
+    if not found.runs and complained:
+        raise SentinelError("\n".join(map(str, complained)))
     if not found.runs:
         raise SentinelError(f"{', '.join(map(str, paths))}: no log that sentinel can read")
     count = len(found.runs)  # each run has a fixed cost, so many runs leave less time for points
@@ -100,7 +99,7 @@ def list_runs(
         )
         for one, stands in zip(listed, standings([one.seen for one in listed]), strict=True)
     ]
-    complaints = [*found.complaints, *(one for run in listed for one in run.complaints)]
+    complaints = [*complained, *(one for run in listed for one in run.complaints)]
     return Listing(runs, complaints, len(asked))
 
 

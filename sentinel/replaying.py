@@ -121,7 +121,7 @@ def replay(
     ``compare`` compares runs that differ in one setting. ``baseline`` has the places of good runs, with which
     each run is compared. If there are ``names``, only runs whose name, or its end, fits one of these globs
     are read. ``progress`` is called with the number of runs that are done and the number of all runs. Raises
-    SentinelError if a path does not exist or nothing could be read.
+    SentinelError if no path exists or nothing could be read.
     """
     means = compare or bool(baseline)
     parts = [*_parts(paths, config, progress, curves=curves, means=means, names=names)]
@@ -163,15 +163,14 @@ def _parts(
 ) -> Iterator[Replay]:
     """The runs, read and judged, in parts. Which sinks are told is not decided yet."""
     found = discover(paths)
-    if found.missing:
-        raise SentinelError(f"{found.missing[0]}: no such file or directory")
+    complaints = found.complained()
     pipeline = Pipeline(config.enabled_detectors, config.parameters, config.signals)
     base = common_path(paths)
     wanted = [(run, name) for run in found.runs if _is_wanted(name := run_name(run, base), names)]
     if found.runs and not wanted:
         there = run_name(found.runs[0], base)
         raise SentinelError(f"no run is called {one_of(names)}; there is {there}")
-    complaints, done, any_read = found.complaints, 0, False
+    done, any_read = 0, False
     progress(done, len(wanted))
     for group in _groups(wanted):
         runs = [ReplayedRun(pipeline.track(run, name)) for run, name in group]
@@ -185,8 +184,8 @@ def _parts(
         if read:
             yield Replay(read, complaints, pipeline, _coverage(pipeline, read, complaints))
             complaints, any_read = (), True
-    if not any_read and found.complaints:
-        raise SentinelError("\n".join(map(str, found.complaints)))
+    if not any_read and complaints:
+        raise SentinelError("\n".join(map(str, complaints)))
     if not any_read:
         raise SentinelError(f"{', '.join(map(str, paths))}: no log that sentinel can read")
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sentinel.errors import ConfigError
+from sentinel.sources.places import is_pattern, matches
+from sentinel.text import counted
 
 if TYPE_CHECKING:
     from sentinel.config.file import Config
@@ -27,6 +29,10 @@ def check_config(file: _File = Path("sentinel.toml"), schema: _Schema = False) -
     rules = [rule.detector_name for rule in config.rules]
     named = f"; rules: {', '.join(rules)}" if rules else ""
     typer.echo(f"{file}: no mistakes; sinks: {', '.join(sink.name for sink in config.sinks)}{named}")
+    for pattern in (path for path in config.paths if isinstance(path, Path) and is_pattern(path)):
+        found = len(matches(pattern))
+        what = f"matches {counted(found, 'path')} here" if found else "matches nothing here yet"
+        typer.echo(f"{pattern} (`paths`): {what}")
     for missing in _missing(config):
         typer.echo(f"missing here: {missing}")
 
@@ -42,5 +48,5 @@ def _missing(config: "Config") -> Iterator[str]:
         except ConfigError as error:
             yield from (f"{problem} ({name})" for problem in error.problems)
     for path in config.paths:
-        if isinstance(path, Path) and not path.exists():
+        if isinstance(path, Path) and not path.exists() and not is_pattern(path):
             yield f"{path} (`paths`)"

@@ -13,6 +13,7 @@ import typer
 
 from sentinel.cli.options import ConfigFile, StateDir, configuration
 from sentinel.errors import SentinelError, StateDamaged
+from sentinel.text import clean_text
 
 if TYPE_CHECKING:
     from sentinel.alerts.store import Store
@@ -72,6 +73,7 @@ def watch(
     from sentinel.cli.logs import log_to_stderr
     from sentinel.clock import SystemClock
     from sentinel.sinks.delivery import Delivery
+    from sentinel.sources.places import is_pattern, matches
     from sentinel.telemetry.heartbeat import beating
     from sentinel.telemetry.metrics import Metrics
     from sentinel.telemetry.server import serving
@@ -86,9 +88,13 @@ def watch(
         settings = configuration(config, state_dir, paths or (), poll, listen)
         if not settings.paths:
             raise SentinelError("nothing to watch: name a PATH, or set `paths` in the configuration")
-        missing = [path for path in settings.paths if isinstance(path, Path) and not path.exists()]
-        if missing and not wait:
+        here = [path for path in settings.paths if isinstance(path, Path)]
+        missing = [path for path in here if not any(found.exists() for found in matches(path))]
+        if missing == settings.paths and not wait and not any(map(is_pattern, missing)):
             raise SentinelError(f"{missing[0]}: no such file or directory; --wait waits until it exists")
+        for path in missing:
+            what = "nothing matches it yet" if is_pattern(path) else "no such file or directory"
+            _log.warning("%s: %s; the watch waits for it", clean_text(str(path)), what)
         return settings, [sink.open() for sink in settings.sinks]
 
     wanted, clock, service = load(), SystemClock(), ServiceManager()

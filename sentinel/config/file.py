@@ -95,7 +95,8 @@ class Config(Table):
 
     paths: list[NamedPlace] = Field(
         default=[],
-        description="log files, run directories, directories of runs, or addresses (`wandb://ENTITY/PROJECT`)",
+        description="log files, run directories, directories of runs, globs of these, or addresses "
+        "(`wandb://ENTITY/PROJECT`)",
     )
     state_dir: LocalPath = Field(
         default_factory=default_state_dir,

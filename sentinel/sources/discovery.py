@@ -14,7 +14,7 @@ from stat import S_ISDIR, S_ISREG
 
 from sentinel.errors import SentinelError, did_you_mean
 from sentinel.sources.base import Complaint, Run
-from sentinel.sources.places import Place, Url
+from sentinel.sources.places import Place, Url, fixed_part, matches
 from sentinel.sources.reading.files import can_exist, is_text, real_path
 from sentinel.sources.reading.sniffing import why_no_log
 from sentinel.sources.registry import Find, formats, hidden_logs, remotes
@@ -35,6 +35,14 @@ class Discovery:
     runs: Sequence[Run]
     complaints: Sequence[Complaint]  # each search repeats them until the trouble is gone
     missing: Sequence[Place]  # paths that do not exist; they may appear later, or are mistyped
+    any_there: bool  # whether another place exists
+
+    def complained(self) -> Sequence[Complaint]:
+        """The complaints, also about what is missing. Raises SentinelError if nothing else is there."""
+        missing = [Complaint(place, "", "no such file or directory") for place in self.missing]
+        if missing and not self.any_there:
+            raise SentinelError(str(missing[0]))
+        return [*missing, *self.complaints]
 
 
 def place(text: str) -> Place:
@@ -66,12 +74,12 @@ def discover(places: Iterable[Place], copies: Path | None = None, spread: Spread
     ``spread`` applies a function to all directories, as ``map`` does, and may do so in other processes. This
     process then does not remember which files are logs, so a later search looks at them again.
     """
-    search = _Search()
-    for place in places:
+    search, asked = _Search(), [*places]
+    for place in asked:
         if isinstance(place, Url):
             search.ask(place, copies or Path(_scratch().name))
         else:
-            search.start(place)
+            search.start_all(place)
     finds = [each.find for each in formats().values()]
     for found in spread(lambda files: _scan(finds, *files), search.files):
         search.add(found)
@@ -79,12 +87,15 @@ def discover(places: Iterable[Place], copies: Path | None = None, spread: Spread
         search.add(_named(finds, path))
     whole = (run for run in search.runs.values() if f"{run.format}:{run.part_of}" not in search.runs)
     runs = sorted(whole, key=lambda run: (run.path.parts, run.format))
-    return Discovery(runs, search.complaints, search.missing)
+    return Discovery(runs, search.complaints, search.missing, len(asked) > len(search.missing))
 
 
 def common_path(roots: Iterable[Place]) -> Path:
-    """The longest path that contains all roots that are paths; the root itself if there is only one."""
-    real = [real_path(root) for root in roots if isinstance(root, Path)]
+    """The longest path that contains all roots that are paths; the root itself if there is only one.
+
+    A glob counts as the part before its first wildcard.
+    """
+    real = [real_path(fixed_part(root)) for root in roots if isinstance(root, Path)]
     return Path(os.path.commonpath(real)) if real else Path("/")
 
 
@@ -109,6 +120,13 @@ class _Search:
         self.files: list[_Files] = []  # not searched yet
         self.named: list[Path] = []  # files that are places themselves
         self._visited: set[str] = set()
+
+    def start_all(self, place: Path) -> None:
+        found = matches(place)
+        if not found:
+            self.missing.append(place)
+        for path in found:
+            self.start(path)
 
     def start(self, path: Path) -> None:
         real = real_path(path)

@@ -1,7 +1,10 @@
 """The place of a run: a path on this machine, or the address of another one."""
 
+import glob
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Self
 
@@ -34,3 +37,23 @@ class Url:
 
 
 Place = Path | Url
+
+
+def is_pattern(path: Path) -> bool:
+    """Whether a path is a glob such as ``runs/*/logs``, and does not exist by that very name."""
+    return glob.has_magic(str(path)) and not path.exists()
+
+
+def matches(path: Path) -> Sequence[Path]:
+    """The paths that a glob stands for now, in alphabetical order; another path stands for itself."""
+    if not is_pattern(path):
+        return [path]
+    above = fixed_part(path)
+    return sorted(above.glob(str(path.relative_to(above))))
+
+
+def fixed_part(path: Path) -> Path:
+    """The part of a glob before its first wildcard; another path as it is."""
+    if not is_pattern(path):
+        return path
+    return Path(*takewhile(lambda part: not glob.has_magic(part), path.parts))

@@ -27,6 +27,7 @@ from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver, ObservedWatch
 
 from sentinel.sources.base import Complaint
+from sentinel.sources.places import fixed_part, matches
 from sentinel.sources.reading.files import real_path
 
 _LOCAL = frozenset(
@@ -53,14 +54,16 @@ class Changes(FileSystemEventHandler):
 
     def __init__(self, paths: Iterable[Path], poll: bool = False) -> None:
         self.complaints: list[Complaint] = []
-        self._roots = [Path(real_path(path)) for path in paths]
+        self._paths = [*paths]
+        self._roots = self._found()
         self._condition = threading.Condition()
         self._stopped = False
         self._changed: set[Path] = set()
         self._new_directories = True
         self._watches: dict[tuple[Path, bool], tuple[tuple[int, int], ObservedWatch]] = {}
         self._observer: BaseObserver | None = None
-        if not poll and all(sends_events(root) for root in self._roots):
+        fixed = (Path(real_path(fixed_part(path))) for path in self._paths)
+        if not poll and all(map(sends_events, fixed)):
             self._begin()
 
     @property
@@ -135,10 +138,11 @@ class Changes(FileSystemEventHandler):
         self._end()
         mend = "to have them watched, raise fs.inotify.max_user_watches and max_user_instances (sysctl)"
         problem = f"changes cannot be watched ({error.strerror}), so all files are polled; {mend}"
-        self.complaints.append(Complaint(self._roots[0], "", problem))
+        self.complaints.append(Complaint(self._paths[0], "", problem))
 
     def _watch_roots(self, observer: BaseObserver) -> None:
         """Watch the roots that appeared or were replaced since the last time."""
+        self._roots = self._found()
         alive = {emitter.watch for emitter in observer.emitters if emitter.should_keep_running()}
         try:
             for root in self._roots:
@@ -149,6 +153,10 @@ class Changes(FileSystemEventHandler):
                 observer.unschedule(observer.schedule(self, "/", event_filter=_TOLD))
         except OSError as error:
             self._give_up(error)
+
+    def _found(self) -> list[Path]:
+        """The paths with what their globs stand for now."""
+        return [Path(real_path(path)) for each in self._paths for path in matches(each)]
 
     def _watch(self, root: Path, observer: BaseObserver, alive: set[ObservedWatch]) -> None:
         try:
