@@ -20,6 +20,8 @@ _LONGEST_TEXT = 2000  # characters of a line that are passed on
 _LONGEST_BAR = 1000  # bytes before its count
 _MOST_WRITERS = 16  # processes; what further ones print is ignored
 
+_SUMMARY = (b"{'train_runtime'", b'{"train_runtime"')  # of Hugging Face's Trainer
+
 _WRITER = re.compile(
     r"\[(?:rank|default)\d{1,5}\]:? ?"  # torchrun
     r"|(?P<number>\[\d{1,5}\](?!\t):? ?"  # MPICH, unlike the rounds of XGBoost and LightGBM
@@ -153,9 +155,11 @@ class Text:
     def _glance(self, torn: bytes) -> bool:
         """Take what a last line without its end tells for sure. True if nothing more is expected of it.
 
-        That is a whole record, and the count of a bar that is being drawn: its next state may never come.
+        That is the summary of a training, after which nothing comes, and the count of a bar that is being
+        drawn: its next state may never come.
         """
-        if torn.startswith((b"{'", b'{"')) and torn.endswith(b"}") and parse(*_segments(torn)) is not None:
+        is_summary = torn.startswith(_SUMMARY) and torn.endswith(b"}")
+        if is_summary and parse(*_segments(torn)) is not None:
             self._parse_line(*_segments(torn))
             return True
         [text] = _segments(torn.removesuffix(b"\r")) if b"%|" in torn[:_LONGEST_BAR] else [""]

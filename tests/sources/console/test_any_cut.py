@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sentinel.sources.base import Run
@@ -60,6 +60,7 @@ def reader(path: Path) -> Reader:
 
 
 @settings(max_examples=150, deadline=None)
+@example(b"{'loss': 0.1, 'epoch': 0.1}step 1: loss 0.1, lr 1e-4\n", [27], 1)
 @given(texts, st.lists(st.integers(0, 1500), max_size=6), st.integers(1, 4))
 def test_any_cut_gives_the_same_points(tmp_path_factory, text, cuts, limit):
     path = tmp_path_factory.mktemp("cut") / "train.log"
