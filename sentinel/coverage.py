@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from detectors.held_back import HeldBack
+from sentinel.text import counted
 
 
 @dataclass(frozen=True)
@@ -29,19 +30,19 @@ class Coverage:
         return Coverage(able, self.cut + other.cut, self.unread + other.unread, self.detectors)
 
     def __str__(self) -> str:
-        """In words: `3 runs were read, 1 could not be read; 17 to 22 of 48 detectors could judge ...`."""
-        told = [f"{self.read} {'run was' if self.read == 1 else 'runs were'} read"]
+        """In words: `3 logs were read, 1 could not be read; 17 to 22 of 48 detectors could judge ...`."""
+        told = [f"{counted(self.read, 'log')} {'was' if self.read == 1 else 'were'} read"]
         if self.unread:
             told.append(f"{self.unread} could not be read")
         if self.cut:
             told.append(f"{self.cut} not judged to the end")
-        counted = ", ".join(told)
+        read = ", ".join(told)
         if not self.able:
-            return counted
+            return read
         fewest, most = min(self.able), max(self.able)
         span = f"{most}" if fewest == most else f"{fewest} to {most}"
         whom = "it" if self.read == 1 else "them" if fewest == most else "each of them"
-        return f"{counted}; {span} of {self.detectors} detectors could judge {whom}"
+        return f"{read}; {span} of {self.detectors} detectors could judge {whom}"
 
 
 def held_back(looked: Mapping[tuple[str, str], int], detectors: Iterable[str]) -> dict[str, dict[str, int]]:

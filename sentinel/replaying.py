@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cached_property, reduce
 from operator import add
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from sentinel.frames.curves import Curves
 from sentinel.joining import known_incidents
 from sentinel.pipeline import Advance, Pipeline
 from sentinel.runs.ahead import reading_ahead
+from sentinel.runs.same_training import trainings_of
 from sentinel.sources.base import Complaint, Run
 from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.places import Place
@@ -95,6 +96,11 @@ class Replay:
     coverage: Coverage
     selection: str = ""
     comparisons: Sequence["Comparison"] = ()
+
+    @cached_property
+    def trainings(self) -> dict[str, str]:
+        """By the id of each run, that of the first log of its training."""
+        return trainings_of({run.tracker.id: run.tracker.log.facts for run in self.runs})
 
     def lacking(self, run: ReplayedRun) -> dict[str, list[str]]:
         """The signals that each detector lacks in a run; none for those that can judge it."""

@@ -46,7 +46,7 @@ class Report:
 
     @property
     def coverage(self) -> str:
-        """How many runs were read and how many not, and how many of all detectors could judge them."""
+        """How many logs were read and how many not, and how many of all detectors could judge them."""
         return self.story.coverage
 
     @property

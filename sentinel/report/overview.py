@@ -11,7 +11,7 @@ from sentinel.alerts.incident import Incident
 from sentinel.replaying import Replay, ReplayedRun
 from sentinel.report.json import standings_of
 from sentinel.runs.state import RunState
-from sentinel.text import clean_text, counted, duration_text
+from sentinel.text import clean_text, counted, counted_runs, duration_text
 
 _MOST_SHOWN = 3
 _UNSEEN = {
@@ -37,6 +37,7 @@ class Overview:
     """Counts over all runs, and the runs that lost most. Its size does not grow with the number of runs."""
 
     runs: int = 0
+    logs: int = 0
     points: int = 0
     unread: int = 0
     severities: Counter[Severity] = field(default_factory=Counter)  # the worst one of each run
@@ -46,12 +47,17 @@ class Overview:
     def add(self, part: Replay, now: float) -> None:
         """Count the runs of one part of a replay at a time of day in seconds since the epoch."""
         read = [run for run in part.runs if not run.unread]
-        self.runs += len(read)
+        self.logs += len(read)
         self.unread += len(part.runs) - len(read) + len(part.complaints)
         self.points += sum(run.tracker.log.facts.points for run in read)
-        self.severities.update(run.worst for run in read)
+        trainings: dict[str, list[ReplayedRun]] = {}
+        for run in read:
+            trainings.setdefault(part.trainings[run.tracker.id], []).append(run)
+        self.runs += len(trainings)
+        self.severities.update(max(run.worst for run in logs) for logs in trainings.values())
         self.states.update(one.state for one in standings_of(part, now))
-        found = [loss for run in read if (loss := _loss(run)) is not None]
+        spent = ([loss for run in logs if (loss := _loss(run))] for logs in trainings.values())
+        found = [max(losses) for losses in spent if losses]
         self.losses = nlargest(_MOST_SHOWN, [*self.losses, *found])
 
 
@@ -68,7 +74,8 @@ def lines(whole: Overview, seconds: float, paths: Sequence[str]) -> Iterator[tup
 
     Each line comes with its indent.
     """
-    yield 0, f"{counted(whole.runs, 'run')} read in {duration_text(seconds)}: {_trouble(whole.severities)}"
+    read = f"{counted_runs(whole.runs, whole.logs)} read in {duration_text(seconds)}"
+    yield 0, f"{read}: {_trouble(whole.severities)}"
     if unseen := [f"{n} {words}" for state, words in _UNSEEN.items() if (n := whole.states[state])]:
         yield 0, f"ended without reaching their end: {', '.join(unseen)}"
     if whole.unread:

@@ -23,7 +23,7 @@ from sentinel.report.selection import ORDERS, Order
 from sentinel.runs.state import Standing
 from sentinel.sinks.checkpoints import checkpoints
 from sentinel.sinks.message import gpu_hours
-from sentinel.text import clean_text, counted, duration_text, sentence
+from sentinel.text import clean_text, counted, counted_runs, duration_text, sentence
 
 MOST_IN_FULL = 300
 """Runs of a story that keep their curves."""
@@ -47,6 +47,7 @@ class RunStory:
 
     name: str
     path: str
+    training: str  # the same in all logs of one training
     kind: str  # framework, else format
     state: str
     evidence: str  # for the state
@@ -88,7 +89,7 @@ class Story:
     """All runs, in the order that was asked for, and complaints that belong to none of them."""
 
     verdict: str
-    coverage: str  # how many runs were read and how many not, and of how many detectors the verdict speaks
+    coverage: str  # how many logs were read and how many not, and of how many detectors the verdict speaks
     kinds: Sequence[tuple[str, int]]  # detectors and how many incidents each found, the most first
     selection: str  # which incidents these are, if not all
     runs: Sequence[RunStory]
@@ -138,7 +139,8 @@ def story(parts: Iterable[Replay], now: float, order: Order) -> Story:
 def verdict(runs: Sequence[RunStory]) -> str:
     """What a person wants to know first, in a sentence or two."""
     own = [one for run in runs for one in run.incidents if not one.explained_by]
-    whole = f"{counted(len(runs), 'run')} with {counted(sum(run.points for run in runs), 'point')}"
+    of_all = {run.training for run in runs}
+    whole = f"{counted_runs(len(of_all), len(runs))} with {counted(sum(run.points for run in runs), 'point')}"
     if not own:
         return f"Nothing found in {whole}."
     if len(runs) == 1:
@@ -146,8 +148,8 @@ def verdict(runs: Sequence[RunStory]) -> str:
         return f"{own[0].severity.label.capitalize()}: {own[0].headline}{others}"
     severities = [one.severity for one in own]
     parts = [f"{severities.count(s)} {s.label}" for s in sorted(set(severities), reverse=True)]
-    troubled = sum(run.worst > Severity.CLEAN for run in runs)
-    return f"{counted(len(own), 'incident')} ({', '.join(parts)}) in {troubled} of {whole}."
+    troubled = {run.training for run in runs if run.worst > Severity.CLEAN}
+    return f"{counted(len(own), 'incident')} ({', '.join(parts)}) in {len(troubled)} of {whole}."
 
 
 def run_story(run: ReplayedRun, stands: Standing, replay: Replay, illustrations: Illustrations) -> RunStory:
@@ -163,6 +165,7 @@ def run_story(run: ReplayedRun, stands: Standing, replay: Replay, illustrations:
     place = str(log.run.local or "")
     return RunStory(
         name=clean_text(log.name),
+        training=replay.trainings[run.tracker.id],
         path=clean_text(str(log.run.path), 1000),
         kind=understood.framework or log.run.format,
         state=stands.state.value,

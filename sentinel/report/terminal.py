@@ -24,7 +24,7 @@ from sentinel.report.checks import checks
 from sentinel.report.comparisons import statements, title
 from sentinel.report.sparkline import marks, sparkline
 from sentinel.report.told import told_lines
-from sentinel.text import clean_text, counted
+from sentinel.text import clean_text, counted, counted_runs
 
 _STYLES = {Severity.INFO: "cyan", Severity.WARNING: "yellow", Severity.CRITICAL: "bold red"}
 _MOST_CAUSES = 3
@@ -73,13 +73,13 @@ def _report(replay: Replay) -> Iterator[RenderableType]:
         yield Text(title(comparison), "bold")
         yield Padding(Group(*map(Text, statements(comparison))), (0, 0, 1, 2), expand=False)
     yield Text(f"{replay.coverage}", "dim")
-    yield _verdict(replay, len(troubled))
+    yield _verdict(replay)
 
 
 def _summary(replay: Replay, troubled: Sequence[ReplayedRun]) -> Iterator[RenderableType]:
     """One screen: what was found, and the worst incidents that no other one explains."""
     own = sorted(((one, run) for run in troubled for one in run.own), key=lambda pair: -pair[0].severity)
-    yield _verdict(replay, len(troubled))
+    yield _verdict(replay)
     table = Table.grid(padding=(0, 2))
     for incident, run in own[:_MOST_IN_SUMMARY]:
         severity = Text(incident.severity.label, _STYLES[incident.severity])
@@ -211,11 +211,13 @@ def _not_judged(replay: Replay, reasons_of: Callable[[ReplayedRun], _Reasons]) -
         yield f"{reasons}{where} ({', '.join(names)})"
 
 
-def _verdict(replay: Replay, troubled: int) -> Text:
+def _verdict(replay: Replay) -> Text:
     incidents = [incident for run in replay.runs for incident in run.own]
     points = sum(run.tracker.log.facts.points for run in replay.runs)
     shown = f"{replay.selection}: " if replay.selection else ""
-    read = f"{shown}{counted(len(replay.runs), 'run')}, {counted(points, 'point')}: "
+    runs = counted_runs(len({*replay.trainings.values()}), len(replay.runs))
+    read = f"{shown}{runs}, {counted(points, 'point')}: "
     if not incidents:
         return Text(f"{read}nothing found", "green")
-    return Text(f"{read}{counted(len(incidents), 'incident')} in {counted(troubled, 'run')}", "bold")
+    troubled = {replay.trainings[run.tracker.id] for run in replay.runs if run.incidents}
+    return Text(f"{read}{counted(len(incidents), 'incident')} in {counted(len(troubled), 'run')}", "bold")

@@ -29,7 +29,7 @@ def test_the_import_brings_nothing_else():
 @pytest.mark.slow  # long logs
 def test_a_report_is_plain_data(report):
     assert report.verdict.startswith("1 incident (1 critical) in 1 of 2 runs")
-    assert report.coverage.startswith("2 runs were read; ")
+    assert report.coverage.startswith("2 logs were read; ")
     sick, healthy = report.runs
     (incident,) = report.incidents
     assert sick.incidents == [incident]
@@ -115,7 +115,7 @@ def test_a_run_that_cannot_be_read_is_not_healthy(tmp_path):
     assert sentinel.replay(tmp_path).is_healthy()
     (tmp_path / "run-x.wandb").write_text("x" * 500)
     report = sentinel.replay(tmp_path)
-    assert report.coverage.startswith("1 run was read, 1 could not be read; ")
+    assert report.coverage.startswith("1 log was read, 1 could not be read; ")
     assert not report.is_healthy()
 
 

@@ -36,7 +36,7 @@ def test_a_sick_run_fails_with_what_a_person_reads(tested):
             "*AssertionError: Critical: The KL to the reference is 4.12, above 2, while the reward rises*",
             "*critical kl-blowup  onset at step 62, fired at 70*",
             "*what to try  R1*",
-            "*1 run was read; * detectors could judge it",
+            "*1 log was read; * detectors could judge it",
         ]
     )
     assert "is_healthy" not in done.stdout.str()  # the report says it all, and not a line of sentinel's code

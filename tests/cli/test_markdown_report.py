@@ -42,5 +42,5 @@ def test_names_from_a_run_are_text(sentinel, tmp_path):
 
 def test_a_quiet_run_is_one_sentence(sentinel):
     shown = sentinel("replay", ROOT / "sample_logs" / "healthy-rl", "--format", "markdown").out
-    assert shown.startswith("**Nothing found in 1 run with 1,407 points.** 1 run was read; ")
+    assert shown.startswith("**Nothing found in 1 run with 1,407 points.** 1 log was read; ")
     assert "|" not in shown

@@ -1,5 +1,7 @@
 """`sentinel PATH`: one screen about many logs."""
 
+import json
+import re
 import shutil
 
 from tests.readme import ROOT
@@ -15,6 +17,20 @@ def test_a_path_without_a_command_gives_one_screen_with_the_costliest_runs(senti
     assert any("critical kl-blowup: the KL to the reference is" in line for line in rest)
     assert len(rest) < 24
     assert ran.status == 0
+
+
+def test_two_logs_of_one_training_are_one_run(sentinel, sick_run):
+    rows = [json.loads(line) for line in (sick_run / "metrics.jsonl").read_text().splitlines()]
+    table = [",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]
+    (sick_run / "metrics.csv").write_text("\n".join([*table, ""]))
+    screen = sentinel("overview", sick_run).out
+    assert screen.startswith("1 run in 2 logs read in ")
+    assert screen.splitlines()[0].endswith(": 1 critical, 0 with a warning, 0 quiet")
+    assert screen.count("critical kl-blowup: ") == 1
+    verdict = r"^1 run in 2 logs, 400 points: 2 incidents in 1 run$"
+    assert re.search(verdict, sentinel("replay", sick_run).out, re.MULTILINE)
+    markdown = sentinel("replay", sick_run, "--format", "markdown").out
+    assert markdown.startswith("**2 incidents (2 critical) in 1 of 1 run in 2 logs with 400 points.**")
 
 
 def test_a_quiet_run_is_said_to_be_quiet_and_the_next_commands_are_named(sentinel):

@@ -139,7 +139,7 @@ def test_without_a_terminal_nothing_is_folded_or_padded(sentinel, tree, monkeypa
 def test_every_form_says_how_much_was_read_and_judged(sentinel, tree):
     (tree / "d-broken").mkdir()
     (tree / "d-broken" / "run-x.wandb").write_text("x" * 500)
-    coverage = r"3 runs were read, 1 could not be read; \d+ of \d+ detectors could judge them"
+    coverage = r"3 logs were read, 1 could not be read; \d+ of \d+ detectors could judge them"
     for options in ((), ("--only", "kl-blowup")):
         for form in ("terminal", "markdown", "html", "jsonl"):
             ran = sentinel("replay", tree, "--format", form, *options)

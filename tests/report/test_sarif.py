@@ -45,7 +45,7 @@ def test_an_incident_is_a_result_at_its_log(written, tmp_path):
     assert own["partialFingerprints"] != elsewhere["partialFingerprints"]
     (invocation,) = run["invocations"]
     assert invocation["executionSuccessful"]
-    assert invocation["toolExecutionNotifications"][0]["message"]["text"].startswith("2 runs were read; ")
+    assert invocation["toolExecutionNotifications"][0]["message"]["text"].startswith("2 logs were read; ")
 
 
 def test_a_printed_error_stands_at_its_line(written, tmp_path):
@@ -65,5 +65,5 @@ def test_what_cannot_be_read_is_told(written, tmp_path):
     (invocation,) = written(tmp_path)["invocations"]
     assert not invocation["executionSuccessful"]
     coverage, *troubles = invocation["toolExecutionNotifications"]
-    assert coverage["message"]["text"].startswith("1 run was read, 1 could not be read; ")
+    assert coverage["message"]["text"].startswith("1 log was read, 1 could not be read; ")
     assert any("no W&B log" in one["message"]["text"] for one in troubles)

@@ -40,7 +40,7 @@ def test_a_quiet_run_says_how_much_of_it_could_be_judged(tmp_path, report):
     )
     assert "no clipped_completion_ratio (clipped-completion-ratio)" in lacking
     assert verdict == "1 run, 50 points: nothing found"
-    assert coverage == f"1 run was read; {able} of {len(named)} detectors could judge it"
+    assert coverage == f"1 log was read; {able} of {len(named)} detectors could judge it"
 
 
 def test_several_runs_say_where_a_signal_is_missing(tmp_path, report):
