@@ -53,7 +53,7 @@ SMALL_KL, DECAYED = 0.02, 0.5  # nats of an update that hardly moves; share of t
     variants={
         "saturated": Variant(
             "PPO clips {level:.0%} of the samples of an update, more than {most_clipped:.0%}",
-            ("A-clip-ratio", "R2", "R1"),
+            ("A-clip-ratio", "R2", "R1", "N-async-staleness"),
         ),
     },
 )

@@ -55,7 +55,7 @@ START = 20  # points of the start, whose rewards scatter
         "longer": Variant(
             "completions grew from {start:.0f} to {level:.0f} tokens while the reward fell from "
             "{reward_start:.3g} to {reward_level:.3g}",
-            ("A-mean-length", "R1", "A-clipped-ratio"),
+            ("A-mean-length", "R1", "A-clipped-ratio", "N-tool-loops", "N-entropy-explosion"),
         ),
         "shorter": Variant(
             "completions shrank from {start:.0f} to {level:.0f} tokens while the reward fell from "

@@ -37,6 +37,7 @@ from detectors.stats import recent_median, start_median
 from detectors.verdict import HeldBack, verdicts
 
 NOW = 10  # points of the present level, and of the start
+ENGINES = ("N-engine-mismatch", "N-async-staleness", "N-stale-prefix-cache", "N-routing-mismatch")
 
 
 @detector(
@@ -52,12 +53,12 @@ NOW = 10  # points of the present level, and of the start
     variants={
         "gap": Variant(
             "trainer and sampler differ by {level:.3g} nats per token, {start:.3g} at the start",
-            ("A-logp-diff", "A-is-divergence", "A-is-ratio"),
+            ("A-logp-diff", "A-is-divergence", "A-is-ratio", *ENGINES),
             (WARNING, CRITICAL),
         ),
         "ratio": Variant(
             "the mean importance ratio is {level:.3g}, outside {lowest:g} to {highest:g}",
-            ("A-is-ratio", "A-is-divergence", "A-logp-diff"),
+            ("A-is-ratio", "A-is-divergence", "A-logp-diff", "N-truncated-sampling", *ENGINES),
         ),
     },
 )

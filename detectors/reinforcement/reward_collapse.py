@@ -54,7 +54,7 @@ EPISODES = 1000  # the same for a log of single episodes,
 SINGLE = 0.18  # whose reward moves by more than this share of its size from one point to the next
 
 FELL = "the reward fell from {best:.4g} to {now:.4g}"
-CAUSES = ("R1", "R2", "A-entropy-collapse")
+CAUSES = ("R1", "R2", "A-entropy-collapse", "N-tool-failures", "N-entropy-explosion")
 
 
 @detector(

@@ -69,7 +69,7 @@ SPARSE, EPISODES = 0.6, 100  # share of changes of a reward that is seldom met, 
         "solved": Variant(SOLVED, ("A-reward-never",), (INFO,)),
         "no-gain": Variant(
             "the reward has gained {gain:.3g} over {first:.4g} in {points} points, no more than its noise",
-            ("A-rewards-mean", "A-reward-never", "R3"),
+            ("A-rewards-mean", "A-reward-never", "R3", "N-format-reward", "N-critic-learns-nothing"),
             (WARNING, INFO),
         ),
     },
