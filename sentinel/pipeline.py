@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from hashlib import sha256
 from importlib.metadata import version
 from typing import Any
 
@@ -93,7 +94,8 @@ class Pipeline:
         self._checking = Checking(checks, parameters, failed)
         self._failed = failed
         release = version("training-sentinel") if self._views else ""
-        self._layout = repr((release, layout(self._views), bool(checks), sorted(signals.items())))
+        shape = repr((release, layout(self._views), bool(checks), sorted(signals.items())))
+        self._layout = sha256(shape.encode("utf-8", "backslashreplace")).hexdigest()  # every state holds it
 
     def track(self, run: Run, name: str) -> Tracker:
         """A new tracker for a run, at the start of its log."""

@@ -20,6 +20,9 @@ _LOCK = "watch.lock"
 _BUSY_SECONDS = 30.0
 _WAL_BYTES = 64 << 20  # the write-ahead log is cut back to this after a checkpoint
 
+_SHRINKABLE = "PRAGMA auto_vacuum = INCREMENTAL"
+_PAGES_AT_ONCE = 4096  # 16 MiB; more would hold up those who write
+
 _PASSES = {
     sqlite3.SQLITE_BUSY: f"another program held it locked for {_BUSY_SECONDS:.0f} s; end that program",
     sqlite3.SQLITE_FULL: "the disk is full; free some space",
@@ -118,6 +121,8 @@ class Database:
             if version < SCHEMA:
                 raise StateError(f"{self._path}: written by an older sentinel; start `sentinel watch` once")
             return
+        if not version:
+            self._connection.execute(_SHRINKABLE)
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
         if version < SCHEMA:
@@ -132,6 +137,21 @@ class Database:
         ((found,),) = self.rows("PRAGMA quick_check(1)")
         if found != "ok":
             raise StateDamaged(f"{self._path}: {found}; {_MEND}")
+
+    def shrink(self) -> None:
+        """Give disk space back if more than a quarter of the file is free; some of it, if it is much."""
+        ((free, pages),) = self.rows("SELECT * FROM pragma_freelist_count, pragma_page_count")
+        if free > pages / 4:
+            with self._errors():  # it frees a page in each step, and only a script takes all of them
+                self._connection.executescript(f"PRAGMA incremental_vacuum({_PAGES_AT_ONCE})")
+
+    def make_shrinkable(self) -> None:
+        """Rewrite a database of an earlier version, which cannot shrink. Any other is left as it is."""
+        ((kind,),) = self.rows("PRAGMA auto_vacuum")
+        if not kind:
+            with suppress(StateError):  # no disk space for a copy, for example; the next start tries
+                self.rows(_SHRINKABLE)
+                self.rows("VACUUM")
 
     def close(self) -> None:
         """Close the connection."""

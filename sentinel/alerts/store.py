@@ -278,6 +278,7 @@ class Store:
             connection.execute("DELETE FROM silences WHERE until < ?", (old,))
             forget_incidents(connection, long_ago)
             forget_old(connection, long_ago)
+        self._database.shrink()
 
 
 def _record(connection: sqlite3.Connection, run: str, outcome: Outcome, now: float, *, held: bool) -> None:

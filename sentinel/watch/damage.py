@@ -20,6 +20,7 @@ def sound_store(directory: Path, now: float, say: Callable[[str], None]) -> Stor
     try:
         with closing(Database(directory, create=True)) as database:
             database.check()
+            database.make_shrinkable()
     except StateDamaged as error:
         begin_anew(directory, now, error, say)
     return Store(directory)

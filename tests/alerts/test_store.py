@@ -21,6 +21,7 @@ from sentinel.alerts.silences import silence
 from sentinel.alerts.store import Store, Update
 from sentinel.errors import StateError
 from sentinel.sources.discovery import discover
+from sentinel.watch.damage import sound_store
 from tests.alerts.timeline import RUN, book, changed, rows
 from tests.sinks.samples import first_waiting
 
@@ -182,6 +183,60 @@ def test_old_records_go_and_waiting_ones_stay(store):
     (incident,) = store.incidents()
     known = store.sent_before([incident.id])[incident.id, "slack"]
     assert [*known] == [Event.FIRING], "what was given up is not known"
+
+
+def in_bytes(place):
+    return (place / "sentinel.sqlite").stat().st_size
+
+
+def fill_and_forget(place):
+    """Commit large states of 40 runs and forget all but one."""
+    runs = [f"jsonl:/runs/{number}" for number in range(40)]
+    with Store(place) as store:
+        store.commit([Update(run, "/runs/a", "jsonl", bytes(100_000)) for run in runs], NOW)
+        store.forget(runs[1:])
+
+
+def test_disk_space_of_forgotten_runs_is_given_back(tmp_path):
+    fill_and_forget(tmp_path)
+    full = in_bytes(tmp_path)
+    with Store(tmp_path) as store:
+        store.prune(NOW)
+        assert store.run_state("jsonl:/runs/0") == bytes(100_000)
+    assert in_bytes(tmp_path) < full / 5
+
+
+def test_free_space_that_is_soon_used_again_is_kept(tmp_path, store):
+    place = tmp_path / "state"
+    store.commit([Update(f"jsonl:/runs/{n}", "/runs/a", "jsonl", bytes(100_000)) for n in range(40)], NOW)
+    store.forget([f"jsonl:/runs/{n}" for n in range(5)])
+    store.prune(NOW)
+    store.close()
+    assert in_bytes(place) > 40 * 100_000
+
+
+def test_a_database_of_an_earlier_version_learns_to_shrink(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "sentinel.sqlite")) as database:
+        database.execute("CREATE TABLE earlier (a)")  # from here on it is too late for the setting
+    fill_and_forget(tmp_path)
+    full = in_bytes(tmp_path)
+    with closing(sound_store(tmp_path, NOW, pytest.fail)) as store:
+        assert store.run_state("jsonl:/runs/0") == bytes(100_000)
+        store.commit([Update("jsonl:/runs/late", "/runs/a", "jsonl", bytes(full))], NOW)
+        store.forget(["jsonl:/runs/late"])
+        store.prune(NOW)
+    assert in_bytes(tmp_path) < full / 5
+
+
+def test_a_database_that_cannot_be_rewritten_is_used_as_it_is(tmp_path, monkeypatch):
+    with closing(sqlite3.connect(tmp_path / "sentinel.sqlite")) as database:
+        database.execute("CREATE TABLE earlier (a)")
+    fill_and_forget(tmp_path)
+    monkeypatch.setattr("sentinel.alerts.database._BUSY_SECONDS", 0.01)
+    with closing(sqlite3.connect(tmp_path / "sentinel.sqlite", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with closing(sound_store(tmp_path, NOW, pytest.fail)) as store:
+            assert store.run_state("jsonl:/runs/0") == bytes(100_000)
 
 
 def test_silences(store):
