@@ -11,7 +11,7 @@ PYTEST := .venv/bin/python -m pytest --numprocesses auto --dist worksteal
 # The type checker keeps one core busy, so the tests run beside it.
 TOGETHER := $(MAKE) --no-print-directory --jobs=2
 
-.PHONY: demo test test-browser test-package test-slow test-probes check bench detector-figures faults strangers lint tests lock docs site clean
+.PHONY: demo test test-browser test-package test-probes check bench detector-figures faults strangers lint tests lock docs site clean
 
 demo: .venv/runtime  ## three trainings go wrong under a watch, in half a minute
 	@.venv/bin/python sample_logs/demo.py
@@ -30,9 +30,6 @@ test-probes: .venv/trainers/tested  ## the probes in trainings with PyTorch
 
 check: .venv/dev  ## style, types and the fast tests: what to run after each change
 	$(TOGETHER) lint tests SELECT="not slow"
-
-test-slow: .venv/remote  ## the tests that check leaves out
-	$(PYTEST) -m slow
 
 tests:
 	$(PYTEST) -m "$(SELECT)"
@@ -60,7 +57,7 @@ faults: .venv/dev .venv/trainers/installed .venv/peers/installed  ## train with 
 strangers: .venv/dev  ## judge strangers' labelled logs below FOLDER, into detectors/STRANGERS.md and build/strangers
 	.venv/bin/python -m tests.strangers $(FOLDER)
 
-docs: .venv/dev  ## rewrite the generated parts of the README, and detectors/COVERAGE.md
+docs: .venv/dev  ## rewrite the generated parts of the docs, and detectors/COVERAGE.md
 	.venv/bin/python -m tests.readme
 
 site: .venv/site  ## the docs site, into build/site

@@ -1,4 +1,4 @@
-"""The generated parts of README.md: `python -m tests.readme` rewrites them and detectors/COVERAGE.md.
+"""The generated parts of the docs: `python -m tests.readme` rewrites them and detectors/COVERAGE.md.
 
 A part stands between `<!-- begin NAME -->` and `<!-- end NAME -->`.
 """
@@ -12,21 +12,20 @@ from typing import Any
 import typer
 from typer.testing import CliRunner
 
-from detectors.api import Declaration, Detector
-from detectors.checks import RunCheck
-from detectors.discovery import all_detectors
 from sentinel.cli.app import app
 from sentinel.config.file import json_schema
 from sentinel.config.rules import Rule
 from sentinel.config.table import Table
 from sentinel.frames.naming import profiles
-from sentinel.report.pages import flags, severities
 from sentinel.sinks.discovery import sink_types
 from sentinel.telemetry.heartbeat import HeartbeatConfig
 from tests.faults.page import peers, read, summary
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
+PAGES = [README, *sorted((ROOT / "deploy" / "site" / "docs").glob("*.md"))]
+"""What people read of the project: the page that they meet first, and those behind it."""
+
 FRAMEWORKS = ROOT / "tests" / "frameworks"
 
 
@@ -38,23 +37,6 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 def literal(value: Any) -> str:
     """As it would stand in the file; nothing for what is not there."""
     return "" if value in (None, "", [], {}) else f"`{json.dumps(value)}`"
-
-
-def reads(detector: Declaration) -> str:
-    match detector:
-        case Detector():
-            return ", ".join(f"`{signal}`" for signal in (*detector.judges, *detector.needs))
-        case RunCheck():
-            return detector.reads
-
-
-def detectors() -> str:
-    rows = []
-    for name, detector in all_detectors().items():
-        says = severities(detector.severities)
-        cited = ", ".join(detector.catalogue)
-        rows.append([f"`{name}`", flags(detector), reads(detector), says, detector.maturity.value, cited])
-    return table(["Detector", "What it flags", "Reads", "Severity", "Maturity", "Catalogue"], rows)
 
 
 def faults() -> str:
@@ -143,14 +125,17 @@ def shown(words: list[str]) -> str:
     return "\n".join(line.rstrip() for line in result.stdout.strip().splitlines())
 
 
+PARTS = (report, faults, frameworks, config, rules, heartbeat, sinks, commands)
+
+
 def rewritten(text: str) -> str:
-    for part in (report, detectors, faults, frameworks, config, rules, heartbeat, sinks, commands):
+    """A page with its generated parts made anew."""
+    for part in PARTS:
         begin, end = f"<!-- begin {part.__name__} -->", f"<!-- end {part.__name__} -->"
-        assert begin in text, f"README.md lacks {begin}"
-        assert end in text, f"README.md lacks {end}"
-        before, rest = text.split(begin)
-        _, after = rest.split(end)
-        text = f"{before}{begin}\n{part()}\n{end}{after}"
+        if begin in text:
+            before, rest = text.split(begin)
+            _, after = rest.split(end)
+            text = f"{before}{begin}\n{part()}\n{end}{after}"
     return text
 
 
@@ -159,7 +144,8 @@ if __name__ == "__main__":
     from tests.coverage import COVERAGE, written
     from tests.sinks import messages
 
-    README.write_text(rewritten(README.read_text()))
+    for page in PAGES:
+        page.write_text(rewritten(page.read_text()))
     COVERAGE.write_text(written())
     messages.write()
     for path, text in schemas.texts():

@@ -1,15 +1,34 @@
-"""What the README says is what there is."""
+"""What the docs say is what there is."""
+
+import re
 
 import pytest
 
-from tests.readme import README, command_paths, help_text, rewritten
+from tests.readme import PAGES, PARTS, ROOT, command_paths, help_text, rewritten
 
 COMMANDS = list(command_paths())
+TEXTS = {page.name: page.read_text() for page in PAGES}
+WRITTEN = "".join(text.split("<!-- begin commands -->")[0] for text in TEXTS.values())
 
 
-def test_generated_parts_are_up_to_date():
-    text = README.read_text()
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_generated_parts_are_up_to_date(text):
     assert rewritten(text) == text, "run `make docs`"
+
+
+def test_every_generated_part_stands_somewhere():
+    whole = "".join(TEXTS.values())
+    assert not [part.__name__ for part in PARTS if f"<!-- begin {part.__name__} -->" not in whole]
+
+
+def test_the_first_page_is_one_page():
+    assert len(TEXTS["README.md"].splitlines()) <= 120
+
+
+def test_the_links_of_the_first_page_lead_somewhere():
+    targets = re.findall(r"\]\(([^)#:]+)\)", TEXTS["README.md"])
+    assert targets
+    assert not [target for target in targets if not (ROOT / target).is_file()]
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
@@ -17,4 +36,4 @@ def test_every_command_has_help_and_is_told_of(path):
     usage, _, meaning, *_ = help_text(path).splitlines()[1:]
     assert usage.startswith("Usage: sentinel")
     assert meaning.strip()
-    assert f"sentinel {' '.join(path)}" in README.read_text().split("<!-- begin commands -->")[0]
+    assert f"sentinel {' '.join(path)}" in WRITTEN

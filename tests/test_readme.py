@@ -1,4 +1,4 @@
-"""The commands and the code of the README work as they stand there."""
+"""The commands and the code of the docs work as they stand there."""
 
 import re
 import shlex
@@ -11,14 +11,14 @@ import typer
 from sentinel.cli.app import app, with_command
 from sentinel.testing import assert_healthy
 from tests.cli.conftest import sentinel
-from tests.readme import README
+from tests.readme import PAGES
 
 __all__ = ["sentinel"]
 
 SAMPLES = Path(__file__).parents[1] / "sample_logs"
-TEXT = README.read_text().split("<!-- begin commands -->")[0]
-COMMANDS = re.findall(r"^    sentinel (.+)$", TEXT, re.MULTILINE)
-SECTION = TEXT.partition("### In programs, notebooks and tests")[2].partition("## Channels")[0]
+TEXT = "\n".join(page.read_text().split("<!-- begin commands -->")[0] for page in PAGES)
+COMMANDS = sorted({*re.findall(r"^    sentinel (.+)$", TEXT, re.MULTILINE)})
+SECTION = TEXT.partition("## In programs, notebooks and tests")[2].partition("## In a training")[0]
 PROGRAM, TEST = re.findall(r"```python\n(.+?)```", SECTION, re.DOTALL)
 
 

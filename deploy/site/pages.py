@@ -1,6 +1,6 @@
 """All pages of the docs site as Markdown, by their path on the site.
 
-What stands in `docs/` is written by hand. A line `<!-- include README.md: Heading -->` there stands for that
+What stands in `docs/` is written by hand. A line `<!-- include FILE: Heading -->` there stands for that
 section of a file of the repository (`Heading (its beginning)` for what precedes its subsections), and
 `<!-- generated: NAME -->` for a table that is made from the code.
 The pages of detectors and of catalogue entries are those of `sentinel explain`.
