@@ -29,8 +29,8 @@ OPEN = {Event.FIRING, Event.ESCALATED, Event.REPEAT, Event.REOPENED, Event.FLAPP
 FLAPS = {Event.FLAPPING}
 MINUTE = 60.0
 LONGEST_REST_SECONDS = 1200.0
-"""After so long, a receiver that is up again was tried again: pauses after failures are five minutes at most,
-and what was refused for some minutes waits no longer than they lasted."""
+"""After so long, a receiver that is up again was tried again, because pauses after failures are five minutes
+at most. What was refused may wait for as long again as it was refused."""
 
 VALUES = {
     "clean": {"kl": 0.02, "loss": 1.0},
@@ -71,6 +71,7 @@ class World:
         self.runs, self.state = place / "runs", place / "state"
         self.runs.mkdir()
         self.steps = dict.fromkeys(RUNS, 0)
+        self.refused_seconds = 0.0
         self.receiver = Receiver(self.clock)
         self.store = Store(self.state)
         self.begin()
@@ -121,6 +122,9 @@ class World:
     def let_it_rest(self) -> None:
         for _ in range(int(LONGEST_REST_SECONDS / MINUTE)):
             self.look(MINUTE)
+        while self.refused_seconds > 0 and self.false_messages():
+            self.look(MINUTE)
+            self.refused_seconds -= MINUTE
         assert self.false_messages() == []
 
     def false_messages(self) -> list[str]:
@@ -161,18 +165,21 @@ def chosen(monkeypatch):
 @example([("up", [("a", "brief")]), ("refuses", [("b", "high"), ("b", "worse"), ("b", "kill")])])
 @example([("up", [("a", "high"), ("a", "silence"), ("a", "high")])])
 @example([("up", [("a", "brief")] * 6), ("down", [("a", "clean")])])
+@example([("refuses", [("a", "brief"), ("a", "clean"), ("a", "pause"), ("a", "clean"), ("a", "silence")])])
 def test_the_last_message_says_what_is_so_now(phases):
     with tempfile.TemporaryDirectory() as directory:
         world = World(Path(directory))
         try:
             for mode, turns in [*phases, ("up", [])]:
-                world.receiver.mode = mode
+                world.receiver.mode, begun = mode, world.clock.now()
                 if mode in ("up", "slow"):
                     world.let_it_rest()
                 for run, what in turns:
                     world.turn(run, what)
                     if mode in ("up", "slow"):
                         assert world.false_messages() == []
+                if mode == "refuses":
+                    world.refused_seconds += world.clock.now() - begun
         finally:
             world.delivery.stop(10.0)
             world.store.close()
