@@ -1,7 +1,6 @@
-"""The state directory and the SQLite database in it: opening, versions, transactions, the lock."""
+"""The state directory and the SQLite database in it: opening, versions, transactions."""
 
 import errno
-import fcntl
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -16,7 +15,9 @@ from sentinel.config.state_dir import STATE_FILE
 from sentinel.errors import StateDamaged, StateError, StateUnavailable
 
 SCHEMA = 6
-_LOCK = "watch.lock"
+LOCK = "watch.lock"
+"""The file that a watching process locks; `lock.py` says how."""
+
 _BUSY_SECONDS = 30.0
 _WAL_BYTES = 64 << 20  # the write-ahead log is cut back to this after a checkpoint
 
@@ -32,6 +33,9 @@ _PASSES = {
     sqlite3.SQLITE_NOMEM: "memory is short",
 }
 """Errors that may pass by themselves, with what to do, by SQLite's primary result code."""
+
+_MOST_VERSIONS = 1000
+"""No sentinel has written so high a version; bytes of the file were overwritten."""
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _BROKEN = {
@@ -97,7 +101,7 @@ class Database:
         """
         self._path = directory / STATE_FILE
         if create:
-            _make(directory, self._path)
+            make_file(directory, self._path)
         elif not self._path.exists():
             raise StateError(f"{directory}: no state here; nothing was watched with this state_dir yet")
         with self._errors():
@@ -106,13 +110,17 @@ class Database:
             try:
                 self._connection.text_factory = partial(str, encoding="utf-8", errors="replace")
                 self._prepare(read_only)
+                self._files = {file: _identity(file) for file in (self._path, directory / LOCK)}
             except BaseException:
                 self._connection.close()
                 raise
 
     def _prepare(self, read_only: bool) -> None:
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        if not 0 <= version < _MOST_VERSIONS:
+            raise StateDamaged(f"{self._path}: its schema number {version} is none; {_MEND}")
         if version > SCHEMA:
+            self.check()
             raise StateError(
                 f"{self._path}: written by a newer sentinel (schema {version}, this one knows {SCHEMA}); "
                 "upgrade it, or name another state_dir"
@@ -152,6 +160,14 @@ class Database:
             with suppress(StateError):  # no disk space for a copy, for example; the next start tries
                 self.rows(_SHRINKABLE)
                 self.rows("VACUUM")
+
+    def check_place(self) -> None:
+        """Raise StateUnavailable unless the database and the lock lie where they were when it was opened."""
+        for file, known in self._files.items():
+            if known is not None and _identity(file) != known:
+                raise StateUnavailable(
+                    f"{file}: moved or removed under the running program; put it back, or restart the program"
+                )
 
     def close(self) -> None:
         """Close the connection."""
@@ -211,40 +227,16 @@ def utf8(path: str) -> str:
     return path.encode("utf-8", "backslashreplace").decode()
 
 
-@contextmanager
-def sole_watcher(directory: Path) -> Iterator[None]:
-    """Lock the state directory for one watching process. The kernel releases the lock when it dies.
-
-    Raises StateError if another process holds the lock.
-    """
-    lock = directory / _LOCK
-    _make(directory, lock)
-    with open(lock, "r+b", buffering=0) as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            holder = file.read().decode().strip() or "unknown"
-            raise StateError(f"{directory}: another watch uses this state_dir (process {holder})") from None
-        with suppress(OSError):  # the lock counts, and the number only helps a person
-            file.truncate(0)
-            file.write(str(os.getpid()).encode())
-        yield
-
-
-def watching_process(directory: Path) -> str | None:
-    """The id of the process that watches with this state directory, if one does."""
+def _identity(file: Path) -> tuple[int, int] | None:
+    """The device and the inode of a file; None if it cannot be found."""
     try:
-        with open(directory / _LOCK) as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return file.read().strip() or "unknown"
+        status = file.stat()
     except OSError:
-        pass
-    return None
+        return None
+    return status.st_dev, status.st_ino
 
 
-def _make(directory: Path, file: Path) -> None:
+def make_file(directory: Path, file: Path) -> None:
     """Make the directory and the file if they are missing.
 
     A file that is there is not opened; see `STATE_FILE`.

@@ -119,10 +119,10 @@ class Store:
 
     def __init__(self, directory: Path, *, create: bool = True, read_only: bool = False) -> None:
         """Open the store; with ``create``, make it if it is missing; with ``read_only``, change nothing.
-
         Raises StateError if it cannot be used or if a newer version wrote it.
         """
         self._database = Database(directory, create=create and not read_only, read_only=read_only)
+        self.check_place = self._database.check_place
         self._decoded = Decoder()
         self.stops = Stops(self._database)
         self.receipts = Receipts(self._database)

@@ -69,7 +69,7 @@ def watch(
     Runs that begin later are followed as well. A restart continues where the last watch stopped. SIGHUP
     makes the watch read its configuration again.
     """
-    from sentinel.alerts.database import sole_watcher
+    from sentinel.alerts.lock import sole_watcher
     from sentinel.cli.logs import log_to_stderr
     from sentinel.clock import SystemClock
     from sentinel.sinks.delivery import Delivery

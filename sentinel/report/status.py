@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from detectors.api import Severity
-from sentinel.alerts.database import watching_process
 from sentinel.alerts.incident import Incident
+from sentinel.alerts.lock import watching_process
 from sentinel.alerts.outbox import Undelivered
 from sentinel.alerts.silences import Silence
 from sentinel.alerts.store import BEHIND, DecisionRow, RunRow, Store

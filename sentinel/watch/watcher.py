@@ -132,6 +132,7 @@ class Watcher:
 
     def _scan(self, changed: Collection[Path] | None, stop: threading.Event, until: float) -> None:
         """Read, judge and record. What is behind is read ``until`` this time awake."""
+        self._store.check_place()
         if self._owed is not None:
             self._owed()
         awake = self._clock.awake()

@@ -11,10 +11,11 @@ from dataclasses import replace
 
 import pytest
 
-from sentinel.alerts.database import SCHEMA, sole_watcher
+from sentinel.alerts.database import SCHEMA
 from sentinel.alerts.decision import Reason, Sent, SinkPolicy
 from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.incident import Event
+from sentinel.alerts.lock import sole_watcher
 from sentinel.alerts.outbox import Receiver
 from sentinel.alerts.outcomes import Audience, News, tell
 from sentinel.alerts.silences import silence

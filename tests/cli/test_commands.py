@@ -13,7 +13,7 @@ import pytest
 
 from detectors.discovery import all_detectors
 from sentinel import catalogue
-from sentinel.alerts.database import sole_watcher
+from sentinel.alerts.lock import sole_watcher
 from sentinel.alerts.store import Store
 from sentinel.clock import SystemClock
 from tests.sinks.receiver import Receiver, status

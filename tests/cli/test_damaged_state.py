@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from sentinel.alerts.database import STATE_FILE
+from sentinel.alerts.database import SCHEMA, STATE_FILE
 from sentinel.alerts.store import Store
 from sentinel.watch.damage import sound_store
 
@@ -44,3 +44,23 @@ def test_a_damaged_state_is_kept_and_said_once(tmp_path):
     assert (tmp_path / "sentinel.sqlite.corrupt-20231114T221320Z").read_bytes() == damaged
     sound_store(tmp_path, NOW, said.append).close()
     assert len(said) == 1
+
+
+@pytest.mark.parametrize("number", [b"\x3a\x80\x11\x02", b"\xff\x12\x00\x07"], ids=["high", "below 0"])
+def test_an_overwritten_schema_number_is_damage(tmp_path, number):
+    Store(tmp_path).close()
+    file, said = tmp_path / STATE_FILE, []
+    data = file.read_bytes()
+    file.write_bytes(data[:60] + number + data[64:])
+    sound_store(tmp_path, NOW, said.append).close()
+    assert ["its schema number" in line for line in said] == [True]
+
+
+def test_a_damaged_state_of_a_newer_version_is_damage(tmp_path):
+    Store(tmp_path).close()
+    file, said = tmp_path / STATE_FILE, []
+    data = file.read_bytes()
+    newer = (SCHEMA + 1).to_bytes(4, "big")
+    file.write_bytes(data[:60] + newer + data[64:4096] + bytes(len(data) - 4096))
+    sound_store(tmp_path, NOW, said.append).close()
+    assert ["the state was damaged" in line for line in said] == [True]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from sentinel.alerts import database
+from sentinel.alerts.lock import sole_watcher
 from sentinel.alerts.store import Store
 from sentinel.config.file import Config
 from sentinel.errors import StateError, StateUnavailable
@@ -103,6 +105,55 @@ def test_a_full_disk_is_waited_for(tmp_path, small_disk, caplog):
     assert len(house.heard) == 2, "the sinks hear of it and of its end"
     assert "the disk is full; free some space" in house.heard[0]
     assert house.heard[1] is None
+
+
+def remove(directory: Path) -> None:
+    shutil.rmtree(directory)
+
+
+def rename(directory: Path) -> None:
+    directory.rename(directory.with_name("away"))
+
+
+def rename_and_make_another(directory: Path) -> None:
+    rename(directory)
+    Store(directory).close()
+
+
+def remove_lock(directory: Path) -> None:
+    (directory / "watch.lock").unlink()
+
+
+@pytest.mark.parametrize("lose", [remove, rename, rename_and_make_another, remove_lock])
+def test_a_state_that_is_moved_or_removed_is_told(house, caplog, lose):
+    with sole_watcher(house.state):
+        watcher = house.watch()
+        watcher.round(None, GOING)
+        lose(house.state)
+        house.log("first", range(60))
+        for _ in range(3):
+            house.clock.advance(10)
+            watcher.round(None, GOING)
+        (problem,) = house.service.health.problems(house.clock.awake())
+        assert "moved or removed under the running program" in problem
+        assert caplog.text.count("reading stops until the state can be recorded") == len(house.heard) == 1
+        with pytest.raises(StateError, match="another watch"), sole_watcher(house.state):
+            pass
+    with sole_watcher(house.state):  # its end frees the path
+        pass
+
+
+def test_a_state_that_is_put_back_is_used_again(house):
+    with sole_watcher(house.state):
+        watcher = house.watch()
+        rename(house.state)
+        watcher.round(None, GOING)
+        house.state.with_name("away").rename(house.state)
+        house.log("first", range(60))
+        watcher.round(None, GOING)
+    assert house.told() == ["first"]
+    assert not house.service.health.problems(house.clock.awake())
+    assert house.heard[1:] == [None]
 
 
 @pytest.mark.slow  # a real process
