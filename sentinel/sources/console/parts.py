@@ -25,7 +25,7 @@ _BEGUN_PART = re.compile(
 )
 _HEADING = re.compile(
     rf"(?<![^\s\[(<|,;:>-]){_WORD}(?: set)?\s{{0,3}}"
-    r"(?:[\])>](?!\s{0,3}[:=]\s{0,3}[\d.+-])|:(?!\s{0,3}[\d.+-])|[|;]|-(?=\s))",
+    r"(?:[\])>](?!\s{0,3}[:=]\s{0,3}[\d.+-])|:(?!\s{0,3}(?:[\d.+-]|n/?a\b|none\b))|[|;]|-(?=\s))",
     re.IGNORECASE,
 )
 _NAMED = re.compile(rf"(?<![a-z]){_WORD}(?![a-z])", re.IGNORECASE)
