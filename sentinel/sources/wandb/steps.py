@@ -20,9 +20,6 @@ from sentinel.sources.wandb.history import Groups, Numbers
 COUNTER = "_step"
 
 _USUAL = [key for key in STEP_KEYS if key != COUNTER]
-_OF_A_LOOP = "trainer/global_step"
-"""What Lightning counts anew for a test after the training, whose results would then stand at step 0."""
-
 _MOST_DEFINED = 4096  # names with an axis of their own
 
 _Floats = NDArray[np.float64]
@@ -80,7 +77,7 @@ class Steps:
             if key in numbers.index:
                 counts = _whole(numbers.by_row(key, rows))
                 new = np.isnan(usual) & ~np.isnan(counts)
-                usual[new], named[new] = self._onward("", key, counts)[new], numbers.index[key]
+                usual[new], named[new] = counts[new], numbers.index[key]
         counter = self._filled(COUNTER, _whole(numbers.by_row(COUNTER, rows)))
         usual = self._filled("", usual)
         by_row = np.where(np.isnan(usual), np.nan_to_num(counter), usual)
@@ -108,19 +105,12 @@ class Steps:
     def _counts(self, axis: str, values: _Floats) -> _Floats:
         """The value of the axis in each record; NaN before its first value, and always after a fraction."""
         counts = _whole(values)
-        filled = self._filled(axis, self._onward(axis, axis, counts))
+        filled = self._filled(axis, counts)
         fraction = np.isfinite(values) & np.isnan(counts)
         if fraction.any():
             self._fractions.add(axis)
             filled[int(fraction.argmax()) :] = np.nan
         return filled
-
-    def _onward(self, axis: str, name: str, counts: _Floats) -> _Floats:
-        """The counts without zeros after a training that got further, if a loop begins anew there."""
-        if name != _OF_A_LOOP:
-            return counts
-        before = np.maximum.accumulate(np.append(self._last.get(axis, 0), np.nan_to_num(counts)))[:-1]
-        return np.where((counts == 0) & (before > 0), np.nan, counts)
 
     def _filled(self, axis: str, counts: _Floats) -> _Floats:
         """The newest value at each record; NaN before the first."""

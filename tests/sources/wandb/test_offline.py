@@ -119,21 +119,6 @@ def test_steps(log, reader, limit):
 
 
 @pytest.mark.parametrize("limit", [1, 1000])
-@pytest.mark.parametrize("defined", [True, False])
-def test_a_test_after_the_training_stands_at_its_last_step(log, reader, limit, defined):
-    """Lightning counts anew from 0 for it."""
-    if defined:
-        log.write(define("*", "trainer/global_step"))
-    for i, step in enumerate((0, 50, 100)):
-        log.history({"train_loss": 1 / (i + 1), "trainer/global_step": step, "_step": i})
-    log.history({"test_loss": 0.5, "trainer/global_step": 0, "_step": 3})
-    reader.poll(limit)
-    assert [(tag, step) for tag, step, _ in reader.points] == [
-        ("train_loss", 0), ("train_loss", 50), ("train_loss", 100), ("test_loss", 100),
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize("limit", [1, 1000])
 def test_defined_axes(log, reader, limit):
     log.history({"eval/loss": 1, "_step": 0})
     for name, axis in [
