@@ -100,7 +100,7 @@ def test_a_hangup_makes_it_read_its_configuration_again(sick_run, tmp_path):
             process.send_signal(signal.SIGHUP)
             wait_for(process, f"keeping the old configuration: {why}")
         sicken(tmp_path / "runs" / "second")
-        wait_for(process, f"{tmp_path}/runs/second/")
+        wait_for(process, "critical kl-blowup in second/metrics.jsonl")
         file.write_text(f'{fine}[[sinks]]\ntype = "webhook"\nurl = "{receiver.url}"\n')
         process.send_signal(signal.SIGHUP)
         wait_for(process, "read the configuration again")
