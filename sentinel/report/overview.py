@@ -38,7 +38,6 @@ class Overview:
 
     runs: int = 0
     logs: int = 0
-    points: int = 0
     unread: int = 0
     severities: Counter[Severity] = field(default_factory=Counter)  # the worst one of each run
     states: Counter[RunState] = field(default_factory=Counter)
@@ -49,7 +48,6 @@ class Overview:
         read = [run for run in part.runs if not run.unread]
         self.logs += len(read)
         self.unread += len(part.runs) - len(read) + len(part.complaints)
-        self.points += sum(run.tracker.log.facts.points for run in read)
         trainings: dict[str, list[ReplayedRun]] = {}
         for run in read:
             trainings.setdefault(part.trainings[run.tracker.id], []).append(run)
