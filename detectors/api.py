@@ -18,7 +18,6 @@ from detectors.severity import CRITICAL as CRITICAL
 from detectors.severity import INFO as INFO
 from detectors.severity import WARNING as WARNING
 from detectors.severity import Severity as Severity
-from detectors.severity import severity_of
 from detectors.signals import Signal
 
 if TYPE_CHECKING:
@@ -187,7 +186,7 @@ class Detector(Declaration):
         """
         import polars as pl
 
-        from detectors.schema import FINDINGS, INDEX, SERIES, SEVERITY, VALUE, VARIANT
+        from detectors.schema import FINDINGS, INDEX, SERIES, SEVERITY, VALUE, VARIANT, severity_of
 
         found = self.rule(points.lazy(), **(parameters or {}))
         columns = found.collect_schema().names()

@@ -10,19 +10,15 @@ again when the run is over the column ``ended``.
 
 FINDINGS is what it returns: a row for every row that it judged, clean ones included, because a clean
 verdict is what resolves an incident. A row with a variant and no severity has one of its variant's (see
-`detectors.severity`). A row without either has no verdict; `held_back` says why the rule could not judge it,
+`severity_of`). A row without either has no verdict; `held_back` says why the rule could not judge it,
 and is null if the value lies between the two thresholds of a hysteresis. All further columns are evidence.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping, Sequence
 
 import polars as pl
 
-from detectors.context import Every
-from detectors.settings import CHOICES
-
-if TYPE_CHECKING:
-    from detectors.api import Detector
+from detectors.severity import AS, Severity
 
 SERIES = "series"
 INDEX = "index"
@@ -72,17 +68,20 @@ FINDINGS: dict[str, pl.DataType] = {
 }
 
 
-def window_schema(detector: "Detector") -> dict[str, pl.DataType]:
-    """The columns of the WINDOW frames that a detector is shown, in no order that means anything."""
-    columns: dict[str, pl.DataType] = dict(WINDOW)
-    for signal in detector.needs:
-        columns[signal] = pl.Float64()
-    for use in detector.uses:
-        columns[use.column] = pl.List(pl.Float64()) if isinstance(use, Every) else pl.Float64()
-    for setting in detector.settings:
-        columns[setting] = pl.String() if setting in CHOICES else pl.Float64()
-    if detector.non_finite:
-        columns[RAW] = pl.Float64()
-    if detector.at_end:
-        columns[ENDED] = pl.Boolean()  # the run is over, and this, its last row, is judged for the last time
-    return columns | (COARSE if detector.history.coarse else {})
+def severity_of(declared: Mapping[str, Sequence[Severity]], columns: Collection[str]) -> pl.Expr:
+    """How bad a finding is, null for a row without a variant.
+
+    It has the worst severity that its variant declares and that one of the ``columns`` says, else the first
+    one that its variant declares. ``declared`` has the severities of each variant.
+    """
+    usual = {name: severities[0] for name, severities in declared.items()}
+    return pl.coalesce(
+        *(
+            pl.when(
+                pl.col(column) & pl.col(VARIANT).is_in([n for n, s in declared.items() if severity in s])
+            ).then(severity)
+            for severity, column in AS.items()
+            if column in columns
+        ),
+        pl.col(VARIANT).replace_strict(usual, default=None, return_dtype=FINDINGS[SEVERITY]),
+    )

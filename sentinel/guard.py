@@ -5,16 +5,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from sentinel.errors import is_defect
-from sentinel.sources.base import Run
 from sentinel.text import clean_text
 
 _LONGEST = 300  # characters of an error's own words
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
+
+
+class Guarded(Protocol):
+    """A run, of which a guard needs to know no more than this."""
+
+    @property
+    def id(self) -> str:
+        """What tells it from other runs."""
+
+    @property
+    def path(self) -> object:
+        """A `Path` if it lies on this machine, else its address."""
 
 
 @dataclass
@@ -27,7 +38,7 @@ class Guard:
 
     failures: dict[str, str] = field(default_factory=dict)
 
-    def __call__(self, run: Run, stage: str, work: Callable[[], _R]) -> _R | None:
+    def __call__(self, run: Guarded, stage: str, work: Callable[[], _R]) -> _R | None:
         """The result of the work; None if it raises."""
         try:
             return work()
@@ -38,7 +49,11 @@ class Guard:
             return None
 
     def at_once(
-        self, runs: Sequence[Run], stage: str, work: Callable[[Sequence[_T]], list[_R]], things: Sequence[_T]
+        self,
+        runs: Sequence[Guarded],
+        stage: str,
+        work: Callable[[Sequence[_T]], list[_R]],
+        things: Sequence[_T],
     ) -> list[_R]:
         """The results of the work for all runs at once, one thing each; if it raises, for each run alone."""
         try:
@@ -50,7 +65,7 @@ class Guard:
             return [result for run, one in alone for result in self(run, stage, one) or ()]
 
 
-def reason(run: Run, error: BaseException) -> str:
+def reason(run: Guarded, error: BaseException) -> str:
     """An error in one line: its type, its message and where it was raised.
 
     The message is left out for a run at an address, because it may hold a secret of that address.

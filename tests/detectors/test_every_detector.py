@@ -24,7 +24,6 @@ from detectors.schema import (
     SIGNAL,
     VALUE,
     VARIANT,
-    window_schema,
 )
 from detectors.severity import AS
 from sentinel import catalogue
@@ -172,7 +171,8 @@ def test_leaves_its_input_alone(detector):
 
 @each_detector
 def test_an_empty_window_has_no_verdicts(detector):
-    assert detector.run(pl.DataFrame(schema=window_schema(detector))).is_empty()
+    window = frame(detector, windows(detector, golden.shipped()[detector.name][0].streams))
+    assert detector.run(window.clear()).is_empty()
 
 
 @each_detector
