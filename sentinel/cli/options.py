@@ -46,6 +46,15 @@ StateDir = Annotated[
         help="Directory that keeps incidents and cursors; overrides `state_dir` in the configuration.",
     ),
 ]
+Notify = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--notify",
+        metavar="ADDRESS",
+        help="One more receiver: a Slack or other webhook, or an address of Apprise such as ntfy://TOPIC. "
+        "Other users of this machine can see it; the configuration keeps it from them.",
+    ),
+]
 
 
 def config_file(named: Path | None) -> Path | None:
@@ -70,6 +79,7 @@ def configuration(
     paths: Sequence[str] = (),
     poll: bool = False,
     listen: str = "",
+    notify: Sequence[str] = (),
 ) -> Config:
     """The configuration of a command: the file's, overridden by the command line.
 
@@ -78,7 +88,7 @@ def configuration(
     from sentinel.config.file import Config, load
     from sentinel.sources.discovery import places
 
-    given = {
+    given: dict[str, object] = {
         "state_dir": state_dir,
         "paths": places(paths),
         "poll": poll,
@@ -86,4 +96,9 @@ def configuration(
     }
     found = config_file(file)
     config = load(found) if found else Config.model_construct()  # nothing to validate
+    if notify:
+        from sentinel.sinks.addresses import sink_at
+        from sentinel.sinks.discovery import named
+
+        given["sinks"] = named([*config.sinks, *map(sink_at, notify)])
     return config.model_copy(update={name: value for name, value in given.items() if value})

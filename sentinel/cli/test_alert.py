@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sentinel.cli.options import ConfigFile, configuration
+from sentinel.cli.options import ConfigFile, Notify, configuration
 from sentinel.clock import SystemClock
 from sentinel.errors import ConfigError, UnknownName
 
@@ -17,7 +17,7 @@ _Sink = Annotated[
 _SUMMARY = "This is a test; nothing is wrong. Alerts that reach this sink look like this one."
 
 
-def send_test(config: ConfigFile = None, sink: _Sink = None) -> int:
+def send_test(config: ConfigFile = None, sink: _Sink = None, notify: Notify = None) -> int:
     """Send a test to every sink.
 
     Each sink is tried once. The exit status is 1 if a sink did not take the test.
@@ -27,7 +27,7 @@ def send_test(config: ConfigFile = None, sink: _Sink = None) -> int:
     from sentinel.sinks.notices import of_no_run
     from sentinel.sinks.tries import attempt
 
-    sinks = configuration(config).sinks
+    sinks = configuration(config, notify=notify or ()).sinks
     chosen = [one for one in sinks if sink in (None, one.name)]
     if sink and not chosen:
         raise UnknownName("sink", sink, [one.name for one in sinks])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sentinel.cli.options import ConfigFile, StateDir, configuration
+from sentinel.cli.options import ConfigFile, Notify, StateDir, configuration
 from sentinel.errors import SentinelError, StateDamaged
 from sentinel.text import clean_text
 
@@ -63,6 +63,7 @@ def watch(
     poll: _Poll = False,
     wait: _Wait = False,
     listen: _Listen = "",
+    notify: Notify = None,
 ) -> None:
     """Follow runs and send an alert when one goes wrong.
 
@@ -71,6 +72,7 @@ def watch(
     """
     from sentinel.alerts.lock import sole_watcher
     from sentinel.cli.logs import log_to_stderr
+    from sentinel.cli.watch_table import table_of
     from sentinel.clock import SystemClock
     from sentinel.sinks.delivery import Delivery
     from sentinel.sources.places import is_pattern, matches
@@ -85,7 +87,7 @@ def watch(
     log_to_stderr()
 
     def load() -> "_Wanted":
-        settings = configuration(config, state_dir, paths or (), poll, listen)
+        settings = configuration(config, state_dir, paths or (), poll, listen, notify or ())
         if not settings.paths:
             raise SentinelError("nothing to watch: name a PATH, or set `paths` in the configuration")
         here = [path for path in settings.paths if isinstance(path, Path)]
@@ -122,6 +124,7 @@ def watch(
             _log.info("answering /metrics and /healthz on %s", serves)
         if beat := wanted[0].heartbeat:
             held.enter_context(beating(beat, metrics.problems, clock))
+        held.enter_context(table_of(state, clock))
         when_available(lambda: held.enter_context(sole_watcher(state)), signals.ended, service)
         store = when_available(opened, signals.ended, service)
         while store is not None and not signals.end:

@@ -3,12 +3,16 @@
 import json
 import re
 from dataclasses import replace
+from io import StringIO
 
 import pytest
+from rich.console import Console
 
 from detectors.api import Severity
+from sentinel.alerts.outbox import Undelivered
 from sentinel.alerts.store import Store, Update
 from sentinel.report import lines, status, status_lines
+from sentinel.report.watch_table import watch_table
 from sentinel.runs.facts import Facts, Setting
 from sentinel.runs.log import Remembered
 from sentinel.sources.base import Ending, Outcome
@@ -144,3 +148,25 @@ def test_an_empty_state_is_said(tmp_path):
         "",
         "Open incidents: none",
     ]
+
+
+def test_the_table_of_a_watch_shows_the_worst_first_and_fits_the_screen(store, tmp_path):
+    fill(store, 50, {7})
+    console = Console(file=StringIO(), width=100, height=30)
+    console.print(watch_table(shown(store, tmp_path), console.height))
+    lines = console.file.getvalue().splitlines()
+    assert len(lines) <= 30
+    assert lines[0].startswith("50 runs below")
+    first = next(line for line in lines if "run-" in line)
+    assert "run-0007" in first
+    assert INCIDENT.detector in first
+    assert "and 28 trainings more" in lines
+    assert any(line.startswith("no watch is running") for line in lines)
+
+
+def test_the_table_of_a_watch_says_which_receiver_takes_nothing(store, tmp_path):
+    fill(store, 1, {0})
+    waiting = Undelivered("slack", "0" * 16, 3, failed=False, error="it answered 503", next_attempt=NOW + 90)
+    console = Console(file=StringIO(), width=100)
+    console.print(watch_table(replace(shown(store, tmp_path), undelivered=[waiting]), 30))
+    assert "notifications wait for slack: it answered 503" in console.file.getvalue()

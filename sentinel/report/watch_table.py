@@ -1,0 +1,61 @@
+"""The table of a watch on a terminal: what runs, what rang and what waits, the worst training first."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from detectors.severity import Severity
+from sentinel.report.status import KnownRun, Status
+from sentinel.report.status_lines import names_of, summary
+from sentinel.text import clean_text, counted, duration_text
+
+_COLOURS = {Severity.CRITICAL: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+_AROUND = 8  # lines above, below and between
+
+
+def watch_table(shown: Status, height: int) -> RenderableType:
+    """The table of a status in at most ``height`` lines."""
+    trainings = [[*logs] for _, logs in groupby(shown.runs, key=lambda run: run.training)]
+    room = max(1, height - _AROUND)
+    name = names_of(shown.runs)
+    table = Table(box=SIMPLE_HEAD, expand=True)
+    table.add_column("Training", ratio=3, overflow="fold")
+    for title in ("State", "Step", "Last point"):
+        table.add_column(title, no_wrap=True)
+    table.add_column("Open incidents", ratio=2, overflow="fold")
+    for logs in trainings[:room]:
+        table.add_row(*_row(logs, shown, name[logs[0].row.id]), style=_COLOURS.get(_worst(logs)))
+    below = [f"and {counted(more, 'training')} more"] if (more := len(trainings) - room) > 0 else []
+    return Group(Text(summary(shown.runs)), table, *map(Text, [*below, *_waiting(shown)]))
+
+
+def _worst(logs: Sequence[KnownRun]) -> Severity:
+    return max(run.severity for run in logs)
+
+
+def _row(logs: Sequence[KnownRun], shown: Status, name: str) -> Iterator[Text]:
+    first, runs = logs[0], {run.row.id for run in logs}
+    planned = first.kept.planned_steps if first.kept else None
+    last = first.kept.facts.last_time if first.kept else None
+    yield Text(name)
+    yield Text(first.state)
+    yield Text(f"{first.last_step or 0:,}" + (f" of {planned:,.0f}" if planned else ""))
+    yield Text(f"{duration_text(max(0.0, shown.now - last))} ago" if last else "")
+    own = (one.detector for one in shown.incidents if one.run in runs and one.inhibited_by is None)
+    yield Text(", ".join(dict.fromkeys(own)))
+
+
+def _waiting(shown: Status) -> Iterator[str]:
+    """What the watch waits for, and what keeps it from its work."""
+    if shown.trouble:
+        yield shown.trouble
+    if behind := [run.lag for run in shown.runs if run.lag]:
+        yield f"{counted(len(behind), 'log')} not read to the end yet, for {duration_text(max(behind))}"
+    for sink in dict.fromkeys(one.sink for one in shown.undelivered):
+        error = next((one.error for one in shown.undelivered if one.sink == sink and one.error), "")
+        yield clean_text(f"notifications wait for {sink}{f': {error}' if error else ''}", 200)
+    yield "`sentinel status` says more, `sentinel show ID` all about an incident; Ctrl-C ends the watch"

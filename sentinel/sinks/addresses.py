@@ -1,0 +1,28 @@
+"""The sink that fits an address, for addresses that are given without a table of the configuration."""
+
+from pydantic import SecretStr, ValidationError
+
+from sentinel.errors import SentinelError
+from sentinel.sinks.apprise import AppriseConfig
+from sentinel.sinks.base import SinkConfig
+from sentinel.sinks.slack import SlackConfig
+from sentinel.sinks.webhook import WebhookConfig
+
+_SLACK = "https://hooks.slack.com/"
+
+
+def sink_at(address: str) -> SinkConfig:
+    """Slack for its incoming webhooks, a webhook for other HTTP addresses, else what Apprise knows.
+
+    Raises SentinelError for a text that is no address. The error does not hold the text, because services
+    put their token into it.
+    """
+    url = SecretStr(address)
+    if "://" not in address:
+        raise SentinelError("--notify needs an address, such as ntfy://TOPIC or https://example.org/hook")
+    if not address.startswith(("http://", "https://")):
+        return AppriseConfig(url=url)
+    try:
+        return SlackConfig(url=url) if address.startswith(_SLACK) else WebhookConfig(url=url)
+    except ValidationError:
+        raise SentinelError("--notify holds an HTTP address that cannot be read") from None

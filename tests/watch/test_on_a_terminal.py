@@ -1,0 +1,53 @@
+"""A real watch whose standard error is a terminal, or goes to a receiver that the command line names."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.patience import PATIENCE
+from tests.readme import ROOT
+from tests.sinks.receiver import Receiver
+
+pytestmark = pytest.mark.slow  # real processes
+
+WATCH = [sys.executable, "-m", "sentinel", "watch"]
+
+
+def test_a_watch_on_a_terminal_shows_a_table_and_leaves_the_messages_above_it(tmp_path):
+    ours, theirs = pty.openpty()
+    paths = [str(ROOT / "sample_logs" / "kl-blowup"), "--state-dir", str(tmp_path)]
+    shown = b""
+    with subprocess.Popen([*WATCH, *paths], stdin=theirs, stdout=theirs, stderr=theirs) as watch:
+        os.close(theirs)
+        while b"Open incidents" not in shown or b"kl-blowup " not in shown.split(b"Open incidents")[-1]:
+            shown += os.read(ours, 65536)
+        watch.send_signal(signal.SIGINT)
+        while part := _read(ours):
+            shown += part
+        assert watch.wait(PATIENCE) == 0
+    os.close(ours)
+    assert b"critical kl-blowup in " in shown
+    assert b"Traceback" not in shown
+
+
+def test_a_receiver_on_the_command_line_gets_what_the_terminal_gets(tmp_path):
+    path, state = str(ROOT / "sample_logs" / "kl-blowup"), str(tmp_path)
+    with Receiver() as receiver:
+        words = [*WATCH, path, "--once", "--state-dir", state, "--notify", receiver.url]
+        ran = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=True)
+        sent = [json.loads(one.body) for one in receiver.received]
+    assert [one["incident"]["detector"] for one in sent] == ["kl-blowup"]
+    assert "critical kl-blowup in " in ran.stderr
+    assert receiver.url not in ran.stderr
+
+
+def _read(terminal):
+    try:
+        return os.read(terminal, 65536)
+    except OSError:  # the other end is closed
+        return b""
