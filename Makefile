@@ -64,50 +64,50 @@ site: .venv/site  ## the docs site, into build/site
 	NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs --quiet build --config-file deploy/site/mkdocs.yml
 
 lock:  ## pin the newest versions that fit pyproject.toml (needs uv)
-	$(LOCK) --upgrade --group build --output-file requirements.txt
-	$(LOCK) --upgrade --group dev --constraint requirements.txt --output-file requirements-dev.txt
-	$(LOCK) --upgrade --group remote --constraint requirements-dev.txt --output-file requirements-remote.txt
-	$(LOCK) --upgrade --group browser --constraint requirements-remote.txt --output-file requirements-browser.txt
-	$(LOCK) --upgrade --group site --constraint requirements-browser.txt --output-file requirements-site.txt
+	$(LOCK) --upgrade --group build --output-file requirements/runtime.txt
+	$(LOCK) --upgrade --group dev --constraint requirements/runtime.txt --output-file requirements/dev.txt
+	$(LOCK) --upgrade --group remote --constraint requirements/dev.txt --output-file requirements/remote.txt
+	$(LOCK) --upgrade --group browser --constraint requirements/remote.txt --output-file requirements/browser.txt
+	$(LOCK) --upgrade --group site --constraint requirements/browser.txt --output-file requirements/site.txt
 
 clean:  ## remove everything that make made
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-.venv/runtime: requirements.txt pyproject.toml
+.venv/runtime: requirements/runtime.txt pyproject.toml
 	@echo "Installing sentinel and what it needs into .venv; the first time this takes a minute or two."
 	$(PYTHON) -m venv .venv
-	$(PIP) install --require-hashes --requirement requirements.txt
+	$(PIP) install --require-hashes --requirement requirements/runtime.txt
 	$(PIP) install --no-build-isolation --no-deps --editable .
 	touch $@
 
-.venv/dev: requirements-dev.txt .venv/runtime
-	$(PIP) install --require-hashes --requirement requirements-dev.txt
+.venv/dev: requirements/dev.txt .venv/runtime
+	$(PIP) install --require-hashes --requirement requirements/dev.txt
 	touch $@
 
-.venv/remote: requirements-remote.txt .venv/dev
-	$(PIP) install --require-hashes --requirement requirements-remote.txt
+.venv/remote: requirements/remote.txt .venv/dev
+	$(PIP) install --require-hashes --requirement requirements/remote.txt
 	touch $@
 
-.venv/browser: requirements-browser.txt .venv/dev
-	$(PIP) install --require-hashes --requirement requirements-browser.txt
+.venv/browser: requirements/browser.txt .venv/dev
+	$(PIP) install --require-hashes --requirement requirements/browser.txt
 	touch $@
 
-.venv/site: requirements-site.txt .venv/dev
-	$(PIP) install --require-hashes --requirement requirements-site.txt
+.venv/site: requirements/site.txt .venv/dev
+	$(PIP) install --require-hashes --requirement requirements/site.txt
 	touch $@
 
-.venv/pythons/made: requirements.txt .venv/dev
+.venv/pythons/made: requirements/runtime.txt .venv/dev
 	@for version in $(PYTHONS); do \
 		python$$version --version >/dev/null 2>&1 || { echo "python$$version is not on the PATH"; continue; }; \
 		echo "Installing what sentinel needs for python$$version"; \
 		python$$version -m venv .venv/pythons/$$version && \
 		.venv/pythons/$$version/bin/python -m pip --quiet --quiet --disable-pip-version-check --no-input \
-			install --require-hashes --requirement requirements.txt || exit 1; \
+			install --require-hashes --requirement requirements/runtime.txt || exit 1; \
 	done
 	@touch $@
 
 # What trains and what other tools need stays apart from what sentinel and its tests need.
-.venv/trainers/installed: tests/faults/requirements.txt sample_logs/requirements.txt .venv/runtime
+.venv/trainers/installed: requirements/trainers.txt sample_logs/requirements.txt .venv/runtime
 	$(PYTHON) -m venv .venv/trainers
 	.venv/trainers/bin/python -m pip --quiet --no-input install --requirement $<
 	touch $@
@@ -117,7 +117,7 @@ clean:  ## remove everything that make made
 	.venv/trainers/bin/python -m pip install --quiet --no-input --editable . pytest hypothesis
 	touch $@
 
-.venv/peers/installed: tests/faults/requirements-peers.txt .venv/runtime
+.venv/peers/installed: requirements/peers.txt .venv/runtime
 	$(PYTHON) -m venv .venv/peers
 	.venv/peers/bin/python -m pip --quiet --no-input install --requirement $<
 	touch $@

@@ -13,7 +13,7 @@ from tests.faults.truth import Run
 HERE = Path(__file__).parent
 DATA = HERE / "faults.json"
 PAGE = HERE.parents[1] / "detectors" / "FAULTS.md"
-REQUIREMENTS = HERE / "requirements-peers.txt"
+REQUIREMENTS = HERE.parents[1] / "requirements" / "peers.txt"
 
 HEAD = """# Faults in real trainings
 

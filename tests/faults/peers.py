@@ -1,6 +1,6 @@
 """The side of the peers: `python -m tests.faults.peers TABLES` asks each of them about each CSV file.
 
-It needs what `requirements-peers.txt` lists, and not sentinel. It prints a JSON object: what each peer found
+It needs what `requirements/peers.txt` lists, and not sentinel. It prints a JSON object: what each peer found
 in each file at a severity of warning or worse, or null if it could not judge the file.
 """
 

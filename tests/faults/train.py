@@ -1,6 +1,6 @@
 """The side of the trainings: `python -m tests.faults.train LOGS [NAME...]` trains each fault and its twins.
 
-It needs what `tests/faults/requirements.txt` lists, and not sentinel. ``LOGS/runs.json`` says what each log
+It needs what `requirements/trainers.txt` lists, and not sentinel. ``LOGS/runs.json`` says what each log
 is.
 """
 
