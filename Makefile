@@ -16,8 +16,12 @@ TOGETHER := $(MAKE) --no-print-directory --jobs=2
 demo: .venv/runtime  ## three trainings go wrong under a watch, in half a minute
 	@.venv/bin/python sample_logs/demo.py
 
-test: .venv/remote  ## everything that has to pass
+test: .venv/remote  ## everything that has to pass, or with AREA=sources/csv the tests of one room
+ifdef AREA
+	$(PYTEST) tests/$(AREA)
+else
 	$(TOGETHER) lint tests
+endif
 
 test-browser: .venv/browser  ## the HTML report and the live page in a real browser; needs `chromium` (apt-get install chromium)
 	$(PYTEST) --numprocesses 0 tests/browser
