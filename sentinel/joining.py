@@ -6,6 +6,7 @@ from functools import cache
 from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.incident import Incident
 from sentinel.runs.facts import Facts
+from sentinel.runs.log import RunLog
 from sentinel.runs.same_training import Trace, same_training, trace_of
 from sentinel.tracking import Tracker
 
@@ -29,6 +30,11 @@ def known_incidents(
     @cache
     def informed(run: str) -> tuple[int, int]:
         log = logs.get(run)
-        return (len(log.understanding().signals), len(log.facts.config)) if log else (-1, 0)
+        return how_informed(log) if log else (-1, 0)
 
     return KnownIncidents(incidents, lambda one, other: same_training(of(one), of(other)), informed)
+
+
+def how_informed(log: RunLog) -> tuple[int, int]:
+    """How much a log tells of its training: its signals, then its settings."""
+    return len(log.understanding().signals), len(log.facts.config)

@@ -11,7 +11,8 @@ from detectors.api import Detector
 from detectors.severity import Severity
 from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.incident import Change, Incident
-from sentinel.alerts.outcomes import Audience, News, Outcome, tell
+from sentinel.alerts.outcomes import Audience, Outcome
+from sentinel.alerts.retelling import retold
 from sentinel.comparison.means import Means
 from sentinel.config.file import Config
 from sentinel.coverage import Coverage, held_back
@@ -179,14 +180,9 @@ def _parts(
     done, any_read = 0, False
     progress(done, len(wanted))
     for group in _groups(wanted):
-        runs = [ReplayedRun(pipeline.track(run, name)) for run, name in group]
-        for one in runs:
-            one.curves = Curves() if curves else None
-            one.means = Means() if means else None
-        _read(pipeline, runs)
-        done += len(runs)
+        read = judged(pipeline, group, curves=curves, means=means)
+        done += len(group)
         progress(done, len(wanted))
-        read = [run for run in runs if run.tracker.log.facts.points or run.complaints or run.stopped]
         if read:
             yield Replay(read, complaints, pipeline, _coverage(pipeline, read, complaints))
             complaints, any_read = (), True
@@ -194,6 +190,21 @@ def _parts(
         raise SentinelError("\n".join(map(str, complaints)))
     if not any_read:
         raise SentinelError(f"{', '.join(map(str, paths))}: no log that sentinel can read")
+
+
+def judged(
+    pipeline: Pipeline, found: Iterable[tuple[Run, str]], *, curves: bool = False, means: bool = False
+) -> list[ReplayedRun]:
+    """Runs with their names, read to their end, without those in which there is nothing at all.
+
+    Which sinks are told is not decided yet.
+    """
+    runs = [ReplayedRun(pipeline.track(run, name)) for run, name in found]
+    for one in runs:
+        one.curves = Curves() if curves else None
+        one.means = Means() if means else None
+    _read(pipeline, runs)
+    return [run for run in runs if run.tracker.log.facts.points or run.complaints or run.stopped]
 
 
 def _lacking(pipeline: Pipeline, run: ReplayedRun) -> dict[str, list[str]]:
@@ -259,25 +270,9 @@ def _compared(
 
 
 def tell_in_order(runs: Sequence[ReplayedRun], policies: Sequence[SinkPolicy]) -> None:
-    """Decide what the sinks would have heard, in the order in which it happened by the logs' own clocks."""
+    """Decide what the sinks would have heard of the runs; see `retold`."""
     incidents = (incident for run in runs for incident in run.incidents.values())
     known = known_incidents(incidents, [run.tracker for run in runs])
-    audience = Audience(policies, (), {}, known)
-    happened = [(at, change, run) for run in runs for at, change in _dated(run.changes)]
-    still_open: dict[str, dict[str, Incident]] = {}  # then, by run and by id
-    for at, change, run in sorted(happened, key=lambda one: one[0]):
-        standing = still_open.setdefault(change.incident.run, {})
-        standing.pop(change.incident.id, None)
-        if change.incident.open:
-            standing[change.incident.id] = change.incident
-        news = News(run.tracker.described(), [change], [*standing.values()], reminders=False)
-        for outcome in tell(news, audience, at):
-            run.told.setdefault(outcome.incident.id, []).append(outcome)
-
-
-def _dated(changes: Iterable[Change]) -> Iterator[tuple[float, Change]]:
-    """The changes with their times, which never go back. A log without times has time 0."""
-    at = 0.0
-    for change in changes:
-        at = max(at, change.incident.last_time or 0.0)
-        yield at, change
+    stories = [(run.tracker.described(), run.changes) for run in runs]
+    for run, told in zip(runs, retold(stories, Audience(policies, (), {}, known)), strict=True):
+        run.told = told

@@ -13,6 +13,7 @@ import typer
 from typer.main import get_command
 
 from sentinel.cli.ack import ack, feedback
+from sentinel.cli.archive import reduce
 from sentinel.cli.backtest import backtest
 from sentinel.cli.catalogue import catalogue
 from sentinel.cli.check_config import check_config
@@ -73,6 +74,7 @@ def options(
 app.command()(overview)
 app.command()(watch)
 app.command()(replay)
+app.command()(reduce)
 app.command()(backtest)
 app.command()(runs)
 app.command()(explain)

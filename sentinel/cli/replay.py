@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from detectors.severity import Severity, SeverityName
+from sentinel.cli.archive import Out, RetryFailed, ShardOption, Workers, judge
 from sentinel.cli.options import ConfigFile, Paths, configuration
 from sentinel.cli.progress import Progress, progress_bar
 from sentinel.clock import SystemClock
@@ -93,6 +94,10 @@ def replay(
     compare: _Compare = False,
     baseline: _Baseline = None,
     fail_on: _FailOn = None,
+    out: Out = None,
+    workers: Workers = None,
+    shard: ShardOption = "",
+    retry_failed: RetryFailed = False,
     config: ConfigFile = None,
 ) -> int:
     """Show what `watch` would have said about finished logs."""
@@ -106,6 +111,13 @@ def replay(
         raise SentinelError("jsonl has a line for each run and none for comparisons; use json")
     log_to_stderr()
     settings = configuration(config, paths=paths)
+    if out is not None:
+        if any((output, only, since, run, sort, compare, baseline, fail_on, format_ is not _Form.TERMINAL)):
+            raise SentinelError("--out keeps the results of all runs; `sentinel reduce` makes the report")
+        judge(settings, out, workers, shard, retry_failed)
+        return 0
+    if workers or shard or retry_failed:
+        raise SentinelError("--workers, --shard and --retry-failed need --out DIR")
     known = {*all_detectors(), *(detector.name for detector in settings.enabled_detectors)}
     selection = Selection.parse(only or (), since, known)
     seen = _Seen()

@@ -13,7 +13,7 @@ from sentinel.alerts.outcomes import Outcome
 from sentinel.alerts.wire import IncidentBody, incident_body
 from sentinel.listing import ListedRun, Listing
 from sentinel.replaying import Replay, ReplayedRun
-from sentinel.report.checks import checks
+from sentinel.runs.checks import checks
 from sentinel.runs.log import Overview
 from sentinel.runs.standings import observe, standings
 from sentinel.runs.state import RunState, Standing
@@ -236,20 +236,20 @@ def _compared(comparison: "Comparison") -> ComparisonBody:
 def _replayed(run: ReplayedRun, stands: Standing, replay: Replay) -> ReplayedRunBody:
     overview = run.tracker.log.overview()
     return {
-        **_described(overview, stands, run.stopped, replay.lacking(run), replay.held_back(run)),
+        **run_body(overview, stands, run.stopped, replay.lacking(run), replay.held_back(run)),
         "complaints": [str(complaint) for complaint in run.complaints],
         "checks": [
             {"catalogue": list(one.catalogue), "because": one.because, "settings": dict(one.settings)}
             for one in checks(run.tracker.log)
         ],
         "incidents": [
-            {**incident_body(incident), "told": _told(run.told.get(incident.id, ()))}
+            {**incident_body(incident), "told": told_bodies(run.told.get(incident.id, ()))}
             for incident in run.incidents.values()
         ],
     }
 
 
-def _told(outcomes: Iterable[Outcome]) -> list[ToldBody]:
+def told_bodies(outcomes: Iterable[Outcome]) -> list[ToldBody]:
     """The decision of each sink about an incident, in order."""
     return [
         {"sink": one.sink, "event": one.decision.event, "reason": one.decision.reason} for one in outcomes
@@ -259,20 +259,21 @@ def _told(outcomes: Iterable[Outcome]) -> list[ToldBody]:
 def _listed(run: ListedRun) -> ListedRunBody:
     config = run.overview.facts.config
     return {
-        **_described(run.overview, run.standing, run.stopped, run.lacking, {}),
+        **run_body(run.overview, run.standing, run.stopped, run.lacking, {}),
         "training": run.training,
         "whole": run.whole,
         "config": {name: {"value": one.value, "origin": one.origin} for name, one in config.items()},
     }
 
 
-def _described(
+def run_body(
     run: Overview,
     stands: Standing,
     stopped: str | None,
     lacking: Mapping[str, Sequence[str]],
     held_back: Mapping[str, Mapping[str, int]],
 ) -> RunBody:
+    """A run with the signals that each detector lacks, and why detectors judged nothing."""
     understood = run.understanding
     return {
         "run": run.name,

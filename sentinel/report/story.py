@@ -13,13 +13,13 @@ from sentinel.coverage import Coverage
 from sentinel.frames.curves import Curve
 from sentinel.frames.outlines import OBJECTIVES
 from sentinel.replaying import Replay, ReplayedRun
-from sentinel.report.checks import checks
 from sentinel.report.comparisons import statements, title
 from sentinel.report.illustrations import Illustrations
 from sentinel.report.incident_story import IncidentStory, incident_story
 from sentinel.report.json import standings_of
 from sentinel.report.keeping import Keep, checkpoint_to_keep
 from sentinel.report.selection import ORDERS, Order
+from sentinel.runs.checks import checks
 from sentinel.runs.state import Standing
 from sentinel.sinks.checkpoints import checkpoints
 from sentinel.sinks.message import gpu_hours

@@ -20,10 +20,10 @@ from sentinel.alerts.incident import Incident, State
 from sentinel.alerts.outcomes import cost
 from sentinel.frames.excerpt import Excerpt, Number
 from sentinel.replaying import Replay, ReplayedRun
-from sentinel.report.checks import checks
 from sentinel.report.comparisons import statements, title
 from sentinel.report.sparkline import marks, sparkline
 from sentinel.report.told import told_lines
+from sentinel.runs.checks import checks
 from sentinel.text import clean_text, counted, counted_runs
 
 _STYLES = {Severity.INFO: "cyan", Severity.WARNING: "yellow", Severity.CRITICAL: "bold red"}

@@ -1,0 +1,1 @@
+"""Archives of runs, judged in parts by many processes or machines and put together afterwards."""

@@ -1,0 +1,62 @@
+"""Judges one part of an archive, in whatever process or machine."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import msgspec
+
+from sentinel.archives.parts import Part
+from sentinel.archives.record import Record, packed_record
+from sentinel.config.file import Config
+from sentinel.coverage import Coverage
+from sentinel.joining import how_informed
+from sentinel.pipeline import Pipeline
+from sentinel.replaying import Replay, ReplayedRun, judged
+from sentinel.runs.checks import checks
+from sentinel.runs.same_training import trace_of
+from sentinel.runs.standings import observe
+
+
+@dataclass
+class Judge:
+    """Judges parts with one configuration at one time of day. It can be pickled."""
+
+    config: Config
+    now: float
+
+    def __call__(self, part: Part) -> list[bytes]:
+        """The packed records of the runs in which there is anything."""
+        runs = judged(self._pipeline, part.runs)
+        whole = Replay(runs, (), self._pipeline, Coverage([], 0, 0, 0))
+        return [packed_record(self._record(run, whole)) for run in runs]
+
+    @cached_property
+    def _pipeline(self) -> Pipeline:
+        return Pipeline(self.config.enabled_detectors, self.config.parameters, self.config.signals)
+
+    def __getstate__(self) -> tuple[Config, float]:
+        return self.config, self.now
+
+    def __setstate__(self, state: tuple[Config, float]) -> None:
+        self.config, self.now = state
+
+    def _record(self, run: ReplayedRun, whole: Replay) -> Record:
+        log = run.tracker.log
+        seen = observe(log, True, self.now)
+        facts = msgspec.structs.replace(seen.run.facts, config={}, plan={})
+        return Record(
+            name=log.name,
+            path=str(log.run.path),
+            format=log.run.format,
+            seen=replace(seen.run, facts=facts, stopped=run.stopped),
+            silent_seconds=seen.silent_seconds,
+            described=run.tracker.described(),
+            trace=trace_of(run.tracker.id, log.facts),
+            informed=how_informed(log),
+            incidents=[*run.incidents.values()],
+            changes=run.changes,
+            lacking=whole.lacking(run),
+            held_back=whole.held_back(run),
+            checks=checks(log),
+            complaints=[str(one) for one in run.complaints],
+        )

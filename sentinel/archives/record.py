@@ -1,0 +1,67 @@
+"""What is kept of a judged run of an archive: enough for its report, its state and what sinks would hear."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from sentinel.alerts.incident import Change, Incident
+from sentinel.archives.parts import Named
+from sentinel.runs.checks import Check
+from sentinel.runs.log import Overview
+from sentinel.runs.same_training import Trace
+
+
+class Record(msgspec.Struct, frozen=True):
+    """A judged run. ``seen`` is what a listing knows of it, without its settings.
+
+    ``silent_seconds`` is how long its log had been silent when it was judged, infinite for a copy, None for a
+    log that was gone. ``failure`` says why a run could not be judged at all.
+    """
+
+    name: str
+    path: str
+    format: str
+    seen: Overview | None = None
+    silent_seconds: float | None = None
+    described: Mapping[str, Any] = {}  # as notifications name the run
+    trace: Trace | None = None
+    informed: tuple[int, int] = (0, 0)
+    incidents: Sequence[Incident] = ()
+    changes: Sequence[Change] = ()
+    lacking: Mapping[str, Sequence[str]] = {}
+    held_back: Mapping[str, Mapping[str, int]] = {}
+    checks: Sequence[Check] = ()
+    complaints: Sequence[str] = ()
+    failure: str | None = None
+
+    @property
+    def id(self) -> str:
+        """The id of the run; see `sentinel.sources.base.Run`."""
+        return f"{self.format}:{self.path}"
+
+    @property
+    def unread(self) -> bool:
+        """Whether nothing of the run could be read."""
+        if self.seen is None:
+            return True
+        broken = self.seen.stopped is not None or (bool(self.complaints) and not self.incidents)
+        return broken and not self.seen.facts.points
+
+
+def failed(named: Named, why: str) -> Record:
+    """The record of a run that could not be judged."""
+    return Record(named.name, str(named.run.path), named.run.format, failure=why)
+
+
+def packed_record(record: Record) -> bytes:
+    """The record in bytes."""
+    return msgspec.msgpack.encode(record)
+
+
+def unpacked_record(content: bytes) -> Record:
+    """Undo `packed_record`. Raises msgspec.DecodeError for what it did not make."""
+    return _DECODER.decode(content)
+
+
+_DECODER = msgspec.msgpack.Decoder(Record)

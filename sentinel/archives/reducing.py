@@ -1,0 +1,65 @@
+"""Puts the parts of an archive together, as one replay of the whole would have it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from sentinel.alerts.decision import SinkPolicy
+from sentinel.alerts.duplicates import KnownIncidents
+from sentinel.alerts.outcomes import Audience, Outcome
+from sentinel.alerts.retelling import retold
+from sentinel.archives.record import Record
+from sentinel.runs.log import Overview
+from sentinel.runs.same_training import Trace, same_training, trainings
+from sentinel.runs.standings import Observation, standings
+from sentinel.runs.state import Standing
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A run that was judged, what became of it, and by incident what the sinks would have heard."""
+
+    record: Record
+    seen: Overview
+    standing: Standing
+    told: Mapping[str, Sequence[Outcome]]
+
+
+@dataclass(frozen=True)
+class Archive:
+    """All runs of an archive, by path. ``failed`` are those that could not be judged."""
+
+    runs: Sequence[Settled]
+    failed: Sequence[Record]
+    complaints: Sequence[str]
+
+    @cached_property
+    def trainings(self) -> Mapping[str, str]:
+        """By the id of each run, that of the first log of its training."""
+        return trainings({one.record.id: _trace(one.record) for one in self.runs})
+
+
+def settled(records: Sequence[Record], complaints: Sequence[str], policies: Sequence[SinkPolicy]) -> Archive:
+    """Decide what depends on other runs: which run continues which, and what a sink hears only once."""
+    seen = [(one, Observation(one.seen, True, one.silent_seconds)) for one in records if one.seen is not None]
+    judged = [record for record, _ in seen]
+    states = standings([observation for _, observation in seen])
+    told = retold([(one.described, one.changes) for one in judged], _audience(judged, policies))
+    overviews = [observation.run for _, observation in seen]
+    runs = [Settled(*one) for one in zip(judged, overviews, states, told, strict=True)]
+    return Archive(runs, [one for one in records if one.seen is None], complaints)
+
+
+def _audience(records: Sequence[Record], policies: Sequence[SinkPolicy]) -> Audience:
+    traces = {one.id: _trace(one) for one in records}
+    informed = {one.id: one.informed for one in records}
+    known = KnownIncidents(
+        [incident for one in records for incident in one.incidents],
+        lambda one, other: same_training(traces[one], traces[other]),
+        informed.__getitem__,
+    )
+    return Audience(policies, (), {}, known)
+
+
+def _trace(record: Record) -> Trace:
+    return record.trace or Trace(record.format, frozenset())

@@ -1,0 +1,3 @@
+from tests.cli.conftest import sentinel
+
+__all__ = ["sentinel"]
