@@ -2,15 +2,17 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sentinel.cli.options import ConfigFile, configuration
 from sentinel.cli.progress import progress_bar
 from sentinel.clock import SystemClock
-from sentinel.config.file import Config
 from sentinel.text import counted
+
+if TYPE_CHECKING:
+    from sentinel.config.file import Config
 
 Out = Annotated[
     Path | None,
@@ -43,7 +45,7 @@ _Format = Annotated[
 ]
 
 
-def judge(settings: Config, out: Path, workers: int | None, shard: str, retry_failed: bool) -> None:
+def judge(settings: "Config", out: Path, workers: int | None, shard: str, retry_failed: bool) -> None:
     """Judge the runs of an archive that were not judged before, and keep the results."""
     from sentinel.archives.archive import judge_archive
     from sentinel.archives.engine import Local
