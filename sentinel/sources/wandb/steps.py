@@ -3,9 +3,12 @@
 wandb counts the calls of ``log`` in ``_step``. This orders a run, but is rarely its training step. The step
 of a number is, in order of precedence: the value of the axis that ``define_metric`` gives its name; a number
 in its record with a usual name of the step; the last such number in an earlier record; ``_step``.
+
+A step that falls to 0 begins the training again, if its record holds a metric that was logged before. Else it
+is what Lightning logs of a test after the training, or a summary, and belongs to the last step.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import compress
 from typing import Any
 
@@ -14,13 +17,14 @@ from numpy.typing import NDArray
 
 from sentinel.sources.base import Chunk
 from sentinel.sources.reading.plain import plain_times, whole
-from sentinel.sources.reading.records import STEP_KEYS
+from sentinel.sources.reading.records import EPOCH_KEYS, STEP_KEYS
 from sentinel.sources.wandb.history import Groups, Numbers
 
 COUNTER = "_step"
 
 _USUAL = [key for key in STEP_KEYS if key != COUNTER]
 _MOST_DEFINED = 4096  # names with an axis of their own
+_MOST_LOGGED = 4096  # names of metrics that are remembered
 
 _Floats = NDArray[np.float64]
 
@@ -46,6 +50,7 @@ class Steps:
             memory.get("last", {})
         )  # value of each axis; of a usual one under ""
         self._fractions: set[str] = set(memory.get("fractions", ()))  # axes that are none
+        self._logged: set[str] = set(memory.get("logged", ()))  # metrics of the training
         self._values: set[str] = set()  # all axes
         self._lengths: set[int] = set()  # of what stands before a "*"
         for name, axis in self._axes.items():
@@ -53,7 +58,8 @@ class Steps:
 
     def memory(self) -> dict[str, Any]:
         """What the next records need to know of these; JSON-able."""
-        return {"axes": self._axes, "last": self._last, "fractions": sorted(self._fractions)}
+        fractions, logged = sorted(self._fractions), sorted(self._logged)
+        return {"axes": self._axes, "last": self._last, "fractions": fractions, "logged": logged}
 
     def changed_by(self, name: str, axis: str) -> bool:
         """Whether this definition says something new."""
@@ -79,7 +85,8 @@ class Steps:
                 new = np.isnan(usual) & ~np.isnan(counts)
                 usual[new], named[new] = counts[new], numbers.index[key]
         counter = self._filled(COUNTER, _whole(numbers.by_row(COUNTER, rows)))
-        usual = self._filled("", usual)
+        metrics = _Metrics(numbers, rows, self._values)
+        usual = self._filled("", self._onward("", usual, metrics))
         by_row = np.where(np.isnan(usual), np.nan_to_num(counter), usual)
         step = by_row[numbers.row]
         axes = [self._axis(name) for name in numbers.names]
@@ -87,10 +94,13 @@ class Steps:
         place = {axis: i for i, axis in enumerate(used)}
         own = Groups(np.array([place.get(axis or "", len(used)) for axis in axes], np.int64)[numbers.name])
         for axis in used:
-            counts = self._counts(axis, numbers.by_row(axis, rows))
+            counts = self._counts(axis, numbers.by_row(axis, rows), metrics)
             at = own.of(place[axis])
             of_axis = counts[numbers.row[at]]
             step[at] = np.where(np.isnan(of_axis), step[at], of_axis)
+        if self._last.keys() - {COUNTER}:
+            new = [name for name in metrics.of_training() if name not in self._logged]
+            self._logged.update(new[: _MOST_LOGGED - len(self._logged)])
         return step.astype(np.int64), numbers.name == named[numbers.row]
 
     def _axis(self, name: str) -> str | None:
@@ -102,15 +112,25 @@ class Steps:
         )
         return next((self._axes[pattern] for pattern in patterns if pattern in self._axes), None)
 
-    def _counts(self, axis: str, values: _Floats) -> _Floats:
+    def _counts(self, axis: str, values: _Floats, metrics: "_Metrics") -> _Floats:
         """The value of the axis in each record; NaN before its first value, and always after a fraction."""
         counts = _whole(values)
-        filled = self._filled(axis, counts)
+        filled = self._filled(axis, self._onward(axis, counts, metrics))
         fraction = np.isfinite(values) & np.isnan(counts)
         if fraction.any():
             self._fractions.add(axis)
             filled[int(fraction.argmax()) :] = np.nan
         return filled
+
+    def _onward(self, axis: str, counts: _Floats, metrics: "_Metrics") -> _Floats:
+        """The counts without each 0 that belongs to the last step, as its record has only new metrics."""
+        last = self._last.get(axis, 0)
+        for row in np.flatnonzero(~np.isnan(counts)).tolist() if (counts == 0).any() else ():
+            if counts[row] == 0 and last > 0 and metrics.are_new(row, self._logged):
+                counts[row] = np.nan
+            else:
+                last = counts[row]
+        return counts
 
     def _filled(self, axis: str, counts: _Floats) -> _Floats:
         """The newest value at each record; NaN before the first."""
@@ -120,6 +140,32 @@ class Steps:
         if not np.isnan(filled[-1]):
             self._last[axis] = int(filled[-1])
         return filled[1:]
+
+
+class _Metrics:
+    """The metrics in some records, without steps and epochs."""
+
+    def __init__(self, numbers: Numbers, rows: int, axes: Collection[str]) -> None:
+        counts = {*STEP_KEYS, *EPOCH_KEYS, *axes}
+        is_metric = [not name.startswith("_") and name not in counts for name in numbers.names]
+        shown = np.array(is_metric, np.bool_)[numbers.name]
+        self._names = numbers.names
+        self._name, self._row = numbers.name[shown], numbers.row[shown]
+        self._after = np.zeros(rows, np.bool_)  # which records come after the training
+
+    def are_new(self, row: int, logged: Collection[str]) -> bool:
+        """Whether a record holds none of the metrics that the training ``logged``, before and in these."""
+        here = {self._names[i] for i in self._name[self._row == row].tolist()}
+        new = bool(here) and here.isdisjoint(logged) and here.isdisjoint(self.of_training(row))
+        self._after[row] |= new
+        return new
+
+    def of_training(self, before: int | None = None) -> list[str]:
+        """The names in the records of the training, or in those before one of them, in their order."""
+        end = len(self._after) if before is None else before
+        found = self._name[~self._after[self._row] & (self._row < end)]
+        names, first = np.unique(found, return_index=True)
+        return [self._names[i] for i in names[np.argsort(first)].tolist()]
 
 
 def _whole(values: _Floats) -> _Floats:

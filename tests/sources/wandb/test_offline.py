@@ -119,6 +119,28 @@ def test_steps(log, reader, limit):
 
 
 @pytest.mark.parametrize("limit", [1, 1000])
+@pytest.mark.parametrize("defined", [True, False])
+def test_what_is_logged_at_step_0_after_a_training_stands_at_its_last_step(log, reader, limit, defined):
+    """Lightning counts anew from 0 for a test, and a training that begins again does so as well."""
+    if defined:
+        log.write(define("*", "trainer/global_step"))
+    records = [
+        (0, {"lr-Adam": 0.1}), (0, {"train_loss": 1, "epoch": 0}), (50, {"train_loss": 2}), (100, {"train_loss": 3}),
+        (0, {"test_loss": 4, "epoch": 0}), (0, {"test_loss": 5, "epoch": 0}),
+        (0, {"lr-Adam": 6}), (0, {"train_loss": 7}), (50, {"train_loss": 8, "val_loss": 9}), (0, {"best/val_loss": 10}),
+    ]  # fmt: skip
+    for i, (step, values) in enumerate(records):
+        log.history({**values, "trainer/global_step": step, "_step": i})
+    reader.poll(limit)
+    shown = [(tag, step) for tag, step, _ in reader.points if tag not in ("epoch", "trainer/global_step")]
+    assert shown == [
+        ("lr-Adam", 0), ("train_loss", 0), ("train_loss", 50), ("train_loss", 100),
+        ("test_loss", 100), ("test_loss", 100),
+        ("lr-Adam", 0), ("train_loss", 0), ("train_loss", 50), ("val_loss", 50), ("best/val_loss", 50),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("limit", [1, 1000])
 def test_defined_axes(log, reader, limit):
     log.history({"eval/loss": 1, "_step": 0})
     for name, axis in [
