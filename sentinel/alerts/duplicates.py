@@ -4,14 +4,13 @@ Hugging Face's Trainer writes its state beside the logs for TensorBoard and W&B,
 loggers. Each log is a run of its own and has the incident, but a person should hear of it once.
 """
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from sentinel.alerts.incident import Incident
 
 _SAME_MOMENT_SECONDS = 600.0  # loggers buffer, and not all for equally long
-_SAME_NUMBER = 0.01  # relative; TensorBoard rounds to float32, a console to few digits
+_SAME_STEPS = 0.2  # of the step; not all logs have each step, so the same trouble fires at a later one
 
 SameTraining = Callable[[str, str], bool]
 """Whether the logs with these run ids are of one training."""
@@ -33,10 +32,10 @@ class KnownIncidents:
     ) -> None:
         self._same_training = same_training
         self._informed = informed
-        self._by_place: dict[tuple[Any, ...], list[Incident]] = {}
+        self._by_kind: dict[tuple[Any, ...], list[Incident]] = {}
         self._together: dict[tuple[Any, ...], list[Incident]] = {}
         for incident in incidents:
-            self._by_place.setdefault(_place(incident), []).append(incident)
+            self._by_kind.setdefault(_kind(incident), []).append(incident)
             if silence := _common_silence(incident):
                 self._together.setdefault(silence, []).append(incident)
 
@@ -47,7 +46,7 @@ class KnownIncidents:
 
     def duplicates_of(self, incident: Incident) -> Iterator[Incident]:
         """The incidents of other logs of the same training that tell of the same."""
-        for other in self._by_place.get(_place(incident), ()):
+        for other in self._by_kind.get(_kind(incident), ()):
             if same_finding(incident, other) and self._same_training(incident.run, other.run):
                 yield other
 
@@ -59,14 +58,15 @@ class KnownIncidents:
 def same_finding(one: Incident, other: Incident) -> bool:
     """Whether two logs report the same problem, if they are of one training.
 
-    Their steps agree, and so do their times if both are known. The numbers of the evidence agree too, unless
-    the severities differ: an escalation brings new numbers.
+    It is of the same signal, or of one tag if that has no meaning. It began or was found at about the same
+    step, and at about the same time if both times are known. Their numbers need not agree: a console rounds,
+    and a log with fewer rows shows another peak.
     """
     return (
         one.run != other.run
-        and _place(one) == _place(other)
+        and _kind(one) == _kind(other)
         and _same_moment(one.fired_time, other.fired_time)
-        and (one.severity != other.severity or _same_numbers(one.evidence, other.evidence))
+        and (_near(one.onset_step, other.onset_step) or _near(one.fired_step, other.fired_step))
     )
 
 
@@ -76,15 +76,13 @@ def _common_silence(incident: Incident) -> tuple[Any, ...]:
     return (told["place"], told["since"]) if {"runs_silent", "place", "since"} <= told.keys() else ()
 
 
-def _place(incident: Incident) -> tuple[Any, ...]:
-    return incident.detector, incident.signal, incident.onset_step, incident.fired_step
+def _kind(incident: Incident) -> tuple[str, str]:
+    return incident.detector, incident.signal or incident.tag
+
+
+def _near(one: int, other: int) -> bool:
+    return abs(one - other) <= _SAME_STEPS * max(one, other)
 
 
 def _same_moment(one: float | None, other: float | None) -> bool:
     return one is None or other is None or abs(one - other) <= _SAME_MOMENT_SECONDS
-
-
-def _same_numbers(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    pairs = [(one[name], other[name]) for name in one.keys() & other.keys()]
-    numbers = [pair for pair in pairs if all(isinstance(value, int | float) for value in pair)]
-    return bool(numbers) and all(math.isclose(*pair, rel_tol=_SAME_NUMBER) for pair in numbers)

@@ -104,8 +104,6 @@ def _is_plain(path: Path, piece: bytes, with_rows: bool) -> bool:
 
 
 def _is_told_elsewhere(directory: Path, names: Sequence[str]) -> bool:
-    """Whether another format finds a run beside the text, or has the text itself."""
-    others = [each for name, each in formats().items() if name != FORMAT]
-    return any(each.has_text_of(directory) for each in others) or any(
-        next(iter(each.find(directory, names)), None) is not None for each in others
-    )
+    """Whether another format finds a run beside the text."""
+    others = (each for name, each in formats().items() if name != FORMAT)
+    return any(next(iter(each.find(directory, names)), None) is not None for each in others)

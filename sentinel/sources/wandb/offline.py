@@ -23,7 +23,6 @@ from sentinel.sources.reading.growing import Mark, Read, nothing_new, unreadable
 from sentinel.sources.reading.leveldb import FileHeader, Log, read_log
 from sentinel.sources.reading.plain import LATEST
 from sentinel.sources.reading.problems import summed
-from sentinel.sources.reading.sniffing import remembered
 from sentinel.sources.wandb.history import read_history
 from sentinel.sources.wandb.items import item_name
 from sentinel.sources.wandb.messages import message_type
@@ -39,10 +38,6 @@ _INTERNAL = ("logs", "tmp")  # directories of a run that are about W&B itself
 
 _HEADER = FileHeader("W&B", b":W&B\xe1\xbe", [0])
 _BYTES_A_POINT = 32  # a guess of how far to read for some points; a wrong one only costs time
-
-_MOST_SNIFFED = 8 << 20
-_SNIFFED_AT_ONCE = 1 << 13  # points
-_LEAST_STEPS = 2  # of a history
 
 _NUMBER, _HISTORY = 0x08, 0x12  # fields of a Record
 _UNREAD = frozenset(b"\x1a\x32\x3a")  # the frequent ones of summaries, files and system metrics
@@ -64,11 +59,6 @@ def is_internal(directory: str) -> bool:
     return name in _INTERNAL and _RUN_DIRECTORY.fullmatch(above.rpartition("/")[2]) is not None
 
 
-def has_text_of(directory: Path) -> bool:
-    """Whether the directory is the ``files`` of a run, whose ``.wandb`` file has the text and a history."""
-    return directory.name == "files" and any(map(_has_history, directory.parent.glob("run-*.wandb")))
-
-
 @dataclass(frozen=True)
 class WandbFile:
     """One ``.wandb`` file."""
@@ -87,17 +77,6 @@ class WandbFile:
         messages = _Messages(self.path, {"restarted": True} if read.restarted else cursor)
         consumed, more = messages.parse(read, log, limit * _BYTES_A_POINT)
         return messages.batch(read.mark(consumed, waiting=not more), more)
-
-
-@remembered
-def _has_history(path: Path) -> bool:
-    """Whether the beginning of the ``.wandb`` file has points of at least two steps."""
-    batch, steps = Batch({}, more=True), set[int]()
-    for _ in range(_MOST_SNIFFED // (_SNIFFED_AT_ONCE * _BYTES_A_POINT)):
-        if batch.more and len(steps) < _LEAST_STEPS:
-            batch = WandbFile(path).poll(batch.cursor, _SNIFFED_AT_ONCE)
-            steps.update(*(chunk.step.ravel().tolist() for chunk in batch.chunks))
-    return len(steps) >= _LEAST_STEPS
 
 
 class _Messages:

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sentinel.runs.facts import Facts
+from sentinel.runs.same_training import same_training, trace_of
 from sentinel.sources.base import Run
 from sentinel.sources.console import log as console
 from sentinel.sources.console.log import Console, find
@@ -147,18 +149,18 @@ def test_another_log_of_the_directory_comes_first(tmp_path):
     assert [run.format for run in discover([path]).runs] == ["console"]
 
 
-def test_output_of_wandb_counts_where_the_record_has_no_history(tmp_path):
+def test_output_of_wandb_is_a_log_of_its_run(tmp_path):
+    """wandb writes its record in blocks of 32 KiB, so what the training printed is there long before."""
     run = tmp_path / "run-20260101_000000-abc"
     (run / "files").mkdir(parents=True)
-    log(run / "files", loss(1), loss(2), name="output.log")
-    assert list(find(run / "files", ["output.log"]))
+    path = log(run / "files", loss(1), loss(2), name="output.log")
+    assert [run.path for run in discover([tmp_path]).runs] == [path]
     record = WandbLog(run / "run-abc.wandb")
-    record.history({"_step": 1, "note": "begun"})
-    assert list(find(run / "files", ["output.log"]))
-    record.history({"_step": 2, "loss": 1.0})
-    assert list(find(run / "files", ["output.log"])), "one step shows no course"
-    record.history({"_step": 3, "loss": 1.0})
-    assert not list(find(run / "files", ["output.log"]))
+    for step in range(1, 9):
+        record.history({"_step": step, "loss": 1.0})
+    found = discover([tmp_path]).runs
+    assert [each.path for each in found] == [run, path]
+    assert same_training(*(trace_of(each.id, Facts()) for each in found))
 
 
 def test_steps_come_from_the_bar_that_follows(tmp_path):

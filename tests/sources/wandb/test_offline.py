@@ -125,9 +125,11 @@ def test_what_is_logged_at_step_0_after_a_training_stands_at_its_last_step(log, 
     if defined:
         log.write(define("*", "trainer/global_step"))
     records = [
-        (0, {"lr-Adam": 0.1}), (0, {"train_loss": 1, "epoch": 0}), (50, {"train_loss": 2}), (100, {"train_loss": 3}),
+        (0, {"lr-Adam": 0.1}), (0, {"train_loss": 1, "epoch": 0}),
+        (50, {"train_loss": 2}), (100, {"train_loss": 3}),
         (0, {"test_loss": 4, "epoch": 0}), (0, {"test_loss": 5, "epoch": 0}),
-        (0, {"lr-Adam": 6}), (0, {"train_loss": 7}), (50, {"train_loss": 8, "val_loss": 9}), (0, {"best/val_loss": 10}),
+        (0, {"lr-Adam": 6}), (0, {"train_loss": 7}),
+        (50, {"train_loss": 8, "val_loss": 9}), (0, {"best/val_loss": 10}),
     ]  # fmt: skip
     for i, (step, values) in enumerate(records):
         log.history({**values, "trainer/global_step": step, "_step": i})
