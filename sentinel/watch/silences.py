@@ -9,6 +9,7 @@ from detectors.checks import Together
 from sentinel.alerts.incident import Change
 from sentinel.guard import Guard
 from sentinel.pipeline import Pipeline
+from sentinel.runs.same_training import trainings_of
 from sentinel.runs.silence import Silence
 from sentinel.runs.standings import Member, successors
 from sentinel.runs.state import is_gone
@@ -52,9 +53,11 @@ class Silences:
         silent = [watched for watched in expected if watched.silence(awake)[0] > _SHORT_SECONDS]
         together = self._together(expected, awake, now) if silent else {}
         going_on, likes = _continued(expected, silent), _likes(silent)
+        heard = _heard(expected, awake) if silent else {}
         found: dict[str, Sequence[Change]] = {}
         for watched in expected:
-            run, seconds = watched.tracker.log.run, watched.silence(awake)[0]
+            run = watched.tracker.log.run
+            seconds = heard.get(run.id, watched.silence(awake)[0])
             process = partial(self._ends.process, watched)
             of_all, goes_on_in = together.get(run.id), going_on.get(run.id)
             gone = partial(is_gone, run.path)
@@ -101,6 +104,22 @@ class Silences:
             above = (place for place in self._places if isinstance(place, Path))
             return next((place for place in above if path.is_relative_to(place)), path)
         return self._places[0]
+
+
+def _heard(expected: Sequence[Watched], awake: float) -> Mapping[str, float]:
+    """By run id, the seconds since points arrived; 0 for all but the log of a training that was heard last.
+
+    Loggers write when they like: what a training prints is there long before the record of W&B. A training
+    that ended by one of its logs is not silent.
+    """
+    seconds = {watched.tracker.id: watched.silence(awake)[0] for watched in expected}
+    training = trainings_of({watched.tracker.id: watched.tracker.log.facts for watched in expected})
+    last: dict[str, Watched] = {}
+    for one in sorted(
+        expected, key=lambda one: (one.silence(awake)[0], one.tracker.log.planned_steps is None)
+    ):
+        last.setdefault(training[one.tracker.id], one)
+    return {run: seconds[run] if last[training[run]].tracker.id == run else 0.0 for run in seconds}
 
 
 def _continued(expected: Iterable[Watched], silent: Sequence[Watched]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from detectors.api import Severity
 from detectors.discovery import all_detectors
 from sentinel.alerts.store import Store
 from tests.chosen_detectors import choose_detectors
+from tests.sources.wandb.log_writer import WandbLog
 from tests.watch.test_watcher import House
 
 SILENCES = ("stream-stall", "ended-or-stuck")
@@ -144,3 +145,21 @@ def test_a_run_whose_directory_vanishes_is_told_of(house):
     incident = json.loads(entry.body)["incident"]
     assert incident["summary"].startswith("its log is gone: it was removed or moved, or its file system")
     assert incident["causes"] == []
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_training_is_silent_once_all_of_its_logs_are(house, goes_on):
+    """wandb writes its record in blocks, long after what the training printed."""
+    record = house.runs / "offline-run-20260101_000000-abc"
+    (record / "files").mkdir(parents=True)
+    log, printed = WandbLog(record / "run-abc.wandb"), record / "files" / "output.log"
+    watcher, told = house.watch(), []
+    for step in range(90):
+        if goes_on or step < 30:
+            with printed.open("a") as file:
+                file.write(f"step {step}/1000: loss 0.5\n")
+        if step < 30:
+            log.history({"_step": step, "loss": 0.5, "_timestamp": house.clock.now()})
+        told += house.look(watcher, hours=1 / 60, detector=SILENCES)
+    assert told[:1] == ([] if goes_on else ["firing: first-notification"])
+    assert told.count("firing: first-notification") <= 1
