@@ -77,6 +77,20 @@ LINES: Mapping[Signal, Mapping[str, str]] = {
         "": 'log("sampling_logp_difference", (trainer_logps - sampler_logps).abs().mean())  '
         '# [signals] "sampling_logp_difference" = "sampling_logp_difference"'
     },
+    Signal.TOOL_FAILURE_SHARE: {
+        "": 'log("tool_failure_share", failed_calls / calls)  '
+        '# [signals] "tool_failure_share" = "tool_failure_share"'
+    },
+    Signal.MOE_AUXILIARY_LOSS: {
+        "": 'log("aux_loss", outputs.aux_loss.item())  # [signals] "aux_loss" = "moe_auxiliary_loss"'
+    },
+    Signal.MAX_ATTENTION_LOGIT: {
+        "": 'log("max_attention_logit", scores.max().item())  '
+        '# [signals] "max_attention_logit" = "max_attention_logit"'
+    },
+    Signal.DATA_SHARE: {
+        "": 'log("data_share", seconds_waited / seconds)  # [signals] "data_share" = "data_share"'
+    },
     Signal.EBFT_ALIGNMENT: {
         "": 'log("ebft/alignment", 2 * cosine_similarity(completion, reference, dim=-1).mean())  '
         '# [signals] "ebft/alignment" = "ebft_alignment"'

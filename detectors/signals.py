@@ -56,6 +56,10 @@ class Signal(StrEnum):
     IMPORTANCE_RATIO_MEAN = "importance_ratio_mean"
     IMPORTANCE_RATIO_MAX = "importance_ratio_max"
     SAMPLING_LOGP_DIFFERENCE = "sampling_logp_difference"  # mean |trainer - sampler|, nats per token, >= 0
+    SAMPLING_KL = "sampling_kl"  # of the trainer's from the sampler's probabilities, nats per token, >= 0
+    SAMPLING_PROBABILITY_DIFFERENCE = "sampling_probability_difference"  # mean |trainer - sampler|, 0..1
+    TURNS = "turns"  # of a conversation, or calls of tools in it; mean
+    TOOL_FAILURE_SHARE = "tool_failure_share"  # of the calls of tools, those that failed, 0..1
     REWARD_FUNCTION = "reward_function"  # mean of one of several reward functions; a series each
     EVAL_REWARD = "eval_reward"  # mean return of separate evaluation episodes
     EPISODE_LENGTH = "episode_length"  # mean, environment steps
@@ -65,6 +69,8 @@ class Signal(StrEnum):
     EBFT_DIVERSITY = "ebft_diversity"  # twice the similarity of completions of one prompt, -2..2
     EBFT_CFM_LOSS = "ebft_cfm_loss"  # cross-feature matching: squared distance to the reference, >= 0
     MOE_AUXILIARY_LOSS = "moe_auxiliary_loss"  # load balancing of a mixture of experts
+    MOE_MAX_VIOLATION = "moe_max_violation"  # load of the fullest expert over the mean load, less 1; >= 0
+    MAX_ATTENTION_LOGIT = "max_attention_logit"  # largest before the softmax; of all layers or a series each
     PERPLEXITY = "perplexity"  # exp of the loss in nats per token; training batches
     EVAL_PERPLEXITY = "eval_perplexity"
     ACCURACY = "accuracy"  # training batches, 0..1
@@ -84,6 +90,8 @@ class Signal(StrEnum):
     HISTOGRAM_ZERO_SHARE = "histogram_zero_share"  # share of values in buckets that contain or touch 0, 0..1
     HISTOGRAM_KURTOSIS = "histogram_kurtosis"  # 3 for a normal distribution
     STEP_TIME = "step_time"  # seconds per optimizer step, not averaged since the start
+    DATA_TIME = "data_time"  # seconds of a step that it waits for data
+    DATA_SHARE = "data_share"  # of a step, the share that it waits for data, 0..1
     TOKENS_PER_SECOND = "tokens_per_second"  # per device or in all; only its changes mean something
     THROUGHPUT = "throughput"  # samples, frames or batches per second; only its changes mean something
     MFU = "mfu"  # model FLOPs utilisation, 0..1

@@ -1,12 +1,13 @@
-"""Completions grow or shrink many times over, and the reward does not follow.
+"""Completions or their turns grow or shrink many times over, and the reward does not follow.
 
 ## What it catches
-A median completion length over the last ten points of more than twice, or less than a quarter, of that of
-the first twenty, while the reward lies below nine tenths of its first values.
+A median completion length over the last ten points of more than twice, or less than a quarter, of that of the
+first twenty, while the reward lies below nine tenths of its first values. Turns and calls of tools count
+alike where they have more than doubled, to 4 at least.
 
 ## Why it matters
-Length is the first thing that a policy plays with. Longer completions cost compute and run into the cap;
-very short ones say that an empty answer is the safest. With a falling reward neither is reasoning.
+Length is the first thing that a policy plays with. Longer completions cost compute and run into the cap; very
+short ones say that an empty answer is the safest. With a falling reward neither is reasoning.
 
 ## What to do
 Read samples. Check that a reward cannot be earned by length or by saying nothing, and that the end-of-text
@@ -14,12 +15,12 @@ token is rewarded when it ends a good answer. Then a length penalty, a lower lea
 coefficient.
 
 ## When it is wrong
-Reasoning models lengthen their answers while the reward rises; that is not reported. A change of the
-prompts changes lengths as well.
+Reasoning models lengthen their answers while the reward rises; that is not reported. A change of the prompts
+changes lengths as well.
 
 ## Source
-Catalogue A-mean-length and R1. The lengths of healthy public runs moved by less than half of their start
-where the reward did not rise.
+Catalogue A-mean-length, R1 and N-tool-loops. The lengths of healthy public runs moved by less than half of
+their start where the reward did not rise.
 """
 
 from typing import Annotated
@@ -28,7 +29,7 @@ import polars as pl
 
 from detectors.api import Cause, History, Maturity, Variant, detector
 from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, VALUE
+from detectors.schema import INDEX, SIGNAL, VALUE
 from detectors.signals import Signal
 from detectors.stats import recent_median, start_median, start_quantile
 from detectors.verdict import HeldBack, verdicts
@@ -38,7 +39,7 @@ START = 20  # points of the start, whose rewards scatter
 
 
 @detector(
-    judges=(Signal.COMPLETION_LENGTH,),
+    judges=(Signal.COMPLETION_LENGTH, Signal.TURNS),
     uses=(Signal.REWARD, Signal.CLIPPED_COMPLETION_RATIO),
     history=History(recent=START, head=START),
     maturity=Maturity.STABLE,
@@ -62,6 +63,11 @@ START = 20  # points of the start, whose rewards scatter
             "{reward_start:.3g} to {reward_level:.3g}",
             ("R1", "A-mean-length", "A-entropy-collapse"),
         ),
+        "turns": Variant(
+            "turns grew from {start:.2g} to {level:.2g} while the reward fell from {reward_start:.3g} to "
+            "{reward_level:.3g}",
+            ("N-tool-loops", "N-tool-failures", "A-mean-length"),
+        ),
     },
 )
 def completion_length_drift(
@@ -69,10 +75,12 @@ def completion_length_drift(
     *,
     longer: Annotated[float, "times the first length that are far longer"] = 2.0,
     shorter: Annotated[float, "share of the first length that is far shorter"] = 0.25,
+    many_turns: Annotated[float, "turns of an answer below which growth is no loop"] = 4.0,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    level, start = pl.col("level"), pl.col("start")
+    level, start, turns = pl.col("level"), pl.col("start"), pl.col(SIGNAL) == Signal.TURNS
     fell = pl.col("reward_level") < pl.col("reward_low")
+    grown = fell & (level > longer * start)
     return verdicts(
         points.with_columns(
             level=recent_median(VALUE, NOW),
@@ -86,7 +94,11 @@ def completion_length_drift(
             HeldBack.FEW_POINTS: pl.col(INDEX) >= START + NOW - 1,
             HeldBack.NOT_COMPARABLE: fell.is_not_null(),
         },
-        found={"longer": fell & (level > longer * start), "shorter": fell & (level < shorter * start)},
+        found={
+            "longer": grown & ~turns,
+            "shorter": fell & (level < shorter * start) & ~turns,
+            "turns": grown & turns & (level >= many_turns),
+        },
         above=pl.when(level > start).then(longer**0.5 * start),
         below=pl.when(level < start).then(shorter**0.5 * start),
     )

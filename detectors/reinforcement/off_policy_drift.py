@@ -1,14 +1,15 @@
 """The policy that is trained and the one that sampled have drifted apart.
 
 ## What it catches
-A median gap between the trainer's and the sampler's log-probabilities over the last ten points above 1
-nat per token, or above 0.1 and three times its own first points. A mean importance ratio outside 0.8 to
-1.2 over ten points; a small one only where the gap, if it is logged, is 0.1 nats, too.
+A median gap between the trainer's and the sampler's log-probabilities, or a KL of the two, over the last ten
+points above 1 nat per token, or above 0.1 and three times its own first points. A mean gap of probabilities
+above 0.03 and three times its first points. A mean importance ratio outside 0.8 to 1.2 over ten points; a
+small one only where the gap, if it is logged, is 0.1 nats, too.
 
 ## Why it matters
-The gradient is weighed by the ratio of the two. Where they disagree it belongs to another policy: either
-the weights that the sampler holds are old, or it computes something else (precision, attention kernel,
-sampling parameters, a mixture of experts that routes differently).
+The gradient is weighed by the ratio of the two. Where they disagree it belongs to another policy: either the
+weights that the sampler holds are old, or it computes something else (precision, attention kernel, sampling
+parameters, a mixture of experts that routes differently).
 
 ## What to do
 Copy the weights to the sampler more often (lower `vllm_sync_interval`), take fewer passes over each batch,
@@ -18,11 +19,13 @@ log-probabilities of one text with equal weights.
 ## When it is wrong
 Engines of low precision have a constant gap; only its growth counts below 1 nat. The ratio of a sequence is
 the product over its tokens: long completions of a healthy run leave the band on both sides, and a mask of the
-large ones, as TRL's `sequence_mask`, then lowers their mean to 0.75 and 0.35. The smallest ratio of
-a batch is near zero in any large one and is not judged.
+large ones, as TRL's `sequence_mask`, then lowers their mean to 0.75 and 0.35. The smallest ratio of a batch
+is near zero in any large one and is not judged.
 
 ## Source
-Catalogue A-logp-diff (healthy below 0.1, diverged above 1), A-is-ratio and A-is-divergence.
+Catalogue A-logp-diff (healthy below 0.1, diverged above 1), A-is-ratio and A-is-divergence. verl's FAQ takes
+a mean difference of probabilities of 0.005 for healthy and of 0.01 for a fault of the engine; prime-rl aims
+at a KL below 0.01 and met 0.23 in a fault. Asynchronous sampling grows both, hence three times those.
 """
 
 from typing import Annotated
@@ -37,11 +40,12 @@ from detectors.stats import recent_median, start_median
 from detectors.verdict import HeldBack, verdicts
 
 NOW = 10  # points of the present level, and of the start
+GAPS = (Signal.SAMPLING_LOGP_DIFFERENCE, Signal.SAMPLING_KL, Signal.SAMPLING_PROBABILITY_DIFFERENCE)
 ENGINES = ("N-engine-mismatch", "N-async-staleness", "N-stale-prefix-cache", "N-routing-mismatch")
 
 
 @detector(
-    judges=(Signal.SAMPLING_LOGP_DIFFERENCE, Signal.IMPORTANCE_RATIO_MEAN),
+    judges=(*GAPS, Signal.IMPORTANCE_RATIO_MEAN),
     uses=(Signal.SAMPLING_LOGP_DIFFERENCE,),
     history=History(recent=NOW, head=NOW),
     maturity=Maturity.STABLE,
@@ -56,6 +60,15 @@ ENGINES = ("N-engine-mismatch", "N-async-staleness", "N-stale-prefix-cache", "N-
             ("A-logp-diff", "A-is-divergence", "A-is-ratio", *ENGINES),
             (WARNING, CRITICAL),
         ),
+        "kl": Variant(
+            "the KL of sampler and trainer is {level:.3g} nats per token, {start:.3g} at the start",
+            ENGINES,
+            (WARNING, CRITICAL),
+        ),
+        "probabilities": Variant(
+            "trainer and sampler differ by {level:.3g} in a token's probability, {start:.3g} at the start",
+            ENGINES,
+        ),
         "ratio": Variant(
             "the mean importance ratio is {level:.3g}, outside {lowest:g} to {highest:g}",
             ("A-is-ratio", "A-is-divergence", "A-logp-diff", "N-truncated-sampling", *ENGINES),
@@ -66,29 +79,35 @@ def off_policy_drift(
     points: pl.LazyFrame,
     *,
     warning_gap: Annotated[float, "nats per token that are a gap, if it has grown"] = 0.1,
+    probability_gap: Annotated[float, "difference of probabilities that is a gap, if it has grown"] = 0.03,
     critical_gap: Annotated[float, "nats per token beyond which it is another policy"] = 1.0,
     growth: Annotated[float, "times the first points that are growth"] = 3.0,
     lowest: Annotated[float, "mean importance ratio that is too small"] = 0.8,
     highest: Annotated[float, "mean importance ratio that is too large"] = 1.2,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    level, start, is_gap = (pl.col(n) for n in ("level", "start", "is_gap"))
+    level, start, limit, signal = (pl.col(n) for n in ("level", "start", "limit", SIGNAL))
+    is_gap = signal.is_in(GAPS)
+    in_nats = is_gap & (signal != Signal.SAMPLING_PROBABILITY_DIFFERENCE)
     masked = (level < lowest) & (
         recent_median(Signal.SAMPLING_LOGP_DIFFERENCE, NOW, at_least=1) < warning_gap
     )
-    diverged = is_gap & (level > critical_gap)
+    diverged = in_nats & (level > critical_gap)
+    apart = diverged | (is_gap & (level > limit) & (level > growth * start))
     return verdicts(
         points.with_columns(
             level=recent_median(VALUE, NOW),
             start=start_median(VALUE, NOW),
-            is_gap=pl.col(SIGNAL) == Signal.SAMPLING_LOGP_DIFFERENCE,
+            limit=pl.when(in_nats).then(warning_gap).when(is_gap).then(probability_gap).otherwise(highest),
         ),
         judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= NOW - 1},
         found={
-            "gap": diverged | (is_gap & (level > warning_gap) & (level > growth * start)),
+            "gap": apart & (signal == Signal.SAMPLING_LOGP_DIFFERENCE),
+            "kl": apart & in_nats,
+            "probabilities": apart,
             "ratio": ~is_gap & ~level.is_between(lowest, highest) & ~masked.fill_null(False),
         },
         severities={CRITICAL: diverged},
-        above=pl.when(is_gap).then(warning_gap).otherwise(highest),
+        above=limit,
         below=pl.when(~is_gap).then(lowest),
     )

@@ -246,6 +246,25 @@ def looks_worse(random: Random, shape: Shape) -> Run:
     )
 
 
+def crowds_one_expert(random: Random, shape: Shape) -> Run:
+    """The balancing loss grows from 2 to 5."""
+    return supervised(random, shape).but(
+        moe_auxiliary_loss=lambda: 2 + shape.noisy(random, 0.05 + 3 * shape.since())
+    )
+
+
+def sharpens_its_attention(random: Random, shape: Shape) -> Run:
+    """The largest attention logit doubles eight times from the onset to the end."""
+    level = 20 * 256 ** (np.maximum(0, shape.time - ONSET) / (1 - ONSET))
+    return supervised(random, shape).but(max_attention_logit=lambda: shape.noisy(random, level))
+
+
+def waits_for_data(random: Random, shape: Shape) -> Run:
+    """The loader takes four fifths of a step."""
+    level = 0.1 + 0.7 * shape.since()
+    return supervised(random, shape).but(data_share=lambda: shape.noisy(random, level, 0.3).clip(0, 1))
+
+
 def restarts(random: Random, shape: Shape) -> Run:
     """The run is resumed with a schedule that begins again."""
     once = 1e-4 * np.minimum(1, shape.time / 0.05) * (1 - shape.time)
@@ -262,12 +281,14 @@ def forgets_its_schedule(random: Random, shape: Shape) -> Run:
 
 
 SICK: Mapping[str, tuple[Kind, float]] = {
+    "attention-logit-growth": (sharpens_its_attention, ONSET),
     "class-collapse": (answers_alike, 0),
     "clip-fraction-saturation": (policies.is_clipped_often, ONSET),
     "clipped-completion-ratio": (policies.never_stops, ONSET),
     "completion-length-drift": (policies.rambles, ONSET),
     "dead-activation-growth": (dies, ONSET),
     "entropy-collapse": (policies.stops_exploring, ONSET),
+    "entropy-explosion": (policies.writes_noise, ONSET),
     "epoch-length-mismatch": (reads_all_with_each_worker, 0),
     "epoch-periodic-loss": (keeps_the_order, 0),
     "eval-metric-collapse": (unlearns, ONSET),
@@ -280,6 +301,7 @@ SICK: Mapping[str, tuple[Kind, float]] = {
     "init-loss-mismatch": (sums_its_parts, 0),
     "kl-blowup": (policies.runs_away, ONSET),
     "likelihood-displacement": (policies.displaces, ONSET),
+    "loader-starvation": (waits_for_data, ONSET),
     "loss-accuracy-mismatch": (applies_softmax_twice, 0),
     "loss-divergence": (diverges, ONSET),
     "loss-plateau": (rests, 0.05),
@@ -302,7 +324,9 @@ SICK: Mapping[str, tuple[Kind, float]] = {
     "reward-scale-instability": (policies.scales_with_its_reward, 0),
     "reward-stagnation": (policies.gains_nothing, ONSET),
     "reward-zero-std": (policies.earns_alike, ONSET),
+    "router-collapse": (crowds_one_expert, ONSET),
     "saturated-gradient-clipping": (is_clipped, 0),
+    "tool-failures": (policies.loses_its_tool, ONSET),
     "throughput-shift": (slows_down, ONSET),
     "train-eval-mismatch": (learns_nothing_of_use, 0),
     "update-ratio-out-of-band": (steps_too_little, 0),

@@ -51,6 +51,24 @@ def drifts_off(random: Random, shape: Shape) -> Run:
     )
 
 
+def writes_noise(random: Random, shape: Shape) -> Run:
+    """The entropy falls, turns, and grows to four nats per token; the reward falls to a quarter."""
+    since = shape.since()
+    return policy_of_language(random, shape).but(
+        entropy=lambda: shape.noisy(random, 0.4 + 0.4 * np.exp(-shape.time / 0.1) + 4 * since),
+        reward=lambda: 0.4 - 0.3 * since + 0.2 * shape.noise * shape.wander(random),
+    )
+
+
+def loses_its_tool(random: Random, shape: Shape) -> Run:
+    """Most calls of the tool fail, and the reward falls to a third."""
+    since = shape.since()
+    return policy_of_language(random, shape).but(
+        tool_failure_share=lambda: random.binomial(64, 0.05 + 0.8 * since) / 64,
+        reward=lambda: 0.6 - 0.4 * since + 0.3 * shape.noise * shape.wander(random),
+    )
+
+
 def repeats_itself(random: Random, shape: Shape) -> Run:
     """The completions of a prompt become near copies."""
     return policy_of_language(random, shape).but(

@@ -1,0 +1,1 @@
+"""Parts of a model that leave their balance: routers of experts, attention."""

@@ -1,0 +1,78 @@
+"""The largest attention logit grows without end: a softmax over such numbers picks one token.
+
+## What it catches
+A median over the last 20 points above 100 that is twice the median of the first 20 and still higher than 100
+points ago. Above 1,000 it is critical. It is over once it stands below 100, or no longer rises.
+
+## Why it matters
+Nothing in the loss keeps queries and keys small. The loss looks healthy for thousands of steps, then it
+spikes or becomes NaN, the sooner the lower the precision: bfloat16 keeps steps of half a unit at 100.
+
+## What to do
+Clip the query and key weights of the heads that pass a bound (QK-Clip; Megatron's `qk_clip`), or normalise
+queries and keys. Give them less learning rate or more weight decay in the meantime. If the loss has spiked
+already, go back to a checkpoint from before.
+
+## When it is wrong
+A model that caps its logits by a tanh, or is pretrained with large ones, stands above 100 for good; only
+growth counts. A largest value over all layers grows with the batch.
+
+## Source
+Catalogue N-attention-logits. Kimi K2 clipped at 100 and saw logits beyond 1,000 without (arXiv:2507.20534).
+"""
+
+from typing import Annotated
+
+import polars as pl
+
+from detectors.api import CRITICAL, WARNING, Cause, History, Variant, detector
+from detectors.evidence import Measure, Unit
+from detectors.schema import INDEX, VALUE
+from detectors.signals import Signal
+from detectors.stats import recent_median, start_median
+from detectors.verdict import HeldBack, verdicts
+
+NOW = 20  # points of a level, and of the start
+AGO = 100  # points ago
+RISES = 1.02  # times the level of then, below which it stands still
+
+
+@detector(
+    judges=(Signal.MAX_ATTENTION_LOGIT,),
+    history=History(recent=NOW + AGO, head=NOW),
+    cause=Cause.GRADIENT_SIZE,
+    evidence={
+        "level": Measure("median of the last 20 points", Unit.SAME),
+        "start": Measure("at the start", Unit.SAME),
+        "before": Measure("100 points ago", Unit.SAME),
+    },
+    variants={
+        "grows": Variant(
+            "the largest attention logit grew from {start:.3g} to {level:.3g} and goes on growing",
+            ("N-attention-logits", "N-muon-scale"),
+            (WARNING, CRITICAL),
+        ),
+    },
+)
+def attention_logit_growth(
+    points: pl.LazyFrame,
+    *,
+    bound: Annotated[float, "largest attention logit that is healthy"] = 100.0,
+    critical_bound: Annotated[float, "largest attention logit shortly before a collapse"] = 1000.0,
+    growth: Annotated[float, "times the start that are growth"] = 2.0,
+) -> pl.LazyFrame:
+    """See the module's page."""
+    level, start = pl.col("level"), pl.col("start")
+    measured = points.with_columns(
+        level=recent_median(VALUE, NOW),
+        start=start_median(VALUE, NOW),
+        before=recent_median(VALUE, NOW, skip=AGO, at_least=1),
+    )
+    measured = measured.with_columns(before=pl.col("before").fill_null(start))
+    return verdicts(
+        measured,
+        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= 2 * NOW - 1},
+        found={"grows": (level > bound) & (level > growth * start) & (level > RISES * pl.col("before"))},
+        severities={CRITICAL: level > critical_bound},
+        above=pl.lit(bound),
+    )

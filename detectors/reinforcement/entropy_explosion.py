@@ -1,0 +1,96 @@
+"""The entropy of a language model's policy rises and rises while its reward falls: it comes to write noise.
+
+## What it catches
+A median entropy over the last 20 points of more than twice that of the first 20 and than the lowest of the
+last 200, and of at least 0.5 nats per token, while the reward lies below nine tenths of its first values.
+Four times as much is critical. It is over below one and a half times the start.
+
+## Why it matters
+An entropy bonus has no upper end, and large negative advantages push probability from the sampled tokens to
+all others. Answers then mix languages, lose their end and run into the length cap; no later step brings the
+policy back.
+
+## What to do
+Go back to a checkpoint from before the rise. Remove the entropy bonus or let it follow a target, lower the
+upper clip (`epsilon_high`) and the learning rate, cap the ratio for negative advantages, and look at the gap
+between trainer and sampler.
+
+## When it is wrong
+Entropy that rises while the reward holds or rises is exploration, and is not reported. A change of the
+prompts to harder ones may raise entropy and lower rewards as well.
+
+## Source
+Catalogue N-entropy-explosion: INTELLECT-2 (arXiv:2505.07291) saw entropy fall, turn and rise before its runs
+collapsed. Healthy public runs of GRPO and verl doubled their entropy only with a reward that rose.
+"""
+
+from typing import Annotated
+
+import polars as pl
+
+from detectors.api import CRITICAL, WARNING, Cause, History, Variant, detector
+from detectors.evidence import Measure, Unit
+from detectors.schema import INDEX, SERIES, VALUE
+from detectors.signals import Signal
+from detectors.stats import recent_median, start_median, start_quantile
+from detectors.verdict import HeldBack, verdicts
+
+NOW = 20  # points of the present level, and of the start
+BACK = 200  # points among whose levels the lowest is sought
+
+
+@detector(
+    judges=(Signal.ENTROPY,),
+    uses=(Signal.REWARD, Signal.CLIPPED_COMPLETION_RATIO),
+    history=History(recent=NOW + BACK, head=NOW),
+    cause=Cause.POLICY,
+    silences=(Cause.REWARD,),  # noise earns nothing
+    evidence={
+        "level": Measure("median of the last 20 points", Unit.SAME),
+        "start": Measure("at the start", Unit.SAME),
+        "lowest": Measure("lowest of the last 200 points", Unit.SAME),
+        "reward_level": Measure("reward now", Unit.NONE),
+        "reward_start": Measure("reward at the start", Unit.NONE),
+        "reward_low": Measure("reward at the start, lower end of its noise", Unit.NONE),
+        "capped": Measure("completions cut off at the length cap", Unit.SHARE),
+    },
+    variants={
+        "exploded": Variant(
+            "the entropy rose from {lowest:.3g} to {level:.3g} nats per token while the reward fell from "
+            "{reward_start:.3g} to {reward_level:.3g}",
+            ("N-entropy-explosion", "A-entropy", "R1", "N-engine-mismatch"),
+            (WARNING, CRITICAL),
+        ),
+    },
+)
+def entropy_explosion(
+    points: pl.LazyFrame,
+    *,
+    growth: Annotated[float, "times the first and the lowest level that are too much"] = 2.0,
+    critical_growth: Annotated[float, "times the first level that are noise"] = 4.0,
+    recovered: Annotated[float, "times the first level below which the trouble is over"] = 1.5,
+    least: Annotated[float, "nats per token below which a policy writes no noise"] = 0.5,
+) -> pl.LazyFrame:
+    """See the module's page; the reward has fallen below a tenth of the first ones."""
+    level, start, reward = pl.col("level"), pl.col("start"), Signal.REWARD
+    measured = points.with_columns(
+        level=recent_median(VALUE, NOW),
+        start=start_median(VALUE, NOW),
+        reward_level=recent_median(reward, NOW, at_least=1),
+        reward_start=start_median(reward, NOW),
+        reward_low=start_quantile(0.1, reward, NOW),
+        capped=recent_median(Signal.CLIPPED_COMPLETION_RATIO, NOW, at_least=1),
+    ).with_columns(lowest=pl.col("level").rolling_min(BACK, min_samples=1).over(SERIES))
+    fell = pl.col("reward_level") < pl.col("reward_low")
+    risen = (level > growth * start) & (level > growth * pl.col("lowest")) & (level > least)
+    return verdicts(
+        measured,
+        judged={
+            HeldBack.FEW_POINTS: pl.col(INDEX) >= 2 * NOW - 1,
+            HeldBack.NOT_COMPARABLE: fell.is_not_null(),
+        },
+        found={"exploded": risen & fell},
+        lasts=level > recovered * start,
+        severities={CRITICAL: level > critical_growth * start},
+        above=recovered * start,
+    )

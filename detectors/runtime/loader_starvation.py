@@ -1,0 +1,76 @@
+"""The device waits for data during most of each step.
+
+## What it catches
+A median share of the step spent waiting for data above 0.5 over the last 20 points. It is over below 0.4.
+Where only the seconds of the wait are logged, their share of the time of a step counts.
+
+## Why it matters
+Nothing is wrong with the model, but more than half of the bill is for a device that does nothing.
+
+## What to do
+Raise the number of loader workers up to the number of cores, decode and resize once instead of in each epoch,
+keep the data on a local disk, and look whether one worker is much slower than the others.
+
+## When it is wrong
+The wait of the first steps, in which workers start, does not count. A small model on a fast device may wait
+for any loader; then the wait is cheap, and the finding only informs.
+
+## Source
+Catalogue N-loader-starved and DP5. torchtitan and OLMo-core log the share, MMEngine and Detectron2 the
+seconds. Most public runs wait for less than a fifth of a step; those that waited for more than half waited
+for nine tenths.
+"""
+
+from typing import Annotated
+
+import polars as pl
+
+from detectors.api import INFO, Cause, History, Variant, detector
+from detectors.evidence import Measure, Unit
+from detectors.schema import INDEX, SIGNAL, VALUE
+from detectors.signals import Signal
+from detectors.stats import recent_median
+from detectors.verdict import HeldBack, verdicts
+
+NOW = 20  # points of the present level
+
+
+@detector(
+    judges=(Signal.DATA_SHARE, Signal.DATA_TIME),
+    uses=(Signal.STEP_TIME,),
+    history=History(recent=NOW),
+    every=5,
+    cause=Cause.SPEED,
+    evidence={
+        "share": Measure("of a step, waiting for data", Unit.SHARE),
+    },
+    variants={
+        "starved": Variant(
+            "the device waits for data during {share:.0%} of a step",
+            ("N-loader-starved", "DP5"),
+            (INFO,),
+        ),
+    },
+)
+def loader_starvation(
+    points: pl.LazyFrame,
+    *,
+    starved: Annotated[float, "share of a step that is too much"] = 0.5,
+    recovered: Annotated[float, "share of a step below which it is over"] = 0.4,
+) -> pl.LazyFrame:
+    """See the module's page."""
+    share = pl.col("share")
+    wait, step = recent_median(VALUE, NOW), recent_median(Signal.STEP_TIME, NOW, at_least=1)
+    measured = points.with_columns(
+        share=pl.when(pl.col(SIGNAL) == Signal.DATA_SHARE).then(wait).otherwise(wait / step)
+    )
+    return verdicts(
+        measured,
+        judged={
+            HeldBack.FEW_POINTS: pl.col(INDEX) >= 2 * NOW - 1,
+            HeldBack.NOT_COMPARABLE: share.is_not_null(),
+            HeldBack.RANGE: share.is_between(0, 1),
+        },
+        found={"starved": share > starved},
+        lasts=share > recovered,
+    )
