@@ -11,7 +11,7 @@ PYTEST := .venv/bin/python -m pytest --numprocesses auto --dist worksteal
 # The type checker keeps one core busy, so the tests run beside it.
 TOGETHER := $(MAKE) --no-print-directory --jobs=2
 
-.PHONY: demo test test-browser test-package test-probes check bench detector-figures faults strangers lint tests lock docs site clean
+.PHONY: demo test test-browser test-package test-probes check bench detector-figures faults strangers lint tests release lock docs site clean
 
 demo: .venv/runtime  ## three trainings go wrong under a watch, in half a minute
 	@.venv/bin/python sample_logs/demo.py
@@ -66,6 +66,9 @@ docs: .venv/dev  ## rewrite the generated parts of the docs, and detectors/COVER
 
 site: .venv/site  ## the docs site, into build/site
 	NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs --quiet build --config-file deploy/site/mkdocs.yml
+
+release: test  ## cut the release whose version stands in pyproject.toml; with REHEARSE=1 commit and tag nothing
+	.venv/bin/python -m tests.tools.release $(if $(REHEARSE),--rehearse)
 
 lock:  ## pin the newest versions that fit pyproject.toml (needs uv)
 	$(LOCK) --upgrade --group build --output-file requirements/runtime.txt

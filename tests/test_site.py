@@ -16,7 +16,7 @@ import typer
 import yaml
 
 from sentinel.cli.app import app
-from sentinel.config.file import Config
+from sentinel.config.file import Config, load
 from tests.cli.conftest import sentinel
 from tests.each import each
 
@@ -74,6 +74,12 @@ def test_every_page_stands_in_the_navigation():
     assert {page for page in PAGES if "/" in page} <= {*re.findall(r"\((\w+/[\w.-]+)\)", listed)}
 
 
+def test_the_guide_for_agents_leads_to_pages():
+    named = re.findall(r"\]\(([^)]+)\.html\)", (SITE / "docs" / "llms.txt").read_text())
+    assert len(named) > 10
+    assert not [page for page in named if f"{page}.md" not in PAGES]
+
+
 def test_nothing_is_left_to_fill_in():
     assert not [page for page, text in PAGES.items() if re.search(r"<!-- (include|generated)", text)]
 
@@ -99,6 +105,42 @@ def commands():
     yield "Containerfile", json.loads(re.search(r"^CMD (.*)$", container, re.MULTILINE)[1])
     job = yaml.safe_load((RECIPES / "sidecar.yml").read_text())
     yield "sidecar.yml", job["spec"]["template"]["spec"]["initContainers"][0]["args"]
+    yield "kubernetes", container_of(deployment())["args"]
+
+
+def deployment():
+    """The deployment, as kustomize would make it of its values."""
+    folder = ROOT / "deploy" / "kubernetes"
+    made = next(
+        one
+        for one in yaml.safe_load_all((folder / "sentinel.yml").read_text())
+        if one["kind"] == "Deployment"
+    )
+    for patch in yaml.safe_load((folder / "kustomization.yml").read_text())["patches"]:
+        for step in yaml.safe_load(patch["patch"]):
+            assert (step["op"], step["path"]) == ("add", "/spec/template/spec/volumes/-")
+            made["spec"]["template"]["spec"]["volumes"].append(step["value"])
+    return made
+
+
+def container_of(made):
+    (container,) = made["spec"]["template"]["spec"]["containers"]
+    return container
+
+
+def test_the_deployment_in_kubernetes_fits_its_configuration(monkeypatch):
+    monkeypatch.setenv("WEBHOOK", "https://example.com/hook")
+    config = load(ROOT / "deploy" / "kubernetes" / "sentinel.toml")
+    made = deployment()
+    container = container_of(made)
+    mounts = {one["mountPath"]: one for one in container["volumeMounts"]}
+    assert {one["name"] for one in mounts.values()} == {
+        one["name"] for one in made["spec"]["template"]["spec"]["volumes"]
+    }
+    assert [str(path) for path in config.paths] == ["/runs"]
+    assert mounts["/runs"]["readOnly"]
+    assert str(config.state_dir) in mounts
+    assert config.listen.port == container["ports"][0]["containerPort"]
 
 
 def test_every_command_that_is_shown_has_these_options():
