@@ -1,9 +1,8 @@
 """Which catalogue entry is behind an incident: the usual order, moved by what the run shows.
 
-An entry that stands at rank n of those that a finding cites has the weight 1/n. Each rule of its page that
-holds multiplies the weight by four (``confirms`` and ``checks``) or divides it by four (``excludes``). So one
-clue moves an entry past some that are more usual, and two outdo nearly any order. Scores are the shares of
-the weights.
+The usual order is that in which a finding cites the entries. The rules of a page that hold speak for its
+entry (``confirms`` and ``checks``) or against it (``excludes``). How much the rules count was fitted to labelled runs
+(`likelihoods.py`). Scores say how likely each entry is among those that are listed.
 
 An entry that supposes what the run does not show, such as several ranks, is left out. Only where all cited
 entries do, they stay, and each says what it supposes. A line that the run printed shows all that the entries
@@ -16,12 +15,10 @@ the same however the log was cut into polls.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from sentinel.alerts.likelihoods import Listed, likelihoods
 from sentinel.catalogue import Entry
 from sentinel.catalogue.needs import not_shown
 from sentinel.catalogue.rules import Clues
-
-_CLUE = 4.0
-"""By how much one clue changes an entry's odds: from likely to doubtful, as between ranks 1 and 4."""
 
 
 @dataclass(frozen=True)
@@ -51,16 +48,15 @@ def possible_causes(
     """The cited entries that the run allows, likeliest first; of equal ones the more usual first."""
     supposed = {id_: _supposed(entries[id_], clues) for id_ in cited}
     shown = [id_ for id_ in cited if not supposed[id_]] or cited
-    weights, reasons = [], []
-    for rank, entry in enumerate((entries[id_] for id_ in shown), 1):
+    listed, reasons = [], []
+    for entry in (entries[id_] for id_ in shown):
         speaks_for = [rule.because for rule in (*entry.checks, *entry.confirms) if rule.holds(clues)]
         against = [rule.because for rule in entry.excludes if rule.holds(clues)]
-        weights.append(_CLUE ** (len(speaks_for) - len(against)) / rank)
+        listed.append(Listed(entry.id, len(speaks_for), len(against)))
         reasons.append("; ".join([*speaks_for, *(f"against it: {reason}" for reason in against)]))
-    whole = sum(weights)
     found = [
-        PossibleCause(id_, round(weight / whole, 3), because, supposed[id_])
-        for id_, weight, because in zip(shown, weights, reasons, strict=True)
+        PossibleCause(id_, round(share, 3), because, supposed[id_])
+        for id_, share, because in zip(shown, likelihoods().shares(listed), reasons, strict=True)
     ]
     return tuple(sorted(found, key=lambda cause: -cause.score))
 

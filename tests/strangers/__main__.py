@@ -4,8 +4,9 @@ python -m tests.strangers [FOLDER] [--left-out FOLD]
 
 Below FOLDER, by default `shared` beside the project, each directory of logs has a `label.json` (labels.py).
 The tables that name no log go to detectors/STRANGERS.md, all of them to build/strangers/, with the outcomes
-as JSON. The runs of the fold that is left out are counted, but not named: who sets a threshold by the other
-folds does not see them.
+as JSON. How likely catalogue entries are goes to sentinel/alerts/likelihoods.toml, which sentinel reads. The
+runs of the fold that is left out are counted, but not named: who sets a threshold by the other folds does not
+see them.
 """
 
 import argparse
@@ -17,11 +18,13 @@ from pathlib import Path
 
 from tests.strangers.judge import Outcome, judged
 from tests.strangers.labels import read
+from tests.strangers.likelihoods import cases, fitted, text
 from tests.strangers.page import details, page
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT.parent / "shared"
 PAGE = ROOT / "detectors" / "STRANGERS.md"
+LIKELIHOODS = ROOT / "sentinel" / "alerts" / "likelihoods.toml"
 DETAILS = ROOT / "build" / "strangers"
 
 
@@ -32,6 +35,8 @@ def main(folder: Path, left_out: int | None) -> None:
         sys.exit(f"{folder}: no label.json below; make strangers FOLDER=<folder of labelled logs> names one")
     outcomes = judged(folder, labels)
     PAGE.write_text(page(outcomes) + "\n", "utf-8")
+    if named := cases(outcomes):
+        LIKELIHOODS.write_text(text(fitted(named)), "utf-8")
     DETAILS.mkdir(parents=True, exist_ok=True)
     (DETAILS / "strangers.md").write_text(details(outcomes, left_out), "utf-8")
     (DETAILS / "strangers.json").write_text(data(outcomes), "utf-8")

@@ -1,15 +1,14 @@
 """What sentinel says of labelled logs."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from string import Formatter
 
 from detectors.api import Maturity, Severity
-from detectors.discovery import all_detectors
+from sentinel import catalogue
+from sentinel.alerts.causes import PossibleCause
 from sentinel.alerts.incident import Incident
+from sentinel.alerts.likelihoods import Listed
 from sentinel.config.file import Config
 from sentinel.replaying import Replay, ReplayedRun, replay_in_parts
 from tests.strangers.labels import Label
@@ -17,12 +16,16 @@ from tests.strangers.labels import Label
 
 @dataclass(frozen=True)
 class Said:
-    """An incident that no other one explains. It is ``loud`` if a sink hears of it by default."""
+    """An incident that no other one explains. It is ``loud`` if a sink hears of it by default.
+
+    ``causes`` are the entries that it lists, in their usual order.
+    """
 
     detector: str
     variant: str
     loud: bool
     summary: str
+    causes: Sequence[Listed] = ()
 
     @property
     def name(self) -> str:
@@ -122,22 +125,15 @@ def _together(label: Label, outcomes: Sequence[Outcome]) -> Outcome:
 
 def _said(incident: Incident) -> Said:
     loud = incident.maturity is Maturity.STABLE and incident.severity >= Severity.WARNING
-    return Said(incident.detector, variant(incident.detector, incident.summary), loud, incident.summary)
+    causes = sorted(incident.causes, key=lambda cause: incident.cited.index(cause.id))
+    return Said(incident.detector, incident.variant, loud, incident.summary, [*map(_listed, causes)])
 
 
-def variant(detector: str, summary: str) -> str:
-    """The variant of a detector whose sentence this is; empty if none has such a sentence."""
-    fits = [(length, name) for name, length, shape in _sentences(detector) if shape.match(summary)]
-    return max(fits, default=(0, ""))[1]
-
-
-@cache
-def _sentences(detector: str) -> Sequence[tuple[str, int, re.Pattern[str]]]:
-    """The variants of a detector: how many characters are the same in each finding, and the pattern."""
-    declared = all_detectors().get(detector)
-    rows = []
-    for name, one in declared.variants.items() if declared else ():
-        parts = [*Formatter().parse(one.message)]
-        shape = "".join(re.escape(text) + ("" if field is None else ".*?") for text, field, *_ in parts)
-        rows.append((name, sum(len(text) for text, *_ in parts), re.compile(shape + "$", re.DOTALL)))
-    return rows
+def _listed(cause: PossibleCause) -> Listed:
+    """The entry, with the rules of its page that are told among its reasons."""
+    entry = catalogue.load()[cause.id]
+    return Listed(
+        cause.id,
+        sum(rule.because in cause.because for rule in (*entry.checks, *entry.confirms)),
+        sum(f"against it: {rule.because}" in cause.because for rule in entry.excludes),
+    )

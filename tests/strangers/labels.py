@@ -15,8 +15,9 @@ class Label:
     """What is right to say of the logs in one directory.
 
     ``expect`` holds groups of detectors: of each group, one has to ring. ``accepted`` may ring as well.
-    ``healthy`` is None for a log that is only to be read. ``repository`` is where the log is from, or the
-    program that wrote it; all logs of a repository are in one ``fold``.
+    ``catalogue`` holds the entries that describe the trouble, if somebody said which. ``healthy`` is None for
+    a log that is only to be read. ``repository`` is where the log is from, or the program that wrote it; all
+    logs of a repository are in one ``fold``.
     """
 
     kind: str  # the folder of labelled logs
@@ -26,6 +27,7 @@ class Label:
     healthy: bool | None
     expect: Sequence[frozenset[str]]
     accepted: frozenset[str]
+    catalogue: frozenset[str]
     info_is_enough: bool
     may_be_unread: bool
     notes: str
@@ -48,6 +50,7 @@ def _label(path: Path, said: Mapping[str, Any]) -> Label:
         healthy=said["healthy"],
         expect=expect,
         accepted=frozenset().union(*expect, said.get("also_ok", ())),
+        catalogue=frozenset(said.get("catalogue", ())),
         info_is_enough=said.get("info_is_enough", False),
         may_be_unread=said.get("may_be_unread", False),
         notes=said.get("notes", ""),

@@ -4,8 +4,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import mean
 
 from tests.readme import table
+from tests.strangers.calibration import calibration
 from tests.strangers.judge import Outcome
 from tests.strangers.labels import FOLDS
+from tests.strangers.likelihoods import cases
 
 LENGTHS = (10, 20, 50, 100, 1_000, 10_000)
 
@@ -33,6 +35,7 @@ def page(outcomes: Outcomes) -> str:
             "## Summary\n\n" + _summary(outcomes),
             "## By fold\n\nRecall / flagged.\n\n" + _folds(outcomes),
             "## Healthy runs flagged, by length\n\n" + _lengths(outcomes),
+            "## Causes\n\n" + calibration(cases(outcomes)),
             "## By detector and variant\n\nAlerts that are right, in how many repositories, on how many "
             "runs nothing else is right, alerts on healthy runs and in how many repositories. For each fold: "
             "right / on healthy runs.\n\n" + _variants(outcomes),

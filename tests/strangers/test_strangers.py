@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from detectors.discovery import all_detectors
-from sentinel.alerts.incident import format_message
 from tests.strangers import __main__ as command
-from tests.strangers.judge import Outcome, Said, judged, variant
+from tests.strangers.judge import Outcome, Said, judged
 from tests.strangers.labels import Label, read
 from tests.strangers.page import details, page
 
@@ -29,6 +27,7 @@ def outcome(path, *incidents, healthy=False, expect=({"loss-spike"},), **others)
         healthy=healthy,
         expect=[] if healthy else [frozenset(group) for group in expect],
         accepted=frozenset() if healthy else frozenset().union(*expect),
+        catalogue=frozenset(),
         info_is_enough=False,
         may_be_unread=False,
         notes="",
@@ -39,7 +38,7 @@ def outcome(path, *incidents, healthy=False, expect=({"loss-spike"},), **others)
 @pytest.fixture
 def folder(tmp_path):
     labels = {
-        "logs/faulty/a": {"healthy": False, "expect": [["kl-blowup"]], "fold": 3},
+        "logs/faulty/a": {"healthy": False, "expect": [["kl-blowup"]], "fold": 3, "catalogue": ["R2"]},
         "logs/healthy/b": {"healthy": True, "source_repo": "somebody/else"},
         "logs/empty/c": {"healthy": None, "may_be_unread": True},
     }
@@ -62,6 +61,7 @@ def test_a_log_belongs_to_the_label_above_it(folder):
 
 def test_the_command_writes_tables_and_data(folder, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(command, "PAGE", tmp_path / "page.md")
+    monkeypatch.setattr(command, "LIKELIHOODS", tmp_path / "likelihoods.toml")
     monkeypatch.setattr(command, "DETAILS", tmp_path / "details")
     command.main(folder, None)
     assert "| logs | 1 | 1 | 1.000 | 1.000 | 1.000 | 0.000 | 0 |" in capsys.readouterr().out
@@ -100,10 +100,3 @@ def test_the_fold_that_is_left_out_is_counted_but_not_named():
     assert "| logs | 2 | 0 |" in text
     assert "logs/seen/0" in text
     assert "hidden" not in text
-
-
-def test_a_sentence_tells_its_variant():
-    for name, detector in all_detectors().items():
-        for kind, declared in detector.variants.items():
-            found = variant(name, format_message(declared.message, {}))
-            assert found == kind or detector.variants[found].message == declared.message
