@@ -1,8 +1,8 @@
 """Which catalogue entry is behind an incident: the usual order, moved by what the run shows.
 
 The usual order is that in which a finding cites the entries. The rules of a page that hold speak for its
-entry (``confirms`` and ``checks``) or against it (``excludes``). How much the rules count was fitted to labelled runs
-(`likelihoods.py`). Scores say how likely each entry is among those that are listed.
+entry (``confirms`` and ``checks``) or against it (``excludes``). How much the rules count was fitted to
+labelled runs (`likelihoods.py`). Scores say how likely each entry is among those that are listed.
 
 An entry that supposes what the run does not show, such as several ranks, is left out. Only where all cited
 entries do, they stay, and each says what it supposes. A line that the run printed shows all that the entries
