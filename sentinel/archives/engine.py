@@ -3,10 +3,12 @@
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
+from multiprocessing import connection
 from typing import Protocol
 
 from sentinel.archives.parts import Part
@@ -50,7 +52,7 @@ class Local:
     ) -> Iterator[tuple[Part, Result]]:
         os.environ.update(dict.fromkeys(_THREADS, "1"))  # a process for each core is enough
         spawn = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(min(self._workers, len(first)), spawn) as pool:
+        with ProcessPoolExecutor(min(self._workers, len(first)), spawn, _end_with_the_driver) as pool:
             waiting: dict[Future[list[bytes]], Part] = {
                 pool.submit(_limited, work, part): part for part in first
             }
@@ -88,6 +90,18 @@ def _alone(engine: Engine, work: Work, part: Part) -> list[bytes]:
     if len(part.runs) == 1:
         return [packed_record(failed(part.runs[0], found))]
     return [record for half in part.halves() for record in _alone(engine, work, half)]
+
+
+def _end_with_the_driver() -> None:
+    """Make this process end when the one that hands out the parts is gone, however it went."""
+    driver = multiprocessing.parent_process()
+    if driver is not None:
+        threading.Thread(target=_outlive, args=(driver.sentinel,), daemon=True).start()
+
+
+def _outlive(driver: int) -> None:
+    connection.wait([driver])
+    os._exit(1)
 
 
 def _limited(work: Work, part: Part) -> list[bytes]:

@@ -2,7 +2,11 @@
 
 import json
 import os
+import select
 import shutil
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import polars as pl
@@ -20,6 +24,7 @@ from sentinel.replaying import replay
 from sentinel.report import archive as report
 from sentinel.report.json import document
 from sentinel.sources.discovery import discover
+from tests.patience import PATIENCE
 from tests.readme import ROOT
 
 NOW = 1.8e9
@@ -160,6 +165,42 @@ def test_a_poisoned_run_is_isolated_by_splitting(way):
     assert set(records) == {name for group in names for name in group}
     assert {name for name, why in records.items() if why != "judged"} == {"poison"}
     assert "secret" not in records["poison"]
+
+
+class Waiting:
+    """Work that writes the id of its process to a pipe, and never ends."""
+
+    def __init__(self, pipe):
+        self.pipe = pipe
+
+    def __call__(self, _):
+        with self.pipe.open("a") as told:
+            told.write(f"{os.getpid()}\n")
+        threading.Event().wait()
+
+
+@pytest.mark.slow  # processes
+def test_no_process_outlives_a_driver_that_was_killed(tmp_path):
+    pipe, main = tmp_path / "pipe", tmp_path / "main.py"
+    os.mkfifo(pipe)
+    script = (
+        "from pathlib import Path\n"
+        "from sentinel.archives.engine import Local\n"
+        "from sentinel.archives.parts import Part\n"
+        "from tests.archives.test_archives import Waiting\n"
+        "if __name__ == '__main__':\n"
+        f"    [*Local(2).results(Waiting(Path({str(pipe)!r})), [Part([], '0'), Part([], '1')])]\n"
+    )
+    main.write_text(script)
+    kept = os.open(pipe, os.O_RDWR)  # so that the pipe has no end before both have written
+    with subprocess.Popen([sys.executable, main], env={**os.environ, "PYTHONPATH": str(ROOT)}) as driver:
+        with pipe.open() as told:
+            ended = [os.pidfd_open(int(told.readline())) for _ in range(2)]
+        driver.kill()
+    os.close(kept)
+    for one in ended:
+        assert select.select([one], [], [], PATIENCE)[0]
+        os.close(one)
 
 
 def test_a_new_directory_moves_only_the_parts_around_it(tmp_path):
