@@ -2,6 +2,7 @@
 
 A pidfd names one process for good, and says when it ended. Linux 6.15 and newer tell the exit status through
 it once the process was reaped, also without privileges; before that, a zombie's status stands in its `stat`.
+Where neither tells, as on an older kernel, the status is unknown.
 """
 
 import fcntl
@@ -11,79 +12,104 @@ import signal
 import struct
 import weakref
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 
-PROC = Path("/proc")
+from sentinel.processes.memory import Memory, memory_of
+from sentinel.processes.table import Process, process, stat_fields
 
 _INFO = struct.Struct("=QQ11Ii")  # struct pidfd_info in its first form
 _EXIT = 1 << 3  # PIDFD_INFO_EXIT
 _GET_INFO = (3 << 30) | (_INFO.size << 16) | (0xFF << 8) | 11  # PIDFD_GET_INFO
-_UNKNOWN_AFTER = 20  # looks at a process that ended and does not say how
+_UNKNOWN_AFTER = 20  # looks at a process of somebody else that nobody reaps
 
 
 @dataclass(frozen=True)
 class Exit:
-    """How a process ended: with a status, or by a signal; both are None if that is unknown."""
+    """How a process ended: with a status, or by a signal; both are None if that is unknown.
+
+    ``killer`` says who killed it, where that is known: "the OOM killer (cgroup limit 64 GiB)".
+    """
 
     status: int | None = None
     signal: int | None = None
+    killer: str = ""
+
+    @property
+    def cause(self) -> str:
+        """It as a cause: "exit status 1", "SIGKILL by the OOM killer"; empty if it is unknown."""
+        if self.signal is None:
+            return "" if self.status is None else f"exit status {self.status}"
+        return f"{self._signal} by {self.killer}" if self.killer else self._signal
 
     @property
     def words(self) -> str:
-        """It in words: "exited with status 1", "was killed by SIGKILL"."""
+        """It in words: "exited with status 1", "was killed by SIGKILL of the OOM killer"."""
         if self.signal is not None:
-            with suppress(ValueError):
-                return f"was killed by {signal.Signals(self.signal).name}"
-            return f"was killed by signal {self.signal}"
+            return f"was killed by {self._signal}" + (f" of {self.killer}" if self.killer else "")
         return "ended" if self.status is None else f"exited with status {self.status}"
+
+    @property
+    def _signal(self) -> str:
+        with suppress(ValueError):
+            return signal.Signals(self.signal or 0).name
+        return f"signal {self.signal}"
 
 
 class Handle:
-    """One process from now to its end. ``name`` is the one that it has now."""
+    """One process from now to its end."""
 
-    def __init__(self, pid: int, descriptor: int, name: str) -> None:
-        self.pid, self.name = pid, name
-        self._descriptor = descriptor
+    def __init__(self, one: Process, descriptor: int) -> None:
+        self.process, self.descriptor = one, descriptor
+        self._memory: Memory = memory_of(one)
         self._looks = 0
+        self._exit: Exit | None = None
+        self._poll = select.poll()
+        self._poll.register(descriptor, select.POLLIN)
         weakref.finalize(self, os.close, descriptor)
 
     def exit(self) -> Exit | None:
         """How the process ended; None while it lives, and for some looks after that until it is known."""
-        poll = select.poll()
-        poll.register(self._descriptor, select.POLLIN)
-        if not poll.poll(0):
-            return None
-        self._looks += 1
-        code = self._code()
-        if code is None:
-            return Exit() if self._looks >= _UNKNOWN_AFTER else None
+        if self._exit is None and self._poll.poll(0):
+            self._looks += 1
+            self._exit = self._how()
+        return self._exit
+
+    def _how(self) -> Exit | None:
+        if (code := self._code()) is None:
+            now = process(self.process.pid)
+            gone = now is None or now.started != self.process.started
+            return Exit() if gone or self._looks >= _UNKNOWN_AFTER else None
         ended_by = code & 0x7F
-        return Exit(signal=ended_by) if ended_by else Exit(status=code >> 8 & 0xFF)
+        if not ended_by:
+            return Exit(status=code >> 8 & 0xFF)
+        found = Exit(signal=ended_by)
+        return replace(found, killer=self._memory.killer()) if ended_by == signal.SIGKILL else found
 
     def _code(self) -> int | None:
         """What `wait` would give of the process; None if it is not known yet, or never will be."""
         buffer = bytearray(_INFO.pack(_EXIT, *[0] * 13))
         with suppress(OSError):
-            fcntl.ioctl(self._descriptor, _GET_INFO, buffer)
+            fcntl.ioctl(self.descriptor, _GET_INFO, buffer)
             mask, *_, code = _INFO.unpack(bytes(buffer))
             if mask & _EXIT:
                 return int(code)
         with suppress(OSError, ValueError, IndexError):
-            fields = (PROC / str(self.pid) / "stat").read_text().rpartition(")")[2].split()
-            if fields[0] == "Z" and (code := int(fields[49])):  # 0 also means: you may not know
-                return code
+            fields = stat_fields(self.process.pid)
+            if fields[1] == "Z" and int(fields[20]) == self.process.started:
+                code = int(fields[50])
+                may_know = os.geteuid() in (0, self.process.user)  # for others the kernel says 0
+                return code if code or may_know else None
         return None
 
 
-def opened(pid: int) -> Handle | None:
-    """A handle of a process; None if there is none, or the system knows no pidfd."""
+def opened(one: Process) -> Handle | None:
+    """A handle of a process; None if it is gone, its number has another one, or the system knows no pidfd."""
     try:
-        descriptor = os.pidfd_open(pid)
+        descriptor = os.pidfd_open(one.pid)
     except (OSError, AttributeError):
         return None
-    try:
-        name = (PROC / str(pid) / "comm").read_text().strip()
-    except (OSError, ValueError):
-        name = ""
-    return Handle(pid, descriptor, name)
+    now = process(one.pid)  # after the descriptor was made, so that it is of this process or of none
+    if now is None or now.started != one.started:
+        os.close(descriptor)
+        return None
+    return Handle(now, descriptor)

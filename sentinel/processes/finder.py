@@ -1,137 +1,205 @@
-"""Which process of this machine writes a log: one pass over all processes for all logs.
+"""Which process of this machine writes a log: one pass over all processes serves all logs.
 
-Only `stat` and `readlink` are used below `/proc`, and nothing is opened there through another process. A
-process counts only if it has the user who owns the log.
+A process counts only if it has the user who owns the log. In this order:
 
 - A process that has the log open for writing. Loader workers inherit that, so the topmost of such processes
-  counts.
-- If it only copies what it gets through a pipe, as `tee` does, the process at the other end of the pipe.
+  counts. If that is W&B's own helper, the training that its arguments name, else its parent.
+- If it only copies what it gets through a pipe, as `tee`, `slurmstepd` and `containerd-shim` do, the process
+  at the other end of the pipe.
 - The process that an event file of TensorBoard names, since its writer closes the file between two writes.
+
+What opens its log, appends to it and closes it is found by `growth.py`. Where several processes may be meant,
+none is. The inode of a file is compared at once and never kept, because it may be given to another file.
 """
 
 import os
 import re
 import socket
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple, TypeVar
 
-from sentinel.processes.exits import PROC
+from sentinel.processes.table import (
+    Descriptors,
+    File,
+    Process,
+    arguments,
+    descriptors,
+    directory,
+    places,
+    processes,
+    started_at,
+)
+from sentinel.sources.reading.files import real_path
 
+HOLDS, BEHIND_PIPE, NAMED, HELPED = (
+    "holds the log",
+    "writes to the pipe that the log comes from",
+    "is named by the event file",
+    "is named by W&B's helper",
+)
+
+SHELLS = frozenset(("sh", "bash", "dash", "zsh", "fish", "ksh"))
+COPY_FILES = frozenset(("rsync", "scp", "sftp-server", "sshd", "cp", "rclone", "aws", "gsutil", "dd"))
+"""They bring a log from elsewhere, so their ends say nothing about a run."""
+
+_ROOT = Path("/")
+_Key = TypeVar("_Key")
 _MOST_FILES = 100  # of a directory with a log
-_MOST_DESCRIPTORS = 1000  # of a process
-_COPIERS = ("tee", "cat", "ts", "awk", "rotatelogs", "multilog")
-_SHELLS = ("sh", "bash", "dash", "zsh", "fish", "ksh")
-_HELPERS = ("wandb-core",)  # writes W&B's file for the training, which is another process
+_PRINTED = frozenset(("tee", "cat", "ts", "awk", "rotatelogs", "multilog"))  # copy their standard input
+_SERVICES = frozenset(("slurmstepd", "containerd-shim", "conmon", "dockerd"))  # copy what jobs print
+_HELPERS = frozenset(("wandb-core",))  # writes W&B's file for the training, which is another process
 _EVENTS = re.compile(r"events\.out\.tfevents\.(\d+)\.(.+)\.(\d+)\.\d+(?:\.v2)?")
 _SLACK_SECONDS = 60.0  # the clock may have been set since
 
-_File = tuple[int, int]  # device and inode
+
+class Found(NamedTuple):
+    """A process that writes a log, and by what it was found: "which holds the log"."""
+
+    process: Process
+    by: str
 
 
-@dataclass
-class _Process:
-    parent: int
-    name: str
-    user: int
-    writes: set[_File] = field(default_factory=set)
-    stdin: _File | None = None
+class Host:
+    """The processes of this machine at one moment, for the logs of many runs."""
+
+    def __init__(self) -> None:
+        self.processes: Mapping[int, Process] = processes()
+        self._open: dict[int, Descriptors] = {}
+
+    def writer(self, log: Path) -> Found | None:
+        """The process that writes a log, a file or a directory with files; None if none is certain."""
+        owners = files_of(log)
+        holders = {pid for file in owners for pid in self._holders.get(file, ())}
+        mine = [pid for pid in holders if self._may_write(pid, owners)]
+        top = self._topmost(mine)
+        if top is None:
+            return self._of_event_files(log)
+        name = self.processes[top].name
+        if name in COPY_FILES:
+            return None
+        if name in _HELPERS:
+            return self._found(self._helped(top), HELPED, owners)
+        if name in _PRINTED and (pipe := self.open(top).stdin) is not None:
+            return self._found(self._behind({pipe}, top), BEHIND_PIPE, owners)
+        if name in _SERVICES:
+            return self._found(self._behind(self.open(top).reads, top), BEHIND_PIPE, owners)
+        return self._found(top, HOLDS, owners)
+
+    def open(self, pid: int) -> Descriptors:
+        """What a process had open when it was first asked for."""
+        if pid not in self._open:
+            self._open[pid] = descriptors(pid)
+        return self._open[pid]
+
+    def above(self, pid: int) -> Iterator[Process]:
+        """The parents of a process, the nearest first."""
+        seen: set[int] = set()
+        while (one := self.processes.get(pid)) is not None and one.parent not in seen:
+            seen.add(pid := one.parent)
+            if (parent := self.processes.get(pid)) is not None:
+                yield parent
+
+    def about(self, log: Path) -> list[Process]:
+        """The processes that work in a log's directory or above, or name it in arguments or environment."""
+        place = Path(real_path(log))
+        near = {place, place.parent, place.parent.parent}
+        pids = {pid for path in near for pid in self._naming.get(path, ())}
+        pids |= {pid for path in (place, *place.parents) for pid in self._working.get(path, ())}
+        return [self.processes[pid] for pid in sorted(pids)]
+
+    @cached_property
+    def _naming(self) -> Mapping[Path, list[int]]:
+        """By path, the processes that name it or something in it."""
+        named = ((path, pid) for pid in self.processes for path in places(pid))
+        return _by((each, pid) for path, pid in named for each in (path, path.parent) if each != _ROOT)
+
+    @cached_property
+    def _working(self) -> Mapping[Path, list[int]]:
+        """By directory, the processes that work in it."""
+        return _by((path, pid) for pid in self.processes if (path := directory(pid)) not in (None, _ROOT))
+
+    @cached_property
+    def _holders(self) -> Mapping[File, list[int]]:
+        """By file or pipe, the processes that have it open for writing."""
+        return _by((file, pid) for pid in self.processes for file in self.open(pid).writes)
+
+    def _may_write(self, pid: int, owners: Mapping[File, int]) -> bool:
+        """Whether a process has a log open for its owner now; it had some file of this number open."""
+        one = self.processes[pid]
+        now = descriptors(pid).writes
+        of_owner = (file for file, owner in owners.items() if one.user == owner or one.name in _SERVICES)
+        return any(file in now for file in of_owner)
+
+    def _found(self, pid: int | None, by: str, owners: Mapping[File, int]) -> Found | None:
+        one = self.processes.get(pid or 0)
+        return Found(one, by) if one is not None and one.user in owners.values() else None
+
+    def _topmost(self, pids: list[int]) -> int | None:
+        """Of some processes, the one that none of the others started; None if there are none or several.
+
+        A shell that started the others counts only if there are none, and so does W&B's helper.
+        """
+        for passed_over in (SHELLS | _HELPERS, _HELPERS):
+            pids = [pid for pid in pids if self.processes[pid].name not in passed_over] or pids
+        top = [pid for pid in pids if not any(parent.pid in pids for parent in self.above(pid))]
+        return top[0] if len(top) == 1 else None
+
+    def _behind(self, pipes: set[File], copier: int) -> int | None:
+        """The process whose output another one copies."""
+        behind = {pid for pipe in pipes for pid in self._holders.get(pipe, ())} - {copier}
+        return self._topmost([pid for pid in behind if self.open(pid).prints & pipes])
+
+    def _helped(self, pid: int) -> int | None:
+        """The process that W&B's helper works for."""
+        words = arguments(pid)
+        with suppress(ValueError, IndexError):
+            return int(words[words.index("--pid") + 1])
+        return self.processes[pid].parent
+
+    def _of_event_files(self, log: Path) -> Found | None:
+        """The process that the newest event file of this machine names, if it is as old as that file says."""
+        with suppress(OSError):
+            named = [
+                (int(found[1]), int(found[3]), file)
+                for file in _listed(log)
+                if (found := _EVENTS.fullmatch(file.name)) and found[2] == socket.gethostname()
+            ]
+            for began, pid, file in sorted(named, reverse=True)[:1]:
+                one = self.processes.get(pid)
+                if one and one.user == file.stat().st_uid and started_at(one) <= began + _SLACK_SECONDS:
+                    return Found(one, NAMED)
+        return None
 
 
-def writers(logs: Iterable[Path]) -> dict[Path, int]:
-    """The process that writes each of some logs (files, or directories with files), where one is found."""
-    files = {log: _files(log) for log in logs}
-    processes = _processes()
-    found: dict[Path, int] = {}
-    for log, mine in files.items():
-        holders = [
-            pid
-            for pid, one in processes.items()
-            if one.name not in _HELPERS and any(one.user == mine.get(file) for file in one.writes)
-        ]
-        pid = _behind_a_pipe(_topmost(holders, processes), processes) or _of_event_files(log, processes)
-        if pid:
-            found[log] = pid
+def _by(pairs: Iterable[tuple[_Key, int]]) -> Mapping[_Key, list[int]]:
+    found: dict[_Key, list[int]] = {}
+    for key, pid in pairs:
+        found.setdefault(key, []).append(pid)
     return found
 
 
-def _files(log: Path) -> Mapping[_File, int]:
+def files_of(log: Path) -> Mapping[File, int]:
     """The files of a log, with their owners."""
     found = {}
     with suppress(OSError):
-        files = islice(log.iterdir(), _MOST_FILES) if log.is_dir() else [log]
-        for file in files:
+        for file in _listed(log):
             status = file.stat()
             if stat.S_ISREG(status.st_mode):
                 found[status.st_dev, status.st_ino] = status.st_uid
     return found
 
 
-def _processes() -> dict[int, _Process]:
-    found = {}
-    with suppress(OSError), os.scandir(PROC) as entries:
-        for entry in entries:
-            if entry.name.isdigit() and entry.name != str(os.getpid()):
-                with suppress(OSError, ValueError, IndexError):
-                    found[int(entry.name)] = _process(Path(entry.path))
-    return found
-
-
-def _process(place: Path) -> _Process:
-    name, _, rest = (place / "stat").read_text().partition("(")[2].rpartition(")")
-    process = _Process(int(rest.split()[1]), name, place.stat().st_uid)
-    with suppress(OSError), os.scandir(place / "fd") as links:  # else it is somebody else's, or has ended
-        for link in islice(links, _MOST_DESCRIPTORS):
-            with suppress(OSError):
-                status = os.stat(link.path)
-                file = status.st_dev, status.st_ino
-                is_pipe = stat.S_ISFIFO(status.st_mode)
-                if link.name == "0" and is_pipe:
-                    process.stdin = file
-                if (is_pipe or stat.S_ISREG(status.st_mode)) and os.lstat(link.path).st_mode & stat.S_IWUSR:
-                    process.writes.add(file)
-    return process
-
-
-def _topmost(holders: list[int], processes: Mapping[int, _Process]) -> int | None:
-    """Of some processes, the one whose parents are not among them; None if there are none or several.
-
-    A shell that started the others counts only if there are none.
-    """
-    holders = [pid for pid in holders if processes[pid].name not in _SHELLS] or holders
-    top = [pid for pid in holders if processes[pid].parent not in holders]
-    return top[0] if len(top) == 1 else None
-
-
-def _behind_a_pipe(pid: int | None, processes: Mapping[int, _Process]) -> int | None:
-    """The process whose output another one copies; that one itself if it copies none."""
-    if pid is None or processes[pid].name not in _COPIERS or (pipe := processes[pid].stdin) is None:
-        return pid
-    behind = [other for other, one in processes.items() if other != pid and pipe in one.writes]
-    return _topmost(behind, processes)
-
-
-def _of_event_files(log: Path, processes: Mapping[int, _Process]) -> int | None:
-    """The process that the newest event file of this machine names, if it is as old as that file says."""
+def size_of(log: Path) -> int:
+    """The bytes of all files of a log."""
     with suppress(OSError):
-        named = [
-            (int(found[1]), int(found[3]), file)
-            for file in (islice(log.iterdir(), _MOST_FILES) if log.is_dir() else [log])
-            if (found := _EVENTS.fullmatch(file.name)) and found[2] == socket.gethostname()
-        ]
-        for began, pid, file in sorted(named, reverse=True)[:1]:
-            one = processes.get(pid)
-            if one and one.user == file.stat().st_uid and started(pid) <= began + _SLACK_SECONDS:
-                return pid
-    return None
+        return sum(os.stat(file).st_size for file in _listed(log))
+    return 0
 
 
-def started(pid: int) -> float:
-    """When a process was started, in seconds since the epoch. Raises OSError if there is none."""
-    ticks = int((PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[19])
-    lines = (PROC / "stat").read_text().splitlines()
-    booted = next(float(line.split()[1]) for line in lines if line.startswith("btime "))
-    return booted + ticks / os.sysconf("SC_CLK_TCK")
+def _listed(log: Path) -> list[Path]:
+    return [*islice(log.iterdir(), _MOST_FILES)] if log.is_dir() else [log]

@@ -1,94 +1,144 @@
 """Follows the processes that write the logs under watch, and says how they ended as soon as they did."""
 
 import math
+import resource
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from detectors.checks import Writer
+from sentinel.clock import Clock
+from sentinel.processes.description import described, process_of, title
 from sentinel.processes.exits import Exit, Handle, opened
-from sentinel.processes.finder import writers
+from sentinel.processes.finder import SHELLS, Found, Host
+from sentinel.processes.growth import Growth
+from sentinel.processes.named import named
 from sentinel.runs.preemption import ENDS_FROM_OUTSIDE
-from sentinel.runs.process import described, process_of
 from sentinel.runs.settling import settle
 from sentinel.sources.base import Ending, Outcome
-from sentinel.text import clean_text
 from sentinel.watch.watched import Watched
 
 _FIRST_PAUSE_SECONDS = 5.0  # between two searches for the process of a run; twice as long after each ...
 _LONGEST_PAUSE_SECONDS = 600.0  # ... up to this
-_MOST_HANDLES = 500  # each is an open descriptor
+_SHORTEST_SECONDS = 1.0  # between two looks at all processes ...
+_SHARE = 0.01  # ... which may take this part of one core
+_FRESH_SECONDS = 60.0  # what was seen of all processes speaks for a silent run for so long
+_MOST_HANDLES = resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2  # each is an open descriptor
 
 
 @dataclass
-class _Search:
-    """When the process of a run is sought again."""
+class _Behind:
+    """What is known of the process behind the log of one run. Times are times awake."""
 
-    at: float
+    search_at: float
     pause: float = _FIRST_PAUSE_SECONDS
+    found: Found | None = None
+    handle: Handle | None = None  # runs of one process share it
+    growth: Growth | None = None
+    grown_at: float = -math.inf
+    gone: tuple[int, str] | None = None  # points of a run whose process ended unseen, and words
+    told: Writer = field(default_factory=Writer)  # at the last look at a silent run
 
 
 class Ends:
     """The processes of the runs of one watcher."""
 
-    def __init__(self) -> None:
-        self._handles: dict[str, Handle] = {}  # by run id; runs of one process share it
-        self._searches: dict[str, _Search] = {}
-        self._gone: dict[str, tuple[int, str]] = {}  # points of a run whose process ended unseen, and words
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._behind: dict[str, _Behind] = {}  # by run id
+        self._host: Host | None = None
+        self._host_at = self._next_at = -math.inf
 
     def seek(self, runs: Collection[Watched], awake: float) -> None:
         """Find the processes of the runs that have none yet, where it is time to look again.
 
         What is known of other runs, which are let go of, is forgotten.
         """
-        memory: tuple[dict[str, Any], ...] = (self._handles, self._searches, self._gone)
-        for id_ in {*chain(*memory)} - {watched.tracker.id for watched in runs}:
-            for part in memory:
-                part.pop(id_, None)
-        due = {path: one for one in runs if (path := self._due(one, awake)) is not None}
-        for path, pid in (writers(due) if due else {}).items():
-            id_ = due[path].tracker.id
-            known = (one for one in self._handles.values() if one.pid == pid and one.exit() is None)
-            if (handle := next(known, None) or opened(pid)) is not None:
-                self._handles[id_] = handle
-                del self._searches[id_]
-
-    def _due(self, watched: Watched, awake: float) -> Path | None:
-        """The path of a run whose process is to be sought now; None if it is not."""
-        log, id_ = watched.tracker.log, watched.tracker.id
-        over = watched.past or log.ending is not None or not watched.looked_at
-        if over or id_ in self._handles or len(self._handles) >= _MOST_HANDLES:
-            return None
-        search = self._searches.setdefault(id_, _Search(awake))
-        if awake < search.at or not isinstance(log.run.path, Path):
-            return None
-        search.at, search.pause = awake + search.pause, min(2 * search.pause, _LONGEST_PAUSE_SECONDS)
-        return log.run.path
+        ids = {watched.tracker.id for watched in runs}
+        self._behind = {id_: one for id_, one in self._behind.items() if id_ in ids}
+        due = []
+        for watched in runs:
+            if (path := _sought(watched)) is None:
+                continue
+            behind = self._behind.setdefault(watched.tracker.id, _Behind(awake))
+            if behind.handle is not None:
+                continue
+            if behind.growth is not None and behind.grown_at != watched.arrived_at:
+                behind.grown_at = watched.arrived_at
+                self._follow(behind, behind.growth.look())
+            if behind.handle is None and awake >= behind.search_at:
+                due.append((path, behind))
+        if due and awake >= self._next_at:
+            self._search(due, awake)
 
     def ended(self, runs: Iterable[Watched]) -> list[tuple[Watched, Ending | None]]:
         """The runs whose processes have ended since, and how; None where that is not known."""
         found = []
-        for watched in runs if self._handles else ():
-            id_ = watched.tracker.id
-            handle = self._handles.get(id_)
-            if handle is not None and (how := handle.exit()) is not None:
-                del self._handles[id_]
-                words = f"process {handle.pid} ({clean_text(handle.name, 40)}) {how.words}"
-                self._gone[id_] = watched.tracker.log.facts.points, f"{words}, and how is not known"
-                found.append((watched, _ending(how, words)))
+        for watched in runs:
+            behind = self._behind.get(watched.tracker.id)
+            handle = behind.handle if behind else None
+            if behind is None or handle is None or (how := handle.exit()) is None:
+                continue
+            words = f"{title(handle.process)} {how.words}"
+            behind.found = behind.handle = behind.growth = None
+            behind.search_at, behind.pause = -math.inf, _FIRST_PAUSE_SECONDS  # it may go on in another one
+            behind.gone = watched.tracker.log.facts.points, f"{words}, and how is not known"
+            found.append((watched, _ending(how, words)))
         return found
 
     def process(self, watched: Watched) -> Writer:
         """What is known of the process that writes the log of a run."""
-        id_, log = watched.tracker.id, watched.tracker.log
-        if (handle := self._handles.get(id_)) is not None:
-            return described(handle.pid)
-        points, words = self._gone.get(id_, (None, ""))
-        if points == log.facts.points:
-            return Writer(words, lives=False)
-        return process_of(log.run.path) if isinstance(log.run.path, Path) else Writer()
+        log = watched.tracker.log
+        behind = self._behind.setdefault(watched.tracker.id, _Behind(self._clock.awake()))
+        if behind.handle is not None and behind.found is not None:
+            return described(behind.found)
+        if behind.gone is not None and behind.gone[0] == log.facts.points:
+            return Writer(behind.gone[1], lives=False)
+        if not isinstance(log.run.path, Path):
+            return Writer()
+        awake = self._clock.awake()
+        if self._host is None or awake - self._host_at > _FRESH_SECONDS:
+            self._look(awake)
+        if self._host is not None:
+            told = process_of(log.run.path, self._host)
+            probable = behind.growth.probable() if behind.growth and not told.text else None
+            return described(probable) if probable else told
+        return Writer()
+
+    def _search(self, due: Iterable[tuple[Path, _Behind]], awake: float) -> None:
+        """Look for the processes of some runs among all processes."""
+        begun = self._clock.worked()
+        host = self._look(awake)
+        for path, behind in due:
+            behind.search_at, behind.pause = (
+                awake + behind.pause,
+                min(2 * behind.pause, _LONGEST_PAUSE_SECONDS),
+            )
+            found = host.writer(path) or named(path)
+            if isinstance(found, Found) and found.process.name not in SHELLS:
+                self._follow(behind, found)
+            elif behind.growth is None:
+                behind.growth = Growth(path, host)
+        self._rest(begun, awake)
+
+    def _look(self, awake: float) -> Host:
+        """Look at all processes of this machine."""
+        begun = self._clock.worked()
+        self._host, self._host_at = Host(), awake
+        self._rest(begun, awake)
+        return self._host
+
+    def _rest(self, begun: float, awake: float) -> None:
+        self._next_at = awake + max(_SHORTEST_SECONDS, (self._clock.worked() - begun) / _SHARE)
+
+    def _follow(self, behind: _Behind, found: Found | None) -> None:
+        """Keep a handle of the process that was found."""
+        handles = [one.handle for one in self._behind.values() if one.handle is not None]
+        if found is None or len(handles) >= _MOST_HANDLES:
+            return
+        same = (one for one in handles if one.process[:2] == found.process[:2])
+        if (handle := next(same, None) or opened(found.process)) is not None:
+            behind.found, behind.handle, behind.growth = found, handle, None
 
 
 def note(watched: Watched, ending: Ending | None) -> None:
@@ -97,6 +147,13 @@ def note(watched: Watched, ending: Ending | None) -> None:
     settle(log, math.inf)
     log.facts.exit = ending
     watched.uncommitted += 1
+
+
+def _sought(watched: Watched) -> Path | None:
+    """The path of a run whose process matters; None if the run is over or lies elsewhere."""
+    log = watched.tracker.log
+    over = watched.past or log.ending is not None or not watched.looked_at
+    return log.run.path if isinstance(log.run.path, Path) and not over else None
 
 
 def _ending(how: Exit, words: str) -> Ending | None:

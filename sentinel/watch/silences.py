@@ -7,6 +7,7 @@ from pathlib import Path
 
 from detectors.checks import Together
 from sentinel.alerts.incident import Change
+from sentinel.clock import Clock
 from sentinel.guard import Guard
 from sentinel.pipeline import Pipeline
 from sentinel.runs.same_training import trainings_of
@@ -23,10 +24,10 @@ _SHORT_SECONDS = 60.0  # no rule asks about a shorter silence
 class Silences:
     """Judges the silence of the runs below some places."""
 
-    def __init__(self, pipeline: Pipeline, places: Sequence[Place]) -> None:
+    def __init__(self, pipeline: Pipeline, places: Sequence[Place], clock: Clock) -> None:
         self._pipeline = pipeline
         self._places = places
-        self._ends = Ends()
+        self._ends = Ends(clock)
 
     def ended(
         self, runs: Iterable[Watched], awake: float, read: Callable[[Sequence[Watched]], object]

@@ -1,14 +1,17 @@
 """How processes that are no children of the asking one ended."""
 
+import os
 import signal
 import subprocess
 import sys
-import time
+from pathlib import Path
 
 import pytest
 
 from sentinel.processes import exits
 from sentinel.processes.exits import Exit, opened
+from sentinel.processes.table import lives, process
+from tests.processes.running import running, until
 
 GRANDCHILD = """
 import subprocess, sys
@@ -20,6 +23,25 @@ child.wait()
 print("reaped", flush=True)
 sys.stdin.read()
 """
+REUSES = """
+import os, sys
+from sentinel.processes.exits import Exit, opened
+from sentinel.processes.table import process
+number, told, reused = 0, 0, 0
+reads, writes = os.pipe()
+for turn in range(10_000):
+    with open(sys.argv[1], "w") as last:
+        last.write(str(max(number - 1, 300)))
+    if not (pid := os.fork()):
+        os.read(reads, 1)
+        os._exit(turn % 251)
+    handle = opened(process(pid))
+    os.write(writes, b"x")
+    os.waitpid(pid, 0)
+    told += handle.exit() == Exit(status=turn % 251)
+    reused, number = reused + (pid == number), pid
+print(told, reused)
+"""
 ENDS = {
     "pass": Exit(status=0),
     "sys.exit(3)": Exit(status=3),
@@ -29,26 +51,28 @@ ENDS = {
     "os.kill(os.getpid(), 11)": Exit(signal=11),
 }
 WAITS = "import os, resource, sys; sys.stderr.close(); sys.stdin.read(); "
-DEADLINE_SECONDS = 60.0
+
+
+def handle_of(pid):
+    """A handle of a process by its number."""
+    one = process(pid)
+    return one and opened(one)
 
 
 def how(handle):
     """How a process ended that ends soon."""
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while (found := handle.exit()) is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    return found
+    return until(handle.exit)
 
 
 def told_by_kernel():
     """Whether this kernel tells the status of a process that was reaped."""
     with subprocess.Popen(["true"]) as child:
-        handle = opened(child.pid)
+        handle = handle_of(child.pid)
     found = handle is not None and handle.exit()
     return bool(found) and found.status == 0
 
 
+LAST_PID = Path("/proc/sys/kernel/ns_last_pid")
 needs_kernel = pytest.mark.skipif(not told_by_kernel(), reason="the kernel does not tell, before Linux 6.15")
 
 
@@ -57,7 +81,7 @@ needs_kernel = pytest.mark.skipif(not told_by_kernel(), reason="the kernel does 
 def test_the_end_of_a_process_of_somebody_else_is_known(code):
     command = [sys.executable, "-c", GRANDCHILD, WAITS + code]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
-        handle = opened(int(parent.stdout.readline()))
+        handle = handle_of(int(parent.stdout.readline()))
         assert handle.exit() is None, "it lives"
         parent.stdin.close()
         assert how(handle) == ENDS[code]
@@ -67,7 +91,7 @@ def test_a_process_that_was_not_reaped_tells_what_it_may():
     with subprocess.Popen(
         [sys.executable, "-c", "import sys; sys.stdin.read(); sys.exit(7)"], stdin=-1
     ) as one:
-        handle = opened(one.pid)
+        handle = handle_of(one.pid)
         one.stdin.close()
         assert how(handle) in (Exit(status=7), Exit())
 
@@ -75,7 +99,7 @@ def test_a_process_that_was_not_reaped_tells_what_it_may():
 def test_a_kernel_that_does_not_tell_gives_an_unknown_end(monkeypatch):
     monkeypatch.setattr(exits, "_GET_INFO", 0)
     with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=-1) as one:
-        handle = opened(one.pid)
+        handle = handle_of(one.pid)
         one.stdin.close()
         one.wait()
         assert how(handle) == Exit()
@@ -85,7 +109,7 @@ def test_a_kernel_that_does_not_tell_gives_an_unknown_end(monkeypatch):
 def test_a_number_that_no_process_has_gives_nothing():
     with subprocess.Popen(["true"]) as one:
         pass
-    assert opened(one.pid) is None
+    assert handle_of(one.pid) is None
 
 
 @pytest.mark.parametrize(
@@ -98,3 +122,22 @@ def test_a_number_that_no_process_has_gives_nothing():
 )
 def test_an_end_is_said_in_words(end, words):
     assert end.words == words
+
+
+def test_a_number_that_was_given_again_is_another_process():
+    with running("import sys; print('ready', flush=True); sys.stdin.read()") as one:
+        now = process(one.pid)
+        assert lives(now)
+        assert not lives(now._replace(started=now.started - 1))
+        assert opened(now._replace(started=now.started - 1)) is None
+
+
+@needs_kernel
+@pytest.mark.slow  # ten thousand processes
+@pytest.mark.skipif(not os.access(LAST_PID, os.W_OK), reason="may not choose the number of a process")
+def test_ten_thousand_reuses_of_a_number_confuse_nothing():
+    """Every process gets the number of the one before, and each ends with a status of its own."""
+    command = [sys.executable, "-c", REUSES, LAST_PID]
+    told, reused = map(int, subprocess.run(command, stdout=-1, check=True).stdout.split())
+    assert told == 10_000
+    assert reused > 5_000, "most had the number of the one before"

@@ -1,33 +1,27 @@
 """Which process writes a log."""
 
+import os
 import socket
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
 
 import pytest
 
-from sentinel.processes.finder import writers
-
-HOLDS = """
-import subprocess, sys
-log = open(sys.argv[1], sys.argv[2])
-if "worker" in sys.argv:
-    subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], pass_fds=[log.fileno()])
-print("open", flush=True)
-sys.stdin.read()
-"""
+from sentinel.processes.finder import BEHIND_PIPE, HELPED, HOLDS, NAMED, Host
+from tests.processes.running import HOLDS as RUNS
+from tests.processes.running import holding, running
 
 
-@contextmanager
-def holding(path, mode="a", *words):
-    """A process that has a file open, and perhaps a worker that inherited it."""
-    command = [sys.executable, "-c", HOLDS, str(path), mode, *words]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
-        assert running.stdout.readline() == b"open\n"
-        yield running
-        running.stdin.close()
+def writer(log):
+    """The process that writes a log, and how it was found; None if none is."""
+    found = Host().writer(log)
+    return found and (found.process.pid, found.by)
+
+
+def renamed(name):
+    """Code that gives a process another name, as a program of that name has."""
+    return f"open('/proc/self/comm', 'w').write({name!r})\n"
 
 
 @pytest.fixture
@@ -39,15 +33,15 @@ def log(tmp_path):
 
 
 def test_the_process_that_has_a_log_open_for_writing_is_found(log):
-    assert writers([log]) == {}
-    with holding(log) as running, holding(log, "r"):
-        assert writers([log, log.parent]) == {log: running.pid, log.parent: running.pid}
-    assert writers([log]) == {}
+    assert writer(log) is None
+    with holding(log) as one, holding(log, "r"):
+        assert writer(log) == writer(log.parent) == (one.pid, HOLDS)
+    assert writer(log) is None
 
 
 def test_of_a_process_and_its_workers_the_process_counts(log):
-    with holding(log, "a", "worker") as running:
-        assert writers([log]) == {log: running.pid}
+    with holding(log, "a", "worker") as one:
+        assert writer(log) == (one.pid, HOLDS)
 
 
 def test_a_shell_that_started_the_process_does_not_count(log):
@@ -56,13 +50,13 @@ def test_a_shell_that_started_the_process_does_not_count(log):
     with subprocess.Popen(["bash", "-c", command], stdin=subprocess.PIPE, stderr=subprocess.PIPE) as shell:
         pid = int(shell.stderr.readline())
         assert pid != shell.pid
-        assert writers([log]) == {log: pid}
+        assert writer(log) == (pid, HOLDS)
         shell.stdin.close()
 
 
 def test_two_processes_that_write_one_log_are_no_answer(log):
     with holding(log), holding(log):
-        assert writers([log]) == {}
+        assert writer(log) is None
 
 
 def test_behind_tee_stands_the_process_that_prints(log):
@@ -75,18 +69,68 @@ def test_behind_tee_stands_the_process_that_prints(log):
     ):
         assert tee.stdout.readline() == b"begun\n"
         training.stdout.close()
-        assert writers([log]) == {log: training.pid}
+        assert writer(log) == (training.pid, BEHIND_PIPE)
         training.stdin.close()
 
 
 def test_an_event_file_names_its_process(log):
-    with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=-1) as running:
+    with running("import sys; print('ready', flush=True); sys.stdin.read()") as one:
         stem = f"events.out.tfevents.{int(time.time())}.{socket.gethostname()}"
-        (log.parent / f"{stem}.{running.pid}.0").touch()
-        assert writers([log.parent]) == {log.parent: running.pid}
-        (log.parent / f"{stem}.{running.pid}.0").rename(log.parent / f"{stem}-2.{running.pid}.0")
-        assert writers([log.parent]) == {}, "another machine"
-        old = f"events.out.tfevents.{int(time.time()) - 900}.{socket.gethostname()}.{running.pid}.0"
+        (log.parent / f"{stem}.{one.pid}.0").touch()
+        assert writer(log.parent) == (one.pid, NAMED)
+        (log.parent / f"{stem}.{one.pid}.0").rename(log.parent / f"{stem}-2.{one.pid}.0")
+        assert writer(log.parent) is None, "another machine"
+        old = f"events.out.tfevents.{int(time.time()) - 900}.{socket.gethostname()}.{one.pid}.0"
         (log.parent / old).touch()
-        assert writers([log.parent]) == {}, "the number was given again"
-        running.stdin.close()
+        assert writer(log.parent) is None, "the number was given again"
+
+
+@pytest.mark.parametrize("name", ["slurmstepd", "containerd-shim"])
+def test_behind_a_service_that_copies_what_a_job_prints_stands_the_job(log, name):
+    service = """
+import subprocess, sys
+job = subprocess.Popen([sys.executable, "-c", sys.argv[2]], stdin=0, stdout=-1)
+log = open(sys.argv[1], "ab", buffering=0)
+log.write(job.stdout.readline())
+print("ready", flush=True)
+job.wait()
+"""
+    job = "import os, sys; print(os.getpid(), flush=True); sys.stdin.read()"
+    with running(renamed(name) + service, log, job) as one:
+        pid = int(log.read_text())
+        assert pid != one.pid
+        assert writer(log) == (pid, BEHIND_PIPE)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_the_helper_of_wandb_names_its_training(log, named):
+    """By its arguments as `wandb-core` has them, else by its parent."""
+    training = """
+import os, subprocess, sys
+words = ["--pid", str(os.getpid())] if len(sys.argv) > 3 else []
+helper = subprocess.Popen([sys.executable, "-c", sys.argv[2], sys.argv[1], "a", *words], stdin=0)
+sys.stdin.read()
+"""
+    with running(training, log, renamed("wandb-core") + RUNS, *["named"] * named) as one:
+        assert writer(log) == (one.pid, HELPED)
+
+
+def test_a_program_that_brings_a_log_from_elsewhere_does_not_write_it(log):
+    with running(renamed("rsync") + RUNS, log, "a"):
+        assert writer(log) is None
+
+
+def test_a_file_that_got_the_number_of_a_removed_one_is_another(log):
+    with holding(log):
+        host = Host()
+        assert host.writer(log) is not None
+    log.unlink()
+    log.touch()
+    assert host.writer(log) is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start processes of others")
+def test_a_process_of_another_user_does_not_count(log):
+    os.chown(log, 65534, 65534)
+    with holding(log):
+        assert writer(log) is None

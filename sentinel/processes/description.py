@@ -1,0 +1,59 @@
+"""What a process does, in words for a person."""
+
+from contextlib import suppress
+from pathlib import Path
+
+from detectors.checks import Writer
+from sentinel.processes.finder import Found, Host
+from sentinel.processes.growth import PROBABLY
+from sentinel.processes.named import named
+from sentinel.processes.table import PROC, Process, arguments, process
+from sentinel.text import clean_text
+
+_STATES = {"R": "runs", "S": "sleeps", "D": "waits for a device", "T": "is stopped", "Z": "is dead"}
+_KERNELS = ("ipykernel", "colab_kernel_launcher")
+
+
+def process_of(log: Path, host: Host) -> Writer:
+    """The process that writes a log, and what it does: "process 7 (python), which holds the log, sleeps".
+
+    Else what a file beside the log says of it: "train.pid names process 7, which does not run on gpu-3".
+    """
+    found = host.writer(log) or named(log)
+    return described(found) if isinstance(found, Found) else found
+
+
+def described(found: Found) -> Writer:
+    """What a process that writes a log does at present."""
+    now = process(found.process.pid)
+    if now is None or now.started != found.process.started:
+        return Writer()
+    text = f"{title(now)}, which {found.by}, {does(now)}"
+    if now.state in "ZX":
+        return Writer(text, lives=False)
+    sure = found.by != PROBABLY and not _outlives_a_training(now.pid)
+    return Writer(text, lives=True if sure else None)
+
+
+def title(one: Process) -> str:
+    """A process for a person: "process 7 (python)"."""
+    return f"process {one.pid} ({clean_text(one.name, 40)})"
+
+
+def does(one: Process) -> str:
+    """What a process does, and where it waits in the kernel: "sleeps in pipe_read"."""
+    wait = waits_in(one.pid)
+    return _STATES.get(one.state, "lives") + (f" in {wait}" if wait else "")
+
+
+def waits_in(pid: int) -> str:
+    """The function of the kernel in which a process waits; empty if it does not, or it may not be seen."""
+    with suppress(OSError):
+        wait = (PROC / str(pid) / "wchan").read_text()
+        return clean_text(wait, 60) if wait not in ("", "0") else ""
+    return ""
+
+
+def _outlives_a_training(pid: int) -> bool:
+    """Whether it is the kernel of a notebook, which goes on when the training in it has ended."""
+    return any(name in word for word in arguments(pid) for name in _KERNELS)

@@ -1,0 +1,65 @@
+"""Who writes a log that nobody keeps open: the process that writes as much as the log grows.
+
+A training that opens its log, appends to it and closes it has it open for some microseconds. Candidates are
+processes of the log's owner that work in its directory or above, or whose arguments or environment name it.
+One that wrote less than the log grew is out, for good. Of the others, the one that wrote about as much each
+time is the writer. Readers write as much, too: `tail -f` prints what it reads. They have the log open.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from sentinel.processes.finder import COPY_FILES, SHELLS, Found, Host, files_of, size_of
+from sentinel.processes.table import Process, arguments, lives, written
+
+WRITES, PROBABLY = "writes as much as the log grows", "probably writes the log"
+
+_ENOUGH = 3  # times that a log grew by what the process wrote
+_MOST_BESIDE = 1 << 16  # bytes that a process writes beside a log, to its console for example
+_WATCHERS = ("sentinel", "tensorboard")  # programs that name a log and read it
+
+
+class Growth:
+    """Compares what some processes write with what a log grows by."""
+
+    def __init__(self, log: Path, host: Host) -> None:
+        self._log = log
+        self._wrote = {one: written(one.pid) or 0 for one in _candidates(log, host)}
+        self._agreed = dict.fromkeys(self._wrote, 0)
+        self._size = size_of(log)
+
+    def look(self) -> Found | None:
+        """The writer, once it is certain; call it when the log may have grown."""
+        before = {one: written(one.pid) for one in self._wrote}
+        grown = size_of(self._log) - self._size
+        if not before or not grown:
+            return None
+        self._size += grown
+        for one, earlier in [*self._wrote.items()]:
+            wrote = (written(one.pid) or 0) - earlier
+            if wrote < grown or not lives(one):
+                del self._wrote[one]
+                continue
+            self._wrote[one] = before[one] or 0  # from before the size was read, so that none is missed
+            self._agreed[one] += grown > 0 and wrote <= grown + _MOST_BESIDE
+        found = self._only()
+        return Found(found, WRITES) if found and self._agreed[found] >= _ENOUGH else None
+
+    def probable(self) -> Found | None:
+        """The only process that may write the log; None if there are none or several."""
+        found = self._only()
+        return Found(found, PROBABLY) if found and lives(found) else None
+
+    def _only(self) -> Process | None:
+        return next(iter(self._wrote)) if len(self._wrote) == 1 else None
+
+
+def _candidates(log: Path, host: Host) -> Iterator[Process]:
+    """The processes that may write a log that none of them has open."""
+    files = files_of(log)
+    owners = {*files.values()}
+    for one in host.about(log):
+        watches = any(Path(word).name in _WATCHERS for word in arguments(one.pid)[:3])
+        reads = host.open(one.pid).reads & files.keys()
+        if one.user in owners and one.name not in COPY_FILES | SHELLS and not watches and not reads:
+            yield one

@@ -1,0 +1,134 @@
+"""Whether the OOM killer ended a process: the kernel's log and the counts of its control group say so.
+
+The kernel's log names the process. It is readable for few, and numbers processes as the machine does, so
+within a container only the counts tell. A count is of all processes of a group.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from sentinel.processes.table import PROC, Process, seconds_awake
+
+_LOG = Path("/dev/kmsg")
+_INITIAL = "pid:[4026531836]"  # PROC_PID_INIT_INO: the numbers of processes are those of the machine
+_RECORD = re.compile(rb"\d+,\d+,(\d+),[^;]*;(.*)")
+_KILLED = rb"Killed process %d \("
+_UNLIMITED = 1 << 60  # bytes; version 1 says nearly 2**63 where there is no limit
+_GIB = 1 << 30
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The memory of a process's control group: where it stands, and what it had counted at first."""
+
+    process: Process
+    group: Path | None
+    kills: int
+
+    def killer(self) -> str:
+        """Who killed the process with SIGKILL: the OOM killer, with the limit; empty if that is not known."""
+        log = _killed_by_log(self.process)
+        if not (_kills(self.group) > self.kills if log is None else log):
+            return ""
+        limit = self.limit()
+        return f"the OOM killer ({f'cgroup limit {limit / _GIB:.3g} GiB' if limit else 'the host is full'})"
+
+    def limit(self) -> int | None:
+        """The bytes that the group may use; None if only the machine bounds them."""
+        limits = [number for each in _upwards(self.group) for number in [_number(each, *_LIMITS)] if number]
+        return min((number for number in limits if number < _UNLIMITED), default=None)
+
+    def used(self) -> int | None:
+        """The bytes that the group uses."""
+        return _number(self.group, *_USED) if self.group else None
+
+
+_LIMITS = "memory.max", "memory.limit_in_bytes"
+_USED = "memory.current", "memory.usage_in_bytes"
+_COUNTS = "memory.events", "memory.oom_control"
+
+
+def memory_of(one: Process) -> Memory:
+    """What is known of the memory of a process's control group."""
+    group = _group(one.pid)
+    return Memory(one, group, _kills(group))
+
+
+def _group(pid: int) -> Path | None:
+    """The directory of a process's memory control group, of version 1 or 2."""
+    with suppress(OSError, ValueError):
+        paths = {}
+        for line in (PROC / str(pid) / "cgroup").read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            paths[controllers] = path
+        for kind, root, point, options in _mounts():
+            key = "memory" if kind == "cgroup" else ""
+            if key in paths and (kind == "cgroup2" or "memory" in options):
+                group = Path(point) / os.path.relpath(paths[key], root)
+                if any((group / name).exists() for name in _COUNTS):
+                    return group
+    return None
+
+
+def _mounts() -> Iterator[tuple[str, str, str, list[str]]]:
+    """The kind, the root, the place and the options of each mount of control groups."""
+    for line in (PROC / "self" / "mountinfo").read_text().splitlines():
+        about, _, rest = line.partition(" - ")
+        kind, _, options = rest.split(" ", 2)
+        if kind in ("cgroup", "cgroup2"):
+            root, point = about.split()[3:5]
+            yield kind, root, point, options.split(",")
+
+
+def _upwards(group: Path | None) -> Iterator[Path]:
+    """The group and those above it."""
+    while group is not None and any((group / name).exists() for name in _LIMITS):
+        yield group
+        group = group.parent
+
+
+def _kills(group: Path | None) -> int:
+    """How many processes of a group the OOM killer has ended."""
+    return (_number(group, *_COUNTS, label="oom_kill ") or 0) if group else 0
+
+
+def _number(group: Path | None, *names: str, label: str = "") -> int | None:
+    for name in names if group else ():
+        with suppress(OSError, ValueError):
+            for line in ((group or Path()) / name).read_text().splitlines():
+                if line.startswith(label):
+                    return int(line.removeprefix(label))
+    return None
+
+
+def _killed_by_log(one: Process) -> bool | None:
+    """Whether the kernel's log says that the OOM killer ended a process; None if it cannot be asked."""
+    try:
+        if str((PROC / "self" / "ns" / "pid").readlink()) != _INITIAL:
+            return None
+        records = [*_records()]
+    except OSError:
+        return None
+    words = re.compile(_KILLED % one.pid)
+    return any(at >= seconds_awake(one) - 1 and words.search(text) for at, text in records)
+
+
+def _records() -> Iterator[tuple[float, bytes]]:
+    """The records of the kernel's log, with the seconds since the machine started."""
+    log = os.open(_LOG, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        while True:
+            try:
+                record = os.read(log, 8192)
+            except BlockingIOError:
+                return
+            except BrokenPipeError:  # it was overwritten meanwhile
+                continue
+            if found := _RECORD.match(record):
+                yield int(found[1]) / 1e6, found[2]
+    finally:
+        os.close(log)

@@ -1,0 +1,169 @@
+"""What `/proc` says of the processes of this machine, by `stat`, `readlink` and small reads alone."""
+
+import os
+import stat
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+PROC = Path("/proc")
+
+RANK_KEYS = frozenset(
+    (
+        *("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK"),
+        *("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID"),
+        *("SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS", "SLURM_JOB_ID", "SLURM_STEP_ID"),
+        *("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE"),
+        *("PMI_RANK", "PMI_SIZE"),
+    )
+)
+"""The only variables of another process's environment that anybody learns."""
+
+_MOST_DESCRIPTORS = 1000  # of a process
+_LONGEST_PATH = 4096
+_MOST_BYTES = 1 << 17  # of the arguments or the environment of a process
+
+File = tuple[int, int]  # device and inode
+
+
+class Process(NamedTuple):
+    """One process: its number alone may be given again, with its start it is one for good."""
+
+    pid: int
+    started: int  # clock ticks since the machine started
+    parent: int
+    user: int
+    name: str  # untrusted
+    state: str  # a letter of proc(5)
+
+
+@dataclass
+class Descriptors:
+    """The files and pipes that a process has open."""
+
+    writes: set[File] = field(default_factory=set)
+    reads: set[File] = field(default_factory=set)
+    stdin: File | None = None
+    prints: set[File] = field(default_factory=set)  # its standard output and error
+
+
+def process(pid: int) -> Process | None:
+    """A process by its number; None if there is none."""
+    with suppress(OSError, ValueError, IndexError):
+        fields = stat_fields(pid)
+        user = os.stat(PROC / str(pid)).st_uid
+        return Process(pid, int(fields[20]), int(fields[2]), user, fields[0], fields[1])
+    return None
+
+
+def lives(one: Process) -> bool:
+    """Whether a process is still there, and not another one that got its number."""
+    now = process(one.pid)
+    return now is not None and now.started == one.started and now.state not in "ZX"
+
+
+def stat_fields(pid: int) -> list[str]:
+    """The fields of `/proc/PID/stat` from the second on. Raises OSError if there is no such process."""
+    name, _, rest = (PROC / str(pid) / "stat").read_text(errors="replace").partition("(")[2].rpartition(")")
+    return [name, *rest.split()]
+
+
+def processes() -> dict[int, Process]:
+    """All processes but this one, by number."""
+    with suppress(OSError):
+        numbers = (int(name) for name in os.listdir(PROC) if name.isdigit())
+        return {pid: one for pid in numbers if pid != os.getpid() and (one := process(pid)) is not None}
+    return {}
+
+
+def descriptors(pid: int) -> Descriptors:
+    """What a process has open; nothing where that may not be seen."""
+    found = Descriptors()
+    with suppress(OSError), os.scandir(PROC / str(pid) / "fd") as links:
+        for link in islice(links, _MOST_DESCRIPTORS):
+            with suppress(OSError):
+                status = os.stat(link.path)
+                if not (stat.S_ISREG(status.st_mode) or stat.S_ISFIFO(status.st_mode)):
+                    continue
+                file, mode = (status.st_dev, status.st_ino), os.lstat(link.path).st_mode
+                if link.name == "0":
+                    found.stdin = file
+                if mode & stat.S_IWUSR:
+                    found.writes.add(file)
+                    if link.name in "12":
+                        found.prints.add(file)
+                if mode & stat.S_IRUSR:
+                    found.reads.add(file)
+    return found
+
+
+def arguments(pid: int) -> list[str]:
+    """The arguments of a process, which are untrusted; empty where they may not be seen."""
+    return [os.fsdecode(part) for part in _parts(pid, "cmdline")]
+
+
+def rank_keys(pid: int) -> Mapping[str, str]:
+    """What the environment of a process says of its rank, and nothing else of it."""
+    pairs = (os.fsdecode(part).partition("=") for part in _parts(pid, "environ"))
+    return {name: value for name, _, value in pairs if name in RANK_KEYS}
+
+
+def places(pid: int) -> set[Path]:
+    """The paths that the arguments and the environment of a process name; for comparing, not for showing."""
+    here = directory(pid) or Path("/")
+    words = arguments(pid) + [os.fsdecode(part) for part in _parts(pid, "environ") if b"=/" in part]
+    named = {
+        end for word in words for end in (word, word.partition("=")[2]) if end and len(end) < _LONGEST_PATH
+    }
+    return {Path(os.path.normpath(here / end)) for end in named}
+
+
+def directory(pid: int) -> Path | None:
+    """The working directory of a process; None where it may not be seen."""
+    with suppress(OSError):
+        return (PROC / str(pid) / "cwd").readlink()
+    return None
+
+
+def written(pid: int) -> int | None:
+    """How many bytes a process has written, to whatever; None where it may not be seen."""
+    return _number(PROC / str(pid) / "io", "wchar:")
+
+
+def started_at(one: Process) -> float:
+    """When a process was started, in seconds since the epoch."""
+    return _booted() + one.started / ticks_per_second()
+
+
+def seconds_awake(one: Process) -> float:
+    """When a process was started, in seconds since the machine was."""
+    return one.started / ticks_per_second()
+
+
+@cache
+def ticks_per_second() -> int:
+    """The unit of the times in `/proc/PID/stat`."""
+    return os.sysconf("SC_CLK_TCK")
+
+
+def _booted() -> float:
+    return float(_number(PROC / "stat", "btime ") or 0)
+
+
+def _parts(pid: int, name: str) -> list[bytes]:
+    with suppress(OSError), (PROC / str(pid) / name).open("rb") as file:
+        return [part for part in file.read(_MOST_BYTES).split(b"\0") if part]
+    return []
+
+
+def _number(file: Path, label: str) -> int | None:
+    """The number behind a label in a file of `/proc`."""
+    with suppress(OSError, ValueError):
+        for line in file.read_text().splitlines():
+            if line.startswith(label):
+                return int(line.removeprefix(label))
+    return None

@@ -1,0 +1,76 @@
+"""Whether the OOM killer ended a process."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from sentinel.processes import memory
+from sentinel.processes.exits import Exit, opened
+from sentinel.processes.memory import memory_of
+from sentinel.processes.table import process
+from tests.processes.running import running, until
+from tests.processes.test_exits import needs_kernel
+
+LIMIT = 64 << 20
+GREEDY = """
+import sys
+print("ready", flush=True)
+sys.stdin.readline()
+taken = []
+while True: taken.append(bytes(range(256)) * 4096)
+"""
+
+
+@pytest.fixture
+def group():
+    """A control group of little memory; skips where none can be made."""
+    mine = memory._group(os.getpid())
+    place = mine and mine / "sentinel-test"
+    try:
+        place.mkdir()
+        limit = next(place / name for name in memory._LIMITS if (place / name).exists())
+        limit.write_text(str(LIMIT))
+    except (OSError, AttributeError, StopIteration):
+        if place and place.exists():
+            place.rmdir()
+        pytest.skip("no control group can be made here")
+    yield place
+    until(lambda: not (place / "cgroup.procs").read_text())
+    place.rmdir()
+
+
+@needs_kernel
+@pytest.mark.parametrize("log", [True, False])
+def test_a_process_that_the_oom_killer_ended_is_told_apart(group, monkeypatch, log):
+    if not log:
+        monkeypatch.setattr(memory, "_LOG", Path("/nowhere"))
+    with running(GREEDY) as one:
+        (group / "cgroup.procs").write_text(str(one.pid))
+        handle = opened(process(one.pid))
+        assert memory_of(process(one.pid)).limit() == LIMIT
+        one.stdin.write(b"\n")
+        one.stdin.flush()
+        one.wait()
+        end = until(handle.exit)
+    assert end.cause == "SIGKILL by the OOM killer (cgroup limit 0.0625 GiB)"
+    assert end.words == "was killed by SIGKILL of the OOM killer (cgroup limit 0.0625 GiB)"
+
+
+@needs_kernel
+def test_a_process_that_somebody_killed_is_not_the_oom_killers():
+    with running("import sys; print('ready', flush=True); sys.stdin.read()") as one:
+        handle = opened(process(one.pid))
+        one.kill()
+        one.wait()
+        assert until(handle.exit) == Exit(signal=signal.SIGKILL)
+
+
+def test_the_kernels_log_speaks_of_a_process_only_after_its_start(monkeypatch):
+    mine = process(os.getpid()) or pytest.skip("no /proc")
+    line = b"Memory cgroup out of memory: Killed process %d (python3) total-vm:78044kB" % mine.pid
+    monkeypatch.setattr(memory, "_records", lambda: [(5.0, line)])
+    monkeypatch.setattr(memory, "_INITIAL", str(Path("/proc/self/ns/pid").readlink()))
+    assert memory._killed_by_log(mine) is False, "it is about an earlier process of that number"
+    assert memory._killed_by_log(mine._replace(started=0)) is True
