@@ -17,6 +17,9 @@ FALLS = {
     "held": Measure("share of the run that it has been low", Unit.SHARE),
     "last": Measure("over the last tenth", Unit.SAME),
     "below": Measure("of the range, how far below all before", Unit.SHARE),
+    "late": Measure("over the last quarter", Unit.SAME),
+    "under": Measure("of the range, how far the last quarter is below the start", Unit.SHARE),
+    "surely": Measure("the same in standard errors", Unit.NONE),
 }
 """What `levels` measures."""
 
@@ -37,7 +40,13 @@ def levels(means: Floats) -> Mapping[str, Floats]:
     tenths = rolling(means, tenth)
     last, before = tenths[:, -1], tenths[:, :-tenth]
     spread = tenths.max(axis=1) - tenths.min(axis=1)
+    first, late = means[:, :width], means[:, -max(5, count // 4) :]
+    errors = [2 * part.var(axis=1) / part.shape[1] for part in (first, late)]  # twice, as blocks are alike
+    under = first.mean(axis=1) - late.mean(axis=1)
     return {
+        "late": late.mean(axis=1),
+        "under": np.where(spread > 0, under / spread, 0.0),
+        "surely": under / np.maximum(np.sqrt(sum(errors)), 1e-12),
         "last": last,
         "below": np.where(spread > 0, (before.min(axis=1) - last) / spread, 0.0),
         "best": best,

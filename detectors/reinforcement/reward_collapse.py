@@ -7,8 +7,9 @@ three quarters of what the run had gained are lost. A run that had gained nothin
 clearly below its own start: at once if it trains a language model, which begins with a policy that can
 do something, and otherwise when it is over and has been there for half of its length. What is no language
 model is judged from the 100th point on, because exploration may ruin the reward at first; from the 1000th
-if each point is a single episode. A run that is over is judged from 40 points on, and also where its last
-tenth lies below all that came before by 30 % of the range.
+if each point is a single episode. Nothing is said while a fifth of the actions are random. A run that is over
+is judged from 40 points on, and also where its last tenth lies below all that came before by 30 % of the
+range, or its last quarter below its first eighth by as much and surely.
 
 ## Why it matters
 A policy collects its own data, so a policy that has become bad collects bad data and seldom comes back.
@@ -42,16 +43,19 @@ from detectors.api import CRITICAL, Cause, History, Maturity, Variant, detector
 from detectors.blocks import ROWS, with_blocks
 from detectors.evidence import Measure, Unit, logged
 from detectors.falls import FALLS, MEASURES, levels
+from detectors.rests import acts_at_random
 from detectors.schema import ENDED, INDEX, SERIES, SIGNAL, VALUE
 from detectors.signals import Signal
 from detectors.stats import was_resumed
 from detectors.verdict import HeldBack, verdicts
 
-LEAST = 20  # points
-SHORT = 40  # points of a run that may be judged when it is over
+LEAST, SHORT = 20, 40  # points, and those of a run that may be judged when it is over
 EXPLORES = 100  # points in which exploration may cost reward, while the run goes on
 EPISODES = 1000  # the same for a log of single episodes,
 SINGLE = 0.18  # whose reward moves by more than this share of its size from one point to the next
+SURELY = 5  # standard errors by which a run ends below its start
+
+BESIDE = Signal.KL, Signal.ENTROPY, Signal.CLIPPED_COMPLETION_RATIO
 
 FELL = "the reward fell from {best:.4g} to {now:.4g}"
 CAUSES = ("R1", "R2", "A-entropy-collapse", "N-tool-failures", "N-entropy-explosion")
@@ -59,7 +63,7 @@ CAUSES = ("R1", "R2", "A-entropy-collapse", "N-tool-failures", "N-entropy-explos
 
 @detector(
     judges=(Signal.REWARD, Signal.EVAL_REWARD),
-    uses=(Signal.COMPLETION_LENGTH, Signal.KL, Signal.ENTROPY, Signal.CLIPPED_COMPLETION_RATIO),
+    uses=(Signal.COMPLETION_LENGTH, Signal.EXPLORATION_RATE, *BESIDE),
     history=History(recent=ROWS, head=SHORT, coarse=True),
     at_end=True,
     maturity=Maturity.STABLE,
@@ -67,12 +71,13 @@ CAUSES = ("R1", "R2", "A-entropy-collapse", "N-tool-failures", "N-entropy-explos
     evidence={
         **FALLS,
         "lost": Measure("share of the gain that is lost", Unit.SHARE),
-        **logged(Signal.KL, Signal.ENTROPY, Signal.CLIPPED_COMPLETION_RATIO),
+        **logged(*BESIDE),
     },
     variants={
         "lost": Variant(FELL + ": {lost:.0%} of what the run had gained is gone", CAUSES, (CRITICAL,)),
         "worse": Variant(FELL + " and is worse than at the start, {start:.4g}", CAUSES, (CRITICAL,)),
         "ends": Variant("the reward ends at {last:.4g}, below all levels before", CAUSES),
+        "sank": Variant("the reward ends at {late:.4g}, far below its start of {start:.4g}", CAUSES),
     },
 )
 def reward_collapse(
@@ -98,7 +103,10 @@ def reward_collapse(
     worse = now < start - scatters * scatter
     is_mean = (pl.col(SIGNAL) == Signal.EVAL_REWARD) | (pl.col("moves") < SINGLE * size)
     least = pl.when(~is_mean).then(EPISODES).when(ENDED).then(SHORT).otherwise(EXPLORES)
-    explored = pl.col(INDEX) >= least - 1
+    explored = (pl.col(INDEX) >= least - 1) & ~acts_at_random()
+    over = pl.col(ENDED) & (pl.col(INDEX) >= SHORT - 1) & ~pl.col("resumed").fill_null(False)
+    sunk = start - pl.col("late") > least_fall * size
+    sank = sunk & (pl.col("under") > most_below) & (pl.col("surely") > SURELY)
     return verdicts(
         measured.with_columns(lost=fall / gain),
         judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= LEAST - 1},
@@ -106,5 +114,6 @@ def reward_collapse(
             "lost": fell & gained & (lost > most_lost) & (language | explored),
             "worse": fell & worse & (language | (pl.col(ENDED) & explored & (pl.col("held") > patience))),
             "ends": pl.col(ENDED) & explored & (pl.col("below") > most_below),
+            "sank": over & sank,
         },
     )

@@ -17,9 +17,10 @@ writes the format that the reward looks for. A sparse reward that is never met n
 
 ## When it is wrong
 A reward that rests at its best is a solved task. Where the spread of rewards is logged, a mean that rests may
-be made by a ranking, and `reward-zero-std` tells of one that is stuck. A sparse reward may rest at its lowest
-for long, so one that seldom changed is info for 100 points. The last rule leaves alone a reward near zero, as
-in self-play, a log of single episodes, and what a resume goes on from.
+be made by a ranking, and `reward-zero-std` tells of one that is stuck. A policy of control may explore for
+long before it meets its first reward: for 100 points, or episodes where their length is known, and while a
+fifth of the actions are random, a rest is info. A sparse reward must rest for five times its usual gap. The
+last rule leaves alone a reward near zero, as in self-play, single episodes, and what a resume goes on from.
 
 ## Source
 Catalogue A-reward-never (0 at every point for more than 20 steps), A-rewards-mean. The scatter of blocks, by
@@ -33,19 +34,19 @@ import polars as pl
 from detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
 from detectors.blocks import GAIN, ROWS, gain, with_blocks
 from detectors.evidence import Measure, Unit, logged
+from detectors.rests import LEAST, USED, with_rests
 from detectors.schema import ENDED, INDEX, SERIES, STEP, VALUE
 from detectors.signals import Signal
-from detectors.stats import PRECISION, resting, was_resumed
+from detectors.stats import PRECISION, was_resumed
 from detectors.verdict import HeldBack, verdicts
 
 SOLVED = "the reward rests at its best, {value:.6g}, for {still} points: solved, or as good as it gets"
-LEAST, FEW_CHANGES = 20, 3  # points
-SPARSE, EPISODES = 0.6, 100  # share of changes of a reward that is seldom met, and points that it is given
+FEW_CHANGES = 3
 
 
 @detector(
     judges=(Signal.REWARD, Signal.EVAL_REWARD),
-    uses=(Signal.EPISODE_LENGTH, Signal.REWARD_STD, Signal.FRAC_REWARD_ZERO_STD, Signal.TOTAL_STEPS),
+    uses=(*USED, Signal.REWARD_STD, Signal.FRAC_REWARD_ZERO_STD, Signal.TOTAL_STEPS),
     history=History(recent=ROWS, head=LEAST, coarse=True),
     at_end=True,
     maturity=Maturity.STABLE,
@@ -64,7 +65,7 @@ SPARSE, EPISODES = 0.6, 100  # share of changes of a reward that is seldom met, 
         ),
         "frozen": Variant(
             "the reward has been exactly {value:.6g} for {still} points: episodes may have ceased to end",
-            ("A-reward-never", "A-rewards-mean", "R1"),
+            *(("A-reward-never", "A-rewards-mean", "R1"), (WARNING, INFO)),
         ),
         "solved": Variant(SOLVED, ("A-reward-never",), (INFO,)),
         "no-gain": Variant(
@@ -84,24 +85,18 @@ def reward_stagnation(
 ) -> pl.LazyFrame:
     """See the module's page."""
     value, rows, still = pl.col(VALUE), pl.col(INDEX) + 1, pl.col("still")
-    before = value.shift(1).over(SERIES)
-    moved = (value - before).abs() > PRECISION * pl.max_horizontal(value.abs(), before.abs())
-    moves, enough = moved.cast(pl.Int64), pl.when(value == value.round()).then(rest).otherwise(0.6 * rest)
-    at_start = pl.when(rows <= LEAST).then(moves).cum_sum().forward_fill()
-    marked = points.with_columns(mark=pl.when(moved.fill_null(True)).then(rows).forward_fill().over(SERIES))
-    measured = marked.with_columns(
-        still=resting(pl.col("mark"), ROWS),
-        changes=pl.max_horizontal(at_start, moves.rolling_sum(ROWS, min_samples=1)).over(SERIES),
+    measured = with_rests(points, most=ROWS).with_columns(
         scatter=value.rolling_std(100).over(SERIES),
         points=rows,
         begun=~was_resumed().fill_null(False),
     )
     measured = with_blocks(measured, tuple(GAIN), gain, every=1, at_least=LEAST)
+    enough = pl.when(value == value.round()).then(rest).otherwise(0.6 * rest)
     long = (still >= enough) & (still >= pl.min_horizontal(rest_share * rows, ROWS - 1))
     rests = long & pl.coalesce(Signal.REWARD_STD, Signal.FRAC_REWARD_ZERO_STD).is_null()
     lowest, highest, changed_often = pl.col("lowest"), pl.col("highest"), pl.col("changes") > FEW_CHANGES
     ever_moved = highest - lowest > PRECISION * pl.max_horizontal(highest.abs(), lowest.abs())
-    sparse = ever_moved & (pl.col("changes") < SPARSE * (rows - still)) & (rows < EPISODES)
+    is_met = highest - lowest > least_gain * pl.max_horizontal(highest.abs(), lowest.abs())
     at_best = rests & ever_moved & (value >= highest - 0.02 * (highest - lowest))
     gained, error, size = pl.col("gain"), pl.col("error"), pl.col("first").abs()
     is_mean = pl.col("scatter") < 0.25 * size  # of episodes; one episode scatters more
@@ -113,8 +108,8 @@ def reward_stagnation(
         found={
             "frozen": at_best & ~changed_often,
             "solved": at_best,
-            "constant": rests,
+            "constant": rests & ~(pl.col("by_chance") & is_met),
             "no-gain": (rows >= patience) & flat & is_mean & pl.col("begun"),
         },
-        severities={INFO: pl.when(rests).then(sparse & ~pl.col(ENDED)).otherwise(~late)},
+        severities={INFO: pl.when(rests).then("explores").otherwise(~late)},
     )

@@ -1,0 +1,63 @@
+"""How long a reward has rested on one value, and whether that is what a policy that explores meets."""
+
+import polars as pl
+
+from detectors.schema import ENDED, INDEX, SERIES, STEP, VALUE
+from detectors.signals import Signal
+from detectors.stats import PRECISION, resting, start_value
+
+LEAST = 20
+"""First rows whose changes count, whatever came later; the rule needs a head of them."""
+
+EPISODES = 100
+"""Episodes that a policy of control is given."""
+
+RANDOM = 0.2
+"""Share of random actions from which on a reward is not the policy's."""
+
+SPARSE, GAPS = 0.6, 5
+"""Share of changes of a reward that is seldom met, and times its usual gap that a rest by chance lasts. It
+changes twice when it is met."""
+
+LANGUAGE = Signal.COMPLETION_LENGTH, Signal.ENTROPY, Signal.REWARD_FUNCTION
+"""Signals of a language model, which begins with a policy that can do something."""
+
+USED = (Signal.EPISODE_LENGTH, Signal.EXPLORATION_RATE, *LANGUAGE)
+"""What a rule has to list in ``uses``."""
+
+
+def with_rests(points: pl.LazyFrame, *, most: int) -> pl.LazyFrame:
+    """A frame of rewards with four columns more. The rule needs ``most`` recent rows.
+
+    ``still`` counts the rows on the present value, at most ``most``, and ``changes`` those among the last or
+    the first rows. Two are conditions: a policy of control ``explores`` while it has had few episodes or
+    acts much at random, though never at the end, and a reward that is seldom met rests ``by_chance``.
+    """
+    value, rows = pl.col(VALUE), pl.col(INDEX) + 1
+    before = value.shift(1).over(SERIES)
+    moved = (value - before).abs() > PRECISION * pl.max_horizontal(value.abs(), before.abs())
+    at_start = pl.when(rows <= LEAST).then(moved.cast(pl.Int64)).cum_sum().forward_fill()
+    changes = pl.max_horizontal(at_start, moved.cast(pl.Int64).rolling_sum(most, min_samples=1))
+    marked = points.with_columns(mark=pl.when(moved.fill_null(True)).then(rows).forward_fill().over(SERIES))
+    measured = marked.with_columns(still=resting(pl.col("mark"), most), changes=changes.over(SERIES))
+    return measured.with_columns(by_chance=_by_chance(), explores=_explores())
+
+
+def _by_chance() -> pl.Expr:
+    still, changes = pl.col("still"), pl.col("changes")
+    moving = pl.col(INDEX) + 1 - still
+    return changes.is_between(1, SPARSE * moving) & (still * changes < 2 * GAPS * moving)
+
+
+def _explores() -> pl.Expr:
+    """Where the length of an episode is not known, steps that count by one are episodes."""
+    control = pl.all_horizontal(pl.col(signal).is_null() for signal in LANGUAGE)
+    gone = pl.col(STEP) - start_value(STEP)
+    counted = pl.when(gone <= pl.col(INDEX)).then(gone)
+    few = pl.min_horizontal(gone / pl.col(Signal.EPISODE_LENGTH), counted) < EPISODES - 1
+    return control & (few.fill_null(False) | acts_at_random()) & ~pl.col(ENDED)
+
+
+def acts_at_random() -> pl.Expr:
+    """Whether so many actions are random that the reward is not the policy's."""
+    return (pl.col(Signal.EXPLORATION_RATE) > RANDOM).fill_null(False)
