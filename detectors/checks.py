@@ -133,6 +133,17 @@ class Writer:
 
 
 @dataclass(frozen=True)
+class Standstill:
+    """Where the ranks of a silent run stand: a sentence for the message, the kind of the verdict, and the
+    frames of all ranks. All are empty if nothing is known.
+    """
+
+    sentence: str = ""
+    kind: str = ""
+    frames: str = ""
+
+
+@dataclass(frozen=True)
 class RunView:
     """What is known of a run. Steps and times are None until there are any.
 
@@ -159,6 +170,8 @@ class RunView:
     last_lines: str = ""  # that it printed
     together: Together | None = None
     process: Callable[[], Writer] = Writer
+    standstill: Callable[[], Standstill | None] = Standstill  # None while that is being found out
+    dead_rank: str | None = None  # "rank 2 of 4 died: ..."; empty if all live, None if that is not known
     outlook: Callable[[], Outlook] = Outlook
     done_file: str = ""  # a file that says, once somebody makes it, that the run is done
     log_is_gone: Callable[[], bool] = bool

@@ -163,7 +163,8 @@ def test_what_lies_in_a_run_is_never_executed(file):
     banned = {"pickle", "dill", "joblib", "cloudpickle", "marshal", "shelve", "torch", "subprocess"}
     if module(file) != "sentinel.sources.beside.plain_yaml":
         banned.add("yaml")
-    if module(file) == "sentinel.sinks.command":  # runs what the configuration names, and nothing else
+    if module(file) in ("sentinel.sinks.command", "sentinel.processes.stacks"):
+        # run what the configuration names, and py-spy, and nothing else
         banned.remove("subprocess")
     if module(file).startswith("sentinel.probes."):  # works within a training and never reads a run
         banned.remove("torch")

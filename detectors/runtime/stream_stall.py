@@ -16,10 +16,9 @@ A collective operation that waits for a rank that died, a deadlock in the data l
 word cost as much as training does, and nothing reports them.
 
 ## What to do
-See whether the process lives: the finding names it and its kernel wait if it has the log open, or if a pid
-file (`*.pid`) beside the log or W&B's own log names it. If it lives, let `py-spy dump --pid` show where it
-waits; of several ranks, the one that waits elsewhere has the cause. If it is gone, look for a kill in the
-kernel's log.
+See whether the process lives: the finding names it where it runs on this machine. If it lives, the finding
+says where its ranks stand and which one the others wait for, with the lines if the extra `stacks` is
+installed; else let `py-spy dump --pid` show that. If it is gone, look for a kill in the kernel's log.
 
 ## When it is wrong
 The first evaluation of a run, where it takes longer than ten minutes; a log whose writer buffers for long; a
@@ -44,11 +43,22 @@ TIMES_CRITICAL = 3  # thirty minutes where the threshold is ten
 
 @run_check(
     reads="the clock",
-    evidence={**SILENCE_EVIDENCE, "goes_on": Measure("should go on", Unit.TEXT)},
+    evidence={
+        **SILENCE_EVIDENCE,
+        "goes_on": Measure("should go on", Unit.TEXT),
+        "standstill": Measure("where it stands", Unit.TEXT),
+        "standstill_kind": Measure("kind of hang", Unit.TEXT),
+        "frames": Measure("frames", Unit.TEXT),
+    },
     variants={
         "silent": Variant(
             "no new point for {silent_seconds:duration}, where {allowed_seconds:duration} are allowed; "
             "{goes_on}",
+            ("DP3", "A-err-hang", "A-err-nccl", "A-err-exit9"),
+            (WARNING, CRITICAL),
+        ),
+        "hangs": Variant(
+            "no step for {silent_seconds:duration}. {standstill}",
             ("DP3", "A-err-hang", "A-err-nccl", "A-err-exit9"),
             (WARNING, CRITICAL),
         ),
@@ -83,6 +93,12 @@ def stream_stall(
         yield RunFinding(run.points)
         return
     evidence = {**long.evidence, **({"goes_on": long.goes_on} if long.goes_on else {})}
+    if variant == "silent":
+        if (stands := run.standstill()) is None:
+            return  # it is told in some seconds, with what the ranks do
+        if stands.sentence:
+            variant, told = "hangs", (stands.sentence, stands.kind, stands.frames)
+            evidence |= dict(zip(("standstill", "standstill_kind", "frames"), told, strict=True))
     certain = long.sure or variant == "gone"
     worse = long.times_allowed > TIMES_CRITICAL and certain and variant != "together"
     yield RunFinding(run.points, variant, CRITICAL if worse else None, evidence=evidence)

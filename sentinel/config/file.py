@@ -90,6 +90,12 @@ RuleTables = Annotated[list[Rule], AfterValidator(lambda rules: unique(rules, {*
 NamedPlace = Annotated[Place, PlainValidator(_named_place, json_schema_input_type=str)]
 
 
+class ProcessConfig(Table):
+    """What a watch may learn of the processes that write its logs."""
+
+    stacks: bool | None = None
+
+
 class Config(Table):
     """The whole file."""
 
@@ -138,6 +144,11 @@ class Config(Table):
     budget: BudgetConfig | None = Field(
         default=None,
         description="`pages_per_run_day`: messages a day to each sink, for each run under watch",
+    )
+    process: ProcessConfig = Field(
+        default_factory=ProcessConfig,
+        description="`stacks`: whether py-spy shows at which line the processes of a silent run stand; by "
+        "default only those of the watch's own user",
     )
     detectors: DetectorTables = Field(
         default_factory=dict, description="whether a detector is enabled, and its thresholds, by name"

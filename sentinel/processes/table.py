@@ -134,6 +134,13 @@ def written(pid: int) -> int | None:
     return _number(PROC / str(pid) / "io", "wchar:")
 
 
+def cpu_seconds(pid: int) -> float:
+    """The processor time that a process has used; 0 if there is no such process."""
+    with suppress(OSError, ValueError, IndexError):
+        return sum(map(int, stat_fields(pid)[12:14])) / ticks_per_second()
+    return 0.0
+
+
 def started_at(one: Process) -> float:
     """When a process was started, in seconds since the epoch."""
     return _booted() + one.started / ticks_per_second()

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from detectors.checks import Together, Writer
+from detectors.checks import Standstill, Together, Writer
 
 
 @dataclass(frozen=True)
@@ -12,7 +12,7 @@ class Silence:
 
     ``goes_on_in`` names the run that continues this one, and ``likewise`` says how runs like it ended.
     ``process`` is the process that writes the log. ``log_is_gone`` says whether the log was removed, or the
-    file system with it.
+    file system with it. ``standstill`` and ``dead_rank`` are those of `RunView`.
     """
 
     seconds: float
@@ -22,3 +22,5 @@ class Silence:
     likewise: Callable[[], str] = str
     process: Callable[[], Writer] = Writer
     log_is_gone: Callable[[], bool] = bool
+    standstill: Callable[[], Standstill | None] = Standstill
+    dead_rank: str | None = None

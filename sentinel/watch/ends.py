@@ -6,13 +6,15 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from detectors.checks import Writer
+from detectors.checks import Standstill, Writer
 from sentinel.clock import Clock
 from sentinel.processes.description import described, process_of, title
+from sentinel.processes.examination import Examination
 from sentinel.processes.exits import Exit, Handle, opened
 from sentinel.processes.finder import SHELLS, Found, Host
 from sentinel.processes.growth import Growth
 from sentinel.processes.named import named
+from sentinel.processes.ranks import Rank, Roster, Team
 from sentinel.runs.preemption import ENDS_FROM_OUTSIDE
 from sentinel.runs.settling import settle
 from sentinel.sources.base import Ending, Outcome
@@ -23,6 +25,9 @@ _LONGEST_PAUSE_SECONDS = 600.0  # ... up to this
 _SHORTEST_SECONDS = 1.0  # between two looks at all processes ...
 _SHARE = 0.01  # ... which may take this part of one core
 _FRESH_SECONDS = 60.0  # what was seen of all processes speaks for a silent run for so long
+_MEET_SECONDS = 30.0  # between two searches for further ranks
+_GOES_ON_SECONDS = 60.0  # a log that grows so long after a rank died does without it
+_EXAMINED_SECONDS = 600.0  # a run is examined at most once in this time
 _MOST_HANDLES = resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2  # each is an open descriptor
 
 
@@ -37,14 +42,18 @@ class _Behind:
     growth: Growth | None = None
     grown_at: float = -math.inf
     gone: tuple[int, str] | None = None  # points of a run whose process ended unseen, and words
-    told: Writer = field(default_factory=Writer)  # at the last look at a silent run
+    team: Team = field(default_factory=Team)
+    meet_at: float = -math.inf
+    examination: Examination | None = None
+    examined: tuple[int, float] = -1, -math.inf  # points of the run, and when it was
+    reported: bool = True  # whether its result was asked for since it is there
 
 
 class Ends:
     """The processes of the runs of one watcher."""
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+    def __init__(self, clock: Clock, stacks: bool | None = None) -> None:
+        self._clock, self._stacks = clock, stacks
         self._behind: dict[str, _Behind] = {}  # by run id
         self._host: Host | None = None
         self._host_at = self._next_at = -math.inf
@@ -70,6 +79,7 @@ class Ends:
                 due.append((path, behind))
         if due and awake >= self._next_at:
             self._search(due, awake)
+        self._meet(awake)
 
     def ended(self, runs: Iterable[Watched]) -> list[tuple[Watched, Ending | None]]:
         """The runs whose processes have ended since, and how; None where that is not known."""
@@ -80,11 +90,53 @@ class Ends:
             if behind is None or handle is None or (how := handle.exit()) is None:
                 continue
             words = f"{title(handle.process)} {how.words}"
+            behind.team.look(self._clock.awake())
+            culprit = behind.team.culprit()
+            if culprit is not None and (how.signal in ENDS_FROM_OUTSIDE or how.status):
+                how, words = culprit.exit, culprit.words
             behind.found = behind.handle = behind.growth = None
             behind.search_at, behind.pause = -math.inf, _FIRST_PAUSE_SECONDS  # it may go on in another one
             behind.gone = watched.tracker.log.facts.points, f"{words}, and how is not known"
             found.append((watched, _ending(how, words)))
         return found
+
+    def news(self, runs: Iterable[Watched], awake: float) -> list[Watched]:
+        """The runs of which ranks died since, or of which it is known by now where their ranks stand."""
+        found = []
+        for watched in runs:
+            if (behind := self._behind.get(watched.tracker.id)) is None:
+                continue
+            examined = not behind.reported and behind.examination and behind.examination.result() is not None
+            if behind.team.look(awake) or examined:
+                behind.reported |= bool(examined)
+                found.append(watched)
+        return found
+
+    def dead_rank(self, watched: Watched) -> str | None:
+        """That a rank of a run died while others live; empty if none did, None if its ranks are not known."""
+        behind = self._behind.get(watched.tracker.id)
+        if behind is None or not behind.team.ranks:
+            return None
+        death = behind.team.culprit()
+        goes_on = death is not None and watched.arrived_at > death.at + _GOES_ON_SECONDS
+        return "" if goes_on else behind.team.news(self._clock.awake())
+
+    def standstill(self, watched: Watched) -> Standstill | None:
+        """Where the ranks of a silent run stand; None while that is being found out."""
+        behind, points = self._behind.get(watched.tracker.id), watched.tracker.log.facts.points
+        if behind is None or behind.handle is None or self._stacks is False:
+            return Standstill()
+        awake = self._clock.awake()
+        if behind.examined[0] != points and awake - behind.examined[1] >= _EXAMINED_SECONDS:
+            ranks = behind.team.living or [Rank(behind.handle.process, 0, 1)]
+            gone = behind.team.news(awake).partition(". ")[0]
+            behind.examination = Examination(ranks, gone, self._stacks is True)
+            behind.examined, behind.reported = (points, awake), False
+        return (
+            behind.examination.result()
+            if behind.examination and behind.examined[0] == points
+            else Standstill()
+        )
 
     def process(self, watched: Watched) -> Writer:
         """What is known of the process that writes the log of a run."""
@@ -131,11 +183,28 @@ class Ends:
     def _rest(self, begun: float, awake: float) -> None:
         self._next_at = awake + max(_SHORTEST_SECONDS, (self._clock.worked() - begun) / _SHARE)
 
+    def _meet(self, awake: float) -> None:
+        """Look for the ranks of the runs whose processes are known, now and then."""
+        due = [one for one in self._behind.values() if one.handle is not None and awake >= one.meet_at]
+        if not due or (awake < self._next_at and awake > self._host_at):
+            return
+        begun = self._clock.worked()
+        host = self._host if self._host is not None and self._host_at == awake else self._look(awake)
+        roster = Roster(host.processes)
+        for behind in due:
+            behind.meet_at = awake + _MEET_SECONDS
+            if behind.handle is not None and self._handles() < _MOST_HANDLES:
+                behind.team.meet(roster.ranks_of(behind.handle.process))
+        self._rest(begun, awake)
+
+    def _handles(self) -> int:
+        return sum(one.team.handles + (one.handle is not None) for one in self._behind.values())
+
     def _follow(self, behind: _Behind, found: Found | None) -> None:
         """Keep a handle of the process that was found."""
-        handles = [one.handle for one in self._behind.values() if one.handle is not None]
-        if found is None or len(handles) >= _MOST_HANDLES:
+        if found is None or self._handles() >= _MOST_HANDLES:
             return
+        handles = (one.handle for one in self._behind.values() if one.handle is not None)
         same = (one for one in handles if one.process[:2] == found.process[:2])
         if (handle := next(same, None) or opened(found.process)) is not None:
             behind.found, behind.handle, behind.growth = found, handle, None

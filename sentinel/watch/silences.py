@@ -24,15 +24,19 @@ _SHORT_SECONDS = 60.0  # no rule asks about a shorter silence
 class Silences:
     """Judges the silence of the runs below some places."""
 
-    def __init__(self, pipeline: Pipeline, places: Sequence[Place], clock: Clock) -> None:
+    def __init__(
+        self, pipeline: Pipeline, places: Sequence[Place], clock: Clock, stacks: bool | None
+    ) -> None:
         self._pipeline = pipeline
         self._places = places
-        self._ends = Ends(clock)
+        self._ends = Ends(clock, stacks)
 
     def ended(
         self, runs: Iterable[Watched], awake: float, read: Callable[[Sequence[Watched]], object]
     ) -> list[Watched]:
-        """The runs whose processes have ended since, after what they left was read."""
+        """The runs to review: their processes have ended since, and what these left was read, or some of
+        their ranks have, or it is known by now where these stand.
+        """
         self._ends.seek([*runs], awake)
         ended = self._ends.ended(runs)
         over, guard = [watched for watched, _ in ended], Guard()
@@ -40,7 +44,7 @@ class Silences:
             read(over)
         for watched, how in ended:
             guard(watched.tracker.log.run, "the end of its process", partial(note, watched, how))
-        return over
+        return [*over, *self._ends.news(runs, awake)]
 
     def news(
         self, runs: Sequence[Watched], awake: float, now: float, guard: Guard
@@ -63,7 +67,10 @@ class Silences:
             of_all, goes_on_in = together.get(run.id), going_on.get(run.id)
             gone = partial(is_gone, run.path)
             like = partial(_ended_likewise, watched, likes)
-            silence = Silence(seconds, watched.intervals, of_all, goes_on_in, like, process, gone)
+            stands, dead = partial(self._ends.standstill, watched), self._ends.dead_rank(watched)
+            silence = Silence(
+                seconds, watched.intervals, of_all, goes_on_in, like, process, gone, stands, dead
+            )
             judge = partial(self._judge, watched, silence, awake)
             found[run.id] = guard(run, "the review", judge) or ()
         for advance in self._pipeline.conclude([w.tracker for w in runs if w.is_newly_over(awake)]):

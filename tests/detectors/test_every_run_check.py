@@ -12,6 +12,7 @@ from detectors.checks import (
     Printed,
     RunCheck,
     RunView,
+    Standstill,
     Stopped,
     Survey,
     Together,
@@ -37,6 +38,7 @@ NOTHING = RunView(
     stopped=(),
 )
 ILL = RunView(
+    dead_rank="rank 2 of 4 died: SIGKILL, 2.0 s ago. Ranks 0, 1 and 3 still run and wait for it",
     points=9,
     last_step=8,
     last_time=1.7e9,
@@ -57,6 +59,7 @@ ILL = RunView(
     unreadable="it is no log",
     failure="the jsonl reader failed: E",
 )
+HANGS = lambda: Standstill("Rank 2 is stopped by a signal", "stopped", "Rank 2: f (a.py:1)")  # noqa: E731
 AMID = replace(ILL, outlook=lambda: Outlook(goes_on="it is at step 8 of 90 planned", amid=True))
 ENDED = [
     replace(ILL, concluded=Ended(outcome, reason, *exited), planned_steps=900.0)
@@ -99,6 +102,7 @@ def test_a_run_that_is_ill_is_found_and_said_in_words(check):
     silent = [replace(ILL, silent_seconds=seconds) for seconds in (700.0, 1e6)]
     gone = [replace(view, log_is_gone=lambda: True) for view in silent]
     amid = [replace(AMID, silent_seconds=seconds) for seconds in (700.0, 1e6)]
+    amid += [replace(view, standstill=HANGS) for view in amid]
     dead = replace(ILL, process=lambda: Writer("train.pid names process 7", lives=False))
     at_a_step, alike = (Together(40, "/runs", "12:00", 1e6, same) for same in (False, True))
     together = [replace(view, together=them) for view in (ILL, AMID) for them in (at_a_step, alike)]

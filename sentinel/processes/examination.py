@@ -1,0 +1,88 @@
+"""Looks twice at the ranks of a training that stands still, beside the watch, which goes on meanwhile."""
+
+import os
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from detectors.checks import Standstill
+from sentinel.processes.description import waits_in
+from sentinel.processes.ranks import LOADER, Rank, is_spawned
+from sentinel.processes.stacks import Stack, stack_of
+from sentinel.processes.standstill import Look, Seen, verdict
+from sentinel.processes.table import Process, arguments, cpu_seconds, lives, process, processes
+
+_APART_SECONDS = 1.0
+_MOST_SECONDS = 20.0  # for all dumps
+_MOST_WORKERS = 16  # of a rank
+_MOST = 64  # processes
+_AT_ONCE = 4  # dumps
+
+
+class Examination:
+    """One examination. ``gone`` says that a rank died, in words, and ``others`` whether the stacks of other
+    users' processes are looked at, too.
+    """
+
+    def __init__(self, ranks: Sequence[Rank], gone: str, others: bool) -> None:
+        self._ranks, self._gone, self._others = ranks, gone, others
+        self._late = threading.Event()
+        self._found: Standstill | None = None
+        self._thread = threading.Thread(target=self._examine, daemon=True)
+        self._thread.start()
+
+    def result(self) -> Standstill | None:
+        """The verdict; None while the examination goes on."""
+        return None if self._thread.is_alive() else self._found or Standstill()
+
+    def _examine(self) -> None:
+        deadline = threading.Timer(_MOST_SECONDS, self._late.set)
+        deadline.start()
+        self._found = self._verdict()
+        deadline.cancel()
+
+    def _verdict(self) -> Standstill:
+        workers = _workers(self._ranks, processes())
+        all_ = [*(rank.process for rank in self._ranks), *(one for some in workers.values() for one in some)]
+        before = {one.pid: cpu_seconds(one.pid) for one in all_}
+        first = self._stacks(all_)
+        threading.Event().wait(_APART_SECONDS)
+        second = self._stacks(all_)
+        looks = {}
+        for one in all_:
+            used = (cpu_seconds(one.pid) - before[one.pid]) / _APART_SECONDS
+            moved = None not in (places := {first[one.pid].place, second[one.pid].place}) and len(places) > 1
+            now = process(one.pid)
+            state = now.state if now else "X"
+            looks[one.pid] = Look(state, waits_in(one.pid), max(used, moved), second[one.pid])
+        seen = [
+            Seen(rank, looks[rank.process.pid], [looks[one.pid] for one in workers[rank.process.pid]])
+            for rank in self._ranks
+        ]
+        return verdict(seen, self._gone)
+
+    def _stacks(self, some: Iterable[Process]) -> Mapping[int, Stack]:
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            return dict(pool.map(lambda one: (one.pid, self._stack(one)), some))
+
+    def _stack(self, one: Process) -> Stack:
+        if one.user != os.geteuid() and not self._others:
+            return Stack(unknown="it belongs to another user, and `[process] stacks` is not true")
+        if self._late.is_set():
+            return Stack(unknown="there was no time to read it")
+        return stack_of(one.pid) if lives(one) else Stack(unknown="it has ended")
+
+
+def _workers(ranks: Iterable[Rank], all_: Mapping[int, Process]) -> Mapping[int, Sequence[Process]]:
+    """By rank, the processes that it started to load data."""
+    found: dict[int, list[Process]] = {rank.process.pid: [] for rank in ranks}
+    programs = {pid: arguments(pid) for pid in found}  # which forked workers share
+    left = _MOST - len(found)
+    for one in all_.values():
+        mine = found.get(one.parent)
+        if mine is None or one.pid in found or len(mine) >= _MOST_WORKERS or not left:
+            continue
+        if one.name == LOADER or arguments(one.pid) == programs[one.parent] or is_spawned(one):
+            mine.append(one)
+            left -= 1
+    return found

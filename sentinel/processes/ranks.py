@@ -1,0 +1,215 @@
+"""The ranks of a training on this machine, found from the one that writes the log, and which of them died.
+
+Ranks are processes of one user whose environment names one group (a launch of torchrun, a step of Slurm, one
+address to meet at) and a number. What a rank starts inherits its environment, so of several processes with
+one number the topmost counts. Processes that `torch.multiprocessing.spawn` started get their numbers later
+and not through the environment, so they are "the 2nd of 2 spawned".
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sentinel.processes.description import title
+from sentinel.processes.exits import Exit, Handle, opened
+from sentinel.processes.finder import SHELLS
+from sentinel.processes.table import Process, arguments, rank_keys
+from sentinel.runs.preemption import ENDS_FROM_OUTSIDE
+from sentinel.text import duration_text
+
+LOADER = "pt_data_worker"
+"""The name of PyTorch's loader workers, which outlive a rank that is killed."""
+
+_NUMBERS = (
+    ("RANK", "WORLD_SIZE"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("PMI_RANK", "PMI_SIZE"),
+    ("SLURM_PROCID", "SLURM_NTASKS"),
+)
+_GROUP = ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT", "SLURM_JOB_ID", "SLURM_STEP_ID")
+_SPAWNED = "spawn_main("
+_MOST_RANKS = 64
+
+
+class Rank(NamedTuple):
+    """One rank: its process, its number, and how many there are, on all machines."""
+
+    process: Process
+    number: int
+    world: int
+    spawned: bool = False  # the number only counts what a process spawned
+
+    @property
+    def title(self) -> str:
+        """It for a person: "rank 2 of 4"."""
+        if self.spawned:
+            return f"the {_ordinal(self.number + 1)} of {self.world} spawned"
+        return f"rank {self.number} of {self.world}"
+
+
+class _Place(NamedTuple):
+    """Where a process says that it stands."""
+
+    group: tuple[object, ...]
+    number: int
+    world: int
+
+
+class Roster:
+    """The ranks among some processes."""
+
+    def __init__(self, processes: Mapping[int, Process]) -> None:
+        self._processes = processes
+        self._places = {
+            one.pid: place
+            for one in processes.values()
+            if one.name not in SHELLS | {LOADER} and (place := _place(one)) is not None
+        }
+        self._by_group: dict[tuple[object, ...], list[Process]] = {}
+        for pid, place in self._places.items():
+            one = processes[pid]
+            if self._places.get(one.parent) != place:  # else what a rank started
+                self._by_group.setdefault((one.user, place.group, place.world), []).append(one)
+
+    def ranks_of(self, trainer: Process) -> list[Rank]:
+        """The ranks that train together with a process, itself among them; none if it is no rank."""
+        mine = self._places.get(trainer.pid)
+        if mine is None:
+            return self._spawned_with(trainer)
+        found: dict[int, Rank] = {}
+        members = self._by_group.get((trainer.user, mine.group, mine.world), ())
+        for one in sorted(members, key=lambda one: one.started):
+            number = self._places[one.pid].number
+            found.setdefault(number, Rank(one, number, mine.world))
+        return sorted(found.values(), key=lambda rank: rank.number)[:_MOST_RANKS]
+
+    def _spawned_with(self, trainer: Process) -> list[Rank]:
+        """The processes that the parent of a spawned one spawned, in the order of their start."""
+        if not is_spawned(trainer):
+            return []
+        children = [one for one in self._processes.values() if one.parent == trainer.parent]
+        spawned = [one for one in children if is_spawned(one)]
+        spawned.sort(key=lambda one: (one.started, one.pid))
+        return [
+            Rank(one, number, len(spawned), spawned=True) for number, one in enumerate(spawned[:_MOST_RANKS])
+        ]
+
+
+def _place(one: Process) -> _Place | None:
+    """Where a process says that it stands; None if it says nothing, or trains alone."""
+    keys = rank_keys(one.pid)
+    for number, world in _NUMBERS:
+        with suppress(KeyError, ValueError):
+            if (of := int(keys[world])) > 1:
+                group = tuple(keys.get(key) for key in _GROUP)
+                return _Place(group if any(group) else (one.parent,), int(keys[number]), of)
+    return None
+
+
+def is_spawned(one: Process) -> bool:
+    """Whether Python's multiprocessing started a process as a new one, by its arguments."""
+    return any(_SPAWNED in word for word in arguments(one.pid))
+
+
+@dataclass(frozen=True)
+class Death:
+    """That a rank ended, seen at a time awake, and how long before that it was last seen alive."""
+
+    rank: Rank
+    exit: Exit
+    at: float
+    within_seconds: float
+
+    @property
+    def words(self) -> str:
+        """It in words: "rank 2 of 4, process 7 (python), exited with status 1"."""
+        return f"{self.rank.title}, {title(self.rank.process)}, {self.exit.words}"
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended by an error of its own, and not as its training did or as somebody ended it."""
+        return bool(self.exit.status) or self.exit.signal not in (None, *ENDS_FROM_OUTSIDE)
+
+
+class Team:
+    """The ranks of one training on this machine, followed from when they were found to their ends."""
+
+    def __init__(self) -> None:
+        self.ranks: dict[int, Rank] = {}
+        self.dead: dict[int, Death] = {}
+        self._handles: dict[int, Handle] = {}
+        self._looked_at = math.inf
+
+    @property
+    def living(self) -> list[Rank]:
+        """The ranks that have not ended."""
+        return [rank for number, rank in sorted(self.ranks.items()) if number not in self.dead]
+
+    @property
+    def handles(self) -> int:
+        """How many descriptors it holds."""
+        return len(self._handles)
+
+    def meet(self, ranks: Iterable[Rank]) -> None:
+        """Follow ranks that began since. What a dead one left behind has another parent and replaces none."""
+        for rank in ranks:
+            before = self.ranks.get(rank.number)
+            restarted = before is None or (
+                rank.number in self.dead
+                and rank.process.started > before.process.started
+                and rank.process.parent == before.process.parent
+            )
+            if restarted and (handle := opened(rank.process)) is not None:
+                self.ranks[rank.number], self._handles[rank.number] = rank, handle
+                self.dead.pop(rank.number, None)
+
+    def look(self, awake: float) -> bool:
+        """Whether ranks have ended since the last look."""
+        ended = {number: how for number, one in self._handles.items() if (how := one.exit()) is not None}
+        within, self._looked_at = max(0.0, awake - self._looked_at), awake
+        for number, how in ended.items():
+            self.dead[number] = Death(self.ranks[number], how, awake, within)
+            del self._handles[number]
+        return bool(ended)
+
+    def culprit(self) -> Death | None:
+        """The first rank that failed; None if none did."""
+        failed = [death for death in self.dead.values() if death.failed]
+        return min(failed, key=lambda death: (death.at, death.rank.number), default=None)
+
+    def news(self, awake: float) -> str:
+        """That a rank died while others live; empty if none did."""
+        death, living = self.culprit(), self.living
+        if death is None or not living:
+            return ""
+        ago = f"{awake - death.at + death.within_seconds:.1f} s ago" if awake - death.at < 60 else ""
+        ago = ago or f"{duration_text(awake - death.at)} ago"
+        return f"{death.rank.title} died: {death.exit.cause}, {ago}. {still(living)}"
+
+
+def still(living: Sequence[Rank]) -> str:
+    """That some ranks are left: "Ranks 0, 1 and 3 still run and wait for it"."""
+    one = len(living) == 1
+    return f"{names(living)} still {'runs and waits' if one else 'run and wait'} for it"
+
+
+def names(ranks: Sequence[Rank]) -> str:
+    """Some ranks for the beginning of a sentence: "Rank 2", "Ranks 0, 1 and 3", "The 1st of 2 spawned"."""
+    if ranks[0].spawned:
+        words = [_ordinal(rank.number + 1) for rank in ranks]
+        return f"The {joined(words)} of {ranks[0].world} spawned"
+    numbers = [str(rank.number) for rank in ranks]
+    return f"Rank{'s' if len(numbers) > 1 else ''} {joined(numbers)}"
+
+
+def joined(words: Sequence[str]) -> str:
+    """Words as a list: "0, 1 and 3"."""
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"

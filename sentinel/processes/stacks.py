@@ -1,0 +1,125 @@
+"""Where the threads of a process stand, by `py-spy dump`, which only reads its memory and never stops it.
+
+py-spy comes with the extra `stacks`. It runs as a process of its own with a deadline, because a process may
+be built to keep its reader busy. Names of functions and files are the process's own, so they are untrusted.
+"""
+
+import subprocess
+import sysconfig
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from shutil import which
+from typing import NamedTuple
+
+import msgspec
+
+from sentinel.text import clean_text
+
+_SECONDS = 5.0  # for one dump
+_TRIES = 3
+_MOST_BYTES = 1 << 20
+_MOST_FRAMES = 64  # of a thread
+_LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python3", "/lib64/python3", "<frozen", "<string>")
+_BEGINNINGS = ("_bootstrap", "_worker_loop")  # of a worker: what stands below is its parent's
+
+
+class Frame(NamedTuple):
+    """One call: the function and the line where it stands."""
+
+    function: str
+    file: str
+    line: int
+    ours: bool  # of the training itself, and of no library
+
+    def __str__(self) -> str:
+        """It for a person: "backward (train.py:34)"."""
+        return f"{self.function} ({self.file}:{self.line})"
+
+
+class Stack(NamedTuple):
+    """The calls of the main thread of a process, the innermost first."""
+
+    frames: tuple[Frame, ...] = ()
+    unknown: str = ""  # why there are none
+
+    @property
+    def place(self) -> Frame | None:
+        """The innermost call in the training's own code, else the innermost of all."""
+        return next((frame for frame in self.frames if frame.ours), self.frames[0] if self.frames else None)
+
+
+class _Frame(msgspec.Struct):
+    name: str
+    filename: str
+    line: int
+    short_filename: str | None = None
+
+
+class _Thread(msgspec.Struct):
+    frames: list[_Frame]
+    os_thread_id: int | None = None
+    thread_name: str | None = None
+
+
+_THREADS = msgspec.json.Decoder(list[_Thread])
+
+
+def py_spy() -> str | None:
+    """The program that dumps stacks; None if it is not installed."""
+    beside = Path(sysconfig.get_path("scripts")) / "py-spy"
+    return str(beside) if beside.exists() else which("py-spy")
+
+
+def stack_of(pid: int) -> Stack:
+    """The stack of the main thread of a Python process."""
+    program = py_spy()
+    if program is None:
+        return Stack(unknown="py-spy is not installed (pip install '.[stacks]')")
+    said = ""
+    for _ in range(_TRIES):
+        output, said = _run([program, "dump", "--json", "--nonblocking", "--pid", str(pid)])
+        with suppress(msgspec.MsgspecError):
+            if threads := _THREADS.decode(output):
+                main = next((one for one in threads if one.os_thread_id == pid), threads[0])
+                return Stack(_frames(main))
+    return Stack(unknown=_reason(said))
+
+
+def _run(command: Sequence[str]) -> tuple[bytes, str]:
+    """What a program printed, cut, and what it said of its trouble; it is killed at its deadline."""
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=-1, stderr=-1) as running:  # noqa: S603
+        deadline = threading.Timer(_SECONDS, running.kill)
+        deadline.start()
+        try:
+            output, said = b"", b""
+            if running.stdout is not None and running.stderr is not None:
+                output = running.stdout.read(_MOST_BYTES)
+                running.stdout.close()  # so that whoever would say more ends
+                said = running.stderr.read(_MOST_BYTES)
+        finally:
+            deadline.cancel()
+            running.kill()
+    return output, said.decode(errors="replace")
+
+
+def _frames(thread: _Thread) -> tuple[Frame, ...]:
+    found: list[Frame] = []
+    for one in thread.frames[:_MOST_FRAMES]:
+        if one.name in _BEGINNINGS and found:
+            break
+        file = clean_text(Path(one.short_filename or one.filename).name, 60)
+        ours = not any(part in one.filename for part in _LIBRARIES)
+        found.append(Frame(clean_text(one.name, 80), file, one.line, ours))
+    return tuple(found)
+
+
+def _reason(said: str) -> str:
+    """Why a stack could not be had."""
+    if "ermission" in said or "not permitted" in said:
+        with suppress(OSError):
+            if (scope := Path("/proc/sys/kernel/yama/ptrace_scope").read_text().strip()) != "0":
+                return f"ptrace_scope is {scope}"
+        return "the watch may not read its memory"
+    return "it could not be read in time"
