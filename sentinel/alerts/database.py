@@ -14,7 +14,7 @@ from typing import Any
 from sentinel.config.state_dir import STATE_FILE
 from sentinel.errors import StateDamaged, StateError, StateUnavailable
 
-SCHEMA = 6
+SCHEMA = 7
 LOCK = "watch.lock"
 """The file that a watching process locks; `lock.py` says how."""
 
@@ -82,6 +82,13 @@ _UPGRADES = {
     """,
     4: "ALTER TABLE silences ADD COLUMN incident TEXT NOT NULL DEFAULT '';",
     5: "ALTER TABLE sent ADD COLUMN number INTEGER NOT NULL DEFAULT 0;",
+    6: """
+        ALTER TABLE incidents ADD COLUMN finding TEXT AS (CASE WHEN json_valid(incident) THEN
+            json_extract(incident, '$.detector', '$.signal', '$.onset_step', '$.fired_step') END);
+        ALTER TABLE incidents ADD COLUMN silence TEXT AS (CASE WHEN json_valid(incident) THEN CASE WHEN
+            json_extract(incident, '$.evidence.runs_silent') THEN
+            json_extract(incident, '$.evidence.place', '$.evidence.since') END END);
+    """,
 }
 """Turns a database of each older schema into the next one. `schema.sql` adds new tables and indexes."""
 

@@ -15,14 +15,23 @@ CREATE TABLE IF NOT EXISTS stopped (
     since  REAL NOT NULL
 ) STRICT;
 
+-- Incidents have an equal finding if logs of one training may tell them, and an equal silence if their runs fell
+-- silent together.
 CREATE TABLE IF NOT EXISTS incidents (
     id        TEXT PRIMARY KEY,
     run       TEXT NOT NULL,
     open      INTEGER NOT NULL,
     updated   REAL NOT NULL,
-    incident  TEXT NOT NULL     -- the whole incident as JSON
+    incident  TEXT NOT NULL, /* the whole incident as JSON */
+    finding   TEXT AS (CASE WHEN json_valid(incident) THEN
+        json_extract(incident, '$.detector', '$.signal', '$.onset_step', '$.fired_step') END),
+    silence   TEXT AS (CASE WHEN json_valid(incident) THEN CASE WHEN
+        json_extract(incident, '$.evidence.runs_silent') THEN
+        json_extract(incident, '$.evidence.place', '$.evidence.since') END END)
 ) STRICT;
 CREATE INDEX IF NOT EXISTS incidents_by_time ON incidents (open, updated);
+CREATE INDEX IF NOT EXISTS incidents_by_finding ON incidents (finding);
+CREATE INDEX IF NOT EXISTS incidents_by_silence ON incidents (silence) WHERE silence IS NOT NULL;
 
 CREATE TABLE IF NOT EXISTS outbox (
     number         INTEGER PRIMARY KEY,  -- the order in which notifications were decided

@@ -20,16 +20,17 @@ import msgspec
 
 from detectors.api import Severity
 from sentinel.alerts.database import Database, utf8
-from sentinel.alerts.decision import Reason, Sent
+from sentinel.alerts.decision import Reason
 from sentinel.alerts.decoding import Decoder, incident
 from sentinel.alerts.feedback import Feedback
 from sentinel.alerts.forgetting import forget_incidents, forget_runs
-from sentinel.alerts.incident import Event, Incident
+from sentinel.alerts.incident import Incident
 from sentinel.alerts.outbox import Outbox, enqueue, withdraw
 from sentinel.alerts.outcomes import Outcome
 from sentinel.alerts.receipts import Receipts, forget_old
 from sentinel.alerts.silences import Silence
 from sentinel.alerts.stops import Stops
+from sentinel.alerts.told import Told
 from sentinel.errors import SentinelError
 
 BEHIND = ": behind"
@@ -38,23 +39,6 @@ BEHIND = ": behind"
 _REASONS = {str(reason): reason for reason in Reason}
 _KEEP_SENT_SECONDS = 7 * 86400.0
 _KEEP_RECORDS_SECONDS = 30 * 86400.0
-
-_SENT_BEFORE = """
-    SELECT incident, sink, event, at, severity, findings, number,
-        EXISTS (SELECT 1 FROM outbox WHERE outbox.sink = sent.sink AND outbox.incident = sent.incident
-            AND state = 'pending'),
-        EXISTS (SELECT 1 FROM outbox WHERE outbox.sink = sent.sink AND outbox.incident = sent.incident
-            AND state = 'pending' AND attempts = 0 AND created_at = sent.at
-            AND (held OR sink IN (SELECT sink FROM receivers)))
-    FROM sent WHERE incident IN (SELECT value FROM json_each(?))
-"""
-
-_MAY_RETURN = """
-    SELECT incident FROM incidents WHERE NOT open AND id IN (
-        SELECT incident FROM sent AS told WHERE event = 'flapping' AND NOT EXISTS (
-            SELECT 1 FROM sent AS over WHERE over.incident = told.incident AND over.sink = told.sink
-                AND over.event = 'resolved' AND over.number > told.number))
-"""
 
 
 @dataclass(frozen=True)
@@ -127,6 +111,7 @@ class Store:
         self.stops = Stops(self._database)
         self.receipts = Receipts(self._database)
         self.outbox = Outbox(self._database)
+        self.told = Told(self._database, self._decoded)
         self.feedback = Feedback(self._database)
 
     def close(self) -> None:
@@ -203,23 +188,6 @@ class Store:
             "FROM incidents WHERE open AND json_valid(incident) GROUP BY 1, 2"
         )
         return {(detector, Severity(severity).name.lower()): count for detector, severity, count in rows}
-
-    def sent_before(self, incidents: Iterable[str]) -> dict[tuple[str, str], dict[Event, Sent]]:
-        """What the sinks were sent of some incidents, by incident id and sink name."""
-        found: dict[tuple[str, str], dict[Event, Sent]] = {}
-        for of, sink, event, at, severity, findings, number, *states in self._database.rows(
-            _SENT_BEFORE, json.dumps(list(incidents))
-        ):
-            kind, worst = self._decoded(Event, event), self._decoded(Severity, severity)
-            if kind is not None and worst is not None:
-                one = Sent(at, worst, findings, number, *map(bool, states))
-                found.setdefault((of, sink), {})[kind] = one
-        return found
-
-    def may_return(self) -> list[Incident]:
-        """Incidents that are over, although a sink was told last that they keep coming back."""
-        found = (self._decoded(incident, whole) for (whole,) in self._database.rows(_MAY_RETURN))
-        return [one for one in found if one is not None]
 
     def decisions(self, limit: int = 100, run: str = "") -> list[DecisionRow]:
         """The latest decisions, about all runs or about one, given by its id; newest first."""

@@ -16,9 +16,10 @@ Two logs of one format are joined by their process alone, and only if they were 
 directory may come many trainings one after the other, and of one process the folds of a cross-validation.
 """
 
+import math
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,16 +47,15 @@ class Trace:
     """What one log tells of its training.
 
     ``joints`` are what it may share with other logs, ``processes`` are those among them that name a process.
-    ``output`` is Hugging Face's directory, and empty if unknown. ``began`` and ``ended`` are the times of its
-    first and its last point on its own clock, None if unknown.
+    ``output`` is Hugging Face's directory, and empty if unknown. ``times`` are those of its first and its
+    last point on its own clock, None if unknown.
     """
 
     format: str
     joints: frozenset[str]
     processes: frozenset[str] = frozenset()
     output: str = ""
-    began: float | None = None
-    ended: float | None = None
+    times: tuple[float, float] | None = None
 
 
 def same_training(one: Trace, other: Trace) -> bool:
@@ -69,20 +69,64 @@ def same_training(one: Trace, other: Trace) -> bool:
 def trainings(traces: Mapping[str, Trace]) -> dict[str, str]:
     """By the id of each log, the id of the log that stands for its training: the first one.
 
-    A log joins a training if it is of one training with a log there, and could be with all of its format.
+    A log joins a training if it is of one training with a log there, and could be with all of its format. The
+    logs join in the order in which they began, so a training that ended is not looked at again.
     """
-    groups: list[list[str]] = []
-    at_joint: dict[str, list[list[str]]] = {}
-    for log, trace in traces.items():
-        near = [group for joint in sorted(trace.joints) for group in at_joint.get(joint, ())]
-        group = next((g for g in near if _belongs(trace, [traces[member] for member in g])), None)
-        if group is None:
-            group = []
-            groups.append(group)
-        group.append(log)
+    formats = {trace.format for trace in traces.values()}
+    found: list[_Training] = []
+    near: dict[tuple[str, str], list[int]] = {}  # by joint and format: the trainings that such a log may join
+    training_of: dict[str, int] = {}
+    for log in sorted(traces, key=lambda log: (traces[log].times or (-math.inf,))[0]):
+        trace = traces[log]
         for joint in trace.joints:
-            at_joint.setdefault(joint, []).append(group)
-    return {log: group[0] for group in groups for log in group}
+            known = near.get((joint, trace.format), ())
+            near[joint, trace.format] = [one for one in known if not found[one].over(trace)]
+        open_ = {one for joint in trace.joints for one in near[joint, trace.format]}
+        joined = next((one for one in sorted(open_) if found[one].takes(trace)), len(found))
+        if joined == len(found):
+            found.append(_Training())
+        training_of[log] = joined
+        for joint in found[joined].add(trace):
+            for format_ in formats:
+                near.setdefault((joint, format_), []).append(joined)
+    first: dict[int, str] = {}
+    return {log: first.setdefault(training_of[log], log) for log in traces}
+
+
+class _Training:
+    """What is known of the logs of one training, so that one look says whether a further log joins them."""
+
+    def __init__(self) -> None:
+        self._joints: set[tuple[str, str | None]] = set()  # each with an output; None: with any
+        self._processes: dict[str, set[frozenset[str]]] = {}  # by format
+        self._times: dict[str, tuple[float, float]] = {}  # by format: when all logs of it were written
+
+    def add(self, trace: Trace) -> set[str]:
+        """Add a log. Gives the joints that are new."""
+        new = {joint for joint in trace.joints if (joint, None) not in self._joints}
+        self._joints |= {(joint, output) for joint in trace.joints for output in (trace.output, None)}
+        self._processes.setdefault(trace.format, set()).add(trace.processes)
+        if trace.times is not None:
+            self._times[trace.format] = self._common(trace.times, trace.format)
+        return new
+
+    def over(self, trace: Trace) -> bool:
+        """Whether neither this log nor one of its format that began later can join, whatever it tells."""
+        ended = self._times.get(trace.format, (0.0, math.inf))[1]
+        alone = frozenset() in self._processes.get(trace.format, ())
+        return alone or (trace.times is not None and ended < trace.times[0])
+
+    def takes(self, trace: Trace) -> bool:
+        """Whether the log is of this training."""
+        if trace.format in self._processes:
+            begin, end = self._common(trace.times or (-math.inf, math.inf), trace.format)
+            return begin <= end and all(trace.processes & one for one in self._processes[trace.format])
+        outputs = (trace.output, "") if trace.output else (None,)
+        return any((joint, output) in self._joints for joint in trace.joints for output in outputs)
+
+    def _common(self, times: tuple[float, float], format_: str) -> tuple[float, float]:
+        begin, end = self._times.get(format_, times)
+        return max(begin, times[0]), min(end, times[1])
 
 
 def trainings_of(logs: Mapping[str, Facts]) -> dict[str, str]:
@@ -104,22 +148,15 @@ def trace(place: Place, format_: str, facts: Facts) -> Trace:
     processes = frozenset(f"process {one}" for one in _processes(place))
     ids = (f"id {found[1]}" for part in place.parts if (found := _WANDB.fullmatch(part)))
     places = (f"place {one}" for one in (_home(place), output) if one)
-    return Trace(
-        format_, frozenset([*processes, *ids, *places]), processes, output, facts.first_time, facts.last_time
-    )
-
-
-def _belongs(trace: Trace, group: Iterable[Trace]) -> bool:
-    members = [*group]
-    joined = [same_training(trace, member) for member in members]
-    alike = (one for one, member in zip(joined, members, strict=True) if member.format == trace.format)
-    return any(joined) and all(alike)
+    began, ended = facts.first_time, facts.last_time
+    times = None if began is None or ended is None else (began, ended)
+    return Trace(format_, frozenset([*processes, *ids, *places]), processes, output, times)
 
 
 def _side_by_side(one: Trace, other: Trace) -> bool:
-    if one.began is None or one.ended is None or other.began is None or other.ended is None:
+    if one.times is None or other.times is None:
         return True
-    return max(one.began, other.began) <= min(one.ended, other.ended)
+    return max(one.times[0], other.times[0]) <= min(one.times[1], other.times[1])
 
 
 def _home(place: Path) -> Path:

@@ -77,7 +77,7 @@ class Recorder:
     def _updates(
         self, trackers: Sequence[Tracker], news: AllNews, now: float, reminders: bool, guard: Guard
     ) -> list[Update]:
-        over = self._store.may_return() if reminders else []
+        over = self._store.told.may_return() if reminders else []
         may_return = {incident.run for incident in over}
         telling = [
             t for t in trackers if news.get(t.id) or (reminders and (t.id in may_return or t.book.open()))
@@ -99,8 +99,8 @@ class Recorder:
         """The sinks, and what they know of the incidents of these runs and of those that tell the same."""
         here = [*over, *(change.incident for changes in news.values() for change in changes)]
         here += [incident for tracker in trackers for incident in tracker.book.open()]
-        known = {incident.id: incident for incident in [*self._store.incidents(), *here]} if here else {}
-        sent = self._store.sent_before(known)
+        known = {incident.id: incident for incident in [*self._store.told.alike(here), *here]} if here else {}
+        sent = self._store.told.sent_before(known)
         together = known_incidents(known.values(), trackers, self._facts)
         return Audience(self._policies, self._store.silences(now), sent, together)
 

@@ -143,6 +143,10 @@ CREATE TABLE sent (
     incident TEXT NOT NULL, sink TEXT NOT NULL, event TEXT NOT NULL, at REAL NOT NULL,
     severity INTEGER NOT NULL, findings INTEGER NOT NULL, PRIMARY KEY (incident, sink, event)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE incidents (
+    id TEXT PRIMARY KEY, run TEXT NOT NULL, open INTEGER NOT NULL, updated REAL NOT NULL,
+    incident TEXT NOT NULL
+) STRICT;
 PRAGMA user_version = 1;
 """
 

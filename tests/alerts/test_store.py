@@ -68,6 +68,25 @@ def test_the_newest_state_of_an_incident_counts(store):
     assert [i.state for i in store.incidents()] == ["resolved"]
 
 
+SILENCE = {"runs_silent": 3, "place": "/runs", "since": 1000.5}
+
+
+@pytest.mark.parametrize("open_", [True, False])
+def test_what_may_tell_the_same_is_found_among_any_number_of_incidents(store, open_):
+    ours = book()
+    committed = update("ww" if open_ else "ww" + "." * 10, ours=ours)
+    known = committed.incidents[-1]
+    fallen = known.changed(id="fallen", fired_step=7, evidence=SILENCE)
+    others = [known.changed(id=f"other {n}", onset_step=n + 10) for n in range(1500)]
+    store.commit([replace(committed, incidents=[known, fallen])], NOW)
+    store.commit([replace(committed, incidents=others, outcomes=[])], NOW + 1)
+    asked = known.changed(id="asked", run="csv:/runs/a", evidence={"value": 1.0})
+    assert store.told.alike([asked]) == [known]
+    assert store.told.alike([asked.changed(signal="loss", evidence=SILENCE)]) == [fallen]
+    assert not store.told.alike([asked.changed(signal="loss"), asked.changed(evidence={}, fired_step=9)])
+    assert not store.told.alike([])
+
+
 def test_a_run_is_unknown_before_its_first_commit(store):
     assert store.run_state(RUN) is None
 
@@ -76,7 +95,7 @@ def test_what_was_sent_is_known(store):
     committed = update("wwcc")
     store.commit([committed], NOW)
     incident = committed.incidents[0].id
-    sent = store.sent_before([incident, "other"])
+    sent = store.told.sent_before([incident, "other"])
     assert sent == {
         (incident, "slack"): {
             "firing": Sent(NOW, 2, 2, 1, waiting=True),
@@ -85,7 +104,7 @@ def test_what_was_sent_is_known(store):
     }
     while entry := first_waiting(store.outbox, "slack"):
         store.outbox.sent("slack", [entry], NOW)
-    assert not any(s.waiting for s in store.sent_before([incident])[incident, "slack"].values())
+    assert not any(s.waiting for s in store.told.sent_before([incident])[incident, "slack"].values())
 
 
 @pytest.mark.parametrize("receiver", ["rests", "is held", "rests, and was tried with it", "takes all"])
@@ -98,11 +117,11 @@ def test_what_was_never_tried_is_withdrawn_when_its_cause_comes(store, receiver)
         tried = store.outbox.begin([first_waiting(store.outbox, "slack")]) if receiver != "rests" else []
         store.outbox.postponed("slack", tried, "503", 5.0, Receiver(1, NOW + 5))
     cause = changed(rows("cc", "loss-scale-collapse", first=2), onset_step=0)
-    store.commit([update(cause, ours=ours, sent=store.sent_before([effect]))], NOW)
+    store.commit([update(cause, ours=ours, sent=store.told.sent_before([effect]))], NOW)
     withdrawn = receiver in ("rests", "is held")
     assert (effect in {one.incident for one in store.outbox.undelivered()}) is not withdrawn
     assert len(store.outbox.undelivered()) == (1 if withdrawn else 2), "the cause is told"
-    assert ((effect, "slack") in store.sent_before([effect])) is not withdrawn
+    assert ((effect, "slack") in store.told.sent_before([effect])) is not withdrawn
     assert (Reason.WITHDRAWN in {one.reason for one in store.decisions()}) is withdrawn
 
 
@@ -112,7 +131,7 @@ def withdrawn_while_it_waits(store, meanwhile=lambda: None):
     store.commit([update(rows("cc", "flat-loss-at-init", tag="loss"), ours=ours)], NOW)
     store.outbox.postponed("slack", [], "503", 5.0, Receiver(1, NOW + 5))
     (effect,) = (incident.id for incident in ours.open())
-    sent = store.sent_before([effect])
+    sent = store.told.sent_before([effect])
     cause = changed(rows("cc", "loss-scale-collapse", first=2), onset_step=0)
     decided = update(cause, ours=ours, sent=sent)
     meanwhile()
@@ -127,7 +146,7 @@ def test_what_is_being_sent_is_not_withdrawn(store):
         store, lambda: begun.extend(store.outbox.begin([first_waiting(store.outbox, "slack")]))
     )
     store.outbox.sent("slack", begun, NOW)
-    assert [*store.sent_before([effect])] == [(effect, "slack")], "so that its end is told, too"
+    assert [*store.told.sent_before([effect])] == [(effect, "slack")], "so that its end is told, too"
 
 
 def test_what_was_withdrawn_is_not_sent(store):
@@ -135,7 +154,7 @@ def test_what_was_withdrawn_is_not_sent(store):
     taken_up = []
     effect = withdrawn_while_it_waits(store, lambda: taken_up.append(first_waiting(store.outbox, "slack")))
     assert store.outbox.begin(taken_up) == []
-    assert store.sent_before([effect]) == {}
+    assert store.told.sent_before([effect]) == {}
 
 
 def test_the_end_of_what_was_given_up_is_not_sent(store):
@@ -143,7 +162,7 @@ def test_the_end_of_what_was_given_up_is_not_sent(store):
     store.commit([update("ww", ours=ours)], NOW)
     (incident,) = (incident.id for incident in ours.open())
     store.outbox.failed("slack", store.outbox.begin([first_waiting(store.outbox, "slack")]), "404", NOW)
-    over = update("." * 10, ours=ours, sent=store.sent_before([incident]))
+    over = update("." * 10, ours=ours, sent=store.told.sent_before([incident]))
     assert [(o.decision.event, o.decision.reason) for o in over.outcomes] == [
         (Event.RESOLVED, Reason.NOT_SENT_BEFORE)
     ]
@@ -152,7 +171,7 @@ def test_the_end_of_what_was_given_up_is_not_sent(store):
 def test_the_same_log_read_again_sends_nothing(store):
     committed = update()
     store.commit([committed], NOW)
-    again = update(sent=store.sent_before([committed.incidents[0].id]))
+    again = update(sent=store.told.sent_before([committed.incidents[0].id]))
     assert not any(o.body for o in again.outcomes)
 
 
@@ -182,7 +201,7 @@ def test_old_records_go_and_waiting_ones_stay(store):
     store.prune(NOW + 31 * DAY)
     assert store.outbox.undelivered() == []
     (incident,) = store.incidents()
-    known = store.sent_before([incident.id])[incident.id, "slack"]
+    known = store.told.sent_before([incident.id])[incident.id, "slack"]
     assert [*known] == [Event.FIRING], "what was given up is not known"
 
 
@@ -292,6 +311,9 @@ def test_the_reasons_of_an_earlier_version_are_known_by_their_names(tmp_path):
             )
         database.execute("ALTER TABLE silences DROP COLUMN incident")
         database.execute("ALTER TABLE sent DROP COLUMN number")
+        for column in ("finding", "silence"):
+            database.execute(f"DROP INDEX incidents_by_{column}")
+            database.execute(f"ALTER TABLE incidents DROP COLUMN {column}")
         database.execute("PRAGMA user_version = 3")
     with Store(tmp_path) as store:
         gone, *known = store.decisions()

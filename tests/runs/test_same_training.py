@@ -3,11 +3,14 @@
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sentinel.config.file import Config
 from sentinel.replaying import replay
+from sentinel.runs import same_training as module
 from sentinel.runs.facts import Facts, Setting
-from sentinel.runs.same_training import same_training, trace, trainings
+from sentinel.runs.same_training import Trace, same_training, trace, trainings
 
 PROCESS = "events.out.tfevents.17672300{}0.node.{}.{}"
 
@@ -86,6 +89,56 @@ def test_logs_are_grouped_by_their_training(log):
         "other": log("else/metrics.csv"),
     }
     assert trainings(traces) == {"state": "state", "first": "state", "resumed": "resumed", "other": "other"}
+
+
+@st.composite
+def traces(draw):
+    processes = draw(st.frozensets(st.sampled_from(["process 1", "process 2", "process 3"]), max_size=2))
+    places = draw(st.frozensets(st.sampled_from(["place 1", "place 2", "place 3"]), max_size=2))
+    began, lasted = draw(st.integers(0, 7)), draw(st.integers(0, 4))
+    times = draw(st.sampled_from([None, (float(began), float(began + lasted))]))
+    return Trace(
+        draw(st.sampled_from("abc")),
+        processes | places,
+        processes,
+        draw(st.sampled_from(["", "x", "y"])),
+        times,
+    )
+
+
+def one_by_one(logs):
+    """The definition: each log is compared with all others, in the order in which they began."""
+    groups = []
+    for log in sorted(logs, key=lambda log: (logs[log].times or (-1.0,))[0]):
+        for group in groups:
+            joined = {other: same_training(logs[log], logs[other]) for other in group}
+            alike = [other for other in group if logs[other].format == logs[log].format]
+            if any(joined.values()) and all(joined[other] for other in alike):
+                group.append(log)
+                break
+        else:
+            groups.append([log])
+    return {log: min(group) for group in groups for log in group}
+
+
+@given(st.lists(traces(), max_size=9))
+def test_a_log_joins_a_training_if_it_could_be_with_all_of_its_format_there(found):
+    logs = {f"log {number}": one for number, one in enumerate(found)}
+    assert trainings(logs) == one_by_one(logs)
+
+
+@pytest.mark.parametrize("apart", [0.0, 10.0, -10.0])
+def test_the_logs_of_one_process_are_looked_at_a_few_times_each(monkeypatch, apart):
+    looked = []
+    takes = module._Training.takes
+    monkeypatch.setattr(module._Training, "takes", lambda *pair: looked.append(pair) or takes(*pair))
+    process = frozenset({"process 1"})
+    logs = {
+        f"log {n}": Trace("tensorboard", process | {f"place {n}"}, process, "", (n * apart, n * apart + 5))
+        for n in range(500)
+    }
+    assert len({*trainings(logs).values()}) == (500 if apart else 1)
+    assert len(looked) <= 500
 
 
 def blown(place, name):

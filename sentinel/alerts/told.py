@@ -1,0 +1,72 @@
+"""What was told before, as the next decisions need it."""
+
+import json
+from collections.abc import Iterable
+
+import msgspec
+
+from detectors.api import Severity
+from sentinel.alerts.database import Database
+from sentinel.alerts.decision import Sent
+from sentinel.alerts.decoding import Decoder, incident
+from sentinel.alerts.incident import Event, Incident
+
+_SENT_BEFORE = """
+    SELECT incident, sink, event, at, severity, findings, number,
+        EXISTS (SELECT 1 FROM outbox WHERE outbox.sink = sent.sink AND outbox.incident = sent.incident
+            AND state = 'pending'),
+        EXISTS (SELECT 1 FROM outbox WHERE outbox.sink = sent.sink AND outbox.incident = sent.incident
+            AND state = 'pending' AND attempts = 0 AND created_at = sent.at
+            AND (held OR sink IN (SELECT sink FROM receivers)))
+    FROM sent WHERE incident IN (SELECT value FROM json_each(?))
+"""
+
+_ALIKE = """
+    SELECT incident FROM incidents
+    WHERE finding IN (
+        SELECT json_extract(value, '$.detector', '$.signal', '$.onset_step', '$.fired_step')
+        FROM json_each(?1)
+    ) OR silence IN (
+        SELECT json_extract(value, '$.evidence.place', '$.evidence.since')
+        FROM json_each(?1) WHERE json_extract(value, '$.evidence.runs_silent')
+    )
+"""
+"""In the words of `schema.sql`; see `sentinel.alerts.duplicates`."""
+
+_MAY_RETURN = """
+    SELECT incident FROM incidents WHERE NOT open AND id IN (
+        SELECT incident FROM sent AS told WHERE event = 'flapping' AND NOT EXISTS (
+            SELECT 1 FROM sent AS over WHERE over.incident = told.incident AND over.sink = told.sink
+                AND over.event = 'resolved' AND over.number > told.number))
+"""
+
+
+class Told:
+    """What is known in a database. Every method raises StateError if the database fails."""
+
+    def __init__(self, database: Database, decoded: Decoder) -> None:
+        self._database = database
+        self._decoded = decoded
+
+    def sent_before(self, incidents: Iterable[str]) -> dict[tuple[str, str], dict[Event, Sent]]:
+        """What the sinks were sent of some incidents, by incident id and sink name."""
+        found: dict[tuple[str, str], dict[Event, Sent]] = {}
+        for of, sink, event, at, severity, findings, number, *states in self._database.rows(
+            _SENT_BEFORE, json.dumps(list(incidents))
+        ):
+            kind, worst = self._decoded(Event, event), self._decoded(Severity, severity)
+            if kind is not None and worst is not None:
+                one = Sent(at, worst, findings, number, *map(bool, states))
+                found.setdefault((of, sink), {})[kind] = one
+        return found
+
+    def alike(self, incidents: Iterable[Incident]) -> list[Incident]:
+        """The recorded incidents that may tell the same as one of these, which include these themselves."""
+        wanted = json.dumps([msgspec.to_builtins(one) for one in incidents])
+        found = (self._decoded(incident, whole) for (whole,) in self._database.rows(_ALIKE, wanted))
+        return [one for one in found if one is not None]
+
+    def may_return(self) -> list[Incident]:
+        """Incidents that are over, although a sink was told last that they keep coming back."""
+        found = (self._decoded(incident, whole) for (whole,) in self._database.rows(_MAY_RETURN))
+        return [one for one in found if one is not None]
