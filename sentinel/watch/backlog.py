@@ -14,6 +14,9 @@ SLICES_SECONDS = 1.0
 LATE_SECONDS = 60.0
 """A watch is not well if a run is further behind, because a person hears of trouble within about a minute."""
 
+LONG_FIRST_LOOK_SECONDS = 3600.0
+"""The same while a run is first read. A log of some gigabytes takes minutes, and nothing is wrong then."""
+
 _AT_ONCE = 512  # runs
 
 
@@ -54,6 +57,14 @@ class Backlog:
         """
         lags = {run_id: watched.lag(awake) for run_id, watched in self._runs.copy().items()}
         return dict(sorted(lags.items(), key=lambda item: -item[1]))
+
+    def late(self, awake: float) -> dict[str, float]:
+        """Those lags with which a watch is not well."""
+        runs = self._runs.copy()
+        allowed = {
+            id_: LATE_SECONDS if one.looked_at else LONG_FIRST_LOOK_SECONDS for id_, one in runs.items()
+        }
+        return {id_: lag for id_, lag in self.lags(awake).items() if lag > allowed.get(id_, LATE_SECONDS)}
 
 
 def groups(runs: Sequence[Watched]) -> Iterator[Sequence[Watched]]:

@@ -7,7 +7,7 @@ from sentinel.alerts.store import BEHIND, Store
 from sentinel.clock import Clock
 from sentinel.sources.base import Complaint
 from sentinel.text import clean_text, duration_text
-from sentinel.watch.backlog import LATE_SECONDS, Backlog
+from sentinel.watch.backlog import Backlog
 from sentinel.watch.service import ServiceManager
 from sentinel.watch.troubles import Troubles
 from sentinel.watch.watched import WatchedRuns
@@ -89,9 +89,9 @@ class Reports:
 
     def _late(self) -> str:
         """That some runs are read too late; empty if none is."""
-        lags = self._backlog.lags(self._clock.awake())
-        late = [run for run, lag in lags.items() if lag > LATE_SECONDS]
+        late = self._backlog.late(self._clock.awake())
         if not late:
             return ""
+        run, lag = next(iter(late.items()))
         others = f", and {len(late) - 1} more are late" if len(late) > 1 else ""
-        return f"{clean_text(late[0])} was not read to its end for {duration_text(lags[late[0]])}{others}"
+        return f"{clean_text(run)} was not read to its end for {duration_text(lag)}{others}"

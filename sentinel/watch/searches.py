@@ -1,5 +1,6 @@
 """Decides when to search the watched paths for new runs."""
 
+import os
 from collections.abc import Collection
 from pathlib import Path
 
@@ -27,6 +28,7 @@ class Searches:
         self._promising = self._promising or any(map(runs.may_grow_by, changed))
         new = not self._seen.issuperset(changed)
         self._seen.update(changed)
+        self._seen.difference_update([path for path in changed if not os.path.lexists(path)])
         return new or (self._promising and self._clock.awake() >= self._next_at)
 
     def done(self, begun: float) -> None:

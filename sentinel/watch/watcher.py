@@ -30,6 +30,7 @@ from sentinel.watch.backlog import SLICES_SECONDS, Backlog, groups
 from sentinel.watch.file_events import Changes
 from sentinel.watch.freezes import freezes_forgiven
 from sentinel.watch.introduction import introduced
+from sentinel.watch.memory import give_back
 from sentinel.watch.pace import BEHIND_SHARE, SHARE, Pace
 from sentinel.watch.recorder import AllNews, Recorder
 from sentinel.watch.reports import Reports
@@ -172,7 +173,6 @@ class Watcher:
         return added
 
     def _tracker(self, run: Run) -> Tracker:
-        """A tracker from the last commit of the run."""
         return restored(self._pipeline, self._store, run, run_name(run, common_path(self._config.paths)))
 
     def _read(self, group: Sequence[Watched]) -> None:
@@ -217,6 +217,7 @@ class Watcher:
             self._review_runs(ended)
         if awake - self._reviewed_at >= _REVIEW_SECONDS:
             self._store.prune(now)
+            give_back()
             remind = bool(self._policies) and awake - self._reminded_at >= _REMIND_SECONDS
             self._review_runs(self._runs, remind=remind)
             self._let_go(awake, now)
@@ -278,7 +279,6 @@ class Watcher:
         self._record_stops(failed)
 
     def _stop(self, watched: Watched, reason: str) -> None:
-        """Let a failed run rest; the others go on."""
         watched.failed(reason, self._clock.awake())
         self._reports.trouble(f"{clean_text(watched.tracker.log.name)} is not judged for now: {reason}")
 

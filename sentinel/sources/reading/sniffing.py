@@ -33,7 +33,8 @@ _LOG_WORD = re.compile(
 """A word in the name of logs, not of data sets: `train.jsonl` and `dialogs.jsonl` are data."""
 
 _LONG_TEXT = 200  # characters of a text that belongs into a data set: a prompt, a completion, an answer
-_MOST_REMEMBERED = 1 << 16  # files; then all are looked at anew
+_LEAST_REMEMBERED = 1 << 10  # files
+_QUESTIONS_A_FILE = 8  # a search may ask for a file more than once
 _LOGGERS = frozenset({"metrics", "progress"})  # names that loggers choose: a column of steps is enough
 _INDEX = ("", "unnamed: 0")  # what pandas writes before the columns
 _EXPORTED = {"wall time", "step", "value"}  # the columns of TensorBoard's CSV files
@@ -158,12 +159,21 @@ def why_no_log(path: Path) -> str:
 def remembered(sniff: Callable[[Path], bool]) -> Callable[[Path], bool]:
     """Remember the answer of ``sniff`` for each file, and ask again only if the file changed.
 
-    A log stays a log as long as it only grows. A file that cannot be read is no log.
+    A log stays a log as long as it only grows. A file that cannot be read is no log. A search asks for all
+    files that are there, so a file for which none of many questions asks is gone, and is forgotten.
     """
+    before_that: dict[Path, tuple[tuple[int, int, int], bool]] = {}
     known: dict[Path, tuple[tuple[int, int, int], bool]] = {}
+    questions = 0
 
     @wraps(sniff)
     def answer(path: Path) -> bool:
+        nonlocal before_that, known, questions
+        questions += 1
+        if questions > _QUESTIONS_A_FILE * max(len(known), _LEAST_REMEMBERED):
+            before_that, known, questions = known, {}, 0
+        if path in before_that:
+            known[path] = before_that.pop(path)
         try:
             status = os.stat(path)
         except OSError:
@@ -172,8 +182,6 @@ def remembered(sniff: Callable[[Path], bool]) -> Callable[[Path], bool]:
         before, found = known.get(path, ((0, 0, 0), False))
         if before == now or (found and before[0] == inode and before[1] <= size and before[2] <= modified):
             return found
-        if len(known) >= _MOST_REMEMBERED:
-            known.clear()
         found = sniff(path)
         known[path] = now, found
         return found
