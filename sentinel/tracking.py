@@ -44,7 +44,8 @@ class Tracker:
 
     def dump(self) -> bytes:
         """Everything that `restore` needs. Raises TypeError for a value that cannot be stored."""
-        return packed({"layout": self.layout, **self.log.dump(), "book": self.book.dump()})
+        state = {"layout": self.layout, **self.log.dump(), "book": self.book.dump()}
+        return packed(state, lasting=self.book.before_end is not None)
 
     def restore(self, state: bytes) -> bool:
         """Restore what `dump` gave. False, without any change, if the layout differs.

@@ -43,7 +43,7 @@ class Book:
         self._detectors = detectors
         self._parameters = parameters or {}
         self._tracks: dict[Key, Track] = {}
-        self._before_end: list[Track] | None = None  # the tracks before the run was concluded
+        self.before_end: list[Track] | None = None  # the tracks before the run was concluded
 
     def awake(self) -> set[Key]:
         """The keys for which a clean verdict matters. For all others it may be left out."""
@@ -68,9 +68,9 @@ class Book:
 
     def conclude(self, stretches: Iterable[Stretch]) -> list[Change]:
         """Apply the verdicts on a run that is over, once until `go_on`."""
-        if self._before_end is not None:
+        if self.before_end is not None:
             return []
-        self._before_end = [copy(track) for track in self._tracks.values()]
+        self.before_end = [copy(track) for track in self._tracks.values()]
         return self.advance(stretches)
 
     def go_on(self) -> list[Change]:
@@ -80,7 +80,7 @@ class Book:
         withdrawn. Incidents that it changed are again as they were; who was told that one had come back hears
         that it is over. Other incidents of the run as a whole have no part in this.
         """
-        changes = [] if self._before_end is None else self._take_back(self._before_end)
+        changes = [] if self.before_end is None else self._take_back(self.before_end)
         for track, incident in self._open():
             if track.before_lost is not None:
                 track.incident, track.before_lost = incident.changed(state=track.before_lost), None
@@ -90,7 +90,7 @@ class Book:
         concluded = self._open()
         of_the_run = {k: t for k, t in self._tracks.items() if k.stream == OF_THE_RUN and not t.final}
         before = {track.key: track for track in before_end if track.key.stream != OF_THE_RUN}
-        self._tracks, self._before_end = before | of_the_run, None
+        self._tracks, self.before_end = before | of_the_run, None
         known = {t.incident.id: t.incident for t in self._tracks.values() if t.incident}
         for track, effect in self._open():
             if effect.inhibited_by not in known and track.alone is None:
@@ -110,14 +110,14 @@ class Book:
         for track, incident in self._open():
             if incident.stream == OF_THE_RUN:
                 continue
-            if track.before_lost is None and self._before_end is None:
+            if track.before_lost is None and self.before_end is None:
                 track.before_lost = incident.state
                 changes.append(_change(Event.LOST, track, incident.changed(state=State.LOST)))
         return changes
 
     def dump(self) -> Any:
         """The state in built-in types."""
-        return msgspec.to_builtins([list(self._tracks.values()), self._before_end])
+        return msgspec.to_builtins([list(self._tracks.values()), self.before_end])
 
     def restore(self, dumped: Any) -> None:
         """Restore what ``dump`` gave, without detectors that no longer exist.
@@ -126,7 +126,7 @@ class Book:
         """
         tracks, before_end = _to_tracks(dumped)
         self._tracks = {track.key: track for track in self._known(tracks)}
-        self._before_end = None if before_end is None else self._known(before_end)
+        self.before_end = None if before_end is None else self._known(before_end)
 
     def _known(self, tracks: Iterable[Track]) -> list[Track]:
         return [track for track in tracks if track.key.detector in self._detectors]

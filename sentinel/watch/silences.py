@@ -73,7 +73,9 @@ class Silences:
             )
             judge = partial(self._judge, watched, silence, awake)
             found[run.id] = guard(run, "the review", judge) or ()
-        for advance in self._pipeline.conclude([w.tracker for w in runs if w.is_newly_over(awake)]):
+        over = [watched for watched in runs if watched.is_newly_over(awake)]
+        for watched, advance in zip(over, self._pipeline.conclude([w.tracker for w in over]), strict=True):
+            watched.uncommitted += 1  # so that its last state is recorded
             found[advance.tracker.id] = [*found.get(advance.tracker.id, ()), *advance.changes]
             if advance.failure:
                 guard.failures[advance.tracker.id] = advance.failure

@@ -16,9 +16,9 @@ ARRAYS = st.sampled_from(["<f8", "<i8", "|b1"]).flatmap(
 )
 
 
-@given(ARRAYS)
-def test_an_array_comes_back_as_it_was(array):
-    back = unpacked(packed({"a": array}))["a"]
+@given(ARRAYS, st.booleans())
+def test_an_array_comes_back_as_it_was(array, lasting):
+    back = unpacked(packed({"a": array}, lasting=lasting))["a"]
     assert (back.dtype, back.shape, back.tobytes()) == (array.dtype, array.shape, array.tobytes())
     assert back.flags.c_contiguous
     assert back.flags.writeable
@@ -34,6 +34,12 @@ def test_a_history_takes_two_fifths_of_its_room():
     losses = 2 / (1 + 0.01 * np.arange(256)) + dice.normal(0, 0.02, 256)
     numbers = np.stack([times, losses], axis=1)
     assert len(packed({"places": np.stack([steps, steps], axis=1), "numbers": numbers})) < 256 * 4 * 8 * 2 / 5
+
+
+def test_a_lasting_state_says_once_what_it_holds_often():
+    rows = np.random.default_rng(1).normal(0, 1, 8192)
+    state = {"a": rows, "b": rows[4096:], "c": rows.copy()}
+    assert len(packed(state, lasting=True)) < 1.1 * rows.nbytes < 2 * len(packed(state))
 
 
 def test_a_state_of_an_earlier_version_can_be_read():
@@ -52,6 +58,8 @@ def test_a_state_of_an_earlier_version_can_be_read():
         packed({"a": np.arange(100)})[:-20],
         b"\x78" + b"no zlib",
         packed({"a": 1})[:-1] + b"\x00",
+        packed({"a": np.arange(100)}, lasting=True)[:-20],
+        b"\xfd" + b"no lzma",
         msgspec.msgpack.encode([1]),
         msgspec.msgpack.encode({"a": msgspec.msgpack.Ext(7, b"")}),
     ],

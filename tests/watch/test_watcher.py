@@ -93,6 +93,34 @@ def test_a_run_that_appears_after_it_was_over_is_told_of_at_once(house):
         assert "over at" in first_waiting(store.outbox, "terminal").batch
 
 
+def test_the_state_of_a_finished_run_shrinks_and_still_is_where_it_goes_on(house):
+    watcher, log = house.watch(), house.runs / "a.jsonl"
+    house.log("a", range(300), kl=0.1, loss=1.0)
+
+    def state():
+        house.look(watcher, hours=0.02)
+        with Store(house.state) as store:
+            (run,) = store.runs()
+            return store.run_state(run.id)
+
+    growing = state()
+    with log.open("a") as file:
+        file.write(json.dumps({"step": 300, "done": True, "kl": 0.1}) + "\n")
+    *_, finished = state(), state(), state()
+    assert len(finished) < 0.8 * len(growing)
+    watcher = house.watch()  # from that state
+    with log.open("a") as file:
+        file.writelines(
+            json.dumps({"step": step, "time": NOW + step, "kl": 9.0}) + "\n" for step in range(301, 360)
+        )
+    assert house.look(watcher) == ["firing: first-notification"]
+    whole = replay([house.runs], Config(signals={"kl": "kl"}), lambda *_: None).runs[0]
+    with Store(house.state) as store:
+        assert {one.id: one.fired_step for one in store.incidents()} == {
+            one.id: one.fired_step for one in whole.incidents.values()
+        }
+
+
 def test_a_watch_rests_after_a_round_that_cost_much(house, monkeypatch):
     watcher, stop, waits = house.watch(poll_seconds=2.0), threading.Event(), []
     monkeypatch.setattr(watcher, "round", lambda *_: house.clock.work(15.0))
