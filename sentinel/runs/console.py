@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -35,6 +36,7 @@ _TRACEBACK = "Traceback (most recent call last):"
 _WRITER = re.compile(
     r"(?:\[(?:rank|default)?\d{1,5}\]:? ?|\s{0,4}\d{1,5}: (?=\S)|\([\w:.]{1,80} pid=\d{1,9}[^)]{0,60}\) ?)"
 )  # torchrun, srun, Ray
+_INDENTED = re.compile(r"\s(?!\s{0,3}\d)")  # and not srun's number of a process
 _FRAME = re.compile(r'\s{1,8}File "([^"]{1,300})", line (\d{1,9})(?:, in (.{1,100}))?')
 _OF_A_LIBRARY = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib[/\\]python3|<frozen")
 _EXCEPTION = re.compile(r"[A-Za-z_][\w.]{0,150}(?::\s|:?$)")
@@ -53,6 +55,14 @@ class _Traceback(msgspec.Struct):
     caught: bool
     place: str = ""  # the last line of one's own code
     innermost: str = ""  # of anybody's code
+
+    def add(self, line: str) -> None:
+        """Add a line, which may tell a frame."""
+        if frame := _FRAME.match(line, 0, LONGEST_LINE):
+            place = f"{frame[1]}:{frame[2]}" + (f" in {frame[3]}" if frame[3] else "")
+            self.innermost = place
+            if not (self.place and _OF_A_LIBRARY.search(frame[1])):
+                self.place = place
 
 
 class Remark(msgspec.Struct):
@@ -92,6 +102,21 @@ class _Origin(msgspec.Struct):
         last = (line[:_LAST_CHARACTERS] for line in reversed(lines) if line and not line.isspace())
         self.last = [*self.last, *[*islice(last, _LAST_LINES)][::-1]][-_LAST_LINES:]
 
+    def pass_frames(self, lines: Sequence[str]) -> int:
+        """Pass on lines that only go on with the one traceback that is open. Gives their number."""
+        traceback = self.tracebacks.get("") if len(self.tracebacks) == 1 else None
+        if traceback is None:
+            return 0
+        most = min(len(lines), traceback.line + _LONGEST_TRACEBACK - self.lines - 1)
+        count = next((i for i in range(most) if not _INDENTED.match(lines[i])), max(0, most))
+        told = [line for line in lines[:count] if not line.isspace()]
+        for line in told:
+            traceback.add(line)
+        if told:
+            self.announced = _CAUGHT.search(told[-1], 0, LONGEST_LINE) is not None
+        self.pass_on(lines[:count])
+        return count
+
 
 class Console(msgspec.Struct):
     """The state of the console lines of a run. Its size is bounded, whatever the run prints.
@@ -129,45 +154,53 @@ class Console(msgspec.Struct):
         at, wanted = 0, [one.text for one in signatures if one.key not in self.remarks]
         for place in telling(texts, (_TRACEBACK, *WORDS, *wanted)):
             while at < place and not origin.is_quiet:
-                yield from self._look_at(name, origin, line_at(at), ())
+                if passed := origin.pass_frames(texts[at : min(place, at + _LONGEST_TRACEBACK)]):
+                    at += passed
+                    continue
+                yield from self._look_at(name, origin, texts[at], partial(line_at, at), ())
                 at += 1
             if at <= place:
                 origin.pass_on(texts[at:place])
-                yield from self._look_at(name, origin, line_at(place), signatures)
+                yield from self._look_at(name, origin, texts[place], partial(line_at, place), signatures)
                 at = place + 1
         origin.pass_on(texts[at:])  # without text
 
     def _look_at(
-        self, name: str, origin: _Origin, line: Line, signatures: Sequence[Signature]
+        self,
+        name: str,
+        origin: _Origin,
+        whole: str,
+        line: Callable[[], Line],
+        signatures: Sequence[Signature],
     ) -> Iterator[Printed]:
+        """The news in one line. Its time and step are read only if they matter."""
         origin.lines += 1
-        text = line.text[:LONGEST_LINE]
+        text = whole[:LONGEST_LINE]
         if not text or text.isspace():
             return
         origin.keep([text])
-        time = line.time if math.isfinite(line.time) else None
         near = [one for one in signatures if one.text in text]
         error = _error(origin, text, near)
         if preempts(text) or (error is not None and origin.preempted):
             if not origin.preempted:
-                yield Printed(name, origin.lines, text, line.step, time, Severity.INFO, preempted=True)
+                yield _printed(origin, name, line(), text, Severity.INFO, preempted=True)
             origin.preempted = origin.preempted or text
-            origin.ordinary, origin.step = 0, line.step
+            origin.ordinary, origin.step = 0, line().step
             return
         if error is not None:
-            origin.ordinary, origin.step = 0, line.step
+            origin.ordinary, origin.step = 0, line().step
             place, entries = error.place, error.entries
-            yield Printed(name, origin.lines, error.text, line.step, time, error.severity, place, entries)
+            yield _printed(origin, name, line(), error.text, error.severity, place=place, catalogue=entries)
             return
         for one in near:
             if one.severity is Severity.INFO and one.key not in self.remarks and one.is_in(text):
                 self.remarks[one.key] = Remark(one.entry, text, name, origin.lines)
         if origin.ordinary is not None and not origin.tracebacks:
             origin.ordinary += 1
-            trains_on = line.step is not None and line.step != origin.step
-            if origin.ordinary == _WENT_ON or trains_on:
+            step = line().step
+            if origin.ordinary == _WENT_ON or (step is not None and step != origin.step):
                 origin.ordinary, origin.preempted = None, ""
-                yield Printed(name, origin.lines, text, line.step, time, Severity.CLEAN)
+                yield _printed(origin, name, line(), text, Severity.CLEAN)
 
     @property
     def last_lines(self) -> str:
@@ -185,6 +218,11 @@ class Console(msgspec.Struct):
         if name not in self.origins and len(self.origins) >= _MOST_ORIGINS:
             return None
         return self.origins.setdefault(name, _Origin())
+
+
+def _printed(origin: _Origin, name: str, line: Line, text: str, severity: Severity, **more: Any) -> Printed:
+    time = line.time if math.isfinite(line.time) else None
+    return Printed(name, origin.lines, text, line.step, time, severity, **more)
 
 
 @dataclass(frozen=True)
@@ -209,11 +247,7 @@ def _error(origin: _Origin, line: str, signatures: Sequence[Signature]) -> _Erro
     origin.announced = _CAUGHT.search(text) is not None
     if traceback is not None:
         if text[:1].isspace() and origin.lines - traceback.line < _LONGEST_TRACEBACK:
-            if frame := _FRAME.match(text):
-                place = f"{frame[1]}:{frame[2]}" + (f" in {frame[3]}" if frame[3] else "")
-                traceback.innermost = place
-                if not (traceback.place and _OF_A_LIBRARY.search(frame[1])):
-                    traceback.place = place
+            traceback.add(text)
             return None
         del origin.tracebacks[writer]
         if _EXCEPTION.match(text):

@@ -136,6 +136,9 @@ PIECES = [
     "Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 32768.0\n",
     "[rank1]: Traceback (most recent call last):\n",
     "[rank1]: E: x\n",
+    '  File "model.py", line 7, in forward\n    1 / 0\n \n',
+    "  12: E: x\n",
+    '  File "model.py", line 8\n    ERROR: retry\n' * 260,
     "*** JOB 1 ON n CANCELLED AT 2026-01-01T00:00:00 DUE TO TIME LIMIT ***\n",
 ]
 
@@ -158,8 +161,11 @@ def test_any_cut_says_the_same(pieces, cuts, reload):
     assert found == said(text, whole)
     assert console.remarks == whole.remarks
     assert console.last_lines == whole.last_lines
-    one_by_one = Console().scan("train.log", printed, signatures())
-    assert found == [(n.line, n.text if n.severity else None, n.place, n.catalogue) for n in one_by_one]
+    at_once = Console().scan("train.log", printed, signatures())
+    assert found == [(n.line, n.text if n.severity else None, n.place, n.catalogue) for n in at_once]
+    slow = Console()
+    assert found == [news for line in printed for news in said(f"{line.text}\n", slow)]
+    assert not printed or slow.origins["train.log"].tracebacks == whole.origins["train.log"].tracebacks
 
 
 def test_hostile_lines_end_and_are_not_kept():
