@@ -81,13 +81,8 @@ LINES: Mapping[Signal, Mapping[str, str]] = {
         "": 'log("tool_failure_share", failed_calls / calls)  '
         '# [signals] "tool_failure_share" = "tool_failure_share"'
     },
-    Signal.MOE_AUXILIARY_LOSS: {
-        "": 'log("aux_loss", outputs.aux_loss.item())  # [signals] "aux_loss" = "moe_auxiliary_loss"'
-    },
-    Signal.MAX_ATTENTION_LOGIT: {
-        "": 'log("max_attention_logit", scores.max().item())  '
-        '# [signals] "max_attention_logit" = "max_attention_logit"'
-    },
+    Signal.MOE_AUXILIARY_LOSS: {"": 'log("load_balancing_loss", outputs.aux_loss.item())'},
+    Signal.MAX_ATTENTION_LOGIT: {"": 'log("max_attention_logit", scores.max().item())'},
     Signal.DATA_SHARE: {
         "": 'log("data_share", seconds_waited / seconds)  # [signals] "data_share" = "data_share"'
     },

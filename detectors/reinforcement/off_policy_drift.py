@@ -3,8 +3,8 @@
 ## What it catches
 A median gap between the trainer's and the sampler's log-probabilities, or a KL of the two, over the last ten
 points above 1 nat per token, or above 0.1 and three times its own first points. A mean gap of probabilities
-above 0.03 and three times its first points. A mean importance ratio outside 0.8 to 1.2 over ten points; a
-small one only where the gap, if it is logged, is 0.1 nats, too.
+above 0.03 and three times its first points. A mean importance ratio outside 0.8 to 1.2 over ten points, but
+only where the gap, if it is logged, is 0.1 nats, too.
 
 ## Why it matters
 The gradient is weighed by the ratio of the two. Where they disagree it belongs to another policy: either the
@@ -19,8 +19,9 @@ log-probabilities of one text with equal weights.
 ## When it is wrong
 Engines of low precision have a constant gap; only its growth counts below 1 nat. The ratio of a sequence is
 the product over its tokens: long completions of a healthy run leave the band on both sides, and a mask of the
-large ones, as TRL's `sequence_mask`, then lowers their mean to 0.75 and 0.35. The smallest ratio of a batch
-is near zero in any large one and is not judged.
+large ones, as TRL's `sequence_mask`, then lowers their mean to 0.75 and 0.35; without a cap few of them raise
+it above 1.2. So the gap decides. A KL is taken for half of its square. The smallest ratio of a batch is near
+zero in any large one and is not judged.
 
 ## Source
 Catalogue A-logp-diff (healthy below 0.1, diverged above 1), A-is-ratio and A-is-divergence. verl's FAQ takes
@@ -46,7 +47,7 @@ ENGINES = ("N-engine-mismatch", "N-async-staleness", "N-stale-prefix-cache", "N-
 
 @detector(
     judges=(*GAPS, Signal.IMPORTANCE_RATIO_MEAN),
-    uses=(Signal.SAMPLING_LOGP_DIFFERENCE,),
+    uses=GAPS[:2],
     history=History(recent=NOW, head=NOW),
     maturity=Maturity.STABLE,
     cause=Cause.POLICY,
@@ -89,9 +90,8 @@ def off_policy_drift(
     level, start, limit, signal = (pl.col(n) for n in ("level", "start", "limit", SIGNAL))
     is_gap = signal.is_in(GAPS)
     in_nats = is_gap & (signal != Signal.SAMPLING_PROBABILITY_DIFFERENCE)
-    masked = (level < lowest) & (
-        recent_median(Signal.SAMPLING_LOGP_DIFFERENCE, NOW, at_least=1) < warning_gap
-    )
+    gap, kl = (recent_median(one, NOW, at_least=1) for one in GAPS[:2])
+    of_length = pl.coalesce(gap, (2 * kl.clip(0)).sqrt()) < warning_gap
     diverged = in_nats & (level > critical_gap)
     apart = diverged | (is_gap & (level > limit) & (level > growth * start))
     return verdicts(
@@ -105,7 +105,7 @@ def off_policy_drift(
             "gap": apart & (signal == Signal.SAMPLING_LOGP_DIFFERENCE),
             "kl": apart & in_nats,
             "probabilities": apart,
-            "ratio": ~is_gap & ~level.is_between(lowest, highest) & ~masked.fill_null(False),
+            "ratio": ~is_gap & ~level.is_between(lowest, highest) & ~of_length.fill_null(False),
         },
         severities={CRITICAL: diverged},
         above=limit,
