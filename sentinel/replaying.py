@@ -204,7 +204,9 @@ def judged(
         one.curves = Curves() if curves else None
         one.means = Means() if means else None
     _read(pipeline, runs)
-    return [run for run in runs if run.tracker.log.facts.points or run.complaints or run.stopped]
+    return [
+        run for run in runs if run.tracker.log.facts.points or run.incidents or run.complaints or run.stopped
+    ]
 
 
 def _lacking(pipeline: Pipeline, run: ReplayedRun) -> dict[str, list[str]]:

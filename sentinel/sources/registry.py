@@ -26,13 +26,15 @@ class Format:
 
     ``hidden_logs`` are the names of hidden directories that hold logs; a search skips all others.
     ``is_internal`` says whether a directory, given by its real path, holds only what concerns the logger
-    itself. ``run_in`` gives the run in a file that a person named, if its content is a log of this format,
-    whatever its name is.
+    itself. ``has_text_of`` says whether a log of this format, which lies elsewhere, holds the text that was
+    printed into the files of a directory, so that it tells of errors there. ``run_in`` gives the run in a
+    file that a person named, if its content is a log of this format, whatever its name is.
     """
 
     find: Find
     hidden_logs: Collection[str] = ()
     is_internal: Callable[[str], bool] = lambda _: False
+    has_text_of: Callable[[Path], bool] = lambda _: False
     run_in: Callable[[Path], Run | None] = lambda _: None
 
 

@@ -1,7 +1,8 @@
 """Files with the text that a training printed. The metric lines of a file are the points of one run.
 
-A file counts only if some of its lines are surely metrics, and if no other log of its directory holds the
-same. What a progress bar overwrote, which is everything before a carriage return, is no line. Several
+A file counts only if some of its lines are surely metrics, or if no file of its directory has metrics and it
+shows how a training crashed before the first one. Another log of the directory that holds the same comes
+first. What a progress bar overwrote, which is everything before a carriage return, is no line. Several
 processes may print into one file. If each line begins with the name of a process, each process is a stream of
 its own.
 
@@ -28,25 +29,38 @@ _LEAST_READ = 1 << 16
 _BYTES_A_POINT = 32  # a guess of how far to read for some points; a wrong one only costs time
 _SNIFFED = 1 << 16  # bytes at the beginning and at the end of a file
 _FEW = 10  # points that are read at once until a file is known to hold metrics
+_MOST_TEXTS = 20  # in a directory with logs; more are data
 
 _NAME = re.compile(
     r".*\.(?:log|out|err|stdout|stderr)|.*(?:log|out|output|console|err|stdout|stderr)[\w.-]*\.txt",
     re.IGNORECASE,
 )
 
+_TRACEBACK = re.compile(
+    rb"Traceback \(most recent call last\):\r?\n(?:[ \t].*\n)+[\w.]+(?:Error|Exception|Interrupt)\b"
+)
+_OF_A_TRAINING = re.compile(
+    rb'File "[^"\n]*(?:train|fine_?tun|/(?:torch|tensorflow|keras|jax|lightning|transformers)/)'
+)
+
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
     """The console logs of a directory whose metrics stand in no other log there."""
-    paths = [directory / name for name in filter(_NAME.fullmatch, names)]
+    texts = [name for name in names if name.endswith(".txt")]
+    usual = [name for name in names if _NAME.fullmatch(name)]
+    named = dict.fromkeys([*usual, *texts] if len(texts) <= _MOST_TEXTS else usual)
+    paths = [directory / name for name in named]
     logs = [path for path in paths if _holds_metrics(path)]
+    if not logs and not any(each.has_text_of(directory) for each in formats().values()):
+        logs = [path for path in paths if _tells_crash(path)]
     if logs and not _is_told_elsewhere(directory, names):
         yield from (Run(path, FORMAT, Console(path), has_parallel_streams=True) for path in logs)
 
 
 def run_in(path: Path) -> Run | None:
-    """The run in the file, if some of its lines are surely metrics and it is no log of another format."""
+    """The run in the file, if it holds metrics or the crash of a training, and is of no other format."""
     others = (each.run_in(path) for name, each in formats().items() if name != FORMAT)
-    if not _holds_metrics(path) or any(others):
+    if not (_holds_metrics(path) or _tells_crash(path)) or any(others):
         return None
     return Run(path, FORMAT, Console(path), has_parallel_streams=True)
 
@@ -92,6 +106,18 @@ def _holds_metrics(path: Path) -> bool:
             return _is_plain(path, file.read(_SNIFFED), with_rows=False)
     except OSError:
         return False
+
+
+@remembered
+def _tells_crash(path: Path) -> bool:
+    """Whether a training ended with an exception before it told a metric."""
+    try:
+        with open_log(path) as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _SNIFFED))
+            found = _TRACEBACK.search(file.read(_SNIFFED))
+    except OSError:
+        return False
+    return found is not None and _OF_A_TRAINING.search(found[0]) is not None
 
 
 def _is_plain(path: Path, piece: bytes, with_rows: bool) -> bool:

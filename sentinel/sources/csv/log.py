@@ -12,7 +12,7 @@ from pathlib import Path
 from sentinel.sources.base import Run
 from sentinel.sources.csv.file import CsvLog
 from sentinel.sources.csv.header import Header, cells_of, read_header
-from sentinel.sources.csv.metric_files import find_metric_files, is_metric_file
+from sentinel.sources.csv.metric_files import find_metric_files, is_metric_file, part_of_data
 from sentinel.sources.reading.encoding import plain_utf_8
 from sentinel.sources.reading.files import open_log
 from sentinel.sources.reading.records import NUMBER, named
@@ -35,7 +35,9 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
 
 def run_in(path: Path) -> Run | None:
     """The run in the file, if it has the columns of a log, whatever its name is."""
-    return Run(path, FORMAT, CsvLog(path)) if _has_columns_of_log(path, "metrics") else None
+    if not _has_columns_of_log(path, "metrics"):
+        return None
+    return Run(path, FORMAT, CsvLog(path), part=part_of_data(path))
 
 
 @remembered
@@ -62,7 +64,7 @@ def _has_columns_of_log(path: Path, stem: str) -> bool:
     is_name = bool(cell) and 0 not in (header.time, header.part) and not NUMBER.fullmatch(cell)
     if not others or is_name:
         return False
-    if {"r", "l", "t"} <= {*header.names} or (len(others) > 1 and are_metrics(stem, header.names)):
+    if {"r", "l", "t"} <= {*header.names} or (len(others) > 1 and are_metrics(header.names)):
         return True
     return is_log(stem, header.names, _counts(header, [first, *others[:-1]]))
 

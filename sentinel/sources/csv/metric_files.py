@@ -1,4 +1,5 @@
-"""Runs that keep a file for each metric: those of DVCLive, TorchRL's CSVLogger and DeepSpeed's CSV monitor.
+"""Runs that keep several files: DVCLive, TorchRL's CSVLogger and DeepSpeed's CSV monitor one for each metric,
+CatBoost one for each part of the data.
 
 Each file is a stream, because nothing says in which order the points of two files were logged.
 """
@@ -11,11 +12,14 @@ from pathlib import Path
 
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run
 from sentinel.sources.csv.file import CsvLog
+from sentinel.sources.reading.parts import of_part
 
 _DVCLIVE = ("plots", "metrics")  # the directories below that of the run
 _TORCHRL = "scalars"
 _BESIDE_TORCHRL = ("videos", "texts")
 _DEEPSPEED = "Train_Samples_"  # the beginning of the names of its files
+_CATBOOST = "learn_error.tsv"
+_CATBOOST_PARTS = {_CATBOOST: "", "test_error.tsv": "test"}
 _MOST_FILES = 4096
 
 
@@ -39,7 +43,7 @@ class MetricFiles:
                 break
             cursors[name] = batch.cursor
             for chunk in batch.chunks:
-                tags = chunk.tags if len(chunk.tags) > 1 else [_tag(self.directory, path, chunk.tags[0])]
+                tags = _tags(self.directory, path, chunk.tags)
                 chunks.append(replace(chunk, stream=name, tags=tags))
                 limit -= chunk.value.size
             complaints += batch.complaints
@@ -50,14 +54,22 @@ class MetricFiles:
 def find_metric_files(directory: Path, names: Sequence[str], format_: str) -> Iterator[Run]:
     """The run whose metrics lie in this directory, each in a file of its own."""
     is_dvclive = directory.parts[-2:] == _DVCLIVE
-    is_one = is_dvclive or _is_of_torchrl(directory) or any(map(_is_of_deepspeed, names))
+    is_one = is_dvclive or _is_of_torchrl(directory) or _CATBOOST in names
+    is_one = is_one or any(map(_is_of_deepspeed, names))
     if is_one and next(_files(directory), None) is not None:
         yield Run(directory, format_, MetricFiles(directory), has_parallel_streams=True)
 
 
 def is_metric_file(path: Path) -> bool:
-    """Whether the file holds one metric of a run, so that it is no run of its own."""
+    """Whether the file holds a part of a run, so that it is no run of its own."""
+    if path.name in _CATBOOST_PARTS and path.with_name(_CATBOOST).exists():
+        return True
     return _DVCLIVE in pairwise(path.parent.parts) or _is_of_deepspeed(path.name)
+
+
+def part_of_data(path: Path) -> str:
+    """The part of the data that the name of a file tells, if its columns do not."""
+    return _CATBOOST_PARTS.get(path.name, "")
 
 
 def _is_of_torchrl(directory: Path) -> bool:
@@ -76,14 +88,21 @@ def _files(directory: Path) -> Iterator[Path]:
         if _is_of_torchrl(directory) or directory.parts[-2:] == _DVCLIVE:
             found += [Path(above, name) for name in names if name.endswith((".csv", ".tsv"))]
         else:
-            found += [Path(above, name) for name in names if _is_of_deepspeed(name)]
+            found += [
+                Path(above, name) for name in names if _is_of_deepspeed(name) or name in _CATBOOST_PARTS
+            ]
             folders.clear()
     yield from sorted(found)[:_MOST_FILES]
 
 
-def _tag(directory: Path, path: Path, column: str) -> str:
-    """The name of the metric in a file whose only column of values is ``column``."""
+def _tags(directory: Path, path: Path, columns: Sequence[str]) -> Sequence[str]:
+    """The names of the metrics in the ``columns`` of a file."""
+    if path.name in _CATBOOST_PARTS:
+        part = part_of_data(path)
+        return [of_part(column, part) if part else column for column in columns]
+    if len(columns) > 1:
+        return columns
     if not _is_of_deepspeed(path.name):
-        return str(path.relative_to(directory).with_suffix(""))
-    before = path.stem.removesuffix(column.replace(" ", "_"))  # its slashes are underscores there
-    return before.replace("_", "/") + column
+        return [str(path.relative_to(directory).with_suffix(""))]
+    before = path.stem.removesuffix(columns[0].replace(" ", "_"))  # its slashes are underscores there
+    return [before.replace("_", "/") + columns[0]]

@@ -43,6 +43,7 @@ STEP_KEYS = (
     "timesteps_total",
     "totalenvinteracts",
     "episode",  # before what may count the steps within one
+    "episode_id",
     "frame",
     "timestep",
     "timesteps",

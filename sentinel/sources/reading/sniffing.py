@@ -72,10 +72,9 @@ def is_log(stem: str, columns: Collection[str], counts: Sequence[Any] | None = N
     return (counted and (chosen or metrics)) or (metrics and chosen)
 
 
-def are_metrics(stem: str, columns: Collection[str]) -> bool:
-    """Whether a file with the name of a log has a column for a loss, and no column but for metrics."""
-    losses = any("loss" in name.lower() for name in columns)
-    return is_log_name(stem) and losses and all(map(_METRIC.search, columns))
+def are_metrics(columns: Collection[str]) -> bool:
+    """Whether there is a column for a loss, and no column but for metrics."""
+    return any("loss" in name.lower() for name in columns) and all(map(_METRIC.search, columns))
 
 
 def are_log(stem: str, records: Sequence[Mapping[str, Any]]) -> bool:

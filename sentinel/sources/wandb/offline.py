@@ -59,6 +59,11 @@ def is_internal(directory: str) -> bool:
     return name in _INTERNAL and _RUN_DIRECTORY.fullmatch(above.rpartition("/")[2]) is not None
 
 
+def has_text_of(directory: Path) -> bool:
+    """Whether the directory is the ``files`` of a run, whose ``.wandb`` file has what was printed as well."""
+    return directory.name == "files" and any(directory.parent.glob("run-*.wandb"))
+
+
 @dataclass(frozen=True)
 class WandbFile:
     """One ``.wandb`` file."""

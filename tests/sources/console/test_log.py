@@ -44,7 +44,7 @@ def read(path: Path, limit: int = 1000) -> Reader:
         ("log_17.txt", 1),
         ("log_lr_0.010.txt", 1),
         ("stdout.txt", 1),
-        ("notes.txt", 0),
+        ("notes.txt", 1),
         ("log.py", 0),
     ],
 )
@@ -147,6 +147,34 @@ def test_another_log_of_the_directory_comes_first(tmp_path):
     (tmp_path / "metrics.jsonl").write_text('{"step": 1, "loss": 1.0}\n')
     assert [run.format for run in discover([tmp_path]).runs] == ["jsonl"]
     assert [run.format for run in discover([path]).runs] == ["console"]
+
+
+CRASH = 'Traceback (most recent call last):\n  File "{}", line 4, in <module>\nRuntimeError: no space\n'
+
+
+@pytest.mark.parametrize(
+    ("code", "runs"), [("/home/me/train.py", 1), ("/lib/torch/nn/functional.py", 1), ("/srv/web/app.py", 0)]
+)
+def test_a_training_that_crashed_before_its_first_metric_is_a_run(tmp_path, code, runs):
+    (tmp_path / "job.err").write_text(f"loading data\n{CRASH.format(code)}")
+    assert len(discover([tmp_path]).runs) == runs
+
+
+def test_a_crash_beside_metrics_is_no_run_of_its_own(tmp_path):
+    (tmp_path / "job.err").write_text(CRASH.format("train.py"))
+    path = log(tmp_path, loss(1), loss(2), name="job.out")
+    assert [run.path for run in discover([tmp_path]).runs] == [path]
+    record = tmp_path / "run-20260101_000000-abc"
+    (record / "files").mkdir(parents=True)
+    (record / "files" / "output.log").write_text(CRASH.format("train.py"))
+    WandbLog(record / "run-abc.wandb").history({"_step": 1, "loss": 1.0})
+    assert [run.path for run in discover([record]).runs] == [record]
+
+
+def test_many_texts_are_data(tmp_path):
+    for number in range(21):
+        log(tmp_path, loss(1), loss(2), name=f"{number}.txt")
+    assert not discover([tmp_path]).runs
 
 
 def test_output_of_wandb_is_a_log_of_its_run(tmp_path):

@@ -187,6 +187,8 @@ def test_which_files_count(tmp_path):
         "yes/baseline.txt": "epoch\tval_acc\n1\t0.2\n2\t0.3\n",
         "yes/PPO_3.csv": "Wall time,Step,Value\n1729438643.5,10,0.5\n",
         "yes/training.csv": "val_loss,val_accuracy,loss,accuracy\n0.5,0.5,0.5,0.5\n0.4,0.5,0.4,0.5\n",
+        "yes/seed_7.csv": "train_loss,val_loss\n0.5,0.6\n0.4,0.5\n",
+        "yes/episodes_logs.csv": "episode_id,algorithm,total_reward\n42,random,-5.5\n43,random,7\n",
         "no/results_of_all.csv": "loss,accuracy\n0.5,0.9\n",
         "no/prices.csv": "step,price\n1,2\n2,3\n",
         "no/frame.csv": ",loss,accuracy\n0,1,2\n1,1,2\n",

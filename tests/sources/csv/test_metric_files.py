@@ -24,6 +24,12 @@ DEEPSPEED = {
     "job/Train_Samples_lr.csv": "step,lr\n32,0.1\n64,0.05\n",
 }
 
+CATBOOST = {
+    "job/learn_error.tsv": "iter\tLogloss\n0\t0.75\n1\t0.5\n",
+    "job/test_error.tsv": "iter\tLogloss\n0\t1.75\n1\t1.5\n",
+    "job/time_left.tsv": "iter\tPassed\tRemaining\n0\t1\t9\n",
+}
+
 
 def lay(tmp_path: Path, files: dict[str, str]) -> None:
     for name, text in files.items():
@@ -39,6 +45,16 @@ def lay(tmp_path: Path, files: dict[str, str]) -> None:
             DVCLIVE,
             "dvclive/plots/metrics",
             [("lr", 1, "0.1"), ("lr", 2, "0.05"), ("train/loss", 1, "0.5"), ("train/loss", 2, "0.25")],
+        ),
+        (
+            CATBOOST,
+            "job",
+            [
+                ("Logloss", 0, "0.75"),
+                ("Logloss", 1, "0.5"),
+                ("test/Logloss", 0, "1.75"),
+                ("test/Logloss", 1, "1.5"),
+            ],
         ),
         (
             TORCHRL,
@@ -59,7 +75,7 @@ def lay(tmp_path: Path, files: dict[str, str]) -> None:
             ],
         ),
     ],
-    ids=["dvclive", "torchrl", "deepspeed"],
+    ids=["dvclive", "catboost", "torchrl", "deepspeed"],
 )
 def test_the_files_of_one_run(tmp_path, files, run, points, limit):
     lay(tmp_path, files)
@@ -83,3 +99,9 @@ def test_a_metric_that_appears_and_one_that_grows(tmp_path):
 def test_a_directory_of_tables_called_scalars_is_no_run(tmp_path):
     lay(tmp_path, {"scalars/prices.csv": "100,1.5\n200,2.5\n"})
     assert not discover([tmp_path]).runs
+
+
+def test_a_test_of_catboost_that_a_person_names_is_no_training(tmp_path):
+    lay(tmp_path, CATBOOST)
+    (run,) = discover([tmp_path / "job" / "test_error.tsv"]).runs
+    assert (run.path.name, run.part) == ("test_error.tsv", "test")
