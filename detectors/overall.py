@@ -7,7 +7,7 @@ What rests on the rows up to the last one of a series is null in every row but t
 import polars as pl
 
 from detectors.evidence import Measure, Unit
-from detectors.schema import ENDED, INDEX, SERIES, VALUE
+from detectors.schema import ENDED, INDEX, SERIES, SIGNAL, VALUE
 from detectors.signals import Signal
 from detectors.stats import PRECISION, seen_max, seen_min, start_value
 
@@ -57,14 +57,11 @@ def _third(most: int) -> pl.Expr:
 
 def with_whole(points: pl.LazyFrame, *, most: int) -> pl.LazyFrame:
     """A frame of losses with the columns of ``WHOLE``, ``range``, the share by which the loss ever moved, and
-    ``poor``: whether no accuracy that is logged is good or gained anything; null where none is logged.
+    ``poor``: whether no accuracy is good or gained anything, null where none is logged; one on held-out data
+    decides where there is one.
     """
     rows, lasts = pl.col(INDEX) + 1, {name: ending(name, most) for name in ACCURACIES}
-    known = pl.any_horizontal(last.is_not_null() for last in lasts.values())
-    poor = [
-        ((last < GOOD) & (last - beginning(name, FEW) < GAIN)).fill_null(last.is_null())
-        for name, last in lasts.items()
-    ]
+    poor = [(last < GOOD) & (last - beginning(name, FEW) < GAIN) for name, last in reversed(lasts.items())]
     first = beginning(VALUE, most)
     begins = pl.when(rows < THIRDS).then(pl.max_horizontal(first, start_value(VALUE))).otherwise(first)
     lowest, highest = seen_min(VALUE, most, most), seen_max(VALUE, most, most)
@@ -74,7 +71,7 @@ def with_whole(points: pl.LazyFrame, *, most: int) -> pl.LazyFrame:
         ends=ending(VALUE, most),
         fell_by=1 - ending(VALUE, most) / begins,
         range=(highest - lowest) / pl.max_horizontal(highest.abs(), lowest.abs()),
-        poor=pl.when(known).then(pl.all_horizontal(poor)),
+        poor=pl.coalesce(poor),
     )
 
 
@@ -88,7 +85,8 @@ def never_fell(steps: int, least_fall: float) -> pl.Expr:
     """Whether a loss ends no lower than it began, by what few rows can tell.
 
     Reads the columns of `with_whole` and `thirds.with_fall`. Rows without an epoch and a learning rate,
-    beside an accuracy, are epochs: whoever logs single batches logs the rate, too.
+    beside an accuracy, are epochs: whoever logs single batches logs the rate, too. A loss on held-out data
+    must be the same throughout.
     """
     rows, poor, begins, fell_by = (pl.col(n) for n in ("rows", "poor", "begins", "fell_by"))
     alone = (rows >= ALONE) & (pl.col("range") < QUIET)
@@ -97,5 +95,6 @@ def never_fell(steps: int, least_fall: float) -> pl.Expr:
     epochs = poor & pl.col(Signal.EPOCH).is_null() & pl.col(Signal.LEARNING_RATE).is_null()
     trained = epochs | is_training(steps, pl.when(poor.is_null()).then(EPOCHS).otherwise(FEW_EPOCHS))
     alike = (rows >= ALIKE) & (pl.col("range") < PRECISION)
-    never = (begins > 0) & ~pl.col("resumed").fill_null(False) & (alike | (enough & no_lower & trained))
+    few = enough & no_lower & trained & (pl.col(SIGNAL) == Signal.LOSS)
+    never = (begins > 0) & ~pl.col("resumed").fill_null(False) & (alike | few)
     return (pl.col(ENDED) & never & ~pl.col("fell").fill_null(False)).fill_null(False)

@@ -2,9 +2,9 @@
 
 import polars as pl
 
-from detectors.schema import ENDED, INDEX, SERIES, STEP, VALUE
+from detectors.schema import ENDED, INDEX, SERIES, STEP
 from detectors.signals import Signal
-from detectors.stats import PRECISION, resting, start_value
+from detectors.stats import moved, resting, start_value
 
 LEAST = 20
 """First rows whose changes count, whatever came later; the rule needs a head of them."""
@@ -33,12 +33,10 @@ def with_rests(points: pl.LazyFrame, *, most: int) -> pl.LazyFrame:
     the first rows. Two are conditions: a policy of control ``explores`` while it has had few episodes or
     acts much at random, though never at the end, and a reward that is seldom met rests ``by_chance``.
     """
-    value, rows = pl.col(VALUE), pl.col(INDEX) + 1
-    before = value.shift(1).over(SERIES)
-    moved = (value - before).abs() > PRECISION * pl.max_horizontal(value.abs(), before.abs())
-    at_start = pl.when(rows <= LEAST).then(moved.cast(pl.Int64)).cum_sum().forward_fill()
-    changes = pl.max_horizontal(at_start, moved.cast(pl.Int64).rolling_sum(most, min_samples=1))
-    marked = points.with_columns(mark=pl.when(moved.fill_null(True)).then(rows).forward_fill().over(SERIES))
+    rows, moves = pl.col(INDEX) + 1, moved().cast(pl.Int64)
+    at_start = pl.when(rows <= LEAST).then(moves).cum_sum().forward_fill()
+    changes = pl.max_horizontal(at_start, moves.rolling_sum(most, min_samples=1))
+    marked = points.with_columns(mark=pl.when(moved().fill_null(True)).then(rows).forward_fill().over(SERIES))
     measured = marked.with_columns(still=resting(pl.col("mark"), most), changes=changes.over(SERIES))
     return measured.with_columns(by_chance=_by_chance(), explores=_explores())
 

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from detectors.schema import ENDED, FEW, INDEX, NEW, SERIES, SIGNAL, STEP
+from detectors.schema import ENDED, FEW, INDEX, NEW, SERIES, SIGNAL, STEP, VALUE
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -95,6 +95,12 @@ def resting(values: pl.Expr, n: int) -> pl.Expr:
     index, changed = pl.col(INDEX), values != values.shift(1)
     last_change = recent_max(pl.when(changed).then(index), n, at_least=1)
     return (index - last_change).fill_null(pl.min_horizontal(index, n - 1)) + 1
+
+
+def moved() -> pl.Expr:
+    """Whether a value differs from the one before by more than a log loses of it; null in the first row."""
+    value, before = pl.col(VALUE), pl.col(VALUE).shift(1).over(SERIES)
+    return (value - before).abs() > PRECISION * pl.max_horizontal(value.abs(), before.abs())
 
 
 def seen_min(column: str, first: int, last: int) -> pl.Expr:

@@ -5,6 +5,7 @@ A training loss that has fallen by 60 % while no evaluation was ever a tenth bel
 training loss at its start, if that is higher. Once the last three evaluations are all 5 % above the best
 one, `generalization-gap` tells more and this begins no incident. Likewise a training accuracy half way from
 guessing to perfection while no evaluation came a tenth of that way. At least three evaluations are needed.
+And a loss that rests to the last digit for eight evaluations while that of the training fell by 5 %.
 
 ## Why it matters
 A model that learns anything general is better on held-out data than an untrained one. If it is not, the
@@ -38,6 +39,7 @@ from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SIGNAL, VALUE
 from detectors.settings import Setting
 from detectors.signals import Signal
+from detectors.stale import STALE, with_stale
 from detectors.stats import recent_max, seen_max, seen_min, start_value, was_resumed
 from detectors.verdict import HeldBack, verdicts
 
@@ -74,6 +76,7 @@ CAUSES = ("V1", "DP10", "O18", "O5", "A-overfit")
             "accuracy is {accuracy_mean:.4g} on training data, never above {highest:.4g} on held-out data",
             CAUSES,
         ),
+        **STALE,
     },
 )
 def train_eval_mismatch(
@@ -85,7 +88,7 @@ def train_eval_mismatch(
     """See the module's page."""
     loss, start = pl.col("loss_mean"), pl.col("loss_first")
     recent = {"at_least": evaluations}
-    measured = points.with_columns(
+    measured = with_stale(points).with_columns(
         lowest=seen_min(VALUE, REACH, REACH),
         highest=seen_max(VALUE, REACH, REACH),
         first=start_value(VALUE),
@@ -109,6 +112,7 @@ def train_eval_mismatch(
             HeldBack.RESUMED: ~is_loss | ~was_resumed(),
         },
         found={
+            "stale": is_loss & pl.col("stale"),
             "loss": is_loss & fell & stuck & ~risen,
             "accuracy": ~is_loss & (kappa["accuracy_level"] > LEARNED) & (kappa["highest"] < KNOWS_NOTHING),
         },

@@ -4,15 +4,14 @@
 A supervised loss whose last third (at most 200 points) stands where its first third stood: the fall is below
 `least_fall` with 95 % confidence, a little more at the cost of guessing and at the end. A certain fall below
 3.5 % is a crawl. At the end a loss that came down to guessing is flat, too, and so are few points that end no
-lower: 4 alike, 5 beside an accuracy below 0.7 that gained less than 0.05, 10 that scatter by 5 % at most.
+lower: 4 alike (also held out), 5 beside an accuracy below 0.7 that gained under 0.05, 10 that scatter by 5 %.
 
 ## Why it matters
 Nearly always this is wiring: unknown or frozen weights, a cut graph, wrong labels, a rate far too small.
 
 ## What to do
-Train on two samples until the loss is about zero. If it does not get there, see whether a weight changes in
-a step, and compare the ids of the parameters with the optimizer's. A gradient norm of zero means that the
-loss does not reach the weights; a healthy one, that the step does not, or is too small.
+Train on two samples until the loss is about zero. If it does not get there, see whether a step changes a
+weight, and which parameters the optimizer holds. With a gradient norm of zero, the loss reaches no weight.
 
 ## When it is wrong
 Tasks with a long plateau look the same until they fall, and so does fine-tuning whose fall the noise hides.
@@ -32,7 +31,7 @@ from detectors.context import First
 from detectors.evidence import Measure, Unit
 from detectors.overall import CONTEXT, EPOCHS, WHOLE, is_training, never_fell, with_whole
 from detectors.schedules import warms_up
-from detectors.schema import ENDED, STEP
+from detectors.schema import ENDED, SIGNAL, STEP
 from detectors.settings import Setting
 from detectors.signals import Signal
 from detectors.stats import recent_max
@@ -50,7 +49,7 @@ APPLIED = ("O2", "O7", "O1", "L8", "O4", "O5", "O12", "O16", "L2")  # a gradient
 
 
 @detector(
-    judges=(Signal.LOSS,),
+    judges=(Signal.LOSS, Signal.EVAL_LOSS),
     uses=(Signal.GRAD_NORM, First(Signal.GRAD_NORM), Signal.TOTAL_STEPS, *CONTEXT, *ELSE),
     settings=CLASSES,
     history=History(recent=MOST, head=MOST, coarse=True),
@@ -101,7 +100,8 @@ def flat_loss_at_init(
     waited = (trained >= wait) | ((trained >= wait / 2) & (most < least_fall / 4))
     return verdicts(
         measured,
-        judged=supervised(never | (pl.col("rows") >= LEAST))
+        judged={HeldBack.OTHER_TAG: never | (pl.col(SIGNAL) == Signal.LOSS)}
+        | supervised(never | (pl.col("rows") >= LEAST))
         | {HeldBack.RESUMED: never | start.is_not_null(), HeldBack.RANGE: never | (start >= 0)}
         | {HeldBack.EARLY: over | never | waited | (start == 0)}
         | {HeldBack.WARM_UP: ~(pl.col("warms_up") & (flat | never | pl.col("crawls")))},

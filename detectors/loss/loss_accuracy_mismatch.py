@@ -4,25 +4,24 @@
 A cross-entropy that lies where softmax twice would put it: within 5 % of `ln(e + C - 1) - accuracy` for `C`
 classes, and never below `ln(1 + (C - 1) / e)`, while a classifier as accurate could have far less. And a
 `BCELoss` whose wrong samples cost more than 17 nats each, while the loss is above `ln(2)`, that of guessing.
+Any loss whose wrong samples cost the same throughout, at more than 7 nats each, while the accuracy changes.
 
 ## Why it matters
-`CrossEntropyLoss` applies softmax itself. Fed with probabilities, which differ by 1 at most, it cannot come
-near zero, and gradients all but vanish for samples that are clearly wrong. A sigmoid in float32 rounds to 1
-beyond 17 nats. `BCELoss` then takes 100 for a wrong sample and gives no useful gradient.
+`CrossEntropyLoss` applies softmax itself. Fed with probabilities, it cannot come near zero, and gradients
+all but vanish for samples that are clearly wrong. A probability that has rounded to 0 or 1 has no gradient.
 
 ## What to do
 Feed raw logits: drop the softmax before `CrossEntropyLoss`, and take `BCEWithLogitsLoss` without a sigmoid.
-Apply softmax or sigmoid for predictions alone. If logits are large, normalise the inputs.
+Apply them for predictions alone. If logits are large, normalise the inputs.
 
 ## When it is wrong
-A loss that adds terms to the cross-entropy may lie there by chance, but hardly start at ln C with an accuracy
-that doubles since. Label smoothing and mixing of samples raise a loss by less, so five classes are needed. A
-`BCELoss` that is summed over a batch looks saturated.
+A loss that adds terms may lie there by chance, but hardly start at ln C with an accuracy that doubles since.
+Label smoothing and mixing of samples raise a loss by less, so five classes are needed. A sum looks saturated.
 
 ## Source
 Catalogue O12: the floor is what one-hot probabilities give. Catalogue O13: PyTorch cuts the logarithm in
-`BCELoss` at -100; the step of float32 below 1 is 2^-24, which are 16.6 nats. A calibrated classifier pays at
-most Fano's bound, `H(accuracy) + (1 - accuracy) ln(C - 1)`; the loss must exceed it by two fifths.
+`BCELoss` at -100; float32 below 1 steps by 16.6 nats. A calibrated classifier pays at most Fano's bound,
+`H(accuracy) + (1 - accuracy) ln(C - 1)`; the loss must exceed it by two fifths.
 """
 
 from math import e, log
@@ -32,34 +31,37 @@ import polars as pl
 
 from detectors.api import Cause, History, Maturity, Variant, detector
 from detectors.context import First
+from detectors.costs import CONSTANT, COSTS, with_costs
 from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, VALUE
+from detectors.schema import ENDED, INDEX, VALUE
 from detectors.settings import Setting
 from detectors.signals import Signal
 from detectors.stats import recent_median, seen_min, start_value
+from detectors.supervised import ELSE, is_supervised
 from detectors.verdict import HeldBack, verdicts
 
-REACH = 50  # points
-NEAR = 0.05  # of the expected loss
-CLASSES = 5  # with fewer, the floor is near what label smoothing gives
+REACH, FEW = 50, 5  # points that count, and those of a run that ends with fewer; it has twice as many
+NEAR, CLASSES = 0.05, 5  # of the expected loss; with fewer, the floor is near what label smoothing gives
 ROUNDED = 17.0  # nats of a wrong sample beyond which a sigmoid in float32 is 0 or 1
-LEARNED = 2  # times its first value: an accuracy that was near guessing at the start
+LEARNED, RATES = 2, (Signal.ACCURACY, Signal.EVAL_ACCURACY)  # times its first value, which was near guessing
 
 
 @detector(
     judges=(Signal.LOSS,),
-    uses=(Signal.ACCURACY, Signal.EVAL_ACCURACY, First(Signal.ACCURACY), First(Signal.EVAL_ACCURACY)),
+    uses=(*RATES, *map(First, RATES), *ELSE),
     settings=(Setting.NUM_CLASSES, Setting.LOSS),
     history=History(recent=REACH, head=REACH),
     every=5,
+    at_end=True,
     maturity=Maturity.STABLE,
     cause=Cause.LOSS_SHAPE,
     evidence={
-        "level": Measure("median of the last 50 points", Unit.SAME),
+        "level": Measure("median of the last points", Unit.SAME),
         "right": Measure("median accuracy over them", Unit.SHARE),
         "allowed": Measure("what a calibrated classifier pays at most", Unit.SAME),
         "expected": Measure("what softmax twice gives", Unit.SAME),
         "each": Measure("loss for each wrong sample", Unit.SAME),
+        **COSTS,
     },
     variants={
         "softmax-twice": Variant(
@@ -72,6 +74,7 @@ LEARNED = 2  # times its first value: an accuracy that was near guessing at the 
             "the sigmoid before BCELoss has rounded to 0 or 1",
             ("O13", "DP12"),
         ),
+        **CONSTANT,
     },
 )
 def loss_accuracy_mismatch(
@@ -82,16 +85,15 @@ def loss_accuracy_mismatch(
 ) -> pl.LazyFrame:
     """See the module's page."""
     level, right, wrong = pl.col("level"), pl.col("right"), 1 - pl.col("right")
-    accuracy = pl.coalesce(Signal.ACCURACY, Signal.EVAL_ACCURACY)
-    accuracy_first = pl.coalesce(First(Signal.ACCURACY).column, First(Signal.EVAL_ACCURACY).column)
+    accuracy, accuracy_first = pl.coalesce(*RATES), pl.coalesce(First(rate).column for rate in RATES)
     classes = pl.coalesce(Setting.NUM_CLASSES, start_value(VALUE).clip(upper_bound=12).exp())
     known = pl.col(Setting.NUM_CLASSES).is_not_null() | (right > LEARNED * accuracy_first)
     surprise = -pl.when(wrong > 0).then(wrong * wrong.log()).otherwise(0) - right * right.log()
     measured = (
-        points.with_columns(accuracy=accuracy, classes=classes)
+        with_costs(points.with_columns(accuracy=accuracy, classes=classes), reach=REACH)
         .with_columns(
-            level=recent_median(VALUE, REACH),
-            right=recent_median("accuracy", REACH),
+            level=pl.coalesce(recent_median(VALUE, n) for n in (REACH, FEW)),
+            right=pl.coalesce(recent_median("accuracy", n) for n in (REACH, FEW)),
             lowest=seen_min(VALUE, REACH, REACH),
         )
         .with_columns(
@@ -103,16 +105,16 @@ def loss_accuracy_mismatch(
     floor = (1 + (pl.col("classes") - 1) / e).log()
     twice = ((level / pl.col("expected") - 1).abs() < NEAR) & (pl.col("lowest") > (1 - NEAR) * floor)
     too_high = level > times * pl.col("allowed")
-    bce = pl.col(Setting.LOSS) == "bce"
-    enough = right > least_accuracy
+    enough, bce = right > least_accuracy, pl.col(Setting.LOSS) == "bce"
     return verdicts(
         measured,
         judged={
-            HeldBack.FEW_POINTS: pl.col(INDEX) >= REACH - 1,
+            HeldBack.FEW_POINTS: pl.col(INDEX) >= pl.when(ENDED).then(2 * FEW).otherwise(REACH) - 1,
             HeldBack.NOT_CLASSIFIER: right.is_not_null(),
         },
         found={
             "softmax-twice": enough & known & (pl.col("classes") > CLASSES - 0.5) & twice & too_high,
             "saturated": enough & bce & (level > log(2)) & (pl.col("each") > ROUNDED),
+            "constant": pl.col("constant") & is_supervised(),
         },
     )

@@ -1,0 +1,53 @@
+"""What a wrong sample costs a classifier in training, and whether that changes while it learns."""
+
+from math import log
+
+import polars as pl
+
+from detectors.api import Variant
+from detectors.evidence import Measure, Unit
+from detectors.schema import SERIES, VALUE
+from detectors.signals import Signal
+from detectors.stats import nearest, recent_median, recent_quantile
+
+CUT, NEAR = (-log(1e-7), 15.9424, 100.0), 0.03
+"""Nats of a probability of 0 in Keras, of 1 less that in float32, and in PyTorch; how near a cost is."""
+
+LEAST, LEAST_WRONG = 7.0, 0.1
+"""Nats beyond what a guess among 1,000 classes costs; share of wrong samples below which few decide."""
+
+VARIES, FEW = 0.25, 5
+"""Share by which a cost that never changes varies, and points that tell."""
+
+COSTS = {"pays": Measure("median loss for each wrong sample, over the points", Unit.SAME)}
+
+CONSTANT = {
+    "constant": Variant(
+        "each wrong sample costs {pays:.3g} nats, whatever the model learns: probabilities have rounded to 0 "
+        "and 1",
+        ("O13", "DP12", "O12", "O19"),
+    ),
+}
+"""How a constant cost is told."""
+
+
+def with_costs(points: pl.LazyFrame, *, reach: int) -> pl.LazyFrame:
+    """A frame of losses with ``pays``, the median cost of a wrong sample over the last ``reach`` rows, and a
+    condition ``constant``: it is that of a probability of 0, or never changes while the accuracy does.
+
+    Needs the context ``Signal.ACCURACY``, which is that of the row before.
+    """
+    wrong, loss = 1 - pl.col(Signal.ACCURACY), pl.col(VALUE).shift(1).over(SERIES)
+    counts = (wrong >= LEAST_WRONG) & (wrong <= 1) & (loss > 0)
+    found = points.with_columns(share=pl.when(counts).then(wrong), cost=pl.when(counts).then(loss / wrong))
+    pays = recent_median("cost", reach, at_least=FEW)
+    cost, share = (_spread(column, reach) for column in ("cost", "share"))
+    cut = (pays / nearest(pays, CUT) - 1).abs() < NEAR
+    constant = (pays > LEAST) & (cost < VARIES) & (cut | (share > cost + VARIES / 2))
+    return found.with_columns(pays=pays, constant=constant)
+
+
+def _spread(column: str, reach: int) -> pl.Expr:
+    """Range of the middle four fifths of a column, as a share of its median."""
+    low, mid, high = (recent_quantile(q, column, reach, at_least=FEW) for q in (0.1, 0.5, 0.9))
+    return (high - low) / mid

@@ -1,0 +1,40 @@
+"""Whether a loss on held-out data rests to the last digit while that of the training falls."""
+
+import polars as pl
+
+from detectors.api import Variant
+from detectors.schema import INDEX, SERIES, VALUE
+from detectors.stats import PRECISION, moved, resting, start_value
+
+REACH = 8
+"""Evaluations that are alike."""
+
+FELL = 0.95
+"""Share of the training loss at the first of them that is left at the last, at most."""
+
+DIGITS, LEARNED = 3, 0.01
+"""A log that keeps so few digits cannot tell a rest, nor a loss below that share of the first one."""
+
+STALE = {
+    "stale": Variant(
+        "loss on held-out data rests at {value:.6g} to the last digit while that of the training falls, as "
+        "if an old copy of the weights were evaluated",
+        ("N-ema-lag", "DF2", "V1", "O5"),
+    ),
+}
+"""How that is told."""
+
+
+def with_stale(points: pl.LazyFrame) -> pl.LazyFrame:
+    """A frame of losses on held-out data with the condition ``stale``, null while there are too few.
+
+    Needs the context ``Mean(Signal.LOSS)``, and the recent rows and the head that the rest of the rule has.
+    """
+    value, train = pl.col(VALUE), pl.col("loss_mean")
+    mark = pl.when(moved().fill_null(True)).then(INDEX).forward_fill().over(SERIES)
+    matters = (value - value.round_sig_figs(DIGITS)).abs() > PRECISION * value
+    fell = train < FELL * train.shift(REACH - 1).over(SERIES)
+    rests = resting(pl.col("mark"), REACH) == REACH
+    return points.with_columns(mark=mark).with_columns(
+        stale=rests & fell & matters & (value > LEARNED * start_value(VALUE))
+    )
