@@ -11,8 +11,7 @@ Any loss whose wrong samples cost the same throughout, at more than 7 nats each,
 all but vanish for samples that are clearly wrong. A probability that has rounded to 0 or 1 has no gradient.
 
 ## What to do
-Feed raw logits: drop the softmax before `CrossEntropyLoss`, and take `BCEWithLogitsLoss` without a sigmoid.
-Apply them for predictions alone. If logits are large, normalise the inputs.
+Feed raw logits to `CrossEntropyLoss` or `BCEWithLogitsLoss`; if they are large, normalise the inputs.
 
 ## When it is wrong
 A loss that adds terms may lie there by chance, but hardly start at ln C with an accuracy that doubles since.
@@ -85,6 +84,7 @@ def loss_accuracy_mismatch(
 ) -> pl.LazyFrame:
     """See the module's page."""
     level, right, wrong = pl.col("level"), pl.col("right"), 1 - pl.col("right")
+    long = pl.col(INDEX) >= REACH  # an accuracy is that of the row before
     accuracy, accuracy_first = pl.coalesce(*RATES), pl.coalesce(First(rate).column for rate in RATES)
     classes = pl.coalesce(Setting.NUM_CLASSES, start_value(VALUE).clip(upper_bound=12).exp())
     known = pl.col(Setting.NUM_CLASSES).is_not_null() | (right > LEARNED * accuracy_first)
@@ -92,7 +92,7 @@ def loss_accuracy_mismatch(
     measured = (
         with_costs(points.with_columns(accuracy=accuracy, classes=classes), reach=REACH)
         .with_columns(
-            level=pl.coalesce(recent_median(VALUE, n) for n in (REACH, FEW)),
+            level=pl.when(long).then(recent_median(VALUE, REACH)).otherwise(recent_median(VALUE, FEW)),
             right=pl.coalesce(recent_median("accuracy", n) for n in (REACH, FEW)),
             lowest=seen_min(VALUE, REACH, REACH),
         )
@@ -102,18 +102,18 @@ def loss_accuracy_mismatch(
             each=pl.when(wrong > 0).then(level / wrong),
         )
     )
-    floor = (1 + (pl.col("classes") - 1) / e).log()
-    twice = ((level / pl.col("expected") - 1).abs() < NEAR) & (pl.col("lowest") > (1 - NEAR) * floor)
-    too_high = level > times * pl.col("allowed")
+    twice = (level / pl.col("expected") - 1).abs() < NEAR
+    twice &= pl.col("lowest") > (1 - NEAR) * (1 + (pl.col("classes") - 1) / e).log()
+    twice &= known & (pl.col("classes") > CLASSES - 0.5) & (level > times * pl.col("allowed"))
     enough, bce = right > least_accuracy, pl.col(Setting.LOSS) == "bce"
     return verdicts(
         measured,
         judged={
-            HeldBack.FEW_POINTS: pl.col(INDEX) >= pl.when(ENDED).then(2 * FEW).otherwise(REACH) - 1,
+            HeldBack.FEW_POINTS: long | (pl.col(ENDED) & (pl.col(INDEX) >= 2 * FEW - 1)),
             HeldBack.NOT_CLASSIFIER: right.is_not_null(),
         },
         found={
-            "softmax-twice": enough & known & (pl.col("classes") > CLASSES - 0.5) & twice & too_high,
+            "softmax-twice": enough & twice,
             "saturated": enough & bce & (level > log(2)) & (pl.col("each") > ROUNDED),
             "constant": pl.col("constant") & is_supervised(),
         },
