@@ -13,7 +13,7 @@ TOGETHER := $(MAKE) --no-print-directory --jobs=2
 
 .PHONY: demo test test-browser test-package test-probes check bench detector-figures faults strangers lint tests release lock docs site clean
 
-demo: .venv/runtime  ## three trainings go wrong under a watch, in half a minute
+demo: .venv/runtime  ## four trainings go wrong under a watch, in half a minute
 	@.venv/bin/python sample_logs/demo.py
 
 test: .venv/remote  ## everything that has to pass, or with AREA=sources/csv the tests of one room

@@ -135,12 +135,13 @@ class Writer:
 @dataclass(frozen=True)
 class Standstill:
     """Where the ranks of a silent run stand: a sentence for the message, the kind of the verdict, and the
-    frames of all ranks. All are empty if nothing is known.
+    frames of all ranks. All are empty if nothing is known. ``ranks`` counts those on all machines.
     """
 
     sentence: str = ""
     kind: str = ""
     frames: str = ""
+    ranks: int = 0
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,20 @@
-"""Three trainings go wrong under a watch, in fast motion: `make demo`, or ``demo.py [SECONDS]``.
+"""Four trainings go wrong under a watch, in fast motion: `make demo`, or ``demo.py [SECONDS]``.
 
-The logs of a run that becomes NaN, of one that hangs and of one whose policy leaves its reference grow as
-they grew when they were written. A real `sentinel watch` follows them, and a report of them ends the demo.
+The logs of a run that becomes NaN and of one whose policy leaves its reference grow as they grew when they
+were written. Of two others the processes run (`ranks.py`): one has three ranks and hangs, the other ends with
+an exit status. A real `sentinel watch` follows them, and a report of them ends the demo.
 """
 
-import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from pathlib import Path
+
+from sentinel.processes.stacks import py_spy
 
 SAMPLES = Path(__file__).parent
 SENTINEL = [sys.executable, "-m", "sentinel"]
@@ -20,7 +23,8 @@ SLICES = 60
 STORY = {
     "kl-blowup": "a language model is paid for cheerful words, and forgets its grammar",
     "non-finite-metric": "a mean over the words of a text that has none",
-    "hanging": "a training whose process stops in the middle",
+    "hanging": "three processes train together, and one of them waits for data that never come",
+    "failing": "a training that ends with exit status 3 in the middle",
 }
 SHARES = {"kl-blowup": 0.6, "non-finite-metric": 1.0}
 """How much of the demo a log takes to grow."""
@@ -41,14 +45,22 @@ def grow(name, runs, seconds):
             time.sleep(SHARES[name] * seconds / SLICES)
 
 
-def hang(runs):
-    """Write the log of a training that made a step a second until now."""
-    steps, now = 60, time.time()
-    rows = [
-        {"step": step, "time": now - steps + step, "loss": 0.3 + 2.0 * 0.95**step} for step in range(steps)
-    ]
-    (runs / "hanging").mkdir()
-    (runs / "hanging" / "metrics.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+def train(name, runs, seconds, world, end):
+    """Start the ranks of a training that goes wrong soon."""
+    (runs / name).mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as meeting:
+        port, descriptor = meeting.getsockname()[1], meeting.fileno()
+        names = {"WORLD_SIZE": world, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        words = [runs / name / "metrics.jsonl", seconds / 300, end]
+        return [
+            subprocess.Popen(
+                [sys.executable, SAMPLES / "ranks.py", *map(str, words), *[str(descriptor)] * (rank == 0)],
+                env={**os.environ, **{key: str(value) for key, value in names.items()}, "RANK": str(rank)},
+                pass_fds=[descriptor] * (rank == 0),
+                stderr=subprocess.DEVNULL,
+            )
+            for rank in range(world)
+        ]
 
 
 def demo(seconds):
@@ -60,17 +72,19 @@ def demo(seconds):
         '[[sinks]]\ntype = "terminal"\n\n'
         f"[detectors.stream-stall]\nleast_seconds = {seconds / 4}  # the default is ten minutes\n"
     )
-    say(f"Three trainings begin below {runs}:")
+    say(f"Four trainings begin below {runs}:")
     for name, what in STORY.items():
         say(f"  {name}: {what}")
     say(f"\nTheir logs grow for {seconds:g} seconds, while this command follows them:")
     say(f"  sentinel watch {runs} --config {config}\n")
     environment = {**os.environ, "COLUMNS": os.environ.get("COLUMNS", "100")}
+    ranks = []
     watch = subprocess.Popen([*SENTINEL, "watch", runs, "--config", config], env=environment)
     try:
         while not (place / "state").exists() and watch.poll() is None:
             time.sleep(0.1)  # until the watch has begun
-        hang(runs)
+        ranks += train("hanging", runs, seconds, world=3, end="hang")
+        ranks += train("failing", runs, seconds, world=1, end="3")
         writers = [threading.Thread(target=grow, args=(name, runs, seconds)) for name in SHARES]
         for writer in writers:
             writer.start()
@@ -80,11 +94,16 @@ def demo(seconds):
     finally:
         watch.terminate()
         watch.wait(30)
+        for rank in ranks:
+            rank.kill()
+            rank.wait()
     report = place / "report.html"
     say(
         "\nThe trainings are over. This command writes what their logs show, as one page to read and to send."
     )
-    say("That one of them hangs is not in it, because only the clock of a watch tells that.")
+    say("That one of them hangs and one failed is not in it, because only a watch sees processes and time.")
+    if py_spy() is None:
+        say("The watch could not see the line at which that one hangs: pip install '.[stacks]'.")
     say(f"  sentinel replay {runs} --format html -o {report}")
     words = ["replay", runs, "--config", config, "--format", "html", "-o", report]
     subprocess.run([*SENTINEL, *words], check=True)

@@ -16,5 +16,5 @@ def test_the_demo_ends_with_a_report(tmp_path, monkeypatch):
     report = Path(ran.stdout.splitlines()[-1].partition(": ")[2])
     assert report.is_relative_to(tmp_path)
     page = report.read_text()
-    assert all(name in page for name in ("kl-blowup", "non-finite-metric", "hanging"))
+    assert all(name in page for name in ("kl-blowup", "non-finite-metric", "hanging", "failing"))
     assert "watching" in ran.stderr

@@ -40,15 +40,20 @@ from detectors.silences import SILENCE_EVIDENCE, Long, long_silence
 
 TIMES_CRITICAL = 3  # thirty minutes where the threshold is ten
 
+STANDSTILL_EVIDENCE = {
+    "standstill": Measure("where it stands", Unit.TEXT),
+    "standstill_kind": Measure("kind of hang", Unit.TEXT),
+    "frames": Measure("frames", Unit.TEXT),
+    "ranks": Measure("ranks", Unit.COUNT),
+}
+
 
 @run_check(
     reads="the clock",
     evidence={
         **SILENCE_EVIDENCE,
         "goes_on": Measure("should go on", Unit.TEXT),
-        "standstill": Measure("where it stands", Unit.TEXT),
-        "standstill_kind": Measure("kind of hang", Unit.TEXT),
-        "frames": Measure("frames", Unit.TEXT),
+        **STANDSTILL_EVIDENCE,
     },
     variants={
         "silent": Variant(
@@ -59,7 +64,7 @@ TIMES_CRITICAL = 3  # thirty minutes where the threshold is ten
         ),
         "hangs": Variant(
             "no step for {silent_seconds:duration}. {standstill}",
-            ("DP3", "A-err-hang", "A-err-nccl", "A-err-exit9"),
+            ("A-err-hang", "DP3", "A-err-nccl"),
             (WARNING, CRITICAL),
         ),
         "gone": Variant(
@@ -97,8 +102,8 @@ def stream_stall(
         if (stands := run.standstill()) is None:
             return  # it is told in some seconds, with what the ranks do
         if stands.sentence:
-            variant, told = "hangs", (stands.sentence, stands.kind, stands.frames)
-            evidence |= dict(zip(("standstill", "standstill_kind", "frames"), told, strict=True))
+            told = (stands.sentence, stands.kind, stands.frames, stands.ranks)
+            variant, evidence = "hangs", {**evidence, **dict(zip(STANDSTILL_EVIDENCE, told, strict=True))}
     certain = long.sure or variant == "gone"
     worse = long.times_allowed > TIMES_CRITICAL and certain and variant != "together"
     yield RunFinding(run.points, variant, CRITICAL if worse else None, evidence=evidence)

@@ -148,9 +148,9 @@ class Team:
         return [rank for number, rank in sorted(self.ranks.items()) if number not in self.dead]
 
     @property
-    def handles(self) -> int:
-        """How many descriptors it holds."""
-        return len(self._handles)
+    def descriptors(self) -> list[int]:
+        """The pidfds of the ranks that are followed."""
+        return [handle.descriptor for handle in self._handles.values()]
 
     def meet(self, ranks: Iterable[Rank]) -> None:
         """Follow ranks that began since. What a dead one left behind has another parent and replaces none."""

@@ -38,12 +38,11 @@ class Look(NamedTuple):
         """Where it stands."""
         return self.stack.place
 
-    @property
-    def signature(self) -> object:
+    def calls(self, *, lines: bool) -> object:
         """What ranks that wait for the same thing have in common: their calls, from the training's own on."""
         frames = self.stack.frames
         own = next((number for number, frame in enumerate(frames) if frame.ours), 0)
-        return frames[own:]
+        return tuple(frame if lines else frame[:2] for frame in frames[own:])
 
     @property
     def doing(self) -> str:
@@ -72,7 +71,7 @@ def verdict(seen: Sequence[Seen], gone: str = "") -> Standstill:
         said += _waiting(others)
     else:
         said.append(_alike(seen) if kind == "alike" else "; ".join(map(_alone, seen)))
-    return Standstill(". ".join(said), kind, _all_frames(seen))
+    return Standstill(". ".join(said), kind, _all_frames(seen), seen[0].rank.world)
 
 
 def _guilty(seen: Sequence[Seen]) -> tuple[str, list[Seen], str]:
@@ -86,13 +85,17 @@ def _guilty(seen: Sequence[Seen]) -> tuple[str, list[Seen], str]:
             return kind, found, f"{_is(found)} {what}{where}{_at(found)}"
     if (found := [one for one in seen if _starved(one)]) and len(found) < max(len(seen), 2):
         return "loader", found, _loading(found)
-    most, count = Counter(one.look.signature for one in seen).most_common(1)[0]
-    apart = [one for one in seen if one.look.signature != most]
+    apart = _apart(seen, lines=False)
+    apart = _apart(seen, lines=True) if apart == [] else apart
     if not apart:
-        return "alike", [], ""
-    if 2 * count <= len(seen):
-        return "unlike", [], ""
+        return "unlike" if apart is None else "alike", [], ""
     return "apart", apart, f"{_is(apart)}{_at(apart)}, {_doing(apart)}" if _known(apart) else _asleep(apart)
+
+
+def _apart(seen: Sequence[Seen], *, lines: bool) -> list[Seen] | None:
+    """The ranks that are not where most of them are; None if there is no such place."""
+    most, count = Counter(one.look.calls(lines=lines) for one in seen).most_common(1)[0]
+    return [one for one in seen if one.look.calls(lines=lines) != most] if 2 * count > len(seen) else None
 
 
 def _starved(one: Seen) -> bool:
@@ -119,15 +122,15 @@ def _loading(found: Sequence[Seen]) -> str:
 
 def _waiting(others: Sequence[Seen]) -> list[str]:
     """Where the other ranks wait: "Ranks 0, 1 and 3 wait in backward (train.py:34)"."""
-    places: dict[Frame | None, list[Seen]] = {}
+    places: dict[object, list[Seen]] = {}
     for one in others:
-        places.setdefault(one.look.place, []).append(one)
-    return [
-        f"{_who(some)} {'waits' if len(some) == 1 else 'wait'} in {place}"
-        if place
-        else f"{_who(some)} {_asleep(some)}"
-        for place, some in places.items()
-    ]
+        places.setdefault(one.look.place and one.look.place[:2], []).append(one)
+    return [f"{_who(some)} {_waits(some)}" for some in places.values()]
+
+
+def _waits(some: Sequence[Seen]) -> str:
+    place = some[0].look.place
+    return f"{'waits' if len(some) == 1 else 'wait'} in {place}" if place else _asleep(some)
 
 
 def _alike(seen: Sequence[Seen]) -> str:

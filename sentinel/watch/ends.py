@@ -2,12 +2,15 @@
 
 import math
 import resource
-from collections.abc import Collection, Iterable
+import select
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from detectors.checks import Standstill, Writer
 from sentinel.clock import Clock
+from sentinel.processes.alarm import Alarm
 from sentinel.processes.description import described, process_of, title
 from sentinel.processes.examination import Examination
 from sentinel.processes.exits import Exit, Handle, opened
@@ -55,8 +58,19 @@ class Ends:
     def __init__(self, clock: Clock, stacks: bool | None = None) -> None:
         self._clock, self._stacks = clock, stacks
         self._behind: dict[str, _Behind] = {}  # by run id
+        self._alarm: Alarm | None = None
         self._host: Host | None = None
         self._host_at = self._next_at = -math.inf
+
+    @contextmanager
+    def alarmed(self, ring: Callable[[], None]) -> Iterator[None]:
+        """Surround a watch in which the end of a process that is found calls ``ring``, where Linux runs."""
+        if not hasattr(select, "epoll"):
+            yield
+            return
+        with Alarm(ring) as self._alarm:
+            yield
+        self._alarm = None
 
     def seek(self, runs: Collection[Watched], awake: float) -> None:
         """Find the processes of the runs that have none yet, where it is time to look again.
@@ -195,10 +209,11 @@ class Ends:
             behind.meet_at = awake + _MEET_SECONDS
             if behind.handle is not None and self._handles() < _MOST_HANDLES:
                 behind.team.meet(roster.ranks_of(behind.handle.process))
+                self._set_alarm(behind.team.descriptors)
         self._rest(begun, awake)
 
     def _handles(self) -> int:
-        return sum(one.team.handles + (one.handle is not None) for one in self._behind.values())
+        return sum(len(one.team.descriptors) + (one.handle is not None) for one in self._behind.values())
 
     def _follow(self, behind: _Behind, found: Found | None) -> None:
         """Keep a handle of the process that was found."""
@@ -208,6 +223,12 @@ class Ends:
         same = (one for one in handles if one.process[:2] == found.process[:2])
         if (handle := next(same, None) or opened(found.process)) is not None:
             behind.found, behind.handle, behind.growth = found, handle, None
+            self._set_alarm([handle.descriptor])
+
+    def _set_alarm(self, descriptors: Iterable[int]) -> None:
+        if self._alarm is not None:
+            for descriptor in descriptors:
+                self._alarm.set(descriptor)
 
 
 def note(watched: Watched, ending: Ending | None) -> None:

@@ -58,6 +58,7 @@ class Changes(FileSystemEventHandler):
         self._roots = self._found()
         self._condition = threading.Condition()
         self._stopped = False
+        self._rung = False
         self._changed: set[Path] = set()
         self._new_directories = True
         self._watches: dict[tuple[Path, bool], tuple[tuple[int, int], ObservedWatch]] = {}
@@ -82,20 +83,30 @@ class Changes(FileSystemEventHandler):
             self._watch_roots(self._observer)
         with self._condition:
             if self._observer is None:
-                self._condition.wait_for(lambda: self._stopped, max(seconds, pause_seconds))
+                self._condition.wait_for(lambda: self._stopped, pause_seconds)
+                self._condition.wait_for(
+                    lambda: self._stopped or self._rung, max(0.0, seconds - pause_seconds)
+                )
+                self._rung = False
                 return None
             self._condition.wait_for(lambda: self._stopped, pause_seconds)
             if self._condition.wait_for(
-                lambda: self._changed or self._stopped, max(0.0, seconds - pause_seconds)
+                lambda: self._changed or self._stopped or self._rung, max(0.0, seconds - pause_seconds)
             ):
                 self._condition.wait_for(lambda: self._stopped, max(0.0, _GATHER_SECONDS - pause_seconds))
-            changed, self._changed = self._changed, set()
+            changed, self._changed, self._rung = self._changed, set(), False
             return changed
 
     def stop(self) -> None:
         """End every wait, now and later. May be called from a signal handler."""
         with self._condition:
             self._stopped = True
+            self._condition.notify_all()
+
+    def ring(self) -> None:
+        """End the present wait, because something else happened. May be called from any thread."""
+        with self._condition:
+            self._rung = True
             self._condition.notify_all()
 
     def __enter__(self) -> Self:

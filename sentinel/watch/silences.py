@@ -1,6 +1,7 @@
 """What time alone brings to the runs under watch: logs that fall silent, alone or all together, and ends."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -30,6 +31,10 @@ class Silences:
         self._pipeline = pipeline
         self._places = places
         self._ends = Ends(clock, stacks)
+
+    def alarmed(self, ring: Callable[[], None]) -> AbstractContextManager[object]:
+        """Surround a watch in which the end of a process calls ``ring``."""
+        return self._ends.alarmed(ring)
 
     def ended(
         self, runs: Iterable[Watched], awake: float, read: Callable[[Sequence[Watched]], object]

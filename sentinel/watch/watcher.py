@@ -56,8 +56,7 @@ class Watcher:
         self, config: Config, store: Store, delivery: Delivery, clock: Clock, service: ServiceManager
     ) -> None:
         self._config = config
-        self._store = store
-        self._delivery = delivery
+        self._store, self._delivery = store, delivery
         self._clock = clock
         self._service = service
         self._runs, self._backlog = WatchedRuns(), Backlog()
@@ -83,7 +82,8 @@ class Watcher:
 
     def run(self, stop: threading.Event) -> None:
         """Watch until ``stop`` is set. The caller that sets it must also call `wake`."""
-        with Changes(self._local, poll=self._config.poll) as self._changes:
+        changes = Changes(self._local, poll=self._config.poll)
+        with changes as self._changes, self._silences.alarmed(changes.ring):
             self._reports.complain(self._changes.complaints)
             changed: Collection[Path] | None = None
             pace = Pace(self._clock)

@@ -40,6 +40,12 @@ def test_a_flat_loss_is_told_apart_by_what_the_run_shows(evidence, findings, fir
     assert causes(findings=findings, **evidence)[0].id == first
 
 
+@pytest.mark.parametrize(("kind", "first"), [("apart", "A-err-hang"), ("gone", "A-err-nccl")])
+def test_where_the_ranks_stand_tells_hangs_apart(kind, first):
+    found = causes(("A-err-hang", "DP3", "A-err-nccl"), standstill_kind=kind, ranks=4)
+    assert (found[0].id, len(found)) == (first, 3)
+
+
 def test_the_floor_of_a_second_softmax_is_known():
     assert causes(("A-sft-plateau", "O12", "O7"), known=TUNED, best=1.4613)[0].id == "O12"
     assert causes(("A-sft-plateau", "O12", "O7"), known=TUNED, best=1.44)[0].id == "A-sft-plateau"

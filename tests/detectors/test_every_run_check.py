@@ -59,7 +59,7 @@ ILL = RunView(
     unreadable="it is no log",
     failure="the jsonl reader failed: E",
 )
-HANGS = lambda: Standstill("Rank 2 is stopped by a signal", "stopped", "Rank 2: f (a.py:1)")  # noqa: E731
+HANGS = lambda: Standstill("Rank 2 is stopped by a signal", "stopped", "Rank 2: f (a.py:1)", 4)  # noqa: E731
 AMID = replace(ILL, outlook=lambda: Outlook(goes_on="it is at step 8 of 90 planned", amid=True))
 ENDED = [
     replace(ILL, concluded=Ended(outcome, reason, *exited), planned_steps=900.0)

@@ -1,14 +1,17 @@
 """How processes that are no children of the asking one ended."""
 
 import os
+import select
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from sentinel.processes import exits
+from sentinel.processes.alarm import Alarm
 from sentinel.processes.exits import Exit, opened
 from sentinel.processes.table import lives, process
 from tests.processes.running import running, until
@@ -25,6 +28,7 @@ sys.stdin.read()
 """
 REUSES = """
 import os, sys
+from sentinel.processes.alarm import Alarm
 from sentinel.processes.exits import Exit, opened
 from sentinel.processes.table import process
 number, told, reused = 0, 0, 0
@@ -141,3 +145,15 @@ def test_ten_thousand_reuses_of_a_number_confuse_nothing():
     told, reused = map(int, subprocess.run(command, stdout=-1, check=True).stdout.split())
     assert told == 10_000
     assert reused > 5_000, "most had the number of the one before"
+
+
+@pytest.mark.skipif(not hasattr(select, "epoll"), reason="Linux only")
+def test_the_end_of_a_process_rings_the_alarm_once():
+    rung = threading.Event()
+    with Alarm(rung.set) as alarm, running("import sys; print('ready', flush=True); sys.stdin.read()") as one:
+        handle = handle_of(one.pid)
+        alarm.set(handle.descriptor)
+        alarm.set(handle.descriptor)
+        assert not rung.is_set()
+        one.stdin.close()
+        assert rung.wait(60)
