@@ -172,6 +172,7 @@ class RunView:
     together: Together | None = None
     process: Callable[[], Writer] = Writer
     standstill: Callable[[], Standstill | None] = Standstill  # None while that is being found out
+    shortages: Callable[[], str] = str  # what the machine is short of
     dead_rank: str | None = None  # "rank 2 of 4 died: ..."; empty if all live, None if that is not known
     outlook: Callable[[], Outlook] = Outlook
     done_file: str = ""  # a file that says, once somebody makes it, that the run is done

@@ -18,6 +18,7 @@ SILENCE_EVIDENCE = {
     "usual_seconds": Measure("usual pause at most", Unit.SECONDS),
     "allowed_seconds": Measure("allowed silence", Unit.SECONDS),
     "process": Measure("process", Unit.TEXT),
+    "shortages": Measure("the machine", Unit.TEXT),
     "last_lines": Measure("last printed", Unit.TEXT),
     "runs_silent": Measure("silent runs", Unit.COUNT),
     "place": Measure("below", Unit.TEXT),
@@ -74,6 +75,8 @@ def _told(run: RunView, process: Writer) -> Iterator[tuple[str, Any]]:
     """What else is known of a silent run."""
     if process.text:
         yield "process", process.text
+    if short := run.shortages():
+        yield "shortages", short
     if run.last_lines:
         yield "last_lines", run.last_lines
     all_ = run.together

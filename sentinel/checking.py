@@ -74,6 +74,7 @@ class Checking:
             together=silence.together if silence else None,
             process=cache(silence.process) if silence else Writer,
             standstill=silence.standstill if silence else Standstill,
+            shortages=cache(silence.shortages) if silence else str,
             dead_rank=silence.dead_rank if silence else None,
             outlook=cache(partial(_outlook, log, silence)),
             done_file=str(done_file(log.run) or ""),

@@ -122,4 +122,4 @@ def _reason(said: str) -> str:
             if (scope := Path("/proc/sys/kernel/yama/ptrace_scope").read_text().strip()) != "0":
                 return f"ptrace_scope is {scope}"
         return "the watch may not read its memory"
-    return "it could not be read in time"
+    return "it could not be read within 5 s and 1 MiB"

@@ -12,7 +12,7 @@ class Silence:
 
     ``goes_on_in`` names the run that continues this one, and ``likewise`` says how runs like it ended.
     ``process`` is the process that writes the log. ``log_is_gone`` says whether the log was removed, or the
-    file system with it. ``standstill`` and ``dead_rank`` are those of `RunView`.
+    file system with it. ``standstill``, ``dead_rank`` and ``shortages`` are those of `RunView`.
     """
 
     seconds: float
@@ -24,3 +24,4 @@ class Silence:
     log_is_gone: Callable[[], bool] = bool
     standstill: Callable[[], Standstill | None] = Standstill
     dead_rank: str | None = None
+    shortages: Callable[[], str] = str

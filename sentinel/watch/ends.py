@@ -16,6 +16,7 @@ from sentinel.processes.examination import Examination
 from sentinel.processes.exits import Exit, Handle, opened
 from sentinel.processes.finder import SHELLS, Found, Host
 from sentinel.processes.growth import Growth
+from sentinel.processes.machine import shortages
 from sentinel.processes.named import named
 from sentinel.processes.ranks import Rank, Roster, Team
 from sentinel.runs.preemption import ENDS_FROM_OUTSIDE
@@ -134,6 +135,12 @@ class Ends:
         death = behind.team.culprit()
         goes_on = death is not None and watched.arrived_at > death.at + _GOES_ON_SECONDS
         return "" if goes_on else behind.team.news(self._clock.awake())
+
+    def shortages(self, watched: Watched) -> str:
+        """What the machine of a run is short of; empty for one that lies elsewhere."""
+        behind, path = self._behind.get(watched.tracker.id), watched.tracker.log.run.path
+        writer = behind.handle.process if behind and behind.handle else None
+        return shortages(path, writer) if isinstance(path, Path) else ""
 
     def standstill(self, watched: Watched) -> Standstill | None:
         """Where the ranks of a silent run stand; None while that is being found out."""

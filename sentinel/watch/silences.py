@@ -73,8 +73,9 @@ class Silences:
             gone = partial(is_gone, run.path)
             like = partial(_ended_likewise, watched, likes)
             stands, dead = partial(self._ends.standstill, watched), self._ends.dead_rank(watched)
+            short = partial(self._ends.shortages, watched)
             silence = Silence(
-                seconds, watched.intervals, of_all, goes_on_in, like, process, gone, stands, dead
+                seconds, watched.intervals, of_all, goes_on_in, like, process, gone, stands, dead, short
             )
             judge = partial(self._judge, watched, silence, awake)
             found[run.id] = guard(run, "the review", judge) or ()
