@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 
 from detectors.evidence import Measure, Unit
-from detectors.schema import ENDED, INDEX, SERIES, STEP, VALUE
+from detectors.schema import ENDED, INDEX, SERIES, VALUE
 from detectors.signals import Signal
 from detectors.stats import (
     Floats,
@@ -86,8 +86,8 @@ _THEN_AND_NOW = "metric", "metric_then", "train", "train_then"
 
 
 def with_gap(points: pl.LazyFrame) -> pl.LazyFrame:
-    """The evaluations, from the fourth on with the columns of ``GAP``, ``best_step``, ``short`` and
-    ``steady``, the trend less what a memory of the noise makes of it.
+    """The evaluations, from the fourth on with the columns of ``GAP``, ``short`` and ``steady``, the
+    trend less what a memory of the noise makes of it.
 
     The present level is the lowest of three, or the median of ten where there are many evaluations; `short`
     says which. The best level is a median of as many. The noise comes from second differences: of single
@@ -110,7 +110,7 @@ def with_gap(points: pl.LazyFrame) -> pl.LazyFrame:
             for n in THIRDS
         },
     )
-    names = "best", "level", "stays", "since", "best_step", "trend", *_THEN_AND_NOW
+    names = "best", "level", "stays", "since", "trend", *_THEN_AND_NOW
     gap, best = pl.col("stays").log1p(), pl.col("best")
     noise_between = pl.max_horizontal("noise", pl.lit(LEAST_NOISE))
     memory = (pl.col("noise_apart") / noise_between - 1).clip(0, MOST_MEMORY).fill_null(0)
@@ -162,7 +162,6 @@ def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
         "stays": np.expm1(np.where(short, _rise_of_thirds(frame, row, count), held - best)),
         "since": since.astype(float),
         "trend": _trend(frame, row, np.minimum(since + 2, count + 1)),
-        "best_step": frame[STEP].to_numpy()[row - since].astype(float),
     }
     for name, signal in (("metric", Signal.EVAL_ACCURACY), ("train", "loss_mean")):
         column = frame[signal].fill_null(np.nan).to_numpy()

@@ -4,7 +4,7 @@ import polars as pl
 
 from detectors.schema import ENDED, INDEX, SERIES, STEP
 from detectors.signals import Signal
-from detectors.stats import moved, resting, start_value
+from detectors.stats import moved, recent_max, resting, start_value
 
 LEAST = 20
 """First rows whose changes count, whatever came later; the rule needs a head of them."""
@@ -27,17 +27,22 @@ USED = (Signal.EPISODE_LENGTH, Signal.EXPLORATION_RATE, *LANGUAGE)
 
 
 def with_rests(points: pl.LazyFrame, *, most: int) -> pl.LazyFrame:
-    """A frame of rewards with four columns more. The rule needs ``most`` recent rows.
+    """A frame of rewards with five columns more. The rule needs ``most`` recent rows.
 
-    ``still`` counts the rows on the present value, at most ``most``, and ``changes`` those among the last or
-    the first rows. Two are conditions: a policy of control ``explores`` while it has had few episodes or
-    acts much at random, though never at the end, and a reward that is seldom met rests ``by_chance``.
+    ``still`` counts the rows on the present value, at most ``most``; ``rests_from`` is the step of the first,
+    if it is among these. ``changes`` counts those among the last or the first rows. Two are conditions: a
+    policy of control ``explores`` while it has had few episodes or acts much at random, though never at the
+    end, and a reward that is seldom met rests ``by_chance``.
     """
     rows, moves = pl.col(INDEX) + 1, moved().cast(pl.Int64)
     at_start = pl.when(rows <= LEAST).then(moves).cum_sum().forward_fill()
     changes = pl.max_horizontal(at_start, moves.rolling_sum(most, min_samples=1))
     marked = points.with_columns(mark=pl.when(moved().fill_null(True)).then(rows).forward_fill().over(SERIES))
-    measured = marked.with_columns(still=resting(pl.col("mark"), most), changes=changes.over(SERIES))
+    measured = marked.with_columns(
+        still=resting(pl.col("mark"), most),
+        rests_from=recent_max(pl.when(moved().fill_null(True)).then(STEP), most, at_least=1),
+        changes=changes.over(SERIES),
+    )
     return measured.with_columns(by_chance=_by_chance(), explores=_explores())
 
 

@@ -7,6 +7,7 @@ a detector asks for rows of an earlier attempt, they look at those, too.
 ``n`` on, since before that they see rows yet to come.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from math import sqrt
 from typing import Any
@@ -26,6 +27,9 @@ AT_ONCE = 4096
 ROUNDING = 1e-9
 """Slack in comparisons of running means: how a mean is summed up differs in the last bits between one
 pass and many pieces, and a share such as 16 of 20 must not fall on either side of 0.8 for that."""
+
+NOTHING = math.ulp(0.0)
+"""A value that is not negative and below this is 0."""
 
 MAD = 1.4826
 """Standard deviation of normal noise over its median absolute deviation."""

@@ -13,17 +13,18 @@ from importlib import import_module
 
 TYPE_CHECKING = False  # as in typing, which takes longer to import than all the rest
 if TYPE_CHECKING:
-    from sentinel.api import Report, SentinelError, replay
+    from sentinel.api import IncidentStory, Report, SentinelError, replay
     from sentinel.probes.probe import probe
 
 _HOMES = {
+    "IncidentStory": "sentinel.api",
     "Report": "sentinel.api",
     "SentinelError": "sentinel.api",
     "probe": "sentinel.probes.probe",
     "replay": "sentinel.api",
 }
 
-__all__ = ["Report", "SentinelError", "probe", "replay"]
+__all__ = ["IncidentStory", "Report", "SentinelError", "probe", "replay"]
 
 
 def __getattr__(name: str) -> object:

@@ -108,9 +108,15 @@ def _id(log: Overview) -> str:
 
 
 def _trainings(logs: Sequence[Overview]) -> dict[str, str]:
-    """By the id of each log, that of the best informed one of its training."""
+    """By the id of each log, that of the one of its training that knows its end, and else most of it."""
     best_first = sorted(
-        logs, key=lambda log: (-len(log.understanding.signals), -len(log.facts.config), _id(log))
+        logs,
+        key=lambda log: (
+            log.ending is None,
+            -len(log.understanding.signals),
+            -len(log.facts.config),
+            _id(log),
+        ),
     )
     return trainings_of({_id(log): log.facts for log in best_first})
 

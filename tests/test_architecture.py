@@ -65,7 +65,7 @@ def place(name: str) -> int:
     if top == "detectors":
         return FLOW.index("detectors")
     head = rest[0] if rest else "api"  # `import sentinel` gives names of sentinel.api
-    if head in ("cli", "agents", "api", "testing", "__main__"):
+    if head in ("cli", "agents", "api", "callbacks", "testing", "__main__"):
         return FLOW.index("cli")
     if head in ("live", "report"):
         return FLOW.index(head)

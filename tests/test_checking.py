@@ -129,7 +129,12 @@ def test_a_silent_log_is_a_stall_that_grows_worse_and_ends_with_the_next_point(t
     assert (incident.evidence["usual_seconds"], incident.evidence["allowed_seconds"]) == (1, 600)
     assert stalled(tracker, pipeline, 620) == []
     assert stalled(tracker, pipeline, 1810) == [], "it may have stopped early"
+    (incident,) = tracker.book.open()
+    assert incident.catalogue == ("A-err-exit9",)
+    assert incident.latest.startswith("no new point for 30 min 10 s,"), "for a reminder"
     assert stalled(tracker, pipeline, 1820, lives=True) == [("escalated", "CRITICAL")]
+    (incident,) = tracker.book.open()
+    assert "A-err-exit9" not in incident.catalogue, "a process that lives was not killed"
     assert not tracker.book.silent(1810, 600), "a stall is about the silence, and not lost in it"
     write(tmp_path, "metrics.jsonl", log_lines([20]))
     (change,) = read(pipeline, tracker)

@@ -116,5 +116,5 @@ def generalization_gap(
         lasts=rise > least_rise / 2,
         severities={INFO: ~ends & ((holds & patient) | by_chance | ~(clear | memorised))},
         judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= SHORT, HeldBack.EXPLAINED: widens.fill_null(True)},
-        onset=pl.col("best_step").cast(pl.Int64),
+        above=pl.col("best") + (level - pl.col("best")) / 4,
     )

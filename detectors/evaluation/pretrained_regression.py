@@ -36,7 +36,7 @@ import polars as pl
 from detectors.api import Cause, History, Maturity, Variant, detector
 from detectors.context import First, Mean
 from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, SERIES, SIGNAL, VALUE
+from detectors.schema import INDEX, SERIES, SIGNAL, STEP, VALUE
 from detectors.signals import Signal
 from detectors.stats import metric_name, recent_max, seen_max, start_value, was_resumed
 from detectors.verdict import HeldBack, verdicts
@@ -104,5 +104,5 @@ def pretrained_regression(
         measured,
         judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= evaluations, HeldBack.RESUMED: ~was_resumed()},
         found={"worse": knew & (worse > least) & (worse > enough * pl.col("range"))},
-        onset=pl.col("step").first().over(SERIES),
+        onset=pl.col(STEP).filter(pl.col(INDEX) == 1).first().over(SERIES),
     )

@@ -31,7 +31,7 @@ from detectors.api import Cause, History, Maturity, Variant, detector
 from detectors.evidence import Measure, Unit
 from detectors.schema import INDEX, SERIES, SIGNAL, STEP, VALUE
 from detectors.signals import Signal
-from detectors.stats import metric_name, recent_max
+from detectors.stats import NOTHING, metric_name, recent_max
 from detectors.verdict import HeldBack, verdicts
 
 REACH = 50  # evaluations
@@ -82,4 +82,5 @@ def zero_eval_metric(
             "overlap": is_zero & (pl.col(SIGNAL) == Signal.MEAN_INTERSECTION_OVER_UNION),
             "precision": is_zero,
         },
+        below=pl.lit(NOTHING),
     )

@@ -88,4 +88,5 @@ def dead_activation_growth(
             "rising": pl.min_horizontal("level", "lately") > pl.max_horizontal("start", "early") + far,
         },
         lasts=level > start + 0.8 * rise,
+        above=pl.max_horizontal("start", "early") + rise / 2,
     )

@@ -85,4 +85,9 @@ def histogram_degeneration(
             & (level > most_kurtosis)
             & (level > TIMES * start),
         },
+        above=pl.when(signal == Signal.HISTOGRAM_ZERO_SHARE)
+        .then((most_zeros + start) / 2)
+        .when(signal == Signal.HISTOGRAM_KURTOSIS)
+        .then(most_kurtosis / 2),
+        below=pl.when(signal == Signal.HISTOGRAM_STD).then(least_spread**0.5 * start),
     )

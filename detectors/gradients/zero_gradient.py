@@ -34,7 +34,7 @@ from detectors.api import CRITICAL, Cause, History, Maturity, Variant, detector
 from detectors.evidence import Measure, Unit, logged
 from detectors.schema import ENDED, INDEX, SERIES, VALUE
 from detectors.signals import Signal
-from detectors.stats import ROUNDING, recent_mean, recent_median, seen_max, start_median
+from detectors.stats import NOTHING, ROUNDING, recent_mean, recent_median, seen_max, start_median
 from detectors.verdict import HeldBack, verdicts
 
 REACH = 20  # points
@@ -105,4 +105,5 @@ def zero_gradient(
             HeldBack.EXPLAINED: ~excused.fill_null(False),
         },
         found={"never": gone & (pl.col("peak") == 0), "died": gone & (pl.col("start") > 0)},
+        below=pl.lit(NOTHING),
     )

@@ -23,7 +23,7 @@ import polars as pl
 from detectors.api import Cause, History, Maturity, Variant, detector
 from detectors.schema import INDEX, VALUE
 from detectors.signals import Signal
-from detectors.stats import in_a_row
+from detectors.stats import NOTHING, in_a_row
 from detectors.verdict import HeldBack, verdicts
 
 IN_A_ROW = 3  # measurements, so that one within an evaluation is not enough
@@ -41,5 +41,8 @@ def evaluation_mode(points: pl.LazyFrame) -> pl.LazyFrame:
     """See the module's page."""
     evaluates = in_a_row(pl.col(VALUE) == 0, IN_A_ROW)
     return verdicts(
-        points, judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= IN_A_ROW - 1}, found={"evaluates": evaluates}
+        points,
+        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= IN_A_ROW - 1},
+        found={"evaluates": evaluates},
+        below=pl.lit(NOTHING),
     )

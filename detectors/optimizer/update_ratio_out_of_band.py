@@ -83,4 +83,5 @@ def update_ratio_out_of_band(
             "small": (level < least) & rests & ~pl.col("resumed").fill_null(False),
             "large": (level > most) & (pl.col(INDEX) >= LATER - 1),
         },
+        above=pl.when(level > most).then(most),
     )

@@ -60,4 +60,5 @@ def weights_unchanged(
         points,
         judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= IN_A_ROW - 1, HeldBack.ZERO_RATE: rate > 0},
         found={"unchanged": in_a_row(pl.col(VALUE) >= nearly_all, IN_A_ROW)},
+        above=pl.lit(nearly_all),
     )

@@ -118,6 +118,7 @@ def loss_scale_collapse(
             "skipping": skipping,
             "falling": (late_halvings >= most_halvings) | (halvings >= early_halvings),
         },
+        below=scale * 2 ** (halvings - 1),
     )
 
 

@@ -91,4 +91,5 @@ def likelihood_displacement(
         ),
         judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= SIDE + BACK - 1},
         found={"both": both, "chosen": (start - level > large_fall * start.abs()) & grows},
+        below=(start + level) / 2,
     )

@@ -39,7 +39,7 @@ from detectors.verdict import HeldBack, verdicts
 
 NOW, BEFORE = 10, 50  # points whose median is a level: a huge point is none, and growth from zero is fivefold
 UPDATE = "one update moves the policy by a KL of {level:.3g}; early updates moved it by {before:.3g}"
-TOO_FAR = "R2", "A-clip-ratio", "R1"
+TOO_FAR = "A-clip-ratio", "R2", "R1"
 FAR = "the KL to the reference is {level:.3g}, above {limit:.3g}"
 
 

@@ -12,15 +12,13 @@ is judged from 40 points on, and also where its last tenth lies below all that c
 range, or its last quarter below its first eighth by as much and surely.
 
 ## Why it matters
-A policy collects its own data, so a policy that has become bad collects bad data and seldom comes back.
-The best checkpoint lies before the fall.
+A policy that became bad collects bad data and seldom comes back. The best checkpoint lies before the fall.
 
 ## What to do
 Keep the best checkpoint and go back to it. Look at what moved first: a KL or clip fraction that rose
 means too large updates, so lower the learning rate and the number of passes; an entropy that ran out
 means a lack of exploration; completions that all hit the cap or shrink to nothing mean a reward that is
-being gamed, or a model that no longer stops. In off-policy learning a critic loss that grows for ever
-says that the targets diverge.
+being gamed, or a model that no longer stops. A critic loss that grows for ever means diverging targets.
 
 ## When it is wrong
 A curriculum that moves to a harder stage, a change of the reward and self-play against a better opponent
@@ -44,9 +42,9 @@ from detectors.blocks import ROWS, with_blocks
 from detectors.evidence import Measure, Unit, logged
 from detectors.falls import FALLS, MEASURES, levels
 from detectors.rests import acts_at_random
-from detectors.schema import ENDED, INDEX, SERIES, SIGNAL, VALUE
+from detectors.schema import ENDED, INDEX, SERIES, SIGNAL, STEP, VALUE
 from detectors.signals import Signal
-from detectors.stats import was_resumed
+from detectors.stats import start_value, was_resumed
 from detectors.verdict import HeldBack, verdicts
 
 LEAST, SHORT = 20, 40  # points, and those of a run that may be judged when it is over
@@ -92,7 +90,7 @@ def reward_collapse(
 ) -> pl.LazyFrame:
     """See the module's page."""
     best, now, start, scatter, lost = (pl.col(n) for n in ("best", "now", "start", "scatter", "lost"))
-    fall, gain = best - now, best - start
+    fall, gain, begun = best - now, best - start, start_value(STEP)
     moves = (pl.col(VALUE) - pl.col(VALUE).shift(1)).abs().filter(pl.col(INDEX) < SHORT)
     measured = points.with_columns(moves=moves.mean().over(SERIES), resumed=was_resumed())
     measured = with_blocks(measured, MEASURES, levels, every=1, at_least=LEAST)
@@ -107,6 +105,7 @@ def reward_collapse(
     over = pl.col(ENDED) & (pl.col(INDEX) >= SHORT - 1) & ~pl.col("resumed").fill_null(False)
     sunk = start - pl.col("late") > least_fall * size
     sank = sunk & (pl.col("under") > most_below) & (pl.col("surely") > SURELY)
+    since = begun + ((1 - pl.col("held")) * (pl.col(STEP) - begun)).round().cast(pl.Int64)
     return verdicts(
         measured.with_columns(lost=fall / gain),
         judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= LEAST - 1},
@@ -116,4 +115,6 @@ def reward_collapse(
             "ends": pl.col(ENDED) & explored & (pl.col("below") > most_below),
             "sank": over & sank,
         },
+        onset=pl.when(since < pl.col(STEP).shift(ROWS).over(SERIES)).then(since),
+        below=pl.when(fell).then((best + now) / 2),
     )

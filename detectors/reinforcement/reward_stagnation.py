@@ -23,8 +23,7 @@ fifth of the actions are random, a rest is info. A sparse reward must rest for f
 last rule leaves alone a reward near zero, as in self-play, single episodes, and what a resume goes on from.
 
 ## Source
-Catalogue A-reward-never (0 at every point for more than 20 steps), A-rewards-mean. The scatter of blocks, by
-which a trend is judged, holds the log's own autocorrelation.
+Catalogue A-reward-never (0 at more than 20 points), A-rewards-mean. Blocks hold the log's autocorrelation.
 """
 
 from typing import Annotated
@@ -112,4 +111,5 @@ def reward_stagnation(
             "no-gain": (rows >= patience) & flat & is_mean & pl.col("begun"),
         },
         severities={INFO: pl.when(rests).then("explores").otherwise(~late)},
+        onset=pl.when(rests).then("rests_from"),
     )

@@ -4,8 +4,7 @@
 More than 80 % of the prompt groups without any spread in reward over the last 20, 50 or 100 points, and
 so clearly that chance does not explain it: a point that covers a single group is 0 or 1, and a row of
 ones is not rare. Critical if nine tenths of the last 20 points carry no signal at all. Where the share
-is not logged, points at which the reward's standard deviation is zero count instead. It is over when no more
-than 70 % of the last 20 points' groups are without spread.
+is not logged, points at which the reward's standard deviation is zero count instead. At 70 % it is over.
 
 ## Why it matters
 Group-relative advantages are differences within a group. Without spread they are zero, and so is the
@@ -14,8 +13,7 @@ gradient: the run burns compute and learns nothing.
 ## What to do
 See where the reward stands. At its best: the task is solved, so stop, or take harder prompts. Never
 moved: the task is too hard or the reward function broken, so run it by hand on a few completions and
-mix in easier prompts. In between: the answers have become alike, so raise the sampling temperature and
-the number of generations, and look at the entropy.
+mix in easier prompts. In between: raise the sampling temperature and the number of generations.
 
 ## When it is wrong
 A solved task is a success that is reported as a warning because it still costs. What its best is can
@@ -125,4 +123,6 @@ def reward_zero_std(
         lasts=share(START) > healthy_share,  # of chance that is less sure, but no healthy share either
         found={"stuck": alike & at_lowest, "solved": alike & at_highest, "alike": alike},
         severities={WARNING: ~silent},
+        above=pl.when(logs_groups).then(healthy_share),
+        below=pl.when(~logs_groups).then(2 * SAME_STD),
     )

@@ -60,10 +60,9 @@ def loader_starvation(
 ) -> pl.LazyFrame:
     """See the module's page."""
     share = pl.col("share")
-    wait, step = recent_median(VALUE, NOW), recent_median(Signal.STEP_TIME, NOW, at_least=1)
-    measured = points.with_columns(
-        share=pl.when(pl.col(SIGNAL) == Signal.DATA_SHARE).then(wait).otherwise(wait / step)
-    )
+    seconds = recent_median(Signal.STEP_TIME, NOW, at_least=1)
+    step = pl.when(pl.col(SIGNAL) == Signal.DATA_SHARE).then(1.0).otherwise(seconds)
+    measured = points.with_columns(length=step, share=recent_median(VALUE, NOW) / step)
     return verdicts(
         measured,
         judged={
@@ -73,4 +72,5 @@ def loader_starvation(
         },
         found={"starved": share > starved},
         lasts=share > recovered,
+        above=recovered * pl.col("length"),
     )

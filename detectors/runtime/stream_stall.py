@@ -38,6 +38,8 @@ from detectors.checks import RunFinding, RunView, run_check
 from detectors.evidence import Measure, Unit
 from detectors.silences import SILENCE_EVIDENCE, Long, long_silence
 
+SILENT = "no new point for {silent_seconds:duration}, where {allowed_seconds:duration} are allowed; {goes_on}"
+HANGS = "A-err-hang", "DP3", "A-err-nccl"
 TIMES_CRITICAL = 3  # thirty minutes where the threshold is ten
 
 STANDSTILL_EVIDENCE = {
@@ -56,17 +58,9 @@ STANDSTILL_EVIDENCE = {
         **STANDSTILL_EVIDENCE,
     },
     variants={
-        "silent": Variant(
-            "no new point for {silent_seconds:duration}, where {allowed_seconds:duration} are allowed; "
-            "{goes_on}",
-            ("DP3", "A-err-hang", "A-err-nccl", "A-err-exit9"),
-            (WARNING, CRITICAL),
-        ),
-        "hangs": Variant(
-            "no step for {silent_seconds:duration}. {standstill}",
-            ("A-err-hang", "DP3", "A-err-nccl"),
-            (WARNING, CRITICAL),
-        ),
+        "silent": Variant(SILENT, (*HANGS, "A-err-exit9"), (WARNING, CRITICAL)),
+        "lives": Variant(SILENT, HANGS, (WARNING, CRITICAL)),  # so it was not killed
+        "hangs": Variant("no step for {silent_seconds:duration}. {standstill}", HANGS, (WARNING, CRITICAL)),
         "gone": Variant(
             "its log is gone: it was removed or moved, or its file system was unmounted; no new point for "
             "{silent_seconds:duration}",
@@ -98,7 +92,7 @@ def stream_stall(
         yield RunFinding(run.points)
         return
     evidence = {**long.evidence, **({"goes_on": long.goes_on} if long.goes_on else {})}
-    if variant == "silent":
+    if variant in ("silent", "lives"):
         if (stands := run.standstill()) is None:
             return  # it is told in some seconds, with what the ranks do
         if stands.sentence:
@@ -114,4 +108,6 @@ def _variant(run: RunView, long: Long) -> str | None:
         return "together"
     if run.log_is_gone():
         return "gone"
-    return "silent" if long.goes_on else None
+    if not long.goes_on:
+        return None
+    return "lives" if long.process.lives else "silent"

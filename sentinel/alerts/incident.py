@@ -56,7 +56,7 @@ class Incident:
     onset_time: float | None  # of the onset step
     fired_step: int
     fired_time: float | None
-    summary: str
+    summary: str  # with the numbers of the finding at which it began, got worse or came back
     evidence: Mapping[str, Any] = field(default_factory=dict)  # numbers and text
     causes: tuple[PossibleCause, ...] = ()  # likeliest first
     cited: tuple[str, ...] = ()  # the entries that the finding cites, in their usual order
@@ -70,6 +70,7 @@ class Incident:
     inhibited_by: str | None = None
     gone: bool = False  # it ended as lost, because its log was removed
     variant: str = ""  # of its detector
+    latest: str = ""  # while it is open, the summary of its newest finding, if that is a later one
 
     @property
     def open(self) -> bool:

@@ -18,6 +18,7 @@ import msgspec
 from detectors.api import Declaration, Severity
 from sentinel.alerts.incident import Change, Event, Incident, State, incident_id
 from sentinel.alerts.inhibition import OF_THE_RUN, explains, goes_on_as
+from sentinel.alerts.latest import Latest
 from sentinel.alerts.statement import Findings, onset_of, statement, weighed
 from sentinel.alerts.track import ENDLESS, FLAPPING_RETURNS, Track
 from sentinel.alerts.turns import Key, Stretch, Turns, Verdict, place
@@ -44,6 +45,7 @@ class Book:
         self._parameters = parameters or {}
         self._tracks: dict[Key, Track] = {}
         self.before_end: list[Track] | None = None  # the tracks before the run was concluded
+        self._latest = Latest(detectors, self._parameters)
 
     def awake(self) -> set[Key]:
         """The keys for which a clean verdict matters. For all others it may be left out."""
@@ -64,7 +66,9 @@ class Book:
         All verdicts of one position must come in one call; stretches may come in any order.
         """
         turns = Turns(stretches, self._uneventful, self._count)
-        return [change for verdict in turns for change in self._judge(verdict, turns)]
+        changes = [change for verdict in turns for change in self._judge(verdict, turns)]
+        self._latest.tell(self._tracks)
+        return changes
 
     def conclude(self, stretches: Iterable[Stretch]) -> list[Change]:
         """Apply the verdicts on a run that is over, once until `go_on`."""
@@ -112,7 +116,7 @@ class Book:
                 continue
             if track.before_lost is None and self.before_end is None:
                 track.before_lost = incident.state
-                changes.append(_change(Event.LOST, track, incident.changed(state=State.LOST)))
+                changes.append(track.change(Event.LOST, incident.changed(state=State.LOST)))
         return changes
 
     def dump(self) -> Any:
@@ -142,6 +146,7 @@ class Book:
     def _count(self, last: Verdict, rows: int) -> None:
         if track := self._tracks.get(last.key):
             track.count(last, rows, self._detectors[last.key.detector])
+            self._latest.found(last)
 
     def _judge(self, v: Verdict, turns: Turns) -> Iterator[Change]:
         detector, track = self._detectors[v.key.detector], self._tracks.get(v.key)
@@ -152,6 +157,7 @@ class Book:
                 return
             track = self._tracks[v.key] = Track(v.key, v.index, v.step, v.time, final=v.final)
         track.count(v, 1, detector)
+        self._latest.found(v)
         if v.severity:
             for change in self._found(track, detector, v):
                 self._weigh_others(v)
@@ -197,7 +203,9 @@ class Book:
             del self._tracks[v.key]
             return
         track.before_lost = track.alone = None
-        yield _change(Event.RESOLVED, track, incident.changed(state=State.RESOLVED, resolved_step=v.step))
+        yield track.change(
+            Event.RESOLVED, incident.changed(state=State.RESOLVED, resolved_step=v.step, latest="")
+        )
         if incident.attempt != v.key.attempt:
             del self._tracks[v.key]  # trouble from now on belongs to the present attempt
         for other, effect in self._open():
@@ -218,7 +226,7 @@ class Book:
     def _begin(self, event: Event, track: Track, incident: Incident) -> Change:
         """Record a change of an incident, and which incidents now explain each other."""
         track.before_lost = track.alone = None
-        change = _change(event, track, incident.changed(inhibited_by=self._cause(incident)))
+        change = track.change(event, incident.changed(inhibited_by=self._cause(incident)))
         root = change.incident.inhibited_by or incident.id
         explained = {incident.id}
         for other, effect in self._open():
@@ -278,12 +286,6 @@ class Book:
 
     def _findings(self, stream: str) -> Findings:
         return {one.detector: one.evidence for _, one in self._open() if one.stream == stream}
-
-
-def _change(event: Event, track: Track, incident: Incident) -> Change:
-    """Record a change of an incident."""
-    track.incident = incident
-    return Change(event, track.current(incident))
 
 
 def _taken_back(

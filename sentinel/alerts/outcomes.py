@@ -112,7 +112,7 @@ def tell(news: News, audience: Audience, now: float) -> list[Outcome]:
             if decision.reason.sends:
                 number = 1 + max((one.number for one in before.values()), default=0)
                 before[decision.event] = Sent(now, incident.severity, incident.findings, number, waiting=True)
-                body = _body(decision.event, incident, number, news, plots=policy.plots)
+                body = _body(decision.event, _as_it_is(incident, decision.event), number, news, policy.plots)
                 found.append(Outcome(incident, policy.name, decision, body, number))
             elif change.event is not Event.REPEAT:  # a reminder that is not due is not worth a record
                 found.append(Outcome(incident, policy.name, decision))
@@ -144,7 +144,14 @@ def _worst_first(changes: Sequence[Change]) -> list[Change]:
     return sorted(changes, key=lambda change: -worst[change.incident.id])
 
 
-def _body(event: Event, incident: Incident, number: int, news: News, *, plots: bool) -> dict[str, Any]:
+def _as_it_is(incident: Incident, event: Event) -> Incident:
+    """The incident with the numbers of now, if it is only told that it is still there."""
+    return (
+        incident.changed(summary=incident.latest or incident.summary) if event is Event.REPEAT else incident
+    )
+
+
+def _body(event: Event, incident: Incident, number: int, news: News, plots: bool) -> dict[str, Any]:
     shows = plots and event in _PLOTTED
     others = sorted((i for i in news.still_open if i.id != incident.id), key=lambda i: -i.severity)
     first = began_first(incident, others)

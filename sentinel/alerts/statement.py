@@ -28,21 +28,30 @@ def statement(
     verdict's own stream, because no other has an order with it.
     """
     variant = detector.variants.get(v.variant or "")
-    thresholds = {name: parameter.default for name, parameter in detector.parameters.items()} | {**parameters}
-    evidence = {name: _rounded(value) for name, value in v.evidence.items()}
-    step, time = began if v.onset_step is None else (v.onset_step, v.onset_time)
-    lasted = lasted_text(v.step - step, None if time is None or v.time is None else v.time - time)
-    of_row = {"step": v.step, "tag": v.key.tag, "signal": v.signal, LASTED: lasted}
-    values = {**thresholds, **evidence, **of_row}
+    evidence = _evidence(v)
     cited = v.catalogue or (variant or detector).catalogue
     return {
         "variant": v.variant or "",
-        "summary": format_message(variant.message, values) if variant else detector.name,
+        "summary": summary(v, began, detector, parameters),
+        "latest": "",
         "cited": cited,
         "causes": weighed(cited, evidence, findings, v),
         "evidence": evidence,
         "asked_once": variant is not None and variant.asked_once,
     }
+
+
+def summary(
+    v: Verdict, began: tuple[int, float | None], detector: Declaration, parameters: Mapping[str, Any]
+) -> str:
+    """The sentence of what a verdict found, with its numbers; see `statement`."""
+    if (variant := detector.variants.get(v.variant or "")) is None:
+        return detector.name
+    thresholds = {name: parameter.default for name, parameter in detector.parameters.items()} | {**parameters}
+    step, time = began if v.onset_step is None else (v.onset_step, v.onset_time)
+    lasted = lasted_text(v.step - step, None if time is None or v.time is None else v.time - time)
+    of_row = {"step": v.step, "tag": v.key.tag, "signal": v.signal, LASTED: lasted}
+    return format_message(variant.message, {**thresholds, **_evidence(v), **of_row})
 
 
 def onset_of(v: Verdict, step: int, time: float | None) -> dict[str, Any]:
@@ -56,6 +65,10 @@ def weighed(
 ) -> tuple[PossibleCause, ...]:
     """The cited entries, weighed by all that is known at a verdict."""
     return possible_causes(cited, Clues(evidence, findings, v.known, v.position, v.step), catalogue.load())
+
+
+def _evidence(v: Verdict) -> dict[str, Any]:
+    return {name: _rounded(value) for name, value in v.evidence.items()}
 
 
 def _rounded(value: Any) -> Any:

@@ -7,7 +7,7 @@ of verdicts, not on how the log was cut into polls.
 from dataclasses import dataclass, field
 
 from detectors.api import Declaration, Severity
-from sentinel.alerts.incident import Incident, State
+from sentinel.alerts.incident import Change, Event, Incident, State
 from sentinel.alerts.turns import Key, Verdict
 
 REMEMBERED_ROWS = 10_000
@@ -44,6 +44,11 @@ class Track:
     def current(self, incident: Incident) -> Incident:
         """The incident with the newest finding of this track."""
         return incident.changed(last_step=self.last_step, last_time=self.last_time, findings=self.findings)
+
+    def change(self, event: Event, incident: Incident) -> Change:
+        """Record what an event made of the incident."""
+        self.incident = incident
+        return Change(event, self.current(incident))
 
     def count(self, last: Verdict, rows: int, detector: Declaration) -> None:
         """Count ``rows`` rows of one severity, of which ``last`` is the last. Changes counts only."""

@@ -10,10 +10,11 @@ from sentinel.clock import SystemClock
 from sentinel.config.file import Config, load
 from sentinel.errors import SentinelError, UnknownName
 from sentinel.replaying import replay as replay_whole
+from sentinel.report.incident_story import IncidentStory
 from sentinel.report.selection import ORDERS, Order, Selection, ordered
 from sentinel.sources.discovery import places
 
-__all__ = ["Report", "SentinelError", "replay"]
+__all__ = ["IncidentStory", "Report", "SentinelError", "replay"]
 
 
 def replay(

@@ -16,6 +16,7 @@ from sentinel.callbacks.memory import Memory, Row
 from sentinel.clock import Clock, SystemClock
 from sentinel.config.file import Config, load
 from sentinel.pipeline import Pipeline
+from sentinel.report.incident_story import IncidentStory, incident_story
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.base import Run
 from sentinel.sources.places import Url
@@ -61,7 +62,7 @@ class Monitor:
         self._source = Memory()
         self.configure(settings or {})
         self._run = Run(Url("memory", (name,)), "memory", self._source)
-        self._news: deque[Incident] = deque()
+        self._news: deque[IncidentStory] = deque()
         self._incidents: dict[str, Incident] = {}
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._work, name="sentinel", daemon=True)
@@ -79,16 +80,17 @@ class Monitor:
             }
             self._source.add(Row(int(step), self._clock.now(), numbers))
 
-    def news(self) -> list[Incident]:
+    def news(self) -> list[IncidentStory]:
         """The incidents that began or got worse since the last call, for the loop to act on."""
         return [self._news.popleft() for _ in range(len(self._news))]
 
     @property
-    def incidents(self) -> list[Incident]:
+    def incidents(self) -> list[IncidentStory]:
         """All incidents so far, as they stand."""
-        return list(self._incidents.values())
+        now = dict(self._incidents)
+        return [incident_story(one, now) for one in now.values()]
 
-    def close(self) -> list[Incident]:
+    def close(self) -> list[IncidentStory]:
         """Judge what is left and end. Gives all incidents."""
         self._ends.set()
         self._thread.join()
@@ -151,10 +153,9 @@ class Monitor:
         for change in changes:
             self._incidents[change.incident.id] = change.incident
             if change.event in _BEGINS and change.incident.inhibited_by is None:
-                self._news.append(change.incident)
-                _log.warning(
-                    "%s: %s", change.incident.severity.label, clean_text(change.incident.summary, 500)
-                )
+                told = incident_story(change.incident, self._incidents)
+                self._news.append(told)
+                _log.warning("%s: %s", told.severity.label, told.headline)
         if recorder and delivery:
             news = {tracker.id: changes} if changes else {}
             recorder.record([tracker], news, self._clock.now(), reminders=True)

@@ -1,6 +1,6 @@
-"""An incident of a replay as plain data that every layout shares. All text is safe to show."""
+"""An incident as plain data for programs and for every layout of a report. All text is safe to show."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,13 +13,11 @@ from sentinel.alerts.incident import Incident, State, began_first
 from sentinel.alerts.outcomes import cost
 from sentinel.alerts.wire import clock_text
 from sentinel.catalogue import Entry
-from sentinel.replaying import ReplayedRun
 from sentinel.report.logged import Sample
 from sentinel.report.printed import Excerpt
-from sentinel.report.told import told_lines
 from sentinel.sinks.checkpoints import last_checkpoint
 from sentinel.sinks.message import lasted
-from sentinel.text import clean_text, sentence
+from sentinel.text import clean_text
 
 _MOST_CAUSES = 4
 
@@ -35,7 +33,11 @@ class Cause:
 
 @dataclass(frozen=True)
 class IncidentStory:
-    """An incident. ``life`` says in words from when to when it lasted."""
+    """An incident, as `sentinel.replay` and a `Monitor` give it.
+
+    ``life`` says in words from when to when it lasted. What only a report looks up is empty in a monitor:
+    ``told``, ``checkpoint``, ``printed`` and ``samples``.
+    """
 
     id: str
     severity: Severity
@@ -61,18 +63,27 @@ class IncidentStory:
 
 
 def incident_story(
-    run: ReplayedRun, incident: Incident, samples: Sequence[Sample], printed: Excerpt | None
+    incident: Incident,
+    of_run: Mapping[str, Incident],
+    place: Path | None = None,
+    told: Sequence[str] = (),
+    samples: Sequence[Sample] = (),
+    printed: Excerpt | None = None,
 ) -> IncidentStory:
-    """The story of an incident of a run, with what was logged and printed around its onset."""
-    cause = run.incidents.get(incident.inhibited_by or "")
-    place = run.tracker.log.run.path
-    found, first = isinstance(place, Path), began_first(incident, run.incidents.values())
+    """The story of an incident.
+
+    ``of_run`` are all incidents of its run by their ids, ``place`` is where the run's log lies, and the rest
+    is what was told of the incident, and what was logged and printed around its onset.
+    """
+    cause = of_run.get(incident.inhibited_by or "")
+    first = began_first(incident, of_run.values())
+    checkpoint = last_checkpoint(str(place), first.onset_step, first.onset_time) if place else ""
     return IncidentStory(
         id=incident.id,
         severity=incident.severity,
         detector=incident.detector,
         preview=incident.maturity is Maturity.PREVIEW,
-        headline=sentence(incident.summary),
+        headline=incident.headline,
         life=_life(incident),
         state=incident.state.value,
         onset_step=incident.onset_step,
@@ -82,11 +93,9 @@ def incident_story(
         fired_at=clock_text(incident.fired_time),
         evidence=evidence_rows(incident),
         causes=list(_causes(incident)),
-        told=list(told_lines(run, incident)),
+        told=told,
         explained_by=(cause.detector if cause else "another incident") if incident.inhibited_by else "",
-        checkpoint=clean_text(last_checkpoint(str(place), first.onset_step, first.onset_time))
-        if found
-        else "",
+        checkpoint=clean_text(checkpoint),
         tag=clean_text(incident.tag),
         cost=cost(incident),
         printed=printed,

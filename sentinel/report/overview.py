@@ -10,7 +10,7 @@ from detectors.severity import Severity
 from sentinel.alerts.incident import Incident
 from sentinel.replaying import Replay, ReplayedRun
 from sentinel.report.json import standings_of
-from sentinel.runs.state import RunState
+from sentinel.runs.state import RunState, of_training
 from sentinel.text import clean_text, counted, counted_runs, duration_text
 
 _MOST_SHOWN = 3
@@ -19,7 +19,7 @@ _UNSEEN = {
     RunState.STALLED: "went silent",
     RunState.LOST: "went silent for good",
 }
-"""States of runs that ended, or seem to have, without reaching what they were to do."""
+"""States of trainings that ended, or seem to have, without reaching what they were to do."""
 
 
 @dataclass(frozen=True, order=True)
@@ -53,7 +53,10 @@ class Overview:
             trainings.setdefault(part.trainings[run.tracker.id], []).append(run)
         self.runs += len(trainings)
         self.severities.update(max(run.worst for run in logs) for logs in trainings.values())
-        self.states.update(one.state for one in standings_of(part, now))
+        states = {
+            run.tracker.id: one.state for run, one in zip(part.runs, standings_of(part, now), strict=True)
+        }
+        self.states.update(of_training(states[run.tracker.id] for run in logs) for logs in trainings.values())
         spent = ([loss for run in logs if (loss := _loss(run))] for logs in trainings.values())
         found = [max(losses) for losses in spent if losses]
         self.losses = nlargest(_MOST_SHOWN, [*self.losses, *found])

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from detectors.lines import line_for
@@ -19,6 +20,7 @@ from sentinel.report.incident_story import IncidentStory, incident_story
 from sentinel.report.json import standings_of
 from sentinel.report.keeping import Keep, checkpoint_to_keep
 from sentinel.report.selection import ORDERS, Order
+from sentinel.report.told import told_lines
 from sentinel.runs.checks import checks
 from sentinel.runs.state import Standing
 from sentinel.sinks.checkpoints import checkpoints
@@ -163,6 +165,7 @@ def run_story(run: ReplayedRun, stands: Standing, replay: Replay, illustrations:
     incidents = sorted(run.incidents.values(), key=lambda one: (one.inhibited_by is not None, -one.severity))
     illustrations.add(log, incidents[:_MOST_ILLUSTRATED])
     place = str(log.run.local or "")
+    beside = log.run.path if isinstance(log.run.path, Path) else None
     return RunStory(
         name=clean_text(log.name),
         training=replay.trainings[run.tracker.id],
@@ -175,7 +178,10 @@ def run_story(run: ReplayedRun, stands: Standing, replay: Replay, illustrations:
         last_step=facts.last_step,
         planned_steps=None if log.planned_steps is None else int(log.planned_steps),
         attempts=log.attempts,
-        incidents=[incident_story(run, one, *illustrations.of(one)) for one in incidents],
+        incidents=[
+            incident_story(one, run.incidents, beside, [*told_lines(run, one)], *illustrations.of(one))
+            for one in incidents
+        ],
         tags=tags,
         curves={clean_text(tag): curve for tag, curve in curves.items()},
         lead=_lead(incidents, understood.signals, curves),

@@ -100,7 +100,8 @@ def _rates(stream: Stream) -> tuple[Steps, Floats] | None:
 def _signs(facts: Facts, streams: Sequence[Stream], interval: int | None) -> Iterator[str]:
     """Signs of an end that each may be chance."""
     last, first = facts.last_step or 0, facts.first_step or 0
-    counts = [last, last + 1] if first == 0 else [last]
+    from_zero = first == 0 or first + 1 == interval  # each fifth step is logged as 4, 9, 14, ...
+    counts = [last, last + 1] if from_zero else [last]
     if interval and (count := next((n for n in counts if _round(n) >= _RARELY_ROUND * interval), None)):
         yield f"{count} is a round number of steps"
     evaluated = {s for s in Signal if s.startswith("eval_")}

@@ -2,6 +2,7 @@
 
 import math
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
@@ -32,6 +33,12 @@ class RunState(StrEnum):
     STALLED = "stalled"
     SILENT = "silent"
     LOST = "lost"
+
+
+_TELLING = (
+    *(RunState.CRASHED, RunState.FINISHED, RunState.PREEMPTED),
+    *(RunState.RUNNING, RunState.STALLED, RunState.SILENT, RunState.LOST),
+)
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,11 @@ def standing(
     if goes_on:
         return Standing(RunState.STALLED, f"{silent}{allowed}; {goes_on}")
     return Standing(RunState.SILENT, f"ended or stuck: {silent}{allowed}")
+
+
+def of_training(states: Iterable[RunState]) -> RunState:
+    """The state of a training from those of its logs: an end that one of them tells, else the liveliest."""
+    return min(states, key=_TELLING.index)
 
 
 def silent_seconds(place: Place, last_time: float | None, now: float) -> float | None:

@@ -166,7 +166,7 @@ def _headline(notification: Notification) -> str:
     told = sentence(incident.summary) or sentence(incident.detector)
     if incident.state is State.WITHDRAWN:
         news = "The run goes on after all, so this is over"
-    elif notification.event is Event.RESOLVED:
+    elif notification.event is Event.RESOLVED and _last_step(incident) > incident.onset_step:
         news = f"{news} after {lasted(incident)}"
     return f"{news}: {told}" if news else told
 

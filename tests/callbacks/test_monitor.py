@@ -9,6 +9,7 @@ import threading
 import numpy as np
 import pytest
 
+import sentinel
 import sentinel.callbacks.monitor as monitor_module
 from detectors.severity import Severity
 from sentinel.callbacks.monitor import Monitor
@@ -51,7 +52,21 @@ def test_what_is_left_is_judged_at_the_end():
     train(monitor)
     (incident,) = monitor.close()
     assert incident.detector == "non-finite-metric"
-    assert incident.headline.startswith("Loss is NaN; the last finite value was ")
+    assert monitor.news()[-1] == incident
+
+
+def test_an_incident_of_a_monitor_is_as_that_of_a_report(tmp_path):
+    losses = [1.0 + n % 7 / 10 for n in range(50)] + [float("nan")] * 50
+    (tmp_path / "log.jsonl").write_text(
+        "".join(f'{{"step": {s}, "loss": {v}}}\n' for s, v in enumerate(losses))
+    )
+    with Monitor(every_seconds=1e6) as monitor:
+        for step, loss in enumerate(losses):
+            monitor.log(step, {"loss": loss})
+    ((own,), (reported,)) = monitor.incidents, sentinel.replay(tmp_path).incidents
+    assert type(own) is type(reported) is sentinel.IncidentStory
+    assert own.headline == reported.headline == "Loss is NaN; the last finite value was 1."
+    assert [cause.entry.id for cause in own.causes] == [cause.entry.id for cause in reported.causes]
 
 
 def test_a_training_that_is_judged_has_the_same_losses():

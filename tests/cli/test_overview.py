@@ -1,6 +1,7 @@
 """`sentinel PATH`: one screen about many logs."""
 
 import json
+import os
 import re
 import shutil
 
@@ -31,6 +32,24 @@ def test_two_logs_of_one_training_are_one_run(sentinel, sick_run):
     assert re.search(verdict, sentinel("replay", sick_run).out, re.MULTILINE)
     markdown = sentinel("replay", sick_run, "--format", "markdown").out
     assert markdown.startswith("**2 incidents (2 critical) in 1 of 1 run in 2 logs with 400 points.**")
+
+
+def test_a_training_that_one_of_its_logs_ends_did_not_go_silent(sentinel, tmp_path):
+    rows = [{"step": step, "loss": 1 + step % 7 / 10} for step in range(100)]
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "metrics.csv").write_text(
+        "step,loss\n" + "".join("{step},{loss}\n".format(**row) for row in rows)
+    )
+    for file in tmp_path.iterdir():
+        os.utime(file, (1e9, 1e9))
+    assert "ended without reaching their end: 1 went silent for good" in sentinel("overview", tmp_path).out
+    with (tmp_path / "metrics.jsonl").open("a") as log:
+        log.write('{"step": 100, "done": true}\n')
+    os.utime(tmp_path / "metrics.jsonl", (1e9, 1e9))
+    screen = sentinel("overview", tmp_path).out
+    assert screen.startswith("1 run in 2 logs")
+    assert "ended without" not in screen
+    assert sentinel("runs", tmp_path).out.endswith("1 run in 2 logs: 1 finished\n")
 
 
 def test_a_quiet_run_is_said_to_be_quiet_and_the_next_commands_are_named(sentinel):

@@ -152,8 +152,11 @@ def test_a_run_that_falls_silent_is_lost_and_one_that_goes_on_is_repeated(house)
     with Store(house.state) as store:
         for entry in iter(lambda: first_waiting(store.outbox, "terminal"), None):
             store.outbox.sent("terminal", [entry], house.clock.now())
-    house.log("run", range(70, 80), kl=9.0, at=NOW + 18000)
+    house.log("run", range(70, 80), kl=12.0, at=NOW + 18000)
     assert house.look(watcher, hours=5) == ["repeat: repeat-due"]
+    with Store(house.state) as store:
+        told = json.loads(first_waiting(store.outbox, "terminal").body)["incident"]["summary"]
+    assert told.startswith("the KL to the reference is 12,"), "a reminder has the number of now"
 
 
 def test_a_run_that_stops_growing_under_the_watch_stalls_until_it_goes_on(house):

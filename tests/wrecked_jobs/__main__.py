@@ -64,7 +64,7 @@ class Expected(NamedTuple):
 
 
 NAN = {"GE-nan", "A-nan-explode", "A-nan-debug"}
-SILENCE = Expected({"stream-stall"}, {"A-err-hang", "DP3"}, STALL_SECONDS + LATE_SECONDS)
+SILENCE = Expected({"stream-stall"}, {"A-err-hang", "DP3"}, STALL_SECONDS + REVIEW_SECONDS + LATE_SECONDS)
 SUGGESTED = QUIET_SECONDS + REVIEW_SECONDS + LATE_SECONDS
 EXPECTED = {
     "nan_torch": Expected({"non-finite-metric"}, NAN),
@@ -74,7 +74,7 @@ EXPECTED = {
     "hang": SILENCE,
     "exception": Expected({"console-error"}, set()),
     "out_of_memory": Expected({"console-error"}, {"A-oom", "A-err-oom"}),
-    "killed": SILENCE,
+    "killed": Expected({"run-crashed"}, {"A-err-exit9"}, REVIEW_SECONDS + LATE_SECONDS),
     "vanished": SILENCE._replace(from_outside=remove),
     "crashed": Expected({"run-crashed"}, set(), REVIEW_SECONDS + LATE_SECONDS),
     "finished": Expected({"run-finished"}, set(), SUGGESTED),
@@ -170,10 +170,12 @@ def main(names: list[str]) -> None:
         config.write_text(
             f'paths = {[f"runs/{name}" for name in names]}\nstate_dir = "state"\n'
             f"[detectors.stream-stall]\nleast_seconds = {STALL_SECONDS}\n"
+            f"[detectors.ended-or-stuck]\nleast_seconds = {STALL_SECONDS}\n"
             "[detectors.run-finished]\nenabled = true\n"
             f'[[sinks]]\ntype = "webhook"\nname = "all"\nurl = "{receiver.url}"\n'
             f'[[sinks]]\ntype = "webhook"\nname = "ends"\nurl = "{receiver.url}"\n'
             'min_severity = "info"\ndetectors = ["run-finished", "run-preempted"]\n'
+            '[[sinks]]\ntype = "terminal"\n'
         )
         watch = subprocess.Popen([*SENTINEL, "watch", "--config", str(config)], stderr=sys.stderr)
         try:
