@@ -6,6 +6,7 @@ first, then slices of the logs that are behind, until its time is over.
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from sentinel.pipeline import POINTS_AT_ONCE
 from sentinel.watch.watched import Watched
 
 SLICES_SECONDS = 1.0
@@ -18,13 +19,19 @@ LONG_FIRST_LOOK_SECONDS = 3600.0
 """The same while a run is first read. A log of some gigabytes takes minutes, and nothing is wrong then."""
 
 _AT_ONCE = 512  # runs
+_FEWEST_POINTS = POINTS_AT_ONCE >> 5
 
 
 class Backlog:
-    """Those runs, the one that has waited longest for its next slice first. All times are times awake."""
+    """Those runs, the one that has waited longest for its next slice first. All times are times awake.
+
+    ``points`` is how many are read in one slice: fewer where the trainings leave the watch little of the
+    processor, so that no other run waits for long.
+    """
 
     def __init__(self) -> None:
         self._runs: dict[str, Watched] = {}
+        self.points = POINTS_AT_ONCE
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -40,6 +47,13 @@ class Backlog:
             self._runs[watched.tracker.id] = watched
         else:
             watched.behind_since = None
+
+    def took(self, seconds: float) -> None:
+        """Note how long the last slice took."""
+        if seconds > SLICES_SECONDS:
+            self.points = max(self.points // 2, _FEWEST_POINTS)
+        elif seconds < SLICES_SECONDS / 4:
+            self.points = min(self.points * 2, POINTS_AT_ONCE)
 
     def drop(self, run_ids: Iterable[str]) -> None:
         """Forget runs, which need not be behind."""

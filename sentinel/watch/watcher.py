@@ -176,13 +176,13 @@ class Watcher:
         return restored(self._pipeline, self._store, run, run_name(run, common_path(self._config.paths)))
 
     def _read(self, group: Sequence[Watched]) -> None:
-        """Advance some runs by one poll."""
-        awake = self._clock.awake()
+        awake, points = self._clock.awake(), self._backlog.points
         group = [watched for watched in group if watched.rests_until <= awake]
         for watched in group:
             if watched.failures:
                 watched.tracker = self._tracker(watched.tracker.log.run)
-        advances = self._pipeline.advance([watched.tracker for watched in group], read_at=awake)
+        advances = self._pipeline.advance([watched.tracker for watched in group], points, read_at=awake)
+        self._backlog.took(self._clock.awake() - awake)
         news = {one.tracker.id: one.changes for one in advances if one.changes and not one.failure}
         for watched, advance in zip(group, advances, strict=True):
             if advance.complaints and not is_gone(watched.tracker.log.run.path):

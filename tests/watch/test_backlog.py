@@ -8,7 +8,7 @@ import pytest
 
 from sentinel.alerts.store import Store
 from sentinel.config.file import Config
-from sentinel.pipeline import Pipeline
+from sentinel.pipeline import POINTS_AT_ONCE, Pipeline
 from sentinel.report.status import document, status
 from sentinel.report.status_lines import lines
 from sentinel.sinks.delivery import Delivery
@@ -23,17 +23,20 @@ SLICE = 100  # points
 
 
 class House:
-    """A watch for which each slice of reading takes half a second."""
+    """A watch for which each slice of reading takes some time."""
 
     def __init__(self, place, monkeypatch) -> None:
         self.runs, self.state, self.clock = place / "runs", place / "state", ManualClock(NOW)
         self.runs.mkdir()
         self.read: list[list[str]] = []  # the runs of each slice
+        self.points: list[int] = []  # the most of each slice
+        self.seconds = 0.5  # of each slice
         original = Pipeline.advance
 
-        def advance(pipeline, trackers, **when):
+        def advance(pipeline, trackers, points_at_once, **when):
             self.read.append(sorted(tracker.log.name for tracker in trackers))
-            self.clock.work(0.5)
+            self.points.append(points_at_once)
+            self.clock.work(self.seconds)
             return original(pipeline, trackers, SLICE, **when)
 
         monkeypatch.setattr(Pipeline, "advance", advance)
@@ -107,6 +110,16 @@ def test_a_run_that_is_far_behind_is_said_everywhere_and_is_not_silent(house):
     house.look()
     (problem,) = metrics.problems()
     assert "large.jsonl was not read to its end for 1 min" in problem
+
+
+def test_slices_are_smaller_while_they_take_long(house):
+    house.log("large", range(2000), 1.0)
+    for house.seconds in (5.0, 5.0, 5.0, 0.5, 0.1, 0.1):
+        house.look()
+    most = [points / POINTS_AT_ONCE for points in dict.fromkeys(house.points)]
+    assert most[:3] == [1, 1 / 2, 1 / 4]
+    assert min(most) > 1 / 64
+    assert house.points[-1] == POINTS_AT_ONCE
 
 
 def test_verdicts_are_the_same_however_the_rounds_are_cut(house):
