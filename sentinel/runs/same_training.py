@@ -5,7 +5,7 @@ Lightning one for each logger, `add_scalars` of torch one directory for each cur
 prove nothing: two trainings of one script have them as well. Logs are of one training only if something joins
 them:
 
-- the same process on the same host, which the names of event files tell;
+- the same process on the same host, which the names of event files tell, or the same writer of tensorboardX;
 - the same id of W&B;
 - the same place: one directory, or directories that differ only in names such as `tb` and `csv_logs`. A file
   whose name is no usual one for a log is a place of its own;
@@ -38,6 +38,7 @@ _USUAL = re.compile(
     "|std(out|err)|console|results|scalars|loss(es)?|nohup"
 )
 """Names of files that say nothing about the training either."""
+_DEEPEST_TAG = 3  # parts between slashes
 _VERSION = re.compile(r"version_\d+")
 _WANDB = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-(\w+)")
 
@@ -193,4 +194,14 @@ def _processes(place: Path) -> set[str]:
         names = [name for name in os.listdir(place) if is_event_file(name)]
     except (OSError, ValueError):  # ValueError: a name that no path can have
         return set()
-    return {writer["process"] for name in names if (writer := writer_in(name))}
+    return {writer["process"] if (writer := writer_in(name)) else f"of {_writer(place)}" for name in names}
+
+
+def _writer(place: Path) -> Path:
+    """The directory of the writer of tensorboardX, whose files do not name their process.
+
+    Its `add_scalars` writes `TAG/TAG/` below that, if a program logs one number under its own name.
+    """
+    parts = place.parts
+    repeated = (n for n in range(1, _DEEPEST_TAG + 1) if parts[-n:] == parts[-2 * n : -n])
+    return next((place.parents[2 * n - 1] for n in repeated), place)

@@ -141,6 +141,20 @@ def test_the_logs_of_one_process_are_looked_at_a_few_times_each(monkeypatch, apa
     assert len(looked) <= 500
 
 
+def test_curves_of_one_writer_of_tensorboardx_are_one_training(tmp_path):
+    """Its event files do not name their process."""
+    traces = {}
+    for run in ("a", "b"):
+        for place in ("logs", "logs/dist_entropy/dist_entropy", "logs/agent0/loss/agent0/loss"):
+            path = tmp_path / run / place
+            path.mkdir(parents=True, exist_ok=True)
+            (path / "events.out.tfevents.1767230000.node").touch()
+            traces[f"{run}/{place}"] = trace(path, "tensorboard", Facts(first_time=0.0, last_time=9.0))
+    found = trainings(traces)
+    assert {of.partition("/")[0]: log for log, of in found.items()}.keys() == {"a", "b"}
+    assert len({*found.values()}) == 2
+
+
 def blown(place, name):
     place.mkdir(parents=True)
     rows = [
