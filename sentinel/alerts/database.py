@@ -84,7 +84,8 @@ _UPGRADES = {
     5: "ALTER TABLE sent ADD COLUMN number INTEGER NOT NULL DEFAULT 0;",
     6: """
         ALTER TABLE incidents ADD COLUMN finding TEXT AS (CASE WHEN json_valid(incident) THEN
-            json_extract(incident, '$.detector', '$.signal', '$.onset_step', '$.fired_step') END);
+            json_array(json_extract(incident, '$.detector'), coalesce(
+                nullif(json_extract(incident, '$.signal'), ''), json_extract(incident, '$.tag'))) END);
         ALTER TABLE incidents ADD COLUMN silence TEXT AS (CASE WHEN json_valid(incident) THEN CASE WHEN
             json_extract(incident, '$.evidence.runs_silent') THEN
             json_extract(incident, '$.evidence.place', '$.evidence.since') END END);

@@ -10,7 +10,8 @@ from typing import Any
 from sentinel.alerts.incident import Incident
 
 _SAME_MOMENT_SECONDS = 600.0  # loggers buffer, and not all for equally long
-_SAME_STEPS = 0.2  # of the step; not all logs have each step, so the same trouble fires at a later one
+SAME_STEPS = 0.2
+"""Of the step. Not all logs have each step, so the same trouble fires at a later one in some."""
 
 SameTraining = Callable[[str, str], bool]
 """Whether the logs with these run ids are of one training."""
@@ -81,7 +82,7 @@ def _kind(incident: Incident) -> tuple[str, str]:
 
 
 def _near(one: int, other: int) -> bool:
-    return abs(one - other) <= _SAME_STEPS * max(one, other)
+    return abs(one - other) <= SAME_STEPS * max(one, other)
 
 
 def _same_moment(one: float | None, other: float | None) -> bool:

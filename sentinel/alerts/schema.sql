@@ -15,8 +15,8 @@ CREATE TABLE IF NOT EXISTS stopped (
     since  REAL NOT NULL
 ) STRICT;
 
--- Incidents have an equal finding if logs of one training may tell them, and an equal silence if their runs fell
--- silent together.
+-- Incidents of an equal finding near the same step may be what logs of one training tell, and those of an equal
+-- silence belong to runs that fell silent together.
 CREATE TABLE IF NOT EXISTS incidents (
     id        TEXT PRIMARY KEY,
     run       TEXT NOT NULL,
@@ -24,7 +24,8 @@ CREATE TABLE IF NOT EXISTS incidents (
     updated   REAL NOT NULL,
     incident  TEXT NOT NULL, /* the whole incident as JSON */
     finding   TEXT AS (CASE WHEN json_valid(incident) THEN
-        json_extract(incident, '$.detector', '$.signal', '$.onset_step', '$.fired_step') END),
+        json_array(json_extract(incident, '$.detector'),
+            coalesce(nullif(json_extract(incident, '$.signal'), ''), json_extract(incident, '$.tag'))) END),
     silence   TEXT AS (CASE WHEN json_valid(incident) THEN CASE WHEN
         json_extract(incident, '$.evidence.runs_silent') THEN
         json_extract(incident, '$.evidence.place', '$.evidence.since') END END)

@@ -9,6 +9,7 @@ from detectors.api import Severity
 from sentinel.alerts.database import Database
 from sentinel.alerts.decision import Sent
 from sentinel.alerts.decoding import Decoder, incident
+from sentinel.alerts.duplicates import SAME_STEPS
 from sentinel.alerts.incident import Event, Incident
 
 _SENT_BEFORE = """
@@ -22,10 +23,15 @@ _SENT_BEFORE = """
 """
 
 _ALIKE = """
-    SELECT incident FROM incidents
-    WHERE finding IN (
-        SELECT json_extract(value, '$.detector', '$.signal', '$.onset_step', '$.fired_step')
-        FROM json_each(?1)
+    SELECT incident FROM incidents WHERE id IN (
+        SELECT incidents.id FROM (
+            SELECT json_array(json_extract(value, '$.detector'), coalesce(
+                nullif(json_extract(value, '$.signal'), ''), json_extract(value, '$.tag'))) AS kind,
+                json_extract(value, '$.onset_step') AS onset, json_extract(value, '$.fired_step') AS fired
+            FROM json_each(?1)
+        ) AS wanted CROSS JOIN incidents ON finding = kind
+        WHERE abs(onset - (incident ->> '$.onset_step')) <= ?2 * max(onset, incident ->> '$.onset_step')
+            OR abs(fired - (incident ->> '$.fired_step')) <= ?2 * max(fired, incident ->> '$.fired_step')
     ) OR silence IN (
         SELECT json_extract(value, '$.evidence.place', '$.evidence.since')
         FROM json_each(?1) WHERE json_extract(value, '$.evidence.runs_silent')
@@ -63,7 +69,9 @@ class Told:
     def alike(self, incidents: Iterable[Incident]) -> list[Incident]:
         """The recorded incidents that may tell the same as one of these, which include these themselves."""
         wanted = json.dumps([msgspec.to_builtins(one) for one in incidents])
-        found = (self._decoded(incident, whole) for (whole,) in self._database.rows(_ALIKE, wanted))
+        found = (
+            self._decoded(incident, whole) for (whole,) in self._database.rows(_ALIKE, wanted, SAME_STEPS)
+        )
         return [one for one in found if one is not None]
 
     def may_return(self) -> list[Incident]:

@@ -76,14 +76,17 @@ def test_what_may_tell_the_same_is_found_among_any_number_of_incidents(store, op
     ours = book()
     committed = update("ww" if open_ else "ww" + "." * 10, ours=ours)
     known = committed.incidents[-1]
-    fallen = known.changed(id="fallen", fired_step=7, evidence=SILENCE)
-    others = [known.changed(id=f"other {n}", onset_step=n + 10) for n in range(1500)]
+    fallen = known.changed(id="fallen", onset_step=700, fired_step=700, evidence=SILENCE)
+    late = range(5000, 6500)
+    others = [known.changed(id=f"other {step}", onset_step=step, fired_step=step) for step in late]
     store.commit([replace(committed, incidents=[known, fallen])], NOW)
     store.commit([replace(committed, incidents=others, outcomes=[])], NOW + 1)
     asked = known.changed(id="asked", run="csv:/runs/a", evidence={"value": 1.0})
     assert store.told.alike([asked]) == [known]
     assert store.told.alike([asked.changed(signal="loss", evidence=SILENCE)]) == [fallen]
-    assert not store.told.alike([asked.changed(signal="loss"), asked.changed(evidence={}, fired_step=9)])
+    far = asked.changed(evidence={}, onset_step=900, fired_step=900)
+    assert not store.told.alike([asked.changed(signal="loss"), far])
+    assert known in store.told.alike([asked.changed(onset_step=900)]), "it fired at the same step"
     assert not store.told.alike([])
 
 
