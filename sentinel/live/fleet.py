@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ _AGAIN_SECONDS = 10.0  # because time alone changes the state of a run
 
 @dataclass(frozen=True)
 class Row:
-    """A run in the table, with the names that `sentinel.report.story.RunStory` has for the same."""
+    """A log in the table, with the names that `sentinel.report.story.RunStory` has for the same."""
 
     name: str
     worst: Severity
@@ -50,7 +51,10 @@ class _Rendered:
 
 @dataclass(frozen=True)
 class Table:
-    """The rows by key, the worst run first, and what stands above them."""
+    """The rows by the key of the log that stands for a training, the worst first, and what stands above them.
+
+    A row that is gone stays as an empty one, for the pages that still show it.
+    """
 
     version: int = 0
     verdict: str = ""
@@ -59,7 +63,7 @@ class Table:
     rows: Mapping[str, _Rendered] = field(default_factory=dict)
 
     def since(self, version: int) -> dict[str, Any]:
-        """What a page that knows a version has to change, JSON-able."""
+        """What a page that knows a version has to change, JSON-able. A row that is gone is empty."""
         rows = {key: row.html for key, row in self.rows.items() if row.version > version}
         head = {"verdict": self.verdict, "counted": self.counted, "trouble": self.trouble}
         return {**head, "rows": rows}
@@ -68,6 +72,7 @@ class Table:
         """The table with this content: the same one if nothing differs."""
         same = {key: row for key, row in self.rows.items() if row.html == rows.get(key)}
         version = self.version + 1
+        rows = {**rows, **{key: "" for key in self.rows if key not in rows}}
         found = {key: same.get(key) or _Rendered(version, html) for key, html in rows.items()}
         new = Table(version, verdict, counted, trouble, found)
         return self if replace(new, version=self.version) == self else new
@@ -111,9 +116,11 @@ class Fleet:
         for one in shown.incidents:
             if one.inhibited_by is None:
                 found.setdefault(one.run, []).append(one)
-        for key, run in self.runs.items():
-            row = self._of(run, found.get(run.row.id, ()))
-            yield key, str(rows.row(row, f"/runs/{key}", spark(row.lead[1]), id=f"row-{key}")).strip()
+        for _, members in groupby(self.runs.items(), key=lambda one: one[1].training):
+            keys, runs = zip(*members, strict=True)
+            logs = [self._of(run, found.get(run.row.id, ())) for run in runs]
+            hrefs = [f"/runs/{key}" for key in keys]
+            yield keys[0], str(rows.row(logs, hrefs, spark(logs[0].lead[1]), id=f"row-{keys[0]}")).strip()
 
     def _of(self, run: KnownRun, incidents: Sequence[Incident]) -> Row:
         facts = run.kept.facts if run.kept else None
@@ -136,11 +143,28 @@ def key_of(run: str) -> str:
 
 
 def _verdict(shown: Status) -> str:
-    own = Counter(one.severity for one in shown.incidents if one.inhibited_by is None)
+    own = _severities(shown)
     if not own:
         return "No open incident"
     counted = ", ".join(f"{own[severity]} {severity.label}" for severity in sorted(own, reverse=True))
     return f"{own.total():,} open incident{'' if own.total() == 1 else 's'}: {counted}"
+
+
+def _severities(shown: Status) -> Counter[Severity]:
+    """How many open incidents there are of each severity; what the logs of one training share counts once."""
+    training = {run.row.id: run.training for run in shown.runs}
+    found: dict[str, Counter[tuple[Severity, str, str]]] = {}
+    for one in shown.incidents:
+        if one.inhibited_by is None:
+            found.setdefault(one.run, Counter())[one.severity, one.detector, one.signal] += 1
+    shared: dict[str, Counter[tuple[Severity, str, str]]] = {}
+    for run, counts in found.items():
+        shared[training[run]] = shared.get(training[run], Counter()) | counts
+    whole = Counter[Severity]()
+    for counts in shared.values():
+        for (severity, *_), count in counts.items():
+            whole[severity] += count
+    return whole
 
 
 class _Memory:

@@ -13,7 +13,8 @@
   const rows = ({ verdict, counted, trouble, rows: changed }) => {
     told(verdict, trouble);
     document.getElementById("counted").textContent = counted;
-    sentinel.renew(Object.values(changed));
+    const gone = Object.keys(changed).filter((key) => !changed[key]);
+    sentinel.renew(Object.values(changed).filter(Boolean), gone.map((key) => `row-${key}`));
   };
 
   let fetching = false, again = false;

@@ -116,7 +116,7 @@ class Views:
                 counted=table.counted,
                 trouble=table.trouble,
                 live=f"/events?since={table.version}",
-                rows=[row.html for row in table.rows.values()],
+                rows=[row.html for row in table.rows.values() if row.html],
                 rows_at_first=ROWS_AT_FIRST,
                 silences=[_Silenced.of(one, now) for one in shown.silences] if shown else [],
                 workings=[f"{' ' * indent}{line}" for indent, line in workings(shown)] if shown else [],

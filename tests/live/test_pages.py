@@ -45,6 +45,25 @@ def test_all_runs_stand_in_a_table_with_what_the_watch_found(client):
     assert text.count("<polyline") == 2
 
 
+def test_the_logs_of_one_training_are_one_row_that_unfolds(client, runs, watch):
+    rows = [json.loads(line) for line in (runs / "sick" / "metrics.jsonl").read_text().splitlines()]
+    table = [",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]
+    alone = key_of(client, "sick")
+    with client.stream("GET", "/events?since=1") as answer:
+        (runs / "sick" / "metrics.csv").write_text("\n".join([*table, ""]))
+        watch()
+        news = next(one for one in events(answer) if "in 3 logs" in one["counted"])
+    assert news["rows"].pop(alone) == "", "the other log stands for the training now"
+    assert any("sick/metrics.jsonl</a></li>" in row for row in news["rows"].values())
+    text = client.get("/").text
+    assert "2 runs in 3 logs" in text
+    assert "1 open incident: 1 critical" in text, "both logs tell of one"
+    assert text.count("<tr id=") == 2
+    assert "<summary>also in 1 more log</summary>" in text
+    named = {*re.findall(r'href="/runs/\w+">([^<]+)<', text)}
+    assert named == {"sick/metrics.jsonl", "sick/metrics.csv", "well/metrics.jsonl"}
+
+
 def test_a_run_is_shown_as_its_report(client):
     text = client.get(f"/runs/{key_of(client, 'sick')}").text
     assert "Critical: " in text

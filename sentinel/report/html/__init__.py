@@ -45,12 +45,12 @@ def render(story: Story) -> str:
     all_runs: Any = environment().get_template("runs.html").module
     rows = [
         all_runs.row(
-            run=run,
-            href=f"#run-{at}" if at < len(runs) else "",
-            spark=spark(run.lead[1]) if at < _MOST_SPARKS else "",
-            id=f"row-{at}",
+            logs=[story.runs[at] for at in logs],
+            hrefs=[f"#run-{at}" if at < len(runs) else "" for at in logs],
+            spark=spark(story.runs[logs[0]].lead[1]) if logs[0] < _MOST_SPARKS else "",
+            id=f"row-{logs[0]}",
         )
-        for at, run in enumerate(story.runs)
+        for logs in _trainings(story.runs)
     ]
     return (
         environment()
@@ -64,11 +64,19 @@ def render(story: Story) -> str:
             styles=styles,
             policy=_policy(scripts, styles),
             data=[data_of(run, allowed) for run in runs],
-            rows=rows if len(rows) > 1 else [],
+            rows=rows if len(story.runs) > 1 else [],
             rows_at_first=ROWS_AT_FIRST,
             entries=cited(runs),
         )
     )
+
+
+def _trainings(runs: Sequence[RunStory]) -> Iterable[Sequence[int]]:
+    """The places of the logs of each training, in the order of the runs."""
+    found: dict[str, list[int]] = {}
+    for at, run in enumerate(runs):
+        found.setdefault(run.training, []).append(at)
+    return found.values()
 
 
 @cache

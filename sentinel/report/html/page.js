@@ -215,7 +215,7 @@
 
   // What a page that changes needs: replace rows of the table, and replace a run by a newer section of it.
   globalThis.sentinel = {
-    renew(newer) {
+    renew(newer, gone) {
       const places = new Map(rows.map((row, at) => [row.id, at])), listed = new Set(body.rows), urgent = new Set();
       for (const row of newer.map(made)) {
         const at = places.get(row.id) ?? rows.length, older = rows[at];
@@ -223,7 +223,7 @@
         if (older?.contains(document.activeElement)) all("td", older).forEach((cell, at) => { if (at !== 1) cell.replaceWith(row.cells[at].cloneNode(true)); });
         else { rows[at] = row; older?.replaceWith(row); }
       }
-      rows = [...urgent, ...rows.filter((row) => !urgent.has(row))];
+      rows = [...urgent, ...rows.filter((row) => !urgent.has(row) && !gone.includes(row.id))];
       list();
     },
     replace(older, newer) {
