@@ -3,7 +3,8 @@
 ## What it catches
 A loss whose recent points lie above its best level by more than 30 %, four in five of them, and by more than
 15 standard errors of the level. Recent are the last 20 points. With fewer than 120 points they are the last
-10, with fewer than 30 the last 5, and the rise is more than 50 % and more than 12 standard errors.
+10, with fewer than 30 the last 5, and the rise is more than 50 % and more than 12 standard errors. And a
+critic whose loss is 1000 times that of its start, and far beyond the square of any reward, without a gain.
 
 ## Why it matters
 A run that diverges rarely comes back by itself. What it learned is being lost step by step.
@@ -15,8 +16,9 @@ the sequence length.
 
 ## When it is wrong
 A harder stage of a curriculum, another data set, longer sequences or a changed objective lift the loss
-without a fault. Beside rewards or value losses the rule is silent, since there the loss follows the policy,
-and below a hundredth of the start, where nothing is left to learn.
+without a fault. Beside rewards the rule is silent, since there the loss follows the policy, and below a
+hundredth of the start, where nothing is left to learn. A critic's loss grows with the square of the returns,
+so it may grow where the reward does.
 
 ## Source
 Catalogue L6, O19, O9, GE. Thresholds are measured (`FIGURES.md`). The standard error allows for neighbours
@@ -30,17 +32,20 @@ from typing import Annotated
 import polars as pl
 
 from detectors.api import CRITICAL, WARNING, Cause, Maturity, Variant, detector
-from detectors.levels import LEVELS, MANY, RISE, WINDOWS, with_rise
-from detectors.schema import INDEX
+from detectors.evidence import Measure, Unit
+from detectors.levels import LEVELS, MANY, REACH, RISE, WINDOWS, with_rise
+from detectors.schema import INDEX, SIGNAL, VALUE
 from detectors.signals import Signal
-from detectors.supervised import ELSE, is_learned, supervised
+from detectors.stats import recent_median, seen_max, start_median, start_quantile
+from detectors.supervised import ELSE, is_learned, is_supervised
 from detectors.verdict import HeldBack, verdicts
 
 EARLIEST = 10  # points before anything is said
+GREW, BEYOND = 1000, 100  # times the start of a critic, and times the square of the largest reward
 
 
 @detector(
-    judges=(Signal.LOSS,),
+    judges=(Signal.LOSS, Signal.VALUE_LOSS),
     uses=ELSE,
     history=LEVELS,
     maturity=Maturity.STABLE,
@@ -48,13 +53,17 @@ EARLIEST = 10  # points before anything is said
     cause=Cause.DIVERGENCE,
     # After a loss has diverged, neither its shape nor its gradients say how it learns.
     silences=(Cause.LOSS_SHAPE, Cause.EVALUATION, Cause.GRADIENT_SIZE),
-    evidence=RISE,
+    evidence=RISE | {"start": Measure("at the start", Unit.SAME)},
     variants={
         "diverged": Variant(
             "loss rose from its best of {best:.4g} to {level:.4g} and stays there",
             ("O19", "L6", "O9", "O4", "GE", "G5"),
             (WARNING, CRITICAL),
-        )
+        ),
+        "critic": Variant(
+            "the critic's loss grew from {start:.4g} to {level:.4g} while the reward gained nothing",
+            ("R1", "R3", "N-critic-learns-nothing"),
+        ),
     },
 )
 def loss_divergence(
@@ -70,10 +79,18 @@ def loss_divergence(
     rise, early = pl.col("rise"), pl.col(INDEX) < WINDOWS[MANY]
     far = ~is_learned(pl.col("level")) & (rise > pl.when(early).then(early_rise).otherwise(least_rise))
     sure = pl.col("errors") > pl.when(early).then(early_errors).otherwise(least_errors)
+    reward, of_critic = Signal.REWARD, pl.col(SIGNAL) == Signal.VALUE_LOSS
+    measured = with_rise(points.with_columns(reward_size=pl.col(Signal.REWARD).abs())).with_columns(
+        start=start_median(VALUE, EARLIEST), size=seen_max("reward_size", REACH, REACH)
+    )
+    no_gain = recent_median(reward, MANY, at_least=1) <= start_quantile(0.75, reward, MANY)
+    beyond = pl.col("level") > BEYOND * pl.col("size").clip(1) ** 2
+    grew = pl.col("level") > GREW * pl.col("start")
     return verdicts(
-        with_rise(points),
-        judged=supervised(pl.col(INDEX) >= EARLIEST) | {HeldBack.RANGE: rise.is_not_null()},
-        found={"diverged": far & sure},
+        measured,
+        judged={HeldBack.NOT_SUPERVISED: of_critic | is_supervised()}
+        | {HeldBack.FEW_POINTS: pl.col(INDEX) >= EARLIEST, HeldBack.RANGE: rise.is_not_null()},
+        found={"diverged": ~of_critic & far & sure, "critic": of_critic & grew & beyond & no_gain},
         lasts=rise > least_rise / 2,
         severities={CRITICAL: rise > critical_rise},
         above=pl.max_horizontal((1 + least_rise) * pl.col("best"), (pl.col("best") * pl.col("level")).sqrt()),
