@@ -11,7 +11,8 @@ texts that nobody asked for, and generations degrade although the loss falls.
 
 ## What to do
 Lower the learning rate, raise `beta` (0.3 to 0.5), add a supervised term on the chosen answers
-(`rpo_alpha`, or ORPO), and check that the reference is frozen. Drop pairs that hardly differ.
+(`loss_type=["sigmoid", "sft"]` of TRL, or ORPO), and check that the reference is frozen. Drop pairs that
+hardly differ.
 
 ## When it is wrong
 Both falling while the margin grows is how DPO usually goes. Log-probabilities are sums over an answer,

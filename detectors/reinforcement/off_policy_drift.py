@@ -12,9 +12,9 @@ weights that the sampler holds are old, or it computes something else (precision
 parameters, a mixture of experts that routes differently).
 
 ## What to do
-Copy the weights to the sampler more often (lower `vllm_sync_interval`), take fewer passes over each batch,
-and mask or cap tokens with extreme ratios. If the gap is there from the first step, compare the two
-log-probabilities of one text with equal weights.
+Copy the weights to the sampler more often (Axolotl's `vllm_sync_interval`, `weight_sync_steps` of TRL's
+asynchronous GRPO), take fewer passes over each batch, and mask or cap tokens with extreme ratios. If the gap
+is there from the first step, compare the two log-probabilities of one text with equal weights.
 
 ## When it is wrong
 Engines of low precision have a constant gap; only its growth counts below 1 nat. The ratio of a sequence is

@@ -67,6 +67,31 @@ def test_the_usual_share_of_clipped_samples_is_healthy(random, clipped):
     assert not alarms("clip-fraction-saturation", runs)
 
 
+CAPS = {
+    "sequence_mask": lambda ratio: np.where(ratio > 3, 0, ratio),
+    "sequence_truncate": lambda ratio: np.minimum(ratio, 3),
+    "none": lambda ratio: ratio,
+}
+
+
+@pytest.mark.parametrize("cap", CAPS)
+@pytest.mark.parametrize("length", [1000, 4000, 16000])
+def test_ratios_of_long_completions_are_healthy(random, cap, length):
+    """Each of 64 completions multiplies the ratios of its tokens, which are 1 on average."""
+    gap = 0.024
+    spread = gap * np.sqrt(np.pi / 2 * length)
+    runs = [
+        {
+            "importance_ratio_mean": CAPS[cap](
+                np.exp(random.normal(-(spread**2) / 2, spread, (POINTS, 64)))
+            ).mean(axis=1),
+            "sampling_logp_difference": gap * np.exp(correlated(random, 0.1, 0)),
+        }
+        for _ in range(RUNS)
+    ]
+    assert not alarms("off-policy-drift", runs)
+
+
 @pytest.mark.parametrize("detector", JUDGE_NORMS)
 @pytest.mark.parametrize("level", [1e-3, 1.0, 1e5])
 def test_heavy_tailed_norms_of_any_size_are_healthy(random, detector, level):
