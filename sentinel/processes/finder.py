@@ -107,16 +107,17 @@ class Host:
     def about(self, log: Path) -> list[Process]:
         """The processes that work in a log's directory or above, or name it in arguments or environment."""
         place = Path(real_path(log))
-        near = {place, place.parent, place.parent.parent}
+        near = {str(path) for path in (place, place.parent, place.parent.parent)}
         pids = {pid for path in near for pid in self._naming.get(path, ())}
         pids |= {pid for path in (place, *place.parents) for pid in self._working.get(path, ())}
         return [self.processes[pid] for pid in sorted(pids)]
 
     @cached_property
-    def _naming(self) -> Mapping[Path, list[int]]:
+    def _naming(self) -> Mapping[str, list[int]]:
         """By path, the processes that name it or something in it."""
         named = ((path, pid) for pid in self.processes for path in places(pid))
-        return _by((each, pid) for path, pid in named for each in (path, path.parent) if each != _ROOT)
+        pairs = ((each, pid) for path, pid in named for each in (path, path.rpartition("/")[0]))
+        return _by((each, pid) for each, pid in pairs if each not in ("", "/"))
 
     @cached_property
     def _working(self) -> Mapping[Path, list[int]]:

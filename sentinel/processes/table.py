@@ -112,14 +112,14 @@ def rank_keys(pid: int) -> Mapping[str, str]:
     return {name: value for name, _, value in pairs if name in RANK_KEYS}
 
 
-def places(pid: int) -> set[Path]:
+def places(pid: int) -> set[str]:
     """The paths that the arguments and the environment of a process name; for comparing, not for showing."""
-    here = directory(pid) or Path("/")
+    here = str(directory(pid) or "/")
     words = arguments(pid) + [os.fsdecode(part) for part in _parts(pid, "environ") if b"=/" in part]
     named = {
         end for word in words for end in (word, word.partition("=")[2]) if end and len(end) < _LONGEST_PATH
     }
-    return {Path(os.path.normpath(here / end)) for end in named}
+    return {os.path.normpath(os.path.join(here, end)) for end in named}  # noqa: PTH118  ten times as fast
 
 
 def directory(pid: int) -> Path | None:
