@@ -174,6 +174,7 @@ class RunView:
     standstill: Callable[[], Standstill | None] = Standstill  # None while that is being found out
     shortages: Callable[[], str] = str  # what the machine is short of
     dead_rank: str | None = None  # "rank 2 of 4 died: ..."; empty if all live, None if that is not known
+    ranks: int = 0  # on all machines; 0 if they are not known
     outlook: Callable[[], Outlook] = Outlook
     done_file: str = ""  # a file that says, once somebody makes it, that the run is done
     log_is_gone: Callable[[], bool] = bool

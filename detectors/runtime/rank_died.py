@@ -22,6 +22,7 @@ kernel's log. The environment of a process says which rank it is (`RANK`, `SLURM
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 from detectors.api import CRITICAL, Cause, Maturity, Variant
 from detectors.checks import RunFinding, RunView, run_check
@@ -30,8 +31,15 @@ from detectors.evidence import Measure, Unit
 
 @run_check(
     reads="the processes of its ranks",
-    evidence={"dead_rank": Measure("dead rank", Unit.TEXT), "last_lines": Measure("last printed", Unit.TEXT)},
-    variants={"died": Variant("{dead_rank}", ("A-err-nccl", "A-err-exit9"), (CRITICAL,))},
+    evidence={
+        "dead_rank": Measure("dead rank", Unit.TEXT),
+        "ranks": Measure("ranks", Unit.COUNT),
+        "last_lines": Measure("last printed", Unit.TEXT),
+    },
+    variants={
+        "killed": Variant("{dead_rank}", ("A-err-exit9", "A-err-nccl"), (CRITICAL,)),
+        "died": Variant("{dead_rank}", ("A-err-nccl",), (CRITICAL,)),
+    },
     maturity=Maturity.STABLE,
     cause=Cause.CRASH,
     silences=tuple(cause for cause in Cause if cause not in (Cause.CRASH, Cause.NUMERICS)),
@@ -43,7 +51,7 @@ def rank_died(run: RunView) -> Iterator[RunFinding]:
     if not run.dead_rank:
         yield RunFinding(run.points)
         return
-    evidence = {"dead_rank": run.dead_rank}
+    evidence: dict[str, Any] = {"dead_rank": run.dead_rank, "ranks": run.ranks}
     if run.last_lines:
         evidence["last_lines"] = run.last_lines
-    yield RunFinding(run.points, "died", evidence=evidence)
+    yield RunFinding(run.points, "killed" if "SIGKILL" in run.dead_rank else "died", evidence=evidence)

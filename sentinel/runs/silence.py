@@ -24,4 +24,5 @@ class Silence:
     log_is_gone: Callable[[], bool] = bool
     standstill: Callable[[], Standstill | None] = Standstill
     dead_rank: str | None = None
+    ranks: int = 0
     shortages: Callable[[], str] = str

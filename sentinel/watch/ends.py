@@ -136,6 +136,11 @@ class Ends:
         goes_on = death is not None and watched.arrived_at > death.at + _GOES_ON_SECONDS
         return "" if goes_on else behind.team.news(self._clock.awake())
 
+    def ranks(self, watched: Watched) -> int:
+        """How many ranks a run has on all machines; 0 if they are not known."""
+        behind = self._behind.get(watched.tracker.id)
+        return next((rank.world for rank in behind.team.ranks.values()), 0) if behind else 0
+
     def shortages(self, watched: Watched) -> str:
         """What the machine of a run is short of; empty for one that lies elsewhere."""
         behind, path = self._behind.get(watched.tracker.id), watched.tracker.log.run.path

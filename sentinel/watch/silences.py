@@ -75,7 +75,17 @@ class Silences:
             stands, dead = partial(self._ends.standstill, watched), self._ends.dead_rank(watched)
             short = partial(self._ends.shortages, watched)
             silence = Silence(
-                seconds, watched.intervals, of_all, goes_on_in, like, process, gone, stands, dead, short
+                seconds,
+                watched.intervals,
+                of_all,
+                goes_on_in,
+                like,
+                process,
+                gone,
+                stands,
+                dead,
+                self._ends.ranks(watched),
+                short,
             )
             judge = partial(self._judge, watched, silence, awake)
             found[run.id] = guard(run, "the review", judge) or ()

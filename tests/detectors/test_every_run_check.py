@@ -102,12 +102,13 @@ def test_a_run_that_is_ill_is_found_and_said_in_words(check):
     silent = [replace(ILL, silent_seconds=seconds) for seconds in (700.0, 1e6)]
     gone = [replace(view, log_is_gone=lambda: True) for view in silent]
     amid = [replace(AMID, silent_seconds=seconds) for seconds in (700.0, 1e6)]
+    failed = replace(ILL, dead_rank="rank 2 of 4 died: exit status 1, 2.0 s ago", ranks=4)
     amid += [replace(view, standstill=HANGS) for view in amid]
     dead = replace(ILL, process=lambda: Writer("train.pid names process 7", lives=False))
     lives = [replace(view, process=lambda: Writer("process 7 sleeps", lives=True)) for view in silent]
     at_a_step, alike = (Together(40, "/runs", "12:00", 1e6, same) for same in (False, True))
     together = [replace(view, together=them) for view in (ILL, AMID) for them in (at_a_step, alike)]
-    views = [*silent, *gone, *amid, dead, *lives, *together, *ENDED]
+    views = [*silent, *gone, *amid, dead, *lives, failed, *together, *ENDED]
     found = [finding for view in views for finding in check.check(view) if check.severity(finding)]
     declared = {(name, one) for name, variant in check.variants.items() for one in variant.severities}
     assert {(finding.variant, check.severity(finding)) for finding in found} == declared
