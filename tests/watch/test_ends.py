@@ -142,7 +142,7 @@ def test_the_end_of_a_process_is_told_as_what_it_was(house, end, detector, words
 
 @needs_kernel
 @pytest.mark.slow  # many processes
-@pytest.mark.parametrize("writer", WRITERS.keys() - {"held"})
+@pytest.mark.parametrize("writer", sorted(WRITERS.keys() - {"held"}))
 @pytest.mark.parametrize(("end", "detector", "words"), TOLD)
 def test_the_end_is_known_of_every_kind_of_writer(house, writer, end, detector, words):
     if writer == "tensorboard" and detector == "run-ended-early":
