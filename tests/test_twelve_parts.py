@@ -1,0 +1,72 @@
+"""A log that grows in twelve parts under a watch has the incidents of a replay and tells as it does."""
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from sentinel.alerts.store import Store
+from sentinel.config.file import Config
+from sentinel.replaying import replay
+from sentinel.sinks.delivery import Delivery
+from sentinel.watch.service import ServiceManager
+from sentinel.watch.watcher import Watcher
+from tests.manual_clock import ManualClock
+
+HERE = Path(__file__).parent
+LOGS = [
+    *(
+        HERE.parent / "sample_logs" / name
+        for name in ("kl-blowup", "loss-scale-collapse", "non-finite-metric")
+    ),
+    *(HERE / "frameworks" / name for name in ("catboost", "deepspeed", "fairseq", "hf-trainer", "keras")),
+    *(HERE / "frameworks" / name for name in ("litgpt", "mmengine", "ms-swift", "torchtitan")),
+]
+PARTS = 12
+OF_THE_CLOCK = ("stream-stall", "ended-or-stuck")
+BEGINNINGS = ("firing", "escalated")
+
+
+def grow(source: Path, target: Path, part: int) -> None:
+    """Bring the copy of each file to this part of it."""
+    ours = ("README.md", "expected.toml", "train.py")
+    for file in sorted(path for path in source.rglob("*") if path.is_file() and path.name not in ours):
+        copy, content = target / file.relative_to(source), file.read_bytes()
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        with copy.open("ab") as log:
+            log.write(content[copy.stat().st_size : len(content) * part // PARTS])
+
+
+def watched(logs, place):
+    """The incidents by id, and what was decided about them: incident, event and reason."""
+    clock, copy = ManualClock(time.time()), place / "runs"
+    copy.mkdir()
+    config = Config(paths=[str(copy)], sinks=[{"type": "terminal"}])
+    with Store(place / "state") as store:
+        delivery = Delivery(place / "state", [], clock)
+        watcher = Watcher(config, store, delivery, clock, ServiceManager())
+        for part in range(1, PARTS + 1):
+            grow(logs, copy, part)
+            clock.advance(10)
+            watcher.round(None, threading.Event())
+        clock.advance(200_000)  # nothing more is expected
+        watcher.round(None, threading.Event())
+        told = {(one.incident, one.event, one.reason) for one in store.decisions(100_000)}
+        return {one.id: one for one in store.incidents() if one.detector not in OF_THE_CLOCK}, told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("logs", LOGS, ids=lambda path: path.name)
+def test_twelve_parts_tell_what_a_replay_tells(tmp_path, logs):
+    live, told = watched(logs, tmp_path)
+    done = replay([tmp_path / "runs"], Config(sinks=[{"type": "terminal"}]), lambda *_: None).runs
+    found = {id_: one for run in done for id_, one in run.incidents.items()}
+    assert {id_: (i.detector, i.severity, i.onset_step, i.fired_step) for id_, i in live.items()} == {
+        id_: (i.detector, i.severity, i.onset_step, i.fired_step) for id_, i in found.items()
+    }
+    outcomes = [one for run in done for of_incident in run.told.values() for one in of_incident]
+    replayed = {(one.incident.id, one.decision.event, one.decision.reason) for one in outcomes}
+    assert {one for one in told if one[0] in live and one[1] in BEGINNINGS} == {
+        one for one in replayed if one[1] in BEGINNINGS
+    }
