@@ -79,7 +79,9 @@ class Roster:
         if mine is None:
             return self._spawned_with(trainer)
         found: dict[int, Rank] = {}
-        members = self._by_group.get((trainer.user, mine.group, mine.world), ())
+        members = self._by_group.get((trainer.user, mine.group, mine.world), [])
+        siblings = [one for one in members if one.parent == trainer.parent]
+        members = siblings if len(siblings) > 1 else members  # others may be left of an earlier launch
         for one in sorted(members, key=lambda one: one.started):
             number = self._places[one.pid].number
             found.setdefault(number, Rank(one, number, mine.world))

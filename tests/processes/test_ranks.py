@@ -47,6 +47,14 @@ def test_the_ranks_of_one_launch_are_found_and_what_they_started_is_none():
         assert found(others[0])[0] == (0, others[0].pid)
 
 
+def test_ranks_that_an_earlier_launch_left_at_the_same_address_are_others():
+    with ranks(torchrun(2, 5005)) as earlier, ranks(torchrun(2, 5005)) as mine:
+        left = {one.pid for one in earlier}
+        table = {pid: one._replace(parent=1) if pid in left else one for pid, one in processes().items()}
+        members = Roster(table).ranks_of(table[mine[0].pid])
+        assert [rank.process.pid for rank in members] == [one.pid for one in mine]
+
+
 def test_slurm_and_mpi_number_their_ranks_in_their_own_words():
     slurm = [{"SLURM_PROCID": str(n), "SLURM_NTASKS": "2", "SLURM_JOB_ID": "77"} for n in range(2)]
     mpi = [{"OMPI_COMM_WORLD_RANK": str(n), "OMPI_COMM_WORLD_SIZE": "2"} for n in range(2)]
