@@ -1,6 +1,8 @@
 """The figures of the detectors: `make detector-figures` writes detectors/FIGURES.md and the data behind it.
 
 python -m tests.figures [DETECTOR...]     measures some detectors again, the others keep their figures
+
+Without names all are measured, and the healthy runs that ring them counted as well (by_run.py).
 """
 
 import sys
@@ -8,6 +10,7 @@ from collections.abc import Sequence
 
 from detectors.api import Detector
 from detectors.discovery import all_detectors
+from tests.figures import by_run
 from tests.figures.measure import HEALTHY, figures, real_figures
 from tests.figures.page import Measured, read, write
 from tests.figures.sick import SICK
@@ -18,6 +21,8 @@ def main(names: Sequence[str]) -> None:
     known = {name: one for name, one in all_detectors().items() if isinstance(one, Detector)}
     if unknown := {*names} - {*SICK}:
         sys.exit(f"no fault is simulated for {', '.join(sorted(unknown))}; see tests/figures/sick.py")
+    if not names:
+        by_run.keep(by_run.measured())
     real = real_figures(known.values())
     for name in names or sorted(SICK):
         measured = Measured(real[name], [figures(known[name], points) for points in HEALTHY])

@@ -1,5 +1,6 @@
 """The figures as data, and as the page that people read."""
 
+import itertools
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -7,18 +8,24 @@ from pathlib import Path
 
 from detectors.api import Declaration, Detector
 from detectors.discovery import all_detectors
+from tests.figures import by_run
 from tests.figures.measure import FAULTY, HEALTHY, NOISES, Figures, Real
 
 DATA = Path(__file__).with_name("figures.json")
 PAGE = Path(__file__).parents[2] / "detectors" / "FIGURES.md"
 
-LEAST_POINTS = 10_000_000
-"""Healthy points on which a stable detector is measured at least, and in which it may ring once."""
-
 LEAST_RECALL = 0.9
 """Share of the sick runs of `ENOUGH` points that a stable detector finds where the noise is smallest."""
 
 ENOUGH = 1_000
+
+UNSEEN = (
+    "dead-activation-growth",
+    "loss-scale-collapse",
+    "loss-scales-with-padding",
+    "update-ratio-out-of-band",
+)
+"""Stable detectors that have judged no healthy log of other people (`make strangers` counts these)."""
 
 HEAD = """# Figures of the detectors
 
@@ -40,17 +47,22 @@ every 1, 10 or 100 steps; for a detector that judges evaluations a point is an e
 - **Delay** is the median time from the onset of the fault to the incident, as a share of what is left of the
   run, for runs of {enough:,} points at noise of 5 %.
 
-A detector is **stable** only if it raises at most one false alarm in {least:,} points, none of them at
-noise of 1 or 5 %, none on real logs, and finds {recall:.0%} of the sick runs of {enough:,} points at 1 %.
+## The standard
+
+At most one healthy run in {one_in} may ring a stable detector, at each length from {shortest} to {longest:,}
+points. The same holds for each noise of 1, 5 and 20 %, white or correlated (0.6), where chance allows one
+more. At most one in {together} may ring any of them. A stable detector also raises no false alarm on real
+logs, and finds {recall:.0%} of the sick runs of {enough:,} points at noise of 1 %.
 `tests/figures/test_figures.py` holds this for every detector. A **preview** is not there yet, or has not been
 seen on enough real runs; where its figures fall short of the standard, the table says how.
 
 **What these figures do not say.** One simulator makes the healthy and the sick runs, so a detector can fit
 its shapes better than it fits the world. Healthy runs that rest on a plateau, spike by themselves, change
 their data on the way, route tokens to experts, or pass over each batch of a policy many times are not in it.
-No alarm in 10,000,000 points allows a true rate of up to 0.3 for each million (95 %), which is one alarm in
-{runs:,} runs of {enough:,} points. **Found** rests on {faulty} runs of each noise. Real logs are few, and of
-some signals there are none.
+None in n runs still allows a rate of 3/n (95 %), which the table by run says; at {longest:,} points the runs
+are too few to prove the standard. **Found** rests, for each noise, on {faulty} points. What {unseen} judge,
+no healthy log of other people shows, only trainings of our own that are healthy but for their fault
+(`detectors/FAULTS.md`) and simulated ones.
 
 Run checks judge a run as a whole and have no points: {checks}. `tests/test_checking.py` and
 `tests/detectors/test_every_run_check.py` hold those; `tests/catalogue/console_lines.toml` shows which console
@@ -58,9 +70,10 @@ lines they find and which healthy ones they leave alone.
 
 ## How to repeat it
 
-`make detector-figures` measures every detector and writes this page; on two idle cores it takes 22 minutes.
-`python -m tests.figures NAME...` measures single detectors. The runs are drawn from fixed seeds, so the
-figures are the same each time. `tests/figures/healthy.py` and `tests/figures/sick.py` say how the runs look.
+`make detector-figures` measures every detector and writes this page; on two idle cores that takes some twenty
+minutes. `python -m tests.figures NAME...` measures single detectors, `python -m tests.figures.by_run` only
+the false alarms by run, of all. The runs are drawn from fixed seeds, so the figures are the same each time.
+`tests/figures/healthy.py` and `tests/figures/sick.py` say how the runs look.
 
 """
 
@@ -87,20 +100,15 @@ class Measured:
         """The same for each million points."""
         return [1e6 * alarms / (self.judged / len(NOISES)) for alarms in self.alarms]
 
-    @property
-    def shortfalls(self) -> list[str]:
-        """In which ways a detector with these figures falls short of the standard of a stable one."""
-        *where_small, _ = self.alarms
-        false = sum(self.alarms)
-        recall = next(one for one in self.lengths if one.points == ENOUGH).recall[0]
-        falls_short = {
-            f"measured on {self.judged:,} points": self.judged < LEAST_POINTS,
-            "false alarms where the noise is small": any(where_small),
-            f"{1e6 * false / self.judged:.1f} false alarms per million": false * LEAST_POINTS > self.judged,
-            "false alarms on real logs": self.real.alarms > 0,
-            f"finds {recall:.0%}": recall < LEAST_RECALL,
-        }
-        return [text for text, holds in falls_short.items() if holds]
+
+def shortfalls(name: str, one: Measured) -> list[str]:
+    """In which ways a detector with these figures falls short of the standard of a stable one."""
+    recall = next(length for length in one.lengths if length.points == ENOUGH).recall[0]
+    falls_short = {
+        "false alarms on real logs": one.real.alarms > 0,
+        f"finds {recall:.0%}": recall < LEAST_RECALL,
+    }
+    return [*by_run.broken(by_run.read(), name), *(text for text, holds in falls_short.items() if holds)]
 
 
 def read() -> dict[str, Measured]:
@@ -123,27 +131,55 @@ def rendered(measured: Mapping[str, Measured]) -> str:
     """The page."""
     rules = all_detectors()
     checks = ", ".join(f"`{name}`" for name, one in sorted(rules.items()) if not isinstance(one, Detector))
-    faulty = ", ".join(f"{runs} of {points:,} points" for points, runs in FAULTY.items())
+    faulty = ", ".join(f"{runs} runs of {points:,}" for points, runs in FAULTY.items())
+    runs = by_run.read()
     head = HEAD.format(
         enough=ENOUGH,
-        least=LEAST_POINTS,
         recall=LEAST_RECALL,
         checks=checks,
         faulty=faulty,
-        runs=LEAST_POINTS // 3 // ENOUGH,
+        one_in=by_run.ONE_IN,
+        together=by_run.ONE_IN_TOGETHER,
+        shortest=min(by_run.RUNS),
+        longest=max(by_run.RUNS),
+        unseen=", ".join(f"`{name}`" for name in UNSEEN),
     )
     return (
         head
         + _summary(measured, rules)
-        + "\n## False alarms by run\n\nFor each 1,000 healthy runs of a length, over all noises, with what "
-        "none in so many runs still allows (95 %).\n\n"
-        + _table(("Detector", *_LENGTHS), _by_length(measured, _a_run))
+        + "\n## False alarms by run\n\nHealthy runs that ring a detector, of so many of each length, over "
+        "all noises, white and correlated, with the rate that none in so many still allows (95 %).\n\n"
+        + _table(("Detector", *(f"{points:,} points" for points in by_run.RUNS)), _of_runs(runs))
+        + "\nThe healthy runs of other people, by the points of the metric that has most: of how many a "
+        "stable detector rang (`make strangers`).\n\n"
+        + _strangers()
         + "".join(
             f"\n## {title} in detail\n\nBy the points of a run, at noise of 1, 5 and 20 %.\n\n"
             + _table(("Detector", *_LENGTHS), _by_length(measured, cell))
             for title, cell in _DETAILS.items()
         )
     )
+
+
+def _of_runs(rang: by_run.Rang) -> Iterable[Sequence[str]]:
+    in_order = sorted(rang, key=lambda name: (name != by_run.TOGETHER, name))
+    for name in in_order:
+        lengths = [rang[name].get(points, ()) for points in by_run.RUNS]
+        title = "all stable ones together" if name == by_run.TOGETHER else f"`{name}`"
+        yield (title, *map(_a_length, lengths))
+
+
+def _a_length(cells: Sequence[tuple[int, int]]) -> str:
+    runs, rang = map(sum, zip(*cells, strict=True)) if cells else (0, 0)
+    bound = f", at most {300 / runs:.2g} %" if runs and not rang else ""
+    return f"{rang} of {runs:,}{bound}" if runs else "-"
+
+
+def _strangers() -> str:
+    """The table of detectors/STRANGERS.md on healthy runs by length."""
+    told = PAGE.with_name("STRANGERS.md").read_text("utf-8")
+    lines = told.partition("## Healthy runs flagged, by length")[2].strip().splitlines()
+    return "\n".join(itertools.takewhile(lambda line: line.startswith("|"), lines)) + "\n"
 
 
 _LENGTHS = tuple(f"{points:,} points" for points in HEALTHY)
@@ -157,7 +193,7 @@ def _summary(measured: Mapping[str, Measured], rules: Mapping[str, Declaration])
         rows.append(
             (
                 f"`{name}`",
-                ": ".join((rules[name].maturity, *filter(None, ["; ".join(one.shortfalls)]))),
+                ": ".join((rules[name].maturity, *filter(None, ["; ".join(shortfalls(name, one))]))),
                 f"{one.judged:,}",
                 " / ".join(f"{rate:.1f}" for rate in one.rates),
                 f"{one.real.alarms} of {one.real.judged:,}",
@@ -167,11 +203,6 @@ def _summary(measured: Mapping[str, Measured], rules: Mapping[str, Declaration])
         )
     titles = ("Detector", "Maturity", "Healthy points", "False alarms", "Real logs")
     return "## The figures\n\n" + _table((*titles, *(f"Found, {n}" for n in _LENGTHS), "Delay"), rows)
-
-
-def _a_run(one: Figures) -> str:
-    runs = one.judged / one.points
-    return f"{1e3 * sum(one.alarms) / runs:.2f}" if any(one.alarms) else f"0, at most {3e3 / runs:.2g}"
 
 
 def _delay(late: float | None) -> str:

@@ -6,7 +6,7 @@ Student's t distribution with four degrees of freedom.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -112,6 +112,12 @@ class Run:
     def but(self, **logged: Callable[[], Floats]) -> "Run":
         """The same run with other values of some signals."""
         return replace(self, logged={**self.logged, **logged})
+
+    def settled(self) -> "Run":
+        """The same run, whose values are drawn now: all that ask for a signal get the same."""
+        drawn = [{name: values() for name, values in of.items()} for of in (self.logged, self.again)]
+        logged, again = ({name: partial(np.copy, values) for name, values in of.items()} for of in drawn)
+        return replace(self, logged=logged, again=again)
 
     def streams(self, signals: set[str]) -> list[Stream]:
         """The run's streams of these signals, in two attempts if it was resumed."""

@@ -5,8 +5,10 @@ import pytest
 
 from detectors.api import Detector, Maturity
 from detectors.discovery import all_detectors
+from tests.figures import by_run
+from tests.figures.healthy import FAMILIES
 from tests.figures.measure import EVALUATED, alarms, kinds
-from tests.figures.page import PAGE, read, rendered
+from tests.figures.page import PAGE, read, rendered, shortfalls
 from tests.figures.shapes import drawn
 from tests.figures.sick import SICK
 
@@ -59,4 +61,34 @@ def test_every_detector_has_a_fault_and_figures():
 
 @pytest.mark.parametrize("name", STABLE)
 def test_a_stable_detector_has_good_figures(name):
-    assert not read()[name].shortfalls
+    assert not shortfalls(name, read()[name])
+
+
+def test_all_stable_detectors_together_ring_seldom():
+    assert not by_run.broken(by_run.read(), by_run.TOGETHER)
+
+
+def test_every_detector_was_judged_by_run():
+    assert {*by_run.read()} == {*DETECTORS, by_run.TOGETHER}
+
+
+def test_healthy_runs_are_counted_by_length_and_noise():
+    rang = by_run.measured({10: 2})
+    judged = rang["loss-divergence"][10]
+    assert [runs for runs, _ in judged] == [2] * len(by_run.CELLS)
+    assert [runs for runs, _ in rang[by_run.TOGETHER][10]] == [2 * len(FAMILIES)] * len(by_run.CELLS)
+
+
+def test_more_than_one_run_in_two_hundred_breaks_the_standard():
+    cells = [(100, 0)] * 5
+    assert not by_run.broken({"one": {50: [*cells, (100, 1)]}}, "one")
+    assert by_run.broken({"one": {50: [*cells, (100, 2)]}}, "one") == [
+        "rings on 2 of 600 healthy runs of 50 points"
+    ]
+    assert not by_run.broken({by_run.TOGETHER: {50: [*cells, (100, 2)]}}, by_run.TOGETHER)
+
+
+def test_all_that_ask_a_settled_run_for_a_signal_get_the_same():
+    random = np.random.default_rng(3)
+    run = FAMILIES[0](random, drawn(random, 20, 0.2, each_evaluated=False, resumes=False)).settled()
+    assert (run.logged["loss"]() == run.logged["loss"]()).all()

@@ -8,6 +8,7 @@ from tests.strangers.calibration import calibration
 from tests.strangers.judge import Outcome
 from tests.strangers.labels import FOLDS
 from tests.strangers.likelihoods import cases
+from tests.strangers.support import FLOOR, gap, judged_healthy, weak
 
 LENGTHS = (10, 20, 50, 100, 1_000, 10_000)
 
@@ -25,6 +26,12 @@ directory of logs has a label that says which detectors have to ring, or that th
 
 """
 
+WEAK = """Of stable detectors, and only what sinks hear of. Many are the definition of their fault, such as a
+loss scale that falls to its floor, and need no repository to be right. The others may be fitted to what few
+people did.
+
+"""
+
 Outcomes = Sequence[Outcome]
 
 
@@ -36,6 +43,10 @@ def page(outcomes: Outcomes) -> str:
             "## By fold\n\nRecall / flagged.\n\n" + _folds(outcomes),
             "## Healthy runs flagged, by length\n\n" + _lengths(outcomes),
             "## Causes\n\n" + calibration(cases(outcomes)),
+            "## Fitted and left out\n\n" + gap(outcomes),
+            f"## Variants that fewer than {FLOOR} repositories support\n\n" + WEAK + weak(outcomes),
+            "## Healthy runs judged\n\nOn how many of them a detector judged at least one row.\n\n"
+            + _judged(outcomes),
             "## By detector and variant\n\nAlerts that are right, in how many repositories, on how many "
             "runs nothing else is right, alerts on healthy runs and in how many repositories. For each fold: "
             "right / on healthy runs.\n\n" + _variants(outcomes),
@@ -131,6 +142,13 @@ def _lengths(outcomes: Outcomes) -> str:
             cells.append(f"{sum(bool(one.wrong) for one in there)} of {len(there)}")
         rows.append([kind, *cells])
     return table(["Logs", *(f"up to {length:,}" for length in LENGTHS), "more"], rows)
+
+
+def _judged(outcomes: Outcomes) -> str:
+    return table(
+        ["Detector", "Healthy runs"],
+        [[f"`{name}`", str(runs)] for name, runs in judged_healthy(outcomes).items()],
+    )
 
 
 def _variants(outcomes: Outcomes) -> str:
