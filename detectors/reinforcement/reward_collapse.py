@@ -6,7 +6,7 @@ eighth: by several times the scatter, by a fifth of its size, for the whole of t
 three quarters of what the run had gained are lost. A run that had gained nothing is judged where it falls
 clearly below its own start: at once if it trains a language model, which begins with a policy that can
 do something, and otherwise when it is over and has been there for half of its length. What is no language
-model is judged from the 100th point on, because exploration may ruin the reward at first; from the 1000th
+model is judged from the 150th point on, because exploration may ruin the reward at first; from the 1000th
 if each point is a single episode. Nothing is said while a fifth of the actions are random. A run that is over
 is judged from 40 points on, and also where its last tenth lies below all that came before by 30 % of the
 range, or its last quarter below its first eighth by as much and surely.
@@ -48,7 +48,7 @@ from detectors.stats import start_value, was_resumed
 from detectors.verdict import HeldBack, verdicts
 
 LEAST, SHORT = 20, 40  # points, and those of a run that may be judged when it is over
-EXPLORES = 100  # points in which exploration may cost reward, while the run goes on
+EXPLORES = 150  # points in which exploration may cost reward, while the run goes on
 EPISODES = 1000  # the same for a log of single episodes,
 SINGLE = 0.18  # whose reward moves by more than this share of its size from one point to the next
 SURELY = 5  # standard errors by which a run ends below its start
@@ -112,7 +112,7 @@ def reward_collapse(
         found={
             "lost": fell & gained & (lost > most_lost) & (language | explored),
             "worse": fell & worse & (language | (pl.col(ENDED) & explored & (pl.col("held") > patience))),
-            "ends": pl.col(ENDED) & explored & (pl.col("below") > most_below),
+            "ends": pl.col(ENDED) & explored & gained & (pl.col("below") > most_below),
             "sank": over & sank,
         },
         onset=pl.when(since < pl.col(STEP).shift(ROWS).over(SERIES)).then(since),

@@ -1,18 +1,17 @@
 """How many healthy runs ring a detector, by length and noise: the standard that a stable one meets.
 
-python -m tests.figures.by_run     judges all runs by all detectors, and writes detectors/FIGURES.md
+python -m tests.figures.by_run [DETECTOR...]     judges the runs by some detectors, or by all
 
-All detectors judge the same runs. For a detector that judges evaluations each point is an evaluation, so it
-has runs of its own. Of both kinds there are equally many; the first of one and the first of the other count
-as one run where all stable detectors are taken together.
+For a detector that judges evaluations, each point of a run is an evaluation.
 """
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from detectors.api import Detector, Maturity
 from detectors.discovery import all_detectors
 from tests.figures.healthy import FAMILIES
 from tests.figures.measure import EVALUATED, NOISES, alarms, kinds
-from tests.figures.shapes import drawn
+from tests.figures.shapes import Run, drawn
 
 DATA = Path(__file__).with_name("by_run.json")
 
@@ -38,11 +37,11 @@ CELLS = tuple((noise, correlation) for noise in NOISES for correlation in CORREL
 ONE_IN = 200
 """Of so many healthy runs one may ring a stable detector, at each length and noise."""
 
-TOGETHER, ONE_IN_TOGETHER = "together", 60
-"""The same for all stable detectors together."""
+ONE_IN_TOGETHER = 60
+"""The same for all stable detectors together, each run counted once for each that it rings."""
 
-Rang = Mapping[str, Mapping[int, Sequence[tuple[int, int]]]]
-"""By detector, or `TOGETHER`, and by points of a run: the runs of each of `CELLS`, and those that rang."""
+Lengths = Mapping[int, Sequence[tuple[int, int]]]
+"""By the points of a run: the runs of each of `CELLS`, and those that rang."""
 
 
 @dataclass(frozen=True)
@@ -55,25 +54,25 @@ class Batch:
     runs: int
     number: int
 
-    def judged(self) -> dict[str, set[int]]:
-        """By detector that judges such runs, which of them rang."""
-        judges = _judges(self.family)
-        rang: dict[str, set[int]] = {}
+    def rang(self, names: Collection[str]) -> dict[str, int]:
+        """How many of them ring each of the named detectors that judges such runs."""
+        rang: dict[str, int] = {}
         for each_evaluated in (False, True):
-            random = np.random.default_rng([self.points, self.family, self.cell, self.number])
-            noise, correlation = CELLS[self.cell]
-            shapes = [
-                drawn(random, self.points, noise, each_evaluated=each_evaluated, resumes=True)
-                for _ in range(self.runs)
-            ]
-            runs = [
-                FAMILIES[self.family](random, replace(shape, autocorrelation=correlation)).settled()
-                for shape in shapes
-            ]
-            for one in judges:
-                if any(signal in EVALUATED for signal in one.judges) is each_evaluated:
-                    rang[one.name] = {at for at, steps in enumerate(alarms(one, runs)[1]) if steps}
+            judges = [one for one in _judges(self.family, each_evaluated) if one.name in names]
+            if judges:
+                runs = self._drawn(each_evaluated)
+                rang |= {one.name: sum(map(bool, alarms(one, runs)[1])) for one in judges}
         return rang
+
+    def _drawn(self, each_evaluated: bool) -> list[Run]:
+        random = np.random.default_rng([self.points, self.family, self.cell, self.number])
+        noise, correlation = CELLS[self.cell]
+        shapes = [
+            drawn(random, self.points, noise, each_evaluated=each_evaluated, resumes=True)
+            for _ in range(self.runs)
+        ]
+        family = FAMILIES[self.family]
+        return [family(random, replace(one, autocorrelation=correlation)).settled() for one in shapes]
 
 
 def batches(runs: Mapping[int, int]) -> list[Batch]:
@@ -88,28 +87,26 @@ def batches(runs: Mapping[int, int]) -> list[Batch]:
     ]
 
 
-def counted(judged: Iterable[tuple[Batch, Mapping[str, set[int]]]]) -> Rang:
+def counted(rang: Iterable[tuple[Batch, Mapping[str, int]]]) -> dict[str, Lengths]:
     """How many runs rang, by detector, length and cell."""
-    stable = {one.name for one in all_detectors().values() if one.maturity is Maturity.STABLE}
     found: dict[str, dict[int, list[tuple[int, int]]]] = {}
-    for batch, rang in judged:
-        together = set().union(*(runs for name, runs in rang.items() if name in stable))
-        for name, runs in {**rang, TOGETHER: together}.items():
+    for batch, of in rang:
+        for name, more in of.items():
             cells = found.setdefault(name, {}).setdefault(batch.points, [(0, 0)] * len(CELLS))
-            before, rung = cells[batch.cell]
-            cells[batch.cell] = before + batch.runs, rung + len(runs)
-    return {name: dict(sorted(of.items())) for name, of in sorted(found.items())}
+            runs, before = cells[batch.cell]
+            cells[batch.cell] = runs + batch.runs, before + more
+    return {name: dict(sorted(of.items())) for name, of in found.items()}
 
 
-def measured(runs: Mapping[int, int] = RUNS) -> Rang:
-    """Judge all runs, with a process for each core."""
+def measured(names: Collection[str], runs: Mapping[int, int] = RUNS) -> dict[str, Lengths]:
+    """Judge all runs by some detectors, with a process for each core."""
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
         parts = batches(runs)
-        return counted(zip(parts, pool.map(Batch.judged, parts), strict=True))
+        return counted(zip(parts, pool.map(partial(Batch.rang, names=names), parts), strict=True))
 
 
-def read() -> Rang:
-    """What was measured last."""
+def read() -> dict[str, Lengths]:
+    """What was measured last, by detector."""
     told = json.loads(DATA.read_text("utf-8"))
     return {
         name: {int(points): [(runs, rang) for runs, rang in cells] for points, cells in of.items()}
@@ -117,35 +114,50 @@ def read() -> Rang:
     }
 
 
-def keep(rang: Rang) -> None:
+def keep(rang: Mapping[str, Lengths]) -> None:
     """Write it as the data behind the page."""
-    rows = [f"  {json.dumps(name)}: {json.dumps(of)}" for name, of in rang.items()]
+    rows = [f"  {json.dumps(name)}: {json.dumps(of)}" for name, of in sorted(rang.items())]
     DATA.write_text("{\n" + ",\n".join(rows) + "\n}\n", "utf-8")
 
 
-def broken(rang: Rang, name: str) -> list[str]:
-    """Where a detector, or all together, rings on more runs than the standard allows.
+def together(rang: Mapping[str, Lengths]) -> Lengths:
+    """All stable detectors as one: of all runs, how many rings they gave, if no two ring on the same run."""
+    stable = [name for name, one in all_detectors().items() if one.maturity is Maturity.STABLE]
+    found = {}
+    for points, runs in RUNS.items():
+        there = [rang[name][points] for name in stable if points in rang.get(name, {})]
+        rings = [sum(of[cell][1] for of in there) for cell in range(len(CELLS))]
+        found[points] = [(runs * len(FAMILIES), one) for one in rings]
+    return found
 
-    Of the runs of one length, the allowed share may ring, and of those of one noise and correlation that
-    share, rounded up.
+
+def broken(of: Lengths, one_in: int = ONE_IN) -> list[str]:
+    """Where more runs ring than the standard allows.
+
+    Of the runs of one length, the allowed share may ring, and of those of one noise and correlation one more.
     """
-    one_in = ONE_IN_TOGETHER if name == TOGETHER else ONE_IN
     found = []
-    for points, cells in rang.get(name, {}).items():
-        runs, rung = map(sum, zip(*cells, strict=True))
-        if rung * one_in > runs or any(more > -(-some // one_in) for some, more in cells):
-            found.append(f"rings on {rung} of {runs:,} healthy runs of {points:,} points")
+    for points, cells in of.items():
+        runs, rang = map(sum, zip(*cells, strict=True))
+        if rang * one_in > runs or any((more - 1) * one_in > some for some, more in cells):
+            found.append(f"rings on {rang} of {runs:,} healthy runs of {points:,} points")
     return found
 
 
 @cache
-def _judges(family: int) -> list[Detector]:
+def _judges(family: int, each_evaluated: bool) -> list[Detector]:
     detectors = [one for one in all_detectors().values() if isinstance(one, Detector)]
-    return [one for one in detectors if FAMILIES[family] in kinds(one)]
+    return [
+        one
+        for one in detectors
+        if FAMILIES[family] in kinds(one)
+        and any(signal in EVALUATED for signal in one.judges) is each_evaluated
+    ]
 
 
 if __name__ == "__main__":
     from tests.figures import page
 
-    keep(measured())
+    asked = {*sys.argv[1:]} or {*all_detectors()}
+    keep({**(read() if DATA.exists() else {}), **measured(asked)})
     page.write(page.read())

@@ -108,7 +108,7 @@ def shortfalls(name: str, one: Measured) -> list[str]:
         "false alarms on real logs": one.real.alarms > 0,
         f"finds {recall:.0%}": recall < LEAST_RECALL,
     }
-    return [*by_run.broken(by_run.read(), name), *(text for text, holds in falls_short.items() if holds)]
+    return [*by_run.broken(by_run.read()[name]), *(text for text, holds in falls_short.items() if holds)]
 
 
 def read() -> dict[str, Measured]:
@@ -161,12 +161,10 @@ def rendered(measured: Mapping[str, Measured]) -> str:
     )
 
 
-def _of_runs(rang: by_run.Rang) -> Iterable[Sequence[str]]:
-    in_order = sorted(rang, key=lambda name: (name != by_run.TOGETHER, name))
-    for name in in_order:
-        lengths = [rang[name].get(points, ()) for points in by_run.RUNS]
-        title = "all stable ones together" if name == by_run.TOGETHER else f"`{name}`"
-        yield (title, *map(_a_length, lengths))
+def _of_runs(rang: Mapping[str, by_run.Lengths]) -> Iterable[Sequence[str]]:
+    named = {f"`{name}`": of for name, of in rang.items()}
+    for title, of in {"all stable ones together": by_run.together(rang), **named}.items():
+        yield (title, *(_a_length(of.get(points, ())) for points in by_run.RUNS))
 
 
 def _a_length(cells: Sequence[tuple[int, int]]) -> str:

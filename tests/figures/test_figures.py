@@ -65,27 +65,24 @@ def test_a_stable_detector_has_good_figures(name):
 
 
 def test_all_stable_detectors_together_ring_seldom():
-    assert not by_run.broken(by_run.read(), by_run.TOGETHER)
+    assert not by_run.broken(by_run.together(by_run.read()), by_run.ONE_IN_TOGETHER)
 
 
 def test_every_detector_was_judged_by_run():
-    assert {*by_run.read()} == {*DETECTORS, by_run.TOGETHER}
+    assert {*by_run.read()} == {*DETECTORS}
 
 
 def test_healthy_runs_are_counted_by_length_and_noise():
-    rang = by_run.measured({10: 2})
-    judged = rang["loss-divergence"][10]
-    assert [runs for runs, _ in judged] == [2] * len(by_run.CELLS)
-    assert [runs for runs, _ in rang[by_run.TOGETHER][10]] == [2 * len(FAMILIES)] * len(by_run.CELLS)
+    rang = by_run.measured(["loss-divergence"], {10: 2})
+    assert rang == {"loss-divergence": {10: [(2, 0)] * len(by_run.CELLS)}}
 
 
 def test_more_than_one_run_in_two_hundred_breaks_the_standard():
     cells = [(100, 0)] * 5
-    assert not by_run.broken({"one": {50: [*cells, (100, 1)]}}, "one")
-    assert by_run.broken({"one": {50: [*cells, (100, 2)]}}, "one") == [
-        "rings on 2 of 600 healthy runs of 50 points"
-    ]
-    assert not by_run.broken({by_run.TOGETHER: {50: [*cells, (100, 2)]}}, by_run.TOGETHER)
+    assert not by_run.broken({50: [*cells, (100, 1)]})
+    assert by_run.broken({50: [*cells, (100, 4)]}) == ["rings on 4 of 600 healthy runs of 50 points"]
+    assert by_run.broken({50: [*cells, (1000, 6)], 10: [(1000, 7)]})[0].endswith("of 10 points")
+    assert not by_run.broken({50: [*cells, (100, 2)]}, one_in=60)
 
 
 def test_all_that_ask_a_settled_run_for_a_signal_get_the_same():
