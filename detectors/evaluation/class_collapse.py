@@ -101,7 +101,7 @@ def class_collapse(
     constant = (pl.col("lowest") == highest) & (value <= most_accuracy) & (value > 0)
     poor = pl.col("last").is_between(0, POOR, closed="none")
     below = value < highest * pl.when(few_samples).then(FAR_BELOW).otherwise(BELOW)
-    may_gain = pl.col("gain") + 2 * pl.col("error") > SLIGHT
+    may_gain = pl.col("gain") + 3 * pl.col("error") > SLIGHT
     follows = (pl.col("fall") < FALL) | (may_gain & (pl.col("fall") < GONE))
     guess = {name: at_end & held_out & ~was_resumed() & one for name, one in guesses().items()}
     return verdicts(
@@ -115,6 +115,6 @@ def class_collapse(
             & pl.when(at_end).then(~few_samples | (poor & (count >= RESTS))).otherwise(waited),
             "stuck": at_end & (resting(value, RESTS) == RESTS) & (value > 0) & below,
             **guess,
-            "unmatched": at_end & ~held_out & is_supervised() & poor & ~follows,
+            "unmatched": at_end & ~held_out & ~was_resumed() & is_supervised() & poor & ~follows,
         },
     )

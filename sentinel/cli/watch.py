@@ -102,6 +102,9 @@ def watch(
     wanted, clock, service = load(), SystemClock(), ServiceManager()
     state, lost = wanted[0].state_dir, list[str]()
 
+    def deliver(settings: "Config", sinks: list["Sink"]) -> Delivery:
+        return Delivery(state, sinks, clock, settings.link, settings.budget, settings.daily)
+
     def opened() -> "Store":
         return sound_store(state, clock.now(), lost.append)
 
@@ -110,7 +113,7 @@ def watch(
         with (
             sole_watcher(state),
             opened() as sound,
-            Delivery(state, sinks, clock, settings.link, settings.budget) as delivery,
+            deliver(settings, sinks) as delivery,
         ):
             delivery.say(lost)
             Watchers(settings, sound, delivery, clock, service).once()
@@ -129,7 +132,7 @@ def watch(
         store = when_available(opened, signals.ended, service)
         while store is not None and not signals.end:
             settings, sinks = wanted
-            with Delivery(settings.state_dir, sinks, clock, settings.link, settings.budget) as delivery:
+            with deliver(settings, sinks) as delivery:
                 _log.info("watching %s; state in %s", ", ".join(map(str, settings.paths)), settings.state_dir)
                 delivery.say(lost)
                 lost.clear()

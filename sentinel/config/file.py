@@ -167,6 +167,11 @@ class Config(Table):
         return [*built_in, *(rule.detector() for rule in self.rules)]
 
     @property
+    def daily(self) -> frozenset[str]:
+        """The names of the sinks that get one digest a day."""
+        return frozenset(sink.name for sink in self.sinks if sink.digest)
+
+    @property
     def parameters(self) -> dict[str, dict[str, Any]]:
         """The thresholds that the file sets, by detector. Other thresholds keep their defaults."""
         return {

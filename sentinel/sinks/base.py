@@ -133,12 +133,18 @@ class SinkConfig(Table, ABC):
     quiet_hours: HoursOfDay | None = Field(
         None, description="time of day in which only what is critical is sent, such as `22:00-07:00`"
     )
+    digest: Literal["daily"] | None = Field(
+        None,
+        description="gathers all that the sink gets and sends it once a day in one message; what is only "
+        "worth a look (severity info) as well, unless `min_severity` is set",
+    )
 
     def policy(self) -> SinkPolicy:
         """Which incidents the sink wants."""
+        everything = self.digest is not None and "min_severity" not in self.model_fields_set
         return SinkPolicy(
             self.name or self.type,
-            Severity.named(self.min_severity),
+            Severity.INFO if everything else Severity.named(self.min_severity),
             self.include_preview,
             route=Route(self.runs, self.frameworks, self.detectors),
             events=frozenset(map(Event, self.events)) or frozenset(Event),

@@ -1,4 +1,4 @@
-"""Bounds how many messages a fleet sends a day. Over the bound, the least certain ones wait for a digest."""
+"""What waits for a digest: what a sink asks for once a day, and the least certain of what is too much."""
 
 import logging
 import math
@@ -36,13 +36,15 @@ class Budget:
     """The budget of one sink; without a configuration there is no bound.
 
     What is over it waits for a digest, which is due when the oldest message has waited for `DIGEST_SECONDS`,
-    on the machine's clock or in time awake. So a clock that is set delays no message for longer.
+    on the machine's clock or in time awake. So a clock that is set delays no message for longer. If the sink
+    wants a digest ``daily``, all that it gets waits like this, for a day.
     """
 
-    def __init__(self, sink: str, config: BudgetConfig | None, clock: Clock) -> None:
+    def __init__(self, sink: str, config: BudgetConfig | None, clock: Clock, *, daily: bool = False) -> None:
         self._sink = sink
         self._config = config
         self._clock = clock
+        self.daily = daily
         self._gathers_since: float | None = None  # time awake
 
     @property
@@ -52,21 +54,26 @@ class Budget:
 
     def due(self, outbox: "Outbox") -> float:
         """When what waits may leave, in time awake; minus infinity if at once."""
-        if self._config is None or self._allows(outbox, self._config.pages_per_run_day):
+        if not self.daily and self._allows(outbox):
             self._gathers_since = None
             return -math.inf
         if self._gathers_since is None:
             self._gathers_since = self._clock.awake()
-            _log.warning("sink %s: its budget is spent; messages are gathered for up to an hour", self._sink)
+            if not self.daily:
+                told = "sink %s: its budget is spent; messages are gathered for up to an hour"
+                _log.warning(told, self._sink)
+        seconds = _DAY_SECONDS if self.daily else DIGEST_SECONDS
         waits = self._clock.now() - outbox.oldest(self._sink)
-        return self._gathers_since + DIGEST_SECONDS if 0 <= waits < DIGEST_SECONDS else -math.inf
+        return self._gathers_since + seconds if 0 <= waits < seconds else -math.inf
 
     def sent(self) -> None:
         """Gather anew, after a message."""
         self._gathers_since = None
 
-    def _allows(self, outbox: "Outbox", pages_per_run_day: float) -> bool:
+    def _allows(self, outbox: "Outbox") -> bool:
+        if self._config is None:
+            return True
         urgency, since = outbox.urgency(self._sink), self._clock.now() - _DAY_SECONDS
-        pages = pages_per_run_day * outbox.runs(since)
+        pages = self._config.pages_per_run_day * outbox.runs(since)
         usable = pages if urgency >= Severity.CRITICAL else pages * (1 - _RESERVED)
         return not urgency or outbox.pages(self._sink, since) < usable

@@ -13,7 +13,7 @@ that is set neither loses a notification nor holds one up for long.
 import logging
 import math
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -48,7 +48,7 @@ class Delivery:
     """Sends what is due between ``start`` and ``stop``; `with` calls both.
 
     ``link`` is the template of the links to runs; see `sentinel.sinks.details`. ``budget`` bounds what each
-    sink gets a day.
+    sink gets a day, and the sinks in ``daily`` get all in one message a day.
 
     The threads wait in real time for what ``clock`` says. Whoever moves a clock by hand must call ``wake``.
     """
@@ -60,9 +60,11 @@ class Delivery:
         clock: Clock,
         link: str = "",
         budget: BudgetConfig | None = None,
+        daily: Collection[str] = (),
     ) -> None:
         self._state_dir = state_dir
         self._budget = budget
+        self._daily = daily
         self._clock = clock
         self._sinks = sinks
         self._link = link
@@ -158,7 +160,7 @@ class Delivery:
     def _next_due(self, outbox: Outbox, sink: Sink) -> float:
         """When the sink's next try is due, in time awake; infinity if nothing waits."""
         if sink.name not in self._lanes:
-            budget = Budget(sink.name, self._budget, self._clock)
+            budget = Budget(sink.name, self._budget, self._clock, daily=sink.name in self._daily)
             self._lanes[sink.name] = Lane(sink, outbox.receiver(sink.name), self._clock, budget)
         lane = self._lanes[sink.name]
         if outbox.waiting(sink.name, lane.refused()):
@@ -193,20 +195,20 @@ class Delivery:
                 self._clock.now(),
             )
         if readable:
-            message, now = self._message(store, lane.sink.name, readable), self._clock.now()
+            message, now = self._message(store, lane, readable), self._clock.now()
             thread, error = attempt(lambda: lane.sink.send(message, now))
             if error is None:
                 keep(store, lane.sink, message, thread, now)
             self._settle(outbox, lane, [*readable], error)
 
     def _message(
-        self, store: Store, sink: str, readable: Mapping[OutboxEntry, Notification]
+        self, store: Store, lane: Lane, readable: Mapping[OutboxEntry, Notification]
     ) -> Notification | Digest:
         """What is so now of the only incident, or a digest of several."""
         if len({entry.incident for entry in readable}) > 1:
-            return digest(readable)
+            return digest(readable, daily=lane.budget.daily)
         (told,) = latest(readable)
-        thread = store.receipts.thread(told.incident.id, sink)
+        thread = store.receipts.thread(told.incident.id, lane.sink.name)
         return replace(completed(told, self._link, self._options), thread=thread)
 
     def _settle(

@@ -126,6 +126,8 @@ def together(rang: Mapping[str, Lengths]) -> Lengths:
     found = {}
     for points, runs in RUNS.items():
         there = [rang[name][points] for name in stable if points in rang.get(name, {})]
+        if not there:
+            continue
         rings = [sum(of[cell][1] for of in there) for cell in range(len(CELLS))]
         found[points] = [(runs * len(FAMILIES), one) for one in rings]
     return found

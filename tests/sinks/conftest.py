@@ -41,8 +41,8 @@ def deliver(tmp_path, clock):
     before = set(threading.enumerate())
     started = []
 
-    def start(*sinks, budget=None):
-        started.append(Delivery(tmp_path, sinks, clock, budget=budget))
+    def start(*sinks, **how):
+        started.append(Delivery(tmp_path, sinks, clock, **how))
         started[-1].start()
         return started[-1]
 

@@ -7,8 +7,10 @@ import pytest
 from detectors.api import Severity
 from sentinel.alerts.incident import Event
 from sentinel.alerts.store import Update
+from sentinel.config.file import Config
 from sentinel.sinks.base import Digest
 from sentinel.sinks.budget import DIGEST_SECONDS, BudgetConfig
+from sentinel.sinks.terminal import TerminalConfig
 from tests.sinks.samples import INCIDENT, NOTIFICATION, enqueue
 
 RUNS = 4
@@ -98,3 +100,53 @@ def test_a_watch_that_starts_anew_each_time_sends_the_digest_as_well(store, deli
         delivery.stop(20)
         clock.advance(DIGEST_SECONDS / 2)
     assert sink.took == ["a", ["d", "c", "b"]]
+
+
+DAY = 86_400.0
+
+
+def test_a_sink_that_asks_for_a_digest_gets_one_message_a_day(store, deliver, clock):
+    pages, looks = Collector(), Collector()
+    looks.name = "looks"
+    delivery = deliver(pages, looks, daily={"looks"})
+
+    def tell(key, event=Event.FIRING, incident=None):
+        clock.advance(1.0)
+        of = INCIDENT.changed(id=incident or key, severity=Severity.INFO)
+        enqueue(
+            store, replace(NOTIFICATION, key=key, event=event, incident=of), ["sink", "looks"], clock.now()
+        )
+        delivery.drain(1e-3)
+
+    for key in "ab":
+        tell(key)
+    tell("over", Event.RESOLVED, "a")
+    assert (pages.took, looks.took) == (["a", "b", "over"], [])
+    clock.advance(DAY - 10)
+    delivery.drain(1e-3)
+    assert looks.took == []
+    clock.advance(10)
+    delivery.drain(1e-3)
+    assert looks.took == [["b", "over"]], "what is so now of each"
+    tell("c")
+    assert len(looks.took) == 1
+
+
+def test_a_watch_that_starts_anew_sends_the_daily_digest_in_time(store, deliver, clock):
+    sink = Collector()
+    for key in "ab":
+        enqueue(
+            store, replace(NOTIFICATION, key=key, incident=INCIDENT.changed(id=key)), ["sink"], clock.now()
+        )
+    for hours in (0, 13, 13):
+        assert sink.took == []
+        clock.advance(hours * 3600)
+        deliver(sink, daily={"sink"}).drain(1e-3)
+    assert sink.took == [["b", "a"]]
+
+
+def test_a_sink_with_a_digest_gets_what_is_worth_a_look_as_well():
+    assert TerminalConfig(type="terminal", digest="daily").policy().min_severity == Severity.INFO
+    chosen = TerminalConfig(type="terminal", digest="daily", min_severity="critical")
+    assert chosen.policy().min_severity == Severity.CRITICAL
+    assert Config(sinks=[{"type": "terminal", "digest": "daily"}, {"type": "terminal"}]).daily == {"terminal"}
