@@ -148,7 +148,8 @@ def rendered(measured: Mapping[str, Measured]) -> str:
         head
         + _summary(measured, rules)
         + "\n## False alarms by run\n\nHealthy runs that ring a detector, of so many of each length, over "
-        "all noises, white and correlated, with the rate that none in so many still allows (95 %).\n\n"
+        "all noises, white and correlated, with the rate that none in so many still allows (95 %). A dash: "
+        "not measured since the detector changed last, or not yet.\n\n"
         + _table(("Detector", *(f"{points:,} points" for points in by_run.RUNS)), _of_runs(runs))
         + "\nThe healthy runs of other people, by the points of the metric that has most: of how many a "
         "stable detector rang (`make strangers`).\n\n"
