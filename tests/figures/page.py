@@ -164,7 +164,7 @@ def rendered(measured: Mapping[str, Measured]) -> str:
 
 def _of_runs(rang: Mapping[str, by_run.Lengths]) -> Iterable[Sequence[str]]:
     named = {f"`{name}`": of for name, of in rang.items()}
-    for title, of in {"all stable ones together": by_run.together(rang), **named}.items():
+    for title, of in {"all stable ones that were measured": by_run.together(rang), **named}.items():
         yield (title, *(_a_length(of.get(points, ())) for points in by_run.RUNS))
 
 
