@@ -92,18 +92,17 @@ def reward_collapse(
     best, now, start, scatter, lost = (pl.col(n) for n in ("best", "now", "start", "scatter", "lost"))
     fall, gain, begun = best - now, best - start, start_value(STEP)
     moves = (pl.col(VALUE) - pl.col(VALUE).shift(1)).abs().filter(pl.col(INDEX) < SHORT)
-    measured = points.with_columns(moves=moves.mean().over(SERIES), resumed=was_resumed())
+    measured = points.with_columns(moves=moves.mean().over(SERIES), resumed=was_resumed().fill_null(False))
     measured = with_blocks(measured, MEASURES, levels, every=1, at_least=LEAST)
     language = pl.col(Signal.COMPLETION_LENGTH).is_not_null() | pl.col(Signal.ENTROPY).is_not_null()
     size = pl.max_horizontal(best.abs(), start.abs())
     fell = (fall > scatters * scatter) & (fall > sure * pl.col("error")) & (fall > least_fall * size)
-    resumed = pl.col("resumed").fill_null(False)
-    gained = (gain > scatters * scatter) & ~resumed
+    gained = (gain > scatters * scatter) & ~pl.col("resumed")
     worse = now < start - scatters * scatter
     is_mean = (pl.col(SIGNAL) == Signal.EVAL_REWARD) | (pl.col("moves") < SINGLE * size)
     least = pl.when(~is_mean).then(EPISODES).when(ENDED).then(SHORT).otherwise(EXPLORES)
     explored = (pl.col(INDEX) >= least - 1) & ~acts_at_random()
-    over = pl.col(ENDED) & (pl.col(INDEX) >= SHORT - 1) & ~resumed
+    over = pl.col(ENDED) & (pl.col(INDEX) >= SHORT - 1) & ~pl.col("resumed")
     sunk = start - pl.col("late") > least_fall * size
     sank = sunk & (pl.col("under") > most_below) & (pl.col("surely") > SURELY)
     since = begun + ((1 - pl.col("held")) * (pl.col(STEP) - begun)).round().cast(pl.Int64)
@@ -113,7 +112,7 @@ def reward_collapse(
         found={
             "lost": fell & gained & (lost > most_lost) & (language | explored),
             "worse": fell & worse & (language | (pl.col(ENDED) & explored & (pl.col("held") > patience))),
-            "ends": pl.col(ENDED) & explored & ~resumed & (pl.col("below") > most_below),
+            "ends": pl.col(ENDED) & explored & ~pl.col("resumed") & (pl.col("below") > most_below),
             "sank": over & sank,
         },
         onset=pl.when(since < pl.col(STEP).shift(ROWS).over(SERIES)).then(since),

@@ -73,8 +73,8 @@ def test_every_detector_was_judged_by_run():
 
 
 def test_healthy_runs_are_counted_by_length_and_noise():
-    rang = by_run.measured(["loss-divergence"], {10: 2})
-    assert rang == {"loss-divergence": {10: [(2, 0)] * len(by_run.CELLS)}}
+    rang = by_run.measured(["zero-eval-metric"], {10: 2})
+    assert rang == {"zero-eval-metric": {10: [(2, 0)] * len(by_run.CELLS)}}
 
 
 def test_more_than_one_run_in_two_hundred_breaks_the_standard():
