@@ -29,7 +29,9 @@ def ended(run: RunView, variant: str) -> RunFinding:
     planned = f" of {run.planned_steps:.0f}" if run.planned_steps else ""
     evidence: dict[str, Any] = {
         "reason": run.concluded.evidence if run.concluded else "",
-        "reached": "before it logged a step" if run.last_step is None else f"at step {run.last_step}{planned}",
+        "reached": (
+            "before it logged a step" if run.last_step is None else f"at step {run.last_step}{planned}"
+        ),
     }
     if run.first_time is not None and run.last_time is not None:
         evidence["ran_seconds"] = run.last_time - run.first_time

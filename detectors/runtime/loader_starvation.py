@@ -16,7 +16,7 @@ The wait of the first steps, in which workers start, does not count. A small mod
 for any loader; then the wait is cheap, and the finding only informs.
 
 ## Source
-Catalogue N-loader-starved and DP5. torchtitan and OLMo-core log the share, MMEngine and Detectron2 the
+Catalogue N-loader-starved and DP5. torchtitan and OLMo-core log the share, Detectron2 the
 seconds. Most public runs wait for less than a fifth of a step; those that waited for more than half waited
 for nine tenths.
 """
