@@ -44,25 +44,25 @@ lint: .venv/dev  ## style and types
 	.venv/bin/mypy
 
 bench: .venv/dev  ## speed and memory beside other readers
-	.venv/bin/python -m tests.benchmarks.whole
-	.venv/bin/python -m tests.benchmarks.tensorboard
-	.venv/bin/python -m tests.benchmarks.wandb
-	.venv/bin/python -m tests.benchmarks.text
-	.venv/bin/python -m tests.benchmarks.listing
-	.venv/bin/python -m tests.benchmarks.live
-	.venv/bin/python -m tests.benchmarks.extras
+	.venv/bin/python -m tests.tools.benchmarks.whole
+	.venv/bin/python -m tests.tools.benchmarks.tensorboard
+	.venv/bin/python -m tests.tools.benchmarks.wandb
+	.venv/bin/python -m tests.tools.benchmarks.text
+	.venv/bin/python -m tests.tools.benchmarks.listing
+	.venv/bin/python -m tests.tools.benchmarks.live
+	.venv/bin/python -m tests.tools.benchmarks.extras
 
 detector-figures: .venv/dev  ## measure the detectors on simulated runs, into detectors/FIGURES.md
-	.venv/bin/python -m tests.figures
+	.venv/bin/python -m tests.tools.figures
 
 faults: .venv/dev .venv/trainers/installed .venv/peers/installed  ## train with and without each fault, into detectors/FAULTS.md
-	.venv/bin/python -m tests.faults
+	.venv/bin/python -m tests.tools.faults
 
 strangers: .venv/dev  ## judge strangers' labelled logs below FOLDER, into detectors/STRANGERS.md and build/strangers
-	.venv/bin/python -m tests.strangers $(FOLDER)
+	.venv/bin/python -m tests.tools.strangers $(FOLDER)
 
 docs: .venv/dev  ## rewrite the generated parts of the docs, and detectors/COVERAGE.md
-	.venv/bin/python -m tests.readme
+	.venv/bin/python -m tests.tools.docs
 
 site: .venv/site  ## the docs site, into build/site
 	NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs --quiet build --config-file deploy/site/mkdocs.yml

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
-from detectors.context import Last, Use
-from detectors.evidence import NO_EVIDENCE, Measure
-from detectors.settings import Setting
-from detectors.severity import CRITICAL as CRITICAL
-from detectors.severity import INFO as INFO
-from detectors.severity import WARNING as WARNING
-from detectors.severity import Severity as Severity
-from detectors.signals import Signal
+from sentinel.detectors.context import Last, Use
+from sentinel.detectors.evidence import NO_EVIDENCE, Measure
+from sentinel.detectors.settings import Setting
+from sentinel.detectors.severity import CRITICAL as CRITICAL
+from sentinel.detectors.severity import INFO as INFO
+from sentinel.detectors.severity import WARNING as WARNING
+from sentinel.detectors.severity import Severity as Severity
+from sentinel.detectors.signals import Signal
 
 if TYPE_CHECKING:
     import polars as pl
@@ -153,7 +153,7 @@ class Detector(Declaration):
     rule: "Callable[..., pl.LazyFrame]"
     judges: tuple[Signal, ...]  # a series of any of these is judged
     needs: tuple[Signal, ...]  # logged at the very same step, else the row does not count
-    uses: tuple[Use, ...]  # what else is known of earlier steps, see ``detectors.context``
+    uses: tuple[Use, ...]  # what else is known of earlier steps, see ``sentinel.detectors.context``
     settings: tuple[Setting, ...]  # what the run's settings say as of the row, null where they say nothing
     history: History
     non_finite: bool  # whether points that are not finite are rows, too
@@ -170,7 +170,7 @@ class Detector(Declaration):
         """Holds for the rows of a WINDOW frame that the detector judges now."""
         import polars as pl  # slow to import, and who only looks at declarations needs none
 
-        from detectors.schema import ENDED, FEW, INDEX, NEW
+        from sentinel.detectors.schema import ENDED, FEW, INDEX, NEW
 
         count = pl.col(INDEX) + 1
         turn = (count % self.every == 0) | (count <= FEW)
@@ -186,7 +186,7 @@ class Detector(Declaration):
         """
         import polars as pl
 
-        from detectors.schema import FINDINGS, INDEX, SERIES, SEVERITY, VALUE, VARIANT, severity_of
+        from sentinel.detectors.schema import FINDINGS, INDEX, SERIES, SEVERITY, VALUE, VARIANT, severity_of
 
         found = self.rule(points.lazy(), **(parameters or {}))
         columns = found.collect_schema().names()
@@ -206,7 +206,7 @@ class Detector(Declaration):
 
     def run(self, points: "pl.DataFrame", parameters: Mapping[str, Any] | None = None) -> "pl.DataFrame":
         """The rows of `look` that have a verdict."""
-        from detectors.schema import SEVERITY
+        from sentinel.detectors.schema import SEVERITY
 
         return self.look(points, parameters).drop_nulls(SEVERITY)
 

@@ -3,10 +3,10 @@
 import numpy as np
 import polars as pl
 
-from detectors.evidence import Measure, Unit
-from detectors.schema import ENDED, INDEX, SERIES, VALUE
-from detectors.signals import Signal
-from detectors.stats import (
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import ENDED, INDEX, SERIES, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import (
     Floats,
     Ints,
     last_values,

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, SERIES, VALUE
-from detectors.stats import Floats, Ints, with_arrays
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import INDEX, SERIES, VALUE
+from sentinel.detectors.stats import Floats, Ints, with_arrays
 
 MOST = 64
 ROWS = 255  # recent rows that a detector has to declare, beside its coarse history

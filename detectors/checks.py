@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from detectors.api import Cause, Declaration, Demand, Maturity, Severity, Variant, declared
-from detectors.evidence import NO_EVIDENCE, Measure
-from detectors.signals import Signal
+from sentinel.detectors.api import Cause, Declaration, Demand, Maturity, Severity, Variant, declared
+from sentinel.detectors.evidence import NO_EVIDENCE, Measure
+from sentinel.detectors.signals import Signal
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Survey:
     time: float | None  # seconds since the epoch, on the log's clock
     framework: str | None
     signals: frozenset[str]
-    settings: Mapping[str, float | str | bool]  # by their names in `detectors.settings.Setting`
+    settings: Mapping[str, float | str | bool]  # by their names in `sentinel.detectors.settings.Setting`
 
 
 @dataclass(frozen=True)
@@ -160,9 +160,9 @@ class RunView:
     silent_seconds: float | None
     ended: Ended | None
     printed: Sequence[Printed]  # since the check was last asked
-    stopped: Sequence[Stopped]  # as well
-    surveys: Sequence[Survey] = ()  # as well
-    absences: Sequence[Absence] = ()  # as well
+    stopped: Sequence[Stopped]  # since then, too
+    surveys: Sequence[Survey] = ()  # since then, too
+    absences: Sequence[Absence] = ()  # since then, too
     unreadable: str | None = None  # why nothing more can be read of its log, as long as that lasts
     failure: str | None = None  # which stage of sentinel fails on the run, and why
     concluded: Ended | None = None

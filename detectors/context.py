@@ -8,7 +8,7 @@ stands for it. A column is null in rows for which no point counts.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from detectors.signals import Signal
+from sentinel.detectors.signals import Signal
 
 
 @dataclass(frozen=True)

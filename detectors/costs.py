@@ -4,11 +4,11 @@ from math import log
 
 import polars as pl
 
-from detectors.api import Variant
-from detectors.evidence import Measure, Unit
-from detectors.schema import SERIES, VALUE
-from detectors.signals import Signal
-from detectors.stats import nearest, recent_median, recent_quantile
+from sentinel.detectors.api import Variant
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import SERIES, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import nearest, recent_median, recent_quantile
 
 CUT, NEAR = (-log(1e-7), 15.9424, 100.0), 0.03
 """Nats of a probability of 0 in Keras, of 1 less that in float32, and in PyTorch; how near a cost is."""

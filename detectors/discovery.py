@@ -4,8 +4,8 @@ import importlib
 import pkgutil
 from functools import cache
 
-import detectors
-from detectors.api import Declaration
+from sentinel import detectors
+from sentinel.detectors.api import Declaration
 
 
 @cache
@@ -15,7 +15,7 @@ def all_detectors() -> dict[str, Declaration]:
     Raises ValueError if two of them share a name.
     """
     found: dict[str, Declaration] = {}
-    for module in pkgutil.walk_packages(detectors.__path__, "detectors."):
+    for module in pkgutil.walk_packages(detectors.__path__, f"{detectors.__name__}."):
         for thing in vars(importlib.import_module(module.name)).values():
             if not isinstance(thing, Declaration):
                 continue

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from detectors.checks import RunFinding, RunView
-from detectors.evidence import Measure, Unit
+from sentinel.detectors.checks import RunFinding, RunView
+from sentinel.detectors.evidence import Measure, Unit
 
 ENDING_EVIDENCE = {
     "reason": Measure("known from", Unit.TEXT),

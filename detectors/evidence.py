@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
-from detectors.signals import Signal
+from sentinel.detectors.signals import Signal
 
 
 class Unit(StrEnum):

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from detectors.blocks import rolling
-from detectors.evidence import Measure, Unit
-from detectors.stats import Floats, Ints, row_quantile
+from sentinel.detectors.blocks import rolling
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.stats import Floats, Ints, row_quantile
 
 FALLS = {
     "best": Measure("best level", Unit.SAME),

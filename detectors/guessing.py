@@ -2,12 +2,12 @@
 
 import polars as pl
 
-from detectors.api import Variant
-from detectors.context import First
-from detectors.evidence import Measure, Unit
-from detectors.schema import VALUE
-from detectors.signals import Signal
-from detectors.stats import recent_median, recent_noise
+from sentinel.detectors.api import Variant
+from sentinel.detectors.context import First
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import recent_median, recent_noise
 
 REACH = 50
 """Evaluations that are looked at."""

@@ -9,10 +9,10 @@ from functools import reduce
 
 import polars as pl
 
-from detectors.api import History
-from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, SERIES, VALUE
-from detectors.stats import of_buckets, recent_median, recent_noise, recent_quantile, seen_min
+from sentinel.detectors.api import History
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import INDEX, SERIES, VALUE
+from sentinel.detectors.stats import of_buckets, recent_median, recent_noise, recent_quantile, seen_min
 
 WINDOWS = {5: 0, 10: 30, 20: 120}
 """Points of a level, and how many points there must be."""

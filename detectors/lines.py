@@ -6,7 +6,7 @@ line of sentinel.toml that does. The lines are those of the frameworks' document
 
 from collections.abc import Mapping
 
-from detectors.signals import Signal
+from sentinel.detectors.signals import Signal
 
 HUGGING_FACE = ("hf-trainer", "trl", "axolotl", "unsloth", "llama-factory", "ms-swift")
 _FAMILY = "hugging-face"

@@ -6,10 +6,10 @@ What rests on the rows up to the last one of a series is null in every row but t
 
 import polars as pl
 
-from detectors.evidence import Measure, Unit
-from detectors.schema import ENDED, INDEX, SERIES, SIGNAL, VALUE
-from detectors.signals import Signal
-from detectors.stats import PRECISION, seen_max, seen_min, start_value
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import ENDED, INDEX, SERIES, SIGNAL, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import PRECISION, seen_max, seen_min, start_value
 
 ACCURACIES = Signal.ACCURACY, Signal.EVAL_ACCURACY
 CONTEXT = Signal.EPOCH, Signal.LEARNING_RATE, *ACCURACIES

@@ -11,13 +11,13 @@ from typing import Any
 
 import polars as pl
 
-from detectors.api import Detector, History, Maturity, Severity, Variant, detector
-from detectors.checks import Expected, RunCheck, RunFinding, RunView, run_check
-from detectors.evidence import Measure, Unit
-from detectors.schema import SERIES, VALUE
-from detectors.signals import Signal
-from detectors.stats import of_buckets
-from detectors.verdict import verdicts
+from sentinel.detectors.api import Detector, History, Maturity, Severity, Variant, detector
+from sentinel.detectors.checks import Expected, RunCheck, RunFinding, RunView, run_check
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import SERIES, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import of_buckets
+from sentinel.detectors.verdict import verdicts
 
 LOOKS_BACK = 255
 """Rows in which a lowest or highest value is exact. Older ones are known by buckets of the whole attempt."""

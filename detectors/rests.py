@@ -2,9 +2,9 @@
 
 import polars as pl
 
-from detectors.schema import ENDED, INDEX, SERIES, STEP
-from detectors.signals import Signal
-from detectors.stats import moved, recent_max, resting, start_value
+from sentinel.detectors.schema import ENDED, INDEX, SERIES, STEP
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import moved, recent_max, resting, start_value
 
 LEAST = 20
 """First rows whose changes count, whatever came later; the rule needs a head of them."""

@@ -2,11 +2,11 @@
 
 import polars as pl
 
-from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, SERIES, STEP, VALUE
-from detectors.settings import Setting
-from detectors.signals import Signal
-from detectors.stats import PRECISION, of_buckets, recent_max, resting, seen_max, start_value
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import INDEX, SERIES, STEP, VALUE
+from sentinel.detectors.settings import Setting
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import PRECISION, of_buckets, recent_max, resting, seen_max, start_value
 
 PLANS = (Setting.SCHEDULER, Setting.PEAK_LEARNING_RATE, Setting.WARMUP_RATIO, Setting.ACCUMULATION_STEPS)
 """Settings that `with_schedule` reads."""

@@ -3,10 +3,10 @@
 WINDOW is what a detector reads. Rows belong to one *series* (one tag of one attempt of one run), are sorted
 by ``index`` inside it, and hold the judged signal in ``value``. Beside it stand one column for every signal
 that the detector declared in ``needs`` (never null), one for each of its ``uses`` (null where nothing is
-known yet; see ``detectors.context``), and one for each of its ``settings`` (null where the run's settings
-do not say; text for those in ``detectors.settings.CHOICES``). A detector with coarse history also finds the
-three list columns, one that asked for points that are not finite the column ``raw``, and one that is asked
-again when the run is over the column ``ended``.
+known yet; see ``sentinel.detectors.context``), and one for each of its ``settings`` (null where the run's
+settings do not say; text for those in ``sentinel.detectors.settings.CHOICES``). A detector with coarse
+history also finds the three list columns, one that asked for points that are not finite the column ``raw``,
+and one that is asked again when the run is over the column ``ended``.
 
 FINDINGS is what it returns: a row for every row that it judged, clean ones included, because a clean
 verdict is what resolves an incident. A row with a variant and no severity has one of its variant's (see
@@ -18,7 +18,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import polars as pl
 
-from detectors.severity import AS, Severity
+from sentinel.detectors.severity import AS, Severity
 
 SERIES = "series"
 INDEX = "index"
@@ -59,12 +59,12 @@ FINDINGS: dict[str, pl.DataType] = {
     SERIES: pl.UInt32(),
     INDEX: pl.Int64(),
     STEP: pl.Int64(),
-    SEVERITY: pl.Int8(),  # detectors.api.Severity; 0 is a clean verdict, null none
+    SEVERITY: pl.Int8(),  # sentinel.detectors.api.Severity; 0 is a clean verdict, null none
     VARIANT: pl.String(),  # a key of the detector's variants; null where clean
     ONSET: pl.Int64(),  # first step of the trouble, where the rule knows it; else null
     ABOVE: pl.Float64(),  # points above it belong to the trouble; null where the rule knows no such value
     BELOW: pl.Float64(),  # the same of points below it
-    HELD_BACK: pl.String(),  # detectors.held_back.HeldBack: why the row was not judged; else null
+    HELD_BACK: pl.String(),  # sentinel.detectors.held_back.HeldBack: why the row was not judged; else null
 }
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from detectors.checks import Outlook, RunView, Writer
-from detectors.evidence import Measure, Unit
+from sentinel.detectors.checks import Outlook, RunView, Writer
+from sentinel.detectors.evidence import Measure, Unit
 
 LONG_PAUSE = 0.95  # quantile of the pauses
 TIMES_LONG = 10  # a silence of this many long pauses is out of the ordinary

@@ -2,9 +2,9 @@
 
 import polars as pl
 
-from detectors.api import Variant
-from detectors.schema import INDEX, SERIES, VALUE
-from detectors.stats import PRECISION, moved, resting, start_value
+from sentinel.detectors.api import Variant
+from sentinel.detectors.schema import INDEX, SERIES, VALUE
+from sentinel.detectors.stats import PRECISION, moved, resting, start_value
 
 REACH = 8
 """Evaluations that are alike."""

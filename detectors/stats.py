@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from detectors.schema import ENDED, FEW, INDEX, NEW, SERIES, SIGNAL, STEP, VALUE
+from sentinel.detectors.schema import ENDED, FEW, INDEX, NEW, SERIES, SIGNAL, STEP, VALUE
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -5,11 +5,11 @@ from math import log
 
 import polars as pl
 
-from detectors.held_back import HeldBack
-from detectors.schema import VALUE
-from detectors.settings import Setting
-from detectors.signals import Signal
-from detectors.stats import nearest, start_median
+from sentinel.detectors.held_back import HeldBack
+from sentinel.detectors.schema import VALUE
+from sentinel.detectors.settings import Setting
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import nearest, start_median
 
 ELSE = (Signal.REWARD, Signal.POLICY_LOSS, Signal.PREFERENCE_MARGIN)
 """Signals beside which a loss does not say how well the model learns. A rule has to list them in ``uses``.

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, STEP, VALUE
-from detectors.stats import (
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import INDEX, STEP, VALUE
+from sentinel.detectors.stats import (
     PRECISION,
     Floats,
     Ints,

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from detectors.api import Severity
-from detectors.held_back import HeldBack as HeldBack
-from detectors.schema import ABOVE, BELOW, HELD_BACK, ONSET, SEVERITY, VARIANT
-from detectors.severity import AS
-from detectors.stats import first_true
+from sentinel.detectors.api import Severity
+from sentinel.detectors.held_back import HeldBack as HeldBack
+from sentinel.detectors.schema import ABOVE, BELOW, HELD_BACK, ONSET, SEVERITY, VARIANT
+from sentinel.detectors.severity import AS
+from sentinel.detectors.stats import first_true
 
 
 def verdicts(

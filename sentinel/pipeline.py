@@ -17,23 +17,23 @@ from hashlib import sha256
 from importlib.metadata import version
 from typing import Any
 
-from detectors.api import Declaration
-from detectors.checks import RunCheck
 from sentinel.alerts.incident import Change
 from sentinel.alerts.lifecycle import Book
 from sentinel.alerts.outcomes import Audience, Outcome, tell
 from sentinel.alerts.turns import Stretch
-from sentinel.checking import Checking
+from sentinel.detectors.api import Declaration
+from sentinel.detectors.checks import RunCheck
 from sentinel.frames.naming import Naming
 from sentinel.frames.views import layout, views
-from sentinel.guard import Guard
-from sentinel.runs.console import Console
+from sentinel.ground.guard import Guard
+from sentinel.ground.text import clean_text
+from sentinel.judging.checking import Checking
+from sentinel.judging.tracking import Tracker
+from sentinel.runs.console import ConsoleState
 from sentinel.runs.log import Arrived, RunLog
+from sentinel.runs.quiet import Quiet
 from sentinel.runs.settling import settle
-from sentinel.runs.silence import Silence
 from sentinel.sources.base import Batch, Chunk, Complaint, Run
-from sentinel.text import clean_text
-from sentinel.tracking import Tracker
 
 _log = logging.getLogger(__name__)
 
@@ -100,7 +100,7 @@ class Pipeline:
     def track(self, run: Run, name: str) -> Tracker:
         """A new tracker for a run, at the start of its log."""
         book = Book(run.id, self.detectors, self._parameters)
-        console = Console() if self._checking.checks else None
+        console = ConsoleState() if self._checking.checks else None
         return Tracker(RunLog(run, name, self._naming, self._views, console=console), book, self._layout)
 
     def advance(
@@ -167,7 +167,7 @@ class Pipeline:
             for tracker, news in zip(trackers, changes, strict=True)
         ]
 
-    def review(self, tracker: Tracker, silence: Silence) -> list[Change]:
+    def review(self, tracker: Tracker, silence: Quiet) -> list[Change]:
         """The changes that time alone brings to a run under watch; see `Checking.stretches`."""
         settle(tracker.log, silence.seconds)
         return tracker.book.advance(self._checking.stretches(tracker.log, (), (), silence=silence))
@@ -182,7 +182,7 @@ class Pipeline:
         log, grew = tracker.log, any(chunk.value.size for chunk in batch.chunks)
         found = log.printed or log.newly_stopped or log.surveys or log.absences or log.readability_changed
         if found or (grew and tracker.book.watches_run):
-            silence = Silence(0.0) if grew else None
+            silence = Quiet(0.0) if grew else None
             news = log.printed, log.newly_stopped
             return [
                 *self._checking.stretches(
@@ -197,7 +197,9 @@ class Pipeline:
         """Stretches of verdicts by run, and how many rows were judged or held back."""
         if not any(arrived):
             return {}, defaultdict(Counter)
-        from sentinel.detection import Detection  # polars is slow to import, and a listing judges nothing
+        from sentinel.judging.detection import (
+            Detection,  # polars is slow to import, and a listing judges nothing
+        )
 
         looked: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import sentinel
-from detectors.severity import SeverityName
+from sentinel.detectors.severity import SeverityName
 
 
 def assert_healthy(

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import pytest
 
 import sentinel.config.file
-from detectors.api import Declaration
 from sentinel.config.file import Config
+from sentinel.detectors.api import Declaration
 
 
 def choose_detectors(monkeypatch: pytest.MonkeyPatch, chosen: Mapping[str, Declaration]) -> None:

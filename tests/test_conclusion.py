@@ -8,14 +8,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from detectors.api import Cause, Detector, History, Maturity, Severity, Variant, detector
-from detectors.evidence import Measure, Unit
-from detectors.held_back import HeldBack
-from detectors.schema import ENDED, INDEX, SERIES, VALUE
-from detectors.signals import Signal
-from detectors.verdict import verdicts
 from sentinel.alerts.incident import State
 from sentinel.alerts.wire import incident_body
+from sentinel.detectors.api import Cause, Detector, History, Maturity, Severity, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.held_back import HeldBack
+from sentinel.detectors.schema import ENDED, INDEX, SERIES, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.verdict import verdicts
 from sentinel.pipeline import Pipeline
 from sentinel.sources.base import Run
 from sentinel.sources.json.lines import JsonLines

@@ -2,7 +2,7 @@
 
 import orjson
 
-from sentinel.coverage import held_back
+from sentinel.replays.coverage import held_back
 
 LOOKED = {("a", "too few points"): 3, ("a", ""): 1, ("b", "no restart"): 2, ("b", "too few points"): 5}
 

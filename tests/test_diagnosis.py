@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from detectors.discovery import all_detectors
 from sentinel.alerts.incident import Incident
+from sentinel.detectors.discovery import all_detectors
 from sentinel.pipeline import Pipeline
 from sentinel.sources.base import Batch, Chunk, Run
 from sentinel.sources.places import Url

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.readme import PAGES, PARTS, ROOT, command_paths, help_text, rewritten
+from tests.tools.docs import PAGES, PARTS, ROOT, command_paths, help_text, rewritten
 
 COMMANDS = list(command_paths())
 TEXTS = {page.name: page.read_text() for page in PAGES}

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from detectors.discovery import all_detectors
+from sentinel.detectors.discovery import all_detectors
 from sentinel.pipeline import Pipeline
-from sentinel.runs.silence import Silence
-from sentinel.sources.base import Batch, Ending, Outcome, Run
+from sentinel.runs.quiet import Quiet
+from sentinel.sources.base import Batch, Ending, EndKind, Run
 from sentinel.sources.json.lines import JsonLines
 from sentinel.sources.places import Url
 
@@ -88,7 +88,7 @@ def test_an_exception_explains_the_crash(tmp_path):
 def test_an_exit_code_alone_is_a_crash(tmp_path, code, first):
     class Ended:
         def poll(self, *_):
-            return Batch({}, ending=Ending(Outcome.CRASHED, f"exit code {code} in the exit record"))
+            return Batch({}, ending=Ending(EndKind.CRASHED, f"exit code {code} in the exit record"))
 
     pipeline, tracker = follow(tmp_path, Ended())
     assert ends(pipeline, tracker) == {"run-crashed": None}
@@ -104,7 +104,7 @@ def test_what_ends_a_run_from_outside_is_no_crash(tmp_path, words):
     (tmp_path / "train.log").write_text(words)
     pipeline, tracker = follow(tmp_path)
     assert ends(pipeline, tracker) == {"run-preempted": None}
-    assert pipeline.review(tracker, Silence(1e6)) == [], "and it does not stall"
+    assert pipeline.review(tracker, Quiet(1e6)) == [], "and it does not stall"
     (incident,) = tracker.book.open()
     assert incident.severity.name == "INFO"
 
@@ -135,7 +135,7 @@ def test_a_person_who_interrupts_a_run_is_no_crash_whatever_its_exit_code(tmp_pa
 
     class Interrupted(JsonLines):
         def poll(self, cursor, limit):
-            ending = Ending(Outcome.CRASHED, "exit code 1 in the exit record")
+            ending = Ending(EndKind.CRASHED, "exit code 1 in the exit record")
             return replace(super().poll(cursor, limit), ending=None if late and not cursor else ending)
 
     pipeline, tracker = follow(tmp_path)

@@ -12,7 +12,7 @@ import wandb
 from sentinel.alerts.incident import Incident
 from sentinel.alerts.store import Store
 from sentinel.config.file import Config
-from sentinel.replaying import replay
+from sentinel.replays.replaying import replay
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.wandb import online as wandb_online
 from sentinel.sources.wandb import server as wandb_server
@@ -21,7 +21,7 @@ from sentinel.watch.watcher import Watcher
 from tests.manual_clock import ManualClock
 from tests.sources.wandb.backend import PROJECT, Backend
 from tests.sources.writers import WRITERS, WandbOnlineWriter
-from tests.survival import rows
+from tests.tools.survival import rows
 
 pytestmark = pytest.mark.slow
 

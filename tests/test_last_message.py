@@ -10,12 +10,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from detectors.api import Severity
-from detectors.discovery import all_detectors
 from sentinel.alerts.decision import REPEAT_SECONDS
 from sentinel.alerts.incident import Event, Incident, State
 from sentinel.alerts.store import Store
 from sentinel.config.file import Config
+from sentinel.detectors.api import Severity
+from sentinel.detectors.discovery import all_detectors
 from sentinel.sinks.base import Digest, Permanent, Transient
 from sentinel.sinks.delivery import Delivery
 from sentinel.watch.service import ServiceManager

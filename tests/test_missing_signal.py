@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from detectors.discovery import all_detectors
+from sentinel.detectors.discovery import all_detectors
 from sentinel.pipeline import Pipeline
 from sentinel.sources.base import Run
 from sentinel.sources.json.lines import JsonLines

@@ -8,14 +8,14 @@ import numpy as np
 import polars
 import pytest
 
-from detectors.discovery import all_detectors
-from detectors.held_back import HeldBack
-from sentinel import detection
 from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.outcomes import Audience
+from sentinel.detectors.discovery import all_detectors
+from sentinel.detectors.held_back import HeldBack
+from sentinel.judging import detection
 from sentinel.pipeline import Pipeline
-from sentinel.runs.silence import Silence
+from sentinel.runs.quiet import Quiet
 from sentinel.sources.base import Batch, Chunk, Run
 from sentinel.sources.places import Url
 
@@ -100,7 +100,7 @@ def test_steps_that_order_nothing_are_told_where_judging_stopped(at_once):
     while more:
         (advance,) = engine.advance([tracker], at_once)
         changes += advance.changes
-        changes += engine.review(tracker, Silence(0.0))
+        changes += engine.review(tracker, Quiet(0.0))
         more = advance.more
     (change,) = changes
     found = change.incident

@@ -1,6 +1,6 @@
 """The promises of the README, attacked: one run, one file, one state row, one receiver is poisoned.
 
-CONTRIBUTING says which other tests hold each promise.
+The page of the promises (`deploy/site/docs/promises.md`) says which other tests hold each of them.
 """
 
 import json
@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from detectors.discovery import all_detectors
 from sentinel.alerts.store import Store
+from sentinel.detectors.discovery import all_detectors
 from sentinel.pipeline import Pipeline
 from sentinel.sources.discovery import discover
 from tests.patience import PATIENCE

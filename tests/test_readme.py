@@ -11,7 +11,7 @@ import typer
 from sentinel.cli.app import app, with_command
 from sentinel.testing import assert_healthy
 from tests.cli.conftest import sentinel
-from tests.readme import PAGES
+from tests.tools.docs import PAGES
 
 __all__ = ["sentinel"]
 

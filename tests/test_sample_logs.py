@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from detectors.discovery import all_detectors
 from sentinel.config.file import Config
+from sentinel.detectors.discovery import all_detectors
 from sentinel.pipeline import Pipeline
-from sentinel.replaying import replay
+from sentinel.replays.replaying import replay
 from sentinel.sources.discovery import discover, run_name
 
 SAMPLES = Path(__file__).parents[1] / "sample_logs"

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.survival import check, survive
+from tests.tools.survival import check, survive
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ import pytest
 
 from sentinel.alerts.store import Store
 from sentinel.config.file import Config
-from sentinel.replaying import replay
+from sentinel.replays.replaying import replay
 from sentinel.sinks.delivery import Delivery
 from sentinel.watch.service import ServiceManager
 from sentinel.watch.watcher import Watcher

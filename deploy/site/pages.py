@@ -11,10 +11,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from detectors.discovery import all_detectors
 from sentinel import catalogue
 from sentinel.alerts.decision import Reason
 from sentinel.catalogue.index import families
+from sentinel.detectors.discovery import all_detectors
 from sentinel.report.pages import flags, page, severities
 from sentinel.sources.registry import formats
 
@@ -37,7 +37,7 @@ _COPIED = {
 
 def pages() -> dict[str, str]:
     """The Markdown of every page. Raises ValueError for an inclusion of something that is not there."""
-    found = {file.name: _whole(file.read_text("utf-8")) for file in DOCS.glob("*.md")}
+    found = {str(file.relative_to(DOCS)): _whole(file.read_text("utf-8")) for file in DOCS.rglob("*.md")}
     found |= {place: _relinked((ROOT / file).read_text("utf-8"), file) for file, place in _COPIED.items()}
     figures = _figures()
     for name in all_detectors():
@@ -137,7 +137,15 @@ def _formats() -> Iterator[str]:
     yield from (f"- `{name}`" for name in formats())
 
 
+def _decisions() -> Iterator[str]:
+    """The newest first."""
+    for file in sorted((DOCS / "decisions").glob("*.md"), reverse=True):
+        title = file.read_text("utf-8").partition("\n")[0].removeprefix("# ")
+        yield f"- {file.name[:10]}: [{title}](decisions/{file.name})"
+
+
 _TABLES: Mapping[str, Callable[[], Iterator[str]]] = {
+    "decisions": _decisions,
     "detectors": _detectors,
     "catalogue": _catalogue,
     "reasons": _reasons,

@@ -25,12 +25,12 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import CRITICAL, WARNING, Cause, History, Variant, detector
-from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, VALUE
-from detectors.signals import Signal
-from detectors.stats import recent_median, start_median
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import CRITICAL, WARNING, Cause, History, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import INDEX, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import recent_median, start_median
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 20  # points of a level, and of the start
 AGO = 100  # points ago

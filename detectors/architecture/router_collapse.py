@@ -30,12 +30,12 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import CRITICAL, WARNING, Cause, History, Variant, detector
-from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, SIGNAL, VALUE
-from detectors.signals import Signal
-from detectors.stats import recent_median, seen_min
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import CRITICAL, WARNING, Cause, History, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import INDEX, SIGNAL, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import recent_median, seen_min
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 20  # points of a level
 BACK = 500  # points among whose levels the lowest is sought

@@ -28,12 +28,12 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import History, Variant, detector
-from detectors.evidence import Measure, Unit
-from detectors.schema import SERIES, STEP, VALUE
-from detectors.settings import Setting
-from detectors.signals import Signal
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import History, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import SERIES, STEP, VALUE
+from sentinel.detectors.settings import Setting
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 FACTORS = 2, 64  # the smallest and largest k
 ALLOWED = (Setting.ACCUMULATION_STEPS, Setting.BATCH_SIZE)
@@ -65,7 +65,7 @@ ALLOWED = (Setting.ACCUMULATION_STEPS, Setting.BATCH_SIZE)
 def epoch_length_mismatch(
     points: pl.LazyFrame,
     *,
-    tolerance: Annotated[float, "share by which a factor may miss a whole number"] = 0.05,
+    tolerance: Annotated[float, "largest distance from a whole factor, as a share of it"] = 0.05,
 ) -> pl.LazyFrame:
     """See the module's page."""
     passed = {n: pl.col(n) - pl.col(n).first().over(SERIES) for n in (STEP, VALUE)}

@@ -29,12 +29,12 @@ from typing import Annotated
 import numpy as np
 import polars as pl
 
-from detectors.api import INFO, Cause, History, Maturity, Variant, detector
-from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, VALUE
-from detectors.signals import Signal
-from detectors.stats import Floats, with_arrays
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import INFO, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import INDEX, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import Floats, with_arrays
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 EVERY = 64
 REACH = 400  # points before the judged one: epochs of up to 200 points are compared
@@ -69,8 +69,8 @@ ERRORS = 5  # standard errors by which the correlation must exceed none
 def epoch_periodic_loss(
     points: pl.LazyFrame,
     *,
-    least_repeats: Annotated[float, "correlation with the epoch before that tells a fixed order"] = 0.5,
-    least_lead: Annotated[float, "by how much it must exceed the correlation at neighbouring lags"] = 0.3,
+    least_repeats: Annotated[float, "correlation with the epoch before that shows a fixed order"] = 0.5,
+    least_lead: Annotated[float, "excess that it needs over the correlation at neighbouring lags"] = 0.3,
 ) -> pl.LazyFrame:
     """See the module's page."""
     measured = with_arrays(

@@ -30,12 +30,12 @@ from typing import Annotated
 import numpy as np
 import polars as pl
 
-from detectors.api import INFO, History, Maturity, Variant, detector
-from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, VALUE
-from detectors.signals import Signal
-from detectors.stats import Floats, last_values, spearman, with_arrays
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import INFO, History, Maturity, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import INDEX, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import Floats, last_values, spearman, with_arrays
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 EVERY = 10
 POINTS = 100
@@ -76,11 +76,13 @@ LINE = ("slope", "slope_error", "order", "padding", "variation")
 def loss_scales_with_padding(
     points: pl.LazyFrame,
     *,
-    lowest_slope: Annotated[float, "elasticity from which on the loss is a mean over padding too"] = 0.6,
-    highest_slope: Annotated[float, "elasticity above which it is something else"] = 1.4,
-    surely_above: Annotated[float, "what the elasticity must exceed with 99 % confidence"] = 0.4,
-    partial_slope: Annotated[float, "elasticity from which on part of the padding counts"] = 0.3,
-    least_variation: Annotated[float, "standard deviation of the padding share that tells anything"] = 0.03,
+    lowest_slope: Annotated[float, "at this elasticity or above, the loss is a mean over padding too"] = 0.6,
+    highest_slope: Annotated[float, "above this elasticity, padding is not the cause"] = 1.4,
+    surely_above: Annotated[float, "elasticity that must be exceeded with 99 % confidence"] = 0.4,
+    partial_slope: Annotated[float, "at this elasticity or above, part of the padding counts"] = 0.3,
+    least_variation: Annotated[
+        float, "smallest standard deviation of the padding share to judge from"
+    ] = 0.03,
 ) -> pl.LazyFrame:
     """See the module's page."""
     slope, error, ordered = pl.col("slope"), pl.col("slope_error"), pl.col("order") >= 0.5

@@ -32,19 +32,19 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Variant, detector
-from detectors.evidence import Measure, Unit
-from detectors.guessing import GUESS, GUESSED, REACH, USED, guesses, is_of_few_samples, with_guess
-from detectors.overall import beginning, ending
-from detectors.schema import ENDED, INDEX, SIGNAL, STEP, VALUE
-from detectors.signals import Signal
-from detectors.stats import recent_noise, resting, seen_max, seen_min, start_value, was_resumed
-from detectors.supervised import ELSE, is_supervised
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.guessing import GUESS, GUESSED, REACH, USED, guesses, is_of_few_samples, with_guess
+from sentinel.detectors.overall import beginning, ending
+from sentinel.detectors.schema import ENDED, INDEX, SIGNAL, STEP, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import recent_noise, resting, seen_max, seen_min, start_value, was_resumed
+from sentinel.detectors.supervised import ELSE, is_supervised
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 AT_END, RESTS, BELOW, FAR_BELOW = 5, 8, 0.95, 0.9  # evaluations of a run that is over; shares of the best
 FALL, GONE, LIKELY = 0.1, 0.99, 20  # shares of the loss; nats above which no cross-entropy begins
-POOR, SLIGHT = 0.8, 0.01  # an accuracy that ought to follow the loss, and a gain that is none
+POOR, SLIGHT = 0.8, 0.01  # an accuracy that ought to follow the loss; the largest gain that is ignored
 
 
 @detector(
@@ -78,9 +78,9 @@ POOR, SLIGHT = 0.8, 0.01  # an accuracy that ought to follow the loss, and a gai
 def class_collapse(
     points: pl.LazyFrame,
     *,
-    evaluations: Annotated[int, "evaluations before anything is said"] = 6,
-    most_accuracy: Annotated[float, "accuracy from which on a good model may repeat itself"] = 0.95,
-    least_share: Annotated[float, "share of the plan before anything is said"] = 0.3,
+    evaluations: Annotated[int, "evaluations needed before a finding"] = 6,
+    most_accuracy: Annotated[float, "at this accuracy or above, a good model may repeat itself"] = 0.95,
+    least_share: Annotated[float, "share of the plan that must be done before a finding"] = 0.3,
 ) -> pl.LazyFrame:
     """See the module's page."""
     value, highest, count = pl.col(VALUE), pl.col("highest"), pl.col(INDEX) + 1

@@ -30,12 +30,19 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Variant, detector
-from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, SERIES, VALUE
-from detectors.signals import Signal
-from detectors.stats import metric_name, recent_max, recent_median, recent_noise, seen_max, start_value
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import INDEX, SERIES, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import (
+    metric_name,
+    recent_max,
+    recent_median,
+    recent_noise,
+    seen_max,
+    start_value,
+)
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 REACH = 50  # evaluations
 FEW, MANY, MANY_FROM = 3, 10, 40  # evaluations that must all be low, while there are few and later

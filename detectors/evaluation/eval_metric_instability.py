@@ -34,11 +34,11 @@ from typing import Annotated
 import numpy as np
 import polars as pl
 
-from detectors.api import INFO, Cause, History, Maturity, Variant, detector
-from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, SERIES, VALUE
-from detectors.signals import Signal
-from detectors.stats import (
+from sentinel.detectors.api import INFO, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import INDEX, SERIES, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import (
     ROUNDING,
     Floats,
     last_values,
@@ -47,7 +47,7 @@ from detectors.stats import (
     recent_median,
     with_arrays,
 )
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 REACH, LEAST = 24, 12  # changes that are looked at, and that there must be
 LEAPS = 5  # times the mean change over them: what alternates goes nowhere

@@ -38,12 +38,12 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
-from detectors.bests import GAP, LONG, REACH, SHORT, ends_above, with_gap
-from detectors.context import Mean
-from detectors.schema import INDEX
-from detectors.signals import Signal
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.bests import GAP, LONG, REACH, SHORT, ends_above, with_gap
+from sentinel.detectors.context import Mean
+from sentinel.detectors.schema import INDEX
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 TREND, RISES = 2.4, 1.2  # standard deviations of the trend since the best: alone, and beside the noise
 STEADY = 4.0  # the same of a rise that noise hardly ever makes
@@ -82,7 +82,7 @@ def generalization_gap(
     least_noises_long: Annotated[float, "the same where medians of ten are compared"] = 16.0,
     far_rise: Annotated[float, "rise for which an upward trend is enough, whatever the noise"] = 0.22,
     metric_rise: Annotated[float, "rise that counts where the accuracy holds"] = 0.05,
-    metric_slack: Annotated[float, "fall of the accuracy that counts as none"] = 0.01,
+    metric_slack: Annotated[float, "largest fall of the accuracy that is ignored"] = 0.01,
     metric_patience: Annotated[int, "evaluations since the best during which a held accuracy excuses"] = 8,
 ) -> pl.LazyFrame:
     """See the module's page."""

@@ -26,12 +26,12 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import INFO, Cause, History, Variant, detector
-from detectors.evidence import Measure, Unit, logged
-from detectors.schema import VALUE
-from detectors.signals import Signal
-from detectors.stats import recent_max
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import INFO, Cause, History, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit, logged
+from sentinel.detectors.schema import VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import recent_max
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 SAME = 3  # evaluations over which a constant ratio is recognised
 PER_WORD = 0.1  # of a ratio of one: closer than this, a constant one is no other unit
@@ -57,7 +57,7 @@ def perplexity_inconsistency(
     points: pl.LazyFrame,
     *,
     tolerance: Annotated[
-        float, "difference between the loss and the perplexity's logarithm that is none"
+        float, "largest difference between the loss and the perplexity's logarithm that is ignored"
     ] = 0.01,
 ) -> pl.LazyFrame:
     """See the module's page."""

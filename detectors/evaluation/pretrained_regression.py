@@ -33,13 +33,13 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Variant, detector
-from detectors.context import First, Mean
-from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, SERIES, SIGNAL, STEP, VALUE
-from detectors.signals import Signal
-from detectors.stats import metric_name, recent_max, seen_max, start_value, was_resumed
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
+from sentinel.detectors.context import First, Mean
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import INDEX, SERIES, SIGNAL, STEP, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import metric_name, recent_max, seen_max, start_value, was_resumed
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 FEW, MANY = 4, 16  # evaluations whose range is looked at, at least and at most
 REACH = 50  # evaluations
@@ -76,7 +76,7 @@ LEARNED = 0.5  # of the first training loss: below this, such a model has learne
 def pretrained_regression(
     points: pl.LazyFrame,
     *,
-    evaluations: Annotated[int, "evaluations after the first before anything is said"] = 4,
+    evaluations: Annotated[int, "evaluations after the first that are needed before a finding"] = 4,
     least_share: Annotated[
         float, "how much worse all others are: a share of the first loss, or points of a metric"
     ] = 0.1,

@@ -28,13 +28,13 @@ from typing import Annotated
 import numpy as np
 import polars as pl
 
-from detectors.api import INFO, Cause, History, Variant, detector
-from detectors.context import Mean
-from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, VALUE
-from detectors.signals import Signal
-from detectors.stats import Floats, last_values, recent_noise, with_arrays
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import INFO, Cause, History, Variant, detector
+from sentinel.detectors.context import Mean
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import INDEX, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import Floats, last_values, recent_noise, with_arrays
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 REACH = 60  # evaluations in which the best one is looked for
 LAST = 3  # evaluations that must all be worse

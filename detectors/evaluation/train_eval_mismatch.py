@@ -33,15 +33,15 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Variant, detector
-from detectors.context import First, Mean
-from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, SIGNAL, VALUE
-from detectors.settings import Setting
-from detectors.signals import Signal
-from detectors.stale import STALE, with_stale
-from detectors.stats import recent_max, seen_max, seen_min, start_value, was_resumed
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
+from sentinel.detectors.context import First, Mean
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import INDEX, SIGNAL, VALUE
+from sentinel.detectors.settings import Setting
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stale import STALE, with_stale
+from sentinel.detectors.stats import recent_max, seen_max, seen_min, start_value, was_resumed
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 REACH = 50  # evaluations
 SAME = 0.9  # of a level: an evaluation above this has not improved
@@ -82,7 +82,7 @@ CAUSES = ("V1", "DP10", "O18", "O5", "A-overfit")
 def train_eval_mismatch(
     points: pl.LazyFrame,
     *,
-    evaluations: Annotated[int, "evaluations before anything is said"] = 3,
+    evaluations: Annotated[int, "evaluations needed before a finding"] = 3,
     least_fall: Annotated[float, "share of its start that the training loss must have fallen by"] = 0.6,
 ) -> pl.LazyFrame:
     """See the module's page."""

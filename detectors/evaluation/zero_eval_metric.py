@@ -27,12 +27,12 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Variant, detector
-from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, SERIES, SIGNAL, STEP, VALUE
-from detectors.signals import Signal
-from detectors.stats import NOTHING, metric_name, recent_max
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import INDEX, SERIES, SIGNAL, STEP, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import NOTHING, metric_name, recent_max
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 REACH = 50  # evaluations
 FALLEN = 0.7  # of its first value: a loss that has learned something

@@ -28,12 +28,12 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import CRITICAL, Cause, History, Maturity, Variant, detector
-from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, SERIES, VALUE
-from detectors.signals import Signal
-from detectors.stats import recent_median, recent_noise, start_median, start_value
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import CRITICAL, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import INDEX, SERIES, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import recent_median, recent_noise, start_median, start_value
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 10  # points of the present level, and of the start
 NOISY, APART = 30, 3  # points that tell the noise, and how far those are apart that are compared

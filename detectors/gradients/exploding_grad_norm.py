@@ -28,12 +28,12 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import CRITICAL, INFO, Cause, History, Maturity, Variant, detector
-from detectors.evidence import Measure, Unit
-from detectors.schema import VALUE
-from detectors.signals import Signal
-from detectors.stats import recent_median, recent_quantile
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import CRITICAL, INFO, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import recent_median, recent_quantile
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 10  # points of the present level
 BEFORE = 100  # points before those
@@ -71,8 +71,8 @@ LEAST = 20  # of them
 def exploding_grad_norm(
     points: pl.LazyFrame,
     *,
-    growth: Annotated[float, "times the earlier norm that are an explosion"] = 10.0,
-    calm: Annotated[float, "times the earlier norm below which it is over"] = 5.0,
+    growth: Annotated[float, "multiple of the earlier norm that counts as an explosion"] = 10.0,
+    calm: Annotated[float, "multiple of the earlier norm below which it is over"] = 5.0,
 ) -> pl.LazyFrame:
     """See the module's page."""
     level, before = pl.col("level"), pl.col("before")

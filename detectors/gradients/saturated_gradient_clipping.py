@@ -27,13 +27,13 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
-from detectors.evidence import Measure, Unit
-from detectors.schema import VALUE
-from detectors.settings import Setting
-from detectors.signals import Signal
-from detectors.stats import ROUNDING, recent_max, recent_mean, recent_median
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import VALUE
+from sentinel.detectors.settings import Setting
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import ROUNDING, recent_max, recent_mean, recent_median
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 REACH = 100  # points
 LEAST = 50
@@ -72,8 +72,8 @@ def saturated_gradient_clipping(
     *,
     tight: Annotated[float, "threshold below which clipping every step is too tight"] = 0.1,
     pinned_share: Annotated[float, "share of equal norms that tells clipping"] = 0.95,
-    reach: Annotated[int, "points looked at, at most 100"] = REACH,
-    above: Annotated[float, "times the threshold that are far above it"] = 10.0,
+    reach: Annotated[int, "points that are judged together, at most 100"] = REACH,
+    above: Annotated[float, "multiple of the threshold that counts as far above it"] = 10.0,
 ) -> pl.LazyFrame:
     """See the module's page."""
     value, top, threshold = pl.col(VALUE), pl.col("top"), pl.col("threshold")

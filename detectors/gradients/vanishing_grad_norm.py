@@ -27,13 +27,13 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Variant, detector
-from detectors.context import Every
-from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, VALUE
-from detectors.signals import Signal
-from detectors.stats import recent_median, start_median
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
+from sentinel.detectors.context import Every
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import INDEX, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import recent_median, start_median
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 SIDE = 20  # points of the start and of the present level
 
@@ -70,9 +70,9 @@ SIDE = 20  # points of the start and of the present level
 def vanishing_grad_norm(
     points: pl.LazyFrame,
     *,
-    share_of_start: Annotated[float, "of the first norms, below which a norm has vanished"] = 0.01,
+    share_of_start: Annotated[float, "share of the first norms below which a norm has vanished"] = 0.01,
     smallest: Annotated[float, "norm below which it has vanished whatever it was"] = 1e-6,
-    depth: Annotated[float, "times by which the norms of two layers must not differ"] = 1e5,
+    depth: Annotated[float, "largest ratio between the norms of two layers"] = 1e5,
     loss_left: Annotated[float, "share of its start above which the loss has not fallen"] = 0.9,
 ) -> pl.LazyFrame:
     """See the module's page."""

@@ -30,12 +30,12 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import CRITICAL, Cause, History, Maturity, Variant, detector
-from detectors.evidence import Measure, Unit, logged
-from detectors.schema import ENDED, INDEX, SERIES, VALUE
-from detectors.signals import Signal
-from detectors.stats import NOTHING, ROUNDING, recent_mean, recent_median, seen_max, start_median
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import CRITICAL, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit, logged
+from sentinel.detectors.schema import ENDED, INDEX, SERIES, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import NOTHING, ROUNDING, recent_mean, recent_median, seen_max, start_median
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 REACH = 20  # points
 LEAST = 5  # points of a run that is over

@@ -26,18 +26,18 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
-from detectors.context import First
-from detectors.evidence import Measure, Unit
-from detectors.overall import CONTEXT, EPOCHS, WHOLE, is_training, never_fell, with_whole
-from detectors.schedules import warms_up
-from detectors.schema import ENDED, SIGNAL, STEP
-from detectors.settings import Setting
-from detectors.signals import Signal
-from detectors.stats import recent_max
-from detectors.supervised import ELSE, cost_of_guessing, settled_at_guessing, supervised
-from detectors.thirds import FALL, LEAST, with_fall
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.context import First
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.overall import CONTEXT, EPOCHS, WHOLE, is_training, never_fell, with_whole
+from sentinel.detectors.schedules import warms_up
+from sentinel.detectors.schema import ENDED, SIGNAL, STEP
+from sentinel.detectors.settings import Setting
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import recent_max
+from sentinel.detectors.supervised import ELSE, cost_of_guessing, settled_at_guessing, supervised
+from sentinel.detectors.thirds import FALL, LEAST, with_fall
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 EVERY, MOST, FEW = 5, 200, 20  # points between two verdicts, of a third, of a gradient of zero
 CLASSES, NEAR = (Setting.NUM_CLASSES, Setting.VOCAB_SIZE), 0.015  # how far a loss may be from guessing
@@ -80,7 +80,7 @@ def flat_loss_at_init(
     least_steps: Annotated[int, "steps before that where the planned number is unknown"] = 300,
     patient_steps: Annotated[int, "steps before any other flat loss is told where no plan is known"] = 4000,
     least_fall: Annotated[float, "share of the start by which a loss must fall to have moved"] = 0.02,
-    doubtful_fall: Annotated[float, "more of it at a level of guessing, and once the run is over"] = 0.01,
+    doubtful_fall: Annotated[float, "the same at a level of guessing, and once the run is over"] = 0.01,
 ) -> pl.LazyFrame:
     """See the module's page."""
     names = Signal.TOTAL_STEPS, "trained", "start", "now", "least", "most", "chance", "gradient"

@@ -33,14 +33,14 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
-from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, SERIES, VALUE
-from detectors.settings import Setting
-from detectors.signals import Signal
-from detectors.stats import recent_max, recent_median
-from detectors.supervised import ELSE, is_supervised
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import INDEX, SERIES, VALUE
+from sentinel.detectors.settings import Setting
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import recent_max, recent_median
+from sentinel.detectors.supervised import ELSE, is_supervised
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 FEW = 5  # points of which the median counts
 FIRST = 50  # points that are still the start
@@ -86,7 +86,7 @@ RATES = (*OWN, Signal.EVAL_ACCURACY, Signal.EVAL_PERPLEXITY)
 def init_loss_mismatch(
     points: pl.LazyFrame,
     *,
-    most_times: Annotated[float, "times ln C from which on a start is too high"] = 1.5,
+    most_times: Annotated[float, "multiple of ln C at or above which a start is too high"] = 1.5,
 ) -> pl.LazyFrame:
     """See the module's page."""
     classifies = pl.any_horizontal(pl.col(r).is_not_null() for r in RATES)

@@ -28,16 +28,16 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Variant, detector
-from detectors.context import First
-from detectors.costs import CONSTANT, COSTS, with_costs
-from detectors.evidence import Measure, Unit
-from detectors.schema import ENDED, INDEX, VALUE
-from detectors.settings import Setting
-from detectors.signals import Signal
-from detectors.stats import recent_median, seen_min, start_value
-from detectors.supervised import ELSE, is_supervised
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
+from sentinel.detectors.context import First
+from sentinel.detectors.costs import CONSTANT, COSTS, with_costs
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import ENDED, INDEX, VALUE
+from sentinel.detectors.settings import Setting
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import recent_median, seen_min, start_value
+from sentinel.detectors.supervised import ELSE, is_supervised
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 REACH, FEW = 50, 5  # points that count, and those of a run that ends with fewer; it has twice as many
 NEAR, CLASSES = 0.05, 5  # of the expected loss; with fewer, the floor is near what label smoothing gives
@@ -80,7 +80,7 @@ def loss_accuracy_mismatch(
     points: pl.LazyFrame,
     *,
     least_accuracy: Annotated[float, "accuracy from which on a loss is judged"] = 0.6,
-    times: Annotated[float, "times what a calibrated classifier pays"] = 1.4,
+    times: Annotated[float, "multiple of the loss of a calibrated classifier"] = 1.4,
 ) -> pl.LazyFrame:
     """See the module's page."""
     level, right, wrong = pl.col("level"), pl.col("right"), 1 - pl.col("right")

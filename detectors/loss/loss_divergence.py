@@ -31,16 +31,16 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import CRITICAL, WARNING, Cause, Maturity, Variant, detector
-from detectors.evidence import Measure, Unit
-from detectors.levels import LEVELS, MANY, REACH, RISE, WINDOWS, with_rise
-from detectors.schema import INDEX, SIGNAL, VALUE
-from detectors.signals import Signal
-from detectors.stats import recent_median, seen_max, start_median, start_quantile
-from detectors.supervised import ELSE, is_learned, is_supervised
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import CRITICAL, WARNING, Cause, Maturity, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.levels import LEVELS, MANY, REACH, RISE, WINDOWS, with_rise
+from sentinel.detectors.schema import INDEX, SIGNAL, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import recent_median, seen_max, start_median, start_quantile
+from sentinel.detectors.supervised import ELSE, is_learned, is_supervised
+from sentinel.detectors.verdict import HeldBack, verdicts
 
-EARLIEST = 10  # points before anything is said
+EARLIEST = 10  # points needed before a finding
 GREW, BEYOND = 1000, 100  # times the start of a critic, and times the square of the largest reward
 
 
@@ -71,7 +71,7 @@ def loss_divergence(
     *,
     least_rise: Annotated[float, "share by which four in five recent points exceed the best level"] = 0.3,
     early_rise: Annotated[float, "the same while there are fewer than 120 points"] = 0.5,
-    critical_rise: Annotated[float, "the same from which on the run is lost"] = 1.0,
+    critical_rise: Annotated[float, "share at or above which the run is lost"] = 1.0,
     least_errors: Annotated[float, "rise of the level in its standard errors"] = 15.0,
     early_errors: Annotated[float, "the same while there are fewer than 120 points"] = 12.0,
 ) -> pl.LazyFrame:

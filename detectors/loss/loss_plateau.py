@@ -27,15 +27,15 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
-from detectors.evidence import Measure, Unit
-from detectors.schema import ENDED, INDEX, STEP, VALUE
-from detectors.settings import Setting
-from detectors.signals import Signal
-from detectors.stats import of_buckets, resting, seen_max, seen_min, start_value
-from detectors.supervised import ELSE, supervised
-from detectors.thirds import REST, SURELY, with_rest
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import ENDED, INDEX, STEP, VALUE
+from sentinel.detectors.settings import Setting
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import of_buckets, resting, seen_max, seen_min, start_value
+from sentinel.detectors.supervised import ELSE, supervised
+from sentinel.detectors.thirds import REST, SURELY, with_rest
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 EVERY, MOST = 5, 200  # points between two verdicts, and of a third
 STUCK, DIGITS = 10, 5  # points that are equal in so many digits; a rest takes twice as many at least
@@ -77,7 +77,7 @@ STANDS = "loss has stood at {now:.4g} since step {since}"
 def loss_plateau(
     points: pl.LazyFrame,
     *,
-    least_points: Annotated[int, "points before anything is said"] = 40,
+    least_points: Annotated[int, "points needed before a finding"] = 40,
     most_change: Annotated[float, "share of the loss by which it may still change"] = 0.0125,
     least_rate: Annotated[float, "share of the peak that the learning rate has to have"] = 0.2,
     least_share: Annotated[float, "share of the loss at the start above which a plateau is a warning"] = 0.5,

@@ -31,13 +31,13 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import INFO, Cause, History, Maturity, Variant, detector
-from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, SERIES, VALUE
-from detectors.signals import Signal
-from detectors.stats import recent_median, recent_noise, recent_quantile
-from detectors.supervised import ELSE, FIRST, is_learned, supervised
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import INFO, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import INDEX, SERIES, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import recent_median, recent_noise, recent_quantile
+from sentinel.detectors.supervised import ELSE, FIRST, is_learned, supervised
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 BEFORE = 50  # points that tell what is usual
 EARLY = 5  # of the first points

@@ -31,12 +31,12 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import CRITICAL, WARNING, Cause, History, Maturity, Variant, detector
-from detectors.evidence import Measure, Unit
-from detectors.schema import RAW, SERIES, SIGNAL, STEP, VALUE
-from detectors.signals import Signal
-from detectors.stats import in_a_row, seen_min
-from detectors.verdict import verdicts
+from sentinel.detectors.api import CRITICAL, WARNING, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import RAW, SERIES, SIGNAL, STEP, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import in_a_row, seen_min
+from sentinel.detectors.verdict import verdicts
 
 NAN = "GE-nan", "A-nan-debug"
 MASKED = "the gradient norm is {seen} and the loss is logged as 0: the trainer leaves NaN out of its mean"

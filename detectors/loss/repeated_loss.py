@@ -31,13 +31,13 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Variant, detector
-from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, SERIES, SIGNAL, STEP, VALUE
-from detectors.signals import Signal
-from detectors.stats import recent_noise, resting, seen_max, seen_min
-from detectors.supervised import ELSE, is_supervised
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import INDEX, SERIES, SIGNAL, STEP, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import recent_noise, resting, seen_max, seen_min
+from sentinel.detectors.supervised import ELSE, is_supervised
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 REACH = 100  # points in which pauses and changes are looked for, at the start and at the end
 PAUSES = 10  # times the longest pause before: a loss that is computed seldom pauses alike

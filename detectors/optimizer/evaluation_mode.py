@@ -20,11 +20,11 @@ Catalogue O5. The share is exact, so no noise can make it wrong.
 
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Variant, detector
-from detectors.schema import INDEX, VALUE
-from detectors.signals import Signal
-from detectors.stats import NOTHING, in_a_row
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
+from sentinel.detectors.schema import INDEX, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import NOTHING, in_a_row
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 IN_A_ROW = 3  # measurements, so that one within an evaluation is not enough
 

@@ -34,12 +34,12 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
-from detectors.schedules import LEAST, PLANS, REACH, SCHEDULE, ZERO, with_schedule
-from detectors.schema import ENDED, INDEX, STEP, VALUE
-from detectors.signals import Signal
-from detectors.stats import PRECISION, recent_median, start_median
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.schedules import LEAST, PLANS, REACH, SCHEDULE, ZERO, with_schedule
+from sentinel.detectors.schema import ENDED, INDEX, STEP, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import PRECISION, recent_median, start_median
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 DECAYED = 0.2, 0.1  # of the peak, with a plan and without: a log that rounds jumps to zero from above
 UNTRAINED = 200, 0.98  # steps at zero from the first, and the share of its start that the loss keeps
@@ -85,9 +85,9 @@ def lr_schedule_mismatch(
     steps_left: Annotated[float, "share of the planned steps that must be left"] = 0.2,
     zero_share_of_run: Annotated[float, "share of the run at zero that is too much without a plan"] = 0.1,
     near_zero: Annotated[float, "share of the peak below which a floor trains next to nothing"] = 0.01,
-    longest_warmup: Annotated[float, "share of the planned steps"] = 0.5,
+    longest_warmup: Annotated[float, "longest warm-up, as a share of the planned steps"] = 0.5,
     constant_share: Annotated[float, "share of the planned steps without a change that is too much"] = 0.2,
-    unfinished_points: Annotated[int, "points of a run that should have outlasted its warm-up"] = 100,
+    unfinished_points: Annotated[int, "points after which the warm-up should be over"] = 100,
     constant_points: Annotated[int, "points without a change that are too many"] = 50,
 ) -> pl.LazyFrame:
     """See the module's page."""

@@ -31,12 +31,12 @@ from typing import Annotated
 import numpy as np
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Variant, detector
-from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, SERIES, STEP, VALUE
-from detectors.signals import Signal
-from detectors.stats import Floats, recent_max, seen_max, with_arrays
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import INDEX, SERIES, STEP, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import Floats, recent_max, seen_max, with_arrays
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 REACH = 64  # points of the warm-up that are compared, and after which a restart is past
 LEAST = 8  # points that must repeat the start of the run; as many tell the level of the loss

@@ -28,12 +28,12 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Variant, detector
-from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, VALUE
-from detectors.signals import Signal
-from detectors.stats import of_buckets, recent_max, recent_median, start_median, was_resumed
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import INDEX, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import of_buckets, recent_max, recent_median, start_median, was_resumed
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 20  # points of the present level
 EARLY = 10  # first points, above whose median the ratio of a warm-up rises

@@ -20,11 +20,11 @@ Catalogue O2. The count is exact, so no noise can make it wrong.
 
 import polars as pl
 
-from detectors.api import WARNING, Cause, History, Maturity, Variant, detector
-from detectors.schema import INDEX, VALUE
-from detectors.signals import Signal
-from detectors.stats import in_a_row
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import WARNING, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.schema import INDEX, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import in_a_row
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 IN_A_ROW = 2  # measurements: the first may come before the last layer
 

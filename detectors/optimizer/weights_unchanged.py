@@ -23,12 +23,12 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import CRITICAL, Cause, History, Maturity, Variant, detector
-from detectors.evidence import logged
-from detectors.schema import INDEX, VALUE
-from detectors.signals import Signal
-from detectors.stats import in_a_row
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import CRITICAL, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.evidence import logged
+from sentinel.detectors.schema import INDEX, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import in_a_row
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 IN_A_ROW = 3  # measurements: a scaler may skip the step of one
 

@@ -31,12 +31,12 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import CRITICAL, Cause, History, Maturity, Variant, detector
-from detectors.evidence import Measure, Unit
-from detectors.schema import SERIES, STEP, VALUE
-from detectors.signals import Signal
-from detectors.stats import recent_max, start_value
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import CRITICAL, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import SERIES, STEP, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import recent_max, start_value
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 REACH = 500  # rows
 SPAN = 1000  # steps, in which halvings are counted
@@ -78,7 +78,7 @@ def loss_scale_collapse(
     calibration: Annotated[int, "steps in which the scaler may search for its level"] = 500,
     rest: Annotated[int, "steps without a change after which it has found a first level"] = 100,
     most_halvings: Annotated[int, "net halvings within 1000 steps that are too many"] = 4,
-    early_halvings: Annotated[int, "of a level found sooner than that, which may still drift"] = 6,
+    early_halvings: Annotated[int, "the same for a level found sooner, which may still drift"] = 6,
     most_skipped: Annotated[float, "share of steps skipped that is too much"] = 0.1,
 ) -> pl.LazyFrame:
     """See the module's page."""

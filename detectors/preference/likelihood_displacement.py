@@ -26,12 +26,12 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import CRITICAL, INFO, Cause, History, Variant, detector
-from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, SERIES, VALUE
-from detectors.signals import Signal
-from detectors.stats import recent_median, start_median
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import CRITICAL, INFO, Cause, History, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import INDEX, SERIES, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import recent_median, start_median
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 SIDE = 20  # points of the start and of the present level
 BACK = 50  # points over which the margin ought to grow
@@ -72,7 +72,7 @@ def likelihood_displacement(
     *,
     fall: Annotated[float, "share of its start by which a log-probability falls far"] = 0.2,
     scatters: Annotated[float, "times the scatter of the first points that a fall must exceed"] = 3.0,
-    large_fall: Annotated[float, "share of its start whose loss is worth knowing"] = 0.5,
+    large_fall: Annotated[float, "share of its start by which a fall is worth knowing"] = 0.5,
 ) -> pl.LazyFrame:
     """See the module's page."""
     level, start, rejected, first = (pl.col(n) for n in ("level", "start", "rejected", "rejected_start"))

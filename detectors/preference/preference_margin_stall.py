@@ -28,12 +28,12 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import CRITICAL, Cause, History, Maturity, Variant, detector
-from detectors.evidence import Measure, Unit, logged
-from detectors.schema import INDEX, SERIES, VALUE
-from detectors.signals import Signal
-from detectors.stats import recent_max, recent_median
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import CRITICAL, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit, logged
+from sentinel.detectors.schema import INDEX, SERIES, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import recent_max, recent_median
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 20  # points of the present level
 LATER = 100  # points after which a small margin is not enough
@@ -72,8 +72,8 @@ GUESSING = 0.693147  # ln 2, nats
 def preference_margin_stall(
     points: pl.LazyFrame,
     *,
-    no_margin: Annotated[float, "margin after 20 points that is none"] = 0.01,
-    small_margin: Annotated[float, "margin after 100 points that is none"] = 0.05,
+    no_margin: Annotated[float, "below this after 20 points there is no margin"] = 0.01,
+    small_margin: Annotated[float, "below this after 100 points there is no margin"] = 0.05,
     swapped: Annotated[float, "share of pairs ranked as labelled, below which labels are swapped"] = 0.45,
 ) -> pl.LazyFrame:
     """See the module's page."""

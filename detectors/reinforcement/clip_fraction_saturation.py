@@ -28,13 +28,13 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Variant, detector
-from detectors.context import First
-from detectors.evidence import Measure, Unit
-from detectors.schema import VALUE
-from detectors.signals import Signal
-from detectors.stats import recent_median
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
+from sentinel.detectors.context import First
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import recent_median
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 10  # points whose median is the present level
 SMALL_KL, DECAYED = 0.02, 0.5  # nats of an update that hardly moves; share of the first clip range

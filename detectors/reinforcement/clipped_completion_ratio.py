@@ -30,12 +30,12 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
-from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, SERIES, STEP, VALUE
-from detectors.signals import Signal
-from detectors.stats import ROUNDING, recent_mean, recent_median, recent_quantile, start_median
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import INDEX, SERIES, STEP, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import ROUNDING, recent_mean, recent_median, recent_quantile, start_median
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW, LEAST = 20, 10  # points of the present level, and how few of them will do; also of the start
 SURE = 3.5  # standard errors by which the level must exceed a threshold

@@ -27,12 +27,12 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Variant, detector
-from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, SIGNAL, VALUE
-from detectors.signals import Signal
-from detectors.stats import recent_median, start_median, start_quantile
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import INDEX, SIGNAL, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import recent_median, start_median, start_quantile
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 10  # points of the present level
 START = 20  # points of the start, whose rewards scatter
@@ -73,8 +73,8 @@ START = 20  # points of the start, whose rewards scatter
 def completion_length_drift(
     points: pl.LazyFrame,
     *,
-    longer: Annotated[float, "times the first length that are far longer"] = 2.0,
-    shorter: Annotated[float, "share of the first length that is far shorter"] = 0.25,
+    longer: Annotated[float, "multiple of the first length that counts as far longer"] = 2.0,
+    shorter: Annotated[float, "share of the first length that counts as far shorter"] = 0.25,
     many_turns: Annotated[float, "turns of an answer below which growth is no loop"] = 4.0,
 ) -> pl.LazyFrame:
     """See the module's page."""

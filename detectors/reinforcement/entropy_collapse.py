@@ -32,12 +32,12 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
-from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, SIGNAL, VALUE
-from detectors.signals import Signal
-from detectors.stats import recent_median, recent_quantile, start_median, start_quantile, was_resumed
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import INDEX, SIGNAL, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import recent_median, recent_quantile, start_median, start_quantile, was_resumed
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 10  # points of the present level, and of the start
 REWARDS = 20  # points of the reward's present level and of its start, which scatter more
@@ -83,8 +83,10 @@ SPENT = "the reward improved from {reward_start:.3g} to {reward_level:.3g}: litt
 def entropy_collapse(
     points: pl.LazyFrame,
     *,
-    warning_share: Annotated[float, "of the initial entropy that must be left"] = 0.2,
-    critical_share: Annotated[float, "of the initial entropy, below which the policy has collapsed"] = 0.1,
+    warning_share: Annotated[float, "share of the initial entropy that must be left"] = 0.2,
+    critical_share: Annotated[
+        float, "share of the initial entropy below which the policy has collapsed"
+    ] = 0.1,
     warning_per_token: Annotated[float, "nats per token that are too few once rewards are alike"] = 0.05,
     critical_per_token: Annotated[float, "nats per token below which a policy has collapsed"] = 0.01,
     most_capped: Annotated[float, "share of completions at the cap that no better reward excuses"] = 0.8,

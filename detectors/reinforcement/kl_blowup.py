@@ -30,12 +30,12 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
-from detectors.evidence import Measure, Unit, logged
-from detectors.schema import INDEX, SIGNAL, VALUE
-from detectors.signals import Signal
-from detectors.stats import recent_max, recent_median, recent_quantile, start_median
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit, logged
+from sentinel.detectors.schema import INDEX, SIGNAL, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import recent_max, recent_median, recent_quantile, start_median
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW, BEFORE = 10, 50  # points whose median is a level: a huge point is none, and growth from zero is fivefold
 UPDATE = "one update moves the policy by a KL of {level:.3g}; early updates moved it by {before:.3g}"
@@ -80,8 +80,8 @@ def kl_blowup(
     warning_per_update: Annotated[float, "nats between old and new policy that are too many"] = 0.1,
     wreck_per_update: Annotated[float, "nats of one update that wreck a policy"] = 1.0,
     info_per_update: Annotated[float, "nats between old and new policy worth knowing, if grown"] = 0.03,
-    growth: Annotated[float, "times the earlier level that count as running away"] = 5.0,
-    growing: Annotated[float, "times the level of early updates that are worth knowing"] = 4.0,
+    growth: Annotated[float, "multiple of the earlier level that counts as running away"] = 5.0,
+    growing: Annotated[float, "multiple of the level of early updates that is worth knowing"] = 4.0,
 ) -> pl.LazyFrame:
     """Levels are medians, so 'five of ten points' and 'never a single one' are the same rule."""
     signal, level, before = pl.col(SIGNAL), pl.col("level"), pl.col("before")

@@ -30,12 +30,12 @@ from typing import Annotated, NamedTuple
 
 import polars as pl
 
-from detectors.api import INFO, Cause, History, Variant, detector
-from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, SERIES, SIGNAL, STEP, VALUE
-from detectors.signals import Signal
-from detectors.stats import ROUNDING, recent_mean, recent_median
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import INFO, Cause, History, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import INDEX, SERIES, SIGNAL, STEP, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import ROUNDING, recent_mean, recent_median
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 20  # points that are judged
 EARLY = 20  # steps that do not count

@@ -33,12 +33,12 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import CRITICAL, WARNING, Cause, History, Maturity, Variant, detector
-from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, SIGNAL, VALUE
-from detectors.signals import Signal
-from detectors.stats import recent_median, start_median
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import CRITICAL, WARNING, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import INDEX, SIGNAL, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import recent_median, start_median
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 10  # points of the present level, and of the start
 GAPS = (Signal.SAMPLING_LOGP_DIFFERENCE, Signal.SAMPLING_KL, Signal.SAMPLING_PROBABILITY_DIFFERENCE)
@@ -79,10 +79,10 @@ ENGINES = ("N-engine-mismatch", "N-async-staleness", "N-stale-prefix-cache", "N-
 def off_policy_drift(
     points: pl.LazyFrame,
     *,
-    warning_gap: Annotated[float, "nats per token that are a gap, if it has grown"] = 0.1,
+    warning_gap: Annotated[float, "nats per token that count as a gap if it has grown"] = 0.1,
     probability_gap: Annotated[float, "difference of probabilities that is a gap, if it has grown"] = 0.03,
     critical_gap: Annotated[float, "nats per token beyond which it is another policy"] = 1.0,
-    growth: Annotated[float, "times the first points that are growth"] = 3.0,
+    growth: Annotated[float, "multiple of the first points that counts as growth"] = 3.0,
     lowest: Annotated[float, "mean importance ratio that is too small"] = 0.8,
     highest: Annotated[float, "mean importance ratio that is too large"] = 1.2,
 ) -> pl.LazyFrame:

@@ -37,15 +37,15 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import CRITICAL, Cause, History, Maturity, Variant, detector
-from detectors.blocks import ROWS, with_blocks
-from detectors.evidence import Measure, Unit, logged
-from detectors.falls import FALLS, MEASURES, levels
-from detectors.rests import acts_at_random
-from detectors.schema import ENDED, INDEX, SERIES, SIGNAL, STEP, VALUE
-from detectors.signals import Signal
-from detectors.stats import start_value, was_resumed
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import CRITICAL, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.blocks import ROWS, with_blocks
+from sentinel.detectors.evidence import Measure, Unit, logged
+from sentinel.detectors.falls import FALLS, MEASURES, levels
+from sentinel.detectors.rests import acts_at_random
+from sentinel.detectors.schema import ENDED, INDEX, SERIES, SIGNAL, STEP, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import start_value, was_resumed
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 LEAST, SHORT = 20, 40  # points, and those of a run that may be judged when it is over
 EXPLORES = 150  # points in which exploration may cost reward, while the run goes on
@@ -81,12 +81,12 @@ CAUSES = ("R1", "R2", "A-entropy-collapse", "N-tool-failures", "N-entropy-explos
 def reward_collapse(
     points: pl.LazyFrame,
     *,
-    most_lost: Annotated[float, "share of the gain whose loss is a collapse"] = 0.75,
+    most_lost: Annotated[float, "share of the gain that a collapse loses"] = 0.75,
     scatters: Annotated[float, "times the scatter of a block that a fall must exceed"] = 5.0,
     sure: Annotated[float, "standard errors by which the fall must be certain"] = 12.0,
     least_fall: Annotated[float, "share of the best or first level that a fall must exceed"] = 0.2,
-    patience: Annotated[float, "share of a run that is over below its start that is too long"] = 0.5,
-    most_below: Annotated[float, "share of its range that a run may end below all before"] = 0.3,
+    patience: Annotated[float, "share of a finished run spent below its start that is too long"] = 0.5,
+    most_below: Annotated[float, "share of its range by which a run may end below everything before"] = 0.3,
 ) -> pl.LazyFrame:
     """See the module's page."""
     best, now, start, scatter, lost = (pl.col(n) for n in ("best", "now", "start", "scatter", "lost"))

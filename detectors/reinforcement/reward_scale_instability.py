@@ -27,12 +27,12 @@ from typing import Annotated
 import numpy as np
 import polars as pl
 
-from detectors.api import INFO, Cause, History, Variant, detector
-from detectors.evidence import Measure, Unit, logged
-from detectors.schema import INDEX, VALUE
-from detectors.signals import Signal
-from detectors.stats import Floats, last_values, spearman, with_arrays
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import INFO, Cause, History, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit, logged
+from sentinel.detectors.schema import INDEX, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import Floats, last_values, spearman, with_arrays
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 REACH = 50  # points
 EVERY = 5

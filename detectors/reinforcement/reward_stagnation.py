@@ -30,14 +30,14 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
-from detectors.blocks import GAIN, ROWS, gain, with_blocks
-from detectors.evidence import Measure, Unit, logged
-from detectors.rests import LEAST, USED, with_rests
-from detectors.schema import ENDED, INDEX, SERIES, STEP, VALUE
-from detectors.signals import Signal
-from detectors.stats import PRECISION, was_resumed
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.blocks import GAIN, ROWS, gain, with_blocks
+from sentinel.detectors.evidence import Measure, Unit, logged
+from sentinel.detectors.rests import LEAST, USED, with_rests
+from sentinel.detectors.schema import ENDED, INDEX, SERIES, STEP, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import PRECISION, was_resumed
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 SOLVED = "the reward rests at its best, {value:.6g}, for {still} points: solved, or as good as it gets"
 FEW_CHANGES = 3

@@ -29,12 +29,20 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import CRITICAL, WARNING, Cause, History, Maturity, Variant, detector
-from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, SERIES, SIGNAL, VALUE
-from detectors.signals import Signal
-from detectors.stats import ROUNDING, first_true, recent_mean, recent_median, seen_max, seen_min, wilson_lower
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import CRITICAL, WARNING, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import INDEX, SERIES, SIGNAL, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import (
+    ROUNDING,
+    first_true,
+    recent_mean,
+    recent_median,
+    seen_max,
+    seen_min,
+    wilson_lower,
+)
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 START = 20  # first points, whose scatter tells how many groups a point covers
 WINDOWS = (20, 50, 100)  # points looked at: few will do where each covers many groups

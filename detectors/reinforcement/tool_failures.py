@@ -26,12 +26,12 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import Cause, History, Variant, detector
-from detectors.evidence import Measure, Unit
-from detectors.schema import VALUE
-from detectors.signals import Signal
-from detectors.stats import recent_median, recent_quantile
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import Cause, History, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import recent_median, recent_quantile
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 10  # points of the present level
 BEFORE = 50  # points before those

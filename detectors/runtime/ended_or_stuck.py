@@ -26,10 +26,10 @@ import shlex
 from collections.abc import Iterator
 from typing import Annotated
 
-from detectors.api import Cause, Maturity, Variant
-from detectors.checks import RunFinding, RunView, run_check
-from detectors.evidence import Measure, Unit
-from detectors.silences import SILENCE_EVIDENCE, Long, long_silence
+from sentinel.detectors.api import Cause, Maturity, Variant
+from sentinel.detectors.checks import RunFinding, RunView, run_check
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.silences import SILENCE_EVIDENCE, Long, long_silence
 
 
 @run_check(

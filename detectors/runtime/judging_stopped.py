@@ -28,9 +28,9 @@ A job that was resumed more than sixty times in one log. It is read on as soon a
 
 from collections.abc import Iterator
 
-from detectors.api import INFO, Maturity, Variant
-from detectors.checks import RunFinding, RunView, run_check
-from detectors.evidence import Measure, Unit
+from sentinel.detectors.api import INFO, Maturity, Variant
+from sentinel.detectors.checks import RunFinding, RunView, run_check
+from sentinel.detectors.evidence import Measure, Unit
 
 UNREADABLE, FAILED = "the log", "a stage of sentinel"  # stand where others name their stream
 

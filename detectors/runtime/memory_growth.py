@@ -29,13 +29,13 @@ from typing import Annotated
 import numpy as np
 import polars as pl
 
-from detectors.api import Cause, History, Variant, detector
-from detectors.blocks import ROWS, with_blocks
-from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX
-from detectors.signals import Signal
-from detectors.stats import Floats
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import Cause, History, Variant, detector
+from sentinel.detectors.blocks import ROWS, with_blocks
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import INDEX
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import Floats
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 LEAST = 128  # points
 MEASURES = ("start", "now", "rises", "largest", "pace")
@@ -68,7 +68,7 @@ def memory_growth(
     growth: Annotated[float, "share by which memory must have grown since the first quarter"] = 0.2,
     steady: Annotated[float, "share of the sixteenths since then in which it rose"] = 0.9,
     even: Annotated[float, "share of the growth that one of them may bring"] = 0.25,
-    pace: Annotated[float, "of that growth, at which the last quarter still grows"] = 0.85,
+    pace: Annotated[float, "share of that growth at which the last quarter still grows"] = 0.85,
 ) -> pl.LazyFrame:
     """See the module's page."""
     measured = with_blocks(points, MEASURES, _growth, every=5, at_least=LEAST)

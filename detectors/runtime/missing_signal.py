@@ -29,18 +29,18 @@ Catalogue G8, O23, O24, A-kl, A-logging. The lines that log a signal stand in de
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from detectors.api import INFO, Maturity, Variant
-from detectors.checks import RunFinding, RunView, Survey, run_check
-from detectors.evidence import Measure, Unit
-from detectors.lines import line_for
-from detectors.settings import Setting
-from detectors.signals import Signal
+from sentinel.detectors.api import INFO, Maturity, Variant
+from sentinel.detectors.checks import RunFinding, RunView, Survey, run_check
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.lines import line_for
+from sentinel.detectors.settings import Setting
+from sentinel.detectors.signals import Signal
 
 TRAINS = frozenset({Signal.LOSS, Signal.POLICY_LOSS, Signal.PREFERENCE_LOSS, Signal.REWARD})
 
 
 @dataclass(frozen=True)
-class Watched:
+class ExpectedSignal:
     """A signal, those that do in its place, and the catalogue entry about it."""
 
     signal: Signal
@@ -49,10 +49,10 @@ class Watched:
 
 
 WATCHED = (
-    Watched(Signal.GRAD_NORM, (Signal.LAYER_GRAD_NORM,), "G8"),
-    Watched(Signal.LEARNING_RATE, (), "O23"),
-    Watched(Signal.LOSS_SCALE, (Signal.SKIPPED_STEPS,), "O24"),
-    Watched(Signal.KL, (Signal.KL_PER_SEQUENCE, Signal.KL_UNKNOWN_UNIT, Signal.APPROX_KL), "A-kl"),
+    ExpectedSignal(Signal.GRAD_NORM, (Signal.LAYER_GRAD_NORM,), "G8"),
+    ExpectedSignal(Signal.LEARNING_RATE, (), "O23"),
+    ExpectedSignal(Signal.LOSS_SCALE, (Signal.SKIPPED_STEPS,), "O24"),
+    ExpectedSignal(Signal.KL, (Signal.KL_PER_SEQUENCE, Signal.KL_UNKNOWN_UNIT, Signal.APPROX_KL), "A-kl"),
 )
 
 
@@ -87,7 +87,7 @@ def missing_signal(run: RunView) -> Iterator[RunFinding]:
             )
 
 
-def _missing(survey: Survey) -> list[tuple[Watched, str]]:
+def _missing(survey: Survey) -> list[tuple[ExpectedSignal, str]]:
     """What the settings make worth watching and the stream does not log, with the reason."""
     if TRAINS.isdisjoint(survey.signals):
         return []

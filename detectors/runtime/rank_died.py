@@ -24,9 +24,9 @@ kernel's log. The environment of a process says which rank it is (`RANK`, `SLURM
 from collections.abc import Iterator
 from typing import Any
 
-from detectors.api import CRITICAL, Cause, Maturity, Variant
-from detectors.checks import RunFinding, RunView, run_check
-from detectors.evidence import Measure, Unit
+from sentinel.detectors.api import CRITICAL, Cause, Maturity, Variant
+from sentinel.detectors.checks import RunFinding, RunView, run_check
+from sentinel.detectors.evidence import Measure, Unit
 
 
 @run_check(

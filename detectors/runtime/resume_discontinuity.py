@@ -29,13 +29,13 @@ from typing import Annotated
 import numpy as np
 import polars as pl
 
-from detectors.api import Cause, History, Maturity, Variant, detector
-from detectors.context import First
-from detectors.evidence import Measure, Unit
-from detectors.schema import INDEX, SERIES, SIGNAL, STEP, VALUE
-from detectors.signals import Signal
-from detectors.stats import Floats, start_value, with_arrays
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
+from sentinel.detectors.context import First
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import INDEX, SERIES, SIGNAL, STEP, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import Floats, start_value, with_arrays
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 EARLIER = 256  # rows of the attempt before
 TAIL = 20  # of them, whose median is the loss before the restart

@@ -22,9 +22,9 @@ process that wrote the log, where it ran on the machine of the watch (Linux 6.15
 
 from collections.abc import Iterator
 
-from detectors.api import CRITICAL, Cause, Maturity, Variant
-from detectors.checks import RunFinding, RunView, run_check
-from detectors.endings import ENDING_EVIDENCE, ended
+from sentinel.detectors.api import CRITICAL, Cause, Maturity, Variant
+from sentinel.detectors.checks import RunFinding, RunView, run_check
+from sentinel.detectors.endings import ENDING_EVIDENCE, ended
 
 KILLED = (
     "exit code 137",

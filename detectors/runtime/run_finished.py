@@ -21,9 +21,9 @@ planned steps.
 
 from collections.abc import Iterator
 
-from detectors.api import INFO, Maturity, Variant
-from detectors.checks import RunFinding, RunView, run_check
-from detectors.endings import ENDING_EVIDENCE, ended, is_early
+from sentinel.detectors.api import INFO, Maturity, Variant
+from sentinel.detectors.checks import RunFinding, RunView, run_check
+from sentinel.detectors.endings import ENDING_EVIDENCE, ended, is_early
 
 
 @run_check(

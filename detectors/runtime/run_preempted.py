@@ -21,9 +21,9 @@ slurmstepd's messages; torch/distributed/elastic/multiprocessing/api.py; Lightni
 
 from collections.abc import Iterator
 
-from detectors.api import INFO, Maturity, Variant
-from detectors.checks import RunFinding, RunView, run_check
-from detectors.endings import ENDING_EVIDENCE, ended
+from sentinel.detectors.api import INFO, Maturity, Variant
+from sentinel.detectors.checks import RunFinding, RunView, run_check
+from sentinel.detectors.endings import ENDING_EVIDENCE, ended
 
 
 @run_check(

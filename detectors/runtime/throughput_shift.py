@@ -24,12 +24,12 @@ from typing import Annotated
 
 import polars as pl
 
-from detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
-from detectors.evidence import Measure, Unit
-from detectors.schema import SIGNAL, VALUE
-from detectors.signals import Signal
-from detectors.stats import recent_median
-from detectors.verdict import HeldBack, verdicts
+from sentinel.detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import SIGNAL, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import recent_median
+from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 20  # points of the present speed
 BEFORE = 200  # points before those

@@ -7,26 +7,27 @@ from typing import Any
 from sentinel.alerts.silences import acknowledgement, silence
 from sentinel.alerts.store import Store
 from sentinel.config.file import Config
-from sentinel.errors import SentinelError
-from sentinel.replaying import ReplayedRun, replay
+from sentinel.ground.errors import SentinelError
+from sentinel.ground.text import clean_text, fits, seconds_in
+from sentinel.replays.replay import ReplayedRun
+from sentinel.replays.replaying import replay
 from sentinel.report import json as replays
 from sentinel.report import status as recorded
 from sentinel.report.selection import ordered
 from sentinel.sources.discovery import places
 from sentinel.sources.places import Place
-from sentinel.text import clean_text, fits, seconds_in
 
 MOST = 50
 """The most runs or incidents of an answer."""
 
-_LONGEST_SILENCE = 86400.0  # what an agent was talked into should end by itself
+_LONGEST_SILENCE = 86400.0  # so that a silence that a log's text led an agent to set ends by itself
 _OF_A_RUN = "run", "path", "source", "framework", "state", "state_evidence", "stopped", "last_step", "points"
 
-Rows = Sequence[Mapping[str, Any]]
+JsonRows = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
-class Known:
+class Answers:
     """Runs below ``paths`` are judged whenever one asks; without paths the state directory is read.
 
     ``now`` gives the time of day in seconds since the epoch. Every method raises SentinelError for what does
@@ -37,10 +38,10 @@ class Known:
     paths: Sequence[Place]
     now: Callable[[], float]
 
-    def runs(self, run: str) -> Rows:
+    def runs(self, run: str) -> JsonRows:
         """The runs that fit a glob, the worst first, JSON-able."""
         if not self.paths:
-            rows: Rows = self._status(run)["runs"]
+            rows: JsonRows = self._status(run)["runs"]
             return rows
         return [
             {name: value for name, value in body.items() if name in _OF_A_RUN}
@@ -52,10 +53,10 @@ class Known:
             for body in self._judged(run)
         ]
 
-    def incidents(self, run: str) -> Rows:
+    def incidents(self, run: str) -> JsonRows:
         """The incidents of runs that fit a glob, JSON-able: all of a replay, the open ones of a watch."""
         if not self.paths:
-            rows: Rows = self._status(run)["incidents"]
+            rows: JsonRows = self._status(run)["incidents"]
             return rows
         return [{"run": body["run"], **one} for body in self._judged(run) for one in body["incidents"]]
 

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from sentinel.alerts.wire import plain
-from sentinel.text import clean_text
+from sentinel.ground.text import clean_text
 
 _LONGEST = 1000  # characters of a text
 

@@ -3,10 +3,10 @@
 from io import BytesIO
 from itertools import groupby
 
-from sentinel.errors import SentinelError
-from sentinel.replaying import ReplayedRun
+from sentinel.ground.errors import SentinelError
+from sentinel.ground.text import clean_text
+from sentinel.replays.replay import ReplayedRun
 from sentinel.sinks.plot import drawing, drawn
-from sentinel.text import clean_text
 
 _SIZE = 8.0, 4.0  # inches
 _MOST_LINES = 8  # tags of one signal

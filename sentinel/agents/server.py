@@ -10,10 +10,10 @@ from mcp.server.mcpserver import Image
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
-from sentinel.agents.known import MOST, Known, Rows
+from sentinel.agents.known import MOST, Answers, JsonRows
 from sentinel.agents.marking import INSTRUCTIONS, marked
 from sentinel.agents.plot import png
-from sentinel.errors import SentinelError
+from sentinel.ground.errors import SentinelError
 from sentinel.report.pages import index, page
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
 
 
-def server(known: Known, own_rules: "Callable[[], Sequence[WrittenRule]]") -> MCPServer:
+def server(known: Answers, own_rules: "Callable[[], Sequence[WrittenRule]]") -> MCPServer:
     """A server whose tools answer about the known runs. ``own_rules`` are those that `explain` knows, too."""
     app = MCPServer("sentinel", instructions=INSTRUCTIONS, version=version("training-sentinel"))
 
@@ -78,7 +78,7 @@ def server(known: Known, own_rules: "Callable[[], Sequence[WrittenRule]]") -> MC
     return app
 
 
-def _rows(name: str, rows: Rows) -> str:
+def _rows(name: str, rows: JsonRows) -> str:
     return marked({name: rows[:MOST], "left_off": max(len(rows) - MOST, 0)})
 
 

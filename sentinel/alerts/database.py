@@ -11,8 +11,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from sentinel.config.state_dir import STATE_FILE
-from sentinel.errors import StateDamaged, StateError, StateUnavailable
+from sentinel.ground.errors import StateDamaged, StateError, StateUnavailable
+from sentinel.ground.state_dir import STATE_FILE
 
 SCHEMA = 7
 LOCK = "watch.lock"

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Self
 
-from detectors.api import Maturity, Severity
 from sentinel.alerts.incident import Change, Event, Incident, State
 from sentinel.alerts.routing import EVERYTHING, QuietHours, Route
 from sentinel.alerts.track import FLAPPING_RETURNS
+from sentinel.detectors.api import Maturity, Severity
 
 REPEAT_SECONDS = 4 * 3600.0
 

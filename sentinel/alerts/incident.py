@@ -7,9 +7,9 @@ from hashlib import blake2b
 from string import Formatter
 from typing import Any, Self
 
-from detectors.api import Maturity, Severity
 from sentinel.alerts.causes import PossibleCause
-from sentinel.text import duration_text, sentence
+from sentinel.detectors.api import Maturity, Severity
+from sentinel.ground.text import duration_text, sentence
 
 
 class State(StrEnum):

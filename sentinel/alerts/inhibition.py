@@ -9,8 +9,8 @@ are one trouble: the first is over once both are.
 
 from collections.abc import Mapping
 
-from detectors.api import Declaration, Maturity, Severity
 from sentinel.alerts.incident import Incident
+from sentinel.detectors.api import Declaration, Maturity, Severity
 
 OF_THE_RUN = ""
 """The stream of findings about a run as a whole: its console output, its silence."""

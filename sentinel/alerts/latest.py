@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from detectors.api import Declaration
 from sentinel.alerts.statement import summary
 from sentinel.alerts.track import Track
 from sentinel.alerts.turns import Key, Verdict
+from sentinel.detectors.api import Declaration
 
 
 class Latest:

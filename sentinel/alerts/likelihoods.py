@@ -18,7 +18,7 @@ from importlib.resources import files
 
 import msgspec
 
-from sentinel.conversion import converter
+from sentinel.ground.conversion import converter
 
 _SURE = 0.99
 """Shares beyond this count as this before they are compared with how often the first was right."""

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from sentinel.alerts.database import LOCK, make_file
-from sentinel.errors import StateError
+from sentinel.ground.errors import StateError
 
 
 @contextmanager

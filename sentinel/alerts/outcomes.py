@@ -17,7 +17,7 @@ from sentinel.alerts.incident import Change, Event, Incident, State, began_first
 from sentinel.alerts.inhibition import OF_THE_RUN
 from sentinel.alerts.silences import Silence
 from sentinel.frames.excerpt import Excerpt
-from sentinel.text import duration_text
+from sentinel.ground.text import duration_text
 
 SentBefore = MutableMapping[tuple[str, str], dict[Event, Sent]]
 """What was sent, by incident id and sink name."""

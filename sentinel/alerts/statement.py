@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from detectors.api import Declaration
 from sentinel import catalogue
 from sentinel.alerts.causes import PossibleCause, possible_causes
 from sentinel.alerts.incident import LASTED, format_message, lasted_text
 from sentinel.alerts.turns import Verdict
 from sentinel.catalogue.rules import Clues
+from sentinel.detectors.api import Declaration
 
 Findings = Mapping[str, Mapping[str, Any]]
 """The evidence of the open incidents of a stream, by detector."""

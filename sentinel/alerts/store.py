@@ -18,25 +18,31 @@ from typing import Any, Self
 
 import msgspec
 
-from detectors.api import Severity
 from sentinel.alerts.database import Database, utf8
 from sentinel.alerts.decision import Reason
-from sentinel.alerts.decoding import Decoder, incident
-from sentinel.alerts.feedback import Feedback
-from sentinel.alerts.forgetting import forget_incidents, forget_runs
 from sentinel.alerts.incident import Incident
 from sentinel.alerts.outbox import Outbox, enqueue, withdraw
 from sentinel.alerts.outcomes import Outcome
-from sentinel.alerts.receipts import Receipts, forget_old
 from sentinel.alerts.silences import Silence
-from sentinel.alerts.stops import Stops
+from sentinel.alerts.tables import (
+    DecisionRow,
+    Decoder,
+    Feedback,
+    Receipts,
+    RunRow,
+    Stops,
+    forget_incidents,
+    forget_old,
+    forget_runs,
+    incident,
+)
 from sentinel.alerts.told import Told
-from sentinel.errors import SentinelError
+from sentinel.detectors.api import Severity
+from sentinel.ground.errors import SentinelError
 
 BEHIND = ": behind"
 """Ends a key of the health record that holds, in seconds by run id, how far runs are behind their logs."""
 
-_REASONS = {str(reason): reason for reason in Reason}
 _KEEP_SENT_SECONDS = 7 * 86400.0
 _KEEP_RECORDS_SECONDS = 30 * 86400.0
 
@@ -52,47 +58,6 @@ class Update:
     incidents: Sequence[Incident] = ()  # those that changed and those still open
     outcomes: Sequence[Outcome] = ()
     held: bool = False  # whether notifications wait until `Outbox.release`
-
-
-@dataclass(frozen=True)
-class RunRow:
-    """A run that was committed before."""
-
-    id: str
-    path: str
-    format: str
-    updated: float
-
-
-@dataclass(frozen=True)
-class DecisionRow:
-    """The decision about one event of an incident for one sink.
-
-    ``reason`` is the name of a Reason, or of one that an earlier version had.
-    """
-
-    at: float
-    run: str
-    incident: str
-    detector: str
-    sink: str
-    event: str
-    reason: str
-
-    @property
-    def sent(self) -> bool:
-        """Whether it was a decision to send."""
-        return self.known_reason is not None and self.known_reason.sends
-
-    @property
-    def known_reason(self) -> Reason | None:
-        """The reason; None if another version named it."""
-        return _REASONS.get(self.reason)
-
-    @property
-    def reason_text(self) -> str:
-        """The reason in words."""
-        return self.known_reason.text if self.known_reason else self.reason
 
 
 class Store:

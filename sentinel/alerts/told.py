@@ -5,12 +5,12 @@ from collections.abc import Iterable
 
 import msgspec
 
-from detectors.api import Severity
 from sentinel.alerts.database import Database
 from sentinel.alerts.decision import Sent
-from sentinel.alerts.decoding import Decoder, incident
 from sentinel.alerts.duplicates import SAME_STEPS
 from sentinel.alerts.incident import Event, Incident
+from sentinel.alerts.tables import Decoder, incident
+from sentinel.detectors.api import Severity
 
 _SENT_BEFORE = """
     SELECT incident, sink, event, at, severity, findings, number,

@@ -6,9 +6,9 @@ of verdicts, not on how the log was cut into polls.
 
 from dataclasses import dataclass, field
 
-from detectors.api import Declaration, Severity
 from sentinel.alerts.incident import Change, Event, Incident, State
 from sentinel.alerts.turns import Key, Verdict
+from sentinel.detectors.api import Declaration, Severity
 
 REMEMBERED_ROWS = 10_000
 """Trouble that returns within this many clean rows after its end is the same incident. A random walk of
@@ -70,7 +70,7 @@ class Track:
         return self.clean >= self._clean_rows(detector)
 
     def uneventful(self, severity: int, detector: Declaration) -> int:
-        """How many further rows of this severity change only counts, unless another key changes."""
+        """How many further rows of this severity cannot change the incident, unless another key changes."""
         if not severity:
             return max(0, self._clean_rows(detector) - self.clean - 1)
         incident = self.incident

@@ -1,4 +1,4 @@
-"""Orders the verdicts of many keys, and skips the rows that change only counts.
+"""Orders the verdicts of many keys, and skips the rows that cannot change an incident's state.
 
 A signal near its threshold has a verdict for every row, but almost none of them begins or ends an incident.
 Such rows are counted together. The result is the same as if each row were judged alone.

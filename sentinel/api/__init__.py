@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from os import PathLike, fspath
 from pathlib import Path
 
-from detectors.discovery import all_detectors
 from sentinel.api.result import Report
-from sentinel.clock import SystemClock
 from sentinel.config.file import Config, load
-from sentinel.errors import SentinelError, UnknownName
-from sentinel.replaying import replay as replay_whole
+from sentinel.detectors.discovery import all_detectors
+from sentinel.ground.clock import SystemClock
+from sentinel.ground.errors import SentinelError, UnknownName
+from sentinel.replays.replaying import replay as replay_whole
 from sentinel.report.incident_story import IncidentStory
 from sentinel.report.selection import ORDERS, Order, Selection, ordered
 from sentinel.sources.discovery import places

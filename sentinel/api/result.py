@@ -8,8 +8,8 @@ from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING
 
-from detectors.severity import Severity, SeverityName
-from sentinel.replaying import Replay
+from sentinel.detectors.severity import Severity, SeverityName
+from sentinel.replays.replay import Replay
 from sentinel.report import json as json_report
 from sentinel.report.incident_story import IncidentStory
 from sentinel.report.json import ReplayBody

@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 from sentinel.archives.engine import Engine, isolated
 from sentinel.archives.judging import Judge
-from sentinel.archives.parts import Named, Part, Shard, parts
+from sentinel.archives.parts import NamedRun, Part, Shard, parts
 from sentinel.archives.results import Results
 from sentinel.config.file import Config
 from sentinel.sources.discovery import common_path, discover, run_name
@@ -15,7 +15,7 @@ _WHOLE = Shard()
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedCounts:
     """How much of an archive, or of a shard, was judged now, and how much had been judged before."""
 
     runs: int
@@ -31,7 +31,7 @@ def judge_archive(
     *,
     shard: Shard = _WHOLE,
     retry_failed: bool = False,
-) -> Judged:
+) -> JudgedCounts:
     """Judge the runs below ``config.paths`` whose results are not there yet.
 
     A run is judged again if a file beside it, the detectors' configuration or the version of sentinel
@@ -41,7 +41,7 @@ def judge_archive(
     found = discover(config.paths)
     complaints = [str(one) for one in found.complained()]
     base = common_path(config.paths)
-    named = (Named(run, run_name(run, base)) for run in found.runs)
+    named = (NamedRun(run, run_name(run, base)) for run in found.runs)
     mine = [part for part in parts(named, _salt(config)) if shard.holds(part)]
     results.begin()
     left = [
@@ -55,7 +55,7 @@ def judge_archive(
         done += len(part.runs)
         progress(done, total)
     results.finish(shard, [part.key for part in mine], complaints)
-    return Judged(new, total - new)
+    return JudgedCounts(new, total - new)
 
 
 def _salt(config: Config) -> str:

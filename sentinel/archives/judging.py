@@ -8,10 +8,11 @@ import msgspec
 from sentinel.archives.parts import Part
 from sentinel.archives.record import Record, packed_record
 from sentinel.config.file import Config
-from sentinel.coverage import Coverage
-from sentinel.joining import how_informed
+from sentinel.judging.joining import how_informed
 from sentinel.pipeline import Pipeline
-from sentinel.replaying import Replay, ReplayedRun, judged
+from sentinel.replays.coverage import Coverage
+from sentinel.replays.replay import Replay, ReplayedRun
+from sentinel.replays.replaying import judged
 from sentinel.runs.checks import checks
 from sentinel.runs.same_training import trace_of
 from sentinel.runs.standings import observe

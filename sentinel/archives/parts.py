@@ -12,14 +12,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from sentinel.errors import SentinelError
+from sentinel.ground.errors import SentinelError
 from sentinel.sources.base import Run
 
 _MOST_RUNS = 64
 _ENDS_AT = 8  # of so many directories one ends a part
 
 
-class Named(NamedTuple):
+class NamedRun(NamedTuple):
     """A run and its name in the whole archive."""
 
     run: Run
@@ -30,7 +30,7 @@ class Named(NamedTuple):
 class Part:
     """Runs that are judged together. Its result is called by its ``key``."""
 
-    runs: Sequence[Named]
+    runs: Sequence[NamedRun]
     key: str
 
     def halves(self) -> "tuple[Part, Part]":
@@ -59,7 +59,7 @@ class Shard:
         return _hash(_directory(part.runs[0].run)) % self.count == self.index
 
 
-def parts(runs: Iterable[Named], salt: str) -> Iterator[Part]:
+def parts(runs: Iterable[NamedRun], salt: str) -> Iterator[Part]:
     """The parts of an archive whose runs are sorted by path. The runs of one directory stay together.
 
     The key of a part changes with its files, the names of its runs and the ``salt``.
@@ -67,8 +67,8 @@ def parts(runs: Iterable[Named], salt: str) -> Iterator[Part]:
     return (Part(group, _key(group, salt)) for group in _groups(runs))
 
 
-def _groups(runs: Iterable[Named]) -> Iterator[list[Named]]:
-    held: list[Named] = []
+def _groups(runs: Iterable[NamedRun]) -> Iterator[list[NamedRun]]:
+    held: list[NamedRun] = []
     for directory, here in groupby(runs, key=lambda named: _directory(named.run)):
         beside = [*here]
         if held and len(held) + len(beside) > _MOST_RUNS:
@@ -82,7 +82,7 @@ def _groups(runs: Iterable[Named]) -> Iterator[list[Named]]:
         yield held
 
 
-def _key(runs: Sequence[Named], salt: str) -> str:
+def _key(runs: Sequence[NamedRun], salt: str) -> str:
     seen = blake2b(salt.encode(), digest_size=16)
     for run, name in runs:
         seen.update(f"\0{run.id}\0{name}".encode("utf-8", "surrogatepass"))

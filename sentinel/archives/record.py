@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from sentinel.alerts.incident import Change, Incident
-from sentinel.archives.parts import Named
+from sentinel.archives.parts import NamedRun
 from sentinel.runs.checks import Check
-from sentinel.runs.log import Overview
+from sentinel.runs.log import RunOverview
 from sentinel.runs.same_training import Trace
 
 
@@ -22,7 +22,7 @@ class Record(msgspec.Struct, frozen=True):
     name: str
     path: str
     format: str
-    seen: Overview | None = None
+    seen: RunOverview | None = None
     silent_seconds: float | None = None
     described: Mapping[str, Any] = {}  # as notifications name the run
     trace: Trace | None = None
@@ -49,7 +49,7 @@ class Record(msgspec.Struct, frozen=True):
         return broken and not self.seen.facts.points
 
 
-def failed(named: Named, why: str) -> Record:
+def failed(named: NamedRun, why: str) -> Record:
     """The record of a run that could not be judged."""
     return Record(named.name, str(named.run.path), named.run.format, failure=why)
 

@@ -9,7 +9,7 @@ from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.outcomes import Audience, Outcome
 from sentinel.alerts.retelling import retold
 from sentinel.archives.record import Record
-from sentinel.runs.log import Overview
+from sentinel.runs.log import RunOverview
 from sentinel.runs.same_training import Trace, same_training, trainings
 from sentinel.runs.standings import Observation, standings
 from sentinel.runs.state import Standing
@@ -20,7 +20,7 @@ class Settled:
     """A run that was judged, what became of it, and by incident what the sinks would have heard."""
 
     record: Record
-    seen: Overview
+    seen: RunOverview
     standing: Standing
     told: Mapping[str, Sequence[Outcome]]
 

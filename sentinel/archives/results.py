@@ -20,7 +20,7 @@ from sentinel.alerts.incident import Incident
 from sentinel.alerts.wire import utc_text
 from sentinel.archives.parts import Shard
 from sentinel.archives.record import Record, unpacked_record
-from sentinel.errors import SentinelError
+from sentinel.ground.errors import SentinelError
 
 RUNS: Mapping[str, Any] = {
     "run": pl.String,

@@ -4,8 +4,8 @@ from typing import Any
 
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
-from detectors.severity import Severity
 from sentinel.callbacks.monitor import Monitor
+from sentinel.detectors.severity import Severity
 from sentinel.probes.probe import probe
 
 

@@ -6,8 +6,8 @@ from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.loggers import Logger
 
-from detectors.severity import Severity
 from sentinel.callbacks.monitor import Monitor
+from sentinel.detectors.severity import Severity
 from sentinel.probes.probe import probe
 
 

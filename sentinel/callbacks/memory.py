@@ -12,7 +12,7 @@ from sentinel.sources.reading.flattening import flat
 _MOST_WAITING = 100_000  # rows; a training that logs faster than it is judged loses the oldest
 
 
-class Row(NamedTuple):
+class LoggedRow(NamedTuple):
     """What a training logged at once. ``time`` is in seconds since the epoch."""
 
     step: int
@@ -25,13 +25,13 @@ class Memory:
 
     def __init__(self) -> None:
         self._settings: deque[Mapping[str, object]] = deque()
-        self._rows: deque[Row] = deque(maxlen=_MOST_WAITING)
+        self._rows: deque[LoggedRow] = deque(maxlen=_MOST_WAITING)
 
     def configure(self, settings: Mapping[str, object]) -> None:
         """Hand over settings of the run."""
         self._settings.append(settings)
 
-    def add(self, row: Row) -> None:
+    def add(self, row: LoggedRow) -> None:
         """Hand over a row. This takes well below a microsecond and never waits."""
         self._rows.append(row)
 

@@ -12,16 +12,16 @@ from typing import Any, Self
 
 from sentinel.alerts.incident import Change, Event, Incident
 from sentinel.alerts.store import Store
-from sentinel.callbacks.memory import Memory, Row
-from sentinel.clock import Clock, SystemClock
+from sentinel.callbacks.memory import LoggedRow, Memory
 from sentinel.config.file import Config, load
+from sentinel.ground.clock import Clock, SystemClock
+from sentinel.ground.text import clean_text
+from sentinel.judging.tracking import Tracker
 from sentinel.pipeline import Pipeline
 from sentinel.report.incident_story import IncidentStory, incident_story
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.base import Run
 from sentinel.sources.places import Url
-from sentinel.text import clean_text
-from sentinel.tracking import Tracker
 from sentinel.watch.recorder import Recorder
 
 _BEGINS = (Event.FIRING, Event.ESCALATED)
@@ -79,7 +79,7 @@ class Monitor:
             numbers = {
                 name: number for name, value in metrics.items() if (number := _number(value)) is not None
             }
-            self._source.add(Row(int(step), self._clock.now(), numbers))
+            self._source.add(LoggedRow(int(step), self._clock.now(), numbers))
 
     def news(self) -> list[IncidentStory]:
         """The incidents that began or got worse since the last call, for the loop to act on."""

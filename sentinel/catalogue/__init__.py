@@ -26,9 +26,9 @@ from typing import Any
 
 import msgspec
 
-from sentinel.catalogue.rules import Rule
+from sentinel.catalogue.rules import CauseRule
 from sentinel.catalogue.signatures import Signature
-from sentinel.conversion import converter
+from sentinel.ground.conversion import converter
 
 HEADINGS = ("## Symptom", "## Cause", "## Fix", "## Telling it apart")
 
@@ -44,7 +44,11 @@ class Checked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return f"{self.date} against {self.source}, {self.version}"
 
 
-_to_signature, _to_rules, _to_checked = converter(Signature), converter(tuple[Rule, ...]), converter(Checked)
+_to_signature, _to_rules, _to_checked = (
+    converter(Signature),
+    converter(tuple[CauseRule, ...]),
+    converter(Checked),
+)
 
 
 @dataclass(frozen=True)
@@ -60,9 +64,9 @@ class Entry:
     source: tuple[str, ...]
     checked: Checked
     signatures: tuple[Signature, ...]
-    confirms: tuple[Rule, ...]
-    excludes: tuple[Rule, ...]
-    checks: tuple[Rule, ...]
+    confirms: tuple[CauseRule, ...]
+    excludes: tuple[CauseRule, ...]
+    checks: tuple[CauseRule, ...]
     probes: Mapping[str, str]
     seen: str
     body: str
@@ -85,7 +89,7 @@ def load() -> Mapping[str, Entry]:
     Raises KeyError for a page whose front matter lacks a field, and msgspec.ValidationError for a rule, a
     signature or a check against a source that is none.
     """
-    import frontmatter  # only what shows pages pays for it
+    import frontmatter  # slow to import, and only pages need it
 
     pages = (page for page in files(__name__).iterdir() if page.name.endswith(".md"))
     entries = {}

@@ -8,7 +8,7 @@ from importlib.resources import files
 import msgspec
 
 from sentinel.catalogue.rules import Clues, Condition
-from sentinel.conversion import converter
+from sentinel.ground.conversion import converter
 
 
 class Need(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

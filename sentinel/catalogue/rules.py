@@ -7,14 +7,14 @@ from it. If it names several things, all of them must hold:
 - `evidence: {fall: {above: 0.1}}`: a number in the evidence of the incident, or of that finding, has these
   bounds.
 - `signals: {update_ratio: logged}`, or `missing`: whether the log has had the signal so far.
-- `settings: {peak_learning_rate: {below: 1.0e-7}}`: a setting of the run (`detectors.settings`) has these
-  bounds.
+- `settings: {peak_learning_rate: {below: 1.0e-7}}`: a setting of the run (`sentinel.detectors.settings`) has
+  these bounds.
 - `framework: [trl-sft, hf-trainer]`: the log is of one of them; `unknown` is a log of no known framework.
 - `console: 'all_?reduce'`: the error that the incident quotes has this regular expression in it.
 
-Bounds are `above`, `below` and `is`, which takes a value, a list of values, or `missing` for what is not
-known. `per` divides by another number of the same kind first, `modulo` takes the remainder. A rule whose
-numbers are not known does not hold.
+A range of values is `above`, `below` and `is`, which takes a value, a list of values, or `missing` for what
+is not known. `per` divides by another number of the same kind first, `modulo` takes the remainder. A rule
+whose numbers are not known does not hold.
 """
 
 import re
@@ -24,7 +24,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from sentinel.text import one_of
+from sentinel.ground.text import one_of
 
 MISSING = "missing"
 UNKNOWN = "unknown"
@@ -63,7 +63,7 @@ class Clues:
         return " ".join(str(self.evidence.get(name, "")) for name in ("text", "place"))
 
 
-class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"is_": "is"}):
+class ValueRange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"is_": "is"}):
     """Where a value must lie, as the module describes."""
 
     above: float | None = None
@@ -109,9 +109,9 @@ class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a rule asks for."""
 
     finding: str | None = None
-    evidence: dict[str, Bounds] = {}
+    evidence: dict[str, ValueRange] = {}
     signals: dict[str, Literal["logged", "missing"]] = {}
-    settings: dict[str, Bounds] = {}
+    settings: dict[str, ValueRange] = {}
     framework: tuple[str, ...] = ()
     console: str | None = None
 
@@ -150,7 +150,7 @@ class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
 
-class Rule(Condition, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class CauseRule(Condition, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One line of front matter."""
 
     because: str

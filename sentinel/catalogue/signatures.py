@@ -11,7 +11,7 @@ import re
 
 import msgspec
 
-from detectors.severity import Severity, SeverityName
+from sentinel.detectors.severity import Severity, SeverityName
 
 
 class Signature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import typer
 
 from sentinel.cli.options import ConfigFile, StateDir, configuration
-from sentinel.clock import SystemClock
+from sentinel.ground.clock import SystemClock
 
 _Id = Annotated[
     str, typer.Argument(metavar="ID", help="Id of the incident, or its beginning, from `sentinel status`.")

@@ -29,7 +29,7 @@ from sentinel.cli.silence import silences
 from sentinel.cli.status import status
 from sentinel.cli.test_alert import send_test
 from sentinel.cli.watch import watch
-from sentinel.errors import SentinelError
+from sentinel.ground.errors import SentinelError
 
 UNUSABLE = 2
 """Exit status for arguments or a configuration that cannot be used."""

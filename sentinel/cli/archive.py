@@ -8,8 +8,8 @@ import typer
 
 from sentinel.cli.options import ConfigFile, configuration
 from sentinel.cli.progress import progress_bar
-from sentinel.clock import SystemClock
-from sentinel.text import counted
+from sentinel.ground.clock import SystemClock
+from sentinel.ground.text import counted
 
 if TYPE_CHECKING:
     from sentinel.config.file import Config
@@ -34,14 +34,15 @@ RetryFailed = Annotated[
 ]
 
 
-class _Form(StrEnum):
+class _ArchiveForm(StrEnum):
     TERMINAL = "terminal"
     JSON = "json"
 
 
 _Directory = Annotated[Path, typer.Argument(metavar="DIR", help="What `sentinel replay --out DIR` made.")]
 _Format = Annotated[
-    _Form, typer.Option("--format", help="What it cost, for people; or all runs, as `sentinel replay`.")
+    _ArchiveForm,
+    typer.Option("--format", help="What it cost, for people; or all runs, as `sentinel replay`."),
 ]
 
 
@@ -61,7 +62,9 @@ def judge(settings: "Config", out: Path, workers: int | None, shard: str, retry_
     typer.echo(f"{counted(judged.runs, 'run')} judged, {judged.known} were known; results in {out}")
 
 
-def reduce(directory: _Directory, format_: _Format = _Form.TERMINAL, config: ConfigFile = None) -> None:
+def reduce(
+    directory: _Directory, format_: _Format = _ArchiveForm.TERMINAL, config: ConfigFile = None
+) -> None:
     """Report on an archive that `sentinel replay --out` judged, from all its parts and shards."""
     from sentinel.archives.reducing import settled
     from sentinel.archives.results import Results
@@ -70,7 +73,7 @@ def reduce(directory: _Directory, format_: _Format = _Form.TERMINAL, config: Con
     results = Results(directory)
     policies = [sink.policy() for sink in configuration(config).sinks]
     whole = settled(results.records(), results.complaints(), policies)
-    if format_ is _Form.JSON:
+    if format_ is _ArchiveForm.JSON:
         import orjson
 
         typer.echo(orjson.dumps(archive.document(whole), option=orjson.OPT_INDENT_2).decode())

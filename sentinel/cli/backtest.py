@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sentinel.cli.options import configuration
-from sentinel.errors import SentinelError
+from sentinel.ground.errors import SentinelError
 
 if TYPE_CHECKING:
-    from sentinel.backtest import Difference
+    from sentinel.replays.backtest import Difference
 
 _Paths = Annotated[
     list[str] | None,
@@ -32,8 +32,8 @@ def backtest(config: _New, paths: _Paths = None, old: _Old = None) -> None:
 
     Both configurations judge the same finished logs. Nothing is sent or recorded.
     """
-    from sentinel.backtest import differences
-    from sentinel.replaying import replay
+    from sentinel.replays.backtest import differences
+    from sentinel.replays.replaying import replay
 
     new = configuration(config, paths=paths or ())
     before = configuration(old).model_copy(update={"paths": new.paths})
@@ -49,7 +49,7 @@ def backtest(config: _New, paths: _Paths = None, old: _Old = None) -> None:
 
 
 def _line(one: "Difference", said: dict[str, str]) -> str:
-    from sentinel.text import clean_text
+    from sentinel.ground.text import clean_text
 
     incident = one.either[-1]
     places = dict.fromkeys(f"{i.severity.label} at step {i.fired_step}" for i in one.either)
@@ -61,7 +61,7 @@ def _line(one: "Difference", said: dict[str, str]) -> str:
 def _verdicts(state_dir: Path) -> dict[str, str]:
     """What people said of incidents, by id; nothing where nothing was watched."""
     from sentinel.alerts.store import Store
-    from sentinel.errors import StateError
+    from sentinel.ground.errors import StateError
 
     try:
         with Store(state_dir, create=False) as store:

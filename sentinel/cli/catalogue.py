@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from sentinel.cli.pages import show
-from sentinel.clock import SystemClock
-from sentinel.errors import SentinelError
+from sentinel.ground.clock import SystemClock
+from sentinel.ground.errors import SentinelError
 
 _Search = Annotated[
     str | None,

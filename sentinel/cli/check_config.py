@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sentinel.errors import ConfigError
+from sentinel.ground.errors import ConfigError
+from sentinel.ground.text import counted
 from sentinel.sources.places import is_pattern, matches
-from sentinel.text import counted
 
 if TYPE_CHECKING:
     from sentinel.config.file import Config

@@ -6,8 +6,8 @@ import typer
 
 from sentinel.cli.explain import own_rules
 from sentinel.cli.options import ConfigFile, StateDir, configuration
-from sentinel.clock import SystemClock
-from sentinel.errors import SentinelError
+from sentinel.ground.clock import SystemClock
+from sentinel.ground.errors import SentinelError
 
 _Paths = Annotated[
     list[str] | None,
@@ -25,7 +25,7 @@ def mcp(paths: _Paths = None, config: ConfigFile = None, state_dir: StateDir = N
     is marked as data. Needs `pip install '.[mcp]'`.
     """
     try:
-        from sentinel.agents.known import Known
+        from sentinel.agents.known import Answers
         from sentinel.agents.server import server
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
@@ -33,5 +33,5 @@ def mcp(paths: _Paths = None, config: ConfigFile = None, state_dir: StateDir = N
             raise
         raise SentinelError("agents need a package: pip install '.[mcp]'") from None
     settings = configuration(config, state_dir, paths=paths or ())
-    known = Known(settings, settings.paths if paths else (), SystemClock().now)
+    known = Answers(settings, settings.paths if paths else (), SystemClock().now)
     server(known, lambda: own_rules(config)).run("stdio")

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sentinel.config import CONFIG_FILE
-from sentinel.errors import SentinelError
+from sentinel.ground.errors import SentinelError
 
 if TYPE_CHECKING:
     from sentinel.config.file import Config
-    from sentinel.telemetry.address import Address
+    from sentinel.ground.address import Address
 
 ConfigFile = Annotated[
     Path | None,
@@ -30,14 +30,16 @@ Paths = Annotated[
 ]
 
 
-class Format(StrEnum):
+class TextOrJson(StrEnum):
     """The form of a report: for a person, or for a program."""
 
     TERMINAL = "terminal"
     JSON = "json"
 
 
-ReportFormat = Annotated[Format, typer.Option("--format", help="A report for people, or one JSON object.")]
+ReportFormat = Annotated[
+    TextOrJson, typer.Option("--format", help="A report for people, or one JSON object.")
+]
 StateDir = Annotated[
     Path | None,
     typer.Option(
@@ -65,7 +67,7 @@ def config_file(named: Path | None) -> Path | None:
 
 def address(option: str, text: str) -> Address:
     """The address that was given to an option. Raises SentinelError for one that is none."""
-    from sentinel.telemetry.address import Address
+    from sentinel.ground.address import Address
 
     try:
         return Address.parse(text)

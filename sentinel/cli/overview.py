@@ -6,8 +6,8 @@ import typer
 
 from sentinel.cli.options import ConfigFile, configuration
 from sentinel.cli.progress import progress_bar
-from sentinel.clock import SystemClock
-from sentinel.errors import SentinelError
+from sentinel.ground.clock import SystemClock
+from sentinel.ground.errors import SentinelError
 
 _Paths = Annotated[
     list[str] | None,
@@ -22,7 +22,7 @@ _Paths = Annotated[
 def overview(paths: _Paths = None, config: ConfigFile = None) -> None:
     """Show on one screen what is wrong with the runs below a path; `sentinel PATH` does the same."""
     from sentinel.cli.logs import log_to_stderr
-    from sentinel.replaying import replay_in_parts
+    from sentinel.replays.replaying import replay_in_parts
     from sentinel.report.lines import print_lines
     from sentinel.report.overview import lines
     from sentinel.report.overview import overview as of_parts

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from detectors.severity import Severity, SeverityName
 from sentinel.cli.archive import Out, RetryFailed, ShardOption, Workers, judge
 from sentinel.cli.options import ConfigFile, Paths, configuration
 from sentinel.cli.progress import Progress, progress_bar
-from sentinel.clock import SystemClock
-from sentinel.errors import SentinelError
+from sentinel.detectors.severity import Severity, SeverityName
+from sentinel.ground.clock import SystemClock
+from sentinel.ground.errors import SentinelError
 from sentinel.report.selection import Order, Selection, ordered
 
 if TYPE_CHECKING:
-    from sentinel.replaying import Replay
+    from sentinel.replays.replay import Replay
 
 
 class _Form(StrEnum):
@@ -101,10 +101,10 @@ def replay(
     config: ConfigFile = None,
 ) -> int:
     """Show what `watch` would have said about finished logs."""
-    from detectors.discovery import all_detectors
     from sentinel.cli.logs import log_to_stderr
-    from sentinel.replaying import replay as replay_whole
-    from sentinel.replaying import replay_in_parts
+    from sentinel.detectors.discovery import all_detectors
+    from sentinel.replays.replaying import replay as replay_whole
+    from sentinel.replays.replaying import replay_in_parts
     from sentinel.sources.discovery import places
 
     if format_ is _Form.JSONL and (compare or baseline):
@@ -120,7 +120,7 @@ def replay(
         raise SentinelError("--workers, --shard and --retry-failed need --out DIR")
     known = {*all_detectors(), *(detector.name for detector in settings.enabled_detectors)}
     selection = Selection.parse(only or (), since, known)
-    seen = _Seen()
+    seen = _ForExitStatus()
     with _opened(output) as file, _progress(format_) as progress:
         curves, names = format_ in (_Form.HTML, _Form.MARKDOWN), run or ()
         if compare or baseline or format_ in (_Form.TERMINAL, _Form.JSON):
@@ -141,7 +141,7 @@ def replay(
 
 
 @dataclass
-class _Seen:
+class _ForExitStatus:
     """What the exit status depends on, of all parts of a replay."""
 
     worst: Severity = Severity.CLEAN
@@ -205,8 +205,8 @@ def _write(parts: "Iterator[Replay]", format_: _Form, sort: Order | None, file: 
         case _Form.JSONL:
             import orjson
 
+            from sentinel.ground.text import clean_text
             from sentinel.report.json import lines
-            from sentinel.text import clean_text
 
             covered = None
             for part in parts:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sentinel.cli.options import ConfigFile, Format, Paths, ReportFormat, config_file, configuration
-from sentinel.clock import SystemClock
+from sentinel.cli.options import ConfigFile, Paths, ReportFormat, TextOrJson, config_file, configuration
+from sentinel.ground.clock import SystemClock
 
 if TYPE_CHECKING:
-    from detectors.api import Declaration, Demand
+    from sentinel.detectors.api import Declaration, Demand
 
 
 _Details = Annotated[
@@ -25,7 +25,7 @@ _Details = Annotated[
 
 def runs(
     paths: Paths,
-    format_: ReportFormat = Format.TERMINAL,
+    format_: ReportFormat = TextOrJson.TERMINAL,
     details: _Details = False,
     config: ConfigFile = None,
 ) -> None:
@@ -33,17 +33,17 @@ def runs(
 
     If there are many runs, only the beginning of each log is read; `+` after a number means "at least".
     """
-    from sentinel.forking import begin
+    from sentinel.replays.forking import begin
 
     settings = begin(lambda: _settings(config))  # in another process, because pydantic is slow to import
     # Without a configuration the user maps no tags, so reading can start before the settings are known.
     signals = (lambda: settings()[0]) if config_file(config) else dict[str, str]
     with _no_garbage():
-        from sentinel.listing import list_runs
+        from sentinel.replays.listing import list_runs
         from sentinel.sources.discovery import places
 
         listing = list_runs(places(paths), signals, lambda: settings()[1], SystemClock().now())
-    if format_ is Format.JSON:
+    if format_ is TextOrJson.JSON:
         import orjson
 
         from sentinel.report.json import listing_document
@@ -68,8 +68,8 @@ def _no_garbage() -> Iterator[None]:
 
 def _settings(config: Path | None) -> tuple[Mapping[str, str], Mapping[str, Demand]]:
     """The meaning of the user's own tags, and what each enabled detector demands, by detector name."""
-    from detectors.discovery import all_detectors
-    from detectors.signals import tag_pattern
+    from sentinel.detectors.discovery import all_detectors
+    from sentinel.detectors.signals import tag_pattern
 
     signals: Mapping[str, str] = {}
     detectors: Iterable[Declaration] = (one for one in all_detectors().values() if one.enabled)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sentinel.cli.options import ConfigFile, StateDir, address, configuration
-from sentinel.errors import SentinelError
+from sentinel.ground.errors import SentinelError
 
 if TYPE_CHECKING:
-    from sentinel.telemetry.address import Address
+    from sentinel.ground.address import Address
 
 _TOKEN = "SENTINEL_TOKEN"  # noqa: S105  the name of an environment variable
 _BACKLOG = 64  # connections that are accepted at once, before the first of them can be refused
@@ -54,7 +54,7 @@ def serve(
         raise SentinelError("serve needs more: pip install '.[serve]'") from None
     from sentinel.alerts.store import Store
     from sentinel.cli.logs import log_to_stderr
-    from sentinel.clock import SystemClock
+    from sentinel.ground.clock import SystemClock
     from sentinel.telemetry.connections import Connections
 
     log_to_stderr(seldom=True)
@@ -63,7 +63,7 @@ def serve(
     if not given and where.host not in ("127.0.0.1", "::1", "localhost"):
         raise SentinelError(f"others can reach {where}: set ${_TOKEN} or name a --token-file")
     token = given or secrets.token_urlsafe(24)
-    Store(settings.state_dir, read_only=True).close()  # so that what is wrong with it is said at once
+    Store(settings.state_dir, read_only=True).close()  # raises at once if the state cannot be read
     with _listening(where) as bound:
         port = bound.getsockname()[1]
         page = LivePage(settings, SystemClock()).app(token, port)
@@ -76,7 +76,7 @@ def serve(
             access_log=False,
             server_header=False,
             ws="none",
-            timeout_graceful_shutdown=1,  # pages that are open would hold it up
+            timeout_graceful_shutdown=1,  # open pages would delay the end
         )
         os.nice(_LESS_IMPORTANT)
         entrance = "" if given else f"?token={token}"

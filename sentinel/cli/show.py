@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from sentinel.cli.options import ConfigFile, Format, ReportFormat, StateDir, configuration
-from sentinel.clock import SystemClock
+from sentinel.cli.options import ConfigFile, ReportFormat, StateDir, TextOrJson, configuration
+from sentinel.ground.clock import SystemClock
 
 _Id = Annotated[
     str, typer.Argument(metavar="ID", help="Id of the incident, or its beginning, from an alert or `status`.")
@@ -14,7 +14,7 @@ _Id = Annotated[
 
 def show(
     incident: _Id,
-    format_: ReportFormat = Format.TERMINAL,
+    format_: ReportFormat = TextOrJson.TERMINAL,
     config: ConfigFile = None,
     state_dir: StateDir = None,
 ) -> None:
@@ -23,7 +23,7 @@ def show(
     As JSON it is the body that a webhook would get now.
     """
     from sentinel.alerts.store import Store
-    from sentinel.config.state_dir import state_dir_option
+    from sentinel.ground.state_dir import state_dir_option
     from sentinel.pipeline import Pipeline
     from sentinel.report.recorded import recorded_incident
 
@@ -32,7 +32,7 @@ def show(
     options = state_dir_option(given.state_dir)
     with Store(given.state_dir, create=False) as store:
         told = recorded_incident(store, pipeline, incident, given.link, options)
-    if format_ is Format.JSON:
+    if format_ is TextOrJson.JSON:
         import orjson
 
         from sentinel.sinks.webhook import webhook_body

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sentinel.cli.options import ConfigFile, StateDir, configuration
-from sentinel.clock import SystemClock
-from sentinel.errors import SentinelError, UnknownName
-from sentinel.text import seconds_in
+from sentinel.ground.clock import SystemClock
+from sentinel.ground.errors import SentinelError, UnknownName
+from sentinel.ground.text import seconds_in
 
 if TYPE_CHECKING:
     from sentinel.alerts.silences import Silence
@@ -84,7 +84,7 @@ def _runs(silence: "Silence") -> str:
 
 
 def _check_detector(name: str, rules: Sequence[str]) -> None:
-    from detectors.discovery import all_detectors
+    from sentinel.detectors.discovery import all_detectors
 
     known = {*all_detectors(), *rules}
     if not set("*?[") & set(name) and name not in known:
@@ -95,7 +95,7 @@ def _check_detector(name: str, rules: Sequence[str]) -> None:
 def list_(config: ConfigFile = None, state_dir: StateDir = None) -> None:
     """List the active silences."""
     from sentinel.alerts.store import Store
-    from sentinel.text import duration_text
+    from sentinel.ground.text import duration_text
 
     now = SystemClock().now()
     with Store(configuration(config, state_dir).state_dir, create=False) as store:

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from sentinel.cli.options import ConfigFile, Format, ReportFormat, StateDir, configuration
-from sentinel.clock import SystemClock
-from sentinel.text import fits
+from sentinel.cli.options import ConfigFile, ReportFormat, StateDir, TextOrJson, configuration
+from sentinel.ground.clock import SystemClock
+from sentinel.ground.text import fits
 
 _Run = Annotated[
     str,
@@ -15,7 +15,7 @@ _Run = Annotated[
 
 
 def status(
-    format_: ReportFormat = Format.TERMINAL,
+    format_: ReportFormat = TextOrJson.TERMINAL,
     run: _Run = "*",
     config: ConfigFile = None,
     state_dir: StateDir = None,
@@ -27,7 +27,7 @@ def status(
     place = configuration(config, state_dir).state_dir
     with Store(place, create=False) as store:
         shown = report.status(store, place, SystemClock().now(), lambda path: fits(path, run))
-    if format_ is Format.JSON:
+    if format_ is TextOrJson.JSON:
         import orjson
 
         typer.echo(orjson.dumps(report.document(shown), option=orjson.OPT_INDENT_2).decode())

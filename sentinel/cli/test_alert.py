@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from sentinel.cli.options import ConfigFile, Notify, configuration
-from sentinel.clock import SystemClock
-from sentinel.errors import ConfigError, UnknownName
+from sentinel.ground.clock import SystemClock
+from sentinel.ground.errors import ConfigError, UnknownName
 
 _Sink = Annotated[
     str | None,
@@ -22,8 +22,8 @@ def send_test(config: ConfigFile = None, sink: _Sink = None, notify: Notify = No
 
     Each sink is tried once. The exit status is 1 if a sink did not take the test.
     """
-    from detectors.api import Severity
     from sentinel.alerts.incident import Event
+    from sentinel.detectors.api import Severity
     from sentinel.sinks.notices import of_no_run
     from sentinel.sinks.tries import attempt
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sentinel.cli.options import ConfigFile, Notify, StateDir, configuration
-from sentinel.errors import SentinelError, StateDamaged
-from sentinel.text import clean_text
+from sentinel.ground.errors import SentinelError, StateDamaged
+from sentinel.ground.text import clean_text
 
 if TYPE_CHECKING:
     from sentinel.alerts.store import Store
@@ -73,10 +73,10 @@ def watch(
     from sentinel.alerts.lock import sole_watcher
     from sentinel.cli.logs import log_to_stderr
     from sentinel.cli.watch_table import table_of
-    from sentinel.clock import SystemClock
+    from sentinel.ground.clock import SystemClock
     from sentinel.sinks.delivery import Delivery
+    from sentinel.sinks.heartbeat import beating
     from sentinel.sources.places import is_pattern, matches
-    from sentinel.telemetry.heartbeat import beating
     from sentinel.telemetry.metrics import Metrics
     from sentinel.telemetry.server import serving
     from sentinel.watch.beginning import when_available
@@ -120,7 +120,7 @@ def watch(
             delivery.drain(_DELIVER_SECONDS)
         return
     signals = _Signals()
-    with ExitStack() as held:  # closes what could be opened in the end
+    with ExitStack() as held:  # closes at the end what could be opened
         metrics = Metrics(state, service.health, clock)
         if address := wanted[0].listen:
             serves = held.enter_context(serving(address, metrics, clock))

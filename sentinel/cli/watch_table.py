@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sentinel.cli.logs import log_to_stderr
-from sentinel.clock import Clock
+from sentinel.ground.clock import Clock
 
 if TYPE_CHECKING:
     from rich.live import Live

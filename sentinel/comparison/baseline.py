@@ -2,23 +2,23 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from detectors.evidence import measure_of
 from sentinel.comparison.measures import (
     COMPARED,
     LOSSES,
     OUTCOMES,
+    ComparedRun,
     Comparison,
     Course,
     Finding,
-    Measure,
-    Subject,
+    SignalInArms,
     courses_of,
     measured,
     parting,
 )
+from sentinel.detectors.evidence import measure_of
 
 
-def against(run: Subject, baselines: Sequence[Subject]) -> Comparison:
+def against(run: ComparedRun, baselines: Sequence[ComparedRun]) -> Comparison:
     """Compare a run with its baselines, which count as equal runs with other seeds.
 
     The comparison has no measures if the run has no tag and no steps in common with all of them.
@@ -35,7 +35,7 @@ def against(run: Subject, baselines: Sequence[Subject]) -> Comparison:
     return Comparison("baseline", names, measures, findings or [nothing], of_baseline=True)
 
 
-def _findings(measure: Measure, courses: Mapping[str, Sequence[Course]], runs: int) -> Iterator[Finding]:
+def _findings(measure: SignalInArms, courses: Mapping[str, Sequence[Course]], runs: int) -> Iterator[Finding]:
     """Where the run ends and its best value, whether that may be chance, and from when on it differs."""
     (end, good), (best, reached) = measure.ends.values(), measure.bests.values()
     name, is_loss = measure_of(measure.signal).label, measure.signal in LOSSES

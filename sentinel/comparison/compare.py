@@ -5,23 +5,23 @@ from itertools import pairwise
 
 import numpy as np
 
-from detectors.evidence import measure_of
-from detectors.settings import Setting
-from detectors.signals import Signal
 from sentinel.comparison.groups import Group, grouped
 from sentinel.comparison.measures import (
     COMPARED,
     OUTCOMES,
+    ComparedRun,
     Comparison,
     Course,
     Courses,
     Finding,
-    Measure,
-    Subject,
+    SignalInArms,
     courses_of,
     measured,
     parting,
 )
+from sentinel.detectors.evidence import measure_of
+from sentinel.detectors.settings import Setting
+from sentinel.detectors.signals import Signal
 from sentinel.frames.plan import planned
 
 _ENOUGH_SEEDS = 5  # R6; https://arxiv.org/abs/2108.13264 takes no fewer
@@ -29,13 +29,13 @@ _BEGIN = 6  # places at the beginning of the course, about a tenth of it
 _RATIO_BAND = 0.25  # O9: a ratio is expected within a quarter
 
 
-def compare(subjects: Sequence[Subject]) -> list[Comparison]:
+def compare(subjects: Sequence[ComparedRun]) -> list[Comparison]:
     """Compare all runs that differ in one setting or in the seed alone, where they log the same tag."""
     found = (_compared(group, subjects) for group in grouped([one.settings for one in subjects]))
     return [one for one in found if one.measures]
 
 
-def _compared(group: Group, subjects: Sequence[Subject]) -> Comparison:
+def _compared(group: Group, subjects: Sequence[ComparedRun]) -> Comparison:
     arms = {value: [subjects[run] for run in runs] for value, runs in group.arms.items()}
     courses = {signal: found for signal in COMPARED if (found := courses_of(signal, arms))}
     measures = [measured(signal, found) for signal, found in courses.items()]
@@ -48,7 +48,7 @@ def _begin(courses: Sequence[Course]) -> float:
     return float(np.median([course[:_BEGIN] for course in courses]))
 
 
-def _outcome(group: Group, measures: Sequence[Measure], courses: Courses) -> Iterator[Finding]:
+def _outcome(group: Group, measures: Sequence[SignalInArms], courses: Courses) -> Iterator[Finding]:
     """How much the setting matters for what the runs are judged by."""
     decisive = next((one for one in measures if one.signal in OUTCOMES), None)
     if decisive is None or group.of_seeds:

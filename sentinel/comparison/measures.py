@@ -10,9 +10,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from scipy import stats
 
-from detectors.settings import Setting
-from detectors.signals import Signal
 from sentinel.comparison.means import Means
+from sentinel.detectors.settings import Setting
+from sentinel.detectors.signals import Signal
 from sentinel.frames.plan import planned
 
 OUTCOMES = (
@@ -44,7 +44,7 @@ Courses = Mapping[Signal, Mapping[str, Sequence[Course]]]
 """The courses of the runs of each arm, by signal and value."""
 
 
-class Subject(NamedTuple):
+class ComparedRun(NamedTuple):
     """A run to compare: its name, flat settings, tags by signal, and the courses of its tags."""
 
     name: str
@@ -54,7 +54,7 @@ class Subject(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Measure:
+class SignalInArms:
     """Where a signal ends in each arm and its best value there, as means over its runs.
 
     ``bests`` is empty for a signal that runs are not judged by. Single points do not count as the best.
@@ -86,12 +86,12 @@ class Comparison:
 
     setting: str
     arms: Mapping[str, Sequence[str]]
-    measures: Sequence[Measure]
+    measures: Sequence[SignalInArms]
     findings: Sequence[Finding]
     of_baseline: bool = False
 
 
-def courses_of(signal: Signal, arms: Mapping[str, Sequence[Subject]]) -> dict[str, list[Course]]:
+def courses_of(signal: Signal, arms: Mapping[str, Sequence[ComparedRun]]) -> dict[str, list[Course]]:
     """The courses of a signal by arm. Empty if a run lacks it, or if the runs share no steps.
 
     Runs that take several times as many samples a step are compared at equal samples.
@@ -113,7 +113,7 @@ def courses_of(signal: Signal, arms: Mapping[str, Sequence[Subject]]) -> dict[st
     return {value: [np.interp(places, *course) for course in courses] for value, courses in known.items()}
 
 
-def _by_samples(subject: Subject, tag: str) -> tuple[Course, Course]:
+def _by_samples(subject: ComparedRun, tag: str) -> tuple[Course, Course]:
     step, mean = subject.means.course(tag)
     plan = planned(subject.settings)
     parts = Setting.BATCH_SIZE, Setting.ACCUMULATION_STEPS, Setting.WORLD_SIZE
@@ -132,17 +132,17 @@ def _best(signal: Signal, courses: Sequence[Course]) -> float | None:
     return float(np.mean([one.min() if signal in LOSSES else one.max() for one in smooth]))
 
 
-def measured(signal: Signal, courses: Mapping[str, Sequence[Course]]) -> Measure:
+def measured(signal: Signal, courses: Mapping[str, Sequence[Course]]) -> SignalInArms:
     """What the courses of a signal, by arm, show of it."""
     ends = {value: [_end(course) for course in of_arm] for value, of_arm in courses.items()}
     means = {value: float(np.mean(of_arm)) for value, of_arm in ends.items()}
     bests = {value: best for value, of_arm in courses.items() if (best := _best(signal, of_arm)) is not None}
     freedom = sum(len(of_arm) - 1 for of_arm in ends.values())
     if freedom == 0:
-        return Measure(signal, means, bests, None, None)
+        return SignalInArms(signal, means, bests, None, None)
     squares = sum(float(np.var(of_arm)) * len(of_arm) for of_arm in ends.values())
     spread = float(np.sqrt(squares / freedom))
-    return Measure(signal, means, bests, spread, len(ends) > 1 and _apart(ends, means, spread, freedom))
+    return SignalInArms(signal, means, bests, spread, len(ends) > 1 and _apart(ends, means, spread, freedom))
 
 
 def _apart(

@@ -11,24 +11,24 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
 from pydantic import AfterValidator, Field, PlainValidator, ValidationError, ValidationInfo, create_model
 
-from detectors.api import Declaration
-from detectors.discovery import all_detectors
-from detectors.signals import Signal
 from sentinel.config import CONFIG_FILE
 from sentinel.config.errors import describe, line_of
 from sentinel.config.rules import Duration, Rule, WrittenRule, unique
-from sentinel.config.state_dir import default_state_dir
-from sentinel.config.table import Lazily, LocalPath, Table, beside_the_file
-from sentinel.errors import ConfigError
+from sentinel.detectors.api import Declaration
+from sentinel.detectors.discovery import all_detectors
+from sentinel.detectors.signals import Signal
 from sentinel.frames.naming import IGNORE
+from sentinel.ground.address import Address
+from sentinel.ground.config_table import ConfigTable, Lazily, LocalPath, beside_the_file
+from sentinel.ground.errors import ConfigError
+from sentinel.ground.state_dir import default_state_dir
 from sentinel.sinks.base import SinkConfig
 from sentinel.sinks.budget import BudgetConfig
 from sentinel.sinks.discovery import named, sink_types
+from sentinel.sinks.heartbeat import HeartbeatConfig
 from sentinel.sinks.terminal import TerminalConfig
 from sentinel.sources.discovery import place
 from sentinel.sources.places import Place
-from sentinel.telemetry.address import Address
-from sentinel.telemetry.heartbeat import HeartbeatConfig
 
 
 def _settings(detector: Declaration) -> Any:
@@ -37,7 +37,7 @@ def _settings(detector: Declaration) -> Any:
         for name, parameter in detector.parameters.items()
     }
     enabled = (bool, Field(detector.enabled, description="whether the detector judges runs"))
-    return create_model(detector.name, __base__=Table, enabled=enabled, **parameters)
+    return create_model(detector.name, __base__=ConfigTable, enabled=enabled, **parameters)
 
 
 def _all_settings() -> Any:
@@ -45,7 +45,7 @@ def _all_settings() -> Any:
     for name, detector in all_detectors().items():
         table = _settings(detector)
         tables[name.replace("-", "_")] = (table, Field(default_factory=table, alias=name))
-    return create_model("Detectors", __base__=Table, **tables)
+    return create_model("Detectors", __base__=ConfigTable, **tables)
 
 
 def _any_sink() -> Any:
@@ -90,13 +90,13 @@ RuleTables = Annotated[list[Rule], AfterValidator(lambda rules: unique(rules, {*
 NamedPlace = Annotated[Place, PlainValidator(_named_place, json_schema_input_type=str)]
 
 
-class ProcessConfig(Table):
+class ProcessConfig(ConfigTable):
     """What a watch may learn of the processes that write its logs."""
 
     stacks: bool | None = None
 
 
-class Config(Table):
+class Config(ConfigTable):
     """The whole file."""
 
     paths: list[NamedPlace] = Field(

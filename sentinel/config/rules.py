@@ -9,13 +9,13 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PlainValidator, model_validator
 
-from detectors.api import Declaration, Severity
-from detectors.checks import Expected
-from detectors.own_rules import SAYS, SAYS_OF_ABSENCE, Bounds, own_absence, own_rule
-from detectors.signals import OWN, Signal
 from sentinel.alerts.incident import DURATION
-from sentinel.config.table import Table
-from sentinel.text import seconds_in
+from sentinel.detectors.api import Declaration, Severity
+from sentinel.detectors.checks import Expected
+from sentinel.detectors.own_rules import SAYS, SAYS_OF_ABSENCE, Bounds, own_absence, own_rule
+from sentinel.detectors.signals import OWN, Signal
+from sentinel.ground.config_table import ConfigTable
+from sentinel.ground.text import seconds_in
 
 _CONDITIONS = ("above", "below", "outside", "rises_by", "falls_by", "missing_for")
 
@@ -30,7 +30,7 @@ Duration = Annotated[float, PlainValidator(_duration, json_schema_input_type=str
 """Seconds, written as "30m"."""
 
 
-class Rule(Table):
+class Rule(ConfigTable):
     """One rule of one's own."""
 
     name: str = Field(description="what it is called in messages and in `sentinel explain`")

@@ -15,8 +15,8 @@ from typing import Any, Self
 import numpy as np
 from msgspec.structs import replace
 
-from detectors.context import Last
-from detectors.signals import Signal
+from sentinel.detectors.context import Last
+from sentinel.detectors.signals import Signal
 from sentinel.frames.coarse import Floats
 from sentinel.frames.context import Asked, Context
 from sentinel.frames.derived import DERIVED

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from detectors.signals import Signal
+from sentinel.detectors.signals import Signal
 from sentinel.frames.patterns import Meaning
 from sentinel.frames.words import EVAL, TRAIN, words_of
 

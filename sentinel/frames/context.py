@@ -1,4 +1,4 @@
-"""Finds the values of other signals beside rows. `detectors.context` says which points count."""
+"""Finds the values of other signals beside rows. `sentinel.detectors.context` says which points count."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from detectors.context import Every, First, Mean, Use
+from sentinel.detectors.context import Every, First, Mean, Use
 from sentinel.frames.coarse import Floats, Steps
 from sentinel.frames.points import Points
 

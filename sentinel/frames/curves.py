@@ -99,7 +99,7 @@ class Curves:
                 self.of.setdefault(tag, Curve()).add(rows.step, rows.value, rows.time)
 
 
-class Rows(NamedTuple):
+class CurvePoints(NamedTuple):
     """Points of one tag, in the order of the log."""
 
     step: NDArray[np.int64]
@@ -107,10 +107,10 @@ class Rows(NamedTuple):
     time: NDArray[np.float64]  # seconds since the epoch; NaN where the log has no time
 
 
-def by_tag(chunks: Iterable[Chunk]) -> Iterator[tuple[str, Rows]]:
+def by_tag(chunks: Iterable[Chunk]) -> Iterator[tuple[str, CurvePoints]]:
     """The points of each tag of each chunk."""
     for chunk in (chunk.flat for chunk in chunks if chunk.value.size):
         order = order_by_tag(chunk.tag)
         codes, begins = np.unique(chunk.tag[order], return_index=True)
         for code, at in zip(codes.tolist(), np.split(order, begins[1:]), strict=True):
-            yield chunk.tags[code], Rows(chunk.step[at], chunk.value[at], chunk.time[at])
+            yield chunk.tags[code], CurvePoints(chunk.step[at], chunk.value[at], chunk.time[at])

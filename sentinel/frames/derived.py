@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from detectors.signals import Signal
+from sentinel.detectors.signals import Signal
 from sentinel.frames.coarse import Floats
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 
-from detectors.signals import Signal
+from sentinel.detectors.signals import Signal
 from sentinel.frames.derived import SHARES
 from sentinel.frames.patterns import Meaning
 from sentinel.frames.probes import probe

@@ -33,7 +33,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from detectors.signals import Signal, tag_pattern
+from sentinel.detectors.signals import Signal, tag_pattern
 from sentinel.frames.fallback import fallback
 from sentinel.frames.patterns import Meaning, Patterns, bare, is_logged
 

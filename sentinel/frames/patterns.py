@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from detectors.signals import Signal
+from sentinel.detectors.signals import Signal
 
 
 @dataclass(frozen=True)

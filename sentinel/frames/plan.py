@@ -1,4 +1,5 @@
-"""Reads the settings of a run, under the names of `detectors.settings`, and the points from which they count.
+"""Reads the settings of a run, under the names of `sentinel.detectors.settings`, and the points from which
+they count.
 
 ``settings.toml``, beside this file, holds the frameworks' names of each setting. Every setting is a number. A
 setting that is a text is the index of the text in ``CHOICES``.
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detectors.settings import CHOICES, Setting
+from sentinel.detectors.settings import CHOICES, Setting
 from sentinel.frames.coarse import Floats, Steps
 
 _FILE = Path(__file__).with_name("settings.toml")

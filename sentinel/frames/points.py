@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from detectors.signals import Signal
+from sentinel.detectors.signals import Signal
 from sentinel.frames.coarse import Floats, Steps
 
 

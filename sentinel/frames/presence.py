@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from detectors.checks import Absence, Expected
+from sentinel.detectors.checks import Absence, Expected
 from sentinel.sources.base import Chunk
 
 MOST_TAGS = 128
@@ -20,7 +20,7 @@ MOST_TAGS = 128
 
 
 @dataclass(frozen=True)
-class _Last:
+class _LastPoint:
     """The last point of a tag. ``since`` is when its absence began to count; ``missed`` is true once the
     absence was told.
     """
@@ -36,7 +36,7 @@ class Presence:
     """When each expected tag was last logged, by rule and by tag. A tag that never was cannot be missed."""
 
     newest: float = math.nan  # time of the last point of the stream
-    last: dict[str, dict[str, _Last]] = field(default_factory=dict)
+    last: dict[str, dict[str, _LastPoint]] = field(default_factory=dict)
 
     def extend(
         self, chunk: Chunk, position: int, expected: Mapping[Expected, Sequence[str]], read_at: float
@@ -72,7 +72,7 @@ class Presence:
     ) -> Iterator[Absence]:
         """The same for one tag, which is logged at the places ``logged`` of the chunk."""
         known = self.last[rule.key]
-        last = known.get(tag) or _Last(0, math.nan, math.nan, missed=False)
+        last = known.get(tag) or _LastPoint(0, math.nan, math.nan, missed=False)
         begins = np.union1d(logged, breaks[breaks > logged[0]] if tag not in known else breaks)
         since = np.append(last.since, time[begins])
         age = time - since[np.searchsorted(begins, np.arange(len(time)), side="right")]
@@ -80,7 +80,7 @@ class Presence:
         numbers, firsts = np.unique(np.searchsorted(logged, late, side="right"), return_index=True)
         missed = dict(zip(numbers.tolist(), late[firsts].tolist(), strict=True))  # by points logged before
 
-        def absence(at: int, begun: _Last, *, over: bool) -> Absence:
+        def absence(at: int, begun: _LastPoint, *, over: bool) -> Absence:
             return Absence(
                 rule=rule,
                 tag=tag,
@@ -101,7 +101,7 @@ class Presence:
                 yield absence(int(logged[number]), begun, over=True)
         newest = _at(chunk, logged[-1]) if len(logged) else last
         still = len(logged) in missed or (last.missed and not len(logged))
-        known[tag] = _Last(newest.step, newest.time, float(since[-1]), missed=still)
+        known[tag] = _LastPoint(newest.step, newest.time, float(since[-1]), missed=still)
 
     def dump(self) -> list[Any]:
         """Everything `load` needs."""
@@ -111,14 +111,14 @@ class Presence:
     def load(cls, state: list[Any]) -> Self:
         """Undo `dump`."""
         newest, last = state
-        return cls(newest, {rule: {t: _Last(*p) for t, p in of.items()} for rule, of in last.items()})
+        return cls(newest, {rule: {t: _LastPoint(*p) for t, p in of.items()} for rule, of in last.items()})
 
 
 _NOWHERE = np.empty(0, np.intp)
 
 
-def _at(chunk: Chunk, place: int) -> _Last:
-    return _Last(int(chunk.step[place]), float(chunk.time[place]), math.nan, missed=False)
+def _at(chunk: Chunk, place: int) -> _LastPoint:
+    return _LastPoint(int(chunk.step[place]), float(chunk.time[place]), math.nan, missed=False)
 
 
 def _known(time: float) -> float | None:

@@ -6,7 +6,7 @@ The name of a probe and that of a layer stand in either order, with any separato
 
 import re
 
-from detectors.signals import Signal
+from sentinel.detectors.signals import Signal
 from sentinel.frames.patterns import Meaning
 from sentinel.frames.words import EVAL, FILLERS, TRAIN, spelled, words_of
 

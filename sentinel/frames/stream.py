@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from detectors.checks import Absence, Expected, Survey
-from detectors.signals import Signal
+from sentinel.detectors.checks import Absence, Expected, Survey
+from sentinel.detectors.signals import Signal
 from sentinel.frames.attempt import Attempt
 from sentinel.frames.attempts import Attempts
 from sentinel.frames.company import Company

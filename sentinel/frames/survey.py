@@ -10,8 +10,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from detectors.checks import Survey
-from detectors.settings import Setting
+from sentinel.detectors.checks import Survey
+from sentinel.detectors.settings import Setting
 from sentinel.frames.known import KnownOfStream
 from sentinel.sources.base import Chunk
 

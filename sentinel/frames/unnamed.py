@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from detectors.signals import Signal
+from sentinel.detectors.signals import Signal
 from sentinel.frames.points import Points
 from sentinel.sources.base import Chunk
 

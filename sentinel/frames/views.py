@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from detectors.api import Declaration, Detector
-from detectors.checks import Expected, RunCheck
-from detectors.context import Every, First, Last, Mean, Use, lists, numbers
-from detectors.settings import Setting
-from detectors.signals import Signal
+from sentinel.detectors.api import Declaration, Detector
+from sentinel.detectors.checks import Expected, RunCheck
+from sentinel.detectors.context import Every, First, Last, Mean, Use, lists, numbers
+from sentinel.detectors.settings import Setting
+from sentinel.detectors.signals import Signal
 from sentinel.frames.derived import DERIVED
 
 _STATE = 11

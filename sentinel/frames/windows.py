@@ -7,10 +7,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from detectors.api import Detector
-from detectors.context import lists, numbers
-from detectors.schema import COARSE, ENDED, FEW, INDEX, NEW, RAW, SERIES, SIGNAL, STEP, TIME, VALUE
-from detectors.settings import CHOICES
+from sentinel.detectors.api import Detector
+from sentinel.detectors.context import lists, numbers
+from sentinel.detectors.schema import COARSE, ENDED, FEW, INDEX, NEW, RAW, SERIES, SIGNAL, STEP, TIME, VALUE
+from sentinel.detectors.settings import CHOICES
 from sentinel.frames.coarse import Floats
 from sentinel.frames.history import Window
 from sentinel.frames.rows import Rows, padded

@@ -19,14 +19,14 @@ from starlette.types import ASGIApp
 
 from sentinel.alerts.silences import acknowledgement, silence
 from sentinel.alerts.store import Store
-from sentinel.clock import Clock
 from sentinel.config.file import Config
-from sentinel.errors import SentinelError, StateError
+from sentinel.ground.clock import Clock
+from sentinel.ground.errors import SentinelError, StateError
+from sentinel.ground.text import seconds_in
 from sentinel.live.access import Access, form
 from sentinel.live.open_runs import OpenRuns
-from sentinel.live.views import Page, Views
+from sentinel.live.views import Page, StateView
 from sentinel.report.html import SCRIPTS, STYLES, asset
-from sentinel.text import seconds_in
 
 _log = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ class LivePage:
     @asynccontextmanager
     async def _life(self, _: Starlette) -> AsyncIterator[None]:
         def begin() -> None:
-            self._views = Views(self._config)
+            self._views = StateView(self._config)
 
         await self._in_worker(begin)
         self._runs = OpenRuns(self._config, self._clock, self._views, self._worker, self._tell)

@@ -15,22 +15,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detectors.severity import Severity
 from sentinel.alerts.incident import Incident
-from sentinel.alerts.store import RunRow, Store
+from sentinel.alerts.store import Store
+from sentinel.alerts.tables import RunRow
+from sentinel.detectors.severity import Severity
 from sentinel.frames.outlines import OBJECTIVES, outlines
+from sentinel.ground.text import clean_text, sentence
 from sentinel.report.html import environment, spark
 from sentinel.report.status import KnownRun, Status, status
 from sentinel.report.status_lines import names_of, summary
 from sentinel.runs.log import Remembered
 from sentinel.runs.packing import unpacked
-from sentinel.text import clean_text, sentence
 
 _AGAIN_SECONDS = 10.0  # because time alone changes the state of a run
 
 
 @dataclass(frozen=True)
-class Row:
+class FleetRow:
     """A log in the table, with the names that `sentinel.report.story.RunStory` has for the same."""
 
     name: str
@@ -50,7 +51,7 @@ class _Rendered:
 
 
 @dataclass(frozen=True)
-class Table:
+class FleetTable:
     """The rows by the key of the log that stands for a training, the worst first, and what stands above them.
 
     A row that is gone stays as an empty one, for the pages that still show it.
@@ -68,13 +69,13 @@ class Table:
         head = {"verdict": self.verdict, "counted": self.counted, "trouble": self.trouble}
         return {**head, "rows": rows}
 
-    def renewed(self, verdict: str, counted: str, trouble: str, rows: Mapping[str, str]) -> "Table":
+    def renewed(self, verdict: str, counted: str, trouble: str, rows: Mapping[str, str]) -> "FleetTable":
         """The table with this content: the same one if nothing differs."""
         same = {key: row for key, row in self.rows.items() if row.html == rows.get(key)}
         version = self.version + 1
         rows = {**rows, **{key: "" for key in self.rows if key not in rows}}
         found = {key: same.get(key) or _Rendered(version, html) for key, html in rows.items()}
-        new = Table(version, verdict, counted, trouble, found)
+        new = FleetTable(version, verdict, counted, trouble, found)
         return self if replace(new, version=self.version) == self else new
 
 
@@ -82,13 +83,13 @@ class Fleet:
     """The runs as the watch last recorded them. Reads one store and belongs to the thread that opened it."""
 
     def __init__(self, store: Store, place: Path) -> None:
-        self.table = Table()
+        self.table = FleetTable()
         self.runs: dict[str, KnownRun] = {}  # by key, the worst first
         self.names: Mapping[str, str] = {}  # by run id
         self.status: Status | None = None
         self._store = store
         self._place = place
-        self._memory = _Memory(store)
+        self._memory = _StoredRuns(store)
         self._seen = -1
         self._looked_at = float("-inf")
 
@@ -122,10 +123,10 @@ class Fleet:
             hrefs = [f"/runs/{key}" for key in keys]
             yield keys[0], str(rows.row(logs, hrefs, spark(logs[0].lead[1]), id=f"row-{keys[0]}")).strip()
 
-    def _of(self, run: KnownRun, incidents: Sequence[Incident]) -> Row:
+    def _of(self, run: KnownRun, incidents: Sequence[Incident]) -> FleetRow:
         facts = run.kept.facts if run.kept else None
         planned = run.kept.planned_steps if run.kept else None
-        return Row(
+        return FleetRow(
             name=self.names[run.row.id],
             worst=max((one.severity for one in incidents), default=Severity.CLEAN),
             found=[*dict.fromkeys(one.detector for one in incidents)],
@@ -167,7 +168,7 @@ def _severities(shown: Status) -> Counter[Severity]:
     return whole
 
 
-class _Memory:
+class _StoredRuns:
     """What is stored of each run, decoded once for each commit."""
 
     def __init__(self, store: Store) -> None:

@@ -12,11 +12,11 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
-from sentinel.clock import Clock
 from sentinel.config.file import Config
-from sentinel.errors import StateError
+from sentinel.ground.clock import Clock
+from sentinel.ground.errors import StateError
 from sentinel.live.opened import OpenedRun
-from sentinel.live.views import Page, Views, page_of_run
+from sentinel.live.views import Page, StateView, page_of_run
 from sentinel.pipeline import Pipeline
 
 _log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ class OpenRuns:
     """
 
     def __init__(
-        self, config: Config, clock: Clock, views: Views, worker: Executor, changed: Callable[[], None]
+        self, config: Config, clock: Clock, views: StateView, worker: Executor, changed: Callable[[], None]
     ) -> None:
         self._pipeline = Pipeline(config.enabled_detectors, config.parameters, config.signals)
         self._clock = clock
@@ -91,7 +91,7 @@ class OpenRuns:
     def _has_read(self, key: str, task: "asyncio.Task[None]") -> None:
         del self._reading[key]
         if task.cancelled() or task.exception():
-            return  # what waits for the page gets the error; else the next look tries again
+            return  # who waits for the page gets the error; otherwise the next look tries again
         if key in self._open and self._open[key].reads_more:
             self._read(key)
 

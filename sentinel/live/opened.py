@@ -8,12 +8,12 @@ from typing import TypeVar
 from sentinel.alerts.decision import Decision
 from sentinel.alerts.incident import Event, Incident
 from sentinel.alerts.outcomes import Outcome
-from sentinel.alerts.store import DecisionRow, RunRow
-from sentinel.coverage import Coverage
+from sentinel.alerts.tables import DecisionRow, RunRow
 from sentinel.frames.curves import Curves
-from sentinel.guard import Guard
+from sentinel.ground.guard import Guard
 from sentinel.pipeline import POINTS_AT_ONCE, Pipeline
-from sentinel.replaying import Replay, ReplayedRun
+from sentinel.replays.coverage import Coverage
+from sentinel.replays.replay import Replay, ReplayedRun
 from sentinel.report.illustrations import Illustrations
 from sentinel.report.recorded import place_of, recorded_run
 from sentinel.report.story import RunStory, run_story

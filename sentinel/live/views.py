@@ -7,9 +7,11 @@ from functools import partial
 
 from sentinel.alerts.incident import Incident
 from sentinel.alerts.silences import Silence
-from sentinel.alerts.store import DecisionRow, Store
+from sentinel.alerts.store import Store
+from sentinel.alerts.tables import DecisionRow
 from sentinel.config.file import Config
-from sentinel.errors import StateError
+from sentinel.ground.errors import StateError
+from sentinel.ground.text import clean_text, duration_text
 from sentinel.live.fleet import Fleet
 from sentinel.live.opened import OpenedRun
 from sentinel.pipeline import Pipeline
@@ -18,7 +20,6 @@ from sentinel.report.status import KnownRun
 from sentinel.report.status_lines import workings
 from sentinel.report.story import RunStory
 from sentinel.runs.state import RunState, Standing
-from sentinel.text import clean_text, duration_text
 
 _POINTS_OF_RUN = 12_000  # some 200 kB, which each open page fetches whenever the run grows
 _STALE_SECONDS = 60.0  # after which a page is made again, because it says how long ago the run was written
@@ -41,7 +42,7 @@ class Page:
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedRun:
     """What the watch recorded of a run, at one look at the state."""
 
     known: KnownRun
@@ -52,7 +53,7 @@ class Recorded:
     trouble: str  # why this may be old; empty if it is not
 
 
-class Views:
+class StateView:
     """What the state says. Its methods belong to the thread that made it, but for `overview` and `seen`.
 
     Those two may be called from other threads, because tables are never changed, only replaced.
@@ -83,10 +84,10 @@ class Views:
         row = known.row
         return partial(OpenedRun, pipeline, row, self.fleet.names[row.id], self._store.run_state(row.id))
 
-    def recorded(self, key: str) -> Recorded:
+    def recorded(self, key: str) -> RecordedRun:
         """What the watch recorded of a run. Raises StateError."""
         known = self.fleet.runs[key]
-        return Recorded(
+        return RecordedRun(
             known,
             self.fleet.names[known.row.id],
             self._store.incidents(run=known.row.id),
@@ -125,7 +126,7 @@ class Views:
         return Page.of(table.version, text)
 
 
-def page_of_run(run: OpenedRun, recorded: Recorded, key: str, version: int, now: float) -> Page:
+def page_of_run(run: OpenedRun, recorded: RecordedRun, key: str, version: int, now: float) -> Page:
     """The page of a run as its log and the state are now."""
     known = recorded.known
     story = run.story(recorded.incidents, recorded.decisions, _standing(known))

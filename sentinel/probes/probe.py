@@ -13,10 +13,10 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from sentinel.ground.text import clean_text
 from sentinel.probes.base import Moment, Numbers, ProbeSet, Subject, Unsuitable
 from sentinel.probes.discovery import probe_sets
 from sentinel.probes.target import Target, target
-from sentinel.text import clean_text
 
 if TYPE_CHECKING:
     import torch
@@ -27,7 +27,7 @@ SLOW_SECONDS = 1.0
 _log = logging.getLogger("sentinel")
 
 
-class _Waiting(NamedTuple):
+class _OnTheWay(NamedTuple):
     """Numbers of a step that are on their way to the host; ``arrival`` waits until they are there."""
 
     step: int
@@ -68,7 +68,7 @@ class probe:  # noqa: N801  it reads as a function at its call, as `contextlib.s
             for name, kind in probe_sets().items():
                 self._guarded(name, partial(self._begin, name, kind, subject))
         self._steps = 0
-        self._waiting: _Waiting | None = None
+        self._waiting: _OnTheWay | None = None
         self._arm()
 
     @property
@@ -120,7 +120,7 @@ class probe:  # noqa: N801  it reads as a function at its call, as `contextlib.s
             self._guarded(name, one.disarm)
             if (took := time.perf_counter() - begun) > SLOW_SECONDS:
                 self._switch_off(name, f"a measurement took {took:.1f} s")
-        self._waiting = _Waiting(step, found, _arrival(found))
+        self._waiting = _OnTheWay(step, found, _arrival(found))
 
     def _flush(self) -> None:
         """Write the numbers of the last measurement, which a device has computed by now."""

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from detectors.checks import Standstill
+from sentinel.detectors.checks import Standstill
 from sentinel.processes.description import waits_in
 from sentinel.processes.ranks import LOADER, Rank, is_spawned
 from sentinel.processes.stacks import Stack, stack_of

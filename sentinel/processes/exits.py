@@ -14,7 +14,7 @@ import weakref
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from sentinel.processes.memory import Memory, memory_of
+from sentinel.processes.memory import GroupMemory, memory_of
 from sentinel.processes.table import Process, process, stat_fields
 
 _INFO = struct.Struct("=QQ11Ii")  # struct pidfd_info in its first form
@@ -60,7 +60,7 @@ class Handle:
 
     def __init__(self, one: Process, descriptor: int) -> None:
         self.process, self.descriptor = one, descriptor
-        self._memory: Memory = memory_of(one)
+        self._memory: GroupMemory = memory_of(one)
         self._looks = 0
         self._exit: Exit | None = None
         self._poll = select.poll()

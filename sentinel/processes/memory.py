@@ -22,7 +22,7 @@ _GIB = 1 << 30
 
 
 @dataclass(frozen=True)
-class Memory:
+class GroupMemory:
     """The memory of a process's control group: where it stands, and what it had counted at first."""
 
     process: Process
@@ -52,10 +52,10 @@ _USED = "memory.current", "memory.usage_in_bytes"
 _COUNTS = "memory.events", "memory.oom_control"
 
 
-def memory_of(one: Process) -> Memory:
+def memory_of(one: Process) -> GroupMemory:
     """What is known of the memory of a process's control group."""
     group = _group(one.pid)
-    return Memory(one, group, _kills(group))
+    return GroupMemory(one, group, _kills(group))
 
 
 def _group(pid: int) -> Path | None:

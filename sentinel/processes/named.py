@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 import orjson
 
-from detectors.checks import Writer
+from sentinel.detectors.checks import Writer
+from sentinel.ground.text import clean_text
 from sentinel.processes.finder import Found
 from sentinel.processes.table import process, started_at
 from sentinel.runs.state import last_write
-from sentinel.text import clean_text
 
 _SOON_SECONDS = 600.0  # after its start at the latest a training leaves its number
 _SLACK_SECONDS = 60.0  # the clock may have been set since

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from sentinel.text import clean_text
+from sentinel.ground.text import clean_text
 
 _SECONDS = 5.0  # for one dump
 _TRIES = 3
@@ -50,7 +50,7 @@ class Stack(NamedTuple):
         return next((frame for frame in self.frames if frame.ours), self.frames[0] if self.frames else None)
 
 
-class _Frame(msgspec.Struct):
+class _DumpedFrame(msgspec.Struct):
     name: str
     filename: str
     line: int
@@ -58,7 +58,7 @@ class _Frame(msgspec.Struct):
 
 
 class _Thread(msgspec.Struct):
-    frames: list[_Frame]
+    frames: list[_DumpedFrame]
     os_thread_id: int | None = None
     thread_name: str | None = None
 

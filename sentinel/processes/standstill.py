@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from detectors.checks import Standstill
+from sentinel.detectors.checks import Standstill
+from sentinel.ground.text import counted
 from sentinel.processes.ranks import Rank, joined, names
 from sentinel.processes.stacks import Frame, Stack
-from sentinel.text import counted
 
 _IDLE = 0.05  # of a core; a process that uses less does not compute
 _FRAMES_SHOWN = 8  # of a rank

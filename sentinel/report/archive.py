@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 
-from detectors.severity import Severity
 from sentinel.alerts.incident import Incident
 from sentinel.alerts.wire import incident_body, utc_text
 from sentinel.archives.reducing import Archive, Settled
+from sentinel.detectors.severity import Severity
+from sentinel.ground.text import clean_text, counted, counted_runs, duration_text
 from sentinel.report.json import ReplayBody, ReplayedRunBody, run_body, told_bodies
-from sentinel.text import clean_text, counted, counted_runs, duration_text
 
 _SHOWN = 10
 _HOUR = 3600.0

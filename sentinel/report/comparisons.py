@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from detectors.evidence import measure_of
-from sentinel.text import clean_text
+from sentinel.detectors.evidence import measure_of
+from sentinel.ground.text import clean_text
 
 if TYPE_CHECKING:
     from sentinel.comparison.measures import Comparison

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sentinel.alerts.incident import Incident
 from sentinel.report.logged import Sample, samples_near
-from sentinel.report.printed import Excerpt, Transcript
+from sentinel.report.printed import ConsoleExcerpt, Transcript
 from sentinel.runs.log import RunLog
 
 
@@ -13,7 +13,7 @@ class Illustrations:
 
     def __init__(self) -> None:
         self.problems: list[str] = []  # where nothing was searched, and why
-        self._of: dict[str, tuple[Sequence[Sample], Excerpt | None]] = {}
+        self._of: dict[str, tuple[Sequence[Sample], ConsoleExcerpt | None]] = {}
 
     def add(self, log: RunLog, incidents: Sequence[Incident]) -> None:
         """Search for these incidents of a run."""
@@ -24,6 +24,6 @@ class Illustrations:
         self._of |= {one.id: (samples.get(one.onset_step, ()), transcript.around(one)) for one in new}
         self.problems += [one for one in unsearched if one not in self.problems]
 
-    def of(self, incident: Incident) -> tuple[Sequence[Sample], Excerpt | None]:
+    def of(self, incident: Incident) -> tuple[Sequence[Sample], ConsoleExcerpt | None]:
         """The texts and images nearest to the onset, and the console lines around it."""
         return self._of.get(incident.id, ((), None))

@@ -3,12 +3,12 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from sentinel.alerts.evidence import evidence_rows
 from sentinel.frames.excerpt import Excerpt
+from sentinel.ground.text import clean_text, sentence
+from sentinel.report.evidence import evidence_rows
 from sentinel.report.sparkline import sparkline
 from sentinel.sinks.base import Notification
-from sentinel.sinks.message import Cause, message
-from sentinel.text import clean_text, sentence
+from sentinel.sinks.message import LikelyCause, message
 
 _INDENT = 2
 
@@ -31,7 +31,7 @@ def lines(told: Notification) -> Iterator[tuple[int, str]]:
     )
 
 
-def _cause(word: str, cause: Cause) -> Iterator[tuple[int, str]]:
+def _cause(word: str, cause: LikelyCause) -> Iterator[tuple[int, str]]:
     yield 0, ""
     yield 0, f"{word}: {cause.name}"
     for label, text in ("Why", cause.because), ("Do", cause.fix), ("Check", cause.check):

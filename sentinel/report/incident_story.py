@@ -4,26 +4,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from detectors.api import Maturity
-from detectors.severity import Severity
 from sentinel import catalogue
 from sentinel.alerts.causes import share
-from sentinel.alerts.evidence import evidence_rows
 from sentinel.alerts.incident import Incident, State, began_first
 from sentinel.alerts.outcomes import cost
 from sentinel.alerts.wire import clock_text
 from sentinel.catalogue import Entry
+from sentinel.detectors.api import Maturity
+from sentinel.detectors.severity import Severity
+from sentinel.ground.text import clean_text
+from sentinel.replays.replay import ReplayedRun
+from sentinel.report.evidence import evidence_rows
 from sentinel.report.logged import Sample
-from sentinel.report.printed import Excerpt
+from sentinel.report.printed import ConsoleExcerpt
 from sentinel.sinks.checkpoints import last_checkpoint
 from sentinel.sinks.message import lasted
-from sentinel.text import clean_text
 
 _MOST_CAUSES = 4
 
 
 @dataclass(frozen=True)
-class Cause:
+class CauseStory:
     """A catalogue entry that may be behind an incident. ``share`` says how likely; it may be empty."""
 
     entry: Entry
@@ -52,13 +53,13 @@ class IncidentStory:
     last_step: int | None
     fired_at: str  # in UTC; empty if not known
     evidence: Sequence[tuple[str, str]]
-    causes: Sequence[Cause]
+    causes: Sequence[CauseStory]
     told: Sequence[str]
     explained_by: str  # name of the detector; empty if the incident stands for itself
     checkpoint: str  # the last one from before the onset; empty if none is known
     tag: str
     cost: str  # from the onset to the newest finding; empty if not known
-    printed: Excerpt | None  # console lines around the onset
+    printed: ConsoleExcerpt | None  # console lines around the onset
     samples: Sequence[Sample]  # texts and images that were logged nearest to the onset
 
 
@@ -68,7 +69,7 @@ def incident_story(
     place: Path | None = None,
     told: Sequence[str] = (),
     samples: Sequence[Sample] = (),
-    printed: Excerpt | None = None,
+    printed: ConsoleExcerpt | None = None,
 ) -> IncidentStory:
     """The story of an incident.
 
@@ -103,10 +104,10 @@ def incident_story(
     )
 
 
-def _causes(incident: Incident) -> Iterator[Cause]:
+def _causes(incident: Incident) -> Iterator[CauseStory]:
     entries = catalogue.load()
     for one in incident.causes[:_MOST_CAUSES]:
-        yield Cause(entries[one.id], share(one, incident.causes), clean_text(one.reasons, 400))
+        yield CauseStory(entries[one.id], share(one, incident.causes), clean_text(one.reasons, 400))
 
 
 def _life(incident: Incident) -> str:
@@ -117,3 +118,14 @@ def _life(incident: Incident) -> str:
     if incident.state is State.RESOLVED:
         return f"{begun}, over at step {incident.resolved_step:,} after {lasted(incident)}"
     return f"{begun}, still there at step {last:,} after {lasted(incident)}"
+
+
+def told_lines(run: ReplayedRun, incident: Incident) -> Iterator[str]:
+    """Which sinks would have been sent an incident, and why the others would not."""
+    decided = [(one.sink, one.decision.reason) for one in run.told.get(incident.id, ())]
+    told = {sink: None for sink, reason in decided if reason.sends}
+    if told:
+        yield f"told: {', '.join(told)}"
+    for sink, reason in dict(reversed(decided)).items():  # the first decision of each sink
+        if sink not in told:
+            yield f"not told: {sink}, {reason.text}"

@@ -11,10 +11,10 @@ from typing_extensions import TypedDict
 
 from sentinel.alerts.outcomes import Outcome
 from sentinel.alerts.wire import IncidentBody, incident_body
-from sentinel.listing import ListedRun, Listing
-from sentinel.replaying import Replay, ReplayedRun
+from sentinel.replays.listing import ListedRun, Listing
+from sentinel.replays.replay import Replay, ReplayedRun
 from sentinel.runs.checks import checks
-from sentinel.runs.log import Overview
+from sentinel.runs.log import RunOverview
 from sentinel.runs.standings import observe, standings
 from sentinel.runs.state import RunState, Standing
 
@@ -267,7 +267,7 @@ def _listed(run: ListedRun) -> ListedRunBody:
 
 
 def run_body(
-    run: Overview,
+    run: RunOverview,
     stands: Standing,
     stopped: str | None,
     lacking: Mapping[str, Sequence[str]],

@@ -4,12 +4,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from detectors.evidence import measure_of
-from detectors.signals import Signal
+from sentinel.detectors.evidence import measure_of
+from sentinel.detectors.signals import Signal
 from sentinel.frames.curves import Curve, Point
-from sentinel.runs.facts import Setting
+from sentinel.ground.text import clean_text, duration_text
+from sentinel.runs.facts import FoundSetting
 from sentinel.sinks.checkpoints import checkpoints
-from sentinel.text import clean_text, duration_text
 
 _HIGHER = (
     *(Signal.EVAL_ACCURACY, Signal.EVAL_SCORE, Signal.MEAN_AVERAGE_PRECISION),
@@ -51,7 +51,7 @@ def checkpoint_to_keep(
     place: str,
     tags: Mapping[str, Sequence[str]],
     curves: Mapping[str, Curve],
-    settings: Mapping[str, Setting],
+    settings: Mapping[str, FoundSetting],
     last_time: float | None,
     before: int | None,
 ) -> Keep | None:
@@ -87,7 +87,7 @@ def checkpoint_to_keep(
 
 
 def _metrics(
-    tags: Mapping[str, Sequence[str]], curves: Mapping[str, Curve], settings: Mapping[str, Setting]
+    tags: Mapping[str, Sequence[str]], curves: Mapping[str, Curve], settings: Mapping[str, FoundSetting]
 ) -> Iterator[_Metric]:
     """The stated metric, the evaluation loss, then the scores that are logged."""
     named = str(_setting(settings, _SELECTS_BY) or "")
@@ -103,7 +103,7 @@ def _metrics(
             yield _Metric(measure_of(signal).label, curves[tag].points(), is_higher)
 
 
-def _setting(settings: Mapping[str, Setting], name: str) -> object:
+def _setting(settings: Mapping[str, FoundSetting], name: str) -> object:
     """The value of a setting of this name, in whatever table."""
     return next((one.value for key, one in settings.items() if key.rpartition(".")[2] == name), None)
 

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator
 
-from sentinel.report.incident_story import Cause, IncidentStory
+from sentinel.ground.text import sentence
+from sentinel.report.incident_story import CauseStory, IncidentStory
 from sentinel.report.sparkline import sparkline
 from sentinel.report.story import RunStory, Story
-from sentinel.text import sentence
 
 _MARKS = {"critical": "🔴", "warning": "🟠", "info": "🔵"}
 _MOST_ROWS = 200
@@ -67,7 +67,7 @@ def _details(run: RunStory, incidents: list[IncidentStory]) -> Iterator[str]:
     yield "</details>"
 
 
-def _cause(cause: Cause) -> str:
+def _cause(cause: CauseStory) -> str:
     because = f" {_plain(sentence(cause.because))}" if cause.because else ""
     entry = cause.entry
     share = f" ({cause.share})" if cause.share else ""

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import nlargest
 
-from detectors.severity import Severity
 from sentinel.alerts.incident import Incident
-from sentinel.replaying import Replay, ReplayedRun
+from sentinel.detectors.severity import Severity
+from sentinel.ground.text import clean_text, counted, counted_runs, duration_text
+from sentinel.replays.replay import Replay, ReplayedRun
 from sentinel.report.json import standings_of
 from sentinel.runs.state import RunState, of_training
-from sentinel.text import clean_text, counted, counted_runs, duration_text
 
 _MOST_SHOWN = 3
 _UNSEEN = {

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
-from detectors.api import Declaration, Detector, Maturity, Severity
-from detectors.checks import RunCheck
-from detectors.discovery import all_detectors
 from sentinel import catalogue
 from sentinel.catalogue.index import families, search, unwritten
 from sentinel.catalogue.signatures import Signature
-from sentinel.errors import UnknownName
-from sentinel.text import one_of
+from sentinel.detectors.api import Declaration, Detector, Maturity, Severity
+from sentinel.detectors.checks import RunCheck
+from sentinel.detectors.discovery import all_detectors
+from sentinel.ground.errors import UnknownName
+from sentinel.ground.text import one_of
 
 if TYPE_CHECKING:
     from sentinel.config.rules import WrittenRule

@@ -2,25 +2,21 @@
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sentinel.alerts.incident import Incident
+from sentinel.ground.text import clean_text
 from sentinel.runs.log import RunLog
+from sentinel.runs.transcript import printed_lines
 from sentinel.sources.base import Line
-from sentinel.sources.beside.output_files import OutputFiles
-from sentinel.sources.console.lines import seconds
-from sentinel.text import clean_text
 
 _BEFORE, _AFTER = 6, 10  # lines that are shown
-_MOST_LINES = 200_000  # of one file that are searched
-_MOST_POLLS = 16  # of one log; each brings a megabyte or some hundred thousand points
-_POINTS_AT_ONCE = 100_000
 _LONGEST = 2000  # characters of a line that are searched
 
 
 @dataclass(frozen=True)
-class Excerpt:
+class ConsoleExcerpt:
     """Lines that follow one another. ``first`` is the number of the first one, ``at`` of the one meant."""
 
     origin: str  # the name of the file; empty for the log itself
@@ -36,13 +32,13 @@ class Transcript:
         self._log = log
         self._read: Mapping[str, Sequence[Line]] | None = None
 
-    def around(self, incident: Incident) -> Excerpt | None:
+    def around(self, incident: Incident) -> ConsoleExcerpt | None:
         """The lines at the onset; None if nothing tells which ones these are.
 
         An incident that is about a line names it. Others are found by the time, else by the step of a line.
         """
         if self._read is None:
-            self._read = _printed(self._log)
+            self._read = printed_lines(self._log)
         told = incident.evidence
         own = incident.tag if isinstance(told.get("line"), int) and incident.tag in self._read else None
         if own is not None:
@@ -51,35 +47,6 @@ class Transcript:
             if (at := _place(lines, incident)) is not None:
                 return _excerpt(origin, lines, at)
         return None
-
-
-def _printed(log: RunLog) -> dict[str, list[Line]]:
-    """All lines by the file that they stand in."""
-    found: dict[str, list[Line]] = {}
-    if log.console is None or not log.console.origins:
-        return found
-    if "" in log.console.origins:
-        batch = log.run.source.poll({}, _POINTS_AT_ONCE)
-        found[""] = [*batch.lines]
-        for _ in range(_MOST_POLLS):
-            if not batch.more or len(found[""]) > _MOST_LINES:
-                break
-            batch = log.run.source.poll(batch.cursor, _POINTS_AT_ONCE)
-            found[""] += batch.lines
-    output = OutputFiles(log.run).poll({})
-    for _ in range(_MOST_POLLS):
-        for name, text in output.text.items():
-            found.setdefault(name, []).extend(_lines(text))
-        if not output.more:
-            break
-        output = OutputFiles(log.run).poll(output.cursor)
-    return found
-
-
-def _lines(text: str) -> Iterator[Line]:
-    for line in text.split("\n")[:-1]:
-        shown = line.rstrip("\r").rpartition("\r")[2]  # what a progress bar left
-        yield Line(seconds(shown), shown)
 
 
 def _place(lines: Sequence[Line], incident: Incident) -> int | None:
@@ -103,10 +70,10 @@ def _by_number(lines: Iterable[Line], step: int) -> int | None:
     return next((index for index, line in enumerate(lines) if counts.search(line.text[:_LONGEST])), None)
 
 
-def _excerpt(origin: str, lines: Sequence[Line], at: int) -> Excerpt:
+def _excerpt(origin: str, lines: Sequence[Line], at: int) -> ConsoleExcerpt:
     begin = max(at - _BEFORE, 0)
     shown = [_shown(line.text) for line in lines[begin : at + _AFTER]]
-    return Excerpt(clean_text(origin), begin + 1, at + 1, shown)
+    return ConsoleExcerpt(clean_text(origin), begin + 1, at + 1, shown)
 
 
 def _shown(text: str) -> str:

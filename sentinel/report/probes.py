@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from sentinel.errors import UnknownName
+from sentinel.ground.errors import UnknownName
 from sentinel.probes import discovery
 from sentinel.probes.discovery import probe_sets
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from sentinel import catalogue
 from sentinel.alerts.incident import Event, State, began_first
 from sentinel.alerts.outcomes import idempotency_key
-from sentinel.alerts.store import RunRow, Store
-from sentinel.guard import Guard
+from sentinel.alerts.store import Store
+from sentinel.alerts.tables import RunRow
+from sentinel.ground.guard import Guard
 from sentinel.pipeline import Pipeline
 from sentinel.sinks.base import Notification
 from sentinel.sinks.details import completed

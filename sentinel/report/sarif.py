@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from detectors.api import Declaration, Severity
 from sentinel import catalogue
 from sentinel.alerts.incident import Incident
-from sentinel.replaying import Replay, ReplayedRun
+from sentinel.detectors.api import Declaration, Severity
+from sentinel.ground.text import clean_text, sentence
+from sentinel.replays.replay import Replay, ReplayedRun
 from sentinel.report.comparisons import statements, title
 from sentinel.sources.places import Place
-from sentinel.text import clean_text, sentence
 
 _LEVELS = {Severity.INFO: "note", Severity.WARNING: "warning", Severity.CRITICAL: "error"}
 _SPECIAL = re.compile(r"([\\\[\]])")  # of a link, 3.11.6 of the standard

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from detectors.severity import Severity
-from sentinel.errors import SentinelError, UnknownName
+from sentinel.detectors.severity import Severity
+from sentinel.ground.errors import SentinelError, UnknownName
 
 if TYPE_CHECKING:
     from sentinel.alerts.incident import Incident
-    from sentinel.replaying import Replay, ReplayedRun
+    from sentinel.replays.replay import Replay, ReplayedRun
 
 _SEVERITIES = {severity.label: severity for severity in Severity if severity}
 

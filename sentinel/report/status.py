@@ -6,13 +6,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from detectors.api import Severity
 from sentinel.alerts.incident import Incident
 from sentinel.alerts.lock import watching_process
 from sentinel.alerts.outbox import Undelivered
 from sentinel.alerts.silences import Silence
-from sentinel.alerts.store import BEHIND, DecisionRow, RunRow, Store
+from sentinel.alerts.store import BEHIND, Store
+from sentinel.alerts.tables import DecisionRow, RunRow
 from sentinel.alerts.wire import incident_body
+from sentinel.detectors.api import Severity
+from sentinel.ground.text import clean_text, duration_text
 from sentinel.runs.copies import silence_of
 from sentinel.runs.facts import Facts
 from sentinel.runs.log import Remembered
@@ -20,7 +22,6 @@ from sentinel.runs.packing import unpacked
 from sentinel.runs.same_training import trainings_of
 from sentinel.runs.state import RunState, standing
 from sentinel.sources.places import Url
-from sentinel.text import clean_text, duration_text
 
 SHOWN = 20
 """The most runs, incidents and notifications that are shown."""

@@ -7,8 +7,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from sentinel.ground.text import clean_text, counted, counted_runs, duration_text
 from sentinel.report.status import NEED_EVIDENCE, SHOWN, STATES, KnownRun, Status
-from sentinel.text import clean_text, counted, counted_runs, duration_text
 
 _FURTHER_SHOWN = 3  # logs of one training
 

@@ -6,26 +6,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from detectors.lines import line_for
-from detectors.severity import Severity
 from sentinel.alerts.incident import Incident, began_first
 from sentinel.alerts.wire import clock_text
-from sentinel.coverage import Coverage
+from sentinel.detectors.lines import line_for
+from sentinel.detectors.severity import Severity
 from sentinel.frames.curves import Curve
 from sentinel.frames.outlines import OBJECTIVES
-from sentinel.replaying import Replay, ReplayedRun
+from sentinel.ground.text import clean_text, counted, counted_runs, duration_text, sentence
+from sentinel.replays.coverage import Coverage
+from sentinel.replays.replay import Replay, ReplayedRun
 from sentinel.report.comparisons import statements, title
 from sentinel.report.illustrations import Illustrations
-from sentinel.report.incident_story import IncidentStory, incident_story
+from sentinel.report.incident_story import IncidentStory, incident_story, told_lines
 from sentinel.report.json import standings_of
 from sentinel.report.keeping import Keep, checkpoint_to_keep
 from sentinel.report.selection import ORDERS, Order
-from sentinel.report.told import told_lines
 from sentinel.runs.checks import checks
 from sentinel.runs.state import Standing
 from sentinel.sinks.checkpoints import checkpoints
 from sentinel.sinks.message import gpu_hours
-from sentinel.text import clean_text, counted, counted_runs, duration_text, sentence
 
 MOST_IN_FULL = 300
 """Runs of a story that keep their curves."""
@@ -62,7 +61,7 @@ class RunStory:
     tags: Mapping[str, Sequence[str]]
     curves: Mapping[str, Curve]
     lead: tuple[str, Sequence[float]]  # the tag that says most about the run and its values; may be empty
-    still: Sequence[tuple[str, float]]  # tags that have one value alone, and that value
+    still: Sequence[tuple[str, float]]  # tags whose value never changes, and that value
     judged_by: int  # detectors
     detectors: int  # in all
     blind: Sequence[Blind]

@@ -12,19 +12,19 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from detectors.api import Maturity, Severity
 from sentinel import catalogue
 from sentinel.alerts.causes import share
-from sentinel.alerts.evidence import evidence_rows
 from sentinel.alerts.incident import Incident, State
 from sentinel.alerts.outcomes import cost
+from sentinel.detectors.api import Maturity, Severity
 from sentinel.frames.excerpt import Excerpt, Number
-from sentinel.replaying import Replay, ReplayedRun
+from sentinel.ground.text import clean_text, counted, counted_runs
+from sentinel.replays.replay import Replay, ReplayedRun
 from sentinel.report.comparisons import statements, title
+from sentinel.report.evidence import evidence_rows
+from sentinel.report.incident_story import told_lines
 from sentinel.report.sparkline import marks, sparkline
-from sentinel.report.told import told_lines
 from sentinel.runs.checks import checks
-from sentinel.text import clean_text, counted, counted_runs
 
 _STYLES = {Severity.INFO: "cyan", Severity.WARNING: "yellow", Severity.CRITICAL: "bold red"}
 _MOST_CAUSES = 3

@@ -8,10 +8,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from detectors.severity import Severity
+from sentinel.detectors.severity import Severity
+from sentinel.ground.text import clean_text, counted, duration_text
 from sentinel.report.status import KnownRun, Status
 from sentinel.report.status_lines import names_of, summary
-from sentinel.text import clean_text, counted, duration_text
 
 _COLOURS = {Severity.CRITICAL: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 _AROUND = 8  # lines above, below and between

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from sentinel import catalogue
 from sentinel.catalogue.rules import Clues
 from sentinel.frames.plan import meant, planned
+from sentinel.ground.text import clean_text
 from sentinel.runs.log import RunLog
-from sentinel.text import clean_text
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,9 @@ class Check:
 
     catalogue: tuple[str, ...]  # ids of the entries
     because: str
-    settings: Mapping[str, float | str | bool]  # by `detectors.settings`; those that the reason rests on
+    settings: Mapping[
+        str, float | str | bool
+    ]  # by `sentinel.detectors.settings`; those that the reason rests on
 
     def __str__(self) -> str:
         stated = ", ".join(f"{name} = {_shown(value)}" for name, value in self.settings.items())

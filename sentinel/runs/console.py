@@ -14,10 +14,10 @@ from typing import Any
 
 import msgspec
 
-from detectors.api import Severity
-from detectors.checks import Printed
 from sentinel.catalogue.signatures import Signature
-from sentinel.runs.preemption import WORDS, preempts
+from sentinel.detectors.api import Severity
+from sentinel.detectors.checks import Printed
+from sentinel.runs.last_words import PREEMPTION_WORDS, preempts
 from sentinel.runs.telling import telling
 from sentinel.sources.base import Line
 from sentinel.sources.console.passages import Passages
@@ -118,7 +118,7 @@ class _Origin(msgspec.Struct):
         return count
 
 
-class Console(msgspec.Struct):
+class ConsoleState(msgspec.Struct):
     """The state of the console lines of a run. Its size is bounded, whatever the run prints.
 
     ``cursor`` says where reading the files beside the log stopped. ``signatures`` are those of the catalogue.
@@ -152,7 +152,7 @@ class Console(msgspec.Struct):
     ) -> Iterator[Printed]:
         """The news in the next lines, of which only those are looked at that may bring any."""
         at, wanted = 0, [one.text for one in signatures if one.key not in self.remarks]
-        for place in telling(texts, (_TRACEBACK, *WORDS, *wanted)):
+        for place in telling(texts, (_TRACEBACK, *PREEMPTION_WORDS, *wanted)):
             while at < place and not origin.is_quiet:
                 if passed := origin.pass_frames(texts[at : min(place, at + _LONGEST_TRACEBACK)]):
                     at += passed

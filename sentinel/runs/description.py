@@ -4,7 +4,7 @@ from pathlib import Path
 from socket import gethostname
 from typing import Any
 
-from detectors.settings import Setting
+from sentinel.detectors.settings import Setting
 from sentinel.runs.log import RunLog
 from sentinel.runs.understanding import framework
 

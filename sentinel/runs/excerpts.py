@@ -3,8 +3,8 @@
 import math
 from collections.abc import Iterable, Iterator
 
-from detectors.evidence import measure_of
-from detectors.signals import Signal
+from sentinel.detectors.evidence import measure_of
+from sentinel.detectors.signals import Signal
 from sentinel.frames.excerpt import Excerpt, Number
 from sentinel.frames.history import SeriesHistory
 from sentinel.frames.views import View

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from sentinel.frames.naming import summaries
-from sentinel.sources.base import Chunk, Ending, Outcome
+from sentinel.sources.base import Chunk, Ending, EndKind
 from sentinel.sources.reading.flattening import MOST_KEYS, Plain
 
 _PAUSES_KEPT = 100
@@ -21,7 +21,7 @@ LONG_INTERVALS = 10
 """A silence of this many long intervals is unusual."""
 
 
-class Setting(NamedTuple):
+class FoundSetting(NamedTuple):
     """A setting of a run and its origin: the format of the log, or the name of a file beside it."""
 
     value: Plain
@@ -37,7 +37,7 @@ class Facts(msgspec.Struct):
     first_time: float | None = None
     last_time: float | None = None
     pauses: list[float] = []  # seconds, the last ones
-    config: dict[str, Setting] = {}
+    config: dict[str, FoundSetting] = {}
     plan: dict[str, float] = {}  # planned values by signal, for streams that begin from now on
     told_ending: Ending | None = None
     last_words: Ending | None = None  # told by other means than records of the log, once it is silent
@@ -72,25 +72,25 @@ class Facts(msgspec.Struct):
         """Add settings. A later value replaces an earlier one."""
         for key, value in settings.items():
             if key in self.config or len(self.config) < MOST_KEYS:
-                self.config[key] = Setting(value, origin)
+                self.config[key] = FoundSetting(value, origin)
 
     def ending(self, planned_steps: float | None) -> Ending | None:
         """How the run ended; None if its log does not say that it ended."""
         if self.told_ending is not None:
             return self.told_ending
-        if self.exit is not None and self.exit.outcome is not Outcome.FINISHED:
+        if self.exit is not None and self.exit.outcome is not EndKind.FINISHED:
             return self.exit
         if self.last_step is None:
             return self.exit
         if self.last_step == self.summary_step:
-            return Ending(Outcome.FINISHED, f"its log ends with a summary at step {self.last_step}", True)
+            return Ending(EndKind.FINISHED, f"its log ends with a summary at step {self.last_step}", True)
         if self.last_step == self.done_step:
             return Ending(
-                Outcome.FINISHED, f"its last row, at step {self.last_step}, says that it is done", True
+                EndKind.FINISHED, f"its last row, at step {self.last_step}, says that it is done", True
             )
         counted_from_zero = self.first_step == 0 and self.last_step + 1 == planned_steps
         if self.last_step == planned_steps or counted_from_zero:
-            return Ending(Outcome.FINISHED, f"step {self.last_step} is the last one planned", True)
+            return Ending(EndKind.FINISHED, f"step {self.last_step} is the last one planned", True)
         return self.last_words or self.exit
 
     @property

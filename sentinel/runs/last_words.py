@@ -9,17 +9,38 @@ from the frameworks' own print statements.
 import csv
 import json
 import re
+import signal
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from sentinel.runs.preemption import preempts
+from sentinel.ground.text import clean_text
 from sentinel.runs.state import last_write
-from sentinel.sources.base import Ending, Outcome, Run
+from sentinel.sources.base import Ending, EndKind, Run
 from sentinel.sources.beside.output_files import OutputFiles
 from sentinel.sources.reading.files import open_log
-from sentinel.text import clean_text
+
+ENDS_FROM_OUTSIDE = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM})
+"""Signals by which a person or a scheduler ends a process."""
+
+_PREEMPTED = re.compile(
+    r"\*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT \S+"  # slurmstepd: a time limit, a preemption, scancel
+    r"|Received (?:15|SIGTERM) death signal, shutting down workers"  # torch's elastic agent
+    r"|SignalException: Process \d+ got signal: (?:1|2|15)\b"  # its processes
+    r"|Received SIGTERM: 15\b|\bSIGTERMException\b"  # Lightning's signal_connector.py
+    r"|(?:^|\]:? ?)KeyboardInterrupt$"  # CPython; a launcher may put the rank before it
+    r"|Handling auto-requeue signal: \d+"  # the same
+)
+
+PREEMPTION_WORDS = ("CANCELLED AT", "signal", "SIGTERM", "KeyboardInterrupt")
+"""Every such line holds one of them."""
+
+
+def preempts(line: str) -> bool:
+    """Whether a line says that the run is ended from outside."""
+    return _PREEMPTED.search(line) is not None
+
 
 DONE = ".done"
 
@@ -78,9 +99,9 @@ def last_words(run: Run, attempts: int = 1) -> Ending | None:
     if path is None:
         return None
     if (marked := _marked(path)) is not None:
-        return Ending(Outcome.FINISHED, f"{clean_text(marked.name, 80)} lies beside its log", inferred=True)
+        return Ending(EndKind.FINISHED, f"{clean_text(marked.name, 80)} lies beside its log", inferred=True)
     if run.format in _WRITTEN and _says_done(path):
-        return Ending(Outcome.FINISHED, "its last row has `done: true`", inferred=True)
+        return Ending(EndKind.FINISHED, "its last row has `done: true`", inferred=True)
     for file in _texts(run, path):
         with suppress(OSError):
             lines = [*_shown(_tail(file))]
@@ -178,17 +199,17 @@ def _printed(lines: Sequence[str], attempts: int) -> Ending | None:
     last = lines[-_LAST_LINES:]
     for line in reversed(last):
         if preempts(line):
-            return _ending(Outcome.PREEMPTED, line)
+            return _ending(EndKind.PREEMPTED, line)
         ends = _EARLY.search(line) or (_BANNER.search(line) and not _OF_A_PART.search(line))
         if ends and _is_rare(line, lines, attempts):
-            return _ending(Outcome.FINISHED, line)
+            return _ending(EndKind.FINISHED, line)
     for line in reversed(last):
         if (told := _counts_to_its_end(line, lines, attempts)) is not None:
-            return _ending(Outcome.FINISHED, line) if told else None
+            return _ending(EndKind.FINISHED, line) if told else None
     return None
 
 
-def _ending(outcome: Outcome, line: str) -> Ending:
+def _ending(outcome: EndKind, line: str) -> Ending:
     return Ending(outcome, f"it printed {clean_text(line.strip(), 120)!r}", inferred=True)
 
 

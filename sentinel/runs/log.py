@@ -9,10 +9,9 @@ from typing import Any
 
 import msgspec
 
-from detectors.api import Severity
-from detectors.checks import Absence, Printed, Stopped, Survey
 from sentinel.catalogue import signatures
-from sentinel.conversion import converter
+from sentinel.detectors.api import Severity
+from sentinel.detectors.checks import Absence, Printed, Stopped, Survey
 from sentinel.frames.attempt import MAX_TAGS_PER_SIGNAL
 from sentinel.frames.attempts import MAX_ATTEMPTS
 from sentinel.frames.known import KnownOfRun
@@ -20,11 +19,12 @@ from sentinel.frames.naming import Naming
 from sentinel.frames.plan import planned
 from sentinel.frames.stream import SeriesWindow, Stream
 from sentinel.frames.views import Views
-from sentinel.runs.console import Console
+from sentinel.ground.conversion import converter
+from sentinel.runs.console import ConsoleState
 from sentinel.runs.facts import Facts
 from sentinel.runs.packing import packed, unpacked
 from sentinel.runs.understanding import Understanding, understood
-from sentinel.sources.base import Batch, Complaint, Cursor, Ending, Outcome, Run, stopped
+from sentinel.sources.base import Batch, Complaint, Cursor, Ending, EndKind, Run, stopped
 from sentinel.sources.beside.config_files import ConfigFiles
 from sentinel.sources.beside.output_files import Output, OutputFiles
 from sentinel.sources.reading.flattening import flat
@@ -37,7 +37,7 @@ _DISORDERED = (
 
 
 @dataclass(frozen=True)
-class Overview:
+class RunOverview:
     """What reports show of a run. It can be pickled, and cannot read on."""
 
     name: str
@@ -72,7 +72,7 @@ class RunLog:
     cursor: Cursor = field(default_factory=dict)
     streams: dict[str, Stream] = field(default_factory=dict)
     facts: Facts = field(default_factory=Facts)
-    console: Console | None = None
+    console: ConsoleState | None = None
     printed: Sequence[Printed] = ()  # news from the console in the last `absorb`
     newly_stopped: Sequence[Stopped] = ()  # what stopped being judged in the last `absorb`
     surveys: Sequence[Survey] = ()  # of streams that went on long enough in the last `absorb`
@@ -141,7 +141,7 @@ class RunLog:
         copy.restore(unpacked(packed({"stream": stream.dump()}))["stream"])
         return copy
 
-    def _news(self, console: Console, batch: Batch) -> Iterator[Printed]:
+    def _news(self, console: ConsoleState, batch: Batch) -> Iterator[Printed]:
         """News from the console. Files beside the log are added after all points that precede them."""
         found = [console.scan("", batch.lines, signatures())] if batch.lines else []
         self.prints_more = False
@@ -153,9 +153,9 @@ class RunLog:
             if news.severity is Severity.CLEAN:
                 self.facts.told_ending = None
             elif news.preempted and self.facts.told_ending is None:
-                self.facts.told_ending = _printed(Outcome.PREEMPTED, news)
+                self.facts.told_ending = _printed(EndKind.PREEMPTED, news)
             elif news.place and self.facts.told_ending is None:
-                self.facts.told_ending = _printed(Outcome.CRASHED, news)
+                self.facts.told_ending = _printed(EndKind.CRASHED, news)
             yield news
 
     def _plan_at(self, begin: float) -> dict[str, float]:
@@ -178,9 +178,9 @@ class RunLog:
     def ending(self) -> Ending | None:
         """How the run ended; None if its log does not say that it ended."""
         ending = self.facts.ending(self.planned_steps)
-        if ending is not None and ending.outcome is Outcome.CRASHED and self.console is not None:
+        if ending is not None and ending.outcome is EndKind.CRASHED and self.console is not None:
             line = self.console.preempted
-            return Ending(Outcome.PREEMPTED, f"it printed {line!r}", ending.inferred) if line else ending
+            return Ending(EndKind.PREEMPTED, f"it printed {line!r}", ending.inferred) if line else ending
         return ending
 
     @property
@@ -241,9 +241,9 @@ class RunLog:
         """What the log is taken to say, over all streams."""
         return understood(self.streams.values())
 
-    def overview(self) -> Overview:
+    def overview(self) -> RunOverview:
         """The run as reports show it."""
-        return Overview(
+        return RunOverview(
             name=self.name,
             path=str(self.run.path),
             format=self.run.format,
@@ -293,8 +293,8 @@ class Remembered(msgspec.Struct):
 
 
 _to_remembered = converter(Remembered)
-_to_facts, _to_console = converter(Facts), converter(Console)
+_to_facts, _to_console = converter(Facts), converter(ConsoleState)
 
 
-def _printed(outcome: Outcome, news: Printed) -> Ending:
+def _printed(outcome: EndKind, news: Printed) -> Ending:
     return Ending(outcome, f"it printed {news.text!r}", inferred=True)

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from detectors.checks import Outlook
-from detectors.settings import Setting
-from detectors.signals import Signal
+from sentinel.detectors.checks import Outlook
+from sentinel.detectors.settings import Setting
+from sentinel.detectors.signals import Signal
 from sentinel.frames.coarse import Floats, Steps
 from sentinel.frames.history import SeriesHistory
 from sentinel.frames.stream import Stream

@@ -1,10 +1,10 @@
 """Settles how a silent run ended if its log does not state it: by its last words, else by its points."""
 
-from detectors.checks import Outlook
+from sentinel.detectors.checks import Outlook
 from sentinel.runs.last_words import heard_from, last_words
 from sentinel.runs.log import RunLog
 from sentinel.runs.outlook import outlook
-from sentinel.sources.base import Ending, Outcome
+from sentinel.sources.base import Ending, EndKind
 
 _QUIET_SECONDS = 60.0  # a run may still write for so long after what seems to be its end
 _SAVED = "trainer_state"  # a log that is written when a checkpoint is saved
@@ -24,7 +24,7 @@ def settle(log: RunLog, silent_seconds: float | None) -> None:
     if facts.last_words is None and silent_seconds > facts.lost_after_seconds:
         told = outlook_of(log)
         facts.goes_on = told.goes_on
-        facts.last_words = Ending(Outcome.FINISHED, told.over, inferred=True) if told.over else None
+        facts.last_words = Ending(EndKind.FINISHED, told.over, inferred=True) if told.over else None
 
 
 def outlook_of(log: RunLog) -> Outlook:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from sentinel.runs.copies import silence_of
 from sentinel.runs.facts import Facts
-from sentinel.runs.log import Overview, RunLog
+from sentinel.runs.log import RunLog, RunOverview
 from sentinel.runs.settling import settle
 from sentinel.runs.state import Standing, standing
 
@@ -17,7 +17,7 @@ from sentinel.runs.state import Standing, standing
 class Observation:
     """A run, whether its log was read ``whole``, and for how long it was silent (None: the log is gone)."""
 
-    run: Overview
+    run: RunOverview
     whole: bool
     silent_seconds: float | None
 

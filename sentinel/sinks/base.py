@@ -11,12 +11,12 @@ from typing import Annotated, Any, Literal, Protocol, runtime_checkable
 
 from pydantic import Field, PlainValidator
 
-from detectors.severity import Severity, SeverityName
 from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.incident import Event, Incident
 from sentinel.alerts.routing import QuietHours, Route
-from sentinel.config.table import Table
+from sentinel.detectors.severity import Severity, SeverityName
 from sentinel.frames.excerpt import Excerpt
+from sentinel.ground.config_table import ConfigTable
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ SentEvent = Literal["firing", "escalated", "repeat", "resolved", "reopened", "fl
 HoursOfDay = Annotated[QuietHours, PlainValidator(_hours, json_schema_input_type=str)]
 
 
-class SinkConfig(Table, ABC):
+class SinkConfig(ConfigTable, ABC):
     """The keys that every ``[[sinks]]`` table may hold."""
 
     type: str

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from detectors.severity import Severity
-from sentinel.clock import Clock
-from sentinel.config.table import Table
+from sentinel.detectors.severity import Severity
+from sentinel.ground.clock import Clock
+from sentinel.ground.config_table import ConfigTable
 
 if TYPE_CHECKING:
     from sentinel.alerts.outbox import Outbox
@@ -22,7 +22,7 @@ _RESERVED = 0.5  # share of the budget that only what is critical may use
 _log = logging.getLogger(__name__)
 
 
-class BudgetConfig(Table):
+class BudgetConfig(ConfigTable):
     """A bound on the messages to each sink. A digest is one message; news that all is over is none."""
 
     pages_per_run_day: float = Field(

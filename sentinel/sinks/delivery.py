@@ -21,9 +21,10 @@ from typing import Self
 
 from sentinel.alerts.outbox import Outbox, OutboxEntry, Receiver
 from sentinel.alerts.store import Store
-from sentinel.clock import Clock
-from sentinel.config.state_dir import state_dir_option
-from sentinel.errors import StateError
+from sentinel.ground.clock import Clock
+from sentinel.ground.errors import StateError
+from sentinel.ground.state_dir import state_dir_option
+from sentinel.ground.text import duration_text
 from sentinel.sinks.base import Digest, Notification, Permanent, RefreshingSink, Sink, SinkError
 from sentinel.sinks.budget import Budget, BudgetConfig
 from sentinel.sinks.details import completed
@@ -32,7 +33,6 @@ from sentinel.sinks.notices import Notices
 from sentinel.sinks.parcels import digest, keep, latest, notification
 from sentinel.sinks.tries import attempt, pause_seconds
 from sentinel.telemetry.counters import DELIVERIES
-from sentinel.text import duration_text
 
 GIVE_UP_SECONDS = 86400.0
 """A notification is given up when its pauses add up to this: after some 300 tries, or 96 if the receiver

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 
 from sentinel.alerts.outbox import Outbox, OutboxEntry, Receiver
-from sentinel.clock import Clock
+from sentinel.ground.clock import Clock
 from sentinel.sinks.base import RefreshingSink, Sink
 from sentinel.sinks.budget import Budget
 

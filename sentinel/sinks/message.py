@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from detectors.api import Maturity
 from sentinel.alerts.causes import share
 from sentinel.alerts.incident import Event, Incident, State, lasted_text
 from sentinel.alerts.wire import clock_text
+from sentinel.detectors.api import Maturity
+from sentinel.ground.text import clean_text, duration_text, sentence
 from sentinel.sinks.base import Digest, Notification
-from sentinel.text import clean_text, duration_text, sentence
 
 _NEWS = {
     Event.FIRING: "",
@@ -34,7 +34,7 @@ MOST_IN_FULL = 10
 
 
 @dataclass(frozen=True)
-class Cause:
+class LikelyCause:
     """A catalogue entry that may be behind the incident; likelier ones come first."""
 
     id: str
@@ -52,7 +52,7 @@ class Cause:
         return f"{told}, which supposes {self.supposes}" if self.supposes else told
 
 
-class Line(NamedTuple):
+class MessageLine(NamedTuple):
     """A line of a message. ``label`` may be empty. Text of ours may hold `code` between backticks."""
 
     label: str
@@ -67,11 +67,11 @@ class Message:
     headline: str  # what is wrong, as a sentence
     title: str  # "critical kl-blowup"
     run: str
-    lines: Sequence[Line]  # below the headline, but for the link and the commands
+    lines: Sequence[MessageLine]  # below the headline, but for the link and the commands
     facts: Sequence[tuple[str, str]]  # labels and values: where, when, for how long, at what cost
-    causes: Sequence[Cause]  # likeliest first
+    causes: Sequence[LikelyCause]  # likeliest first
     link: str
-    commands: Sequence[Line]  # that show more and acknowledge
+    commands: Sequence[MessageLine]  # that show more and acknowledge
 
 
 def message(notification: Notification) -> Message:
@@ -85,10 +85,10 @@ def message(notification: Notification) -> Message:
     causes = [] if over else _causes(notification)
     about = f"{incident.id}{notification.options}"
     lines = [
-        Line("", f"{title} in {name}" + (f" on {host}" if host else "")),
+        MessageLine("", f"{title} in {name}" + (f" on {host}" if host else "")),
         *_since(notification),
         *_advice(causes),
-        *(Line(label.capitalize(), value) for label, value in facts if label == "checkpoint"),
+        *(MessageLine(label.capitalize(), value) for label, value in facts if label == "checkpoint"),
     ]
     return Message(
         headline=_headline(notification),
@@ -100,7 +100,10 @@ def message(notification: Notification) -> Message:
         link=notification.link,
         commands=[]
         if over
-        else [Line("More", f"sentinel show {about}"), Line("Acknowledge", f"sentinel ack {about}")],
+        else [
+            MessageLine("More", f"sentinel show {about}"),
+            MessageLine("Acknowledge", f"sentinel ack {about}"),
+        ],
     )
 
 
@@ -145,7 +148,7 @@ def subject(told: Notification | Digest) -> str:
 
 def _lines(shown: Message) -> Iterator[str]:
     yield shown.headline
-    for line in (*shown.lines, Line("", shown.link), *shown.commands):
+    for line in (*shown.lines, MessageLine("", shown.link), *shown.commands):
         if line.text:
             yield f"{line.label}: {line.text}" if line.label else line.text
 
@@ -218,7 +221,7 @@ def gpu_hours(incident: Incident, world_size: float | None) -> str:
     )
 
 
-def _since(notification: Notification) -> Iterator[Line]:
+def _since(notification: Notification) -> Iterator[MessageLine]:
     """Since when an open incident lasts and what it has cost."""
     incident, run = notification.incident, notification.run
     if not incident.open or notification.event is Event.TEST:
@@ -232,27 +235,29 @@ def _since(notification: Notification) -> Iterator[Line]:
         lasts,
         gpu_hours(incident, run.get("world_size")),
     )
-    yield Line("Since", ", ".join(filter(None, parts)))
+    yield MessageLine("Since", ", ".join(filter(None, parts)))
 
 
-def _advice(causes: Sequence[Cause]) -> Iterator[Line]:
+def _advice(causes: Sequence[LikelyCause]) -> Iterator[MessageLine]:
     """The cause that the run speaks for, else the likeliest ones; what to do and check is of the first."""
     if not causes:
         return
     first = causes[0]
     if first.because or len(causes) == 1:
-        yield Line("Likely", f"{first.name}: {first.because}" if first.because else first.name, ours=True)
+        yield MessageLine(
+            "Likely", f"{first.name}: {first.because}" if first.because else first.name, ours=True
+        )
     else:
-        yield Line("One of", "; ".join(cause.name for cause in causes[:_MOST_CAUSES]), ours=True)
-    yield Line("Do", first.fix, ours=True)
+        yield MessageLine("One of", "; ".join(cause.name for cause in causes[:_MOST_CAUSES]), ours=True)
+    yield MessageLine("Do", first.fix, ours=True)
     if first.check:
-        yield Line("Check", first.check, ours=True)
+        yield MessageLine("Check", first.check, ours=True)
 
 
-def _causes(notification: Notification) -> list[Cause]:
+def _causes(notification: Notification) -> list[LikelyCause]:
     entries = {entry["id"]: entry for entry in notification.catalogue}
     return [
-        Cause(
+        LikelyCause(
             **{field: clean_text(entries[one.id].get(field, ""), 400) for field in _SHOWN},
             share=share(one, notification.incident.causes),
             because=clean_text(one.because, 400),

@@ -12,9 +12,9 @@ from queue import SimpleQueue
 from socket import gethostname
 from uuid import uuid4
 
-from detectors.api import Maturity, Severity
 from sentinel.alerts.incident import Event, Incident, State
-from sentinel.clock import Clock
+from sentinel.detectors.api import Maturity, Severity
+from sentinel.ground.clock import Clock
 from sentinel.sinks.base import Notification, Sink, Transient
 from sentinel.sinks.tries import attempt, pause_seconds
 

@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, SecretBytes, SecretStr
 
-from detectors.severity import Severity
 from sentinel.alerts.incident import Event
 from sentinel.alerts.wire import plain, utc_text
-from sentinel.config.table import LocalPath
+from sentinel.detectors.severity import Severity
+from sentinel.ground.config_table import LocalPath
 from sentinel.sinks import http
 from sentinel.sinks.base import Digest, Notification
 from sentinel.sinks.message import message, subject, summary, text

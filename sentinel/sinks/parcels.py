@@ -10,7 +10,7 @@ import msgspec
 from sentinel.alerts.incident import Event
 from sentinel.alerts.outbox import OutboxEntry
 from sentinel.alerts.store import Store
-from sentinel.conversion import converter
+from sentinel.ground.conversion import converter
 from sentinel.sinks.base import Digest, Notification, RefreshingSink, Sink
 
 _to_notification = converter(Notification)

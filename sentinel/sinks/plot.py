@@ -15,11 +15,11 @@ from pydantic import Field
 
 from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.incident import Incident
-from sentinel.errors import ConfigError
 from sentinel.frames.excerpt import Excerpt, Number
+from sentinel.ground.errors import ConfigError
+from sentinel.ground.text import clean_text
 from sentinel.sinks.base import Digest, Notification, SinkConfig
 from sentinel.sinks.message import message
-from sentinel.text import clean_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,12 +6,12 @@ from typing import ClassVar, Self
 
 from pydantic import BaseModel, Field, SecretStr, model_validator
 
-from sentinel.config.table import LocalPath, Table
-from sentinel.errors import ConfigError
+from sentinel.ground.config_table import ConfigTable, LocalPath
+from sentinel.ground.errors import ConfigError
 from sentinel.sinks.base import SinkConfig
 
 
-class Addressed(Table):
+class Addressed(ConfigTable):
     """Something with an address. The address is a secret, because services put their token into it.
 
     What is always at the same address has a ``default_address``. What has a secret beside the address names

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sentinel.sinks.base import Digest, Notification
-from sentinel.sinks.message import MOST_IN_FULL, Line, Message, Summary, message, subject, summary
+from sentinel.sinks.message import MOST_IN_FULL, Message, MessageLine, Summary, message, subject, summary
 
 # Slack's limits: https://docs.slack.dev/reference/block-kit/blocks
 _HEADER, _TEXT = 150, 3000
@@ -51,7 +51,7 @@ def _digest(shown: Summary) -> Iterator[Any]:
         yield _section(_bold("All by detector "), _text(counts[:_TEXT]))
 
 
-def _line(line: Line) -> Iterator[dict[str, Any]]:
+def _line(line: MessageLine) -> Iterator[dict[str, Any]]:
     if line.label:
         yield _bold(f"{line.label}: ")
     yield from _catalogue_text(line.text) if line.ours else (_text(line.text),)

@@ -15,11 +15,11 @@ from pydantic import Field, SecretStr, model_validator
 from typing_extensions import TypedDict
 
 from sentinel.alerts.wire import IncidentBody, incident_body, plain, utc_text
-from sentinel.config.table import LocalPath
+from sentinel.ground.config_table import LocalPath
+from sentinel.ground.text import clean_text
 from sentinel.sinks import http
 from sentinel.sinks.base import Digest, Notification
 from sentinel.sinks.secrets import HttpSinkConfig, read_secret
-from sentinel.text import clean_text
 
 SIGNATURE_HEADER = "X-Sentinel-Signature"
 
@@ -27,7 +27,7 @@ SIGNATURE_HEADER = "X-Sentinel-Signature"
 EventName = Literal["firing", "escalated", "repeat", "resolved", "reopened", "flapping", "lost", "test"]
 
 
-class RunBody(TypedDict):
+class WebhookRun(TypedDict):
     """The run that an incident belongs to. ``path`` is absolute; ``host`` is null for a run elsewhere."""
 
     run: str
@@ -51,7 +51,7 @@ class WebhookBody(TypedDict):
     event: EventName
     idempotency_key: str
     sent_at: str
-    run: RunBody
+    run: WebhookRun
     incident: IncidentBody
     catalogue: list[CatalogueBody]
     link: str
@@ -76,7 +76,7 @@ class DigestedBody(TypedDict):
 
     event: EventName
     idempotency_key: str
-    run: RunBody
+    run: WebhookRun
     incident: DigestIncidentBody
 
 
@@ -138,7 +138,7 @@ def _digested(notification: Notification) -> DigestedBody:
     }
 
 
-def _run_body(notification: Notification) -> RunBody:
+def _run_body(notification: Notification) -> WebhookRun:
     run = notification.run
     return {
         "run": plain(run["run"]),

@@ -113,7 +113,7 @@ class Line:
     step: int | None = None
 
 
-class Outcome(StrEnum):
+class EndKind(StrEnum):
     """How a run ended, where its log says so."""
 
     FINISHED = "finished"
@@ -129,7 +129,7 @@ class Ending:
     known because its process ``exited`` where this machine told so.
     """
 
-    outcome: Outcome
+    outcome: EndKind
     evidence: str
     inferred: bool = False
     exited: bool = False

@@ -12,7 +12,7 @@ from functools import cache, partial
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
-from sentinel.errors import SentinelError, did_you_mean
+from sentinel.ground.errors import SentinelError, did_you_mean
 from sentinel.sources.base import Complaint, Run
 from sentinel.sources.places import Place, Url, fixed_part, matches
 from sentinel.sources.reading.files import can_exist, is_text, real_path

@@ -13,15 +13,15 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from sentinel.alerts.store import Store
-from sentinel.clock import Clock
-from sentinel.errors import StateError
+from sentinel.ground.clock import Clock
+from sentinel.ground.errors import StateError
+from sentinel.ground.text import clean_text, duration_text
 from sentinel.runs.copies import silence_of
 from sentinel.runs.log import RunLog
 from sentinel.runs.state import RunState, standing
 from sentinel.sources.reading.growing import BYTES_READ
 from sentinel.telemetry.counters import COUNTED
 from sentinel.telemetry.health import Health
-from sentinel.text import clean_text, duration_text
 
 UNTAKEN_SECONDS = 3600.0
 """If no sink takes anything for so long though something waits, nobody hears what the watch finds."""

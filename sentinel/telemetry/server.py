@@ -14,9 +14,9 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from prometheus_client import make_wsgi_app
 
-from sentinel.clock import Clock
-from sentinel.errors import SentinelError, StateError
-from sentinel.telemetry.address import Address
+from sentinel.ground.address import Address
+from sentinel.ground.clock import Clock
+from sentinel.ground.errors import SentinelError, StateError
 from sentinel.telemetry.connections import Connections
 from sentinel.telemetry.metrics import Metrics
 
@@ -33,7 +33,7 @@ _App = Callable[[dict[str, Any], _Start], Iterable[bytes]]  # WSGI
 _log = logging.getLogger(__name__)
 
 
-class _Connection:
+class _OpenConnection:
     """One client, whom a thread answers. ``begun`` is in time awake."""
 
     def __init__(self, client: socket.socket, address: str, begun: float) -> None:
@@ -55,13 +55,13 @@ class _Server(ThreadingMixIn, WSGIServer):
 
     def __init__(self, address: tuple[str, int], handler: type[WSGIRequestHandler]) -> None:
         super().__init__(address, handler)
-        self.by_client: dict[Any, _Connection] = {}
-        self._connections = Connections[_Connection]()
+        self.by_client: dict[Any, _OpenConnection] = {}
+        self._connections = Connections[_OpenConnection]()
         self._complained = -math.inf
 
     def verify_request(self, request: Any, client_address: Any) -> bool:
         """Whether there is room for the client."""
-        connection = _Connection(request, client_address[0], self.clock.awake())
+        connection = _OpenConnection(request, client_address[0], self.clock.awake())
         self.by_client[request] = connection
         return self._connections.add(connection)
 

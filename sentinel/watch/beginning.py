@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from sentinel.errors import StateUnavailable
+from sentinel.ground.errors import StateUnavailable
 from sentinel.watch.service import ServiceManager
 
 _AGAIN_SECONDS = 1.0

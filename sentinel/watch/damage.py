@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sentinel.alerts.database import Database, set_aside
 from sentinel.alerts.store import Store
-from sentinel.errors import StateDamaged
+from sentinel.ground.errors import StateDamaged
 
 _log = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from detectors.checks import Standstill, Writer
-from sentinel.clock import Clock
+from sentinel.detectors.checks import Standstill, Writer
+from sentinel.ground.clock import Clock
 from sentinel.processes.alarm import Alarm
 from sentinel.processes.description import described, process_of, title
 from sentinel.processes.examination import Examination
@@ -19,9 +19,9 @@ from sentinel.processes.growth import Growth
 from sentinel.processes.machine import shortages
 from sentinel.processes.named import named
 from sentinel.processes.ranks import Rank, Roster, Team
-from sentinel.runs.preemption import ENDS_FROM_OUTSIDE
+from sentinel.runs.last_words import ENDS_FROM_OUTSIDE
 from sentinel.runs.settling import settle
-from sentinel.sources.base import Ending, Outcome
+from sentinel.sources.base import Ending, EndKind
 from sentinel.watch.watched import Watched
 
 _FIRST_PAUSE_SECONDS = 5.0  # between two searches for the process of a run; twice as long after each ...
@@ -261,7 +261,7 @@ def _sought(watched: Watched) -> Path | None:
 def _ending(how: Exit, words: str) -> Ending | None:
     if how.signal is not None:
         outside = how.signal in ENDS_FROM_OUTSIDE
-        return Ending(Outcome.PREEMPTED if outside else Outcome.CRASHED, words, exited=True)
+        return Ending(EndKind.PREEMPTED if outside else EndKind.CRASHED, words, exited=True)
     if how.status is None:
         return None
-    return Ending(Outcome.CRASHED if how.status else Outcome.FINISHED, words, exited=True)
+    return Ending(EndKind.CRASHED if how.status else EndKind.FINISHED, words, exited=True)

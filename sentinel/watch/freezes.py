@@ -7,7 +7,7 @@ time awake goes on, unlike in a suspend, and every run would seem to be silent.
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from sentinel.clock import Clock
+from sentinel.ground.clock import Clock
 from sentinel.watch.watched import Watched
 
 _LATE_SECONDS = 60.0  # by which a wait on a busy machine never ends too late

@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
-from detectors.api import Declaration
+from sentinel.detectors.api import Declaration
+from sentinel.ground.text import clean_text
 from sentinel.runs.log import RunLog
-from sentinel.text import clean_text
 
 _MOST_NAMED = 10  # runs that are named one by one
 

@@ -5,7 +5,7 @@ works too much reads less often, and then more at a time. Few runs never come ne
 once.
 """
 
-from sentinel.clock import Clock
+from sentinel.ground.clock import Clock
 
 SHARE = 0.2
 """The part of one core that a watch may use, because the trainings need the machine more."""

@@ -9,13 +9,13 @@ from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.incident import Change, Incident
 from sentinel.alerts.outcomes import Audience, Outcome, tell
 from sentinel.alerts.store import Store, Update
-from sentinel.guard import Guard
-from sentinel.joining import known_incidents
+from sentinel.ground.guard import Guard
+from sentinel.judging.joining import known_incidents
+from sentinel.judging.tracking import Tracker
 from sentinel.runs.facts import Facts
 from sentinel.runs.log import Remembered
 from sentinel.runs.packing import unpacked
 from sentinel.telemetry.counters import count_incidents
-from sentinel.tracking import Tracker
 
 _DECIDING = threading.Lock()  # so that two watches that follow logs of one training send its incident once
 

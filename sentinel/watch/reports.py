@@ -4,9 +4,9 @@ import logging
 from collections.abc import Iterable
 
 from sentinel.alerts.store import BEHIND, Store
-from sentinel.clock import Clock
+from sentinel.ground.clock import Clock
+from sentinel.ground.text import clean_text, duration_text
 from sentinel.sources.base import Complaint
-from sentinel.text import clean_text, duration_text
 from sentinel.watch.backlog import Backlog
 from sentinel.watch.service import ServiceManager
 from sentinel.watch.troubles import Troubles

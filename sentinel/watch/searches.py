@@ -4,7 +4,7 @@ import os
 from collections.abc import Collection
 from pathlib import Path
 
-from sentinel.clock import Clock
+from sentinel.ground.clock import Clock
 from sentinel.watch.watched import WatchedRuns
 
 _SEARCH_SECONDS = 5.0  # new runs are searched for this often if files changed that may become one ...

@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from detectors.checks import Together
 from sentinel.alerts.incident import Change
-from sentinel.clock import Clock
-from sentinel.guard import Guard
+from sentinel.detectors.checks import Together
+from sentinel.ground.clock import Clock
+from sentinel.ground.guard import Guard
 from sentinel.pipeline import Pipeline
+from sentinel.runs.quiet import Quiet
 from sentinel.runs.same_training import trainings_of
-from sentinel.runs.silence import Silence
 from sentinel.runs.standings import Member, successors
 from sentinel.runs.state import is_gone
 from sentinel.sources.places import Place
@@ -74,7 +74,7 @@ class Silences:
             like = partial(_ended_likewise, watched, likes)
             stands, dead = partial(self._ends.standstill, watched), self._ends.dead_rank(watched)
             short = partial(self._ends.shortages, watched)
-            silence = Silence(
+            silence = Quiet(
                 seconds,
                 watched.intervals,
                 of_all,
@@ -97,7 +97,7 @@ class Silences:
                 guard.failures[advance.tracker.id] = advance.failure
         return found
 
-    def _judge(self, watched: Watched, silence: Silence, awake: float) -> list[Change]:
+    def _judge(self, watched: Watched, silence: Quiet, awake: float) -> list[Change]:
         log = watched.tracker.log
         before = log.ending
         stalled = self._pipeline.review(watched.tracker, silence)

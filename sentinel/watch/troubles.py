@@ -2,7 +2,7 @@
 
 import logging
 
-from sentinel.text import clean_text
+from sentinel.ground.text import clean_text
 
 _REMEMBERED = 10_000
 """Things that are not said again. Each may hold the name of a file, of which a tree brings ever new ones."""
@@ -15,7 +15,7 @@ class Troubles:
 
     def __init__(self, remembered: int = _REMEMBERED) -> None:
         self._remembered = remembered
-        self._reported: dict[str, None] = {}  # what was met last, last
+        self._reported: dict[str, None] = {}  # the most recent last
         self.latest: str | None = None
 
     def say(self, trouble: str) -> bool:

@@ -14,11 +14,11 @@ from pathlib import Path
 from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.incident import Change, Event, State
 from sentinel.alerts.store import Store
-from sentinel.guard import Guard
+from sentinel.ground.guard import Guard
+from sentinel.ground.text import clean_text, duration_text
+from sentinel.judging.tracking import Tracker
 from sentinel.sources.base import Batch, Cursor, Run
 from sentinel.sources.places import Place, Url
-from sentinel.text import clean_text, duration_text
-from sentinel.tracking import Tracker
 from sentinel.watch.recorder import Recorder
 
 _LOOK_SECONDS = 60.0  # pauses between two looks, and so between two lines about what is gone

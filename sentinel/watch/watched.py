@@ -1,15 +1,22 @@
-"""The runs under watch: when points last arrived, where each lies, and why it is not judged."""
+"""The runs under watch: how each is restored, when points last arrived, and why it is not judged."""
 
+import logging
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
+from sentinel.alerts.store import Store
+from sentinel.ground.guard import Guard
+from sentinel.ground.text import clean_text
+from sentinel.judging.tracking import Tracker
+from sentinel.pipeline import Pipeline
 from sentinel.runs.copies import silence_of
 from sentinel.runs.facts import LONG_INTERVALS, lost_after_seconds
+from sentinel.sources.base import Run
 from sentinel.sources.beside.output_files import ENDINGS
 from sentinel.sources.places import Url
-from sentinel.tracking import Tracker
 
 _COMMIT_SECONDS = 30.0  # a run without news is committed this often ...
 _COMMITS_A_SECOND = 30  # ... more seldom if there are so many runs that this would take much of the time ...
@@ -182,3 +189,21 @@ class WatchedRuns:
 def _database(path: Path) -> Path:
     """The database of a write-ahead log; any other path as it is."""
     return Path(str(path).removesuffix("-wal"))
+
+
+_log = logging.getLogger(__name__)
+
+
+def restored(pipeline: Pipeline, store: Store, run: Run, name: str) -> Tracker:
+    """A tracker from the last commit of the run; if that cannot be used, from the start of its log."""
+    tracker, state, guard = pipeline.track(run, name), store.run_state(run.id), Guard()
+    if state is not None:
+        guard(run, "restoring", partial(tracker.restore, state))
+    if run.id not in guard.failures:
+        return tracker
+    _log.error(
+        "%s: its saved state cannot be used, so its log is read from the start: %s",
+        clean_text(name),
+        guard.failures[run.id],
+    )
+    return pipeline.track(run, name)

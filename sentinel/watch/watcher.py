@@ -13,10 +13,12 @@ from functools import partial
 from pathlib import Path
 
 from sentinel.alerts.store import Store
-from sentinel.clock import Clock
 from sentinel.config.file import Config
-from sentinel.errors import StateUnavailable
-from sentinel.guard import Guard
+from sentinel.ground.clock import Clock
+from sentinel.ground.errors import StateUnavailable
+from sentinel.ground.guard import Guard
+from sentinel.ground.text import clean_text
+from sentinel.judging.tracking import Tracker
 from sentinel.pipeline import Pipeline
 from sentinel.runs.log import RunLog
 from sentinel.sinks.delivery import Delivery
@@ -24,8 +26,6 @@ from sentinel.sources.base import Run
 from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.places import Url
 from sentinel.telemetry.counters import ROUND_SECONDS, count_points
-from sentinel.text import clean_text
-from sentinel.tracking import Tracker
 from sentinel.watch.backlog import SLICES_SECONDS, Backlog, groups
 from sentinel.watch.file_events import Changes
 from sentinel.watch.freezes import freezes_forgiven
@@ -34,12 +34,11 @@ from sentinel.watch.memory import give_back
 from sentinel.watch.pace import BEHIND_SHARE, SHARE, Pace
 from sentinel.watch.recorder import AllNews, Recorder
 from sentinel.watch.reports import Reports
-from sentinel.watch.restoring import restored
 from sentinel.watch.searches import Searches
 from sentinel.watch.service import ServiceManager
 from sentinel.watch.silences import Silences
 from sentinel.watch.vanished import Vanished, is_gone, let_go
-from sentinel.watch.watched import Watched, WatchedRuns
+from sentinel.watch.watched import Watched, WatchedRuns, restored
 
 _SWEEP_SECONDS = 60.0  # every run is polled this often, whatever events the file system sends
 _REVIEW_SECONDS = 10.0
@@ -254,7 +253,7 @@ class Watcher:
         if self._owed is not None:
             self._owed()
         self._record([watched for watched in self._runs if watched.uncommitted], {})
-        self._reports.record(at_once=True)  # nobody will correct it later
+        self._reports.record(at_once=True)  # there is no later report to correct it
 
     def _record(self, group: Sequence[Watched], news: AllNews, reminders: bool = False) -> None:
         """Commit the state of some runs, their incidents and the notifications in one transaction."""

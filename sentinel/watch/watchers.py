@@ -5,8 +5,8 @@ from functools import partial
 from pathlib import Path
 
 from sentinel.alerts.store import Store
-from sentinel.clock import Clock
 from sentinel.config.file import Config
+from sentinel.ground.clock import Clock
 from sentinel.runs.log import RunLog
 from sentinel.sinks.delivery import Delivery
 from sentinel.watch.beginning import when_available

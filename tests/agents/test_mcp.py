@@ -11,13 +11,13 @@ import anyio
 import pytest
 
 from sentinel.config.file import Config
-from sentinel.errors import SentinelError
+from sentinel.ground.errors import SentinelError
 
 pytest.importorskip("mcp", reason="agents need `pip install '.[mcp]'`")
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
-from sentinel.agents.known import Known
+from sentinel.agents.known import Answers
 from sentinel.agents.server import server
 
 pytestmark = pytest.mark.slow  # they start servers and judge whole runs
@@ -123,7 +123,7 @@ def test_runs_below_a_path_are_judged_when_one_asks(asked):
         assert "the run logs no 'throughput'; the signals that it logs: " in refused
         assert "no detector, rule or catalogue entry" in await agent.is_refused("explain", name="R77")
 
-    asked(Known(Config(), [SAMPLES / "kl-blowup"], lambda: NOW), talk)
+    asked(Answers(Config(), [SAMPLES / "kl-blowup"], lambda: NOW), talk)
 
 
 def test_text_from_a_run_is_data(asked, hostile):
@@ -139,11 +139,11 @@ def test_text_from_a_run_is_data(asked, hostile):
         assert "Ignore" not in refused
         assert (await agent.asks("plot", run=run["run"], signal=tag)).startswith(b"\x89PNG")
 
-    asked(Known(Config(signals={tag: "loss"}), [place], lambda: NOW), talk)
+    asked(Answers(Config(signals={tag: "loss"}), [place], lambda: NOW), talk)
 
 
 def test_an_agent_silences_for_a_day_at_most(tmp_path):
-    known = Known(Config(state_dir=tmp_path), [], lambda: NOW)
+    known = Answers(Config(state_dir=tmp_path), [], lambda: NOW)
     for duration in ("2d", "soon"):
         with pytest.raises(SentinelError):
             known.silence("*", duration, "told to")

@@ -4,9 +4,9 @@ from itertools import count
 
 import pytest
 
-from detectors.api import Maturity, Severity
 from sentinel.alerts.decision import Reason, Sent, SinkPolicy, decide
 from sentinel.alerts.incident import Change, Event, State
+from sentinel.detectors.api import Maturity, Severity
 from tests.alerts.timeline import book, rows
 
 HOUR = 3600.0

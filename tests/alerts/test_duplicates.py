@@ -2,11 +2,11 @@
 
 import pytest
 
-from detectors.api import Severity
 from sentinel.alerts.decision import Reason
 from sentinel.alerts.duplicates import KnownIncidents, same_finding
 from sentinel.alerts.incident import Change, Event, State
 from sentinel.alerts.outcomes import Audience, News, tell
+from sentinel.detectors.api import Severity
 from tests.alerts.test_outcomes import NOW, PAGER, RUN, SLACK, heard
 from tests.alerts.timeline import book, rows
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from detectors.discovery import all_detectors
+from sentinel.detectors.discovery import all_detectors
 from tests.alerts.timeline import START, book, changed, rows
 
 CAUSE, EFFECT = "loss-scale-collapse", "flat-loss-at-init"

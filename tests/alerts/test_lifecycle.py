@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from detectors.api import Severity
 from sentinel.alerts.incident import Event, State, incident_id
 from sentinel.alerts.track import REMEMBERED_ROWS
+from sentinel.detectors.api import Severity
 from tests.alerts.timeline import RUN, START, book, by_position, changed, rows, stretches, told
 
 

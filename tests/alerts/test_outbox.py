@@ -8,11 +8,11 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from detectors.api import Severity
 from sentinel.alerts import outbox
 from sentinel.alerts.incident import Event
 from sentinel.alerts.outbox import Receiver
 from sentinel.alerts.store import Store
+from sentinel.detectors.api import Severity
 from tests.sinks.samples import INCIDENT, NOTIFICATION, enqueue, first_waiting
 
 NOW = 1000.0

@@ -4,12 +4,12 @@ import json
 
 import msgspec
 
-from detectors.api import Severity
 from sentinel.alerts.decision import Reason, Sent, SinkPolicy
 from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.outcomes import Audience, News, cost, tell
 from sentinel.alerts.routing import Route
 from sentinel.alerts.silences import silence
+from sentinel.detectors.api import Severity
 from sentinel.sinks.base import Notification
 from tests.alerts.timeline import book, changed, rows
 

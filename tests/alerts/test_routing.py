@@ -4,10 +4,10 @@ import time
 
 import pytest
 
-from detectors.severity import Severity
 from sentinel.alerts.decision import Reason, SinkPolicy, decide
 from sentinel.alerts.incident import Change, Event, State
 from sentinel.alerts.routing import QuietHours, Route
+from sentinel.detectors.severity import Severity
 from tests.alerts.test_decision import INCIDENT, NOW, RUN, heard, reason
 
 DETECTOR = INCIDENT.detector

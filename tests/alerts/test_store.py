@@ -20,7 +20,7 @@ from sentinel.alerts.outbox import Receiver
 from sentinel.alerts.outcomes import Audience, News, tell
 from sentinel.alerts.silences import silence
 from sentinel.alerts.store import Store, Update
-from sentinel.errors import StateError
+from sentinel.ground.errors import StateError
 from sentinel.sources.discovery import discover
 from sentinel.watch.damage import sound_store
 from tests.alerts.timeline import RUN, book, changed, rows

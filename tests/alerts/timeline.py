@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
-from detectors import api
-from detectors.api import Cause, Detector, History, Maturity, Variant
-from detectors.signals import Signal
 from sentinel.alerts.incident import Change
 from sentinel.alerts.lifecycle import Book
 from sentinel.alerts.turns import Key, Stretch, Verdict
+from sentinel.detectors import api
+from sentinel.detectors.api import Cause, Detector, History, Maturity, Variant
+from sentinel.detectors.signals import Signal
 
 RUN = "jsonl:/runs/a"
 SEVERITY = {".": 0, "i": 1, "w": 2, "c": 3}

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import sentinel
-from detectors.severity import Severity
-from tests.schemas import fits
+from sentinel.detectors.severity import Severity
+from tests.tools.schemas import fits
 
 SAMPLES = Path(__file__).parents[2] / "sample_logs"
 

@@ -14,18 +14,18 @@ import pytest
 
 from sentinel.archives.archive import judge_archive
 from sentinel.archives.engine import Local, isolated
-from sentinel.archives.parts import Named, Part, Shard, parts
+from sentinel.archives.parts import NamedRun, Part, Shard, parts
 from sentinel.archives.record import failed, packed_record, unpacked_record
 from sentinel.archives.reducing import settled
 from sentinel.archives.results import Results
 from sentinel.config.file import Config
-from sentinel.errors import SentinelError
-from sentinel.replaying import replay
+from sentinel.ground.errors import SentinelError
+from sentinel.replays.replaying import replay
 from sentinel.report import archive as report
 from sentinel.report.json import document
 from sentinel.sources.discovery import discover
 from tests.patience import PATIENCE
-from tests.readme import ROOT
+from tests.tools.docs import ROOT
 
 NOW = 1.8e9
 FAULTS = ROOT / "sample_logs"
@@ -159,7 +159,7 @@ def test_a_poisoned_run_is_isolated_by_splitting(way):
     run = discover([FAULTS / "kl-blowup"]).runs[0]
     names = [[f"{part}-{number}" for number in range(4)] for part in range(5)]
     names[2][1] = "poison"
-    work = [Part([Named(run, name) for name in group], str(n)) for n, group in enumerate(names)]
+    work = [Part([NamedRun(run, name) for name in group], str(n)) for n, group in enumerate(names)]
     found = dict(isolated(Local(2), Deadly(way), work))
     records = {one.name: one.failure for part in work for one in map(unpacked_record, found[part])}
     assert set(records) == {name for group in names for name in group}
@@ -210,7 +210,7 @@ def test_a_new_directory_moves_only_the_parts_around_it(tmp_path):
         place.mkdir()
         (place / "metrics.jsonl").write_text('{"step": 1, "loss": 1.0}\n')
         runs.append(discover([place]).runs[0])
-    named = [Named(run, run.path.parent.name) for run in runs]
+    named = [NamedRun(run, run.path.parent.name) for run in runs]
     before = {part.key for part in parts(named, "")}
     after = {part.key for part in parts(named[:150] + named[151:], "")}
     assert len(before) > 10

@@ -11,9 +11,9 @@ import pytest
 
 import sentinel
 import sentinel.callbacks.monitor as monitor_module
-from detectors.severity import Severity
 from sentinel.callbacks.monitor import Monitor
-from sentinel.errors import ConfigError
+from sentinel.detectors.severity import Severity
+from sentinel.ground.errors import ConfigError
 from tests.sinks.receiver import Receiver
 
 

@@ -4,13 +4,13 @@ import re
 
 import pytest
 
-from detectors.discovery import all_detectors
 from sentinel import catalogue
 from sentinel.catalogue.index import families, search, unwritten
-from sentinel.errors import UnknownName
+from sentinel.detectors.discovery import all_detectors
+from sentinel.ground.errors import UnknownName
 from sentinel.report.pages import found, index, listed, page
-from tests.coverage import COVERAGE, written
 from tests.each import each
+from tests.tools.coverage import COVERAGE, written
 
 CITED = {entry for detector in all_detectors().values() for entry in detector.catalogue}
 

@@ -5,11 +5,11 @@ import re
 import msgspec
 import pytest
 
-from detectors.discovery import all_detectors
-from detectors.settings import CHOICES, Setting
-from detectors.signals import Signal
 from sentinel import catalogue
-from sentinel.catalogue.rules import MISSING, Clues, Rule
+from sentinel.catalogue.rules import MISSING, CauseRule, Clues
+from sentinel.detectors.discovery import all_detectors
+from sentinel.detectors.settings import CHOICES, Setting
+from sentinel.detectors.signals import Signal
 from sentinel.frames.naming import profiles
 from tests.each import each
 
@@ -120,20 +120,20 @@ def test_evidence_is_shown_by_a_detector_that_cites_the_entry(cited):
 def test_a_rule_holds_where_the_run_is_so(front, holds):
     evidence = {"fall": 0.2, "spread": 0.05, "zero": 0.0, "text": "Error in allreduce", "unknown": None}
     clues = Clues(evidence, {"zero-gradient": {"share": 1.0}}, Told(), position=3, step=3)
-    rule = msgspec.convert({"because": "so", **front}, Rule)
+    rule = msgspec.convert({"because": "so", **front}, CauseRule)
     assert rule.holds(clues) is holds
     known_nothing = Clues({})
     assert not rule.holds(known_nothing)
 
 
 def test_a_signal_counts_from_its_first_point_on():
-    rule = Rule(because="so", signals={"loss": "logged"})
+    rule = CauseRule(because="so", signals={"loss": "logged"})
     assert [rule.holds(Clues({}, {}, Told(), position)) for position in (2, 3)] == [False, True]
 
 
 def test_a_rule_that_is_none_is_refused():
     with pytest.raises(msgspec.ValidationError, match="unknown field `abov`"):
-        msgspec.convert({"because": "so", "evidence": {"fall": {"abov": 1}}}, Rule)
+        msgspec.convert({"because": "so", "evidence": {"fall": {"abov": 1}}}, CauseRule)
 
 
 @each(ENTRIES, lambda e: e.id)

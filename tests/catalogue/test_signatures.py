@@ -10,7 +10,7 @@ import pytest
 import sentinel
 from sentinel import catalogue
 from sentinel.catalogue.signatures import Signature
-from sentinel.runs.console import LONGEST_LINE, Console
+from sentinel.runs.console import LONGEST_LINE, ConsoleState
 from tests.each import each
 
 HERE = Path(__file__).parent
@@ -33,7 +33,7 @@ def printed(line):
 
 @each(LINES, lambda line: line["text"][:60])
 def test_a_line_names_its_entries(line):
-    console, ends = Console(), line.get("ends", True)
+    console, ends = ConsoleState(), line.get("ends", True)
     news = [*console.scan_text("train.log", printed(line), catalogue.signatures())]
     noted = sorted(remark.entry for remark in console.remarks.values())
     assert ([list(one.catalogue) for one in news], noted) == (
@@ -65,18 +65,18 @@ def test_no_two_signatures_are_alike():
 @pytest.mark.parametrize("path", HEALTHY, ids=lambda path: str(path.relative_to(ROOT / "tests")))
 def test_healthy_trainings_print_no_signature_of_an_error(path):
     text = path.read_text(errors="replace") + "\n"
-    assert [*Console().scan_text(path.name, text, catalogue.signatures())] == []
+    assert [*ConsoleState().scan_text(path.name, text, catalogue.signatures())] == []
 
 
 def test_a_remark_is_kept_once():
-    console = Console()
+    console = ConsoleState()
     line = "[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: {}, reducing to 1\n"
     for scale in (4, 2):
         assert [*console.scan_text("train.log", line.format(scale), catalogue.signatures())] == []
     (remark,) = console.remarks.values()
     assert (remark.entry, remark.origin, remark.line) == ("O24", "train.log", 1)
     assert "loss scale: 4," in remark.text
-    again = msgspec.convert(msgspec.to_builtins(console), Console)
+    again = msgspec.convert(msgspec.to_builtins(console), ConsoleState)
     assert again.remarks == console.remarks
 
 

@@ -11,11 +11,11 @@ from importlib.metadata import version
 
 import pytest
 
-from detectors.discovery import all_detectors
 from sentinel import catalogue
 from sentinel.alerts.lock import sole_watcher
 from sentinel.alerts.store import Store
-from sentinel.clock import SystemClock
+from sentinel.detectors.discovery import all_detectors
+from sentinel.ground.clock import SystemClock
 from tests.sinks.receiver import Receiver, status
 
 
@@ -120,14 +120,14 @@ def test_a_log_that_cannot_be_read_is_an_error_unless_others_can(sentinel, tmp_p
 def test_help_comes_without_the_heavy_libraries():
     program = "import sys, sentinel.cli.app; print(*sys.modules)"
     loaded = subprocess.check_output([sys.executable, "-c", program], text=True).split()
-    assert not {"polars", "numpy", "pydantic", "rich", "httpx", "detectors.api"} & set(loaded)
+    assert not {"polars", "numpy", "pydantic", "rich", "httpx", "sentinel.detectors.api"} & set(loaded)
 
 
 @pytest.mark.slow  # a real process
 def test_a_replay_comes_without_what_sends_and_stores():
     program = """if True:
         import sys
-        import sentinel.replaying
+        import sentinel.replays.replaying
         from sentinel.cli.options import configuration
         configuration(None)
         print(*sys.modules)"""

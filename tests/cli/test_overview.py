@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 
-from tests.readme import ROOT
+from tests.tools.docs import ROOT
 
 SAMPLES = ROOT / "sample_logs"
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from detectors.signals import Signal, tag_pattern
 from sentinel.config.rules import Rule
+from sentinel.detectors.signals import Signal, tag_pattern
 
 pytestmark = pytest.mark.slow  # each replays whole runs
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from detectors.discovery import all_detectors
+from sentinel.detectors.discovery import all_detectors
 
 pytestmark = pytest.mark.slow  # each replays whole runs
 

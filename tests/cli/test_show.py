@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from detectors.severity import Severity
 from sentinel.alerts.store import Store
+from sentinel.detectors.severity import Severity
 
 LOGS = Path(__file__).parents[2] / "sample_logs"
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from detectors.signals import Signal
 from sentinel.comparison.baseline import against
+from sentinel.detectors.signals import Signal
 from tests.comparison.test_compare import subject, texts
 
 

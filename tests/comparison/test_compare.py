@@ -3,7 +3,7 @@ import pytest
 
 from sentinel.comparison.compare import compare
 from sentinel.comparison.means import Means
-from sentinel.comparison.measures import Subject
+from sentinel.comparison.measures import ComparedRun
 from sentinel.sources.base import Chunk
 
 STEPS = 400
@@ -20,7 +20,7 @@ def subject(name, settings, *, seed=0, **levels):
     means = Means()
     time = np.full(STEPS, np.nan)
     means.add([Chunk.of_rows("log", list(levels), step, time, np.column_stack(courses), restarted=False)])
-    return Subject(name, settings, {tag: [tag] for tag in levels}, means)
+    return ComparedRun(name, settings, {tag: [tag] for tag in levels}, means)
 
 
 def texts(comparison):

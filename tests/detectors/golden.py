@@ -13,8 +13,8 @@ and what the detector says of them.
     620  clean
     ```
 
-A stream's name is one of `detectors.signals.Signal`; its tag has the same name, unless it has a ``tag``.
-Its first point has step ``from`` (0 unless told), the next ones ``every`` (1) further. Its values,
+A stream's name is one of `sentinel.detectors.signals.Signal`; its tag has the same name, unless it has a
+``tag``. Its first point has step ``from`` (0 unless told), the next ones ``every`` (1) further. Its values,
 separated by blanks:
 
     2.5           one point; also 1e-5, nan, inf, -inf
@@ -56,11 +56,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from detectors.api import Detector, Severity
-from detectors.discovery import all_detectors
-from detectors.schema import INDEX, ONSET, SERIES, SEVERITY, SIGNAL, STEP, VARIANT
-from detectors.signals import Signal
 from sentinel.alerts.incident import LASTED, lasted_text
+from sentinel.detectors.api import Detector, Severity
+from sentinel.detectors.discovery import all_detectors
+from sentinel.detectors.schema import INDEX, ONSET, SERIES, SEVERITY, SIGNAL, STEP, VARIANT
+from sentinel.detectors.signals import Signal
 from sentinel.frames.attempt import Attempt
 from sentinel.frames.plan import Plans, planned
 from sentinel.frames.points import Points

@@ -10,11 +10,13 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from detectors.api import Detector, Severity
-from detectors.discovery import all_detectors
-from detectors.evidence import Unit
-from detectors.held_back import HeldBack
-from detectors.schema import (
+from sentinel import catalogue
+from sentinel.alerts.incident import LASTED
+from sentinel.detectors.api import Detector, Severity
+from sentinel.detectors.discovery import all_detectors
+from sentinel.detectors.evidence import Unit
+from sentinel.detectors.held_back import HeldBack
+from sentinel.detectors.schema import (
     FEW,
     FINDINGS,
     HELD_BACK,
@@ -25,9 +27,7 @@ from detectors.schema import (
     VALUE,
     VARIANT,
 )
-from detectors.severity import AS
-from sentinel import catalogue
-from sentinel.alerts.incident import LASTED
+from sentinel.detectors.severity import AS
 from sentinel.frames.windows import Judged, frame
 from tests.detectors import golden
 from tests.detectors.golden import Scenario, Stream, judge, message, path_of, windows

@@ -5,8 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from detectors.api import Severity
-from detectors.checks import (
+from sentinel import catalogue
+from sentinel.alerts.incident import format_message
+from sentinel.detectors.api import Severity
+from sentinel.detectors.checks import (
     Ended,
     Outlook,
     Printed,
@@ -18,9 +20,7 @@ from detectors.checks import (
     Together,
     Writer,
 )
-from detectors.discovery import all_detectors
-from sentinel import catalogue
-from sentinel.alerts.incident import format_message
+from sentinel.detectors.discovery import all_detectors
 from tests.detectors.test_every_detector import HEADINGS
 
 CHECKS = [check for check in all_detectors().values() if isinstance(check, RunCheck)]

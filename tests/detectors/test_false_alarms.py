@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from detectors.api import Severity
-from detectors.discovery import all_detectors
-from detectors.schema import INDEX, NEW, SERIES, SEVERITY, SIGNAL, STEP, TIME, VALUE, WINDOW
-from detectors.signals import Signal
+from sentinel.detectors.api import Severity
+from sentinel.detectors.discovery import all_detectors
+from sentinel.detectors.schema import INDEX, NEW, SERIES, SEVERITY, SIGNAL, STEP, TIME, VALUE, WINDOW
+from sentinel.detectors.signals import Signal
 
 pytestmark = pytest.mark.slow  # many runs
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from detectors.discovery import all_detectors
+from sentinel.detectors.discovery import all_detectors
 from tests.detectors import golden
 from tests.detectors.golden import Stream
 

@@ -8,17 +8,17 @@ import numpy as np
 import polars as pl
 import pytest
 
-from detectors.api import Detector, Severity
-from detectors.discovery import all_detectors
-from detectors.schema import INDEX, SEVERITY, STEP
 from sentinel.alerts.decision import REPEAT_SECONDS, SinkPolicy
 from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.incident import Event
 from sentinel.alerts.lifecycle import Book
 from sentinel.alerts.outcomes import Audience, News, tell
 from sentinel.alerts.turns import Key
+from sentinel.detectors.api import Detector, Severity
+from sentinel.detectors.discovery import all_detectors
+from sentinel.detectors.schema import INDEX, SEVERITY, STEP
 from sentinel.frames.windows import frame
-from sentinel.verdicts import Judged, Verdicts
+from sentinel.judging.verdicts import Judged, Verdicts
 from tests.detectors.golden import Scenario, Stream, shipped, windows
 
 ROWS = 100_000

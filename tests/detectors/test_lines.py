@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from detectors.discovery import all_detectors
-from detectors.lines import LINES, line_for
-from detectors.signals import Signal
+from sentinel.detectors.discovery import all_detectors
+from sentinel.detectors.lines import LINES, line_for
+from sentinel.detectors.signals import Signal
 from sentinel.frames.naming import Naming, profiles
 
 LOGGED = re.compile(r'(?:log|record)\(\{?"([^"]+)"')

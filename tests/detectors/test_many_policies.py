@@ -6,9 +6,9 @@ Rewards carry the autocorrelation of a mean over the last episodes; gradients ar
 import numpy as np
 import pytest
 
-from detectors.api import Detector
-from detectors.discovery import all_detectors
-from detectors.signals import Signal
+from sentinel.detectors.api import Detector
+from sentinel.detectors.discovery import all_detectors
+from sentinel.detectors.signals import Signal
 from tests.detectors.test_many_supervised_runs import alarms
 
 pytestmark = pytest.mark.slow  # many runs

@@ -7,10 +7,10 @@ scaler, which backs off when a gradient overflows and doubles after enough good 
 import numpy as np
 import pytest
 
-from detectors.api import Severity
-from detectors.discovery import all_detectors
-from detectors.schema import SERIES, SEVERITY
-from detectors.signals import Signal
+from sentinel.detectors.api import Severity
+from sentinel.detectors.discovery import all_detectors
+from sentinel.detectors.schema import SERIES, SEVERITY
+from sentinel.detectors.signals import Signal
 from sentinel.frames.attempt import Attempt
 from sentinel.frames.plan import Plans
 from sentinel.frames.points import Points

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from detectors.api import Detector
-from detectors.discovery import all_detectors
-from detectors.signals import Signal
 from sentinel.config.file import Config
-from sentinel.replaying import replay
+from sentinel.detectors.api import Detector
+from sentinel.detectors.discovery import all_detectors
+from sentinel.detectors.signals import Signal
+from sentinel.replays.replaying import replay
 
 LEARNS = 100  # rows, of a metric that has to become good first
 GOOD, UNFOLDS = 300, 60  # rows before the trouble, and rows in which it unfolds

@@ -5,9 +5,9 @@ import inspect
 import re
 import sys
 
-from detectors.api import Detector
-from detectors.discovery import all_detectors
 from sentinel import catalogue
+from sentinel.detectors.api import Detector
+from sentinel.detectors.discovery import all_detectors
 from tests.each import each
 
 NUMBER = re.compile(r"(?<![\w.`^-])(\d[\d,]*(?:\.\d+)?)(?: ?(%|th percentile))?(?![\w.]*\w)")
@@ -24,7 +24,7 @@ each_detector = each((d for d in all_detectors().values() if isinstance(d, Detec
 
 def numbers(rule):
     """The numbers in the code of a rule's module and of the modules of this library that it uses."""
-    found, left, seen = set(), [rule.__module__], {"detectors.api", "detectors"}
+    found, left, seen = set(), [rule.__module__], {"sentinel.detectors.api", "sentinel.detectors"}
     while left:
         if (module := left.pop()) in seen:
             continue
@@ -32,7 +32,7 @@ def numbers(rule):
         for node in ast.walk(ast.parse(inspect.getsource(sys.modules[module]))):
             if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
                 found.add(float(node.value))
-            elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("detectors"):
+            elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sentinel.detectors"):
                 left.append(node.module)
     return found
 

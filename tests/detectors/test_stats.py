@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from detectors.stats import row_quantile, spearman
+from sentinel.detectors.stats import row_quantile, spearman
 
 
 @pytest.mark.parametrize("levels", [3, 1000])
@@ -24,7 +24,7 @@ def test_ranks_come_without_scipy_which_takes_a_second_to_import():
     program = """if True:
         import sys
         import numpy as np
-        from detectors.stats import spearman
+        from sentinel.detectors.stats import spearman
         spearman(np.eye(2), np.eye(2))
         assert "scipy" not in sys.modules"""
     subprocess.run([sys.executable, "-c", program], check=True)

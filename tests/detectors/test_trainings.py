@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sentinel.config.file import Config
-from sentinel.replaying import replay
+from sentinel.replays.replaying import replay
 
 LOGS = Path(__file__).parent / "trainings"
 FOUND = {

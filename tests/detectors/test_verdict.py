@@ -3,11 +3,11 @@
 import polars as pl
 import pytest
 
-from detectors.api import CRITICAL, INFO, WARNING, History, Variant, detector
-from detectors.held_back import HeldBack
-from detectors.schema import HELD_BACK, INDEX, NEW, ONSET, SERIES, SEVERITY, STEP, VALUE, VARIANT
-from detectors.signals import Signal
-from detectors.verdict import verdicts
+from sentinel.detectors.api import CRITICAL, INFO, WARNING, History, Variant, detector
+from sentinel.detectors.held_back import HeldBack
+from sentinel.detectors.schema import HELD_BACK, INDEX, NEW, ONSET, SERIES, SEVERITY, STEP, VALUE, VARIANT
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.verdict import verdicts
 
 VALUES = [0.0, 1.0, 2.0, 3.0, None]
 ABOVE_1, ABOVE_2 = pl.col(VALUE) > 1, pl.col(VALUE) > 2

@@ -2,7 +2,7 @@
 
 import pytest
 
-from detectors.signals import Signal
+from sentinel.detectors.signals import Signal
 from sentinel.frames.company import Company
 from sentinel.frames.fallback import fallback
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from detectors.context import Every, First, Last, Mean
-from detectors.signals import Signal
+from sentinel.detectors.context import Every, First, Last, Mean
+from sentinel.detectors.signals import Signal
 from sentinel.frames.context import Asked, Context
 from sentinel.frames.points import Points
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from detectors.signals import Signal
+from sentinel.detectors.signals import Signal
 from sentinel.frames.joins import REACH, Join
 from sentinel.frames.points import Points
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detectors.signals import Signal
+from sentinel.detectors.signals import Signal
 from sentinel.frames.naming import Meaning, Naming, Profile, fallback, profiles, recognise
 from tests.each import each
 

@@ -5,8 +5,8 @@ import tomllib
 import numpy as np
 import pytest
 
-from detectors.settings import CHOICES, Setting
-from detectors.signals import Signal
+from sentinel.detectors.settings import CHOICES, Setting
+from sentinel.detectors.signals import Signal
 from sentinel.frames import plan as settings_of_runs
 from sentinel.frames.plan import Plans, meant, planned
 

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detectors.checks import Expected
-from detectors.signals import Signal
+from sentinel.detectors.checks import Expected
+from sentinel.detectors.signals import Signal
 from sentinel.frames.presence import Presence
 from sentinel.sources.base import Chunk
 

@@ -12,18 +12,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from detectors.api import Detector, History, Variant, detector
-from detectors.context import Every, First, Mean
-from detectors.evidence import Measure, Unit
-from detectors.schema import FEW, SERIES
-from detectors.settings import Setting
-from detectors.signals import Signal
-from detectors.stats import of_buckets
-from sentinel.detection import Detection
+from sentinel.detectors.api import Detector, History, Variant, detector
+from sentinel.detectors.context import Every, First, Mean
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import FEW, SERIES
+from sentinel.detectors.settings import Setting
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import of_buckets
 from sentinel.frames.naming import Meaning, Naming
 from sentinel.frames.stream import Stream
 from sentinel.frames.views import views
 from sentinel.frames.windows import frame
+from sentinel.judging.detection import Detection
 from sentinel.runs.log import Arrived
 from sentinel.sources.base import Chunk
 

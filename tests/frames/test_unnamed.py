@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detectors.signals import Signal
+from sentinel.detectors.signals import Signal
 from sentinel.frames.naming import Naming
 from sentinel.frames.unnamed import Unnamed
 from sentinel.sources.base import Chunk

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from detectors.api import Severity
 from sentinel.config.file import Config
-from sentinel.replaying import replay
+from sentinel.detectors.api import Severity
+from sentinel.replays.replaying import replay
 
 pytestmark = pytest.mark.slow
 

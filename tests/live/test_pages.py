@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from sentinel.alerts.store import Store, Update
-from sentinel.errors import StateError
+from sentinel.ground.errors import StateError
 from sentinel.live import fleet, views
 from sentinel.live.opened import OpenedRun
 from tests.live.conftest import TOKEN, log, serving

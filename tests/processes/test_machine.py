@@ -8,7 +8,7 @@ import pytest
 
 from sentinel.processes import machine
 from sentinel.processes.machine import shortages
-from sentinel.processes.memory import Memory
+from sentinel.processes.memory import GroupMemory
 from sentinel.processes.table import process
 from tests.processes.running import running
 
@@ -39,8 +39,8 @@ def test_a_full_file_system_is_said(tmp_path, monkeypatch):
 
 
 def test_a_control_group_near_its_limit_is_said(tmp_path, monkeypatch):
-    monkeypatch.setattr(Memory, "limit", lambda _: 64 << 30)
-    monkeypatch.setattr(Memory, "used", lambda _: 63 << 30)
+    monkeypatch.setattr(GroupMemory, "limit", lambda _: 64 << 30)
+    monkeypatch.setattr(GroupMemory, "used", lambda _: 63 << 30)
     assert shortages(tmp_path, process(os.getpid())) == "its control group uses 98% of 64 GiB"
 
 

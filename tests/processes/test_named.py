@@ -8,7 +8,7 @@ from datetime import datetime
 import orjson
 import pytest
 
-from detectors.checks import Writer
+from sentinel.detectors.checks import Writer
 from sentinel.processes.description import process_of
 from sentinel.processes.finder import Host
 from tests.processes.running import holding

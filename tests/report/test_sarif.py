@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonSchema as Sarif
 
-from detectors.discovery import all_detectors
+from sentinel.detectors.discovery import all_detectors
 
 SAMPLES = Path(__file__).parents[2] / "sample_logs"
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.schemas import fits, texts
+from tests.tools.schemas import fits, texts
 
 SAMPLES = Path(__file__).parents[2] / "sample_logs"
 

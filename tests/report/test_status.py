@@ -8,14 +8,14 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from detectors.api import Severity
 from sentinel.alerts.outbox import Undelivered
 from sentinel.alerts.store import Store, Update
+from sentinel.detectors.api import Severity
 from sentinel.report import lines, status, status_lines
 from sentinel.report.watch_table import watch_table
-from sentinel.runs.facts import Facts, Setting
+from sentinel.runs.facts import Facts, FoundSetting
 from sentinel.runs.log import Remembered
-from sentinel.sources.base import Ending, Outcome
+from sentinel.sources.base import Ending, EndKind
 from tests.sinks.samples import INCIDENT
 
 NOW = 1.7e9
@@ -103,7 +103,7 @@ def test_names_of_runs_cannot_write_to_the_terminal(store, tmp_path):
 
 
 def test_the_logs_of_one_training_stand_together(store, tmp_path):
-    settled = Remembered(Facts(last_step=5, config={"lr": Setting(0.1, "jsonl")}))
+    settled = Remembered(Facts(last_step=5, config={"lr": FoundSetting(0.1, "jsonl")}))
     logs = {f"{kind}:/none/a/metrics.{kind}": Remembered(Facts(last_step=5)) for kind in ("csv", "console")}
     logs |= {"jsonl:/none/b/metrics.jsonl": Remembered(), "jsonl:/none/a/metrics.jsonl": settled}
     sick = replace(INCIDENT, run="console:/none/a/metrics.console")
@@ -129,8 +129,8 @@ def test_the_logs_of_one_training_stand_together(store, tmp_path):
 
 
 def test_the_log_that_knows_the_end_stands_for_its_training(store, tmp_path):
-    ended = Remembered(Facts(), Ending(Outcome.FINISHED, "it said so"))
-    logs = {"csv:/none/a/metrics.csv": Remembered(Facts(config={"lr": Setting(0.1, "csv")}))}
+    ended = Remembered(Facts(), Ending(EndKind.FINISHED, "it said so"))
+    logs = {"csv:/none/a/metrics.csv": Remembered(Facts(config={"lr": FoundSetting(0.1, "csv")}))}
     logs |= {"jsonl:/none/a/metrics.jsonl": ended}
     for id_ in logs:
         store.commit([Update(id_, id_.partition(":")[2], id_.partition(":")[0], b"", [])], NOW)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from tensorboardX import SummaryWriter
 
-from detectors.lines import line_for
-from detectors.signals import Signal
 from sentinel.config.file import Config
-from sentinel.replaying import replay_in_parts
+from sentinel.detectors.lines import line_for
+from sentinel.detectors.signals import Signal
+from sentinel.replays.replaying import replay_in_parts
 from sentinel.report import markdown
 from sentinel.report.html import render
 from sentinel.report.story import story

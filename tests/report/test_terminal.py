@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from detectors.discovery import all_detectors
 from sentinel.config.file import Config
-from sentinel.replaying import replay
+from sentinel.detectors.discovery import all_detectors
+from sentinel.replays.replaying import replay
 from sentinel.report.terminal import show
 
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from sentinel.config.file import Config
-from sentinel.replaying import replay
+from sentinel.replays.replaying import replay
 from sentinel.report.json import document
 from sentinel.report.terminal import show
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detectors.api import Severity
 from sentinel.catalogue import signatures
-from sentinel.runs.console import Console
+from sentinel.detectors.api import Severity
+from sentinel.runs.console import ConsoleState
 from sentinel.sources.base import Line
 
 TRACEBACK = """\
@@ -31,7 +31,7 @@ def lines(text):
 def said(text, console=None):
     """Line, text, place and entries of each error; None as the text where the run went on."""
     whole = text if text.endswith("\n") or not text else f"{text}\n"
-    news = (console or Console()).scan_text("train.log", whole, signatures())
+    news = (console or ConsoleState()).scan_text("train.log", whole, signatures())
     return [(n.line, n.text if n.severity else None, n.place, n.catalogue) for n in news]
 
 
@@ -89,7 +89,7 @@ def test_what_ends_nothing_is_no_error(text):
 
 
 def test_an_interrupt_is_no_error_but_the_end():
-    (news,) = Console().scan("train.log", lines(TRACEBACK + "KeyboardInterrupt\n"), signatures())
+    (news,) = ConsoleState().scan("train.log", lines(TRACEBACK + "KeyboardInterrupt\n"), signatures())
     assert (news.severity.name, news.preempted) == ("INFO", True)
 
 
@@ -112,7 +112,7 @@ def test_a_run_that_goes_on_printing_is_told_once():
 
 def test_a_later_step_in_the_same_log_says_that_the_run_went_on():
     printed = [Line(math.nan, "Killed", 40), Line(math.nan, "resuming", 40), Line(math.nan, "saved", 41)]
-    found = Console().scan("", printed, signatures())
+    found = ConsoleState().scan("", printed, signatures())
     assert [(news.line, news.severity) for news in found] == [(1, Severity.CRITICAL), (3, Severity.CLEAN)]
 
 
@@ -122,7 +122,7 @@ def test_what_a_progress_bar_overwrote_is_gone():
 
 
 def test_lines_and_their_times_and_steps_are_kept():
-    (news,) = Console().scan("", [Line(1.7e9, "Killed", 40)], signatures())
+    (news,) = ConsoleState().scan("", [Line(1.7e9, "Killed", 40)], signatures())
     assert (news.line, news.step, news.time, news.severity) == (1, 40, 1.7e9, Severity.CRITICAL)
 
 
@@ -153,17 +153,17 @@ def test_any_cut_says_the_same(pieces, cuts, reload):
     text = "".join(pieces)
     printed = lines(text)
     edges = [0, *sorted(min(cut, len(printed)) for cut in cuts), len(printed)]
-    console, found, whole = Console(), [], Console()
+    console, found, whole = ConsoleState(), [], ConsoleState()
     for begin, end in pairwise(edges):
         found += said("".join(f"{line.text}\n" for line in printed[begin:end]), console)
         if reload:
-            console = msgspec.convert(msgspec.to_builtins(console), Console)
+            console = msgspec.convert(msgspec.to_builtins(console), ConsoleState)
     assert found == said(text, whole)
     assert console.remarks == whole.remarks
     assert console.last_lines == whole.last_lines
-    at_once = Console().scan("train.log", printed, signatures())
+    at_once = ConsoleState().scan("train.log", printed, signatures())
     assert found == [(n.line, n.text if n.severity else None, n.place, n.catalogue) for n in at_once]
-    slow = Console()
+    slow = ConsoleState()
     assert found == [news for line in printed for news in said(f"{line.text}\n", slow)]
     assert not printed or slow.origins["train.log"].tracebacks == whole.origins["train.log"].tracebacks
 
@@ -177,7 +177,7 @@ def test_hostile_lines_end_and_are_not_kept():
         " File " + '"' * 10**6,
         *(f"[rank{i}]: Traceback (most recent call last):" for i in range(10_000)),
     ]
-    console = Console()
+    console = ConsoleState()
     for name in range(1000):
         list(console.scan(str(name), [Line(math.nan, line) for line in hostile[:5]], signatures()))
     list(console.scan("0", [Line(math.nan, line) for line in hostile], signatures()))

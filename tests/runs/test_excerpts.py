@@ -4,10 +4,10 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from detectors.discovery import all_detectors
 from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.outcomes import Audience, tell
+from sentinel.detectors.discovery import all_detectors
 from sentinel.pipeline import Pipeline
 from sentinel.sinks.base import Notification
 from sentinel.sources.base import Run

@@ -7,7 +7,7 @@ import pytest
 
 from sentinel.runs.last_words import done_file, last_words
 from sentinel.sources.base import Run
-from sentinel.sources.console.log import Console
+from sentinel.sources.console.log import ConsoleLog
 from sentinel.sources.csv.file import CsvLog
 from sentinel.sources.json.lines import JsonLines
 from sentinel.sources.places import Url
@@ -78,7 +78,7 @@ def test_a_last_line_that_says_so_is_the_end(tmp_path, run, line):
     assert repr(line)[1:20] in last_words(run).evidence
     own = tmp_path / "console.log"
     own.write_text(beside.read_text())
-    assert last_words(Run(own, "console", Console(own))).outcome == outcome
+    assert last_words(Run(own, "console", ConsoleLog(own))).outcome == outcome
 
 
 @pytest.mark.parametrize("line", NO_ENDS)

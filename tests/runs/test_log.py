@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from detectors.discovery import all_detectors
+from sentinel.detectors.discovery import all_detectors
 from sentinel.pipeline import Pipeline
-from sentinel.runs.facts import Setting
+from sentinel.runs.facts import FoundSetting
 from sentinel.runs.log import Remembered
 from sentinel.runs.packing import packed, unpacked
-from sentinel.sources.base import Batch, Chunk, Ending, Line, Outcome, Run
+from sentinel.sources.base import Batch, Chunk, Ending, EndKind, Line, Run
 from sentinel.sources.discovery import discover
 from sentinel.sources.json.lines import JsonLines
 from sentinel.watch.watched import Watched
@@ -53,7 +53,10 @@ def test_a_file_counts_if_it_was_there_before_the_first_point(pipeline, tmp_path
     run = log_of(pipeline, tmp_path)
     run.absorb(Batch({}, [chunk([0, 1])]))
     assert run.streams["s"].planned_steps == (500 if counts else None)
-    assert run.facts.config == {"max_steps": Setting(500, "args.json"), "seed": Setting(7, "args.json")}
+    assert run.facts.config == {
+        "max_steps": FoundSetting(500, "args.json"),
+        "seed": FoundSetting(7, "args.json"),
+    }
 
 
 def test_a_log_without_times_believes_no_file(pipeline, tmp_path):
@@ -70,7 +73,7 @@ def test_what_the_log_says_goes_before_files(pipeline, tmp_path):
     run.absorb(Batch({}, config={"max_steps": 900}))
     run.absorb(Batch({}, [chunk([0])]))
     assert run.streams["s"].planned_steps == 900
-    assert run.facts.config["max_steps"] == Setting(900, "jsonl")
+    assert run.facts.config["max_steps"] == FoundSetting(900, "jsonl")
     run.absorb(Batch({}, [chunk([1], config={"max_steps": 1000})]))
     assert run.streams["s"].planned_steps == 1000
     run.absorb(Batch({}, config={"max_steps": 7}))
@@ -97,7 +100,7 @@ def test_broken_settings_are_complained_about_once(pipeline, tmp_path):
 
 
 def test_an_ending_holds_until_the_log_goes_on_and_survives_a_restart(pipeline, tmp_path):
-    crashed = Ending(Outcome.CRASHED, "exit code 1")
+    crashed = Ending(EndKind.CRASHED, "exit code 1")
     run = log_of(pipeline, tmp_path)
     run.absorb(Batch({}, [chunk([0, 1])], ending=crashed))
     run.absorb(Batch({}))
@@ -116,7 +119,7 @@ def test_silence_after_the_end_is_no_loss(pipeline, tmp_path):
     watched.tracker.log.absorb(Batch({}, [chunk([0, 1])]))
     silent, lost_after = watched.silence(1e6)
     assert silent > lost_after
-    watched.tracker.log.absorb(Batch({}, ending=Ending(Outcome.FINISHED, "exit code 0")))
+    watched.tracker.log.absorb(Batch({}, ending=Ending(EndKind.FINISHED, "exit code 0")))
     silent, lost_after = watched.silence(1e6)
     assert silent < lost_after
 
@@ -162,7 +165,7 @@ def test_a_run_whose_console_ends_in_an_exception_crashed(pipeline, tmp_path):
         Line(START, "E: x"),
     ]
     run.absorb(Batch({}, [chunk([0])], lines=error))
-    assert run.ending == Ending(Outcome.CRASHED, "it printed 'E: x'", inferred=True)
+    assert run.ending == Ending(EndKind.CRASHED, "it printed 'E: x'", inferred=True)
     run.absorb(Batch({}, [chunk([1])]))
     assert run.ending is None, "points reopen a run that had ended"
 

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from detectors.discovery import all_detectors
+from sentinel.detectors.discovery import all_detectors
 from sentinel.pipeline import Pipeline
 from sentinel.runs.settling import outlook_of
 from sentinel.sources.base import Run

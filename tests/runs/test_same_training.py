@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel.config.file import Config
-from sentinel.replaying import replay
+from sentinel.replays.replaying import replay
 from sentinel.runs import same_training as module
-from sentinel.runs.facts import Facts, Setting
+from sentinel.runs.facts import Facts, FoundSetting
 from sentinel.runs.same_training import Trace, same_training, trace, trainings
 
 PROCESS = "events.out.tfevents.17672300{}0.node.{}.{}"
@@ -25,7 +25,7 @@ def log(tmp_path):
         (path.parent if is_file else path).mkdir(parents=True, exist_ok=True)
         if process is not None:
             (path / PROCESS.format(0, process, 0)).touch()
-        config = {"output_dir": Setting(output, "wandb")} if output else {}
+        config = {"output_dir": FoundSetting(output, "wandb")} if output else {}
         facts = Facts(config=config, first_time=times[0], last_time=times[1])
         return trace(path, format_ or path.suffix or "tensorboard", facts)
 

@@ -7,12 +7,12 @@ import pytest
 
 from sentinel.runs.facts import Facts, lost_after_seconds
 from sentinel.runs.state import RunState, silent_seconds, standing
-from sentinel.sources.base import Chunk, Ending, Outcome
+from sentinel.sources.base import Chunk, Ending, EndKind
 from sentinel.sources.places import Url
 
 HOUR = 3600.0
-FINISHED = Ending(Outcome.FINISHED, "exit code 0")
-CRASHED = Ending(Outcome.CRASHED, "exit code 1")
+FINISHED = Ending(EndKind.FINISHED, "exit code 0")
+CRASHED = Ending(EndKind.CRASHED, "exit code 1")
 
 
 @pytest.mark.parametrize(
@@ -78,13 +78,13 @@ def facts(*points, ending=None):
 
 def test_a_summary_at_the_last_step_is_the_end():
     done = facts(("loss", 10, 1.0), ("train/train_runtime", 10, 2.0))
-    assert done.ending(None).outcome is Outcome.FINISHED
+    assert done.ending(None).outcome is EndKind.FINISHED
     assert facts(("train_runtime", 10, 1.0), ("loss", 11, 2.0)).ending(None) is None
 
 
 def test_the_last_planned_step_is_the_end():
     run = facts(("loss", 10, 1.0))
-    assert run.ending(10).outcome is Outcome.FINISHED
+    assert run.ending(10).outcome is EndKind.FINISHED
     assert run.ending(11) is None
     assert run.ending(9) is None, "a plan that was passed counts something else"
     assert facts().ending(10) is None

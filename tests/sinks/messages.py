@@ -1,6 +1,6 @@
 """The first message about a finding of every detector, in each form: files that a person can read.
 
-``python -m tests.readme`` writes them anew after a change of words. The advice of the
+``python -m tests.tools.docs`` writes them anew after a change of words. The advice of the
 catalogue is left out, because its pages change more often than messages do; so is what is the same for all.
 """
 
@@ -11,16 +11,16 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
-from detectors.api import Declaration, Detector
-from detectors.checks import RunCheck
-from detectors.discovery import all_detectors
-from detectors.schema import FINDINGS, INDEX, ONSET, SEVERITY, SIGNAL, STEP, VARIANT
-from detectors.severity import Severity
 from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.lifecycle import Book
 from sentinel.alerts.outcomes import Audience, News, tell
 from sentinel.alerts.turns import Key, Verdict
+from sentinel.detectors.api import Declaration, Detector
+from sentinel.detectors.checks import RunCheck
+from sentinel.detectors.discovery import all_detectors
+from sentinel.detectors.schema import FINDINGS, INDEX, ONSET, SEVERITY, SIGNAL, STEP, VARIANT
+from sentinel.detectors.severity import Severity
 from sentinel.sinks.base import Notification
 from sentinel.sinks.message import subject, text
 from sentinel.sinks.pagerduty import event

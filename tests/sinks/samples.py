@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import msgspec
 
-from detectors.api import Maturity, Severity
 from sentinel.alerts.causes import PossibleCause
 from sentinel.alerts.decision import Decision, Reason
 from sentinel.alerts.incident import Event, Incident, State
 from sentinel.alerts.outbox import Outbox, OutboxEntry
 from sentinel.alerts.outcomes import Outcome
 from sentinel.alerts.store import Store, Update
+from sentinel.detectors.api import Maturity, Severity
 from sentinel.sinks.base import Digest, Notification
 
 INCIDENT = Incident(

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from sentinel.alerts.incident import Event
-from sentinel.errors import ConfigError
+from sentinel.ground.errors import ConfigError
 from sentinel.sinks.apprise import AppriseConfig
 from sentinel.sinks.base import Permanent, SinkError, Transient
 from sentinel.sinks.message import text

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from detectors.api import Severity
 from sentinel.alerts.incident import Event
 from sentinel.alerts.store import Update
 from sentinel.config.file import Config
+from sentinel.detectors.api import Severity
 from sentinel.sinks.base import Digest
 from sentinel.sinks.budget import DIGEST_SECONDS, BudgetConfig
 from sentinel.sinks.terminal import TerminalConfig

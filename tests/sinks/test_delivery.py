@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detectors.api import Severity
 from sentinel.alerts.incident import Event
+from sentinel.detectors.api import Severity
 from sentinel.sinks.base import Digest, Permanent, Transient
 from sentinel.sinks.delivery import GIVE_UP_SECONDS, Delivery
 from sentinel.sinks.lanes import LONGEST_ASKED_SECONDS, PILE

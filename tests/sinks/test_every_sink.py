@@ -14,10 +14,10 @@ from functools import partial
 import pytest
 from pydantic import ValidationError
 
-from detectors.api import Severity
 from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.incident import Event
-from sentinel.errors import ConfigError
+from sentinel.detectors.api import Severity
+from sentinel.ground.errors import ConfigError
 from sentinel.sinks import http
 from sentinel.sinks.base import Permanent, SinkError, Transient
 from sentinel.sinks.discovery import named, sink_types

@@ -2,11 +2,11 @@ from dataclasses import replace
 
 import pytest
 
-from detectors.api import Maturity
 from sentinel.alerts.causes import PossibleCause
 from sentinel.alerts.incident import Event, State
+from sentinel.detectors.api import Maturity
+from sentinel.ground.text import sentence
 from sentinel.sinks.message import message, subject, text
-from sentinel.text import sentence
 from tests.sinks.samples import INCIDENT, NOTIFICATION, about, digest
 
 SUMMARY = "KL to the reference is 3.2 nats per token, above 2.0."

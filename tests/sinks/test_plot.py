@@ -9,8 +9,8 @@ import pytest
 from matplotlib import image
 
 from sentinel.config.file import Config
-from sentinel.errors import ConfigError
 from sentinel.frames.excerpt import Excerpt
+from sentinel.ground.errors import ConfigError
 from sentinel.sinks import plot
 from sentinel.sinks.apprise import AppriseConfig
 from sentinel.sinks.plot import png

@@ -8,14 +8,14 @@ import pytest
 from pydantic import ValidationError
 
 from sentinel.alerts.incident import Event
-from sentinel.errors import ConfigError
+from sentinel.ground.errors import ConfigError
 from sentinel.sinks.webhook import (
     SIGNATURE_HEADER,
     WebhookConfig,
     webhook_body,
 )
-from tests.schemas import fits
 from tests.sinks.samples import INCIDENT, NOTIFICATION, about, digest
+from tests.tools.schemas import fits
 
 NOW = 1_767_230_000.0
 

@@ -15,11 +15,11 @@ import pytest
 import yaml
 
 from sentinel.alerts.store import Store
-from sentinel.clock import SystemClock
-from sentinel.errors import SentinelError
-from sentinel.telemetry.address import Address
+from sentinel.ground.address import Address
+from sentinel.ground.clock import SystemClock
+from sentinel.ground.errors import SentinelError
+from sentinel.sinks.heartbeat import HeartbeatConfig, beating
 from sentinel.telemetry.health import SILENT_SECONDS, Health
-from sentinel.telemetry.heartbeat import HeartbeatConfig, beating
 from sentinel.telemetry.metrics import Metrics
 from sentinel.telemetry.server import serving
 from tests.cli.test_service import wait_for, watching

@@ -1,7 +1,7 @@
 """A finding that fires and is over between two polls is told, as a replay says."""
 
 from sentinel.config.file import Config
-from sentinel.replaying import replay
+from sentinel.replays.replaying import replay
 from tests.watch.test_watcher import House
 
 

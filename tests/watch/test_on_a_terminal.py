@@ -10,8 +10,8 @@ import sys
 import pytest
 
 from tests.patience import PATIENCE
-from tests.readme import ROOT
 from tests.sinks.receiver import Receiver
+from tests.tools.docs import ROOT
 
 pytestmark = pytest.mark.slow  # real processes
 

@@ -5,9 +5,9 @@ from itertools import chain
 
 import pytest
 
-from detectors.api import Severity
-from detectors.discovery import all_detectors
 from sentinel.alerts.store import Store
+from sentinel.detectors.api import Severity
+from sentinel.detectors.discovery import all_detectors
 from tests.chosen_detectors import choose_detectors
 from tests.sources.wandb.log_writer import WandbLog
 from tests.watch.test_watcher import House

@@ -16,7 +16,7 @@ from sentinel.alerts import database
 from sentinel.alerts.lock import sole_watcher
 from sentinel.alerts.store import Store
 from sentinel.config.file import Config
-from sentinel.errors import StateError, StateUnavailable
+from sentinel.ground.errors import StateError, StateUnavailable
 from sentinel.sinks.delivery import Delivery
 from sentinel.watch.service import ServiceManager
 from sentinel.watch.watcher import Watcher

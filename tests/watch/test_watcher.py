@@ -8,10 +8,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from detectors.discovery import all_detectors
 from sentinel.alerts.store import Store
 from sentinel.config.file import Config
-from sentinel.replaying import replay
+from sentinel.detectors.discovery import all_detectors
+from sentinel.replays.replaying import replay
 from sentinel.sinks.delivery import Delivery
 from sentinel.sources.json.lines import JsonLines
 from sentinel.watch.file_events import Changes

@@ -3,8 +3,8 @@
 import pytest
 
 from sentinel.alerts.store import Store
-from sentinel.clock import SystemClock
 from sentinel.config.file import Config
+from sentinel.ground.clock import SystemClock
 from sentinel.sinks.delivery import Delivery
 from sentinel.watch.service import ServiceManager
 from sentinel.watch.watcher import Watcher

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from sentinel import catalogue
 from sentinel.frames.curves import BUCKETS, Point
+from sentinel.ground.text import sentence
 from sentinel.report.incident_story import IncidentStory
 from sentinel.report.story import MOST_IN_FULL, RunStory, Story
-from sentinel.text import sentence
 
 if TYPE_CHECKING:
     from jinja2 import Environment

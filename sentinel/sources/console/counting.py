@@ -46,7 +46,7 @@ class Laps:
         return self._before + batch
 
 
-class Rows:
+class CountedRows:
     """The metric lines of one process that tell no step at all. Their rows are counted.
 
     A row ends where a name comes again, so losses of the training and the validation that stand on lines of
@@ -56,7 +56,7 @@ class Rows:
 
     def __init__(self, memory: Mapping[str, Any]) -> None:
         self.records = Records(memory.get("records", {}))
-        self.restarted: bool = memory.get("restarted", False)  # and no point was read since
+        self.restarted: bool = memory.get("restarted", False)  # no point was read since then
         self.count: int = memory.get("count", 0)
         self._names: set[str] = set(memory.get("names", []))  # of the last row
         waiting = map(restored, memory.get("waiting", []))

@@ -54,7 +54,7 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
     if not logs and not any(each.has_text_of(directory) for each in formats().values()):
         logs = [path for path in paths if _tells_crash(path)]
     if logs and not _is_told_elsewhere(directory, names):
-        yield from (Run(path, FORMAT, Console(path), has_parallel_streams=True) for path in logs)
+        yield from (Run(path, FORMAT, ConsoleLog(path), has_parallel_streams=True) for path in logs)
 
 
 def run_in(path: Path) -> Run | None:
@@ -62,11 +62,11 @@ def run_in(path: Path) -> Run | None:
     others = (each.run_in(path) for name, each in formats().items() if name != FORMAT)
     if not (_holds_metrics(path) or _tells_crash(path)) or any(others):
         return None
-    return Run(path, FORMAT, Console(path), has_parallel_streams=True)
+    return Run(path, FORMAT, ConsoleLog(path), has_parallel_streams=True)
 
 
 @dataclass(frozen=True)
-class Console:
+class ConsoleLog:
     """One file of printed lines."""
 
     path: Path

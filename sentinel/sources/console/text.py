@@ -10,7 +10,7 @@ from sentinel.sources.console.bars import BAR, counts_steps, without_redrawn
 from sentinel.sources.console.finding import Wanted, may_count
 from sentinel.sources.console.lines import counts_metrics, parse, planned
 from sentinel.sources.console.passages import Passages
-from sentinel.sources.console.writer import Writer
+from sentinel.sources.console.writer import PrintedMetrics
 from sentinel.sources.reading.growing import Mark
 
 LONGEST_LINE = 1 << 20
@@ -42,9 +42,11 @@ class Text:
         self.lines = Passages()
         self.config: dict[str, int] = {}  # printed before the first point
         self._path = path
-        self._writers = {name: Writer(memory) for name, memory in writers.items()}
-        self._unused = Writer({})  # for the next process that prints metrics
-        self._overlong: bool = cursor.get("overlong", False) and not restarted  # amid a line that is skipped
+        self._writers = {name: PrintedMetrics(memory) for name, memory in writers.items()}
+        self._unused = PrintedMetrics({})  # for the next process that prints metrics
+        self._overlong: bool = (
+            cursor.get("overlong", False) and not restarted
+        )  # whether the next bytes belong to a line that is skipped
 
     @property
     def count(self) -> int:
@@ -216,13 +218,13 @@ class Text:
         self._keep("", writer)
         return True
 
-    def _writer(self, name: str) -> Writer | None:
+    def _writer(self, name: str) -> PrintedMetrics | None:
         return self._writers.get(name) or (self._unused if len(self._writers) < _MOST_WRITERS else None)
 
-    def _keep(self, name: str, writer: Writer) -> None:
+    def _keep(self, name: str, writer: PrintedMetrics) -> None:
         self._writers[name] = writer
         if writer is self._unused:
-            self._unused = Writer({})
+            self._unused = PrintedMetrics({})
 
 
 def _segments(line: bytes) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sentinel.sources.console.bars import Bars, StepBar, counts_steps
 from sentinel.sources.console.columns import Columns
-from sentinel.sources.console.counting import Laps, Rows
+from sentinel.sources.console.counting import CountedRows, Laps
 from sentinel.sources.console.lines import (
     begun_block,
     begun_epoch,
@@ -30,14 +30,14 @@ from sentinel.sources.reading.records import STEP_KEYS, Records, is_metrics, nam
 _MOST_ROWS = 500  # of a table
 
 
-class Writer:
+class PrintedMetrics:
     """The metrics that one process prints, given the memory of earlier lines (``{}`` for none)."""
 
     def __init__(self, memory: Mapping[str, Any]) -> None:
         self.records = Records(memory.get("records", {}))
-        self.rows = Rows(memory.get("rows", {"restarted": memory.get("restarted", False)}))
+        self.rows = CountedRows(memory.get("rows", {"restarted": memory.get("restarted", False)}))
         self.shapes: Counter[str] = Counter()  # of the lines so far
-        self.restarted: bool = memory.get("restarted", False)  # and no point was read since
+        self.restarted: bool = memory.get("restarted", False)  # no point was read since then
         self._count: int = memory.get("count", 0)  # records
         self._table: Record | None = restored(memory["table"]) if memory.get("table") is not None else None
         self._heading: str = memory.get("heading", "")

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor
-from sentinel.sources.csv.header import Header, Rows, read_header
-from sentinel.sources.csv.points import Axis, Seen, points
+from sentinel.sources.csv.header import CsvRows, Header, read_header
+from sentinel.sources.csv.points import CsvAxis, RowFingerprints, points
 from sentinel.sources.csv.rows import read_rows
 from sentinel.sources.reading.files import open_log, stamp
 from sentinel.sources.reading.growing import Read, nothing_new, read_lines, read_text, size_of, unreadable
@@ -99,12 +99,12 @@ class _Reader:
         self._top = bytes.fromhex(state.get("top", ""))  # fingerprint of the header that the file begins with
         self._top_bytes: int = state.get("top_bytes", 0)
         self._tail = bytes.fromhex(state.get("tail", ""))  # what was read last
-        self._axis = Axis(**state.get("axis", {}))
-        self.seen = Seen(**state.get("seen", {}))
+        self._axis = CsvAxis(**state.get("axis", {}))
+        self.seen = RowFingerprints(**state.get("seen", {}))
         self.refused: str = state.get("refused", "")  # why it is not read on
         self._lines: int = state.get("lines", 0)
         self._broken: int = state.get("broken", 0)  # lines
-        self._restarted: bool = state.get("restarted", False)  # and no point was read since
+        self._restarted: bool = state.get("restarted", False)  # no point was read since then
 
     def state(self) -> dict[str, Any]:
         """The state from which another reader can go on; JSON-able."""
@@ -146,7 +146,7 @@ class _Reader:
             return _fingerprint(top) == self._top and file.read(len(self._tail)) == self._tail
 
     def reread(self) -> "_Reader":
-        """A reader that read the file from its start, and as many rows as this one if there are so many."""
+        """A reader that has read the file from its start, up to this reader's row count."""
         again = _Reader(self._path, {"restarted": self._restarted}, self._columns)
         more = True
         while more and again.rows < self.rows and (read := again.read(LONGEST_LINE)):
@@ -195,7 +195,7 @@ class _Reader:
         self._mark = read.mark(consumed, waiting=not more)
         return more
 
-    def _add(self, rows: Rows, header: Header) -> None:
+    def _add(self, rows: CsvRows, header: Header) -> None:
         for line, problem in rows.broken.items():
             self._broken += 1
             if words := skipped(problem, self._broken):

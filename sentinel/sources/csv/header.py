@@ -65,7 +65,7 @@ class Header:
 
 
 @dataclass(frozen=True)
-class Rows:
+class CsvRows:
     """The rows of some lines. ``values`` is rows x columns, with NaN where nothing was ``logged``."""
 
     values: NDArray[np.float64]

@@ -1,7 +1,7 @@
 """Makes points of the rows of a CSV file: which step and time they have, and whether they were read before.
 
-``Axis`` and ``Seen`` hold what must be known about earlier rows. They are JSON-able and bounded, so that
-reading in many pieces gives the same points as reading in one.
+``CsvAxis`` and ``RowFingerprints`` hold what must be known about earlier rows. They are JSON-able and
+bounded, so that reading in many pieces gives the same points as reading in one.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sentinel.sources.base import Chunk
-from sentinel.sources.csv.header import Header, Rows
+from sentinel.sources.csv.header import CsvRows, Header
 from sentinel.sources.reading.parts import of_part
 from sentinel.sources.reading.plain import plain_times, whole
 from sentinel.sources.reading.records import MAY_BE_LENGTHS, seconds
@@ -22,7 +22,7 @@ _INDEX_NAMES = ("", "Unnamed: 0")  # of the column that pandas writes first
 
 
 @dataclass
-class Axis:
+class CsvAxis:
     """The step of each row, from the column of steps, else from whole epochs, else the number of the row.
 
     A row without a step belongs to the last step. If an epoch is a fraction, such as 0.5, the rows are
@@ -34,7 +34,7 @@ class Axis:
     numbered: bool = False
     counts_rows: bool = False  # what looked like the step fell: it is the length of an episode
 
-    def steps(self, header: Header, rows: Rows) -> NDArray[np.int64]:
+    def steps(self, header: Header, rows: CsvRows) -> NDArray[np.int64]:
         """The steps of the next rows."""
         count = len(rows.values)
         numbers = np.arange(self.rows + 1, self.rows + count + 1)
@@ -80,7 +80,7 @@ class Axis:
 
 
 @dataclass
-class Seen:
+class RowFingerprints:
     """Fingerprints of all rows up to the first, second, fourth, eighth row and so on, and up to the last.
 
     They stay the same if the file is rewritten with more columns or with its columns in another order.
@@ -90,7 +90,7 @@ class Seen:
     total: int = 0
     after: dict[str, int] = field(default_factory=dict)  # by the number of rows
 
-    def add(self, header: Header, rows: Rows, steps: NDArray[np.int64]) -> None:
+    def add(self, header: Header, rows: CsvRows, steps: NDArray[np.int64]) -> None:
         """Add the next rows."""
         if not len(steps):
             return
@@ -106,14 +106,14 @@ class Seen:
         self.count += len(steps)
         self.total = int(totals[-1])
 
-    def agrees(self, other: "Seen") -> bool:
+    def agrees(self, other: "RowFingerprints") -> bool:
         """Whether both began with the same rows, as far as their fingerprints tell."""
         both = self.after.keys() & other.after.keys()
         whole = self.count != other.count or self.total == other.total
         return whole and all(self.after[count] == other.after[count] for count in both)
 
 
-def points(header: Header, rows: Rows, steps: NDArray[np.int64], stream: str, restarted: bool) -> Chunk:
+def points(header: Header, rows: CsvRows, steps: NDArray[np.int64], stream: str, restarted: bool) -> Chunk:
     """The points of the rows, in order. Steps and times are no points."""
     times = np.full(len(steps), np.nan)
     logged, full = rows.logged, not rows.gaps

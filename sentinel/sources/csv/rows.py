@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sentinel.sources.csv.header import BLANKS, MOST_COLUMNS, Header, Rows, cells_of
+from sentinel.sources.csv.header import BLANKS, MOST_COLUMNS, CsvRows, Header, cells_of
 from sentinel.sources.reading.parts import held_out
 from sentinel.sources.reading.records import EPOCH_KEYS, NUMBER, STEP_KEYS, named
 
@@ -17,7 +17,7 @@ _FEW_CELLS, _FEW_ROWS = 500, 16  # read one by one, because polars costs some ti
 _BYTES_A_CELL = 8
 
 
-def read_rows(data: bytes, most: int, header: Header) -> Rows:
+def read_rows(data: bytes, most: int, header: Header) -> CsvRows:
     """Read the rows of at most ``most`` complete lines after the header."""
     if header.left_out:
         data = b"\n".join(_narrow(line, header.separator.encode()) for line in data.split(b"\n"))
@@ -38,7 +38,7 @@ def _narrow(line: bytes, separator: bytes) -> bytes:
     return separator.join(line.split(separator, MOST_COLUMNS)[:MOST_COLUMNS])
 
 
-def _read_each(data: bytes, most: int, header: Header) -> Rows:
+def _read_each(data: bytes, most: int, header: Header) -> CsvRows:
     """Read rows line by line."""
     kept: list[list[str]] = []
     broken: dict[int, str] = {}
@@ -74,4 +74,4 @@ def _read_each(data: bytes, most: int, header: Header) -> Rows:
         parts = {i: part for i, row in enumerate(kept) if (part := held_out(row[column]))}
     logged = logged.reshape(values.shape)
     cut = count == most or next_header is not None
-    return Rows(values, logged, not logged.all(), texts, parts, broken, next_header, count, cut)
+    return CsvRows(values, logged, not logged.all(), texts, parts, broken, next_header, count, cut)

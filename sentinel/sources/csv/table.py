@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from sentinel.sources.csv.header import BLANKS, Header, Rows
-from sentinel.sources.reading.tables import whole_rows
+from sentinel.sources.csv.header import BLANKS, CsvRows, Header
+from sentinel.sources.reading.growing import whole_rows
 
 
-def read_table(data: bytes, most: int, header: Header) -> Rows | None:
+def read_table(data: bytes, most: int, header: Header) -> CsvRows | None:
     """Read lines that are surely rows; None if some may be broken."""
     frame = _plain_cells(data, most + 1, header)  # which tells whether there are more
     if frame is not None:
@@ -54,7 +54,7 @@ def _split(data: bytes, most: int, header: Header, kind: pl.DataType) -> pl.Data
         return None
 
 
-def _rows(frame: pl.DataFrame, header: Header) -> Rows:
+def _rows(frame: pl.DataFrame, header: Header) -> CsvRows:
     times: dict[int, str] = {}
     if header.time is not None:
         cells = frame[:, header.time].str.strip_chars(BLANKS)
@@ -68,4 +68,4 @@ def _rows(frame: pl.DataFrame, header: Header) -> Rows:
         logged = frame.select(pl.all().is_not_null()).to_numpy()
     else:
         logged = np.broadcast_to(np.True_, frame.shape)  # which takes no time
-    return Rows(frame.to_numpy(), logged, gaps, times, lines=frame.height)
+    return CsvRows(frame.to_numpy(), logged, gaps, times, lines=frame.height)

@@ -107,7 +107,9 @@ class _Lines:
         cursor = {} if restarted else cursor
         self._finished: int = cursor.get("finished", 0)  # lines
         self._broken: int = cursor.get("broken", 0)  # lines
-        self._overlong: bool = cursor.get("overlong", False)  # amid a line that is being skipped
+        self._overlong: bool = cursor.get(
+            "overlong", False
+        )  # whether the next bytes belong to a line that is skipped
         self._settled = False  # whether this poll read settings
 
     def memory(self, mark: Mapping[str, Any]) -> dict[str, Any]:
@@ -179,7 +181,7 @@ class _Lines:
         if self._overlong:
             return len(rest)
         if more and len(rest) < LONGEST_LINE:
-            return 0  # the next read brings more of it
+            return 0  # the next poll reads more of the line
         objects, taken = _objects(rest)
         self._add(objects)
         if objects:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sentinel.sources.base import Batch, Complaint, Cursor, Ending, Outcome, Run
+from sentinel.sources.base import Batch, Complaint, Cursor, Ending, EndKind, Run
 from sentinel.sources.json.documents import BrokenError, begins_with, load, parse_new
 from sentinel.sources.reading.files import open_log, stamp
 from sentinel.sources.reading.growing import nothing_new, unreadable
@@ -123,7 +123,7 @@ def _ending(state: Mapping[str, Any]) -> Ending | None:
     step, last = state.get("global_step"), state.get("max_steps")
     if not isinstance(step, int) or step != last or step <= 0:
         return None
-    return Ending(Outcome.FINISHED, f"its state was saved at step {step}, the last one", inferred=True)
+    return Ending(EndKind.FINISHED, f"its state was saved at step {step}, the last one", inferred=True)
 
 
 def settings(state: Mapping[str, Any]) -> dict[str, float]:

@@ -34,7 +34,7 @@ class Writers:
         self._stream = stream
         self._first: str | None = memory.get("first")  # process that wrote first
         self._are_processes: bool = memory.get("are_processes", True)
-        self._writers = {name: _Writer(one) for name, one in known.items()}
+        self._writers = {name: _ProcessRecords(one) for name, one in known.items()}
 
     def memory(self) -> dict[str, Any]:
         """What the next records need to know of these; JSON-able."""
@@ -65,7 +65,7 @@ class Writers:
         for name, writer in self._writers.items():
             yield from writer.chunks(f"{self._stream}:{name}" if name else self._stream)
 
-    def _of(self, record: Mapping[str, Any]) -> "_Writer":
+    def _of(self, record: Mapping[str, Any]) -> "_ProcessRecords":
         column = named(record, _COLUMNS) if self._are_processes else None
         value = record[column] if column else None
         if type(value) is float and value.is_integer():
@@ -77,18 +77,18 @@ class Writers:
         self._are_processes = len(self._writers) <= _MOST
         return self._writer("" if name == self._first or not self._are_processes else name)
 
-    def _writer(self, name: str) -> "_Writer":
+    def _writer(self, name: str) -> "_ProcessRecords":
         if name not in self._writers:
-            self._writers[name] = _Writer({})
+            self._writers[name] = _ProcessRecords({})
         return self._writers[name]
 
 
-class _Writer:
+class _ProcessRecords:
     """What one process wrote, given the memory of its earlier records."""
 
     def __init__(self, memory: Mapping[str, Any]) -> None:
         self._records = Records(memory.get("records", {}))
-        self._restarted: bool = memory.get("restarted", False)  # and no point was read since
+        self._restarted: bool = memory.get("restarted", False)  # no point was read since then
         self._chunks: list[Chunk] = []
         self._config: Mapping[str, Plain] = {}  # that precedes the next point
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from sentinel.sources.base import Batch, Chunk, Cursor, Ending, Outcome
+from sentinel.sources.base import Batch, Chunk, Cursor, Ending, EndKind
 from sentinel.sources.reading import sqlite
 from sentinel.sources.reading.plain import plain_times
 from sentinel.sources.reading.records import NUMBER
 
-_OUTCOMES = {"FINISHED": Outcome.FINISHED, "FAILED": Outcome.CRASHED, "KILLED": Outcome.CRASHED}
+_OUTCOMES = {"FINISHED": EndKind.FINISHED, "FAILED": EndKind.CRASHED, "KILLED": EndKind.CRASHED}
 _LARGEST = sys.float_info.max  # MLflow writes it for an infinity
 
 _POINTS = """
@@ -44,7 +44,7 @@ def _setting(text: str) -> str | float:
 
 
 @dataclass(frozen=True)
-class Database:
+class SqliteRun:
     """A run in a SQLite store."""
 
     path: Path

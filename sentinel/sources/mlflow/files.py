@@ -50,11 +50,11 @@ class Files:
             params = _file_names(self.directory / PARAMS)
         except OSError as error:
             return unreadable(self.directory, cursor, error)
-        return _Poll(self.directory, cursor).batch(names, params, limit)
+        return _StorePoll(self.directory, cursor).batch(names, params, limit)
 
 
 @dataclass(frozen=True)
-class _Lines:
+class _MetricLines:
     """The complete lines in a piece of the file of one metric."""
 
     name: str
@@ -68,12 +68,12 @@ class _Lines:
     broken: Sequence[int]  # offsets of lines that cannot be read
 
 
-class _Poll:
+class _StorePoll:
     def __init__(self, directory: Path, cursor: Cursor) -> None:
         self._directory = directory
         self._marks: dict[str, Any] = dict(cursor.get("files", {}))
         self._unreadable: dict[str, str] = dict(cursor.get("unreadable_files", {}))  # why, by name
-        self._restarted: bool = cursor.get("restarted", False)  # and no point was read since
+        self._restarted: bool = cursor.get("restarted", False)  # no point was read since then
         self._begun: int = cursor.get("begun", 0)  # how often it began anew, as each file's mark has it
         self._broken: int = cursor.get("broken", 0)  # lines
         self._settings: int = cursor.get("settings", 0)
@@ -97,7 +97,7 @@ class _Poll:
         }
         return Batch(cursor, chunks, self._complaints, more, config, ended)
 
-    def _read(self, name: str, size: int) -> _Lines | None:
+    def _read(self, name: str, size: int) -> _MetricLines | None:
         path = self._directory / METRICS / name
         try:
             read = read_new(path, self._marks.get(name, {}), size)
@@ -118,7 +118,7 @@ class _Poll:
                 self._complaints.append(Complaint(path, f"byte {read.offset + offset}", problem))
         return lines
 
-    def _merge(self, pieces: Sequence[_Lines], limit: int) -> tuple[list[Chunk], bool]:
+    def _merge(self, pieces: Sequence[_MetricLines], limit: int) -> tuple[list[Chunk], bool]:
         """The points of all files up to the time that all were read to, and whether there are more.
 
         A poll reads a piece of each file. What follows a piece may be earlier than points that were read of
@@ -183,7 +183,7 @@ class _Poll:
         return ending(self._status) if self._status != before else None
 
 
-def _parsed(name: str, read: Read) -> _Lines:
+def _parsed(name: str, read: Read) -> _MetricLines:
     time: list[float] = []
     step: list[int] = []
     rank: list[int] = []
@@ -211,7 +211,7 @@ def _parsed(name: str, read: Read) -> _Lines:
     if start == 0 and read.more:
         broken.append(0)  # longer than any line that MLflow writes
         start = len(read.data)
-    return _Lines(
+    return _MetricLines(
         name,
         read,
         np.array(time, dtype=np.float64),

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from sentinel.sources.base import Run
-from sentinel.sources.mlflow.database import Database
+from sentinel.sources.mlflow.database import SqliteRun
 from sentinel.sources.mlflow.files import LINE, META, METRICS, Files
 from sentinel.sources.reading import sqlite
 from sentinel.sources.reading.files import open_log
@@ -32,7 +32,7 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
         yield Run(directory, FORMAT, Files(directory))
     for name in names:
         if name.endswith(sqlite.ENDINGS) and sqlite.is_database(path := directory / name):
-            yield from (Run(path / run, FORMAT, Database(path, run)) for run in _runs(path))
+            yield from (Run(path / run, FORMAT, SqliteRun(path, run)) for run in _runs(path))
 
 
 def _is_run(metrics: Path, names: Sequence[str]) -> bool:

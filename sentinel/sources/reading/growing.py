@@ -21,6 +21,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import polars as pl
+
 from sentinel.sources.base import Batch, Complaint, Cursor
 from sentinel.sources.places import Place
 from sentinel.sources.reading.encoding import as_utf_8, utf_16
@@ -191,3 +193,10 @@ def size_of(lines: int, data: bytes) -> int:
     for _ in range(data.count(b"\n") - lines + 1):
         end = data.rfind(b"\n", 0, end)
     return end + 1
+
+
+def whole_rows(frame: pl.DataFrame, data: bytes, most: int) -> pl.DataFrame:
+    """At most ``most`` rows of the frame that was read from ``data``, without a torn last row."""
+    if frame.height > most:
+        return frame.head(most)
+    return frame if data.endswith(b"\n") else frame.head(-1)

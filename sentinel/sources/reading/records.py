@@ -95,7 +95,7 @@ def _named(names: tuple[str, ...], keys: tuple[str, ...]) -> str | None:
 
 
 @dataclass(frozen=True)
-class _Shape:
+class _RecordShape:
     """How to read every record that has these names and kinds of values. Positions are in the record."""
 
     numeric: list[bool]  # which values are points as they stand
@@ -116,8 +116,8 @@ class Records:
 
     def __init__(self, memory: Mapping[str, Any]) -> None:
         self._axis = Axis(**memory.get("axis", {}))
-        self._presence = _Presence(dict(memory.get("presence", {})))
-        self._shapes: dict[tuple[str, ...], _Shape] = {}
+        self._presence = _NullMeaning(dict(memory.get("presence", {})))
+        self._shapes: dict[tuple[str, ...], _RecordShape] = {}
         self._tag_ids: dict[str, int] = {}
         self._tags: list[int] = []
         self._values: list[float] = []
@@ -198,12 +198,12 @@ class Records:
         self._axis.step(int(steps[-1]), None, 0)
         return Chunk.of_rows(stream, shape.names, steps, times, frame[shape.names].to_numpy(), restarted)
 
-    def _learn(self, names: list[str], kinds: str) -> _Shape:
+    def _learn(self, names: list[str], kinds: str) -> _RecordShape:
         at = {n: i for i, (n, kind) in enumerate(zip(names, kinds, strict=True)) if kind in (_NUMERIC, _TEXT)}
         step, epoch, time = (named(at, keys) for keys in (STEP_KEYS, EPOCH_KEYS, TIME_KEYS))
         numeric = [k == _NUMERIC and n not in (step, time) for n, k in zip(names, kinds, strict=True)]
         points = list(compress(names, numeric))
-        return _Shape(
+        return _RecordShape(
             numeric=numeric,
             names=points,
             tags=[self._tag_id(n) for n in points],
@@ -217,7 +217,7 @@ class Records:
             time=(at[time], time) if time else None,
         )
 
-    def _step(self, shape: _Shape, row: list[Any], line: int) -> int:
+    def _step(self, shape: _RecordShape, row: list[Any], line: int) -> int:
         epoch = None if shape.epoch is None else row[shape.epoch]
         count = None
         if shape.step is not None:
@@ -231,7 +231,7 @@ class Records:
             count = None  # MMEngine's validation, which counts epochs
         return self._axis.step(count, epoch, line, shape.may_be_length)
 
-    def _time(self, shape: _Shape, row: list[Any]) -> float:
+    def _time(self, shape: _RecordShape, row: list[Any]) -> float:
         if shape.time is None:
             return math.nan
         position, name = shape.time
@@ -249,7 +249,7 @@ class Records:
 
 
 @dataclass
-class _Presence:
+class _NullMeaning:
     """Distinguishes a null that stands for NaN from a null that means "not logged".
 
     ``always`` holds, for each series, whether every record that named it had a number for it. orjson writes

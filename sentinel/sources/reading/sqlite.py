@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
 
-from sentinel.config.state_dir import STATE_FILE
+from sentinel.ground.state_dir import STATE_FILE
 from sentinel.sources.base import Batch, Cursor
 from sentinel.sources.reading.files import open_log
 from sentinel.sources.reading.growing import unreadable

@@ -129,7 +129,7 @@ class Mirror:
                 try:
                     self._take(file, start, result)
                 except OSError:
-                    self._known[file.copy] = file.stamp  # its name is none here
+                    self._known[file.copy] = file.stamp  # its name cannot be used here
 
     def _take(self, file: _File, start: int, data: bytes) -> None:
         """Append what is new in ``data``, which begins at byte ``start``, or begin a new copy."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from google.protobuf.message import DecodeError
 
-from sentinel.sources.base import Ending, Line, Outcome
+from sentinel.sources.base import Ending, EndKind, Line
 from sentinel.sources.reading.axis import count_of
 from sentinel.sources.reading.plain import JSON, LATEST, plain_text
 from sentinel.sources.reading.records import seconds
@@ -34,7 +34,7 @@ _MESSAGES: Mapping[str, Mapping[str, tuple[int, str]]] = {
 }
 """Fields by message: number and type. An enumeration is read as an int32, which it is on the wire."""
 
-_OUTCOMES = {1: Outcome.FINISHED, 2: Outcome.CRASHED, 3: Outcome.PREEMPTED}
+_OUTCOMES = {1: EndKind.FINISHED, 2: EndKind.CRASHED, 3: EndKind.PREEMPTED}
 """Values of SwanLab's ``RunState``. It calls a run aborted (3) that a person interrupted."""
 
 
@@ -84,13 +84,13 @@ def _of_json(record: bytes) -> Scalar | Line | Ending | None:
             case "Log":
                 return Line(_json_time(data["create_time"]), plain_text(data["message"]))
             case "Footer":
-                return _ending(Outcome.FINISHED if data["success"] else Outcome.CRASHED)
+                return _ending(EndKind.FINISHED if data["success"] else EndKind.CRASHED)
     except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError) as error:
         raise ValueError(type(error).__name__) from None
     return None
 
 
-def _ending(outcome: Outcome) -> Ending:
+def _ending(outcome: EndKind) -> Ending:
     return Ending(outcome, f"its last record says {outcome}")
 
 

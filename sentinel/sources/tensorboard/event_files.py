@@ -24,7 +24,7 @@ from sentinel.sources.reading.files import is_text
 from sentinel.sources.reading.growing import Mark, Read, read_new
 from sentinel.sources.reading.parts import of_part
 from sentinel.sources.reading.problems import Problem
-from sentinel.sources.tensorboard.events import Points, decode
+from sentinel.sources.tensorboard.events import ScalarPoints, decode
 from sentinel.sources.tensorboard.held_out import PARTS, held_out, part_in, possible_parts, training_of
 from sentinel.sources.tensorboard.names import is_event_file, order, writer_in
 from sentinel.sources.tensorboard.tfrecord import HEADER_BYTES, Frames, split
@@ -66,7 +66,7 @@ class EventFiles:
 
     def poll(self, cursor: Cursor, limit: int) -> Batch:
         """The scalars that were appended since ``cursor``; see `sentinel.sources.base.Source`."""
-        return _Poll(self.directory, cursor, limit).batch()
+        return _EventPoll(self.directory, cursor, limit).batch()
 
     def samples(self, steps: Sequence[int]) -> Samples:
         """The texts and images nearest to each of the steps; see `sentinel.sources.tensorboard.samples`."""
@@ -76,7 +76,7 @@ class EventFiles:
         return samples(files, steps)
 
 
-class _Poll:
+class _EventPoll:
     def __init__(self, directory: Path, cursor: Cursor, limit: int) -> None:
         self._directory = directory
         self._marks: dict[str, Mark] = dict(cursor.get("files", {}))
@@ -176,7 +176,7 @@ class _Poll:
             self._unreadable.pop(name, None)
 
 
-def _parts(points: Points) -> Iterator[tuple[slice, Mapping[str, Any]]]:
+def _parts(points: ScalarPoints) -> Iterator[tuple[slice, Mapping[str, Any]]]:
     """The points in pieces, each with the settings that precede it. A piece may have settings alone."""
     begin = 0
     config: dict[str, Any] = {}

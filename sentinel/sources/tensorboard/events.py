@@ -26,7 +26,7 @@ _MIX = np.full(LONGEST_ROW // 8, 0x9E3779B97F4A7C15, np.uint64).cumprod(dtype=np
 
 
 @dataclass(frozen=True)
-class Points:
+class ScalarPoints:
     """The scalars of some records, in order, with arrays as in `sentinel.sources.base.Chunk`.
 
     ``settings`` holds settings of the run, each with the number of points that precede it. Points and
@@ -43,7 +43,7 @@ class Points:
     records: int
 
 
-def decode(frames: Frames, most: int) -> Points:
+def decode(frames: Frames, most: int) -> ScalarPoints:
     """Decode the records that hold the first ``most`` points, but at least one record.
 
     A record that is no event becomes a problem and is skipped.
@@ -87,7 +87,7 @@ def decode(frames: Frames, most: int) -> Points:
     time = plain_times(np.where(time == 0, np.nan, time))  # 0 is protobuf's word for "not given"
     lost = [at for at in sorted(broken) if at < records]
     problems = summed(frames.starts[lost], "record is not a TensorBoard event and was skipped")
-    return Points(list(tags), tag, step, time, value.astype(np.float64), settings, problems, records)
+    return ScalarPoints(list(tags), tag, step, time, value.astype(np.float64), settings, problems, records)
 
 
 def _recognise(

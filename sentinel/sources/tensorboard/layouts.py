@@ -97,7 +97,7 @@ class Layout:
 
 
 @dataclass
-class _Known:
+class _EventsOfLength:
     """What is known of events of one length."""
 
     layouts: list[Layout] = field(default_factory=list)
@@ -105,7 +105,7 @@ class _Known:
     due: int = WORTH_A_PROOF  # and when the next one is
 
 
-_known: dict[int, _Known] = {}  # by length
+_known: dict[int, _EventsOfLength] = {}  # by length
 
 
 def find_layout(record: bytes) -> Layout | None:
@@ -136,7 +136,7 @@ def recognise(record: bytes) -> tuple[Layout, tuple[str, ...]] | None:
     if known is None:
         if len(record) > LONGEST_ROW:
             return None
-        known = _known[len(record)] = _Known()
+        known = _known[len(record)] = _EventsOfLength()
     event = int.from_bytes(record, "little")
     for layout in known.layouts:
         tags = layout.proved.get(event & layout.bits)
@@ -146,7 +146,7 @@ def recognise(record: bytes) -> tuple[Layout, tuple[str, ...]] | None:
     if known.unknown >= known.due:
         known.unknown = 0
         if find_layout(record) is None:
-            known.due *= 2  # a kind that cannot be proved is tried less and less often
+            known.due *= 2  # a layout that cannot be proved is tried less and less often
     return None
 
 
@@ -179,7 +179,7 @@ def _remember(layout: Layout, skeleton: int, tags: tuple[str, ...]) -> None:
         for other in (one for known in _known.values() for one in known.layouts):
             other.proved.clear()
         _known.clear()
-    known = _known.setdefault(layout.width, _Known())
+    known = _known.setdefault(layout.width, _EventsOfLength())
     if layout not in known.layouts:
         known.layouts.append(layout)
     layout.proved[skeleton] = tags

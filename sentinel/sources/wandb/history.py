@@ -21,8 +21,7 @@ import orjson
 from numpy.typing import NDArray
 
 from sentinel.sources.reading.plain import JSON, plain_text
-from sentinel.sources.wandb.items import item_name, item_values, name_in, parsed
-from sentinel.sources.wandb.messages import message_type
+from sentinel.sources.wandb.messages import item_name, item_values, message_type, name_in, parsed
 
 _ITEM = 0x0A  # field of a HistoryRecord
 _KEY, _NESTED_KEY, _VALUE_JSON = 0x0A, 0x12, (0x82, 0x01)  # fields of a HistoryItem

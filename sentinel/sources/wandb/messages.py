@@ -1,4 +1,4 @@
-"""wandb's message types, without the rest of wandb, whose import takes half a second.
+"""wandb's message types and what their items say, without the rest of wandb, whose import takes long.
 
 protoc writes the description of the types into a module, as a literal. This module reads that literal and
 does not run the module.
@@ -6,10 +6,15 @@ does not run the module.
 
 import ast
 import re
-from functools import cache
+from collections.abc import Sequence
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+import orjson
+
+from sentinel.sources.reading.plain import JSON
 
 _MODULES = ("wandb_base", "wandb_telemetry", "wandb_internal")  # each after what it needs
 _DESCRIPTION = re.compile(r"\.AddSerializedFile\((b.+)\)$", re.MULTILINE)
@@ -56,3 +61,44 @@ def _description(path: Path) -> bytes:
         raise ValueError(f"{path}: has no types of messages as protoc writes them")
     description: bytes = ast.literal_eval(found[1])
     return description
+
+
+def item_name(item: Any) -> str:
+    """The name of a ``HistoryItem`` or ``ConfigItem``."""
+    return str(item.key or ".".join(item.nested_key))
+
+
+@lru_cache(maxsize=1 << 14)
+def name_in(fields: bytes) -> str:
+    """The name in the first fields of a serialised ``HistoryItem``."""
+    return item_name(message_type("HistoryItem").FromString(fields))
+
+
+def item_values(items: Sequence[Any]) -> list[Any]:
+    """The values of the items; None for an item that is no JSON."""
+    try:
+        values = orjson.loads(f"[{','.join([item.value_json for item in items])}]")
+    except orjson.JSONDecodeError:  # see `parsed`
+        values = []
+    return values if len(values) == len(items) else [*map(_item_value, items)]
+
+
+def _item_value(item: Any) -> Any:
+    if value_json := item.value_json:  # as always but in the newest versions
+        return parsed(value_json.encode())
+    kind = item.WhichOneof("value")
+    if kind in ("integer", "number"):
+        return float(getattr(item, kind))
+    return item.text if kind == "text" else parsed(item.json.encode())
+
+
+def parsed(value_json: bytes) -> Any:
+    """A JSON value as wandb writes it; None if it is no JSON."""
+    try:
+        return orjson.loads(value_json)
+    except orjson.JSONDecodeError:
+        pass  # NaN, infinities, halves of surrogate pairs, numbers too large for a float
+    try:
+        return JSON.decode(value_json.decode())
+    except (ValueError, RecursionError):
+        return None

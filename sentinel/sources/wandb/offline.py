@@ -17,15 +17,14 @@ from typing import Any
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Ending, Line, Outcome, Run
+from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Ending, EndKind, Line, Run
 from sentinel.sources.reading.flattening import Plain, flat
 from sentinel.sources.reading.growing import Mark, Read, nothing_new, unreadable
 from sentinel.sources.reading.leveldb import FileHeader, Log, read_log
 from sentinel.sources.reading.plain import LATEST
 from sentinel.sources.reading.problems import summed
 from sentinel.sources.wandb.history import read_history
-from sentinel.sources.wandb.items import item_name
-from sentinel.sources.wandb.messages import message_type
+from sentinel.sources.wandb.messages import item_name, message_type
 from sentinel.sources.wandb.steps import Steps, points
 
 FORMAT = "wandb"
@@ -92,7 +91,7 @@ class _Messages:
         self._path = path
         self._steps = Steps(cursor.get("steps", {}))
         self._unfinished: dict[str, str] = dict(cursor.get("unfinished", {}))  # last line of each output
-        self._restarted: bool = cursor.get("restarted", False)  # and no point was read since
+        self._restarted: bool = cursor.get("restarted", False)  # no point was read since then
         self._history: list[tuple[int, bytes]] = []  # place and bytes of records that are not points yet
         self._foreign: list[int] = []  # places of records that are no messages
         self._chunks: list[Chunk] = []
@@ -168,8 +167,8 @@ class _Messages:
                     self._print(getattr(message, kind))
                 case "exit":
                     code = message.exit.exit_code
-                    failed = Outcome.PREEMPTED if code == _INTERRUPTED else Outcome.CRASHED
-                    outcome = failed if code else Outcome.FINISHED
+                    failed = EndKind.PREEMPTED if code == _INTERRUPTED else EndKind.CRASHED
+                    outcome = failed if code else EndKind.FINISHED
                     self._ending = Ending(outcome, f"exit code {code} in the exit record")
         return 0
 

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sentinel.sources.base import Batch, Cursor, Ending, Outcome, Run
+from sentinel.sources.base import Batch, Cursor, Ending, EndKind, Run
 from sentinel.sources.places import Url
 from sentinel.sources.reading.axis import count_of
 from sentinel.sources.reading.flattening import flat
@@ -27,11 +27,11 @@ _STEPS_A_PAGE = 1000
 _MOST_SPARSE = 10  # times as many steps, if few of them were logged
 _MOST_PAGES = 20  # in one poll
 _OUTCOMES = {
-    "finished": Outcome.FINISHED,
-    "crashed": Outcome.CRASHED,
-    "failed": Outcome.CRASHED,
-    "killed": Outcome.CRASHED,
-    "preempted": Outcome.PREEMPTED,
+    "finished": EndKind.FINISHED,
+    "crashed": EndKind.CRASHED,
+    "failed": EndKind.CRASHED,
+    "killed": EndKind.CRASHED,
+    "preempted": EndKind.PREEMPTED,
 }
 
 
@@ -95,7 +95,7 @@ class OnlineRun:
 
 
 @dataclass(frozen=True)
-class _News:
+class _Fetched:
     """What the server said about a run."""
 
     state: str
@@ -108,7 +108,7 @@ class _News:
     more: bool
 
 
-def _news(run: Any, cursor: Cursor, limit: int) -> _News:
+def _news(run: Any, cursor: Cursor, limit: int) -> _Fetched:
     run.load_full_data(force=True)
     begin, last = cursor.get("next", 0), (run.historyKeys or {}).get("lastStep", -1)
     lines = run.historyLineCount or 0
@@ -128,7 +128,7 @@ def _news(run: Any, cursor: Cursor, limit: int) -> _News:
                 end = count + 1
                 break
     internals = run.rawconfig.get("_wandb")
-    return _News(run.state, run.config, internals, lines, rows, end, restarted, end <= last)
+    return _Fetched(run.state, run.config, internals, lines, rows, end, restarted, end <= last)
 
 
 def _axes(internals: Any) -> Iterator[tuple[str, str]]:

@@ -41,7 +41,7 @@ _MEANINGS = {
 
 
 @dataclass(frozen=True)
-class Listed:
+class ServerRun:
     """A run in the list of its project. ``heard`` changes whenever there may be news."""
 
     run: Any
@@ -57,12 +57,12 @@ class Project:
         self._path = f"{entity}/{project}"
         self._filters = {"name": run} if run else {}
         self._now = now
-        self._runs: dict[str, Listed] = {}
+        self._runs: dict[str, ServerRun] = {}
         self._refresh_at = -math.inf
         self._listing = Patience(now, _reason)
         self._patience: dict[str, Patience] = {}  # with single runs
 
-    def runs(self) -> Mapping[str, Listed]:
+    def runs(self) -> Mapping[str, ServerRun]:
         """All runs by id. The list is at most 15 seconds old for every 200 runs. Raises Unavailable."""
         if self._now() >= self._refresh_at:
             self._runs = self._listing.ask(self._list)
@@ -70,7 +70,7 @@ class Project:
             self._refresh_at = self._now() + _REFRESH_SECONDS * pages
         return self._runs
 
-    def _list(self) -> dict[str, Listed]:
+    def _list(self) -> dict[str, ServerRun]:
         api = _connect()
         api.flush()  # otherwise it gives the same list again
         try:
@@ -80,7 +80,7 @@ class Project:
                 _disconnect()  # the client's own process may be gone
             raise
         return {
-            run.id: Listed(run, [run.state, *(getattr(run, name, None) for name in _NEWS)]) for run in runs
+            run.id: ServerRun(run, [run.state, *(getattr(run, name, None) for name in _NEWS)]) for run in runs
         }
 
     def ask(self, run: str, question: Callable[[], _T]) -> _T:

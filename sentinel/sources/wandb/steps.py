@@ -85,7 +85,7 @@ class Steps:
                 new = np.isnan(usual) & ~np.isnan(counts)
                 usual[new], named[new] = counts[new], numbers.index[key]
         counter = self._filled(COUNTER, _whole(numbers.by_row(COUNTER, rows)))
-        metrics = _Metrics(numbers, rows, self._values)
+        metrics = _MetricsOfRecords(numbers, rows, self._values)
         usual = self._filled("", self._onward("", usual, metrics))
         by_row = np.where(np.isnan(usual), np.nan_to_num(counter), usual)
         step = by_row[numbers.row]
@@ -112,7 +112,7 @@ class Steps:
         )
         return next((self._axes[pattern] for pattern in patterns if pattern in self._axes), None)
 
-    def _counts(self, axis: str, values: _Floats, metrics: "_Metrics") -> _Floats:
+    def _counts(self, axis: str, values: _Floats, metrics: "_MetricsOfRecords") -> _Floats:
         """The value of the axis in each record; NaN before its first value, and always after a fraction."""
         counts = _whole(values)
         filled = self._filled(axis, self._onward(axis, counts, metrics))
@@ -122,7 +122,7 @@ class Steps:
             filled[int(fraction.argmax()) :] = np.nan
         return filled
 
-    def _onward(self, axis: str, counts: _Floats, metrics: "_Metrics") -> _Floats:
+    def _onward(self, axis: str, counts: _Floats, metrics: "_MetricsOfRecords") -> _Floats:
         """The counts without each 0 that belongs to the last step, as its record has only new metrics."""
         last = self._last.get(axis, 0)
         for row in np.flatnonzero(~np.isnan(counts)).tolist() if (counts == 0).any() else ():
@@ -142,7 +142,7 @@ class Steps:
         return filled[1:]
 
 
-class _Metrics:
+class _MetricsOfRecords:
     """The metrics in some records, without steps and epochs."""
 
     def __init__(self, numbers: Numbers, rows: int, axes: Collection[str]) -> None:

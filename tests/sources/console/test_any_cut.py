@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sentinel.sources.base import Run
 from sentinel.sources.console import text as console_text
-from sentinel.sources.console.log import Console
+from sentinel.sources.console.log import ConsoleLog
 from tests.sources.reader import Reader
 
 PIECES = [
@@ -54,7 +54,7 @@ texts = st.lists(st.tuples(st.sampled_from(PIECES), st.integers(1, 9)), max_size
 
 def reader(path: Path) -> Reader:
     found = Reader(path)
-    run = Run(path, "console", Console(path))
+    run = Run(path, "console", ConsoleLog(path))
     found.runs = {run.id: run}
     return found
 
@@ -79,11 +79,11 @@ def test_any_cut_gives_the_same_points(tmp_path_factory, text, cuts, limit):
 def test_what_is_passed_over_tells_nothing(tmp_path_factory, text):
     path = tmp_path_factory.mktemp("passed") / "train.log"
     path.write_bytes(text)
-    fast = Console(path).poll({}, 10_000)
+    fast = ConsoleLog(path).poll({}, 10_000)
     real = console_text.may_count
     console_text.may_count = lambda data, _: [0, *(found.end() for found in re.finditer(rb"\n(?!\Z)", data))]
     try:
-        slow = Console(path).poll({}, 10_000)
+        slow = ConsoleLog(path).poll({}, 10_000)
     finally:
         console_text.may_count = real
     assert repr(fast.chunks) == repr(slow.chunks)

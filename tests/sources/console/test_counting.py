@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sentinel.sources.console.lines import parse
-from sentinel.sources.console.log import Console
+from sentinel.sources.console.log import ConsoleLog
 from sentinel.sources.discovery import discover
 from tests.sources.reader import Reader
 
@@ -120,7 +120,7 @@ def test_results_without_a_step_are_left_out_beside_lines_that_tell_it(tmp_path)
 
 def test_rows_are_a_stream_of_their_own_beside_epochs_that_follow(tmp_path):
     epochs = [[*["batch loss: 0.5"] * 6, f"Epoch {epoch}: train loss 0.5"] for epoch in (1, 2)]
-    chunks = Console(log(tmp_path, [line for epoch in epochs for line in epoch])).poll({}, 1000).chunks
+    chunks = ConsoleLog(log(tmp_path, [line for epoch in epochs for line in epoch])).poll({}, 1000).chunks
     assert {chunk.stream: chunk.step.tolist() for chunk in chunks} == {
         "train.log": [1, 1, 2, 2],
         "train.log:rows": [*range(1, 13)],

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sentinel.sources.base import Run
-from sentinel.sources.console.log import Console
+from sentinel.sources.console.log import ConsoleLog
 from tests.sources.reader import Reader
 
 HELD_OUT = re.compile(r"(?<![a-z])(?:val|valid|validation|test|eval|evaluation)(?![a-z])", re.IGNORECASE)
@@ -63,7 +63,7 @@ def test_a_form_is_read_as_a_person_reads_it(tmp_path, form):
     path = tmp_path / "train.log"
     path.write_text("".join(f"{line}\n" for line in form.lines) * (ALIKE if form.step is None else 1))
     reader = Reader(path)
-    run = Run(path, "console", Console(path))
+    run = Run(path, "console", ConsoleLog(path))
     reader.runs = {run.id: run}
     points = [(tag, step, value) for tag, step, value in reader.poll().points]
     for name, value in form.values.items():

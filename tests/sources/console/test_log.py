@@ -11,7 +11,7 @@ from sentinel.runs.facts import Facts
 from sentinel.runs.same_training import same_training, trace_of
 from sentinel.sources.base import Run
 from sentinel.sources.console import log as console
-from sentinel.sources.console.log import Console, find
+from sentinel.sources.console.log import ConsoleLog, find
 from sentinel.sources.console.text import LONGEST_LINE
 from sentinel.sources.discovery import discover
 from tests.sources.reader import Reader
@@ -32,7 +32,7 @@ def loss(step: int, value: float = 1.0) -> str:
 
 def read(path: Path, limit: int = 1000) -> Reader:
     reader = Reader(path)
-    reader.runs = {run.id: run for run in [Run(path, "console", Console(path))]}
+    reader.runs = {run.id: run for run in [Run(path, "console", ConsoleLog(path))]}
     return reader.poll(limit)
 
 
@@ -66,13 +66,13 @@ def test_a_plan_that_is_printed_before_the_first_point_is_a_setting(tmp_path):
         loss(2),
         "  Total optimization steps = 99",
     )
-    batch = Console(path).poll({}, 1000)
+    batch = ConsoleLog(path).poll({}, 1000)
     assert batch.config == {
         "num_train_examples": 8000,
         "gradient_accumulation_steps": 2,
         "max_steps": 1500,
     }
-    assert Console(path).poll({}, 7).config == batch.config
+    assert ConsoleLog(path).poll({}, 7).config == batch.config
 
 
 def test_one_metric_line_is_no_log(tmp_path):
@@ -243,7 +243,7 @@ def test_a_block_below_a_line_with_its_time(tmp_path):
         "    throughput/device/flopsPS=7.564B",
         "2026-01-01 00:00:06.500\tlocalhost:0\tconsole_logger:64\tINFO\t[step=9/???,epoch=1]",
     )
-    (chunk,) = Console(path).poll({}, 100).chunks
+    (chunk,) = ConsoleLog(path).poll({}, 100).chunks
     assert [chunk.tags[tag] for tag in chunk.tag] == ["epoch", "train/CE loss", "max_steps", "train/PPL"]
     assert set(chunk.step) == {8}
     assert set(chunk.time) == {1767225605.5}
@@ -298,7 +298,7 @@ def test_colours_line_ends_and_bytes_that_are_no_text(tmp_path):
 
 def test_each_process_is_a_stream(tmp_path):
     path = log(tmp_path, *(f"[rank{rank}]: {loss(step, rank)}" for step in (1, 2) for rank in (0, 1)))
-    chunks = Console(path).poll({}, 100).chunks
+    chunks = ConsoleLog(path).poll({}, 100).chunks
     assert [(c.stream, c.step.tolist(), c.value.tolist()) for c in chunks] == [
         ("train.log:[rank0]", [1, 2], [0.0, 0.0]),
         ("train.log:[rank1]", [1, 2], [1.0, 1.0]),
@@ -312,7 +312,7 @@ def test_lines_have_their_time(tmp_path):
         f"[2026-13-01 00:00:00] {loss(2)}",
         "RuntimeError: oh",
     )
-    batch = Console(path).poll({}, 100)
+    batch = ConsoleLog(path).poll({}, 100)
     assert batch.chunks[0].time[0] == 1767225600.5
     assert math.isnan(batch.chunks[0].time[1])
     assert [line.text for line in batch.lines] == ["RuntimeError: oh"]

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sentinel.sources.discovery import discover
 from sentinel.sources.json import lines as jsonl
 from sentinel.sources.json.lines import FORMAT, JsonLines
-from tests.benchmarks.fuzz_jsonl import fuzz_jsonl
 from tests.sources.reader import Reader
+from tests.tools.benchmarks.fuzz_jsonl import fuzz_jsonl
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentinel.sources.base import Outcome
+from sentinel.sources.base import EndKind
 from sentinel.sources.discovery import discover
 from tests.sources.reader import Reader
 
@@ -58,8 +58,8 @@ def test_the_file_store_of_mlflow(tmp_path):
     failed, finished = sorted(batches(tmp_path), key=lambda batch: len(batch.config))
     assert sorted(Reader(tmp_path).poll().points) == sorted([*ONE, ("loss", 0, "1.0")])
     assert finished.config == {"lr": 0.1, "optimizer": "adam", "model/width": 12}
-    assert finished.ending.outcome is Outcome.FINISHED
-    assert failed.ending.outcome is Outcome.CRASHED
+    assert finished.ending.outcome is EndKind.FINISHED
+    assert failed.ending.outcome is EndKind.CRASHED
     assert finished.chunks[0].time[0] == 1795180817.245
 
 
@@ -68,7 +68,7 @@ def test_the_database_of_mlflow(database, tmp_path):
     assert Reader(tmp_path).poll().points == [("loss", 0, "1.0"), *ONE]
     assert Reader(tmp_path).poll(limit=1).points == [("loss", 0, "1.0"), *ONE]
     assert finished.config == {"lr": 0.1, "optimizer": "adam", "model/width": 12}
-    assert finished.ending.outcome is Outcome.FINISHED
+    assert finished.ending.outcome is EndKind.FINISHED
     assert failed.ending.evidence == "MLflow status FAILED"
     assert finished.chunks[0].time[0] == 1795180487.789
 
@@ -94,7 +94,7 @@ def test_the_run_goes_on_after_its_end(run):
     second = source.poll(first.cursor, 10)
     write(run, "loss", (9, 0.5, 1))
     third = source.poll(second.cursor, 10)
-    assert (first.ending, second.ending.outcome, third.ending) == (None, Outcome.CRASHED, None)
+    assert (first.ending, second.ending.outcome, third.ending) == (None, EndKind.CRASHED, None)
     assert source.poll(third.cursor, 10).cursor == third.cursor
 
 

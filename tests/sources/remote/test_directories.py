@@ -24,7 +24,7 @@ from tests.sources.remote.servers import SECRET, SshServer
 from tests.sources.remote.servers_http import GsServer, HfServer, S3Server
 from tests.sources.runs import STEPS, points
 from tests.sources.writers import WRITERS
-from tests.survival import rows
+from tests.tools.survival import rows
 
 pytestmark = pytest.mark.slow
 

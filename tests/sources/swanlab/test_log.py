@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.sources.base import Outcome
+from sentinel.sources.base import EndKind
 from sentinel.sources.discovery import discover
 from sentinel.sources.swanlab.messages import JSON_VERSION, PROTOBUF_VERSION, Scalar, parse, record_type
 from tests.sources.reader import Reader
@@ -43,7 +43,7 @@ def test_a_run_that_swanlab_wrote(name, tmp_path):
     reader = Reader(tmp_path).poll()
     rows = [(step, {"train/loss": 4.0 - step, "lr": 0.5**step}) for step in range(4)]
     assert reader.points == points([*rows, (4, {"odd": math.nan})])
-    assert reader.batch.ending.outcome is Outcome.FINISHED
+    assert reader.batch.ending.outcome is EndKind.FINISHED
     assert "epoch 1 of 1 done" in [line.text for line in reader.batch.lines]
     assert all(1.79e9 < time < 1.8e9 for time in [*reader.times, *(line.time for line in reader.batch.lines)])
     assert not reader.complaints
@@ -88,7 +88,7 @@ def test_a_foreign_record_is_skipped(writer, run):
     ]
 
 
-@pytest.mark.parametrize(("state", "outcome"), [(2, Outcome.CRASHED), (3, Outcome.PREEMPTED)])
+@pytest.mark.parametrize(("state", "outcome"), [(2, EndKind.CRASHED), (3, EndKind.PREEMPTED)])
 def test_how_a_run_ended(state, outcome):
     record = record_type()()
     record.finish.state = state

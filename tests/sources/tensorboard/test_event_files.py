@@ -9,7 +9,6 @@ from tensorboardX import SummaryWriter
 from sentinel.sources.discovery import discover
 from sentinel.sources.tensorboard import event_files as tensorboard
 from sentinel.sources.tensorboard.event_files import EventFiles, find
-from tests.benchmarks.fuzz_tensorboard import fuzz_tensorboard
 from tests.sources.reader import Reader
 from tests.sources.tensorboard.writer import (
     NAME,
@@ -19,6 +18,7 @@ from tests.sources.tensorboard.writer import (
     read,
     scalar,
 )
+from tests.tools.benchmarks.fuzz_tensorboard import fuzz_tensorboard
 
 
 @pytest.fixture

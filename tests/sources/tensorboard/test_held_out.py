@@ -9,10 +9,10 @@ from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
-from detectors.discovery import all_detectors
 from sentinel.config.file import Config
+from sentinel.detectors.discovery import all_detectors
 from sentinel.pipeline import Pipeline
-from sentinel.replaying import replay
+from sentinel.replays.replaying import replay
 from sentinel.sources.discovery import discover, run_name
 from sentinel.watch.watched import Watched, WatchedRuns
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from wandb.proto.wandb_internal_pb2 import ConfigRecord, HistoryRecord, MetricRecord, OutputRawRecord, Record
 
-from sentinel.sources.base import Outcome
+from sentinel.sources.base import EndKind
 from sentinel.sources.discovery import discover
 from sentinel.sources.reading.leveldb import split
 from sentinel.sources.wandb.offline import WandbFile
@@ -73,7 +73,7 @@ def test_a_run_that_wandb_wrote(kind):
     assert {"late.setting": 1} in [chunk.config for chunk in batch.chunks[1:]]
     assert (batch.ending and batch.ending.evidence) == ENDINGS[kind]
     if batch.ending:
-        assert batch.ending.outcome == (Outcome.CRASHED if kind == "crashed" else Outcome.FINISHED)
+        assert batch.ending.outcome == (EndKind.CRASHED if kind == "crashed" else EndKind.FINISHED)
     lines = [line.text for line in batch.lines]
     assert lines[:13] == [*(f"row {i}" for i in range(12)), "100%"]
     if kind == "crashed":

@@ -8,10 +8,10 @@ import pytest
 
 from sentinel.alerts.store import Store
 from sentinel.cli.app import main
-from sentinel.clock import SystemClock
 from sentinel.config.file import Config
+from sentinel.ground.clock import SystemClock
 from sentinel.sinks.delivery import Delivery
-from sentinel.sources.base import Outcome
+from sentinel.sources.base import EndKind
 from sentinel.sources.discovery import discover, place
 from sentinel.sources.places import Url
 from sentinel.sources.wandb import online as wandb_online
@@ -49,17 +49,17 @@ def test_chunking_changes_nothing(backend, clock, monkeypatch, limit):
     backend.runs["r1"] = StoredRun(rows=rows, state="finished")
     reader = Reader(PROJECT, clock).poll(limit)
     assert reader.points == losses(0, 12) + losses(500, 503)
-    assert reader.batch.ending.outcome is Outcome.FINISHED
+    assert reader.batch.ending.outcome is EndKind.FINISHED
 
 
 @pytest.mark.parametrize(
     ("state", "outcome"),
     [
-        ("finished", Outcome.FINISHED),
-        ("crashed", Outcome.CRASHED),
-        ("failed", Outcome.CRASHED),
-        ("killed", Outcome.CRASHED),
-        ("preempted", Outcome.PREEMPTED),
+        ("finished", EndKind.FINISHED),
+        ("crashed", EndKind.CRASHED),
+        ("failed", EndKind.CRASHED),
+        ("killed", EndKind.CRASHED),
+        ("preempted", EndKind.PREEMPTED),
     ],
 )
 def test_how_a_run_ended(backend, live, state, outcome):

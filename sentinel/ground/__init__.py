@@ -1,0 +1,1 @@
+"""What every room stands on, and what knows no room."""

@@ -1,0 +1,1 @@
+"""How the rows of runs become verdicts."""

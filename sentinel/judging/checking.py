@@ -1,0 +1,123 @@
+"""Calls the run checks on one run."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+from sentinel.alerts.inhibition import OF_THE_RUN
+from sentinel.alerts.turns import Key, Stretch, Verdict
+from sentinel.detectors.checks import (
+    Absence,
+    Ended,
+    Outlook,
+    Printed,
+    RunCheck,
+    RunFinding,
+    RunView,
+    Standstill,
+    Stopped,
+    Survey,
+    Writer,
+)
+from sentinel.runs.last_words import done_file
+from sentinel.runs.log import RunLog
+from sentinel.runs.quiet import Quiet
+from sentinel.runs.settling import outlook_of
+
+_ATTEMPT = 1  # findings about the run as a whole belong to no attempt
+
+
+@dataclass(frozen=True)
+class Checking:
+    """``parameters`` are the user's thresholds by check. ``failed`` is called when a check raises."""
+
+    checks: Sequence[RunCheck]
+    parameters: Mapping[str, Mapping[str, Any]]
+    failed: Callable[[str, str, BaseException], None]
+
+    def stretches(
+        self,
+        log: RunLog,
+        printed: Sequence[Printed],
+        stopped: Sequence[Stopped],
+        *,
+        surveys: Sequence[Survey] = (),
+        absences: Sequence[Absence] = (),
+        silence: Quiet | None = None,
+        failure: str | None = None,
+        concluded: bool = False,
+    ) -> Iterator[Stretch]:
+        """The present findings of the checks, each as a stretch of its own.
+
+        ``silence`` is None if it is not known for how long the log was silent. ``failure`` says which stage
+        failed on the run. A run is ``concluded`` if nothing more is expected of it.
+        """
+        facts, ended = log.facts, _ended(log, silence)
+        view = RunView(
+            points=facts.points,
+            last_step=facts.last_step,
+            last_time=facts.last_time,
+            pauses=[*facts.pauses, *(silence.pauses if silence else ())],
+            silent_seconds=silence.seconds if silence else None,
+            ended=ended,
+            printed=printed,
+            stopped=stopped,
+            surveys=surveys,
+            absences=absences,
+            unreadable=log.unreadable,
+            failure=failure,
+            concluded=ended if concluded else None,
+            first_time=facts.first_time,
+            planned_steps=log.planned_steps,
+            last_lines=log.console.last_lines if log.console else "",
+            together=silence.together if silence else None,
+            process=cache(silence.process) if silence else Writer,
+            standstill=silence.standstill if silence else Standstill,
+            shortages=cache(silence.shortages) if silence else str,
+            dead_rank=silence.dead_rank if silence else None,
+            ranks=silence.ranks if silence else 0,
+            outlook=cache(partial(_outlook, log, silence)),
+            done_file=str(done_file(log.run) or ""),
+            log_is_gone=silence.log_is_gone if silence else bool,
+        )
+        for check in self.checks:
+            try:
+                findings = [*check.check(view, **self.parameters.get(check.name, {}))]
+            except Exception as error:  # noqa: BLE001  a broken check must not stop the others
+                self.failed(check.name, log.run.id, error)
+                continue
+            yield from ([_verdict(log, check, finding, final=concluded)] for finding in findings)
+
+
+def _outlook(log: RunLog, silence: Quiet | None) -> Outlook:
+    likewise = silence.likewise() if silence else ""
+    return Outlook(over=likewise) if likewise else outlook_of(log)
+
+
+def _ended(log: RunLog, silence: Quiet | None) -> Ended | None:
+    if (ending := log.ending) is not None:
+        return Ended(ending.outcome.value, ending.evidence, ending.exited)
+    if silence is not None and silence.goes_on_in is not None:
+        return Ended("preempted", f"{silence.goes_on_in} goes on from there")
+    return None
+
+
+def _verdict(log: RunLog, check: RunCheck, finding: RunFinding, *, final: bool) -> Verdict:
+    step = log.facts.last_step if finding.step is None else finding.step
+    return Verdict(
+        key=Key(log.run.id, OF_THE_RUN, _ATTEMPT, finding.tag, check.name),
+        signal="",
+        index=finding.index,
+        step=step or 0,
+        time=log.facts.last_time if finding.time is None else finding.time,
+        position=finding.index,
+        severity=check.severity(finding),
+        variant=finding.variant,
+        onset_step=finding.onset_step,
+        onset_time=finding.onset_time,
+        evidence=finding.evidence,
+        known=log.known,
+        catalogue=finding.catalogue,
+        final=final,
+    )

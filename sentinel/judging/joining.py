@@ -1,0 +1,40 @@
+"""Asks `sentinel.runs.same_training` about runs by their ids, and how much each of them tells."""
+
+from collections.abc import Callable, Iterable
+from functools import cache
+
+from sentinel.alerts.duplicates import KnownIncidents
+from sentinel.alerts.incident import Incident
+from sentinel.judging.tracking import Tracker
+from sentinel.runs.facts import Facts
+from sentinel.runs.log import RunLog
+from sentinel.runs.same_training import Trace, same_training, trace_of
+
+
+def known_incidents(
+    incidents: Iterable[Incident],
+    trackers: Iterable[Tracker],
+    remembered: Callable[[str], Facts] = lambda _: Facts(),
+) -> KnownIncidents:
+    """The incidents of all runs. ``remembered`` gives the facts of a run that has no tracker here.
+
+    The better informed of two logs is the one with more signals, then with more settings. A run without a
+    tracker is known only by what was decided about it before, so nothing waits for it.
+    """
+    logs = {tracker.id: tracker.log for tracker in trackers}
+
+    @cache
+    def of(run: str) -> Trace:
+        return trace_of(run, logs[run].facts if run in logs else remembered(run))
+
+    @cache
+    def informed(run: str) -> tuple[int, int]:
+        log = logs.get(run)
+        return how_informed(log) if log else (-1, 0)
+
+    return KnownIncidents(incidents, lambda one, other: same_training(of(one), of(other)), informed)
+
+
+def how_informed(log: RunLog) -> tuple[int, int]:
+    """How much a log tells of its training: its signals, then its settings."""
+    return len(log.understanding().signals), len(log.facts.config)

@@ -1,0 +1,1 @@
+"""Logs that are read to their end: judged, compared and listed."""

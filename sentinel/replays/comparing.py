@@ -1,0 +1,38 @@
+"""Compares the runs of a replay: with one another, and with a baseline."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from sentinel.comparison.baseline import against
+from sentinel.comparison.compare import compare
+from sentinel.comparison.measures import ComparedRun, Comparison, Finding
+from sentinel.detectors.severity import Severity
+from sentinel.replays.replay import ReplayedRun
+
+
+def compared(runs: Sequence[ReplayedRun]) -> Sequence[Comparison]:
+    """The runs that differ in one setting or in the seed alone."""
+    return compare(_subjects(runs))
+
+
+def against_baseline(runs: Sequence[ReplayedRun], baselines: Sequence[ReplayedRun]) -> Iterator[Comparison]:
+    """Each run that is no baseline itself, beside all baselines; also whether these have incidents."""
+    known, good = {run.tracker.log.run.id for run in baselines}, _subjects(baselines)
+    found = {one.detector for run in baselines for one in run.own if one.severity >= Severity.WARNING}
+    doubt = [Finding(f"the baseline itself has incidents: {', '.join(sorted(found))}")] if found else []
+    for subject in _subjects([run for run in runs if run.tracker.log.run.id not in known]):
+        comparison = against(subject, good)
+        yield replace(comparison, findings=[*comparison.findings, *doubt])
+
+
+def _subjects(runs: Sequence[ReplayedRun]) -> list[ComparedRun]:
+    return [
+        ComparedRun(
+            run.tracker.log.name,
+            {name: setting.value for name, setting in run.tracker.log.facts.config.items()},
+            run.tracker.log.understanding().signals,
+            run.means,
+        )
+        for run in runs
+        if run.means is not None
+    ]

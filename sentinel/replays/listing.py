@@ -1,0 +1,150 @@
+"""Lists the runs under some paths without judging them.
+
+To answer at once, it reads a few runs whole, but only the beginnings of many.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+
+from sentinel.detectors.api import Demand
+from sentinel.ground.errors import SentinelError
+from sentinel.ground.guard import Guard
+from sentinel.pipeline import Pipeline
+from sentinel.replays.forking import in_copies, in_turn
+from sentinel.runs.log import RunOverview
+from sentinel.runs.same_training import trainings_of
+from sentinel.runs.standings import Observation, observe, standings
+from sentinel.runs.state import Standing
+from sentinel.sources.base import Complaint, Run
+from sentinel.sources.discovery import common_path, discover, run_name
+from sentinel.sources.places import Place
+
+_MOST_POINTS = 2_000_000  # of all runs together, if they are few
+_FEW_RUNS = 32
+_ENOUGH = 0.75  # share of the limit; sources give whole rows, and another poll would cost more
+_FEWEST_POINTS = 64  # per run, if there are very many; fewer are enough to recognise a framework
+
+
+@dataclass(frozen=True)
+class ListedRun:
+    """A run that was found. If it was not read ``whole``, it may have more points and attempts.
+
+    ``training`` is the id of the log that tells most of its training: its own id, if there is no other.
+    """
+
+    overview: RunOverview
+    training: str
+    standing: Standing
+    stopped: str | None  # why it cannot be judged, if so
+    whole: bool
+    lacking: Mapping[str, Sequence[str]]  # missing signals, by the detector that needs them
+
+    @property
+    def stands_for_its_training(self) -> bool:
+        """Whether it is the log of its training that tells most."""
+        return self.training == _id(self.overview)
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The runs under some paths, sorted by path, and complaints about what could not be read."""
+
+    runs: Sequence[ListedRun]
+    complaints: Sequence[Complaint]
+    detectors: int  # how many there are
+
+
+def list_runs(
+    paths: Sequence[Place],
+    signals: Callable[[], Mapping[str, str]],
+    demands: Callable[[], Mapping[str, Demand]],
+    now: float,
+) -> Listing:
+    """List every run under the paths.
+
+    ``signals`` gives the meaning of the user's own tags, and ``demands`` what each detector needs. Both are
+    called as late as possible, because another process may still be working on the answers.
+
+    Raises SentinelError if no path exists or no run is found.
+    """
+    local = all(isinstance(path, Path) for path in paths)  # otherwise copies would share a connection
+    spread = in_copies if local else in_turn
+    found = discover(paths, spread=spread)
+    complained = found.complained()
+    if not found.runs and complained:
+        raise SentinelError("\n".join(map(str, complained)))
+    if not found.runs:
+        raise SentinelError(f"{', '.join(map(str, paths))}: no log that sentinel can read")
+    count = len(found.runs)  # each run has a fixed cost, so many runs leave less time for points
+    limit = max(_FEWEST_POINTS, _MOST_POINTS // max(count, count**2 // _FEW_RUNS))
+    pipeline, base = Pipeline((), {}, signals()), common_path(paths)
+
+    def scan(run: Run) -> _Scanned:
+        return _scan(pipeline, run, run_name(run, base), limit, now)
+
+    listed = spread(scan, found.runs)
+    of_training = _trainings([one.seen.run for one in listed])
+    asked = demands()
+    lacking = cache(lambda logged: _lacking(logged, asked))  # the same in all runs of one project
+    runs = [
+        ListedRun(
+            one.seen.run,
+            of_training[_id(one.seen.run)],
+            stands,
+            one.failure or one.seen.run.stopped,
+            one.seen.whole,
+            lacking(tuple(one.seen.run.understanding.signals)),
+        )
+        for one, stands in zip(listed, standings([one.seen for one in listed]), strict=True)
+    ]
+    complaints = [*complained, *(one for run in listed for one in run.complaints)]
+    return Listing(runs, complaints, len(asked))
+
+
+def _id(log: RunOverview) -> str:
+    return f"{log.format}:{log.path}"
+
+
+def _trainings(logs: Sequence[RunOverview]) -> dict[str, str]:
+    """By the id of each log, that of the one of its training that knows its end, and else most of it."""
+    best_first = sorted(
+        logs,
+        key=lambda log: (
+            log.ending is None,
+            -len(log.understanding.signals),
+            -len(log.facts.config),
+            _id(log),
+        ),
+    )
+    return trainings_of({_id(log): log.facts for log in best_first})
+
+
+@dataclass(frozen=True)
+class _Scanned:
+    seen: Observation
+    failure: str | None
+    complaints: Sequence[Complaint]
+
+
+def _scan(pipeline: Pipeline, run: Run, name: str, limit: int, now: float) -> _Scanned:
+    """Read about ``limit`` points."""
+    tracker = pipeline.track(run, name)
+    log, complaints = tracker.log, list[Complaint]()
+    while True:
+        (advance,) = pipeline.advance([tracker], limit)
+        complaints += advance.complaints
+        if not advance.more or log.facts.points > _ENOUGH * limit:
+            break
+    guard = Guard()
+    seen = guard(run, "the listing", partial(observe, log, not advance.more, now))
+    if seen is None:
+        seen = Observation(pipeline.track(run, name).log.overview(), whole=False, silent_seconds=0.0)
+    return _Scanned(seen, advance.failure or guard.failures.get(run.id), complaints)
+
+
+def _lacking(signals: Collection[str], demands: Mapping[str, Demand]) -> dict[str, list[str]]:
+    """The missing signals of each detector that cannot judge a run with these signals."""
+    lacking = {detector: demand.missing(signals) for detector, demand in demands.items()}
+    return {name: missing for name, missing in lacking.items() if missing}

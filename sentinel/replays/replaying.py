@@ -1,0 +1,190 @@
+"""Judges logs from end to end: what `watch` would have said while they grew."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING
+
+from sentinel.alerts.decision import SinkPolicy
+from sentinel.alerts.outcomes import Audience
+from sentinel.alerts.retelling import retold
+from sentinel.comparison.means import Means
+from sentinel.config.file import Config
+from sentinel.frames.curves import Curves
+from sentinel.ground.errors import SentinelError
+from sentinel.ground.text import fits, one_of
+from sentinel.judging.joining import known_incidents
+from sentinel.pipeline import Pipeline
+from sentinel.replays.coverage import Coverage
+from sentinel.replays.replay import Replay, ReplayedRun, lacking_signals
+from sentinel.runs.ahead import reading_ahead
+from sentinel.sources.base import Complaint, Run
+from sentinel.sources.discovery import common_path, discover, run_name
+from sentinel.sources.places import Place
+
+if TYPE_CHECKING:
+    from sentinel.comparison.measures import Comparison
+
+_RUNS_AT_ONCE = 64
+_MOST_AT_ONCE = 256
+
+
+def replay(
+    paths: Sequence[Place],
+    config: Config,
+    progress: Callable[[int, int], None],
+    *,
+    curves: bool = False,
+    compare: bool = False,
+    baseline: Sequence[Place] = (),
+    names: Sequence[str] = (),
+) -> Replay:
+    """Read every run under the paths to its end, with the ``curves`` of all tags if they are wanted.
+
+    ``compare`` compares runs that differ in one setting. ``baseline`` has the places of good runs, with which
+    each run is compared. If there are ``names``, only runs whose name, or its end, fits one of these globs
+    are read. ``progress`` is called with the number of runs that are done and the number of all runs. Raises
+    SentinelError if no path exists or nothing could be read.
+    """
+    means = compare or bool(baseline)
+    parts = [*_parts(paths, config, progress, curves=curves, means=means, names=names)]
+    runs = [run for part in parts for run in part.runs]
+    good = _parts(baseline, config, lambda *_: None, curves=False, means=True, names=()) if baseline else ()
+    tell_in_order(runs, [sink.policy() for sink in config.sinks])
+    complaints = [one for part in parts for one in part.complaints]
+    coverage = reduce(add, [part.coverage for part in parts])
+    comparisons = _compared(runs, compare, [run for part in good for run in part.runs]) if means else ()
+    return Replay(runs, complaints, parts[0].pipeline, coverage, comparisons=comparisons)
+
+
+def replay_in_parts(
+    paths: Sequence[Place],
+    config: Config,
+    progress: Callable[[int, int], None],
+    *,
+    curves: bool = False,
+    names: Sequence[str] = (),
+) -> Iterator[Replay]:
+    """The same as `replay` in parts of some dozens of runs, so that memory does not grow with their number.
+
+    Each part decides for itself which sinks are told. The complaints stand in the first part. Logs that lie
+    in one directory share a part, if they are not hundreds, because one may continue another.
+    """
+    for part in _parts(paths, config, progress, curves=curves, means=False, names=names):
+        tell_in_order(part.runs, [sink.policy() for sink in config.sinks])
+        yield part
+
+
+def _parts(
+    paths: Sequence[Place],
+    config: Config,
+    progress: Callable[[int, int], None],
+    *,
+    curves: bool,
+    means: bool,
+    names: Sequence[str],
+) -> Iterator[Replay]:
+    """The runs, read and judged, in parts. Which sinks are told is not decided yet."""
+    found = discover(paths)
+    complaints = found.complained()
+    pipeline = Pipeline(config.enabled_detectors, config.parameters, config.signals)
+    base = common_path(paths)
+    wanted = [(run, name) for run in found.runs if _is_wanted(name := run_name(run, base), names)]
+    if found.runs and not wanted:
+        there = run_name(found.runs[0], base)
+        raise SentinelError(f"no run is called {one_of(names)}; there is {there}")
+    done, any_read = 0, False
+    progress(done, len(wanted))
+    for group in _groups(wanted):
+        read = judged(pipeline, group, curves=curves, means=means)
+        done += len(group)
+        progress(done, len(wanted))
+        if read:
+            yield Replay(read, complaints, pipeline, _coverage(pipeline, read, complaints))
+            complaints, any_read = (), True
+    if not any_read and complaints:
+        raise SentinelError("\n".join(map(str, complaints)))
+    if not any_read:
+        raise SentinelError(f"{', '.join(map(str, paths))}: no log that sentinel can read")
+
+
+def judged(
+    pipeline: Pipeline, found: Iterable[tuple[Run, str]], *, curves: bool = False, means: bool = False
+) -> list[ReplayedRun]:
+    """Runs with their names, read to their end, without those in which there is nothing at all.
+
+    Which sinks are told is not decided yet.
+    """
+    runs = [ReplayedRun(pipeline.track(run, name)) for run, name in found]
+    for one in runs:
+        one.curves = Curves() if curves else None
+        one.means = Means() if means else None
+    _read(pipeline, runs)
+    return [
+        run for run in runs if run.tracker.log.facts.points or run.incidents or run.complaints or run.stopped
+    ]
+
+
+def _coverage(pipeline: Pipeline, runs: Sequence[ReplayedRun], complaints: Sequence[Complaint]) -> Coverage:
+    read = [run for run in runs if not run.unread]
+    return Coverage(
+        able=[sum(not missing for missing in lacking_signals(pipeline, run).values()) for run in read],
+        cut=sum(run.stopped is not None for run in read),
+        unread=len(runs) - len(read) + len(complaints),
+        detectors=len(pipeline.detectors),
+    )
+
+
+def _is_wanted(name: str, globs: Sequence[str]) -> bool:
+    return not globs or any(fits(name, glob) for glob in globs)
+
+
+def _groups(runs: Iterable[tuple[Run, str]]) -> Iterator[list[tuple[Run, str]]]:
+    """The runs in groups that are read at once. The runs of one directory stay together if they can."""
+    group: list[tuple[Run, str]] = []
+    for run, name in runs:
+        if group:
+            beside = str(group[-1][0].path).rpartition("/")[0] == str(run.path).rpartition("/")[0]
+            if len(group) >= (_MOST_AT_ONCE if beside else _RUNS_AT_ONCE):
+                yield group
+                group = []
+        group.append((run, name))
+    if group:
+        yield group
+
+
+def _read(pipeline: Pipeline, runs: Iterable[ReplayedRun]) -> None:
+    left = list(runs)
+    with reading_ahead([run.tracker.log for run in left]):
+        while left:
+            advances = pipeline.advance([run.tracker for run in left])
+            for run, advance in zip(left, advances, strict=True):
+                run.add(advance)
+            left = [run for run, advance in zip(left, advances, strict=True) if advance.more]
+    whole = [run for run in runs if run.failure is None]
+    for run, advance in zip(whole, pipeline.conclude([run.tracker for run in whole]), strict=True):
+        run.add(advance)
+    for run in runs:
+        if run.failure is not None:
+            run.changes += pipeline.report_failure(run.tracker, run.failure)
+        run.incidents |= {incident.id: incident for incident in run.tracker.book.open()}
+        # Streams of one run were read one after the other; this is their order by the log's clock.
+        run.incidents = dict(sorted(run.incidents.items(), key=lambda item: item[1].fired_time or 0.0))
+
+
+def _compared(
+    runs: Sequence[ReplayedRun], compare: bool, baselines: Sequence[ReplayedRun]
+) -> "Sequence[Comparison]":
+    from sentinel.replays.comparing import against_baseline, compared  # scipy is slow to import
+
+    among = compared(runs) if compare else ()
+    return [*among, *(against_baseline(runs, baselines) if baselines else ())]
+
+
+def tell_in_order(runs: Sequence[ReplayedRun], policies: Sequence[SinkPolicy]) -> None:
+    """Decide what the sinks would have heard of the runs; see `retold`."""
+    incidents = (incident for run in runs for incident in run.incidents.values())
+    known = known_incidents(incidents, [run.tracker for run in runs])
+    stories = [(run.tracker.described(), run.changes) for run in runs]
+    for run, told in zip(runs, retold(stories, Audience(policies, (), {}, known)), strict=True):
+        run.told = told

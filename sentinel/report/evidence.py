@@ -1,0 +1,64 @@
+"""The evidence of an incident in words: a label and a value with its unit for each column."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from sentinel.alerts.incident import Incident
+from sentinel.detectors import own_rules
+from sentinel.detectors.discovery import all_detectors
+from sentinel.detectors.evidence import Measure, Unit, measure_of
+from sentinel.detectors.schema import VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.ground.text import clean_text, duration_text
+
+_MOST_ROWS = 10
+_ALL_DIGITS = 1e9
+
+
+def evidence_rows(incident: Incident) -> list[tuple[str, str]]:
+    """Labels and values for a person, the judged value first. Unknown values and further rows are left out.
+
+    A column that the detector no longer declares is shown under its own name. The text is safe to show.
+    """
+    rows = [row for row in _rows(incident) if row[1]]
+    return [(clean_text(label, 80), clean_text(value, 100)) for label, value in rows[:_MOST_ROWS]]
+
+
+def _rows(incident: Incident) -> Iterator[tuple[str, str]]:
+    detector = all_detectors().get(incident.detector)
+    declared = detector.evidence if detector else own_rules.EVIDENCE
+    signals = [signal for signal in Signal if signal == incident.signal]
+    judged = measure_of(signals[0]) if signals else Measure(VALUE, Unit.NONE)
+    for name, value in incident.evidence.items():
+        unknown = Measure(name.replace("_", " "), Unit.NONE)
+        measure = judged if name == VALUE else declared.get(name, unknown)
+        unit = judged.unit if measure.unit is Unit.SAME else measure.unit
+        yield measure.label, "" if value is None else in_words(value, unit)
+
+
+def in_words(value: Any, unit: Unit) -> str:
+    """A value with its unit: "12%", "3.2 nats", "7 min", "step 400". Text stays as it is."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    return _FORMS[unit](value) if unit in _FORMS else f"{number(value)} {unit.value}"
+
+
+def number(value: float) -> str:
+    """Four significant digits: "0.002844", "1.23e+09". A whole number below 1e9 keeps all its digits."""
+    return f"{value:,.0f}" if abs(value) < _ALL_DIGITS and value == round(value) else f"{value:.4g}"
+
+
+def _count(value: float) -> str:
+    return f"{round(value):,}" if math.isfinite(value) else number(value)
+
+
+_FORMS: Mapping[Unit, Callable[[float], str]] = {
+    Unit.NONE: number,
+    Unit.SHARE: lambda share: f"{100 * share:.3g}%",
+    Unit.COUNT: _count,
+    Unit.STEP: lambda step: f"step {_count(step)}",
+    Unit.STEPS: lambda steps: f"{_count(steps)} {'step' if steps == 1 else 'steps'}",
+    Unit.POINTS: lambda points: f"{_count(points)} {'point' if points == 1 else 'points'}",
+    Unit.SECONDS: lambda seconds: duration_text(seconds) if 60 <= seconds < math.inf else f"{seconds:.3g} s",
+}

@@ -1,0 +1,35 @@
+"""The figures of the detectors: `make detector-figures` writes detectors/FIGURES.md and the data behind it.
+
+python -m tests.tools.figures [DETECTOR...]     measures some detectors again, the others keep their figures
+
+Without names all are measured, and the healthy runs that ring them counted as well (by_run.py).
+"""
+
+import sys
+from collections.abc import Sequence
+
+from sentinel.detectors.api import Detector
+from sentinel.detectors.discovery import all_detectors
+from tests.tools.figures import by_run
+from tests.tools.figures.measure import HEALTHY, figures, real_figures
+from tests.tools.figures.page import Measured, read, write
+from tests.tools.figures.sick import SICK
+
+
+def main(names: Sequence[str]) -> None:
+    """Measure the named detectors, or all that have a simulated fault, and write as each is done."""
+    known = {name: one for name, one in all_detectors().items() if isinstance(one, Detector)}
+    if unknown := {*names} - {*SICK}:
+        sys.exit(f"no fault is simulated for {', '.join(sorted(unknown))}; see tests/tools/figures/sick.py")
+    if not names:
+        by_run.keep(by_run.measured({*known}))
+    real = real_figures(known.values())
+    for name in names or sorted(SICK):
+        measured = Measured(real[name], [figures(known[name], points) for points in HEALTHY])
+        write({**read(), name: measured})
+        rates = ", ".join(f"{rate:.2f}" for rate in measured.rates)
+        print(f"{name}: {rates} false alarms per million healthy points", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,37 @@
+"""The JSON Schemas of what sentinel writes for programs, in deploy/schema/: `make docs` rewrites them."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from sentinel.report.json import LineBody, ListingBody, ReplayBody
+from sentinel.sinks.webhook import DigestBody, WebhookBody
+
+FOLDER = Path(__file__).parents[2] / "deploy" / "schema"
+FORMS: dict[str, Any] = {
+    "replay": ReplayBody,  # sentinel replay --format json
+    "replay-line": LineBody,  # a line of sentinel replay --format jsonl
+    "runs": ListingBody,  # sentinel runs --format json
+    "webhook": WebhookBody,
+    "webhook-digest": DigestBody,
+}
+
+
+def texts() -> Iterator[tuple[Path, str]]:
+    """Each file with what it ought to hold."""
+    for name, form in FORMS.items():
+        schema = {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            **TypeAdapter(form).json_schema(mode="serialization"),
+        }
+        yield FOLDER / f"{name}.json", json.dumps(schema, indent=2) + "\n"
+
+
+def fits(form: str, text: str | bytes) -> None:
+    """Raises an error unless the JSON is of this form, and holds nothing that the form does not name."""
+    adapter = TypeAdapter(FORMS[form])
+    given = json.loads(text)
+    assert json.loads(adapter.dump_json(adapter.validate_json(text, strict=True))) == given
