@@ -4,7 +4,7 @@ import logging
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,15 +33,18 @@ def table_of(state_dir: Path, clock: Clock) -> Iterator[None]:
     from rich.live import Live
 
     ended = threading.Event()
-    with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as live:
-        log_to_stderr()  # to the stream that keeps the lines above the table
-        showing = threading.Thread(target=_show, args=(live, state_dir, clock, ended), daemon=True)
-        showing.start()
-        try:
-            yield
-        finally:
-            ended.set()
-            showing.join()
+    live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
+    live.start()
+    log_to_stderr()  # to the stream that keeps the lines above the table
+    showing = threading.Thread(target=_show, args=(live, state_dir, clock, ended), daemon=True)
+    showing.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        showing.join()
+        with suppress(OSError):  # the terminal may be what has ended
+            live.stop()
     log_to_stderr()
 
 

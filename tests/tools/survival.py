@@ -162,11 +162,11 @@ def survive(directory: Path, kills: int, seed: int, *, flaky: bool = False) -> O
         if shutil.which("rsync"):
             originals = directory / "elsewhere"
             writers |= {f"{name}-rsynced": Rsynced(WRITERS[name](), originals / name) for name in RSYNCED}
-        # Later than each other: else all would tell of one training, of which a person hears once.
+        # In directories named for a format alone, all would be logs of one training, told of once.
         late = {name: number for number, name in enumerate(writers)}
-        steady = [Training(writer, kept / name, seed, late[name]) for name, writer in writers.items()]
+        steady = [Training(writer, kept / f"of {name}", seed, late[name]) for name, writer in writers.items()]
         # Earlier than those: of event logs of one process with equal numbers, a person hears once.
-        passing = [Training(WRITERS[n](), replaced / n, seed, -1 - late[n]) for n in WRITERS]
+        passing = [Training(WRITERS[n](), replaced / f"of {n}", seed, -1 - late[n]) for n in WRITERS]
         sentinel = Sentinel(directory, receiver.url, backend.environment(directory))
         calm = Calm(directory / "calm", replaced)
         for life in range(kills):
