@@ -4,6 +4,7 @@ Hugging Face's Trainer writes its state beside the logs for TensorBoard and W&B,
 loggers. Each log is a run of its own and has the incident, but a person should hear of it once.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -13,8 +14,10 @@ _SAME_MOMENT_SECONDS = 600.0  # loggers buffer, and not all for equally long
 SAME_STEPS = 0.2
 """Of the step. Not all logs have each step, so the same trouble fires at a later one in some."""
 
-SameTraining = Callable[[str, str], bool]
-"""Whether the logs with these run ids are of one training."""
+_SAME_NUMBER = 0.01  # relative; TensorBoard rounds to float32, a console to few digits
+
+SameTraining = Callable[[str, str, bool], bool]
+"""Whether the logs with these run ids are of one training; with True, whether that is sure."""
 Informed = Callable[[str], tuple[int, int]]
 """How much the log with this run id tells of its training."""
 
@@ -48,7 +51,8 @@ class KnownIncidents:
     def duplicates_of(self, incident: Incident) -> Iterator[Incident]:
         """The incidents of other logs of the same training that tell of the same."""
         for other in self._by_kind.get(_kind(incident), ()):
-            if same_finding(incident, other) and self._same_training(incident.run, other.run):
+            differ = not _same_numbers(incident, other)
+            if same_finding(incident, other) and self._same_training(incident.run, other.run, differ):
                 yield other
 
     def tells_more(self, other: Incident, incident: Incident) -> bool:
@@ -60,8 +64,8 @@ def same_finding(one: Incident, other: Incident) -> bool:
     """Whether two logs report the same problem, if they are of one training.
 
     It is of the same signal, or of one tag if that has no meaning. It began or was found at about the same
-    step, and at about the same time if both times are known. Their numbers need not agree: a console rounds,
-    and a log with fewer rows shows another peak.
+    step, and at about the same time if both times are known. Where the logs are surely of one training, their
+    numbers need not agree: a console rounds, and a log with fewer rows shows another peak.
     """
     return (
         one.run != other.run
@@ -87,3 +91,14 @@ def _near(one: int, other: int) -> bool:
 
 def _same_moment(one: float | None, other: float | None) -> bool:
     return one is None or other is None or abs(one - other) <= _SAME_MOMENT_SECONDS
+
+
+def _same_numbers(one: Incident, other: Incident) -> bool:
+    """Whether the numbers of the evidence agree, as far as both have them. An escalation brings new ones."""
+    if one.severity != other.severity:
+        return True
+    shared = (
+        (one.evidence[name], other.evidence[name]) for name in one.evidence.keys() & other.evidence.keys()
+    )
+    pairs = [pair for pair in shared if all(isinstance(value, int | float) for value in pair)]
+    return bool(pairs) and all(math.isclose(*pair, rel_tol=_SAME_NUMBER) for pair in pairs)

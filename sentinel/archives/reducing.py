@@ -55,7 +55,7 @@ def _audience(records: Sequence[Record], policies: Sequence[SinkPolicy]) -> Audi
     informed = {one.id: one.informed for one in records}
     known = KnownIncidents(
         [incident for one in records for incident in one.incidents],
-        lambda one, other: same_training(traces[one], traces[other]),
+        lambda one, other, surely: same_training(traces[one], traces[other], surely),
         informed.__getitem__,
     )
     return Audience(policies, (), {}, known)

@@ -32,7 +32,9 @@ def known_incidents(
         log = logs.get(run)
         return how_informed(log) if log else (-1, 0)
 
-    return KnownIncidents(incidents, lambda one, other: same_training(of(one), of(other)), informed)
+    return KnownIncidents(
+        incidents, lambda one, other, surely: same_training(of(one), of(other), surely), informed
+    )
 
 
 def how_informed(log: RunLog) -> tuple[int, int]:

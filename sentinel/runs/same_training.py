@@ -40,6 +40,7 @@ _USUAL = re.compile(
 """Names of files that say nothing about the training either."""
 _DEEPEST_TAG = 3  # parts between slashes
 _VERSION = re.compile(r"version_\d+")
+_PLACE = "place "
 _WANDB = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-(\w+)")
 
 
@@ -59,12 +60,16 @@ class Trace:
     times: tuple[float, float] | None = None
 
 
-def same_training(one: Trace, other: Trace) -> bool:
-    """Whether two logs are of one training. Symmetric."""
+def same_training(one: Trace, other: Trace, surely: bool = False) -> bool:
+    """Whether two logs are of one training. Symmetric.
+
+    With ``surely``, whether a process or W&B's id joins them: a place may have seen several trainings.
+    """
     if one.format == other.format:
         return bool(one.processes & other.processes) and _side_by_side(one, other)
     differ = one.output and other.output and one.output != other.output
-    return bool(one.joints & other.joints) and not differ
+    joints = (joint for joint in one.joints & other.joints if not (surely and joint.startswith(_PLACE)))
+    return any(joints) and not differ
 
 
 def trainings(traces: Mapping[str, Trace]) -> dict[str, str]:
@@ -148,7 +153,7 @@ def trace(place: Place, format_: str, facts: Facts) -> Trace:
     output = _output(place, facts)
     processes = frozenset(f"process {one}" for one in _processes(place))
     ids = (f"id {found[1]}" for part in place.parts if (found := _WANDB.fullmatch(part)))
-    places = (f"place {one}" for one in (_home(place), output) if one)
+    places = (f"{_PLACE}{one}" for one in (_home(place), output) if one)
     began, ended = facts.first_time, facts.last_time
     times = None if began is None or ended is None else (began, ended)
     return Trace(format_, frozenset([*processes, *ids, *places]), processes, output, times)

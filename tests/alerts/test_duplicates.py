@@ -48,6 +48,21 @@ def test_what_nothing_joins_is_two_trainings():
     assert not [*known.duplicates_of(INCIDENT)]
 
 
+@pytest.mark.parametrize(
+    ("fields", "same"),
+    [
+        ({"evidence": {"level": 4.12}}, True),
+        ({"evidence": {"level": 4.2}}, False),
+        ({"severity": Severity.CRITICAL, "evidence": {"level": 9}}, True),
+        ({"evidence": {"other": 1}}, False),
+    ],
+)
+def test_logs_that_only_share_a_place_are_two_trainings_if_their_numbers_differ(fields, same):
+    other = logged("tensorboard", **fields)
+    known = KnownIncidents([INCIDENT, other], lambda *one: not one[2])
+    assert [*known.duplicates_of(INCIDENT)] == [other] * same
+
+
 def of_one_training(incidents, better="jsonl"):
     return KnownIncidents(incidents, lambda *_: True, lambda run: (int(run.startswith(better)), 0))
 
