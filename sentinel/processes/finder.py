@@ -87,7 +87,7 @@ class Host:
         if name in _PRINTED and (pipe := self.open(top).stdin) is not None:
             return self._found(self._behind({pipe}, top), BEHIND_PIPE, owners)
         if name in _SERVICES:
-            return self._found(self._behind(self.open(top).reads, top), BEHIND_PIPE, owners)
+            return self._found(self._behind(self.open(top).pipes, top), BEHIND_PIPE, owners)
         return self._found(top, HOLDS, owners)
 
     def open(self, pid: int) -> Descriptors:

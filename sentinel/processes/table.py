@@ -47,6 +47,7 @@ class Descriptors:
 
     writes: set[File] = field(default_factory=set)
     reads: set[File] = field(default_factory=set)
+    pipes: set[File] = field(default_factory=set)  # those that it reads
     stdin: File | None = None
     prints: set[File] = field(default_factory=set)  # its standard output and error
 
@@ -98,6 +99,8 @@ def descriptors(pid: int) -> Descriptors:
                         found.prints.add(file)
                 if mode & stat.S_IRUSR:
                     found.reads.add(file)
+                    if stat.S_ISFIFO(status.st_mode):
+                        found.pipes.add(file)
     return found
 
 

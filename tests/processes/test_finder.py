@@ -86,7 +86,7 @@ def test_an_event_file_names_its_process(log):
 
 
 @pytest.mark.parametrize("name", ["slurmstepd", "containerd-shim"])
-def test_behind_a_service_that_copies_what_a_job_prints_stands_the_job(log, name):
+def test_behind_a_service_that_copies_what_a_job_prints_stands_the_job(log, tmp_path, name):
     service = """
 import subprocess, sys
 job = subprocess.Popen([sys.executable, "-c", sys.argv[2]], stdin=0, stdout=-1)
@@ -96,7 +96,12 @@ print("ready", flush=True)
 job.wait()
 """
     job = "import os, sys; print(os.getpid(), flush=True); sys.stdin.read()"
-    with running(renamed(name) + service, log, job) as one:
+    bystander = "print('ready', flush=True); import sys; sys.stdin.read()"
+    with (
+        open(tmp_path / "errors", "w+") as errors,  # both print their errors there, and could read them
+        running(bystander, stderr=errors),
+        running(renamed(name) + service, log, job, stderr=errors) as one,
+    ):
         pid = int(log.read_text())
         assert pid != one.pid
         assert writer(log) == (pid, BEHIND_PIPE)
