@@ -30,8 +30,9 @@ _ALIKE = """
                 json_extract(value, '$.onset_step') AS onset, json_extract(value, '$.fired_step') AS fired
             FROM json_each(?1)
         ) AS wanted CROSS JOIN incidents ON finding = kind
-        WHERE abs(onset - (incident ->> '$.onset_step')) <= ?2 * max(onset, incident ->> '$.onset_step')
-            OR abs(fired - (incident ->> '$.fired_step')) <= ?2 * max(fired, incident ->> '$.fired_step')
+        WHERE CASE WHEN json_valid(incident) THEN
+            abs(onset - (incident ->> '$.onset_step')) <= ?2 * max(onset, incident ->> '$.onset_step')
+            OR abs(fired - (incident ->> '$.fired_step')) <= ?2 * max(fired, incident ->> '$.fired_step') END
     ) OR silence IN (
         SELECT json_extract(value, '$.evidence.place', '$.evidence.since')
         FROM json_each(?1) WHERE json_extract(value, '$.evidence.runs_silent')

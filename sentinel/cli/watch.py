@@ -108,16 +108,20 @@ def watch(
     def opened() -> "Store":
         return sound_store(state, clock.now(), lost.append)
 
-    if once:
+    def read_once() -> None:
         settings, sinks = wanted
-        with (
-            sole_watcher(state),
-            opened() as sound,
-            deliver(settings, sinks) as delivery,
-        ):
+        with opened() as sound, deliver(settings, sinks) as delivery:
             delivery.say(lost)
+            lost.clear()
             Watchers(settings, sound, delivery, clock, service).once()
             delivery.drain(_DELIVER_SECONDS)
+
+    if once:
+        with sole_watcher(state):
+            damage = _damage(read_once)
+            if damage is not None:
+                begin_anew(state, clock.now(), damage, lost.append)
+                read_once()
         return
     signals = _Signals()
     with ExitStack() as held:  # closes at the end what could be opened
@@ -139,7 +143,7 @@ def watch(
                 watchers = Watchers(settings, store, delivery, clock, service)
                 metrics.logs, metrics.lags = watchers.logs, watchers.lags
                 signals.interrupt(watchers.end)
-                damage = _damage(watchers)
+                damage = _damage(watchers.run)
                 delivery.stop(_LAST_SECONDS if signals.reload else 0.0)
             if damage is not None:
                 store.close()
@@ -154,10 +158,10 @@ def watch(
         service.stopping()
 
 
-def _damage(watchers: "Watchers") -> StateDamaged | None:
+def _damage(watch: Callable[[], None]) -> StateDamaged | None:
     """Watch until the end, or until the state turns out to be damaged."""
     try:
-        watchers.run()
+        watch()
     except StateDamaged as error:
         return error
     return None

@@ -2,6 +2,8 @@
 
 import json
 import random
+import sqlite3
+from pathlib import Path
 
 import pytest
 
@@ -12,12 +14,17 @@ from sentinel.watch.damage import sound_store
 NOW = 1.7e9
 
 
+def broken_run(place: Path) -> Path:
+    """A log whose loss is NaN from step 50 on."""
+    rows = ({"step": step, "time": NOW + step, "loss": 1.0 if step < 50 else None} for step in range(60))
+    log = place / "run.jsonl"
+    log.write_text("".join(json.dumps(row).replace("null", "NaN") + "\n" for row in rows))
+    return log
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_overwritten_bytes_cost_the_state_and_not_the_watch(sentinel, tmp_path, seed):
-    rows = ({"step": step, "time": NOW + step, "loss": 1.0 if step < 50 else None} for step in range(60))
-    log = tmp_path / "run.jsonl"
-    log.write_text("".join(json.dumps(row).replace("null", "NaN") + "\n" for row in rows))
-    arguments = ("watch", "--once", str(log), "--state-dir", str(tmp_path / "state"))
+    arguments = ("watch", "--once", str(broken_run(tmp_path)), "--state-dir", str(tmp_path / "state"))
     assert sentinel(*arguments).status == 0
     file, dice = tmp_path / "state" / STATE_FILE, random.Random(seed)
     data = bytearray(file.read_bytes())
@@ -30,6 +37,18 @@ def test_overwritten_bytes_cost_the_state_and_not_the_watch(sentinel, tmp_path, 
     assert ended.err.count("the state was damaged") == bool(kept)
     with Store(file.parent) as store:
         assert {one.detector for one in store.incidents(open_only=True)} >= {"non-finite-metric"} or not kept
+
+
+def test_a_state_that_proves_damaged_in_use_is_kept_as_well(sentinel, tmp_path):
+    log = broken_run(tmp_path)
+    Store(tmp_path / "state").close()
+    with sqlite3.connect(tmp_path / "state" / STATE_FILE) as database:
+        database.execute("DROP TABLE runs")
+    database.close()
+    ended = sentinel("watch", "--once", str(log), "--state-dir", str(tmp_path / "state"))
+    assert (ended.status, ended.err.count("the state was damaged")) == (0, 1)
+    with Store(tmp_path / "state") as store:
+        assert "non-finite-metric" in {incident.detector for incident in store.incidents(open_only=True)}
 
 
 def test_a_damaged_state_is_kept_and_said_once(tmp_path):
