@@ -21,6 +21,7 @@ Result = list[bytes] | str
 _SECONDS = 600.0  # for a part, and
 _SECONDS_A_RUN = 60.0  # for each of its runs
 _WAITING = 2  # parts for each worker that are handed out, so that none is idle
+_DIED = "the process that judged it died, for want of memory, of a signal or after its time limit"
 _THREADS = ("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
 
 
@@ -63,9 +64,13 @@ class Local:
                     part = waiting.pop(one)
                     found = _result(one)
                     whole = whole and not isinstance(one.exception(), BrokenProcessPool)
-                    if whole and (following := next(left, None)) is not None:
-                        waiting[pool.submit(_limited, work, following)] = following
                     yield part, found
+                    if whole and (following := next(left, None)) is not None:
+                        try:
+                            waiting[pool.submit(_limited, work, following)] = following
+                        except BrokenProcessPool:  # a process died since
+                            whole = False
+                            yield following, _DIED
 
 
 def isolated(engine: Engine, work: Work, parts: Iterable[Part]) -> Iterator[tuple[Part, list[bytes]]]:
@@ -118,5 +123,5 @@ def _result(done: "Future[list[bytes]]") -> Result:
     if error is None:
         return done.result()
     if isinstance(error, BrokenProcessPool):
-        return "the process that judged it died, for want of memory, of a signal or after its time limit"
+        return _DIED
     return f"judging it failed ({type(error).__name__}); please report it"

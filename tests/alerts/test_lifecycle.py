@@ -211,6 +211,15 @@ class TestSilentLog:
         assert ours.silent(601, 600) == []
 
 
+def test_a_cut_does_not_show_in_what_is_told_after_its_cause_is_over():
+    verdicts = rows("cccc.....", "loss-scale-collapse", "scale") + rows("c" * 14, "flat-loss-at-init")
+    whole, cut, found = book(clear=3), book(clear=3), []
+    for position in by_position(verdicts):
+        found += cut.advance(position)
+    assert told(found)[-1] == "firing critical @90"
+    assert found == whole.advance(verdicts)
+
+
 DETECTORS = [
     *("kl-blowup", "loss-scale-collapse", "flat-loss-at-init", "lr-schedule-mismatch"),
     *("loss-divergence", "exploding-grad-norm"),
