@@ -7,7 +7,9 @@ LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 \
 
 # What one process has compiled, the workers and the processes that they start need not compile again.
 export PYTHONDONTWRITEBYTECODE :=
-PYTEST := .venv/bin/python -m pytest --numprocesses auto --dist worksteal
+# Many tests wait for processes and clocks, so there are two workers for each core.
+WORKERS := $(shell $(PYTHON) -c "import os; print(2 * len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else 'auto')")
+PYTEST := .venv/bin/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 # The type checker keeps one core busy, so the tests run beside it.
 TOGETHER := $(MAKE) --no-print-directory --jobs=2
 

@@ -188,8 +188,7 @@ class Book:
                 worse = worse.changed(**onset_of(v, incident.onset_step, incident.onset_time))
             yield self._begin(Event.ESCALATED, track, worse)
         elif track.alone is not None and track.alone >= detector.clear:
-            # It outlived its cause, so it is sent after all.
-            yield self._begin(Event.FIRING, track, incident.changed(latest=""))
+            yield self._begin(Event.FIRING, track, incident.changed(latest=""))  # it outlived its cause
 
     def _goes_on(self, incident: Incident | None) -> bool:
         """Whether the trouble of an incident whose own rows are clean goes on as one that it explains."""
