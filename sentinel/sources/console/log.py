@@ -25,7 +25,7 @@ from sentinel.sources.registry import formats
 
 FORMAT = "console"
 
-_LEAST_READ = 1 << 16
+_LEAST_READ, _MOST_READ = 1 << 16, 1 << 22
 _BYTES_A_POINT = 32  # a guess of how far to read for some points; a wrong one only costs time
 _SNIFFED = 1 << 16  # bytes at the beginning and at the end of a file
 _FEW = 10  # points that are read at once until a file is known to hold metrics
@@ -88,7 +88,7 @@ class ConsoleLog:
 
 def _read(path: Path, mark: Mark, limit: int) -> Read | None:
     """Read about ``limit`` new points, but at least one line, unless that is overlong."""
-    return read_lines(path, mark, min(LONGEST_LINE, max(_LEAST_READ, limit * _BYTES_A_POINT)), LONGEST_LINE)
+    return read_lines(path, mark, min(_MOST_READ, max(_LEAST_READ, limit * _BYTES_A_POINT)), LONGEST_LINE)
 
 
 @remembered

@@ -151,8 +151,10 @@ class Text:
         """Pass lines on that tell no metrics."""
         if data:
             text = _clean(data.decode(errors="replace"))
-            lines = (line.removesuffix("\r")[:_LONGEST_TEXT] for line in text.split("\n"))
-            self.lines.add([line for line in lines if line and not line.isspace()], self._last_step)
+            lines = text.replace("\r\n", "\n").removesuffix("\r").split("\n")
+            self.lines.add(
+                [line[:_LONGEST_TEXT] for line in lines if line and not line.isspace()], self._last_step
+            )
 
     def _glance(self, torn: bytes) -> bool:
         """Take what a last line without its end tells for sure. True if nothing more is expected of it.
