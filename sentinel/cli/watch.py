@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from sentinel.alerts.store import Store
     from sentinel.config.file import Config
     from sentinel.sinks.base import Sink
-    from sentinel.watch.watchers import Watchers
 
     _Wanted = tuple[Config, list[Sink]]
 

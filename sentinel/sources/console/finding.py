@@ -66,4 +66,4 @@ def may_count(data: bytes, wanted: Wanted) -> list[int]:
 
 def _hold(lines: pl.Series, signs: Sequence[str]) -> pl.Series:
     """Whether each line holds one of the signs."""
-    return lines.str.contains_any(signs, ascii_case_insensitive=True)
+    return lines.str.contains_any([*signs], ascii_case_insensitive=True)
