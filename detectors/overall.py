@@ -7,7 +7,7 @@ What rests on the rows up to the last one of a series is null in every row but t
 import polars as pl
 
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import ENDED, INDEX, SERIES, SIGNAL, VALUE
+from sentinel.detectors.schema import ENDED, INDEX, SERIES, SIGNAL, STEP, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import PRECISION, seen_max, seen_min, start_value
 
@@ -49,6 +49,11 @@ def ending(column: str, most: int) -> pl.Expr:
     index = pl.col(INDEX)
     rows = pl.col(column).filter((index >= 0) & (index > index.max() - _third(most)))
     return pl.when(ENDED).then(rows.mean().over(SERIES))
+
+
+def rests_since(value: pl.Expr, most: int) -> pl.Expr:
+    """The step at which a value became what it still is, in the last ``most`` rows; null if it was before."""
+    return pl.when(value != value.shift(1).over(SERIES)).then(STEP).forward_fill(most).over(SERIES)
 
 
 def _third(most: int) -> pl.Expr:

@@ -8,7 +8,8 @@ from sentinel.frames.naming import is_of_histogram
 from sentinel.sources.base import Chunk
 
 _BLOCKS = 3  # a framework is recognised by the tags of this many steps,
-_POINTS = 16  # of at least this many points
+_POINTS = 16  # of at least this many points, unless the last steps bring no other tags
+_REPEATED = 2
 _MOST = 500  # and at most this many; histograms, which do not help, may bring thousands
 _LONGEST = 20_000  # points, including those of histograms
 
@@ -31,16 +32,20 @@ def joined(earlier: Chunk | None, later: Chunk) -> Chunk:
 def prologue_end(chunk: Chunk) -> int | None:
     """How many points the framework is recognised from; None while there are too few."""
     telling = [not is_of_histogram(tag) for tag in chunk.tags]
-    points = blocks = 0
-    last = None
+    points = blocks = new_in = 0  # the last is the number of the step that brought the newest tag
+    last, known = None, set[int]()
     steps, tags = (column[:_LONGEST].tolist() for column in (chunk.step, chunk.tag))
     for place, (step, tag) in enumerate(zip(steps, tags, strict=True)):
         if telling[tag]:
             blocks += last not in (None, step)
-            if points >= _MOST or (blocks >= _BLOCKS and points >= _POINTS):
+            enough = points >= _POINTS or blocks - new_in > _REPEATED
+            if points >= _MOST or (blocks >= _BLOCKS and enough):
                 return place
             points += 1
             last = step
+            if tag not in known:
+                known.add(tag)
+                new_in = blocks
     return _LONGEST if len(chunk.step) > _LONGEST else None
 
 

@@ -173,3 +173,13 @@ def test_a_fall_of_an_accuracy_begins_at_its_first_low_evaluation(tmp_path):
     assert (bad, found.onset_step) == (430, 430)
     assert found.fired_step > 430
     assert "to 0.1 and stays there" in found.summary
+
+
+@pytest.mark.parametrize(("learned", "onset"), [(0, 10), (9, 100)], ids=["always", "then"])
+def test_an_accuracy_that_no_longer_changes_does_so_from_its_first_equal_evaluation(tmp_path, learned, onset):
+    log = tmp_path / "metrics.jsonl"
+    accuracies = [0.3 + 0.04 * n for n in range(learned)] + [0.25] * 14
+    rows = ({"step": 10 * n, "eval_accuracy": accuracy} for n, accuracy in enumerate(accuracies, 1))
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (run,) = replay([log], Config(), lambda *_: None).runs
+    assert [one.onset_step for one in run.incidents.values() if one.detector == "class-collapse"] == [onset]
