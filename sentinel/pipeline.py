@@ -19,7 +19,6 @@ from typing import Any
 
 from sentinel.alerts.incident import Change
 from sentinel.alerts.lifecycle import Book
-from sentinel.alerts.outcomes import Audience, Outcome, tell
 from sentinel.alerts.turns import Stretch
 from sentinel.detectors.api import Declaration
 from sentinel.detectors.checks import RunCheck
@@ -29,11 +28,12 @@ from sentinel.ground.guard import Guard
 from sentinel.ground.text import clean_text
 from sentinel.judging.checking import Checking
 from sentinel.judging.tracking import Tracker
+from sentinel.runs.absorbed import NOTHING, Absorbed, Arrived
 from sentinel.runs.console import ConsoleState
-from sentinel.runs.log import Arrived, RunLog
+from sentinel.runs.log import RunLog
 from sentinel.runs.quiet import Quiet
 from sentinel.runs.settling import settle
-from sentinel.sources.base import Batch, Chunk, Complaint, Run
+from sentinel.sources.base import Batch, Run
 
 _log = logging.getLogger(__name__)
 
@@ -55,21 +55,15 @@ class Advance:
     """The result of one poll of one run. After a failure the tracker must not be used again."""
 
     tracker: Tracker
-    chunks: Sequence[Chunk]
-    more: bool  # the log goes on
-    complaints: Sequence[Complaint]
+    absorbed: Absorbed
     changes: Sequence[Change]
     failure: str | None
     looked: Counter[tuple[str, str]]  # how many rows the detectors judged or held back; see `Detection`
 
     @property
-    def points(self) -> int:
-        """How many points were read."""
-        return sum(chunk.value.size for chunk in self.chunks)
-
-    def tell(self, audience: Audience, now: float) -> list[Outcome]:
-        """Decide which sinks hear of the changes, and why the others do not."""
-        return tell(self.tracker.news(self.changes), audience, now)
+    def more(self) -> bool:
+        """Whether the log goes on and can be read on."""
+        return self.absorbed.more and self.failure is None
 
 
 class Pipeline:
@@ -115,37 +109,19 @@ class Pipeline:
         Whatever a run holds, this does not raise and does not change the results of another run.
         """
         limit, guard = points_at_once // max(len(trackers), 1), Guard()
-        logs = [tracker.log for tracker in trackers]
-        batches = [
-            guard(log.run, f"the {log.run.format} reader", partial(log.poll, limit)) or Batch(log.cursor)
-            for log in logs
+        absorbed = [_absorbed(tracker, limit, read_at, guard) for tracker in trackers]
+        past = [
+            guard(tracker.log.run, "going on", tracker.book.go_on) if one.points else ()
+            for tracker, one in zip(trackers, absorbed, strict=True)
         ]
-        arrived = [
-            guard(log.run, "understanding the log", partial(log.absorb, batch, read_at)) or ()
-            for log, batch in zip(logs, batches, strict=True)
-        ]
-        withdrawn = [
-            guard(tracker.log.run, "going on", tracker.book.go_on) or ()
-            if any(chunk.value.size for chunk in batch.chunks)
-            else ()
-            for tracker, batch in zip(trackers, batches, strict=True)
-        ]
-        verdicts, looked = self._judge(trackers, arrived, guard)
-        for tracker, batch in zip(trackers, batches, strict=True):
-            findings = guard(tracker.log.run, "run checks", partial(self._check, tracker, batch))
+        verdicts, looked = self._judge(trackers, [one.rows for one in absorbed], guard)
+        for tracker, one in zip(trackers, absorbed, strict=True):
+            findings = guard(tracker.log.run, "run checks", partial(self._check, tracker, one))
             verdicts.setdefault(tracker.id, []).extend(findings or ())
         changes = _applied(Book.advance, trackers, verdicts, guard)
         return [
-            Advance(
-                tracker=tracker,
-                chunks=batch.chunks,
-                more=(batch.more or tracker.log.prints_more) and tracker.id not in guard.failures,
-                complaints=[*batch.complaints, *tracker.log.complaints],
-                changes=[*past, *news],
-                failure=guard.failures.get(tracker.id),
-                looked=looked[tracker.id],
-            )
-            for tracker, batch, past, news in zip(trackers, batches, withdrawn, changes, strict=True)
+            Advance(tracker, one, [*(back or ()), *news], guard.failures.get(tracker.id), looked[tracker.id])
+            for tracker, one, back, news in zip(trackers, absorbed, past, changes, strict=True)
         ]
 
     def conclude(self, trackers: Sequence[Tracker]) -> list[Advance]:
@@ -159,37 +135,31 @@ class Pipeline:
         arrived = [guard(t.log.run, "the end of the log", t.log.end) or () for t in trackers]
         verdicts, looked = self._judge(trackers, arrived, guard)
         for tracker in trackers:
-            check = partial(self._checking.stretches, tracker.log, (), (), concluded=True)
+            check = partial(self._checking.stretches, tracker.log, concluded=True)
             verdicts.setdefault(tracker.id, []).extend(guard(tracker.log.run, "run checks", check) or ())
         changes = _applied(Book.conclude, trackers, verdicts, guard)
         return [
-            Advance(tracker, (), False, (), news, guard.failures.get(tracker.id), looked[tracker.id])
+            Advance(tracker, NOTHING, news, guard.failures.get(tracker.id), looked[tracker.id])
             for tracker, news in zip(trackers, changes, strict=True)
         ]
 
     def review(self, tracker: Tracker, silence: Quiet) -> list[Change]:
         """The changes that time alone brings to a run under watch; see `Checking.stretches`."""
         settle(tracker.log, silence.seconds)
-        return tracker.book.advance(self._checking.stretches(tracker.log, (), (), silence=silence))
+        return tracker.book.advance(self._checking.stretches(tracker.log, silence=silence))
 
     def report_failure(self, tracker: Tracker, reason: str) -> Sequence[Change]:
         """The incident that says which stage failed on a run; none if that fails as well."""
-        checked = self._checking.stretches(tracker.log, (), (), failure=reason)
+        checked = self._checking.stretches(tracker.log, failure=reason)
         return Guard()(tracker.log.run, "reporting", partial(tracker.book.advance, checked)) or ()
 
-    def _check(self, tracker: Tracker, batch: Batch) -> list[Stretch]:
+    def _check(self, tracker: Tracker, absorbed: Absorbed) -> list[Stretch]:
         """The findings of the run checks, if the poll brought something that they judge."""
-        log, grew = tracker.log, any(chunk.value.size for chunk in batch.chunks)
-        found = log.printed or log.newly_stopped or log.surveys or log.absences or log.readability_changed
-        if found or (grew and tracker.book.watches_run):
-            silence = Quiet(0.0) if grew else None
-            news = log.printed, log.newly_stopped
-            return [
-                *self._checking.stretches(
-                    log, *news, surveys=log.surveys, absences=log.absences, silence=silence
-                )
-            ]
-        return []
+        grew = absorbed.points > 0
+        if not absorbed.tells_of_run and not (grew and tracker.book.watches_run):
+            return []
+        silence = Quiet(0.0) if grew else None
+        return [*self._checking.stretches(tracker.log, absorbed, silence=silence)]
 
     def _judge(
         self, trackers: Sequence[Tracker], arrived: Sequence[Sequence[Arrived]], guard: Guard
@@ -216,6 +186,15 @@ class Pipeline:
         for rows in guard.at_once(runs, "judging", stretches, pairs):
             found.setdefault(rows[0].key.run, []).append(rows)
         return found, looked
+
+
+def _absorbed(tracker: Tracker, limit: int, read_at: float, guard: Guard) -> Absorbed:
+    """What is new in the log of a run; nothing if its reader fails."""
+    log = tracker.log
+    batch = guard(log.run, f"the {log.run.format} reader", partial(log.poll, limit)) or Batch(log.cursor)
+    return guard(log.run, "understanding the log", partial(log.absorb, batch, read_at)) or Absorbed(
+        chunks=batch.chunks, complaints=batch.complaints
+    )
 
 
 def _applied(

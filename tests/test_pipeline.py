@@ -57,7 +57,7 @@ def test_a_callback_drives_it_without_files_or_configuration():
         source.log(number, 0.01 if number < 40 else 5.0)
         (advance,) = engine.advance([tracker])
         assert advance.failure is None
-        told += advance.tell(audience, now=START + number)
+        told += tracker.tell(advance.changes, audience, now=START + number)
     assert [(one.sink, one.incident.detector, one.decision.event, one.decision.reason) for one in told] == [
         ("pager", "kl-blowup", "firing", "first-notification")
     ]

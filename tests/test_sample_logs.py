@@ -61,7 +61,7 @@ def test_a_log_that_grows_gives_the_same(name, tmp_path):
             (run,) = discover([tmp_path]).runs
             tracker = pipeline.track(run, run_name(run, tmp_path))
         (advance,) = pipeline.advance([tracker])
-        assert not advance.complaints
+        assert not advance.absorbed.complaints
         incidents |= {change.incident.id: change.incident for change in advance.changes}
     (last,) = pipeline.conclude([tracker])
     incidents |= {change.incident.id: change.incident for change in last.changes}

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -50,6 +50,14 @@ class SeriesWindow(msgspec.Struct, frozen=True, gc=False):
     known: KnownOfStream
 
 
+class Extension(NamedTuple):
+    """What a chunk brought to a stream."""
+
+    windows: Sequence[SeriesWindow] = ()  # of the rows that it completes, in order within each series
+    surveys: Sequence[Survey] = ()
+    absences: Sequence[Absence] = ()
+
+
 @dataclass
 class Stream:
     """The state of one stream.
@@ -77,11 +85,9 @@ class Stream:
     signals: dict[str, int] = field(default_factory=dict)  # position of the first point of each
     units: Units = field(default_factory=Units)
     surveyor: Surveyor = field(default_factory=Surveyor)
-    surveys: Sequence[Survey] = ()  # of the last `extend`
     expected: dict[str, Sequence[Expected]] = field(default_factory=dict)  # by tag
     presence: Presence = field(default_factory=Presence)
     unnamed: Unnamed = field(default_factory=Unnamed)
-    absences: Sequence[Absence] = ()  # of the last `extend`
 
     @property
     def begun(self) -> bool:
@@ -95,30 +101,26 @@ class Stream:
         total = self.plans.now.get(Signal.TOTAL_STEPS) if logged is None else logged
         return total or None
 
-    def extend(self, chunk: Chunk, read_at: float = math.nan) -> Iterator[SeriesWindow]:
-        """The windows of the rows that the chunk completes, in order within each series.
-
-        ``read_at`` is the time awake of the watch that read the chunk.
-        """
-        self.surveys = self.absences = ()
+    def extend(self, chunk: Chunk, read_at: float = math.nan) -> Extension:
+        """Add the points of a chunk. ``read_at`` is the time awake of the watch that read it."""
         waiting = 0 if self.prologue is None or chunk.restarted else len(self.prologue.step)
         self.plans.hold(self.position + waiting, chunk.config)
         if not len(chunk.step):
-            return
+            return Extension()
         if not self.named:
             chunk = self.prologue = joined(self.prologue, chunk)
             end = prologue_end(chunk)
             if end is None:
-                return
+                return Extension()
             self._name(counts(chunk, end))
-        yield from self._windows(chunk, read_at)
+        return self._extend(chunk, read_at)
 
     def end(self) -> Iterator[SeriesWindow]:
         """The windows that are left when the run is over: points that wait for names, and last rows again."""
         if self.prologue is not None:
             waiting = self.prologue
             self._name(counts(waiting))
-            yield from self._windows(waiting, math.nan)
+            yield from self._extend(waiting, math.nan).windows
         for view, tag, window in self.attempt.end(self.views):
             yield SeriesWindow(view, self.attempt.number, tag, window, self.known)
 
@@ -131,26 +133,28 @@ class Stream:
             if meaning is not None and meaning.signal in SUMMED:
                 self.attempt.sums.setdefault(meaning.signal, []).append(tag)
 
-    def _windows(self, chunk: Chunk, read_at: float) -> Iterator[SeriesWindow]:
-        """The windows of points that no longer wait."""
+    def _extend(self, chunk: Chunk, read_at: float) -> Extension:
+        """Add points that no longer wait for their names."""
         for tag in chunk.tags:
             if tag not in self.meanings:
                 self._learn(tag)
         self._record_signals(chunk)
         known = self.known
-        self.surveys = self.surveyor.survey(self.name, chunk, self.position, known)
+        surveys = self.surveyor.survey(self.name, chunk, self.position, known)
         expected = {
             one: [tag for tag in chunk.tags if one in self.expected[tag]] for one in self.views.expected
         }
-        self.absences = [*self.presence.extend(chunk, self.position, expected, read_at)]
+        absences = [*self.presence.extend(chunk, self.position, expected, read_at)]
         telling = np.array([self._tells_attempts(tag) for tag in chunk.tags], dtype=bool)
+        windows = []
         for number, part in self.attempts.split(chunk, telling):
             if number != self.attempt.number:
                 self.attempt = self.attempt.next(number, self.views)
             arrived = [*self._points(chunk, part), *self._broken(chunk, part)]
             for view, tag, window in self.attempt.windows(arrived, self.views, self.plans):
-                yield SeriesWindow(view, number, tag, window, known)
+                windows.append(SeriesWindow(view, number, tag, window, known))
         self.position += len(chunk.step)
+        return Extension(windows, surveys, absences)
 
     def _record_signals(self, chunk: Chunk) -> None:
         """Remember the positions of the first points of signals."""

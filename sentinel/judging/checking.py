@@ -7,19 +7,8 @@ from typing import Any
 
 from sentinel.alerts.inhibition import OF_THE_RUN
 from sentinel.alerts.turns import Key, Stretch, Verdict
-from sentinel.detectors.checks import (
-    Absence,
-    Ended,
-    Outlook,
-    Printed,
-    RunCheck,
-    RunFinding,
-    RunView,
-    Standstill,
-    Stopped,
-    Survey,
-    Writer,
-)
+from sentinel.detectors.checks import Ended, Outlook, RunCheck, RunFinding, RunView, Standstill, Writer
+from sentinel.runs.absorbed import NOTHING, Absorbed
 from sentinel.runs.last_words import done_file
 from sentinel.runs.log import RunLog
 from sentinel.runs.quiet import Quiet
@@ -39,19 +28,17 @@ class Checking:
     def stretches(
         self,
         log: RunLog,
-        printed: Sequence[Printed],
-        stopped: Sequence[Stopped],
+        news: Absorbed = NOTHING,
         *,
-        surveys: Sequence[Survey] = (),
-        absences: Sequence[Absence] = (),
         silence: Quiet | None = None,
         failure: str | None = None,
         concluded: bool = False,
     ) -> Iterator[Stretch]:
         """The present findings of the checks, each as a stretch of its own.
 
-        ``silence`` is None if it is not known for how long the log was silent. ``failure`` says which stage
-        failed on the run. A run is ``concluded`` if nothing more is expected of it.
+        ``news`` is what a poll brought. ``silence`` is None if it is not known for how long the log was
+        silent. ``failure`` says which stage failed on the run. A run is ``concluded`` if nothing more is
+        expected of it.
         """
         facts, ended = log.facts, _ended(log, silence)
         view = RunView(
@@ -61,10 +48,10 @@ class Checking:
             pauses=[*facts.pauses, *(silence.pauses if silence else ())],
             silent_seconds=silence.seconds if silence else None,
             ended=ended,
-            printed=printed,
-            stopped=stopped,
-            surveys=surveys,
-            absences=absences,
+            printed=news.printed,
+            stopped=news.stopped,
+            surveys=news.surveys,
+            absences=news.absences,
             unreadable=log.unreadable,
             failure=failure,
             concluded=ended if concluded else None,

@@ -15,7 +15,7 @@ from sentinel.detectors.schema import HELD_BACK, SERIES, SEVERITY
 from sentinel.frames.windows import frame, is_due
 from sentinel.ground.errors import is_defect
 from sentinel.judging.verdicts import Judged, Verdicts
-from sentinel.runs.log import Arrived
+from sentinel.runs.absorbed import Arrived
 
 _AT_ONCE = 2
 """Detectors that judge at once, if polars has as many threads. Of more, most would wait for one another."""

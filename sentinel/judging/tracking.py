@@ -6,7 +6,7 @@ from typing import Any
 
 from sentinel.alerts.incident import Change, Incident
 from sentinel.alerts.lifecycle import Book
-from sentinel.alerts.outcomes import News
+from sentinel.alerts.outcomes import Audience, News, Outcome, tell
 from sentinel.frames.excerpt import Excerpt
 from sentinel.runs.description import described
 from sentinel.runs.excerpts import excerpts
@@ -34,9 +34,16 @@ class Tracker:
         """The run as notifications name it; see `sentinel.runs.description`."""
         return described(self.log)
 
-    def news(self, changes: Sequence[Change]) -> News:
-        """The input of `tell` for these changes."""
-        return News(self.described(), changes, self.book.open(), excerpts=self.excerpts)
+    def tell(
+        self, changes: Sequence[Change], audience: Audience, now: float, may_return: Sequence[Incident] = ()
+    ) -> list[Outcome]:
+        """Decide which sinks hear of changes and of what is open, and why the others do not.
+
+        ``may_return`` are incidents that are over; see `sentinel.alerts.outcomes.News`.
+        """
+        open_ = self.book.open()
+        news = News(self.described(), changes, open_, may_return=may_return, excerpts=self.excerpts)
+        return tell(news, audience, now)
 
     def excerpts(self, incident: Incident) -> list[Excerpt]:
         """The signals around an incident, the judged one first; none if its attempt is over."""

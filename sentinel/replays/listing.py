@@ -134,7 +134,7 @@ def _scan(pipeline: Pipeline, run: Run, name: str, limit: int, now: float) -> _S
     log, complaints = tracker.log, list[Complaint]()
     while True:
         (advance,) = pipeline.advance([tracker], limit)
-        complaints += advance.complaints
+        complaints += advance.absorbed.complaints
         if not advance.more or log.facts.points > _ENOUGH * limit:
             break
     guard = Guard()

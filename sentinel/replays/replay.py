@@ -60,10 +60,10 @@ class ReplayedRun:
     def add(self, advance: Advance) -> None:
         """Add what one poll brought."""
         if self.curves is not None:
-            self.curves.add(advance.chunks)
+            self.curves.add(advance.absorbed.chunks)
         if self.means is not None:
-            self.means.add(advance.chunks)
-        self.complaints += advance.complaints
+            self.means.add(advance.absorbed.chunks)
+        self.complaints += advance.absorbed.complaints
         self.failure = advance.failure
         self.changes += advance.changes
         self.incidents |= {change.incident.id: change.incident for change in advance.changes}

@@ -11,15 +11,16 @@ import msgspec
 
 from sentinel.catalogue import signatures
 from sentinel.detectors.api import Severity
-from sentinel.detectors.checks import Absence, Printed, Stopped, Survey
+from sentinel.detectors.checks import Printed, Stopped
 from sentinel.frames.attempt import MAX_TAGS_PER_SIGNAL
 from sentinel.frames.attempts import MAX_ATTEMPTS
 from sentinel.frames.known import KnownOfRun
 from sentinel.frames.naming import Naming
 from sentinel.frames.plan import planned
-from sentinel.frames.stream import SeriesWindow, Stream
+from sentinel.frames.stream import Extension, Stream
 from sentinel.frames.views import Views
 from sentinel.ground.conversion import converter
+from sentinel.runs.absorbed import Absorbed, Arrived
 from sentinel.runs.console import ConsoleState
 from sentinel.runs.facts import Facts
 from sentinel.runs.packing import packed, unpacked
@@ -50,14 +51,6 @@ class RunOverview:
     stopped: str | None
 
 
-class Arrived(msgspec.Struct, frozen=True, gc=False):
-    """New rows of one series of one run."""
-
-    run: str
-    stream: str
-    series: SeriesWindow
-
-
 @dataclass
 class RunLog:
     """The log of one run as far as it was read; `dump` and `restore` carry it over a restart.
@@ -73,13 +66,6 @@ class RunLog:
     streams: dict[str, Stream] = field(default_factory=dict)
     facts: Facts = field(default_factory=Facts)
     console: ConsoleState | None = None
-    printed: Sequence[Printed] = ()  # news from the console in the last `absorb`
-    newly_stopped: Sequence[Stopped] = ()  # what stopped being judged in the last `absorb`
-    surveys: Sequence[Survey] = ()  # of streams that went on long enough in the last `absorb`
-    absences: Sequence[Absence] = ()  # expected tags that were missed or came back in the last `absorb`
-    readability_changed: bool = False  # in the last `absorb`
-    prints_more: bool = False  # `absorb` has not seen all console lines
-    complaints: Sequence[Complaint] = ()  # of the last `absorb`, about files beside the log
     reached_end: bool = False  # once
     live: bool = False  # it grew after its end was reached
 
@@ -94,33 +80,40 @@ class RunLog:
             self._output = OutputFiles(self.run).poll(self.console.cursor)
         return self.run.source.poll(self.cursor, limit)
 
-    def absorb(self, batch: Batch, read_at: float = math.nan) -> list[Arrived]:
-        """Add what a poll gave. Returns the new rows to judge. ``read_at`` is the time awake of a watch."""
-        self.readability_changed = stopped(self.cursor) != stopped(batch.cursor)
+    def absorb(self, batch: Batch, read_at: float = math.nan) -> Absorbed:
+        """Add what a poll gave. ``read_at`` is the time awake of a watch."""
+        readability_changed = stopped(self.cursor) != stopped(batch.cursor)
         self.cursor = batch.cursor
-        self.complaints = self.surveys = self.absences = ()
         self.facts.record(flat(batch.config), self.run.format)
         self.facts.plan |= planned(batch.config)
-        before, arrived, known = self.facts.points, [], {*self._stopped()}
+        before, known = self.facts.points, {*self._stopped()}
+        complaints, extensions = [*batch.complaints], list[tuple[str, Extension]]()
         for chunk in (chunk.flat for chunk in batch.chunks):
             stream = self._stream(chunk.stream)
             if len(chunk.step):
                 if not stream.begun:
-                    stream.plans.first = self._plan_at(float(chunk.time[0]))
+                    stream.plans.first, about = self._plan_at(float(chunk.time[0]))
+                    complaints += about
                 self.facts.count(chunk)
             self.facts.record(flat(chunk.config), self.run.format)
-            arrived += [Arrived(self.run.id, chunk.stream, one) for one in stream.extend(chunk, read_at)]
-            self.surveys = [*self.surveys, *stream.surveys]
-            self.absences = [*self.absences, *stream.absences]
-        self.newly_stopped = [one for one in self._stopped() if one not in known]
+            extensions.append((chunk.stream, stream.extend(chunk, read_at)))
         grew = self.facts.points > before
         if batch.ending or grew:
             self.facts.told_ending = batch.ending
         self.live = self.live or (grew and self.reached_end)
         self.reached_end = self.reached_end or not batch.more
-        if self.console is not None:
-            self.printed = [*self._news(self.console, batch)]
-        return arrived
+        printed, prints_more = self._news(self.console, batch) if self.console is not None else ([], False)
+        return Absorbed(
+            rows=[Arrived(self.run.id, name, one) for name, found in extensions for one in found.windows],
+            chunks=batch.chunks,
+            more=batch.more or prints_more,
+            printed=printed,
+            stopped=[one for one in self._stopped() if one not in known],
+            surveys=[one for _, found in extensions for one in found.surveys],
+            absences=[one for _, found in extensions for one in found.absences],
+            complaints=complaints,
+            readability_changed=readability_changed,
+        )
 
     def end(self) -> list[Arrived]:
         """The rows to judge when the log is over. May be called again after the log went on."""
@@ -141,38 +134,41 @@ class RunLog:
         copy.restore(unpacked(packed({"stream": stream.dump()}))["stream"])
         return copy
 
-    def _news(self, console: ConsoleState, batch: Batch) -> Iterator[Printed]:
-        """News from the console. Files beside the log are added after all points that precede them."""
+    def _news(self, console: ConsoleState, batch: Batch) -> tuple[list[Printed], bool]:
+        """News from the console, and whether there is more to come.
+
+        Files beside the log are added after all points that precede them.
+        """
         found = [console.scan("", batch.lines, signatures())] if batch.lines else []
-        self.prints_more = False
+        more = False
         if not batch.more and self._output is not None:
             found += [console.scan_text(name, text, signatures()) for name, text in self._output.text.items()]
-            self.prints_more, console.cursor = self._output.more, dict(self._output.cursor)
+            more, console.cursor = self._output.more, dict(self._output.cursor)
             self._output = None
-        for news in chain.from_iterable(found):
+        printed = [*chain.from_iterable(found)]
+        for news in printed:
             if news.severity is Severity.CLEAN:
                 self.facts.told_ending = None
             elif news.preempted and self.facts.told_ending is None:
                 self.facts.told_ending = _printed(EndKind.PREEMPTED, news)
             elif news.place and self.facts.told_ending is None:
                 self.facts.told_ending = _printed(EndKind.CRASHED, news)
-            yield news
+        return printed, more
 
-    def _plan_at(self, begin: float) -> dict[str, float]:
-        """The plan of a stream whose first point has this time.
+    def _plan_at(self, begin: float) -> tuple[dict[str, float], Sequence[Complaint]]:
+        """The plan of a stream whose first point has this time, and complaints about files that tell it.
 
         A file counts only if it was last changed before that time, because only then it says the same
         whenever the log is read. The time of a log without times is NaN, so no file counts for it.
         """
         files, complaints = self._config_files.read()
-        self.complaints = [*self.complaints, *complaints]
         plan: dict[str, float] = {}
         for file in reversed(files):
             told = {k for k, setting in self.facts.config.items() if setting.origin == self.run.format}
             self.facts.record({k: v for k, v in file.settings.items() if k not in told}, file.name)
             if file.modified < begin:
                 plan |= planned(file.settings)
-        return plan | self.facts.plan
+        return plan | self.facts.plan, complaints
 
     @property
     def ending(self) -> Ending | None:

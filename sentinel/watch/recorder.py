@@ -7,7 +7,7 @@ from functools import partial
 
 from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.incident import Change, Incident
-from sentinel.alerts.outcomes import Audience, Outcome, tell
+from sentinel.alerts.outcomes import Audience, Outcome
 from sentinel.alerts.store import Store, Update
 from sentinel.ground.guard import Guard
 from sentinel.judging.joining import known_incidents
@@ -116,7 +116,7 @@ def _told(
     tracker: Tracker, news: AllNews, over: Sequence[Incident], audience: Audience, now: float
 ) -> Sequence[Outcome]:
     may_return = [incident for incident in over if incident.run == tracker.id]
-    return tell(replace(tracker.news(news.get(tracker.id, ())), may_return=may_return), audience, now)
+    return tracker.tell(news.get(tracker.id, ()), audience, now, may_return)
 
 
 def _update(tracker: Tracker, changes: Sequence[Change], told: Sequence[Outcome]) -> Update:

@@ -184,14 +184,14 @@ class Watcher:
         self._backlog.took(self._clock.awake() - awake)
         news = {one.tracker.id: one.changes for one in advances if one.changes and not one.failure}
         for watched, advance in zip(group, advances, strict=True):
-            if advance.complaints and not is_gone(watched.tracker.log.run.path):
-                self._reports.complain(advance.complaints)
+            if advance.absorbed.complaints and not is_gone(watched.tracker.log.run.path):
+                self._reports.complain(advance.absorbed.complaints)
             self._backlog.note(watched, advance.more, awake)
             if advance.failure:
                 self._stop(watched, advance.failure)
-            elif advance.points:
-                watched.heard(advance.points, awake)
-                count_points(watched.tracker.log, advance.points, self._clock.now())
+            elif advance.absorbed.points:
+                watched.heard(advance.absorbed.points, awake)
+                count_points(watched.tracker.log, advance.absorbed.points, self._clock.now())
         self._reports.alive()
         well = [watched for watched, advance in zip(group, advances, strict=True) if not advance.failure]
         self._record([w for w in well if w.tracker.id in news or w.overdue(awake, len(self._runs))], news)

@@ -24,7 +24,7 @@ from sentinel.frames.stream import Stream
 from sentinel.frames.views import views
 from sentinel.frames.windows import frame
 from sentinel.judging.detection import Detection
-from sentinel.runs.log import Arrived
+from sentinel.runs.absorbed import Arrived
 from sentinel.sources.base import Chunk
 
 VARIANTS = {"seen": Variant("", ())}
@@ -189,7 +189,7 @@ def verdicts(chunks: Iterable[Chunk], reload: bool = False, at_once: bool = Fals
     stream = Stream("s", "jsonl", "", naming, views(DETECTORS))
     found: list[Any] = []
     for poll in [[*chunks]] if at_once else [[chunk] for chunk in chunks]:
-        arrived = [Arrived("run", "s", rows) for chunk in poll for rows in stream.extend(chunk)]
+        arrived = [Arrived("run", "s", rows) for chunk in poll for rows in stream.extend(chunk).windows]
         found += [v for rows in Detection({}, fail).stretches(arrived, set()) for v in rows]
         if reload:
             state, stream = stream.dump(), Stream("s", "jsonl", "", naming, views(DETECTORS))
@@ -285,7 +285,7 @@ def test_many_histograms_do_not_hide_the_framework(size: int) -> None:
     scalars = [(tag, s, 1.0) for s in steps for tag in ("train/loss", "train/reward", "train/reward_std")]
     stream = Stream("s", "tensorboard", "", Naming({}), views(DETECTORS))
     for chunk in cut([*histograms, *scalars], range(0, 1260, size)):
-        list(stream.extend(chunk))
+        stream.extend(chunk)
     profile, meanings = stream.explained()
     assert stream.named
     assert profile is not None
@@ -295,7 +295,7 @@ def test_many_histograms_do_not_hide_the_framework(size: int) -> None:
 
 def test_a_log_of_nothing_but_histograms_does_not_wait_for_ever() -> None:
     stream = Stream("s", "tensorboard", "", Naming({}), views(DETECTORS))
-    list(stream.extend(chunk_of([("w#std", step, 1.0) for step in range(20_001)])))
+    stream.extend(chunk_of([("w#std", step, 1.0) for step in range(20_001)]))
     assert stream.named
 
 
@@ -414,7 +414,7 @@ def test_a_rule_is_called_once_for_all_that_a_poll_brings() -> None:
 
     stream = Stream("s", "jsonl", "", Naming(TAGS), views([replace(everything_seen, rule=counted)]))
     (chunk,) = cut([("a", step, 1.0) for step in range(2_000)], ())
-    arrived = [Arrived("run", "s", rows) for rows in stream.extend(chunk)]
+    arrived = [Arrived("run", "s", rows) for rows in stream.extend(chunk).windows]
     assert len(arrived) > 10, "the coarse view was renewed several times"
     rows = [v for rows in Detection({}, lambda *_: None).stretches(arrived, set()) for v in rows]
     assert [v.index for v in rows] == [*range(2_000)]
@@ -450,7 +450,7 @@ def test_the_coarse_view_is_in_one_row_of_a_long_window() -> None:
     for begin, end in ((0, first), (first, first + rows)):
         steps = np.arange(begin, end)
         chunk = Chunk.of_rows("s", ["a"], steps, steps.astype(float), np.ones((len(steps), 1)), False)
-        windows = [*stream.extend(chunk.flat)]
+        windows = stream.extend(chunk.flat).windows
     (seen,) = (one for one in windows if everything_seen in one.view.detectors)
     shown = frame(everything_seen, [(seen.view, seen.window)])
     assert len(shown) >= rows

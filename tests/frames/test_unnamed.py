@@ -75,4 +75,4 @@ def test_what_a_person_ignores_is_left_alone():
     for ignored, expected in (({}, True), ({"d_loss": "ignore"}, False)):
         asking = [replace(DETECTORS[0], judges=(Signal.OTHER_METRIC,), non_finite=True)]
         stream = Stream("s", "csv", "", Naming(ignored), views(asking))
-        assert bool([*stream.extend(chunk), *stream.end()]) == expected
+        assert bool([*stream.extend(chunk).windows, *stream.end()]) == expected

@@ -13,6 +13,7 @@ from sentinel.pipeline import Advance
 from sentinel.replays.replay import ReplayedRun
 from sentinel.replays.replaying import replay, tell_in_order
 from sentinel.report.json import document
+from sentinel.runs.absorbed import NOTHING
 from tests.alerts.timeline import book, changed, rows
 
 STEPS = range(60)
@@ -74,7 +75,7 @@ def replayed(verdicts, policies, pieces):
     for piece in range(pieces):
         begin, end = (1000 * part // pieces for part in (piece, piece + 1))
         part = [stretch for stretch in verdicts if begin <= stretch[0].index < end]
-        run.add(Advance(run.tracker, (), False, (), ours.advance(part), None, Counter()))
+        run.add(Advance(run.tracker, NOTHING, ours.advance(part), None, Counter()))
     tell_in_order([run], policies)
     outcomes = (outcome for told in run.told.values() for outcome in told)
     return {(o.sink, o.incident.detector, str(o.decision.event), str(o.decision.reason)) for o in outcomes}

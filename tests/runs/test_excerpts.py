@@ -1,12 +1,11 @@
 import json
-from dataclasses import replace
 
 import msgspec
 import pytest
 
 from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.duplicates import KnownIncidents
-from sentinel.alerts.outcomes import Audience, tell
+from sentinel.alerts.outcomes import Audience
 from sentinel.detectors.discovery import all_detectors
 from sentinel.pipeline import Pipeline
 from sentinel.sinks.base import Notification
@@ -52,7 +51,7 @@ def test_an_attempt_that_is_over_has_no_curves(seen):
 def test_only_a_sink_that_shows_plots_gets_them(seen, plots, count):
     tracker, change = seen
     audience = Audience([SinkPolicy("a", plots=plots)], [], {}, KnownIncidents([]))
-    (told,) = tell(replace(tracker.news([change]), still_open=()), audience, 0.0)
+    (told,) = [one for one in tracker.tell([change], audience, 0.0) if one.incident.id == change.incident.id]
     body = json.loads(json.dumps(told.body, allow_nan=False))
     notification = msgspec.convert(body, Notification)
     assert [*notification.excerpts] == tracker.excerpts(change.incident)[:count]

@@ -94,8 +94,7 @@ def test_broken_settings_are_complained_about_once(pipeline, tmp_path):
     run = log_of(pipeline, tmp_path)
     said = []
     for steps in ([0], [1]):
-        run.absorb(Batch({}, [chunk(steps), chunk(steps, stream=f"other {steps}")]))
-        said += run.complaints
+        said += run.absorb(Batch({}, [chunk(steps), chunk(steps, stream=f"other {steps}")])).complaints
     assert len(said) == 1
 
 
@@ -128,33 +127,29 @@ def test_console_lines_come_from_the_log_and_from_files(pipeline, tmp_path):
     run = log_of(pipeline, tmp_path)
     (tmp_path / "train.log").write_text("begun\nKilled\n")
     run.poll(10)
-    run.absorb(Batch({}, lines=[Line(START, "CUDA out of memory")]))
-    assert [(news.origin, news.line, news.text) for news in run.printed] == [
+    absorbed = run.absorb(Batch({}, lines=[Line(START, "CUDA out of memory")]))
+    assert [(news.origin, news.line, news.text) for news in absorbed.printed] == [
         ("", 1, "CUDA out of memory"),
         ("train.log", 2, "Killed"),
     ]
     run.poll(10)
-    run.absorb(Batch({}))
-    assert not run.printed
+    assert not run.absorb(Batch({})).printed
 
 
 def test_files_of_lines_wait_until_the_log_is_read_to_its_end(pipeline, tmp_path):
     run = log_of(pipeline, tmp_path)
     (tmp_path / "train.log").write_text("Killed\n")
     run.poll(10)
-    run.absorb(Batch({}, [chunk([0])], more=True))
-    assert not run.printed
+    assert not run.absorb(Batch({}, [chunk([0])], more=True)).printed
     run.poll(10)
-    run.absorb(Batch({}, [chunk([1])]))
-    assert [news.text for news in run.printed] == ["Killed"]
+    assert [news.text for news in run.absorb(Batch({}, [chunk([1])])).printed] == ["Killed"]
 
 
 def test_what_nobody_judges_is_not_read(tmp_path):
     (tmp_path / "train.log").write_text("Killed\n")
     run = log_of(Pipeline((), {}, {}, print), tmp_path)
     run.poll(10)
-    run.absorb(Batch({}))
-    assert not run.printed
+    assert not run.absorb(Batch({})).printed
 
 
 def test_a_run_whose_console_ends_in_an_exception_crashed(pipeline, tmp_path):
