@@ -75,9 +75,9 @@ class Handle:
         return self._exit
 
     def _how(self) -> Exit | None:
+        now = process(self.process.pid)  # before it is asked for, because the kernel tells it of who is gone
+        gone = now is None or now.started != self.process.started
         if (code := self._code()) is None:
-            now = process(self.process.pid)
-            gone = now is None or now.started != self.process.started
             return Exit() if gone or self._looks >= _UNKNOWN_AFTER else None
         ended_by = code & 0x7F
         if not ended_by:

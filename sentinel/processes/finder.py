@@ -33,6 +33,7 @@ from sentinel.processes.table import (
     places,
     processes,
     started_at,
+    ticks_per_second,
 )
 from sentinel.sources.reading.files import real_path
 
@@ -54,6 +55,7 @@ _PRINTED = frozenset(("tee", "cat", "ts", "awk", "rotatelogs", "multilog"))  # c
 _SERVICES = frozenset(("slurmstepd", "containerd-shim", "conmon", "dockerd"))  # copy what jobs print
 _HELPERS = frozenset(("wandb-core",))  # writes W&B's file for the training, which is another process
 _EVENTS = re.compile(r"events\.out\.tfevents\.(\d+)\.(.+)\.(\d+)\.\d+(?:\.v2)?")
+_YOUNG_SECONDS = 600.0  # before the newest process; a training takes minutes to its first step
 _SLACK_SECONDS = 60.0  # the clock may have been set since
 
 
@@ -65,11 +67,23 @@ class Found(NamedTuple):
 
 
 class Host:
-    """The processes of this machine at one moment, for the logs of many runs."""
+    """The processes of this machine at one moment, for the logs of many runs.
 
-    def __init__(self) -> None:
-        self.processes: Mapping[int, Process] = processes()
+    What they have open is asked for when it is needed, which takes most of the time.
+    """
+
+    def __init__(self, whole: "Host | None" = None) -> None:
+        self.processes: Mapping[int, Process] = processes() if whole is None else whole.processes
         self._open: dict[int, Descriptors] = {}
+        self._asked = {*self.processes} if whole is None else self._young()
+
+    @cached_property
+    def young(self) -> "Host":
+        """The same moment, asking only processes that started lately and those above them.
+
+        That takes little time on a machine with many processes, and is enough for a log that just began.
+        """
+        return Host(self)
 
     def writer(self, log: Path) -> Found | None:
         """The process that writes a log, a file or a directory with files; None if none is certain."""
@@ -112,22 +126,28 @@ class Host:
         pids |= {pid for path in (place, *place.parents) for pid in self._working.get(path, ())}
         return [self.processes[pid] for pid in sorted(pids)]
 
+    def _young(self) -> set[int]:
+        newest = max((one.started for one in self.processes.values()), default=0)
+        since = newest - _YOUNG_SECONDS * ticks_per_second()
+        young = {one.pid for one in self.processes.values() if one.started >= since}
+        return young | {parent.pid for pid in young for parent in self.above(pid)}
+
     @cached_property
     def _naming(self) -> Mapping[str, list[int]]:
         """By path, the processes that name it or something in it."""
-        named = ((path, pid) for pid in self.processes for path in places(pid))
+        named = ((path, pid) for pid in self._asked for path in places(pid))
         pairs = ((each, pid) for path, pid in named for each in (path, path.rpartition("/")[0]))
         return _by((each, pid) for each, pid in pairs if each not in ("", "/"))
 
     @cached_property
     def _working(self) -> Mapping[Path, list[int]]:
         """By directory, the processes that work in it."""
-        return _by((path, pid) for pid in self.processes if (path := directory(pid)) not in (None, _ROOT))
+        return _by((path, pid) for pid in self._asked if (path := directory(pid)) not in (None, _ROOT))
 
     @cached_property
     def _holders(self) -> Mapping[File, list[int]]:
         """By file or pipe, the processes that have it open for writing."""
-        return _by((file, pid) for pid in self.processes for file in self.open(pid).writes)
+        return _by((file, pid) for pid in self._asked for file in self.open(pid).writes)
 
     def _may_write(self, pid: int, owners: Mapping[File, int]) -> bool:
         """Whether a process has a log open for its owner now; it had some file of this number open."""

@@ -45,6 +45,11 @@ class Growth:
         found = self._only()
         return Found(found, WRITES) if found and self._agreed[found] >= _ENOUGH else None
 
+    @property
+    def over(self) -> bool:
+        """Whether no process is left that may write the log."""
+        return not self._wrote
+
     def probable(self) -> Found | None:
         """The only process that may write the log; None if there are none or several."""
         found = self._only()

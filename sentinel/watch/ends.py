@@ -26,8 +26,8 @@ from sentinel.watch.watched import Watched
 
 _FIRST_PAUSE_SECONDS = 5.0  # between two searches for the process of a run; twice as long after each ...
 _LONGEST_PAUSE_SECONDS = 600.0  # ... up to this
-_SHORTEST_SECONDS = 1.0  # between two looks at all processes ...
-_SHARE = 0.01  # ... which may take this part of one core
+_SHORTEST_SECONDS = 1.0  # between two looks at the processes ...
+_SHARE = 0.01  # ... which may take this part of one core, and asking all of them what they have open as much
 _FRESH_SECONDS = 60.0  # what was seen of all processes speaks for a silent run for so long
 _MEET_SECONDS = 30.0  # between two searches for further ranks
 _GOES_ON_SECONDS = 60.0  # a log that grows so long after a rank died does without it
@@ -61,7 +61,7 @@ class Ends:
         self._behind: dict[str, _Behind] = {}  # by run id
         self._alarm: Alarm | None = None
         self._host: Host | None = None
-        self._host_at = self._next_at = -math.inf
+        self._host_at = self._next_at = self._ask_all_at = -math.inf
 
     @contextmanager
     def alarmed(self, ring: Callable[[], None]) -> Iterator[None]:
@@ -90,7 +90,8 @@ class Ends:
             if behind.growth is not None and behind.grown_at != watched.arrived_at:
                 behind.grown_at = watched.arrived_at
                 self._follow(behind, behind.growth.look())
-            if behind.handle is None and awake >= behind.search_at:
+            new = behind.pause == _FIRST_PAUSE_SECONDS  # such a log can be found among the young processes
+            if behind.handle is None and awake >= behind.search_at and (new or awake >= self._ask_all_at):
                 due.append((path, behind))
         if due and awake >= self._next_at:
             self._search(due, awake)
@@ -184,45 +185,46 @@ class Ends:
         return Writer()
 
     def _search(self, due: Iterable[tuple[Path, _Behind]], awake: float) -> None:
-        """Look for the processes of some runs among all processes."""
-        begun = self._clock.worked()
-        host = self._look(awake)
+        """Look for the processes of some runs: among all, or while that costs too much, among young ones."""
+        host, begun, all_ = self._look(awake), self._clock.worked(), awake >= self._ask_all_at
         for path, behind in due:
-            behind.search_at, behind.pause = (
-                awake + behind.pause,
-                min(2 * behind.pause, _LONGEST_PAUSE_SECONDS),
-            )
-            found = host.writer(path) or named(path)
+            found = (host.writer(path) or named(path)) if all_ else host.young.writer(path)
             if isinstance(found, Found) and found.process.name not in SHELLS:
                 self._follow(behind, found)
-            elif behind.growth is None:
+            elif all_ and (behind.growth is None or behind.growth.over):
                 behind.growth = Growth(path, host)
-        self._rest(begun, awake)
+            if all_:
+                behind.search_at = awake + behind.pause
+                behind.pause = min(2 * behind.pause, _LONGEST_PAUSE_SECONDS)
+        if all_:
+            self._ask_all_at = self._rest(begun, awake)
+        else:
+            self._next_at = max(self._next_at, self._rest(begun, awake))
 
     def _look(self, awake: float) -> Host:
-        """Look at all processes of this machine."""
+        """Look at all processes of this machine, without asking what they have open."""
         begun = self._clock.worked()
         self._host, self._host_at = Host(), awake
-        self._rest(begun, awake)
+        self._next_at = self._rest(begun, awake)
         return self._host
 
-    def _rest(self, begun: float, awake: float) -> None:
-        self._next_at = awake + max(_SHORTEST_SECONDS, (self._clock.worked() - begun) / _SHARE)
+    def _rest(self, begun: float, awake: float) -> float:
+        """The time awake until which what was begun is not done again."""
+        return awake + max(_SHORTEST_SECONDS, (self._clock.worked() - begun) / _SHARE)
 
     def _meet(self, awake: float) -> None:
         """Look for the ranks of the runs whose processes are known, now and then."""
         due = [one for one in self._behind.values() if one.handle is not None and awake >= one.meet_at]
         if not due or (awake < self._next_at and awake > self._host_at):
             return
-        begun = self._clock.worked()
         host = self._host if self._host is not None and self._host_at == awake else self._look(awake)
-        roster = Roster(host.processes)
+        begun, roster = self._clock.worked(), Roster(host.processes)
         for behind in due:
             behind.meet_at = awake + _MEET_SECONDS
             if behind.handle is not None and self._handles() < _MOST_HANDLES:
                 behind.team.meet(roster.ranks_of(behind.handle.process))
                 self._set_alarm(behind.team.descriptors)
-        self._rest(begun, awake)
+        self._next_at = max(self._next_at, self._rest(begun, awake))
 
     def _handles(self) -> int:
         return sum(len(one.team.descriptors) + (one.handle is not None) for one in self._behind.values())

@@ -75,25 +75,26 @@ class Changes(FileSystemEventHandler):
     def wait(self, seconds: float, pause_seconds: float = 0.0) -> set[Path] | None:
         """Wait for a change, at most ``seconds``. Gives the files and directories that came, changed or went.
 
-        It waits for ``pause_seconds`` in any case, and after the first change for a moment, so that others
-        are read together with it. A directory that came may hold anything. The result is empty if nothing
-        changed, and None if anything may have changed. Returns at once after `stop`.
+        It waits for ``pause_seconds`` in any case but `ring`, and after the first change for a moment, so
+        that others are read together with it. A directory that came may hold anything. The result is empty
+        if nothing changed, and None if anything may have changed. Returns at once after `stop`.
         """
         if self._observer is not None:
             self._watch_roots(self._observer)
         with self._condition:
             if self._observer is None:
-                self._condition.wait_for(lambda: self._stopped, pause_seconds)
+                self._condition.wait_for(lambda: self._stopped or self._rung, pause_seconds)
                 self._condition.wait_for(
                     lambda: self._stopped or self._rung, max(0.0, seconds - pause_seconds)
                 )
                 self._rung = False
                 return None
-            self._condition.wait_for(lambda: self._stopped, pause_seconds)
+            self._condition.wait_for(lambda: self._stopped or self._rung, pause_seconds)
             if self._condition.wait_for(
                 lambda: self._changed or self._stopped or self._rung, max(0.0, seconds - pause_seconds)
             ):
-                self._condition.wait_for(lambda: self._stopped, max(0.0, _GATHER_SECONDS - pause_seconds))
+                waited = 0.0 if self._rung else pause_seconds
+                self._condition.wait_for(lambda: self._stopped, max(0.0, _GATHER_SECONDS - waited))
             changed, self._changed, self._rung = self._changed, set(), False
             return changed
 
@@ -104,7 +105,7 @@ class Changes(FileSystemEventHandler):
             self._condition.notify_all()
 
     def ring(self) -> None:
-        """End the present wait, because something else happened. May be called from any thread."""
+        """End the present wait and its pause, because something else happened. Any thread may call it."""
         with self._condition:
             self._rung = True
             self._condition.notify_all()

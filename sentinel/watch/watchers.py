@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from sentinel.alerts.store import Store
+from sentinel.catalogue import load
 from sentinel.config.file import Config
 from sentinel.ground.clock import Clock
 from sentinel.runs.log import RunLog
@@ -45,6 +46,7 @@ class Watchers:
 
     def run(self) -> None:
         """Watch until `end` is called or one part fails, whose error is raised."""
+        load()  # which takes a moment that the first finding should not wait for
         when_available(self._begin, self._stop, self._service, self._delivery.announce)
         first, *others = self._parts
         unheard = self._service.unheard()  # a slow server must not starve the watchdog

@@ -100,6 +100,19 @@ def test_a_process_that_was_not_reaped_tells_what_it_may():
         assert how(handle) in (Exit(status=7), Exit())
 
 
+@needs_kernel
+def test_a_process_that_is_reaped_while_it_is_asked_for_is_asked_for_again(monkeypatch):
+    def reaped(_):
+        one.wait()
+        raise ProcessLookupError
+
+    with subprocess.Popen([sys.executable, "-c", WAITS + "sys.exit(7)"], stdin=-1) as one:
+        handle = handle_of(one.pid)
+        monkeypatch.setattr(exits, "stat_fields", reaped)
+        one.stdin.close()
+        assert how(handle) == Exit(status=7)
+
+
 def test_a_kernel_that_does_not_tell_gives_an_unknown_end(monkeypatch):
     monkeypatch.setattr(exits, "_GET_INFO", 0)
     with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=-1) as one:

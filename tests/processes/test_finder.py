@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from sentinel.processes import finder
 from sentinel.processes.finder import BEHIND_PIPE, HELPED, HOLDS, NAMED, Host
 from tests.processes.running import HOLDS as RUNS
 from tests.processes.running import holding, running
@@ -52,6 +53,17 @@ def test_a_shell_that_started_the_process_does_not_count(log):
         assert pid != shell.pid
         assert writer(log) == (pid, HOLDS)
         shell.stdin.close()
+
+
+def test_among_young_processes_only_new_ones_and_those_above_them_are_asked(log, monkeypatch):
+    monkeypatch.setattr(finder, "_YOUNG_SECONDS", 0.0)
+    with holding(log) as old:
+        assert Host().young.writer(log).process.pid == old.pid
+        with holding(log.with_name("other.log")):
+            host = Host()
+            assert (host.young.writer(log), host.writer(log).process.pid) == (None, old.pid)
+    with holding(log, "a", "worker") as one:
+        assert Host().young.writer(log).process.pid == one.pid
 
 
 def test_two_processes_that_write_one_log_are_no_answer(log):

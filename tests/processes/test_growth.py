@@ -87,3 +87,12 @@ def test_a_program_that_shows_the_log_is_no_candidate(log, tmp_path):
         assert one.stdout.readline() == b"ready\n"
         assert Growth(log, Host()).probable() is None
         one.stdin.close()
+
+
+def test_once_no_process_is_left_that_may_write_the_log_the_search_is_over(log):
+    with running(WAITS, log):
+        growth = Growth(log, Host())
+        assert not growth.over
+        log.write_text("by somebody else")
+        assert growth.look() is None
+        assert growth.over

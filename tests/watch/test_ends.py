@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from sentinel.alerts.store import Store
+from sentinel.detectors.checks import Writer
 from sentinel.processes import exits
 from tests.processes.running import until
 from tests.processes.test_exits import needs_kernel
@@ -110,7 +111,7 @@ def ends(house, end, writer="held", launcher=()):
     incident = known(house)
     quiet = incident.detector == "run-preempted"  # which is no news by default
     assert told == [f"firing: {'below-sink-severity' if quiet else 'first-notification'}"]
-    assert watcher.logs()[0].ending is not None
+    assert any(log.ending is not None for log in watcher.logs())
     return incident.detector, incident.summary, watcher
 
 
@@ -176,6 +177,20 @@ def test_where_the_system_does_not_tell_an_end_it_is_asked(house, monkeypatch):
     incident = known(house)
     assert incident.detector == "ended-or-stuck"
     assert "and how is not known" in incident.evidence["process"]
+
+
+@needs_kernel
+def test_the_writer_of_a_log_that_just_began_is_found_though_to_ask_all_processes_takes_long(
+    house, monkeypatch
+):
+    def takes_long(_):
+        house.clock.worked_seconds += 1e6
+        return Writer()
+
+    monkeypatch.setattr("sentinel.watch.ends.named", takes_long)
+    house.log("of nobody", range(5), kl=0.1)
+    found, _, _ = ends(house, "sys.exit(3)")
+    assert found == "run-crashed"
 
 
 @needs_kernel

@@ -44,6 +44,15 @@ def seen(changes, path):
     return True
 
 
+@pytest.mark.parametrize("poll", [False, True])
+def test_a_ring_ends_the_pause_of_a_watch_that_works_too_much(tmp_path, poll):
+    with Changes([tmp_path], poll=poll) as changes:
+        ring = threading.Timer(0.01, changes.ring)
+        ring.start()
+        assert changes.wait(1e6, pause_seconds=1e6) == (None if poll else set())
+        ring.join()
+
+
 def test_changes_gather_for_as_long_as_the_watch_rests(tmp_path):
     first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
     with Changes([tmp_path]) as changes:
