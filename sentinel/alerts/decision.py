@@ -3,12 +3,13 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Self
+from typing import Self
 
 from sentinel.alerts.incident import Change, Event, Incident, State
 from sentinel.alerts.routing import EVERYTHING, QuietHours, Route
 from sentinel.alerts.track import FLAPPING_RETURNS
 from sentinel.detectors.api import Maturity, Severity
+from sentinel.sources.identity import RunIdentity
 
 REPEAT_SECONDS = 4 * 3600.0
 
@@ -69,11 +70,11 @@ class SinkPolicy:
     events: Collection[Event] = frozenset(Event)
     quiet_hours: QuietHours | None = None  # what is critical goes through
 
-    def wants(self, incident: Incident, run: Mapping[str, Any]) -> bool:
+    def wants(self, incident: Incident, run: RunIdentity) -> bool:
         """Whether the sink asks for an incident of this run. ``run`` is as notifications name it."""
         return self.refusal(incident, run) is None
 
-    def refusal(self, incident: Incident, run: Mapping[str, Any]) -> Reason | None:
+    def refusal(self, incident: Incident, run: RunIdentity) -> Reason | None:
         """Why the sink does not ask for an incident of this run; None if it does."""
         if incident.severity < self.min_severity:
             return Reason.BELOW_SINK_SEVERITY
@@ -111,7 +112,7 @@ class Decision:
 
 def decide(
     change: Change,
-    run: Mapping[str, Any],
+    run: RunIdentity,
     policy: SinkPolicy,
     silenced: bool,
     sent: Mapping[Event, Sent],
@@ -148,7 +149,7 @@ def _event(reason: Reason, change: Change) -> Event:
 
 def _reason(
     change: Change,
-    run: Mapping[str, Any],
+    run: RunIdentity,
     policy: SinkPolicy,
     silenced: bool,
     sent: Mapping[Event, Sent],

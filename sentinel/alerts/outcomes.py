@@ -18,6 +18,7 @@ from sentinel.alerts.inhibition import OF_THE_RUN
 from sentinel.alerts.silences import Silence
 from sentinel.frames.excerpt import Excerpt
 from sentinel.ground.text import duration_text
+from sentinel.sources.identity import RunIdentity
 
 SentBefore = MutableMapping[tuple[str, str], dict[Event, Sent]]
 """What was sent, by incident id and sink name."""
@@ -52,7 +53,7 @@ class News:
     what a plot of an incident shows.
     """
 
-    run: Mapping[str, Any]
+    run: RunIdentity
     changes: Sequence[Change]
     still_open: Sequence[Incident] = ()
     reminders: bool = True
@@ -129,9 +130,7 @@ def _lasts(heard: Mapping[Event, Sent], now: float) -> bool:
     return bool(heard) and (over is None or 0 <= now - over.at < _ENDS_TOGETHER_SECONDS)
 
 
-def _tells_of_silence(
-    standing: Mapping[str, Incident], policy: SinkPolicy, run: Mapping[str, Any]
-) -> str | None:
+def _tells_of_silence(standing: Mapping[str, Incident], policy: SinkPolicy, run: RunIdentity) -> str | None:
     """The id of an incident of the run as a whole by which the sink knows that a lost log is silent."""
     of_the_run = (i for i in standing.values() if i.stream == OF_THE_RUN and policy.wants(i, run))
     return next((i.id for i in of_the_run), None)
@@ -158,7 +157,7 @@ def _body(event: Event, incident: Incident, number: int, news: News, plots: bool
     return {
         "key": idempotency_key(incident, event, number),
         "event": event.value,
-        "run": dict(news.run),
+        "run": msgspec.to_builtins(news.run),
         "incident": msgspec.to_builtins(incident),
         "catalogue": catalogue.cited(incident.catalogue),
         "also_open": [other.summary for other in others],

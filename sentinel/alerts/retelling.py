@@ -1,12 +1,12 @@
 """What sinks would have heard of finished runs, in the order in which it happened by the logs' own clocks."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 from sentinel.alerts.incident import Change, Incident
 from sentinel.alerts.outcomes import Audience, News, Outcome, tell
+from sentinel.sources.identity import RunIdentity
 
-Story = tuple[Mapping[str, Any], Sequence[Change]]
+Story = tuple[RunIdentity, Sequence[Change]]
 """A run as notifications name it, and what happened to its incidents, in order."""
 
 

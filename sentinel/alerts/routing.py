@@ -1,11 +1,13 @@
 """Which incidents a sink asks for, and when it wants to be left alone."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
-from typing import Any, Self
+from typing import Self
+
+from sentinel.sources.identity import RunIdentity
 
 
 @dataclass(frozen=True)
@@ -16,11 +18,11 @@ class Route:
     frameworks: Sequence[str] = ()
     detectors: Sequence[str] = ()
 
-    def leads(self, run: Mapping[str, Any], detector: str) -> bool:
-        """Whether an incident of this detector takes this route. ``run`` is as notifications name it."""
+    def leads(self, run: RunIdentity, detector: str) -> bool:
+        """Whether an incident of this detector takes this route."""
         return (
-            _matches(self.runs, str(run["run"]), str(run["path"]))
-            and _matches(self.frameworks, str(run.get("framework") or ""))
+            _matches(self.runs, run.run, run.path)
+            and _matches(self.frameworks, run.framework or "")
             and _matches(self.detectors, detector)
         )
 

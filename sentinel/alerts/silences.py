@@ -1,12 +1,11 @@
 """Silences: nothing is sent about some runs for a while."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from hashlib import blake2b
-from typing import Any
 
 from sentinel.alerts.incident import Incident
+from sentinel.sources.identity import RunIdentity
 
 
 @dataclass(frozen=True)
@@ -24,13 +23,13 @@ class Silence:
     created_at: float
     incident: str = ""
 
-    def matches(self, run: Mapping[str, Any], incident: Incident, now: float) -> bool:
+    def matches(self, run: RunIdentity, incident: Incident, now: float) -> bool:
         """Whether the silence covers an incident of a run at this time."""
         if now >= self.until:
             return False
         if self.incident:
             return self.incident == incident.id
-        named = self.covers(str(run["path"]), str(run["run"]))
+        named = self.covers(run.path, run.run)
         return named and fnmatchcase(incident.detector, self.detector)
 
     def covers(self, path: str, name: str) -> bool:

@@ -1,7 +1,6 @@
 """What is kept of a judged run of an archive: enough for its report, its state and what sinks would hear."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import msgspec
 
@@ -10,6 +9,7 @@ from sentinel.archives.parts import NamedRun
 from sentinel.runs.checks import Check
 from sentinel.runs.log import RunOverview
 from sentinel.runs.same_training import Trace
+from sentinel.sources.identity import RunIdentity
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -24,7 +24,7 @@ class Record(msgspec.Struct, frozen=True):
     format: str
     seen: RunOverview | None = None
     silent_seconds: float | None = None
-    described: Mapping[str, Any] = {}  # as notifications name the run
+    described: RunIdentity = RunIdentity()
     trace: Trace | None = None
     informed: tuple[int, int] = (0, 0)
     incidents: Sequence[Incident] = ()

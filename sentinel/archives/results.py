@@ -151,7 +151,7 @@ def _run_row(record: Record) -> tuple[Any, ...]:
         _owner(record.path),
         utc_text(facts.first_time) if facts else None,
         utc_text(facts.last_time) if facts else None,
-        described.get("world_size"),
+        described.world_size,
         facts.points if facts else 0,
         facts.last_step if facts else None,
         len(record.incidents),

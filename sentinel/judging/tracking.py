@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sentinel.alerts.incident import Change, Incident
 from sentinel.alerts.lifecycle import Book
@@ -12,6 +11,7 @@ from sentinel.runs.description import described
 from sentinel.runs.excerpts import excerpts
 from sentinel.runs.log import RunLog
 from sentinel.runs.packing import packed, unpacked
+from sentinel.sources.identity import RunIdentity
 
 
 @dataclass
@@ -30,7 +30,7 @@ class Tracker:
         """The id of the run; see `sentinel.sources.base.Run`."""
         return self.log.run.id
 
-    def described(self) -> dict[str, Any]:
+    def described(self) -> RunIdentity:
         """The run as notifications name it; see `sentinel.runs.description`."""
         return described(self.log)
 

@@ -27,7 +27,7 @@ class Failure:
     run: Settled
     incident: Incident
     seconds: float
-    processes: int | None
+    processes: float | None
 
 
 def document(archive: Archive) -> ReplayBody:
@@ -60,7 +60,7 @@ def lines(archive: Archive) -> Iterator[tuple[int, str]]:
     if unread := len(archive.runs) - len(read) + len(archive.failed) + len(archive.complaints):
         yield 0, f"could not be read: {unread}"
     yield from _table("By fault", failures, lambda one: one.incident.detector)
-    yield from _table("By framework", failures, lambda one: one.run.record.described.get("framework"))
+    yield from _table("By framework", failures, lambda one: one.run.record.described.framework)
     yield from _table("By week", failures, lambda one: _week(one.incident.onset_time))
     if failures:
         yield 0, ""
@@ -106,7 +106,7 @@ def _failure(run: Settled) -> Failure | None:
     last = run.seen.facts.last_time
     began = first.onset_time
     seconds = 0.0 if began is None or last is None else max(0.0, last - began)
-    return Failure(run, first, seconds, run.record.described.get("world_size"))
+    return Failure(run, first, seconds, run.record.described.world_size)
 
 
 def _table(

@@ -14,6 +14,7 @@ from sentinel.pipeline import Pipeline
 from sentinel.sinks.base import Notification
 from sentinel.sinks.details import completed
 from sentinel.sources.base import Batch, Cursor, Run
+from sentinel.sources.identity import RunIdentity
 from sentinel.sources.places import Url
 
 _EVENTS = {
@@ -59,7 +60,7 @@ def recorded_incident(
     told = Notification(
         key=idempotency_key(incident, event),
         event=event,
-        run={"run": incident.run},
+        run=RunIdentity(incident.run),
         incident=incident,
         catalogue=catalogue.cited(incident.catalogue),
         also_open=[one.summary for one in others],

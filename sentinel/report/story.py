@@ -237,7 +237,7 @@ def _cost_of(run: ReplayedRun) -> str:
     if begin is not None and end is not None and end - begin >= 1.0:
         parts.append(duration_text(end - begin))
         whole = first.changed(last_time=end)
-        parts.append(gpu_hours(whole, run.tracker.described()["world_size"]).partition(" (")[0])
+        parts.append(gpu_hours(whole, run.tracker.described().world_size).partition(" (")[0])
     return f"{', '.join(filter(None, parts))} since step {first.onset_step:,}" if any(parts) else ""
 
 

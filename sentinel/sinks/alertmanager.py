@@ -90,8 +90,8 @@ def _alert(notification: Notification, severity: Severity, ends: float, now: flo
         "alertname": incident.detector,
         "severity": severity.name.lower(),
         "run": shown.run,
-        "path": run.get("place") or run.get("path"),
-        "host": run.get("host"),
+        "path": run.where,
+        "host": run.host,
         "incident": incident.id,
     }
     return {

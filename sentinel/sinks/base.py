@@ -17,6 +17,7 @@ from sentinel.alerts.routing import QuietHours, Route
 from sentinel.detectors.severity import Severity, SeverityName
 from sentinel.frames.excerpt import Excerpt
 from sentinel.ground.config_table import ConfigTable
+from sentinel.sources.identity import RunIdentity
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Notification:
 
     key: str
     event: Event
-    run: Mapping[str, Any]  # as `sentinel.runs.description` says
+    run: RunIdentity
     incident: Incident
     catalogue: Sequence[Mapping[str, str]]  # id, title, fix, check, url; likeliest first
     also_open: Sequence[str] = ()  # summaries of the run's other open incidents

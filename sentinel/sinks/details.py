@@ -26,8 +26,7 @@ def completed(notification: Notification, link: str, options: str = "") -> Notif
 
     ``link`` is a template with {run}, {path} and {step}.
     """
-    run, incident = notification.run, notification.incident
-    place = str(run.get("place") or "")
+    run, place, incident = notification.run, notification.run.place, notification.incident
     found: list[str] = []
     onset = notification.first_onset or (incident.onset_step, incident.onset_time)
     if place and "://" not in place and incident.open:
@@ -37,7 +36,7 @@ def completed(notification: Notification, link: str, options: str = "") -> Notif
         )
     return replace(
         notification,
-        link=_link(link, str(run.get("run", "")), place, incident.onset_step),
+        link=_link(link, run.run, place, incident.onset_step),
         checkpoint=found[0] if found else "",
         options=options,
     )

@@ -80,7 +80,7 @@ def message(notification: Notification) -> Message:
     over = notification.event in (Event.RESOLVED, Event.TEST)
     preview = " (preview)" if incident.maturity is Maturity.PREVIEW else ""
     title = clean_text(f"{incident.severity.name.lower()} {incident.detector}{preview}", 100)
-    name, host = clean_text(str(run.get("run", incident.run))), clean_text(str(run.get("host") or ""))
+    name, host = clean_text(run.run or incident.run), clean_text(run.host or "")
     facts = [(label, text) for label, value in _facts(notification) if (text := clean_text(value, 500))]
     causes = [] if over else _causes(notification)
     about = f"{incident.id}{notification.options}"
@@ -176,14 +176,14 @@ def _headline(notification: Notification) -> str:
 
 def _facts(notification: Notification) -> Iterator[tuple[str, str]]:
     incident, run = notification.incident, notification.run
-    yield "run", str(run.get("run", incident.run))
-    yield "framework", str(run.get("framework") or "")
+    yield "run", run.run or incident.run
+    yield "framework", run.framework or ""
     yield "logged as", incident.tag if incident.signal else ""
-    yield "host", str(run.get("host") or "")
-    yield "path", str(run.get("place") or run.get("path") or "")
+    yield "host", run.host or ""
+    yield "path", run.where
     if notification.event is Event.TEST:
         return
-    clock, planned = clock_text(incident.fired_time), run.get("planned_steps")
+    clock, planned = clock_text(incident.fired_time), run.planned_steps
     at = f"step {incident.fired_step:,}"
     if planned and planned >= incident.fired_step:
         at = f"{at} of {planned:,.0f}"
@@ -191,7 +191,7 @@ def _facts(notification: Notification) -> Iterator[tuple[str, str]]:
     if incident.open:
         lasts = _last_step(incident) > incident.onset_step
         yield "since", f"step {incident.onset_step:,}" + (f", for {lasted(incident)}" if lasts else "")
-    yield "cost", gpu_hours(incident, run.get("world_size"))
+    yield "cost", gpu_hours(incident, run.world_size)
     yield "checkpoint", notification.checkpoint
 
 
@@ -226,14 +226,14 @@ def _since(notification: Notification) -> Iterator[MessageLine]:
     incident, run = notification.incident, notification.run
     if not incident.open or notification.event is Event.TEST:
         return
-    planned, clock = run.get("planned_steps"), clock_text(incident.onset_time)
+    planned, clock = run.planned_steps, clock_text(incident.onset_time)
     of_plan = f" of {planned:,.0f}" if planned and planned >= incident.onset_step else ""
     lasts = f"for {lasted(incident)}" if _last_step(incident) > incident.onset_step else ""
     parts = (
         f"step {incident.onset_step:,}{of_plan}",
         clock,
         lasts,
-        gpu_hours(incident, run.get("world_size")),
+        gpu_hours(incident, run.world_size),
     )
     yield MessageLine("Since", ", ".join(filter(None, parts)))
 

@@ -17,6 +17,7 @@ from sentinel.detectors.api import Maturity, Severity
 from sentinel.ground.clock import Clock
 from sentinel.sinks.base import Notification, Sink, Transient
 from sentinel.sinks.tries import attempt, pause_seconds
+from sentinel.sources.identity import RunIdentity
 
 _NAME = "sentinel"
 """Stands for the run and for the detector: it is the watch itself that has the trouble."""
@@ -42,7 +43,7 @@ def of_no_run(
         fired_time=now,
         summary=summary,
     )
-    about = {"run": run, "path": "", "framework": None, "host": gethostname()}
+    about = RunIdentity(run, host=gethostname())
     return Notification(uuid4().hex, event, about, incident, catalogue=())
 
 

@@ -66,7 +66,7 @@ def event(told: Notification | Digest) -> dict[str, Any]:
     if told.event is Event.RESOLVED:
         return {"event_action": "resolve", "dedup_key": told.incident.id}
     shown = message(told)
-    source = told.run.get("host") or told.run.get("place") or shown.run
+    source = told.run.host or told.run.place or shown.run
     return plain(  # type: ignore[no-any-return]
         {
             "event_action": "trigger",

@@ -141,10 +141,10 @@ def _digested(notification: Notification) -> DigestedBody:
 def _run_body(notification: Notification) -> WebhookRun:
     run = notification.run
     return {
-        "run": plain(run["run"]),
-        "path": plain(run.get("place") or run["path"]),
-        "framework": plain(run["framework"]),
-        "host": plain(run.get("host")),
+        "run": plain(run.run),
+        "path": plain(run.where),
+        "framework": plain(run.framework),
+        "host": plain(run.host),
     }
 
 

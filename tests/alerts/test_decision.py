@@ -7,12 +7,13 @@ import pytest
 from sentinel.alerts.decision import Reason, Sent, SinkPolicy, decide
 from sentinel.alerts.incident import Change, Event, State
 from sentinel.detectors.api import Maturity, Severity
+from sentinel.sources.identity import RunIdentity
 from tests.alerts.timeline import book, rows
 
 HOUR = 3600.0
 NOW = 100 * HOUR
 SINK = SinkPolicy("slack")
-RUN = {"run": "team/a", "path": "/runs/team/a", "framework": "trl-grpo"}
+RUN = RunIdentity(run="team/a", path="/runs/team/a", framework="trl-grpo")
 (FIRED,) = book().advance(rows("ww"))
 INCIDENT = FIRED.incident
 

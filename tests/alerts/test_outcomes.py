@@ -11,9 +11,10 @@ from sentinel.alerts.routing import Route
 from sentinel.alerts.silences import silence
 from sentinel.detectors.api import Severity
 from sentinel.sinks.base import Notification
+from sentinel.sources.identity import RunIdentity
 from tests.alerts.timeline import book, changed, rows
 
-RUN = {"run": "grpo/seed-1", "path": "/runs/grpo/seed-1", "framework": "trl-grpo"}
+RUN = RunIdentity(run="grpo/seed-1", path="/runs/grpo/seed-1", framework="trl-grpo")
 NOW = 1000.0
 SLACK = SinkPolicy("slack")
 PAGER = SinkPolicy("pager", Severity.CRITICAL)

@@ -8,6 +8,7 @@ from sentinel.alerts.decision import Reason, SinkPolicy, decide
 from sentinel.alerts.incident import Change, Event, State
 from sentinel.alerts.routing import QuietHours, Route
 from sentinel.detectors.severity import Severity
+from sentinel.sources.identity import RunIdentity
 from tests.alerts.test_decision import INCIDENT, NOW, RUN, heard, reason
 
 DETECTOR = INCIDENT.detector
@@ -33,7 +34,7 @@ def test_a_sink_hears_of_what_it_asks_for(route, leads):
 
 
 def test_a_run_of_no_framework_takes_no_route_of_one():
-    assert not Route(frameworks=("trl-*",)).leads({**RUN, "framework": None}, DETECTOR)
+    assert not Route(frameworks=("trl-*",)).leads(RunIdentity(RUN.run, RUN.path), DETECTOR)
 
 
 def test_a_sink_is_sent_the_events_that_it_asks_for():

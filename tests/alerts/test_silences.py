@@ -1,10 +1,11 @@
 import pytest
 
 from sentinel.alerts.silences import silence
+from sentinel.sources.identity import RunIdentity
 from tests.sinks.samples import INCIDENT
 
 NOW = 1000.0
-RUN = {"run": "grpo/seed-1", "path": "/data/runs/grpo/seed-1"}
+RUN = RunIdentity("grpo/seed-1", "/data/runs/grpo/seed-1")
 
 
 @pytest.mark.parametrize(

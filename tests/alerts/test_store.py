@@ -22,13 +22,14 @@ from sentinel.alerts.silences import silence
 from sentinel.alerts.store import Store, Update
 from sentinel.ground.errors import StateError
 from sentinel.sources.discovery import discover
+from sentinel.sources.identity import RunIdentity
 from sentinel.watch.damage import sound_store
 from tests.alerts.timeline import RUN, book, changed, rows
 from tests.sinks.samples import first_waiting
 
 NOW = 1000.0
 DAY = 86400.0
-NAMES = {"run": "a", "path": "/runs/a", "framework": None}
+NAMES = RunIdentity(run="a", path="/runs/a", framework=None)
 SINK = SinkPolicy("slack")
 
 

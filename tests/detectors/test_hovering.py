@@ -19,6 +19,7 @@ from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.schema import INDEX, SEVERITY, STEP
 from sentinel.frames.windows import frame
 from sentinel.judging.verdicts import Judged, Verdicts
+from sentinel.sources.identity import RunIdentity
 from tests.detectors.golden import Scenario, Stream, shipped, windows
 
 ROWS = 100_000
@@ -32,7 +33,7 @@ WANDERING = ((0.1, 0.9), (0.2, 0.999))
 row to row. It is restless and wanders for thousands of rows, too."""
 
 SINK = SinkPolicy("sink", Severity.INFO, include_preview=True)
-RUN = {"run": "hovering", "path": "/runs/hovering", "framework": None}
+RUN = RunIdentity(run="hovering", path="/runs/hovering", framework=None)
 
 DETECTORS = [d for d in all_detectors().values() if isinstance(d, Detector)]
 

@@ -22,7 +22,6 @@ from sentinel.sources.json.lines import JsonLines
 from sentinel.sources.registry import Format, formats
 from sentinel.telemetry.health import Health
 from sentinel.telemetry.metrics import Metrics
-from sentinel.watch import recorder
 from sentinel.watch.service import ServiceManager
 from sentinel.watch.watched import Watched
 from sentinel.watch.watcher import Watcher
@@ -113,9 +112,9 @@ def advance(monkeypatch):
 
 
 def tell(monkeypatch):
-    original = recorder.tell
+    original = Tracker.tell
     monkeypatch.setattr(
-        recorder, "tell", lambda news, *rest: fail() if news.run["run"] == BAD else original(news, *rest)
+        Tracker, "tell", lambda self, *news: fail() if self.log.name == BAD else original(self, *news)
     )
 
 

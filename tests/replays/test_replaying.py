@@ -14,6 +14,7 @@ from sentinel.replays.replay import ReplayedRun
 from sentinel.replays.replaying import replay, tell_in_order
 from sentinel.report.json import document
 from sentinel.runs.absorbed import NOTHING
+from sentinel.sources.identity import RunIdentity
 from tests.alerts.timeline import book, changed, rows
 
 STEPS = range(60)
@@ -69,7 +70,7 @@ def replayed(verdicts, policies, pieces):
     """What the sinks would have heard of one run whose verdicts came in so many pieces."""
     ours = book()
     tracker = SimpleNamespace(
-        id="jsonl:/a", log=None, described=lambda: {"run": "a", "path": "/a"}, book=ours
+        id="jsonl:/a", log=None, described=lambda: RunIdentity(run="a", path="/a"), book=ours
     )
     run = ReplayedRun(tracker)
     for piece in range(pieces):

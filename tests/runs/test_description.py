@@ -5,6 +5,7 @@ import pytest
 
 from sentinel.pipeline import Pipeline
 from sentinel.sources.base import Run
+from sentinel.sources.identity import RunIdentity
 from sentinel.sources.json.lines import JsonLines
 
 CONFIG = '{"config": {"max_steps": 500, "world_size": 8}}\n'
@@ -24,18 +25,17 @@ def log(tmp_path, monkeypatch):
 
 def test_a_run_says_where_it_lies_and_what_its_settings_plan(log):
     log.write_text(CONFIG + "".join(f'{{"step": {i}, "train/loss": 1.0}}\n' for i in range(20)))
-    assert described(log) == {
-        "run": "a",
-        "path": "log.jsonl",
-        "framework": None,
-        "place": str(log.absolute()),
-        "host": gethostname(),
-        "planned_steps": 500.0,
-        "world_size": 8.0,
-    }
+    assert described(log) == RunIdentity(
+        run="a",
+        path="log.jsonl",
+        place=str(log.absolute()),
+        host=gethostname(),
+        planned_steps=500.0,
+        world_size=8.0,
+    )
 
 
 def test_what_the_settings_do_not_say_is_not_known(log):
     log.write_text('{"step": 1, "train/loss": 1.0}\n')
     told = described(log)
-    assert (told["planned_steps"], told["world_size"]) == (None, None)
+    assert (told.planned_steps, told.world_size) == (None, None)

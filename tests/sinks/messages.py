@@ -25,6 +25,7 @@ from sentinel.sinks.base import Notification
 from sentinel.sinks.message import subject, text
 from sentinel.sinks.pagerduty import event
 from sentinel.sinks.slack_blocks import slack_body
+from sentinel.sources.identity import RunIdentity
 from tests.detectors import golden
 from tests.detectors.test_every_run_check import AMID, ENDED, ILL
 
@@ -50,7 +51,7 @@ def notifications() -> Iterator[Notification]:
     audience = Audience([SinkPolicy("all", Severity.INFO, include_preview=True)], [], {}, KnownIncidents([]))
     for detector in all_detectors().values():
         (change,) = Book("jsonl:/runs/a", {detector.name: detector}).advance([[verdict(detector)]])
-        (outcome,) = tell(News({"run": "a", "path": ""}, [change]), audience, START)
+        (outcome,) = tell(News(RunIdentity("a"), [change]), audience, START)
         told = msgspec.convert(outcome.body, Notification)
         entries = [{**entry, "fix": "...", "check": "..."} for entry in told.catalogue[:1]]
         yield replace(told, catalogue=entries)

@@ -13,6 +13,7 @@ from sentinel.alerts.outcomes import Outcome
 from sentinel.alerts.store import Store, Update
 from sentinel.detectors.api import Maturity, Severity
 from sentinel.sinks.base import Digest, Notification
+from sentinel.sources.identity import RunIdentity
 
 INCIDENT = Incident(
     id="00c0ffee00c0ffee",
@@ -38,15 +39,15 @@ INCIDENT = Incident(
 NOTIFICATION = Notification(
     key="00c0ffee00c0ffee:firing:1",
     event=Event.FIRING,
-    run={
-        "run": "grpo-7b",
-        "path": "/runs/grpo-7b",
-        "framework": "trl-grpo",
-        "place": "/runs/grpo-7b",
-        "host": "node-7",
-        "planned_steps": 1000.0,
-        "world_size": 8.0,
-    },
+    run=RunIdentity(
+        run="grpo-7b",
+        path="/runs/grpo-7b",
+        framework="trl-grpo",
+        place="/runs/grpo-7b",
+        host="node-7",
+        planned_steps=1000.0,
+        world_size=8.0,
+    ),
     incident=INCIDENT,
     catalogue=[
         {"id": "R2", "title": "Policy leaves the reference", "fix": "raise `beta`", "check": "sample"},

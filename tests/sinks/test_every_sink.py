@@ -22,6 +22,7 @@ from sentinel.sinks import http
 from sentinel.sinks.base import Permanent, SinkError, Transient
 from sentinel.sinks.discovery import named, sink_types
 from sentinel.sinks.secrets import HttpSinkConfig
+from sentinel.sources.identity import RunIdentity
 from tests.sinks import receiver as rx
 from tests.sinks.samples import INCIDENT, NOTIFICATION, about, digest
 
@@ -382,6 +383,6 @@ def test_every_event_of_any_run_is_strict_json(kind, event, receiver):
     odd = INCIDENT.changed(
         summary="a\udcff\x00", evidence={"value": math.nan, "most": math.inf}, fired_time=1e300
     )
-    told = replace(about(event), incident=odd, run={**NOTIFICATION.run, "run": "\udcff", "place": "\udcff"})
+    told = replace(about(event), incident=odd, run=RunIdentity("\udcff", place="\udcff"))
     opened(kind, receiver.url).send(told, NOW)
     json.loads(receiver.received[0].body.decode("utf-8"), parse_constant=pytest.fail)

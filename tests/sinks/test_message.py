@@ -7,6 +7,7 @@ from sentinel.alerts.incident import Event, State
 from sentinel.detectors.api import Maturity
 from sentinel.ground.text import sentence
 from sentinel.sinks.message import message, subject, text
+from sentinel.sources.identity import RunIdentity
 from tests.sinks.samples import INCIDENT, NOTIFICATION, about, digest
 
 SUMMARY = "KL to the reference is 3.2 nats per token, above 2.0."
@@ -58,7 +59,7 @@ def test_a_resolved_incident_asks_for_nothing():
 
 def test_what_is_not_known_is_left_out():
     bare = INCIDENT.changed(onset_time=None, fired_time=None, last_time=None)
-    shown = message(replace(NOTIFICATION, incident=bare, run={"run": "a"}, checkpoint=""))
+    shown = message(replace(NOTIFICATION, incident=bare, run=RunIdentity(run="a"), checkpoint=""))
     assert shown.facts == [
         ("run", "a"),
         ("logged as", "train/kl"),
@@ -73,7 +74,7 @@ def test_a_preview_says_so():
 
 
 def test_the_command_that_silences_holds_no_text_of_a_run():
-    hostile = replace(NOTIFICATION, run={"run": "a", "path": "/runs/a b'; rm -rf ~ #"})
+    hostile = replace(NOTIFICATION, run=RunIdentity(run="a", path="/runs/a b'; rm -rf ~ #"))
     assert [line.text for line in message(hostile).commands] == [
         "sentinel show 00c0ffee00c0ffee",
         "sentinel ack 00c0ffee00c0ffee",

@@ -5,6 +5,7 @@ import pytest
 
 from sentinel.alerts.incident import Event
 from sentinel.sinks.pagerduty import PagerDutyConfig, event
+from sentinel.sources.identity import RunIdentity
 from tests.sinks.samples import INCIDENT, NOTIFICATION, about, digest
 
 NOW = 1_767_230_000.0
@@ -52,7 +53,9 @@ def test_a_digest_is_one_alert():
 
 
 def test_limits_hold_for_any_text():
-    long = replace(NOTIFICATION, incident=INCIDENT.changed(summary="x" * 5000), run={"run": "y" * 5000})
+    long = replace(
+        NOTIFICATION, incident=INCIDENT.changed(summary="x" * 5000), run=RunIdentity(run="y" * 5000)
+    )
     told = event(long)
     assert len(told["payload"]["summary"]) <= 1024
     assert len(json.dumps(told)) < 512_000

@@ -15,6 +15,7 @@ from sentinel.sinks import plot
 from sentinel.sinks.apprise import AppriseConfig
 from sentinel.sinks.plot import png
 from sentinel.sinks.slack_bot import SlackBotConfig
+from sentinel.sources.identity import RunIdentity
 from tests.sinks import receiver as rx
 from tests.sinks.samples import INCIDENT, NOTIFICATION, digest
 
@@ -55,7 +56,7 @@ def test_text_from_a_run_is_drawn_literally(text):
     hostile = replace(
         PLOTTED,
         incident=INCIDENT.changed(summary=text),
-        run={"run": text},
+        run=RunIdentity(run=text),
         excerpts=[replace(KL, tag=text, label="KL")],
     )
     assert png(hostile)

@@ -9,6 +9,7 @@ from sentinel.alerts.causes import PossibleCause
 from sentinel.sinks.base import Digest, Permanent, Transient
 from sentinel.sinks.slack import SlackConfig
 from sentinel.sinks.slack_blocks import slack_body
+from sentinel.sources.identity import RunIdentity
 from tests.sinks import receiver as rx
 from tests.sinks.messages import marked
 from tests.sinks.samples import INCIDENT, NOTIFICATION, digest
@@ -67,7 +68,9 @@ def test_a_digest_shows_the_worst_and_counts_the_rest(receiver):
     "raw", ["<!channel> & <@U1> <http://a.b|c>", "*bold* _i_ ~s~ `code`", ":tada: @here", "a\u202eb"]
 )
 def test_text_from_a_run_stands_in_elements_that_slack_shows_literally(raw):
-    hostile = replace(NOTIFICATION, incident=INCIDENT.changed(summary=raw), run={"run": raw, "path": raw})
+    hostile = replace(
+        NOTIFICATION, incident=INCIDENT.changed(summary=raw), run=RunIdentity(run=raw, path=raw)
+    )
     body = slack_body(hostile)
     assert {element["type"] for element in elements(body["blocks"])} <= {"plain_text", "text", "link"}
     assert all(e.get("emoji") is False for e in elements(body["blocks"]) if e["type"] == "plain_text")
@@ -84,7 +87,11 @@ def test_any_run_makes_a_message_that_slack_takes(evidence, name, summary, tag):
     odd = INCIDENT.changed(evidence=evidence, summary=summary * 50, tag=tag, causes=causes)
     entry = {"id": name, "title": summary, "fix": summary * 50, "check": tag}
     notification = replace(
-        NOTIFICATION, incident=odd, run={"run": name * 20}, catalogue=[entry] * 20, also_open=[summary] * 90
+        NOTIFICATION,
+        incident=odd,
+        run=RunIdentity(run=name * 20),
+        catalogue=[entry] * 20,
+        also_open=[summary] * 90,
     )
     for told in (notification, Digest(name, [notification] * 20)):
         body = slack_body(told)  # slack_sdk's models hold Slack's limits

@@ -6,6 +6,7 @@ import pytest
 from sentinel.alerts.incident import Event
 from sentinel.sinks.base import Transient
 from sentinel.sinks.terminal import TerminalConfig, TerminalSink
+from sentinel.sources.identity import RunIdentity
 from tests.sinks.samples import INCIDENT, NOTIFICATION, about, digest
 
 
@@ -32,7 +33,9 @@ def test_a_firing_incident_reads_line_by_line():
 
 
 def test_a_resolved_incident_takes_fewer():
-    over = replace(about(Event.RESOLVED), run={"run": "grpo-7b"}, also_open=(), link="", checkpoint="")
+    over = replace(
+        about(Event.RESOLVED), run=RunIdentity(run="grpo-7b"), also_open=(), link="", checkpoint=""
+    )
     assert printed(over).splitlines() == [
         "Resolved after 30 steps (5 min): KL to the reference is 3.2 nats per token, above 2.0.",
         "  critical kl-blowup in grpo-7b",
@@ -55,7 +58,7 @@ def test_text_from_a_run_controls_nothing():
     notification = replace(
         NOTIFICATION,
         incident=INCIDENT.changed(summary=hostile, evidence={hostile: hostile}),
-        run={"run": hostile},
+        run=RunIdentity(run=hostile),
     )
     shown = printed(notification)
     assert not [line for line in shown.splitlines() if line.startswith("Resolved")]
