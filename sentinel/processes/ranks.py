@@ -17,7 +17,7 @@ from sentinel.processes.description import title
 from sentinel.processes.exits import Exit, Handle, opened
 from sentinel.processes.finder import SHELLS
 from sentinel.processes.table import Process, arguments, rank_keys
-from sentinel.runs.last_words import ENDS_FROM_OUTSIDE
+from sentinel.runs.preemption import ENDS_FROM_OUTSIDE
 
 LOADER = "pt_data_worker"
 """The name of PyTorch's loader workers, which outlive a rank that is killed."""

@@ -17,7 +17,7 @@ import msgspec
 from sentinel.catalogue.signatures import Signature
 from sentinel.detectors.api import Severity
 from sentinel.detectors.checks import Printed
-from sentinel.runs.last_words import PREEMPTION_WORDS, preempts
+from sentinel.runs.preemption import PREEMPTION_WORDS, preempts
 from sentinel.runs.telling import telling
 from sentinel.sources.base import Line
 from sentinel.sources.console.passages import Passages

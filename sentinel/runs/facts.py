@@ -81,7 +81,7 @@ class Facts(msgspec.Struct):
         if self.exit is not None and self.exit.outcome is not EndKind.FINISHED:
             return self.exit
         if self.last_step is None:
-            return self.exit
+            return self.last_words or self.exit
         if self.last_step == self.summary_step:
             return Ending(EndKind.FINISHED, f"its log ends with a summary at step {self.last_step}", True)
         if self.last_step == self.done_step:

@@ -8,86 +8,28 @@ from the frameworks' own print statements.
 
 import csv
 import json
-import re
-import signal
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from sentinel.ground.text import clean_text
+from sentinel.runs.final_lines import ending_in
 from sentinel.runs.state import last_write
 from sentinel.sources.base import Ending, EndKind, Run
 from sentinel.sources.beside.output_files import OutputFiles
 from sentinel.sources.reading.files import open_log
 
-ENDS_FROM_OUTSIDE = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM})
-"""Signals by which a person or a scheduler ends a process."""
-
-_PREEMPTED = re.compile(
-    r"\*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT \S+"  # slurmstepd: a time limit, a preemption, scancel
-    r"|Received (?:15|SIGTERM) death signal, shutting down workers"  # torch's elastic agent
-    r"|SignalException: Process \d+ got signal: (?:1|2|15)\b"  # its processes
-    r"|Received SIGTERM: 15\b|\bSIGTERMException\b"  # Lightning's signal_connector.py
-    r"|(?:^|\]:? ?)KeyboardInterrupt$"  # CPython; a launcher may put the rank before it
-    r"|Handling auto-requeue signal: \d+"  # the same
-)
-
-PREEMPTION_WORDS = ("CANCELLED AT", "signal", "SIGTERM", "KeyboardInterrupt")
-"""Every such line holds one of them."""
-
-
-def preempts(line: str) -> bool:
-    """Whether a line says that the run is ended from outside."""
-    return _PREEMPTED.search(line) is not None
-
-
 DONE = ".done"
 
 _TAIL = 1 << 18  # bytes of a file that are read
-_LAST_LINES = 50  # launchers and loggers print fewer after a run's own last word
 _LONGEST = 500  # characters of a line
 _LATE_SECONDS = 60.0  # a log may be flushed after its last word
 _TRUE = ("1", "1.0", "true")
 _OF_WANDB = Path("files", "output.log")  # in the directory of a run
 _PRINTED = ("console",)  # formats whose log is what was printed
 _WRITTEN = ("jsonl", "csv")
-
-_BANNER = re.compile(
-    r"\bend of (?:the )?training\b"
-    r"|\btrain(?:ing)?(?: run| job| process)?(?: is| has| was)? ?(?:been )?"
-    r"(?:completed?|finished|done|ended|successful|over)\b"
-    r"(?!\s*[:=]?\s*\d*\s*(?:%|/|of\b|steps?\b|batch))"
-    r"|\b(?:finished|completed|done)(?: with)?(?: the)? training\b"
-    r"|\btraining (?:time|took)\b\W*(?:[\w.]+ )?\d|\btime consumed\b"
-    r"|\b(?:experiment|job|run|script|program)(?: is| has)? (?:finished|completed?|ended|done)\b"
-    r"|\bjob end at\b"
-    r"|`?Trainer\.\w+`? stopped: `?max_\w+"  # Lightning
-    r"|\b\d+ epochs completed in\b|\bOptimizer stripped from\b"  # Ultralytics
-    r"|\bwandb: (?:Run history|Run summary|Synced)\b"
-    r"|\bsav(?:ed|ing)\b.{0,80}\bfinal\b"
-    r"|\bfinal (?:model|checkpoint|weights|policy)\b.{0,80}\b(?:saved|written)\b"
-    r"|^\W*(?:all )?(?:done|finished|completed?|success(?:ful(?:ly)?)?)\W*$",
-    re.IGNORECASE,
-)
-_OF_A_PART = re.compile(
-    r"\bepochs?\W{0,3}\d+\b|\b(?:val|valid|validation|eval|evaluation|test|warm-?up|fold|round|stage|phase|iteration|step|batch)\b",
-    re.IGNORECASE,
-)
-"""Words of a line that speaks of an end of less than the run."""
-
-_EARLY = re.compile(
-    r"^(?:epoch \d+: |\[?info\]?:? |info:\w+: ?)*early stopp(?:ing|ed)\b"
-    r"(?!.*\b(?:counter|patience of|enabled)\b)",
-    re.IGNORECASE,
-)
-_EPOCH = re.compile(
-    r"\bepochs?\b\s{0,4}[:#=]?\s{0,4}[\[(]?\s{0,4}(\d{1,6})\s{0,2}(?:/|of)\s{0,2}(\d{1,6})", re.IGNORECASE
-)
-_COUNT = re.compile(r"(?<![\w./])(\d{1,9})\s?/\s?(\d{1,9})(?![\w./])")
-_BAR = re.compile(r"100%\s?\|[^|]{0,200}\|\s?(\d{1,9})/(\d{1,9}) \[")
-_VALUE = re.compile(r"[a-z]\w*\s{0,2}[:=]\s{0,2}[-+]?\d", re.IGNORECASE)
-_DIGITS = re.compile(r"\d+")
 
 
 def last_words(run: Run, attempts: int = 1) -> Ending | None:
@@ -105,8 +47,9 @@ def last_words(run: Run, attempts: int = 1) -> Ending | None:
     for file in _texts(run, path):
         with suppress(OSError):
             lines = [*_shown(_tail(file))]
-            if lines and _is_as_late(file, path) and (ending := _printed(lines, attempts)) is not None:
-                return ending
+            ends = ending_in(lines, attempts, partial(_head, file)) if _is_as_late(file, path) else None
+            if ends is not None:
+                return ends
     return None
 
 
@@ -174,6 +117,12 @@ def _says_done(path: Path) -> bool:
     return False
 
 
+def _head(path: Path) -> Iterator[str]:
+    """The lines at the beginning of a file."""
+    with open_log(path) as file:
+        return _shown(file.read(_TAIL).decode(errors="replace"))
+
+
 def _tail(path: Path) -> str:
     """The end of a file."""
     with open_log(path) as file:
@@ -193,52 +142,3 @@ def _shown(text: str) -> Iterator[str]:
 def _is_as_late(file: Path, log: Path) -> bool:
     """Whether a file was written to as late as the log; else its last words are not those of the run."""
     return file == log or file.stat().st_mtime >= last_write(log) - _LATE_SECONDS
-
-
-def _printed(lines: Sequence[str], attempts: int) -> Ending | None:
-    last = lines[-_LAST_LINES:]
-    for line in reversed(last):
-        if preempts(line):
-            return _ending(EndKind.PREEMPTED, line)
-        ends = _EARLY.search(line) or (_BANNER.search(line) and not _OF_A_PART.search(line))
-        if ends and _is_rare(line, lines, attempts):
-            return _ending(EndKind.FINISHED, line)
-    for line in reversed(last):
-        if (told := _counts_to_its_end(line, lines, attempts)) is not None:
-            return _ending(EndKind.FINISHED, line) if told else None
-    return None
-
-
-def _ending(outcome: EndKind, line: str) -> Ending:
-    return Ending(outcome, f"it printed {clean_text(line.strip(), 120)!r}", inferred=True)
-
-
-def _is_rare(line: str, lines: Sequence[str], attempts: int) -> bool:
-    """Whether a line was printed no more often than the run ended; one that each epoch prints is no end."""
-    shape = _DIGITS.sub("0", line.strip())
-    return sum(_DIGITS.sub("0", one.strip()) == shape for one in lines) <= attempts
-
-
-def _counts_to_its_end(line: str, lines: Sequence[str], attempts: int) -> bool | None:
-    """Whether the line counts to an end, as `epoch: 20/20` does; None if it counts nothing.
-
-    A line that announces an epoch says nothing of its end, so an epoch counts only beside a value.
-    """
-    if not (counts := _COUNT.findall(line)):
-        return None
-    if any(int(done) != int(of) for done, of in counts):
-        return False
-    if epoch := _EPOCH.search(line):
-        same = sum(
-            bool((one := _EPOCH.search(other)) and one[0] == epoch[0] and _VALUE.search(other))
-            for other in lines
-        )
-        return _VALUE.search(line[epoch.end() :]) is not None and same <= attempts
-    if bar := _BAR.search(line):
-        whole = sum(bool((one := _BAR.search(other)) and one[1] == bar[1]) for other in lines)
-        return whole <= attempts and not any(map(_goes_through_epochs, lines))
-    return False
-
-
-def _goes_through_epochs(line: str) -> bool:
-    return "epoch" in line.casefold()

@@ -17,11 +17,11 @@ def settle(log: RunLog, silent_seconds: float | None) -> None:
     log was silent for longer than its own pauses allow.
     """
     facts = log.facts
-    if log.ending is not None or facts.last_step is None or silent_seconds is None:
+    if log.ending is not None or silent_seconds is None:
         return
     if silent_seconds > _QUIET_SECONDS:
         _listen(log)
-    if facts.last_words is None and silent_seconds > facts.lost_after_seconds:
+    if facts.last_step is not None and facts.last_words is None and silent_seconds > facts.lost_after_seconds:
         told = outlook_of(log)
         facts.goes_on = told.goes_on
         facts.last_words = Ending(EndKind.FINISHED, told.over, inferred=True) if told.over else None

@@ -1,7 +1,7 @@
 """The states of runs that lie beside one another: one may continue where another one stopped."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 from sentinel.runs.copies import silence_of
 from sentinel.runs.facts import Facts
 from sentinel.runs.log import RunLog, RunOverview
+from sentinel.runs.same_training import Trace, same_training, trace_of
 from sentinel.runs.settling import settle
 from sentinel.runs.state import Standing, standing
+from sentinel.sources.base import Ending
 
 
 @dataclass(frozen=True)
@@ -32,10 +34,10 @@ def observe(log: RunLog, whole: bool, now: float) -> Observation:
 
 def standings(seen: Sequence[Observation]) -> list[Standing]:
     """The state of each run, in their order."""
-    goes_on_in = _successors(seen)
+    goes_on_in, stated = _successors(seen), _stated(seen)
     return [
         standing(
-            one.run.ending if one.whole else None,
+            stated.get(_id(one.run), one.run.ending) if one.whole else None,
             one.silent_seconds,
             one.run.facts.lost_after_seconds,
             goes_on_in.get(one.run.name),
@@ -43,6 +45,31 @@ def standings(seen: Sequence[Observation]) -> list[Standing]:
         )
         for one in seen
     ]
+
+
+def _stated(seen: Sequence[Observation]) -> dict[str, Ending]:
+    """The ends that a record of another log of the same training states, by the id of a log that states none.
+
+    Words may mean the end of a part; a record does not, so that it overrides them.
+    """
+    ends = [(one.run, one.run.ending) for one in seen if one.run.ending and not one.run.ending.inferred]
+    known = [(_trace(run), ending, run.name) for run, ending in ends]
+    silent = [one.run for one in seen if known and (one.run.ending is None or one.run.ending.inferred)]
+    found: dict[str, Ending] = {}
+    for run in silent:
+        mine = _trace(run)
+        for theirs, ending, name in known:
+            if same_training(mine, theirs, surely=True):
+                found[_id(run)] = replace(ending, evidence=f"{ending.evidence} of {name}")
+    return found
+
+
+def _id(run: RunOverview) -> str:
+    return f"{run.format}:{run.path}"
+
+
+def _trace(run: RunOverview) -> Trace:
+    return trace_of(_id(run), run.facts)
 
 
 def _successors(seen: Iterable[Observation]) -> dict[str, str]:

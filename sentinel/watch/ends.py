@@ -19,7 +19,7 @@ from sentinel.processes.growth import Growth
 from sentinel.processes.machine import shortages
 from sentinel.processes.named import named
 from sentinel.processes.ranks import Rank, Roster, Team
-from sentinel.runs.last_words import ENDS_FROM_OUTSIDE
+from sentinel.runs.preemption import ENDS_FROM_OUTSIDE
 from sentinel.runs.settling import settle
 from sentinel.sources.base import Ending, EndKind
 from sentinel.watch.watched import Watched

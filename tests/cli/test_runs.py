@@ -3,10 +3,14 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+WANDB = Path(__file__).parents[1] / "sources" / "fixtures" / "wandb"
 
 LOSS = [
     {"step": i, "loss": 1 / (i + 1), "learning_rate": 1e-4, "timestamp": 1.7e9 + i} for i in range(10, 200)
@@ -78,6 +82,21 @@ def test_a_run_that_another_goes_on_from_was_preempted(sentinel, run):
         "unrelated.jsonl": "lost",
     }
     assert found["first.jsonl"]["state_evidence"] == "resumed.jsonl goes on from there"
+
+
+def test_what_a_run_printed_ended_as_the_record_of_the_same_run_says(sentinel, tmp_path):
+    for kind in ("finished", "crashed"):
+        directory = tmp_path / "runs" / f"run-20260101_000000-{kind}"
+        printed = directory / "files" / "output.log"
+        printed.parent.mkdir(parents=True)
+        shutil.copy(WANDB / f"run-{kind}.wandb", directory)
+        printed.write_text(
+            "".join(f"epoch {n} loss: {1 / n:.4f}\n" for n in range(1, 30)) + "training finished"
+        )
+        os.utime(printed, (1.7e9, 1.7e9))
+        found = listed(sentinel)[f"{directory.name}/files/output.log"]
+        assert found["state"] == kind, "a part of it finished"
+        assert found["state_evidence"].endswith(f"in the exit record of {directory.name}")
 
 
 def test_a_replay_says_of_a_run_how_it_stands_as_the_listing_does(sentinel, run):

@@ -29,6 +29,8 @@ ENDS = [
     "Epoch 12: early stopping",
     "Early stopping at epoch 12",
     "Early stopping, best iteration is:",
+    "stopping_early: wallclock_cap step:8000/20000",
+    "Process finished with exit code 0",
     "saved final model to out/final.pt",
     "Saving the final checkpoint",
     "done",
@@ -55,7 +57,12 @@ NO_ENDS = [
 OUTSIDE = [
     "torch.distributed.elastic.multiprocessing.api.SignalException: Process 1359 got signal: 1",
     "KeyboardInterrupt",
+    "KeyboardInterrupt:",
+    "Detected KeyboardInterrupt, attempting graceful shutdown ...",
+    "wandb: Ctrl + C detected. Stopping sweep.",
 ]
+TRACEBACK = 'Traceback (most recent call last):\n  File "train.py", line 7, in <module>\n    step()\n'
+ROW = "{'loss': 0.31, 'grad_norm': 1.5, 'learning_rate': 0.0, 'epoch': 10.0}"
 
 
 def plain(path):
@@ -98,6 +105,48 @@ def test_a_bar_that_is_whole_at_the_end_of_an_epoch_is_no_end(run):
     bar = "Epoch 3: 100%|####| 300/300 [01:02<00:00,  4.80it/s]"
     run.path.with_name("train.log").write_text(f"{bar}\n")
     assert last_words(run) is None
+
+
+def test_a_bar_of_all_steps_is_whole_beside_rows_that_tell_their_epoch(run):
+    beside = run.path.with_name("train.log")
+    beside.write_text(f"  Num Epochs = 10\n{ROW}\n100%|####| 2170/2170 [22:28<00:00,  1.61it/s]")
+    assert last_words(run).outcome == "finished"
+
+
+def epochs(lines, count=10, of=10, begin=1):
+    return "".join(line.format(n=n, of=of) for n in range(begin, count + begin) for line in lines)
+
+
+HEAD, TRAINED, TESTED = "Epoch {n}/{of}: 900it [07:06, 2.1it/s]\n", "Train loss: 0.3\n", "Test loss: 0.4\n"
+
+
+@pytest.mark.parametrize(
+    ("printed", "ends"),
+    [
+        (epochs([HEAD, TRAINED, TESTED]), True),
+        (epochs([HEAD, TRAINED, TESTED], 9), False),
+        (epochs([HEAD, TRAINED, TESTED]).removesuffix(TESTED), False),
+        (epochs([HEAD]), False),
+        (epochs(["Epoch [{n}/{of}], Batch [50/60], Loss: 0.2\n", "Epoch [{n}/{of}], Loss: 0.2\n"]), True),
+        (epochs(["Epoch [{n}/{of}], Batch [50/60], Loss: 0.2\n"]), False),
+        (epochs(["EPOCH : {n}/ {of} | Loss : 0.2\n"], begin=0) + "model saved\n", True),
+        (epochs(["EPOCH : {n}/ {of} | Loss : 0.2\n"], 9), False),
+    ],
+)
+def test_the_last_epoch_ends_when_it_has_the_lines_of_the_one_before(run, printed, ends):
+    run.path.with_name("train.log").write_text(printed)
+    assert bool(last_words(run)) is ends
+
+
+def test_an_error_counts_without_the_line_break_behind_it(run):
+    beside = run.path.with_name("train.log")
+    beside.write_text(f"{TRAINING}100%|####| 40/40 [00:30<00:00,  1.36it/s]\n{TRACEBACK}NameError: no x")
+    assert last_words(run).outcome == "crashed"
+    assert "NameError: no x" in last_words(run).evidence
+    beside.write_text(f"{TRACEBACK}NameError: no x\n{TRAINING * 3}")
+    assert last_words(run) is None, "it went on"
+    beside.write_text(f"{TRAINING}{TRACEBACK}")
+    assert last_words(run) is None, "the error is not told yet"
 
 
 def test_words_with_much_after_them_are_not_the_last(run):

@@ -1,0 +1,137 @@
+"""What the last lines that a run printed say about its end: an error, a banner, or counts at their end."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+
+from sentinel.detectors.api import Severity
+from sentinel.ground.text import clean_text
+from sentinel.runs.console import ConsoleState
+from sentinel.runs.preemption import preempts
+from sentinel.sources.base import Ending, EndKind
+
+_LAST_LINES = 50  # launchers and loggers print fewer after a run's own last word
+
+_BANNER = re.compile(
+    r"\bend of (?:the )?training\b"
+    r"|\btrain(?:ing)?(?: run| job| process)?(?: is| has| was)? ?(?:been )?"
+    r"(?:completed?|finished|done|ended|successful|over)\b"
+    r"(?!\s*[:=]?\s*\d*\s*(?:%|/|of\b|steps?\b|batch))"
+    r"|\b(?:finished|completed|done)(?: with)?(?: the)? training\b"
+    r"|\btraining (?:time|took)\b\W*(?:[\w.]+ )?\d|\btime consumed\b"
+    r"|\b(?:experiment|job|run|script|program)(?: is| has)? (?:finished|completed?|ended|done)\b"
+    r"|\bjob end at\b"
+    r"|`?Trainer\.\w+`? stopped: `?max_\w+"  # Lightning
+    r"|^Process finished with exit code 0$"  # PyCharm
+    r"|\b\d+ epochs completed in\b|\bOptimizer stripped from\b"  # Ultralytics
+    r"|\bwandb: (?:Run history|Run summary|Synced)\b"
+    r"|\bsav(?:ed|ing)\b.{0,80}\bfinal\b"
+    r"|\bfinal (?:model|checkpoint|weights|policy)\b.{0,80}\b(?:saved|written)\b"
+    r"|^\W*(?:all )?(?:done|finished|completed?|success(?:ful(?:ly)?)?)\W*$",
+    re.IGNORECASE,
+)
+_OF_A_PART = re.compile(
+    r"\bepochs?\W{0,3}\d+\b|\b(?:val|valid|validation|eval|evaluation|test|warm-?up|fold|round|stage|phase|iteration|step|batch)\b",
+    re.IGNORECASE,
+)
+"""Words of a line that speaks of an end of less than the run."""
+
+_EARLY = re.compile(
+    r"^(?:epoch \d+: |\[?info\]?:? |info:\w+: ?)*(?:early[ _-]?stopp(?:ing|ed)|stopp(?:ing|ed)[ _-]early)\b"
+    r"(?!.*\b(?:counter|patience of|enabled)\b)",
+    re.IGNORECASE,
+)
+_EPOCH = re.compile(
+    r"\bepochs?\b\s{0,4}[:#=]?\s{0,4}[\[(]?\s{0,4}(\d{1,6})\s{0,2}(?:/|of)\s{0,2}(\d{1,6})", re.IGNORECASE
+)
+_COUNT = re.compile(r"(?<![\w./])(\d{1,9})\s?/\s?(\d{1,9})(?![\w./])")
+_BAR = re.compile(r"100%\s?\|[^|]{0,200}\|\s?(\d{1,9})/(\d{1,9}) \[")
+_OF_AN_EPOCH = re.compile(r"(?<!num )(?<!['\"])\bepoch", re.IGNORECASE)
+"""The word of a run whose bars may be those of epochs. In the rows of Hugging Face's Trainer, whose bar counts
+all steps, it is a key."""
+_VALUE = re.compile(r"[a-z]\w*\s{0,2}[:=]\s{0,2}[-+]?\d", re.IGNORECASE)
+_OPEN_BAR = re.compile(r"\d+it \[")  # that does not know its total
+_DIGITS = re.compile(r"\d+")
+
+
+def ending_in(lines: Sequence[str], attempts: int, head: Callable[[], Iterable[str]]) -> Ending | None:
+    """The end that the last lines of a file tell; None if they tell none. The run began ``attempts`` times.
+
+    ``head`` reads the first lines of the file, and may raise OSError.
+    """
+    if (crash := _crash(lines)) is not None:
+        return crash
+    last = lines[-_LAST_LINES:]
+    for line in reversed(last):
+        if preempts(line):
+            return _ending(EndKind.PREEMPTED, line)
+        ends = _EARLY.search(line) or (_BANNER.search(line) and not _OF_A_PART.search(line))
+        if ends and _is_rare(line, lines, attempts):
+            return _ending(EndKind.FINISHED, line)
+    counts = next(filter(_COUNT.search, reversed(last)), None)
+    if counts is None:
+        return None
+    ended = _is_whole(counts, lines, attempts) or _ends_its_last_epoch(counts, lines, head)
+    return _ending(EndKind.FINISHED, counts) if ended else None
+
+
+def _ending(outcome: EndKind, line: str) -> Ending:
+    return Ending(outcome, f"it printed {clean_text(line.strip(), 120)!r}", inferred=True)
+
+
+def _is_rare(line: str, lines: Sequence[str], attempts: int) -> bool:
+    """Whether a line was printed no more often than the run ended; one that each epoch prints is no end."""
+    shape = _DIGITS.sub("0", line.strip())
+    return sum(_DIGITS.sub("0", one.strip()) == shape for one in lines) <= attempts
+
+
+def _is_whole(line: str, lines: Sequence[str], attempts: int) -> bool:
+    """Whether all counts of the line are at their end, as in `epoch: 20/20`, and no other line has them.
+
+    A line that announces an epoch says nothing of its end, so an epoch counts only beside a value.
+    """
+    if any(int(done) != int(of) for done, of in _COUNT.findall(line)):
+        return False
+    if epoch := _EPOCH.search(line):
+        same = sum(
+            bool((one := _EPOCH.search(other)) and one[0] == epoch[0] and _VALUE.search(other))
+            for other in lines
+        )
+        return _VALUE.search(line[epoch.end() :]) is not None and same <= attempts
+    if bar := _BAR.search(line):
+        whole = sum(bool((one := _BAR.search(other)) and one[1] == bar[1]) for other in lines)
+        return whole <= attempts and not any(map(_OF_AN_EPOCH.search, lines))
+    return False
+
+
+def _ends_its_last_epoch(line: str, lines: Sequence[str], head: Callable[[], Iterable[str]]) -> bool:
+    """Whether the last epoch is the last one planned, and has as many lines as the one before.
+
+    ``line`` is the last one that counts. What it counts beside epochs must be at its end.
+    """
+    if any(int(done) != int(of) for done, of in _COUNT.findall(_EPOCH.sub("", line))):
+        return False
+    counted = ((at, one) for at, text in enumerate(lines) if (one := _EPOCH.search(text)))
+    groups = [
+        (int(epoch), int(of), next(found)[0])
+        for (epoch, of), found in groupby(counted, key=lambda found: found[1].groups())
+    ]
+    if len(groups) < 2:
+        return False
+    (before, _, begun), (number, of, last) = groups[-2:]
+    is_long = number == before + 1 and last - begun <= len(lines) - last
+    if not is_long or _OPEN_BAR.search(lines[-1]) or not any(map(_VALUE.search, lines[last:])):
+        return False
+    if number == of - 1:
+        firsts = (_EPOCH.search(text) for text in head())
+        return any(one is not None and one.groups() == ("0", str(of)) for one in firsts)
+    return number == of
+
+
+def _crash(lines: Sequence[str]) -> Ending | None:
+    """The error with which the lines end. The line that names it may lack its line break."""
+    error = None
+    for news in ConsoleState().scan_text("", "".join(f"{line}\n" for line in lines), ()):
+        if news.place or news.severity is Severity.CLEAN:
+            error = news if news.place else None
+    return _ending(EndKind.CRASHED, error.text) if error else None
