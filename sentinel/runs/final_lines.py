@@ -47,8 +47,8 @@ _EPOCH = re.compile(
 _COUNT = re.compile(r"(?<![\w./])(\d{1,9})\s?/\s?(\d{1,9})(?![\w./])")
 _BAR = re.compile(r"100%\s?\|[^|]{0,200}\|\s?(\d{1,9})/(\d{1,9}) \[")
 _OF_AN_EPOCH = re.compile(r"(?<!num )(?<!['\"])\bepoch", re.IGNORECASE)
-"""The word of a run whose bars may be those of epochs. In the rows of Hugging Face's Trainer, whose bar counts
-all steps, it is a key."""
+"""The word of a run whose bars may be those of epochs. In the rows of Hugging Face's Trainer, whose bar
+counts all steps, it is a key."""
 _VALUE = re.compile(r"[a-z]\w*\s{0,2}[:=]\s{0,2}[-+]?\d", re.IGNORECASE)
 _OPEN_BAR = re.compile(r"\d+it \[")  # that does not know its total
 _DIGITS = re.compile(r"\d+")
