@@ -18,7 +18,7 @@ from sentinel.detectors.severity import CRITICAL as CRITICAL
 from sentinel.detectors.severity import INFO as INFO
 from sentinel.detectors.severity import WARNING as WARNING
 from sentinel.detectors.severity import Severity as Severity
-from sentinel.detectors.signals import Signal
+from sentinel.detectors.signals import UNNAMED, Signal
 
 if TYPE_CHECKING:
     import polars as pl
@@ -162,8 +162,8 @@ class Detector(Declaration):
 
     @property
     def demand(self) -> Demand:
-        """What a run must log to be judged."""
-        return Demand(self.judges, self.needs)
+        """What a run must log to be judged: nothing, where the rule is about metrics of no signal."""
+        return Demand(() if UNNAMED.issuperset(self.judges) else self.judges, self.needs)
 
     @property
     def due(self) -> "pl.Expr":

@@ -96,7 +96,9 @@ class Signal(StrEnum):
     THROUGHPUT = "throughput"  # samples, frames or batches per second; only its changes mean something
     MFU = "mfu"  # model FLOPs utilisation, 0..1
     GPU_MEMORY = "gpu_memory"  # in use or peak, GiB
-    OTHER_METRIC = "other_metric"  # metrics of no other signal, once they are not finite any more
+    OTHER_METRIC = "other_metric"  # all but losses and gradient norms, once they are not finite any more
+    FROZEN_METRIC = "frozen_metric"  # metrics of no signal that froze at a value; how many
+    LEAPT_METRIC = "leapt_metric"  # metrics of no signal that leapt for good; how many
     EPOCH = "epoch"
     TOTAL_STEPS = "total_steps"  # planned optimizer steps
     WARMUP_STEPS = "warmup_steps"  # planned
@@ -109,6 +111,9 @@ class Signal(StrEnum):
         own._name_ = own._value_ = value
         return own
 
+
+UNNAMED = frozenset({Signal.OTHER_METRIC, Signal.FROZEN_METRIC, Signal.LEAPT_METRIC})
+"""Signals that tell of metrics of no other signal, which no training logs itself."""
 
 OWN = "tag:"
 """How the signal of a person's own rule begins."""

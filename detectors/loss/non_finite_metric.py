@@ -5,8 +5,8 @@ A loss that is not finite, of training or evaluation: one point as a warning, tw
 A gradient norm that is not finite at two successive points, or at twenty where a scaler skips such steps. And
 two forms that hide it. Hugging Face's Trainer leaves NaN out of its mean loss, so that the log shows a loss
 of 0 beside a gradient norm of NaN; without such a norm, a loss that falls to exactly 0 and stays there for
-ten points. Of metrics without a meaning it tells once: a loss, by its name, that is not finite at three
-successive points, and any other number at ten.
+ten points. Of all other metrics, known or not, it tells once: a loss, by its name, that is not finite at
+three successive points, and any other number at ten.
 
 ## Why it matters
 A weight that is NaN never recovers: every later step is lost, and every later checkpoint as well.

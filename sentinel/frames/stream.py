@@ -23,12 +23,13 @@ from sentinel.frames.derived import SHARES, SUMMED, Units
 from sentinel.frames.history import Window
 from sentinel.frames.known import KnownOfStream
 from sentinel.frames.naming import Meaning, Naming, Profile, is_of_histogram, profiles, recognise
+from sentinel.frames.oddities import ODD, Oddities
 from sentinel.frames.plan import Plans
 from sentinel.frames.points import Points
 from sentinel.frames.presence import Presence
 from sentinel.frames.prologue import POINT_FIELDS, counts, joined, prologue_end
 from sentinel.frames.survey import Surveyor
-from sentinel.frames.unnamed import LOSSES, Unnamed
+from sentinel.frames.unnamed import JUDGED_THEMSELVES, LOSSES, Unnamed
 from sentinel.frames.views import View, Views
 from sentinel.sources.base import Chunk, order_by_tag
 
@@ -88,6 +89,7 @@ class Stream:
     expected: dict[str, Sequence[Expected]] = field(default_factory=dict)  # by tag
     presence: Presence = field(default_factory=Presence)
     unnamed: Unnamed = field(default_factory=Unnamed)
+    oddities: Oddities = field(default_factory=Oddities)
 
     @property
     def begun(self) -> bool:
@@ -150,7 +152,7 @@ class Stream:
         for number, part in self.attempts.split(chunk, telling):
             if number != self.attempt.number:
                 self.attempt = self.attempt.next(number, self.views)
-            arrived = [*self._points(chunk, part), *self._broken(chunk, part)]
+            arrived = [*self._points(chunk, part), *self._odd(chunk, part)]
             for view, tag, window in self.attempt.windows(arrived, self.views, self.plans):
                 windows.append(SeriesWindow(view, number, tag, window, known))
         self.position += len(chunk.step)
@@ -225,17 +227,21 @@ class Stream:
                 arrived.append(self._converted(points, meaning))
         return arrived
 
-    def _broken(self, chunk: Chunk, part: slice) -> list[Points]:
-        """The point that tells that numbers without a meaning are none any more, if a view asks for it."""
-        if Signal.OTHER_METRIC not in self.views.signals:
-            return []
-        meanings = [(tag, self.meanings[tag]) for tag in chunk.tags]
-        losses = [meaning is not None and meaning.signal in LOSSES for _, meaning in meanings]
-        unnamed = [
-            meaning is None and not is_of_histogram(tag) and not self.naming.ignores(self._full(tag))
-            for tag, meaning in meanings
-        ]
-        return self.unnamed.extend(chunk, part, self.position, unnamed, losses)
+    def _odd(self, chunk: Chunk, part: slice) -> list[Points]:
+        """The points that tell of numbers that no detector judges, if a view asks for them."""
+        signals = [one.signal if (one := self.meanings[tag]) else None for tag in chunk.tags]
+        free = [not is_of_histogram(tag) and not self.naming.ignores(self._full(tag)) for tag in chunk.tags]
+        unnamed = [is_free and signal is None for is_free, signal in zip(free, signals, strict=True)]
+        found = []
+        if Signal.OTHER_METRIC in self.views.signals:
+            unjudged = [
+                is_free and s not in JUDGED_THEMSELVES for is_free, s in zip(free, signals, strict=True)
+            ]
+            losses = [signal in LOSSES for signal in signals]
+            found += self.unnamed.extend(chunk, part, self.position, unjudged, losses)
+        if not self.views.signals.isdisjoint(ODD):
+            found += self.oddities.extend(chunk, part, self.position, unnamed)
+        return found
 
     def _converted(self, points: Points, meaning: Meaning) -> Points:
         """The points in the unit and sign of their signal, without values that the signal cannot have."""
@@ -270,6 +276,7 @@ class Stream:
             self.presence.dump(),
             self.company.dump(),
             self.unnamed.dump(),
+            self.oddities.dump(),
         ]
 
     @staticmethod
@@ -280,12 +287,13 @@ class Stream:
     def restore(self, state: list[Any]) -> None:
         """Go on where `dump` was called."""
         self.position, waiting, self.named, profile, *state = state
-        attempts, attempt, tags, plans, units, self.signals, surveyor, presence, company, unnamed = state
+        attempts, attempt, tags, plans, units, self.signals, surveyor, presence, company, *others = state
         self.prologue = Chunk(self.name, *waiting) if waiting else None
         self.profile = profiles()[profile] if profile else None
         self.attempts, self.attempt = Attempts.load(attempts), Attempt.load(attempt)
         self.plans, self.units = Plans(*plans), Units(units)
         self.surveyor, self.presence = Surveyor.load(surveyor), Presence.load(presence)
-        self.company, self.unnamed = Company.load(company), Unnamed.load(unnamed)
+        self.company, (unnamed, oddities) = Company.load(company), others
+        self.unnamed, self.oddities = Unnamed.load(unnamed), Oddities.load(oddities)
         for tag in tags:
             self._learn(tag)

@@ -1,4 +1,4 @@
-"""Numbers that mean no signal. Of these only one thing is judged: that they stop being numbers for good.
+"""Numbers that no detector judges where they are not finite: whether they stop being numbers for good.
 
 The first point at which that is sure becomes a point of `Signal.OTHER_METRIC`, once in a stream. Its tag
 names the metrics that are not finite by then. A stream whose losses say so themselves has none.
@@ -22,6 +22,9 @@ LOSSES = frozenset(
         *(Signal.LOSS_PART, Signal.EVAL_LOSS_PART),
     }
 )
+"""Signals whose break tells all that there is to tell."""
+
+JUDGED_THEMSELVES = LOSSES | {Signal.GRAD_NORM}
 """Signals that are judged themselves where they are not finite."""
 
 OF_A_LOSS = 3
@@ -35,6 +38,12 @@ BEFORE = 3
 
 _NAMED = 3  # tags in the name of the point
 _LOSS = re.compile("loss", re.IGNORECASE)
+
+
+def as_one_name(tags: Sequence[str]) -> str:
+    """Some tags as the name of a point that is about all of them."""
+    more = len(tags) - _NAMED
+    return ", ".join(tags[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 @dataclass
@@ -88,14 +97,8 @@ class Unnamed:
                     one = slice(at, at + 1)
                     where = np.array([position + at])
                     columns = chunk.step[one], chunk.time[one], where, chunk.value[one]
-                    return [Points(self._name(), Signal.OTHER_METRIC, *columns)]
+                    return [Points(as_one_name([*self.broken]), Signal.OTHER_METRIC, *columns)]
         return []
-
-    def _name(self) -> str:
-        """The tags that are broken, as one name."""
-        first = ", ".join([*self.broken][:_NAMED])
-        more = len(self.broken) - _NAMED
-        return f"{first} and {more} more" if more > 0 else first
 
     def dump(self) -> list[Any]:
         """Everything `load` needs."""

@@ -34,7 +34,7 @@ from tests.detectors.golden import Scenario, Stream, judge, message, path_of, wi
 
 HEADINGS = ["What it catches", "Why it matters", "What to do", "When it is wrong", "Source"]
 
-ONE_POINT_SUFFICES = {"non-finite-metric", "zero-eval-metric"}  # one that is finite, and not zero
+ONE_POINT_SUFFICES = {"non-finite-metric", "odd-metric", "zero-eval-metric"}  # finite, and not zero
 
 PIECES = (1, 1, 1, 1, 2, 7)
 """How many points a poll brings."""

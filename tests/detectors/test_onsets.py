@@ -116,6 +116,7 @@ OTHERS = {
     "epoch-length-mismatch": SETTINGS,
     "lr-schedule-mismatch": SETTINGS,
     "lr-schedule-restart": SETTINGS,
+    "odd-metric": "it tells of metrics that no rule knows",
     "memory-growth": "it judges that a metric has grown evenly since the run began",
     "metric-band": "its bands are those of one method; it is off by default",
 }

@@ -76,3 +76,10 @@ def test_what_a_person_ignores_is_left_alone():
         asking = [replace(DETECTORS[0], judges=(Signal.OTHER_METRIC,), non_finite=True)]
         stream = Stream("s", "csv", "", Naming(ignored), views(asking))
         assert bool([*stream.extend(chunk).windows, *stream.end()]) == expected
+
+
+def test_a_number_that_a_rule_knows_is_judged_as_well():
+    chunk = rows(reward=[*[1.0] * 9, *[NAN] * 30], grad_norm=[*[1.0] * 9, *[NAN] * 30], x=[1.0] * 39)
+    asking = [replace(DETECTORS[0], judges=(Signal.OTHER_METRIC,), non_finite=True)]
+    stream = Stream("s", "csv", "", Naming({}), views(asking))
+    assert [one.tag for one in [*stream.extend(chunk).windows, *stream.end()]] == ["reward"]
