@@ -25,6 +25,7 @@ from sentinel.frames.joins import REACH, Join
 from sentinel.frames.plan import Plans
 from sentinel.frames.points import Points, finite
 from sentinel.frames.rows import Rows
+from sentinel.frames.stored import AttemptState
 from sentinel.frames.views import View, Views
 
 MAX_TAGS_PER_SIGNAL = 128
@@ -155,36 +156,36 @@ class Attempt:
         """The tag that represents a signal; "" if the signal has no tag yet."""
         return next(iter(self.tags.get(signal, ())), "")
 
-    def dump(self) -> list[Any]:
+    def dump(self) -> AttemptState:
         """Everything `load` needs."""
-        return [
-            self.number,
-            self.sums,
-            self.tags,
-            self.raw_tags,
-            self.context.dump(),
-            {key: join.dump() for key, join in self.joins.items()},
-            {t: p.dump() for t, p in self.partners.items()},
-            {k: {t: h.dump() for t, h in w.items()} for k, w in self.series.items()},
-            {k: {t: r.dump() for t, r in w.items()} for k, w in self.earlier.items()},
-            self.left_out,
-        ]
+        return AttemptState(
+            number=self.number,
+            sums=self.sums,
+            tags=self.tags,
+            raw_tags=self.raw_tags,
+            context=self.context.dump(),
+            joins={key: join.dump() for key, join in self.joins.items()},
+            partners={t: p.dump() for t, p in self.partners.items()},
+            series={k: {t: h.dump() for t, h in w.items()} for k, w in self.series.items()},
+            earlier={k: {t: r.dump() for t, r in w.items()} for k, w in self.earlier.items()},
+            left_out=self.left_out,
+        )
 
     @classmethod
-    def load(cls, state: list[Any]) -> Self:
+    def load(cls, state: Sequence[Any]) -> Self:
         """Undo `dump`."""
-        number, sums, tags, raw_tags, context, joins, partners, series, earlier, left_out = state
+        kept = AttemptState(*state)
         return cls(
-            number,
-            sums,
-            tags,
-            raw_tags,
-            Context.load(context),
-            {key: Join.load(join) for key, join in joins.items()},
-            {t: Points.load(p) for t, p in partners.items()},
-            {k: {t: SeriesHistory.load(h) for t, h in w.items()} for k, w in series.items()},
-            {k: {t: Rows.load(r) for t, r in w.items()} for k, w in earlier.items()},
-            {signal: (step, time) for signal, (step, time) in left_out.items()},
+            number=kept.number,
+            sums=kept.sums,
+            tags=kept.tags,
+            raw_tags=kept.raw_tags,
+            context=Context.load(kept.context),
+            joins={key: Join.load(join) for key, join in kept.joins.items()},
+            partners={t: Points.load(p) for t, p in kept.partners.items()},
+            series={k: {t: SeriesHistory.load(h) for t, h in w.items()} for k, w in kept.series.items()},
+            earlier={k: {t: Rows.load(r) for t, r in w.items()} for k, w in kept.earlier.items()},
+            left_out={signal: (step, time) for signal, (step, time) in kept.left_out.items()},
         )
 
 

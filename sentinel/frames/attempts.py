@@ -11,7 +11,7 @@ these tags are not compared at all:
 - tags of the machine, such as its speed, because a validation logs them at steps of its own.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -101,6 +101,6 @@ class Attempts:
         return [self.number, self.last_step, self.disordered_at]
 
     @classmethod
-    def load(cls, state: list[Any]) -> Self:
+    def load(cls, state: Sequence[Any]) -> Self:
         """Undo `dump`."""
         return cls(*state)

@@ -5,7 +5,7 @@ of a bucket depends only on row numbers, and sums are added row by row. So the b
 same, however its rows arrived.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -122,7 +122,7 @@ class Coarse:
         return [self.rows, self.width, self.low, self.high, self.total, self.finite, self.step, self.first]
 
     @classmethod
-    def load(cls, state: list[Any]) -> Self:
+    def load(cls, state: Sequence[Any]) -> Self:
         """Undo `dump`."""
         rows, width, *parts = state
         coarse = cls(rows, width)

@@ -1,6 +1,6 @@
 """What a tag means beside the other tags of its stream, where its name alone does not tell."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -55,7 +55,7 @@ class Company:
         return [sorted(self.epochs), self.held_out]
 
     @classmethod
-    def load(cls, state: list[Any]) -> Self:
+    def load(cls, state: Sequence[Any]) -> Self:
         """Undo `dump`."""
         epochs, held_out = state
         return cls(frozenset(epochs), held_out)

@@ -205,7 +205,7 @@ class Context:
         return [self.places, *table, self.counts, sums]
 
     @classmethod
-    def load(cls, state: list[Any]) -> Self:
+    def load(cls, state: Sequence[Any]) -> Self:
         """Undo `dump`."""
         places, key, step, value, counts, sums = state
         restored = {tag: {k: Sum(*one) for k, one in of_tag.items()} for tag, of_tag in sums.items()}

@@ -4,13 +4,14 @@ A *series* is one tag in one attempt of one stream, seen through one *view*. The
 be logged at the same step for a row to count. Rows are the points of a signal, numbered from 0.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Self
 
 import msgspec
 
 from sentinel.frames.coarse import Coarse, Floats, next_checkpoint
 from sentinel.frames.rows import SPARE, Rows, Tape
+from sentinel.frames.stored import SeriesState
 
 
 class Window(msgspec.Struct, frozen=True, gc=False):
@@ -112,19 +113,27 @@ class SeriesHistory:
             self._checkpoint = self.coarse.view()
         return Window(first, self.count, seen, head, self.earlier, coarse)
 
-    def dump(self) -> list[Any]:
+    def dump(self) -> SeriesState:
         """Everything `load` needs."""
-        shape = self._head_rows, self._recent_rows, self._sliced, self._plotted, self.count
-        rows = [part.dump() for part in (self.earlier, self.head, self.recent)]
-        checkpoint = None if self._checkpoint is _NO_BUCKETS else self._checkpoint
-        return [*shape, *rows, self._coarse.dump(), checkpoint]
+        return SeriesState(
+            head_rows=self._head_rows,
+            recent_rows=self._recent_rows,
+            sliced=self._sliced,
+            plotted=self._plotted,
+            rows=self.count,
+            earlier=self.earlier.dump(),
+            head=self.head.dump(),
+            recent=self.recent.dump(),
+            coarse=self._coarse.dump(),
+            checkpoint=None if self._checkpoint is _NO_BUCKETS else self._checkpoint,
+        )
 
     @classmethod
-    def load(cls, state: list[Any]) -> Self:
+    def load(cls, state: Sequence[Any]) -> Self:
         """Undo `dump`."""
-        head_rows, recent_rows, sliced, plotted, count, earlier, head, recent, coarse, checkpoint = state
-        series = cls(head_rows, recent_rows, Rows.load(earlier), sliced, plotted)
-        series.count, series.head = count, Rows.load(head)
-        series._tape = Tape(Rows.load(recent), recent_rows)
-        series._coarse, series._checkpoint = Coarse.load(coarse), checkpoint or _NO_BUCKETS
+        kept = SeriesState(*state)
+        series = cls(kept.head_rows, kept.recent_rows, Rows.load(kept.earlier), kept.sliced, kept.plotted)
+        series.count, series.head = kept.rows, Rows.load(kept.head)
+        series._tape = Tape(Rows.load(kept.recent), kept.recent_rows)
+        series._coarse, series._checkpoint = Coarse.load(kept.coarse), kept.checkpoint or _NO_BUCKETS
         return series

@@ -68,7 +68,7 @@ class Join:
         return [{tag: points.dump() for tag, points in self.waiting.items()}, self.passed]
 
     @classmethod
-    def load(cls, state: list[Any]) -> Self:
+    def load(cls, state: Sequence[Any]) -> Self:
         """Undo `dump`."""
         waiting, passed = state
         return cls({tag: Points.load(points) for tag, points in waiting.items()}, passed)

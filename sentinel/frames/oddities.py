@@ -158,7 +158,7 @@ class Oddities:
         return [{tag: astuple(life) for tag, life in self.lives.items()}, self.waiting, self.told]
 
     @classmethod
-    def load(cls, state: list[Any]) -> Self:
+    def load(cls, state: Sequence[Any]) -> Self:
         """Undo `dump`."""
         lives, waiting, told = state
         return cls(

@@ -53,7 +53,7 @@ class Points(msgspec.Struct, frozen=True, gc=False):
         return [self.tag, self.signal, self.step, self.time, self.position, self.value]
 
     @classmethod
-    def load(cls, state: list[Any]) -> Self:
+    def load(cls, state: Sequence[Any]) -> Self:
         """Undo `dump`."""
         tag, signal, *arrays = state
         return cls(tag, Signal(signal), *arrays)

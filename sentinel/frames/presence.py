@@ -108,7 +108,7 @@ class Presence:
         return [self.newest, {rule: {t: astuple(p) for t, p in of.items()} for rule, of in self.last.items()}]
 
     @classmethod
-    def load(cls, state: list[Any]) -> Self:
+    def load(cls, state: Sequence[Any]) -> Self:
         """Undo `dump`."""
         newest, last = state
         return cls(newest, {rule: {t: _LastPoint(*p) for t, p in of.items()} for rule, of in last.items()})

@@ -107,7 +107,7 @@ class Rows(msgspec.Struct, frozen=True, gc=False):
         return [self.places, self.numbers, self.beside, list(self.lists)]
 
     @classmethod
-    def load(cls, state: list[Any]) -> "Rows":
+    def load(cls, state: Sequence[Any]) -> "Rows":
         """Undo `dump`."""
         places, numbers, beside, lists = state
         return cls(places, numbers, tuple(beside), tuple(lists)) if len(places) else cls.none(len(lists))

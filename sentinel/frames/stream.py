@@ -28,6 +28,7 @@ from sentinel.frames.plan import Plans
 from sentinel.frames.points import Points
 from sentinel.frames.presence import Presence
 from sentinel.frames.prologue import POINT_FIELDS, counts, joined, prologue_end
+from sentinel.frames.stored import StreamState
 from sentinel.frames.survey import Surveyor
 from sentinel.frames.unnamed import JUDGED_THEMSELVES, LOSSES, Unnamed
 from sentinel.frames.views import View, Views
@@ -37,8 +38,6 @@ _OF_THE_MACHINE = frozenset(
     {Signal.STEP_TIME, Signal.TOKENS_PER_SECOND, Signal.THROUGHPUT, Signal.MFU, Signal.GPU_MEMORY}
 )
 """Signals that a validation logs under the same tags. MMEngine logs them at the number of the epoch."""
-
-_ATTEMPT = 5  # its place in what `Stream.dump` gives
 
 
 class SeriesWindow(msgspec.Struct, frozen=True, gc=False):
@@ -254,46 +253,43 @@ class Stream:
             return points.with_value(self.units.positive(points.tag, points.value))
         return points
 
-    def dump(self) -> list[Any]:
-        """Everything `load` needs."""
-        waiting = self.prologue and [
-            list(self.prologue.tags),
-            *(getattr(self.prologue, n) for n in POINT_FIELDS),
-        ]
-        profile = self.profile.name if self.profile else None
-        return [
-            self.position,
-            waiting,
-            self.named,
-            profile,
-            self.attempts.dump(),
-            self.attempt.dump(),
-            list(self.meanings),
-            self.plans.dump(),
-            self.units.factors,
-            self.signals,
-            self.surveyor.dump(),
-            self.presence.dump(),
-            self.company.dump(),
-            self.unnamed.dump(),
-            self.oddities.dump(),
-        ]
+    def dump(self) -> StreamState:
+        """Everything `restore` needs."""
+        first = self.prologue
+        waiting = first and [[*first.tags], *(getattr(first, name) for name in POINT_FIELDS)]
+        return StreamState(
+            position=self.position,
+            waiting=waiting or None,
+            named=self.named,
+            profile=self.profile.name if self.profile else None,
+            attempts=self.attempts.dump(),
+            attempt=self.attempt.dump(),
+            tags=list(self.meanings),
+            plans=self.plans.dump(),
+            units=self.units.factors,
+            signals=self.signals,
+            surveyor=self.surveyor.dump(),
+            presence=self.presence.dump(),
+            company=self.company.dump(),
+            unnamed=self.unnamed.dump(),
+            oddities=self.oddities.dump(),
+        )
 
     @staticmethod
-    def attempt_in(state: list[Any]) -> Attempt:
+    def attempt_in(state: Sequence[Any]) -> Attempt:
         """The present attempt in what `dump` gave."""
-        return Attempt.load(state[_ATTEMPT])
+        return Attempt.load(StreamState(*state).attempt)
 
-    def restore(self, state: list[Any]) -> None:
+    def restore(self, state: Sequence[Any]) -> None:
         """Go on where `dump` was called."""
-        self.position, waiting, self.named, profile, *state = state
-        attempts, attempt, tags, plans, units, self.signals, surveyor, presence, company, *others = state
-        self.prologue = Chunk(self.name, *waiting) if waiting else None
-        self.profile = profiles()[profile] if profile else None
-        self.attempts, self.attempt = Attempts.load(attempts), Attempt.load(attempt)
-        self.plans, self.units = Plans(*plans), Units(units)
-        self.surveyor, self.presence = Surveyor.load(surveyor), Presence.load(presence)
-        self.company, (unnamed, oddities) = Company.load(company), others
-        self.unnamed, self.oddities = Unnamed.load(unnamed), Oddities.load(oddities)
-        for tag in tags:
+        kept = StreamState(*state)
+        self.position, self.named, self.signals = kept.position, kept.named, kept.signals
+        self.prologue = Chunk(self.name, *kept.waiting) if kept.waiting else None
+        self.profile = profiles()[kept.profile] if kept.profile else None
+        self.attempts, self.attempt = Attempts.load(kept.attempts), Attempt.load(kept.attempt)
+        self.plans, self.units = Plans(*kept.plans), Units(kept.units)
+        self.surveyor, self.presence = Surveyor.load(kept.surveyor), Presence.load(kept.presence)
+        self.company, self.unnamed = Company.load(kept.company), Unnamed.load(kept.unnamed)
+        self.oddities = Oddities.load(kept.oddities)
+        for tag in kept.tags:
             self._learn(tag)

@@ -57,6 +57,6 @@ class Surveyor:
         return [self.first, self.last, self.rows, self.done]
 
     @classmethod
-    def load(cls, state: list[Any]) -> Self:
+    def load(cls, state: Sequence[Any]) -> Self:
         """Undo `dump`."""
         return cls(*state)

@@ -105,6 +105,6 @@ class Unnamed:
         return [self.finite, self.broken, self.told]
 
     @classmethod
-    def load(cls, state: list[Any]) -> Self:
+    def load(cls, state: Sequence[Any]) -> Self:
         """Undo `dump`."""
         return cls(*state)

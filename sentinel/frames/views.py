@@ -15,9 +15,7 @@ from sentinel.detectors.context import Every, First, Last, Mean, Use, lists, num
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.frames.derived import DERIVED
-
-_STATE = 11
-"""A number to raise whenever the stored state of a stream changes its form."""
+from sentinel.frames.stored import STATE
 
 
 @dataclass(frozen=True)
@@ -143,4 +141,4 @@ def layout(views: Views) -> list[Any]:
         (v.key, v.columns, [one.column for one in v.lists], v.head_rows, v.recent_rows, v.earlier_rows)
         for v in views
     ]
-    return [_STATE, *shapes, *(one.key for one in views.expected)]
+    return [STATE, *shapes, *(one.key for one in views.expected)]

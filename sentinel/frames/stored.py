@@ -1,0 +1,57 @@
+"""What is stored of streams, field by field in the order in which it is stored."""
+
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
+
+STATE = 12
+"""A number to raise whenever what is stored changes its form. The log of an older state is read again."""
+
+
+class StreamState(NamedTuple):
+    """What is stored of a `Stream`."""
+
+    position: int
+    waiting: Sequence[Any] | None  # the tags and the columns of the prologue
+    named: bool
+    profile: str | None
+    attempts: Sequence[Any]
+    attempt: Sequence[Any]
+    tags: Sequence[str]
+    plans: Sequence[Any]
+    units: dict[str, float]
+    signals: dict[str, int]
+    surveyor: Sequence[Any]
+    presence: Sequence[Any]
+    company: Sequence[Any]
+    unnamed: Sequence[Any]
+    oddities: Sequence[Any]
+
+
+class AttemptState(NamedTuple):
+    """What is stored of an `Attempt`."""
+
+    number: int
+    sums: dict[str, list[str]]
+    tags: dict[str, list[str]]
+    raw_tags: dict[str, list[str]]
+    context: Sequence[Any]
+    joins: dict[str, Sequence[Any]]
+    partners: dict[str, Sequence[Any]]
+    series: dict[str, dict[str, Sequence[Any]]]
+    earlier: dict[str, dict[str, Sequence[Any]]]
+    left_out: dict[str, tuple[int, float]]
+
+
+class SeriesState(NamedTuple):
+    """What is stored of a `SeriesHistory`."""
+
+    head_rows: int
+    recent_rows: int
+    sliced: bool
+    plotted: Collection[int]
+    rows: int
+    earlier: Sequence[Any]
+    head: Sequence[Any]
+    recent: Sequence[Any]
+    coarse: Sequence[Any]
+    checkpoint: dict[str, Any] | None
