@@ -67,6 +67,10 @@ class Handle:
         self._poll.register(descriptor, select.POLLIN)
         weakref.finalize(self, os.close, descriptor)
 
+    def count_kills(self) -> None:
+        """Note that what the OOM killer has ended so far is not this process; call it now and then."""
+        self._memory = self._memory.counted()
+
     def exit(self) -> Exit | None:
         """How the process ended; None while it lives, and for some looks after that until it is known."""
         if self._exit is None and self._poll.poll(0):
@@ -78,6 +82,8 @@ class Handle:
         now = process(self.process.pid)  # before it is asked for, because the kernel tells it of who is gone
         gone = now is None or now.started != self.process.started
         if (code := self._code()) is None:
+            if gone and (killer := self._memory.killer()):
+                return Exit(signal=signal.SIGKILL, killer=killer)
             return Exit() if gone or self._looks >= _UNKNOWN_AFTER else None
         ended_by = code & 0x7F
         if not ended_by:

@@ -8,8 +8,9 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 from sentinel.processes.table import PROC, Process, seconds_awake
 
@@ -28,6 +29,10 @@ class GroupMemory:
     process: Process
     group: Path | None
     kills: int
+
+    def counted(self) -> Self:
+        """The same with what the group has counted by now."""
+        return replace(self, kills=_kills(self.group))
 
     def killer(self) -> str:
         """Who killed the process with SIGKILL: the OOM killer, with the limit; empty if that is not known."""

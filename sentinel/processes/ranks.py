@@ -156,6 +156,8 @@ class Team:
 
     def meet(self, ranks: Iterable[Rank]) -> None:
         """Follow ranks that began since. What a dead one left behind has another parent and replaces none."""
+        for followed in self._handles.values():
+            followed.count_kills()
         for rank in ranks:
             before = self.ranks.get(rank.number)
             restarted = before is None or (

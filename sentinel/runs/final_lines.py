@@ -7,6 +7,7 @@ from itertools import groupby
 from sentinel.detectors.api import Severity
 from sentinel.ground.text import clean_text
 from sentinel.runs.console import ConsoleState
+from sentinel.runs.launchers import first_failure
 from sentinel.runs.preemption import preempts
 from sentinel.sources.base import Ending, EndKind
 
@@ -59,9 +60,9 @@ def ending_in(lines: Sequence[str], attempts: int, head: Callable[[], Iterable[s
 
     ``head`` reads the first lines of the file, and may raise OSError.
     """
-    if (crash := _crash(lines)) is not None:
-        return crash
     last = lines[-_LAST_LINES:]
+    if (error := first_failure(last) or _crash(lines)) is not None:
+        return error
     for line in reversed(last):
         if preempts(line):
             return _ending(EndKind.PREEMPTED, line)

@@ -5,7 +5,8 @@ Lightning one for each logger, `add_scalars` of torch one directory for each cur
 prove nothing: two trainings of one script have them as well. Logs are of one training only if something joins
 them:
 
-- the same process on the same host, which the names of event files tell, or the same writer of tensorboardX;
+- the same process on the same host, which the names of event files tell, or the end of the process that wrote
+  them, or the same writer of tensorboardX;
 - the same id of W&B;
 - the same place: one directory, or directories that differ only in names such as `tb` and `csv_logs`. A file
   whose name is no usual one for a log is a place of its own;
@@ -151,7 +152,8 @@ def trace(place: Place, format_: str, facts: Facts) -> Trace:
     if not isinstance(place, Path):
         return Trace(format_, frozenset({f"id {place.parts[-1]}"}))
     output = _output(place, facts)
-    processes = frozenset(f"process {one}" for one in _processes(place))
+    exit_ = {facts.exit.evidence.partition(";")[0]} if facts.exit is not None else set()  # names the process
+    processes = frozenset(f"process {one}" for one in _processes(place) | exit_)
     ids = (f"id {found[1]}" for part in place.parts if (found := _WANDB.fullmatch(part)))
     places = (f"{_PLACE}{one}" for one in (_home(place), output) if one)
     began, ended = facts.first_time, facts.last_time

@@ -5,7 +5,7 @@ import resource
 import select
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sentinel.detectors.checks import Standstill, Writer
@@ -221,7 +221,10 @@ class Ends:
         begun, roster = self._clock.worked(), Roster(host.processes)
         for behind in due:
             behind.meet_at = awake + _MEET_SECONDS
-            if behind.handle is not None and self._handles() < _MOST_HANDLES:
+            if behind.handle is None:
+                continue
+            behind.handle.count_kills()
+            if self._handles() < _MOST_HANDLES:
                 behind.team.meet(roster.ranks_of(behind.handle.process))
                 self._set_alarm(behind.team.descriptors)
         self._next_at = max(self._next_at, self._rest(begun, awake))
@@ -249,6 +252,9 @@ def note(watched: Watched, ending: Ending | None) -> None:
     """Note how the process of a run ended; call it when the log was read to its end after that."""
     log = watched.tracker.log
     settle(log, math.inf)
+    told = log.facts.last_words
+    if ending is not None and told is not None and told.outcome is EndKind.CRASHED:
+        ending = replace(ending, evidence=f"{ending.evidence}; {told.evidence}")
     log.facts.exit = ending
     watched.uncommitted += 1
 

@@ -10,6 +10,7 @@ import pytest
 
 from sentinel.processes import finder
 from sentinel.processes.finder import BEHIND_PIPE, HELPED, HOLDS, NAMED, Host
+from sentinel.processes.table import processes
 from tests.processes.running import HOLDS as RUNS
 from tests.processes.running import holding, running
 
@@ -56,6 +57,12 @@ def test_a_shell_that_started_the_process_does_not_count(log):
 
 
 def test_among_young_processes_only_new_ones_and_those_above_them_are_asked(log, monkeypatch):
+    def mine():
+        """The processes of this test, because others begin meanwhile."""
+        return {pid: one for pid, one in processes().items() if one.parent in (os.getpid(), *started)}
+
+    started = []
+    monkeypatch.setattr(finder, "processes", mine)
     monkeypatch.setattr(finder, "_YOUNG_SECONDS", 0.0)
     with holding(log) as old:
         assert Host().young.writer(log).process.pid == old.pid
@@ -63,6 +70,7 @@ def test_among_young_processes_only_new_ones_and_those_above_them_are_asked(log,
             host = Host()
             assert (host.young.writer(log), host.writer(log).process.pid) == (None, old.pid)
     with holding(log, "a", "worker") as one:
+        started.append(one.pid)
         assert Host().young.writer(log).process.pid == one.pid
 
 

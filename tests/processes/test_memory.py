@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.processes import memory
+from sentinel.processes import exits, memory
 from sentinel.processes.exits import Exit, opened
 from sentinel.processes.memory import memory_of
 from sentinel.processes.table import process
@@ -56,6 +56,20 @@ def test_a_process_that_the_oom_killer_ended_is_told_apart(group, monkeypatch, l
         end = until(handle.exit)
     assert end.cause == "SIGKILL by the OOM killer (cgroup limit 0.0625 GiB)"
     assert end.words == "was killed by SIGKILL of the OOM killer (cgroup limit 0.0625 GiB)"
+
+
+def test_where_the_kernel_tells_no_status_a_new_count_of_the_group_does(group, monkeypatch):
+    monkeypatch.setattr(memory, "_LOG", Path("/nowhere"))
+    monkeypatch.setattr(exits, "_GET_INFO", 0)
+    with running(GREEDY) as one:
+        (group / "cgroup.procs").write_text(str(one.pid))
+        handle, late = opened(process(one.pid)), opened(process(one.pid))
+        one.stdin.write(b"\n")
+        one.stdin.flush()
+        one.wait()
+        late.count_kills()
+    assert until(handle.exit).cause == "SIGKILL by the OOM killer (cgroup limit 0.0625 GiB)"
+    assert until(late.exit) == Exit(), "what was counted before is not this end"
 
 
 @needs_kernel

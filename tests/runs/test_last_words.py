@@ -6,7 +6,7 @@ import os
 import pytest
 
 from sentinel.runs.last_words import done_file, last_words
-from sentinel.sources.base import Run
+from sentinel.sources.base import Ending, EndKind, Run
 from sentinel.sources.console.log import ConsoleLog
 from sentinel.sources.csv.file import CsvLog
 from sentinel.sources.json.lines import JsonLines
@@ -63,6 +63,33 @@ OUTSIDE = [
 ]
 TRACEBACK = 'Traceback (most recent call last):\n  File "train.py", line 7, in <module>\n    step()\n'
 ROW = "{'loss': 0.31, 'grad_norm': 1.5, 'learning_rate': 0.0, 'epoch': 10.0}"
+
+TORCHRUN = """\
+E1124 03:10:24.795000 566 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: {code}) \
+local_rank: 2 (pid: 616) of binary: /env/bin/python
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:\x20
+============================================================
+train.py FAILED
+------------------------------------------------------------
+Failures:
+[1]:
+  time      : 2026-11-24_03:10:24
+  host      : node
+  rank      : 0 (local_rank: 0)
+  exitcode  : -15 (pid: 614)  (SIGTERM)
+  error_file: <N/A>
+  traceback : Signal 15 (SIGTERM) received by PID 614
+------------------------------------------------------------
+Root Cause (first observed failure):
+[0]:
+  time      : 2026-11-24_03:10:24
+  host      : node
+  rank      : 2 (local_rank: 2)
+  exitcode  : {code} (pid: 616) {name}
+  error_file: <N/A>
+  traceback : To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html
+============================================================
+"""
 
 
 def plain(path):
@@ -211,3 +238,24 @@ def test_what_cannot_be_read_says_nothing(run, damaged):
     assert last_words(run) is None
     table = run.path.with_name("log.csv")
     assert last_words(Run(table, "csv", CsvLog(table))) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "outcome", "how"),
+    [
+        ("3", "", EndKind.CRASHED, "exited with status 3"),
+        ("-9", " (SIGKILL)", EndKind.CRASHED, "was killed by SIGKILL"),
+        ("-15", " (SIGTERM)", EndKind.PREEMPTED, "was killed by SIGTERM"),
+        ("-63", "", EndKind.CRASHED, "was killed by signal 63"),
+    ],
+)
+def test_torchrun_says_which_rank_failed_first(run, code, name, outcome, how):
+    table = TORCHRUN.format(code=code, name=name)
+    run.path.with_name("train.log").write_text(f"{TRAINING}{table}")
+    assert last_words(run) == Ending(
+        outcome, f"torchrun printed that rank 2 (process 616) {how}", inferred=True
+    )
+    run.path.with_name("train.log").write_text(f"{TRAINING}{table}{TRAINING * 2}")
+    assert last_words(run) is None, "it went on"
+    run.path.with_name("train.log").write_text(f"{TRAINING}{table.partition('exitcode')[0]}")
+    assert last_words(run) is None, "the table is cut"

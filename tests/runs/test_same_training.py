@@ -11,6 +11,7 @@ from sentinel.replays.replaying import replay
 from sentinel.runs import same_training as module
 from sentinel.runs.facts import Facts, FoundSetting
 from sentinel.runs.same_training import Trace, same_training, trace, trainings
+from sentinel.sources.base import Ending, EndKind
 
 PROCESS = "events.out.tfevents.17672300{}0.node.{}.{}"
 
@@ -79,6 +80,22 @@ def test_what_nothing_joins(log, one, other):
     first, second = log(*one), log(*other)
     assert not same_training(first, second)
     assert not same_training(second, first)
+
+
+def test_the_end_of_one_process_joins_all_logs_that_it_wrote(tmp_path):
+    ends = [
+        Ending(EndKind.CRASHED, f"process {pid} (python) exited with status 3", exited=True) for pid in (7, 8)
+    ]
+    one, same, other = (
+        trace(tmp_path / name, format_, Facts(exit=end))
+        for name, format_, end in (
+            ("out/train.jsonl", "jsonl", ends[0]),
+            ("a.log", "console", ends[0]),
+            ("b.log", "console", ends[1]),
+        )
+    )
+    assert same_training(one, same, surely=True)
+    assert not same_training(one, other)
 
 
 def test_logs_are_grouped_by_their_training(log):

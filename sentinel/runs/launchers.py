@@ -1,0 +1,25 @@
+"""What a launcher printed of the process that failed first: the table of torchrun, which is its last word."""
+
+import re
+import signal
+from collections.abc import Sequence
+
+from sentinel.runs.preemption import ENDS_FROM_OUTSIDE
+from sentinel.sources.base import Ending, EndKind
+
+_CAUSE = "Root Cause (first observed failure):"  # torch/distributed/elastic/multiprocessing/errors
+_FAILURE = re.compile(r"\brank +: (\d+) .{0,400}?\bexitcode +: (-?\d+) \(pid: (\d+)\)", re.DOTALL)
+
+
+def first_failure(lines: Sequence[str]) -> Ending | None:
+    """How the rank ended that failed first; None if no launcher told it."""
+    _, begins, table = "\n".join(lines).rpartition(_CAUSE)
+    if not begins or (told := _FAILURE.search(table)) is None:
+        return None
+    rank, code, pid = map(int, told.groups())
+    how = f"exited with status {code}"
+    if code < 0:
+        names = {one.value: one.name for one in signal.Signals}
+        how = f"was killed by {names.get(-code, f'signal {-code}')}"
+    outcome = EndKind.PREEMPTED if -code in ENDS_FROM_OUTSIDE else EndKind.CRASHED
+    return Ending(outcome, f"torchrun printed that rank {rank} (process {pid}) {how}", inferred=True)
