@@ -9,7 +9,7 @@ from sentinel.alerts.store import Store
 from sentinel.config.file import Config
 from sentinel.ground.errors import SentinelError
 from sentinel.ground.text import clean_text, fits, seconds_in
-from sentinel.replays.replay import ReplayedRun
+from sentinel.replays.judged import JudgedRun
 from sentinel.replays.replaying import replay
 from sentinel.report import json as replays
 from sentinel.report import status as recorded
@@ -60,7 +60,7 @@ class Answers:
             return rows
         return [{"run": body["run"], **one} for body in self._judged(run) for one in body["incidents"]]
 
-    def replayed(self, run: str) -> ReplayedRun:
+    def replayed(self, run: str) -> JudgedRun:
         """The one run that fits a glob, judged anew, with its curves."""
         if self.paths:
             names = [run]

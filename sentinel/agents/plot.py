@@ -5,7 +5,7 @@ from itertools import groupby
 
 from sentinel.ground.errors import SentinelError
 from sentinel.ground.text import clean_text
-from sentinel.replays.replay import ReplayedRun
+from sentinel.replays.judged import JudgedRun
 from sentinel.sinks.plot import drawing, drawn
 
 _SIZE = 8.0, 4.0  # inches
@@ -13,7 +13,7 @@ _MOST_LINES = 8  # tags of one signal
 _LARGEST = 1e100  # matplotlib's own arithmetic overflows not far above
 
 
-def png(run: ReplayedRun, signal: str) -> bytes:
+def png(run: JudgedRun, signal: str) -> bytes:
     """All tags of a signal, or one tag, over the steps. Raises SentinelError if the run logs none."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -41,7 +41,7 @@ class Book:
         parameters: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         self._run = run
-        self._detectors = detectors
+        self.detectors = detectors
         self._parameters = parameters or {}
         self._tracks: dict[Key, Track] = {}
         self.before_end: list[Track] | None = None  # the tracks before the run was concluded
@@ -133,23 +133,23 @@ class Book:
         self.before_end = None if before_end is None else self._known(before_end)
 
     def _known(self, tracks: Iterable[Track]) -> list[Track]:
-        return [track for track in tracks if track.key.detector in self._detectors]
+        return [track for track in tracks if track.key.detector in self.detectors]
 
     def _open(self) -> list[tuple[Track, Incident]]:
         return [(t, t.incident) for t in self._tracks.values() if t.incident and t.incident.open]
 
     def _uneventful(self, v: Verdict) -> int:
         if track := self._tracks.get(v.key):
-            return track.uneventful(v.severity, self._detectors[v.key.detector])
+            return track.uneventful(v.severity, self.detectors[v.key.detector])
         return 0 if v.severity else ENDLESS
 
     def _count(self, last: Verdict, rows: int) -> None:
         if track := self._tracks.get(last.key):
-            track.count(last, rows, self._detectors[last.key.detector])
+            track.count(last, rows, self.detectors[last.key.detector])
             self._latest.found(last)
 
     def _judge(self, v: Verdict, turns: Turns) -> Iterator[Change]:
-        detector, track = self._detectors[v.key.detector], self._tracks.get(v.key)
+        detector, track = self.detectors[v.key.detector], self._tracks.get(v.key)
         if track is not None and track.key.attempt != v.key.attempt:
             track = self._restarted(track, v)
         if track is None:
@@ -193,7 +193,7 @@ class Book:
     def _goes_on(self, incident: Incident | None) -> bool:
         """Whether the trouble of an incident whose own rows are clean goes on as one that it explains."""
         return incident is not None and any(
-            goes_on_as(incident, effect, self._detectors) for _, effect in self._open()
+            goes_on_as(incident, effect, self.detectors) for _, effect in self._open()
         )
 
     def _end(self, track: Track, v: Verdict, turns: Turns) -> Iterator[Change]:
@@ -231,7 +231,7 @@ class Book:
         explained = {incident.id}
         for other, effect in self._open():
             unexplained = effect.inhibited_by is None or other.alone is not None
-            if unexplained and effect.id != root and explains(change.incident, effect, self._detectors):
+            if unexplained and effect.id != root and explains(change.incident, effect, self.detectors):
                 other.incident, other.alone = effect.changed(inhibited_by=root), None
                 explained.add(effect.id)
         for other, effect in self._open():
@@ -246,7 +246,7 @@ class Book:
             root = open_.get(incident.inhibited_by or incident.id)
             if root is None or effect.id in (incident.id, root.id):
                 continue
-            if explains(incident, effect, self._detectors):
+            if explains(incident, effect, self.detectors):
                 return root.id
         return None
 
@@ -261,7 +261,7 @@ class Book:
             attempt=key.attempt,
             detector=key.detector,
             severity=severity,
-            maturity=self._detectors[key.detector].maturity,
+            maturity=self.detectors[key.detector].maturity,
             signal=v.signal,
             tag=key.tag,
             **onset_of(v, track.step, track.time),
@@ -273,7 +273,7 @@ class Book:
     def _statement(self, track: Track, v: Verdict) -> dict[str, Any]:
         name, began = v.key.detector, (track.step, track.time)
         return statement(
-            v, began, self._detectors[name], self._parameters.get(name, {}), self._findings(v.key.stream)
+            v, began, self.detectors[name], self._parameters.get(name, {}), self._findings(v.key.stream)
         )
 
     def _weigh_others(self, v: Verdict) -> None:

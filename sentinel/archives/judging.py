@@ -10,8 +10,7 @@ from sentinel.archives.record import Record, packed_record
 from sentinel.config.file import Config
 from sentinel.judging.joining import how_informed
 from sentinel.pipeline import Pipeline
-from sentinel.replays.coverage import Coverage
-from sentinel.replays.replay import Replay, ReplayedRun
+from sentinel.replays.judged import JudgedRun
 from sentinel.replays.replaying import judged
 from sentinel.runs.checks import checks
 from sentinel.runs.same_training import trace_of
@@ -28,8 +27,7 @@ class Judge:
     def __call__(self, part: Part) -> list[bytes]:
         """The packed records of the runs in which there is anything."""
         runs = judged(self._pipeline, part.runs)
-        whole = Replay(runs, (), self._pipeline, Coverage([], 0, 0, 0))
-        return [packed_record(self._record(run, whole)) for run in runs]
+        return [packed_record(self._record(run)) for run in runs]
 
     @cached_property
     def _pipeline(self) -> Pipeline:
@@ -41,7 +39,7 @@ class Judge:
     def __setstate__(self, state: tuple[Config, float]) -> None:
         self.config, self.now = state
 
-    def _record(self, run: ReplayedRun, whole: Replay) -> Record:
+    def _record(self, run: JudgedRun) -> Record:
         log = run.tracker.log
         seen = observe(log, True, self.now)
         facts = msgspec.structs.replace(seen.run.facts, config={}, plan={})
@@ -56,8 +54,8 @@ class Judge:
             informed=how_informed(log),
             incidents=[*run.incidents.values()],
             changes=run.changes,
-            lacking=whole.lacking(run),
-            held_back=whole.held_back(run),
+            lacking=run.lacking,
+            held_back=run.held_back,
             checks=checks(log),
             complaints=[str(one) for one in run.complaints],
         )

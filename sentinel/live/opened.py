@@ -12,8 +12,7 @@ from sentinel.alerts.tables import DecisionRow, RunRow
 from sentinel.frames.curves import Curves
 from sentinel.ground.guard import Guard
 from sentinel.pipeline import POINTS_AT_ONCE, Pipeline
-from sentinel.replays.coverage import Coverage
-from sentinel.replays.replay import Replay, ReplayedRun
+from sentinel.replays.judged import JudgedRun
 from sentinel.report.illustrations import Illustrations
 from sentinel.report.recorded import place_of, recorded_run
 from sentinel.report.story import RunStory, run_story
@@ -70,7 +69,7 @@ class OpenedRun:
     ) -> RunStory:
         """The run as its report tells it, with these incidents and decisions of the watch."""
         by_id = {one.id: one for one in sorted(incidents, key=lambda one: one.fired_time or 0.0)}
-        run = ReplayedRun(
+        run = JudgedRun(
             self._tracker,
             incidents=by_id,
             told=_told(by_id, decisions),
@@ -78,8 +77,7 @@ class OpenedRun:
             failure=self._failure or None,
             curves=self._curves,
         )
-        replay = Replay([run], (), self._pipeline, Coverage((), 0, 0, len(self._pipeline.detectors)))
-        told = run_story(run, stands, replay, self._illustrations)
+        told = run_story(run, stands, self._tracker.id, self._illustrations)
         return dataclasses.replace(told, held_back=())  # nothing was judged here, so nothing is known of it
 
     def _guarded(self, stage: str, work: Callable[[], _R]) -> _R | None:

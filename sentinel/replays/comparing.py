@@ -7,15 +7,15 @@ from sentinel.comparison.baseline import against
 from sentinel.comparison.compare import compare
 from sentinel.comparison.measures import ComparedRun, Comparison, Finding
 from sentinel.detectors.severity import Severity
-from sentinel.replays.replay import ReplayedRun
+from sentinel.replays.judged import JudgedRun
 
 
-def compared(runs: Sequence[ReplayedRun]) -> Sequence[Comparison]:
+def compared(runs: Sequence[JudgedRun]) -> Sequence[Comparison]:
     """The runs that differ in one setting or in the seed alone."""
     return compare(_subjects(runs))
 
 
-def against_baseline(runs: Sequence[ReplayedRun], baselines: Sequence[ReplayedRun]) -> Iterator[Comparison]:
+def against_baseline(runs: Sequence[JudgedRun], baselines: Sequence[JudgedRun]) -> Iterator[Comparison]:
     """Each run that is no baseline itself, beside all baselines; also whether these have incidents."""
     known, good = {run.tracker.log.run.id for run in baselines}, _subjects(baselines)
     found = {one.detector for run in baselines for one in run.own if one.severity >= Severity.WARNING}
@@ -25,7 +25,7 @@ def against_baseline(runs: Sequence[ReplayedRun], baselines: Sequence[ReplayedRu
         yield replace(comparison, findings=[*comparison.findings, *doubt])
 
 
-def _subjects(runs: Sequence[ReplayedRun]) -> list[ComparedRun]:
+def _subjects(runs: Sequence[JudgedRun]) -> list[ComparedRun]:
     return [
         ComparedRun(
             run.tracker.log.name,

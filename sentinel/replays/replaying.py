@@ -16,7 +16,8 @@ from sentinel.ground.text import fits, one_of
 from sentinel.judging.joining import known_incidents
 from sentinel.pipeline import Pipeline
 from sentinel.replays.coverage import Coverage
-from sentinel.replays.replay import Replay, ReplayedRun, lacking_signals
+from sentinel.replays.judged import JudgedRun
+from sentinel.replays.replay import Replay
 from sentinel.runs.ahead import reading_ahead
 from sentinel.sources.base import Complaint, Run
 from sentinel.sources.discovery import common_path, discover, run_name
@@ -110,12 +111,12 @@ def _parts(
 
 def judged(
     pipeline: Pipeline, found: Iterable[tuple[Run, str]], *, curves: bool = False, means: bool = False
-) -> list[ReplayedRun]:
+) -> list[JudgedRun]:
     """Runs with their names, read to their end, without those in which there is nothing at all.
 
     Which sinks are told is not decided yet.
     """
-    runs = [ReplayedRun(pipeline.track(run, name)) for run, name in found]
+    runs = [JudgedRun(pipeline.track(run, name)) for run, name in found]
     for one in runs:
         one.curves = Curves() if curves else None
         one.means = Means() if means else None
@@ -125,10 +126,10 @@ def judged(
     ]
 
 
-def _coverage(pipeline: Pipeline, runs: Sequence[ReplayedRun], complaints: Sequence[Complaint]) -> Coverage:
+def _coverage(pipeline: Pipeline, runs: Sequence[JudgedRun], complaints: Sequence[Complaint]) -> Coverage:
     read = [run for run in runs if not run.unread]
     return Coverage(
-        able=[sum(not missing for missing in lacking_signals(pipeline, run).values()) for run in read],
+        able=[sum(not missing for missing in run.lacking.values()) for run in read],
         cut=sum(run.stopped is not None for run in read),
         unread=len(runs) - len(read) + len(complaints),
         detectors=len(pipeline.detectors),
@@ -153,7 +154,7 @@ def _groups(runs: Iterable[tuple[Run, str]]) -> Iterator[list[tuple[Run, str]]]:
         yield group
 
 
-def _read(pipeline: Pipeline, runs: Iterable[ReplayedRun]) -> None:
+def _read(pipeline: Pipeline, runs: Iterable[JudgedRun]) -> None:
     left = list(runs)
     with reading_ahead([run.tracker.log for run in left]):
         while left:
@@ -173,7 +174,7 @@ def _read(pipeline: Pipeline, runs: Iterable[ReplayedRun]) -> None:
 
 
 def _compared(
-    runs: Sequence[ReplayedRun], compare: bool, baselines: Sequence[ReplayedRun]
+    runs: Sequence[JudgedRun], compare: bool, baselines: Sequence[JudgedRun]
 ) -> "Sequence[Comparison]":
     from sentinel.replays.comparing import against_baseline, compared  # scipy is slow to import
 
@@ -181,7 +182,7 @@ def _compared(
     return [*among, *(against_baseline(runs, baselines) if baselines else ())]
 
 
-def tell_in_order(runs: Sequence[ReplayedRun], policies: Sequence[SinkPolicy]) -> None:
+def tell_in_order(runs: Sequence[JudgedRun], policies: Sequence[SinkPolicy]) -> None:
     """Decide what the sinks would have heard of the runs; see `retold`."""
     incidents = (incident for run in runs for incident in run.incidents.values())
     known = known_incidents(incidents, [run.tracker for run in runs])

@@ -13,7 +13,7 @@ from sentinel.catalogue import Entry
 from sentinel.detectors.api import Maturity
 from sentinel.detectors.severity import Severity
 from sentinel.ground.text import clean_text
-from sentinel.replays.replay import ReplayedRun
+from sentinel.replays.judged import JudgedRun
 from sentinel.report.evidence import evidence_rows
 from sentinel.report.logged import Sample
 from sentinel.report.printed import ConsoleExcerpt
@@ -120,7 +120,7 @@ def _life(incident: Incident) -> str:
     return f"{begun}, still there at step {last:,} after {lasted(incident)}"
 
 
-def told_lines(run: ReplayedRun, incident: Incident) -> Iterator[str]:
+def told_lines(run: JudgedRun, incident: Incident) -> Iterator[str]:
     """Which sinks would have been sent an incident, and why the others would not."""
     decided = [(one.sink, one.decision.reason) for one in run.told.get(incident.id, ())]
     told = {sink: None for sink, reason in decided if reason.sends}

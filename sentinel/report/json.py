@@ -11,8 +11,9 @@ from typing_extensions import TypedDict
 
 from sentinel.alerts.outcomes import Outcome
 from sentinel.alerts.wire import IncidentBody, incident_body
+from sentinel.replays.judged import JudgedRun
 from sentinel.replays.listing import ListedRun, Listing
-from sentinel.replays.replay import Replay, ReplayedRun
+from sentinel.replays.replay import Replay
 from sentinel.runs.checks import checks
 from sentinel.runs.log import RunOverview
 from sentinel.runs.standings import observe, standings
@@ -182,8 +183,7 @@ class ListingBody(TypedDict):
 def document(replay: Replay, now: float) -> ReplayBody:
     """The whole replay. The states of the runs depend on the time of day ``now``."""
     runs = [
-        _replayed(run, stands, replay)
-        for run, stands in zip(replay.runs, standings_of(replay, now), strict=True)
+        _replayed(run, stands) for run, stands in zip(replay.runs, standings_of(replay, now), strict=True)
     ]
     covered = replay.coverage
     return {
@@ -198,7 +198,7 @@ def document(replay: Replay, now: float) -> ReplayBody:
 def lines(replay: Replay, now: float) -> Iterator[LineBody]:
     """The runs of a replay, one by one."""
     for run, stands in zip(replay.runs, standings_of(replay, now), strict=True):
-        yield {"schema": 1, **_replayed(run, stands, replay)}
+        yield {"schema": 1, **_replayed(run, stands)}
 
 
 def listing_document(listing: Listing) -> ListingBody:
@@ -233,10 +233,10 @@ def _compared(comparison: "Comparison") -> ComparisonBody:
     }
 
 
-def _replayed(run: ReplayedRun, stands: Standing, replay: Replay) -> ReplayedRunBody:
+def _replayed(run: JudgedRun, stands: Standing) -> ReplayedRunBody:
     overview = run.tracker.log.overview()
     return {
-        **run_body(overview, stands, run.stopped, replay.lacking(run), replay.held_back(run)),
+        **run_body(overview, stands, run.stopped, run.lacking, run.held_back),
         "complaints": [str(complaint) for complaint in run.complaints],
         "checks": [
             {"catalogue": list(one.catalogue), "because": one.because, "settings": dict(one.settings)}

@@ -9,7 +9,8 @@ from heapq import nlargest
 from sentinel.alerts.incident import Incident
 from sentinel.detectors.severity import Severity
 from sentinel.ground.text import clean_text, counted, counted_runs, duration_text
-from sentinel.replays.replay import Replay, ReplayedRun
+from sentinel.replays.judged import JudgedRun
+from sentinel.replays.replay import Replay
 from sentinel.report.json import standings_of
 from sentinel.runs.state import RunState, of_training
 
@@ -48,7 +49,7 @@ class Overview:
         read = [run for run in part.runs if not run.unread]
         self.logs += len(read)
         self.unread += len(part.runs) - len(read) + len(part.complaints)
-        trainings: dict[str, list[ReplayedRun]] = {}
+        trainings: dict[str, list[JudgedRun]] = {}
         for run in read:
             trainings.setdefault(part.trainings[run.tracker.id], []).append(run)
         self.runs += len(trainings)
@@ -94,7 +95,7 @@ def lines(whole: Overview, seconds: float, paths: Sequence[str]) -> Iterator[tup
     yield 2, f"sentinel watch {places}   # hear of the next trouble while it can be mended"
 
 
-def _loss(run: ReplayedRun) -> Loss | None:
+def _loss(run: JudgedRun) -> Loss | None:
     troubles = [incident for incident in run.own if incident.severity >= Severity.WARNING]
     if not troubles:
         return None

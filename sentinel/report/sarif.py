@@ -14,7 +14,8 @@ from sentinel import catalogue
 from sentinel.alerts.incident import Incident
 from sentinel.detectors.api import Declaration, Severity
 from sentinel.ground.text import clean_text, sentence
-from sentinel.replays.replay import Replay, ReplayedRun
+from sentinel.replays.judged import JudgedRun
+from sentinel.replays.replay import Replay
 from sentinel.report.comparisons import statements, title
 from sentinel.sources.places import Place
 
@@ -73,7 +74,7 @@ def _rule(detector: Declaration) -> dict[str, Any]:
     }
 
 
-def _result(run: ReplayedRun, incident: Incident, index: dict[str, int], base: Path) -> dict[str, Any]:
+def _result(run: JudgedRun, incident: Incident, index: dict[str, int], base: Path) -> dict[str, Any]:
     return {
         "ruleId": incident.detector,
         **({"ruleIndex": index[incident.detector]} if incident.detector in index else {}),
@@ -100,12 +101,12 @@ def _told(incident: Incident) -> Iterator[str]:
         yield f"{entry.id}: {sentence(entry.title)} {entry.fix} To tell: {entry.check}"
 
 
-def _troubles(run: ReplayedRun) -> Sequence[str]:
+def _troubles(run: JudgedRun) -> Sequence[str]:
     stopped = [f"not judged to its end: {run.stopped}"] if run.stopped else []
     return [*stopped, *map(str, run.complaints)]
 
 
-def _location(run: ReplayedRun, base: Path, incident: Incident | None = None) -> dict[str, Any]:
+def _location(run: JudgedRun, base: Path, incident: Incident | None = None) -> dict[str, Any]:
     """The log of a run; for an incident about a printed line, the file and the line."""
     log, line = run.tracker.log, incident.evidence.get("line") if incident else None
     place = log.run.path

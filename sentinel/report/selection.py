@@ -10,7 +10,8 @@ from sentinel.ground.errors import SentinelError, UnknownName
 
 if TYPE_CHECKING:
     from sentinel.alerts.incident import Incident
-    from sentinel.replays.replay import Replay, ReplayedRun
+    from sentinel.replays.judged import JudgedRun
+    from sentinel.replays.replay import Replay
 
 _SEVERITIES = {severity.label: severity for severity in Severity if severity}
 
@@ -82,7 +83,7 @@ def ordered(replay: "Replay", order: Order) -> "Replay":
     return replace(replay, runs=sorted(replay.runs, key=ORDERS[order]))
 
 
-ORDERS: Mapping[Order, Callable[["ReplayedRun"], Any]] = {
+ORDERS: Mapping[Order, Callable[["JudgedRun"], Any]] = {
     "worst": lambda run: (-run.worst, -len(run.own)),
     "name": lambda run: run.tracker.log.name,
     "newest": lambda run: -(run.tracker.log.facts.last_time or 0.0),

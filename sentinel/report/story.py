@@ -14,7 +14,8 @@ from sentinel.frames.curves import Curve
 from sentinel.frames.outlines import OBJECTIVES
 from sentinel.ground.text import clean_text, counted, counted_runs, duration_text, sentence
 from sentinel.replays.coverage import Coverage
-from sentinel.replays.replay import Replay, ReplayedRun
+from sentinel.replays.judged import JudgedRun
+from sentinel.replays.replay import Replay
 from sentinel.report.comparisons import statements, title
 from sentinel.report.illustrations import Illustrations
 from sentinel.report.incident_story import IncidentStory, incident_story, told_lines
@@ -114,7 +115,7 @@ def story(parts: Iterable[Replay], now: float, order: Order) -> Story:
     for part in parts:
         stands = standings_of(part, now)
         found += [
-            (ORDERS[order](run), run_story(run, one, part, Illustrations()))
+            (ORDERS[order](run), run_story(run, one, part.trainings[run.tracker.id], Illustrations()))
             for run, one in zip(part.runs, stands, strict=True)
         ]
         found.sort(key=lambda pair: pair[0])
@@ -153,10 +154,10 @@ def verdict(runs: Sequence[RunStory]) -> str:
     return f"{counted(len(own), 'incident')} ({', '.join(parts)}) in {len(troubled)} of {whole}."
 
 
-def run_story(run: ReplayedRun, stands: Standing, replay: Replay, illustrations: Illustrations) -> RunStory:
-    """The story of one run of a replay, whose state is ``stands``."""
+def run_story(run: JudgedRun, stands: Standing, training: str, illustrations: Illustrations) -> RunStory:
+    """The story of a run in this state. ``training`` is the id of the first log of its training."""
     log, facts = run.tracker.log, run.tracker.log.facts
-    understood, lacking = log.understanding(), replay.lacking(run)
+    understood, lacking = log.understanding(), run.lacking
     tags = {signal: [clean_text(tag) for tag in of] for signal, of in understood.signals.items()}
     if understood.unmapped:
         tags[""] = [clean_text(tag) for tag in understood.unmapped]
@@ -167,7 +168,7 @@ def run_story(run: ReplayedRun, stands: Standing, replay: Replay, illustrations:
     beside = log.run.path if isinstance(log.run.path, Path) else None
     return RunStory(
         name=clean_text(log.name),
-        training=replay.trainings[run.tracker.id],
+        training=training,
         path=clean_text(str(log.run.path), 1000),
         kind=understood.framework or log.run.format,
         state=stands.state.value,
@@ -192,7 +193,7 @@ def run_story(run: ReplayedRun, stands: Standing, replay: Replay, illustrations:
         judged_by=sum(not missing for missing in lacking.values()),
         detectors=len(lacking),
         blind=list(_blind(lacking, understood.framework or "")),
-        held_back=[*_held_back(replay.held_back(run)).items()],
+        held_back=[*_held_back(run.held_back).items()],
         settings=[
             (clean_text(name), clean_text(str(setting.value)), clean_text(setting.origin))
             for name, setting in sorted(facts.config.items())
@@ -209,7 +210,7 @@ def run_story(run: ReplayedRun, stands: Standing, replay: Replay, illustrations:
     )
 
 
-def _first_onset(run: ReplayedRun) -> int | None:
+def _first_onset(run: JudgedRun) -> int | None:
     """The step at which the earliest open incident began that sinks are told of by default."""
     told = [one for one in run.own if one.open and one.severity > Severity.INFO]
     return min((began_first(one, told).onset_step for one in told), default=None)
@@ -224,7 +225,7 @@ def _lead(
     return clean_text(lead, 60), [p.value for p in curves[lead].points(_LEAD_POINTS)] if lead else []
 
 
-def _cost_of(run: ReplayedRun) -> str:
+def _cost_of(run: JudgedRun) -> str:
     """What the run spent from the first onset of its own incidents to its end."""
     facts = run.tracker.log.facts
     found = [one for one in run.own if one.severity > Severity.INFO and one.open]
@@ -241,7 +242,7 @@ def _cost_of(run: ReplayedRun) -> str:
     return f"{', '.join(filter(None, parts))} since step {first.onset_step:,}" if any(parts) else ""
 
 
-def _problems(run: ReplayedRun) -> Iterator[str]:
+def _problems(run: JudgedRun) -> Iterator[str]:
     if run.stopped:
         yield f"not judged to its end: {run.stopped}"
     yield from map(str, run.complaints)

@@ -4,7 +4,7 @@ import io
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TextIO
 
 from rich.console import Console, Group, RenderableType
@@ -19,7 +19,8 @@ from sentinel.alerts.outcomes import cost
 from sentinel.detectors.api import Maturity, Severity
 from sentinel.frames.excerpt import Excerpt, Number
 from sentinel.ground.text import clean_text, counted, counted_runs
-from sentinel.replays.replay import Replay, ReplayedRun
+from sentinel.replays.judged import JudgedRun
+from sentinel.replays.replay import Replay
 from sentinel.report.comparisons import statements, title
 from sentinel.report.evidence import evidence_rows
 from sentinel.report.incident_story import told_lines
@@ -56,12 +57,12 @@ def _report(replay: Replay) -> Iterator[RenderableType]:
         yield from _run(run)
     quiet = [run for run in replay.runs if not run.incidents]
     for run in quiet:
-        yield Text.assemble(_mark(run), _headline(run), f"; {_judged(run, replay)} could judge it")
+        yield Text.assemble(_mark(run), _headline(run), f"; {_judged(run)} could judge it")
     if len(replay.runs) == len(quiet) == 1:
         yield from _checks(quiet[0])
-    if lacking := ", ".join(f"no {one}" for one in _not_judged(replay, replay.lacking)):
+    if lacking := ", ".join(f"no {one}" for one in _not_judged([run.lacking for run in replay.runs])):
         yield Text(f"not judged: {lacking}", "dim")
-    if held_back := ", ".join(_not_judged(replay, replay.held_back)):
+    if held_back := ", ".join(_not_judged([run.held_back for run in replay.runs])):
         yield Text(f"not judged, because of {held_back}", "dim")
     for complaint in [*replay.complaints, *(c for run in replay.runs for c in run.complaints)]:
         yield Text(f"unreadable: {clean_text(str(complaint), 500)}", "yellow")
@@ -76,7 +77,7 @@ def _report(replay: Replay) -> Iterator[RenderableType]:
     yield _verdict(replay)
 
 
-def _summary(replay: Replay, troubled: Sequence[ReplayedRun]) -> Iterator[RenderableType]:
+def _summary(replay: Replay, troubled: Sequence[JudgedRun]) -> Iterator[RenderableType]:
     """One screen: what was found, and the worst incidents that no other one explains."""
     own = sorted(((one, run) for run in troubled for one in run.own), key=lambda pair: -pair[0].severity)
     yield _verdict(replay)
@@ -93,13 +94,13 @@ def _summary(replay: Replay, troubled: Sequence[ReplayedRun]) -> Iterator[Render
     yield Text()
 
 
-def _mark(run: ReplayedRun) -> tuple[str, str]:
+def _mark(run: JudgedRun) -> tuple[str, str]:
     if run.unread:
         return "could not be read  ", "yellow"
     return ("not judged to its end  ", "yellow") if run.stopped else ("nothing found  ", "green")
 
 
-def _run(run: ReplayedRun) -> Iterator[RenderableType]:
+def _run(run: JudgedRun) -> Iterator[RenderableType]:
     yield Text.assemble((_headline(run), "bold"))
     told = sorted(run.incidents.values(), key=lambda i: (i.inhibited_by is not None, i.fired_step))
     for incident in told:
@@ -107,14 +108,14 @@ def _run(run: ReplayedRun) -> Iterator[RenderableType]:
     yield from _checks(run)
 
 
-def _checks(run: ReplayedRun) -> Iterator[RenderableType]:
+def _checks(run: JudgedRun) -> Iterator[RenderableType]:
     """What the settings and the console lines of a run give reason to read."""
     if found := checks(run.tracker.log):
         rows = [(", ".join(one.catalogue), str(one)) for one in found]
         yield Padding(_table("worth a look", rows), (0, 0, 1, 2), expand=False)
 
 
-def _incident(run: ReplayedRun, incident: Incident) -> Iterator[RenderableType]:
+def _incident(run: JudgedRun, incident: Incident) -> Iterator[RenderableType]:
     style = _STYLES[incident.severity]
     preview = " (preview)" if incident.maturity is Maturity.PREVIEW else ""
     yield Text.assemble(
@@ -181,7 +182,7 @@ def _table(title: str, rows: Sequence[tuple[str, str]]) -> RenderableType:
     return table
 
 
-def _headline(run: ReplayedRun) -> str:
+def _headline(run: JudgedRun) -> str:
     log, facts = run.tracker.log, run.tracker.log.facts
     framework = log.understanding().framework or log.run.format
     attempts = f", {log.attempts} attempts" if log.attempts > 1 else ""
@@ -189,25 +190,25 @@ def _headline(run: ReplayedRun) -> str:
     return f"{clean_text(log.name)}  {framework}, {steps}, {facts.points} points{attempts}"
 
 
-def _judged(run: ReplayedRun, replay: Replay) -> str:
+def _judged(run: JudgedRun) -> str:
     """How many of the detectors found the signals that they need."""
-    lacking = replay.lacking(run)
+    lacking = run.lacking
     able = sum(not missing for missing in lacking.values())
     return f"{able} of {counted(len(lacking), 'detector')}"
 
 
-def _not_judged(replay: Replay, reasons_of: Callable[[ReplayedRun], _Reasons]) -> Iterator[str]:
+def _not_judged(of_runs: Sequence[_Reasons]) -> Iterator[str]:
     """The detectors that judged nothing, by their reasons, with the number of runs if not all have them."""
     blind: Counter[tuple[str, str]] = Counter()
-    for run in replay.runs:
-        for name, reasons in reasons_of(run).items():
+    for of_run in of_runs:
+        for name, reasons in of_run.items():
             if reasons:
                 blind[" and ".join(reasons), name] += 1
     silent: dict[tuple[str, int], list[str]] = {}
     for (reasons, name), runs in sorted(blind.items()):
         silent.setdefault((reasons, runs), []).append(name)
     for (reasons, runs), names in silent.items():
-        where = "" if runs == len(replay.runs) else f" in {runs} of {len(replay.runs)} runs"
+        where = "" if runs == len(of_runs) else f" in {runs} of {len(of_runs)} runs"
         yield f"{reasons}{where} ({', '.join(names)})"
 
 

@@ -10,7 +10,7 @@ from sentinel.alerts.decision import SinkPolicy
 from sentinel.config.file import Config
 from sentinel.detectors.api import Severity
 from sentinel.pipeline import Advance
-from sentinel.replays.replay import ReplayedRun
+from sentinel.replays.judged import JudgedRun
 from sentinel.replays.replaying import replay, tell_in_order
 from sentinel.report.json import document
 from sentinel.runs.absorbed import NOTHING
@@ -72,7 +72,7 @@ def replayed(verdicts, policies, pieces):
     tracker = SimpleNamespace(
         id="jsonl:/a", log=None, described=lambda: RunIdentity(run="a", path="/a"), book=ours
     )
-    run = ReplayedRun(tracker)
+    run = JudgedRun(tracker)
     for piece in range(pieces):
         begin, end = (1000 * part // pieces for part in (piece, piece + 1))
         part = [stretch for stretch in verdicts if begin <= stretch[0].index < end]

@@ -10,7 +10,8 @@ from sentinel.alerts.incident import Incident
 from sentinel.alerts.likelihoods import Listed
 from sentinel.config.file import Config
 from sentinel.detectors.api import Maturity, Severity
-from sentinel.replays.replay import Replay, ReplayedRun
+from sentinel.replays.judged import JudgedRun
+from sentinel.replays.replay import Replay
 from sentinel.replays.replaying import replay_in_parts
 from tests.tools.strangers.labels import Label
 
@@ -98,9 +99,9 @@ def judged(folder: Path, labels: Sequence[Label]) -> list[Outcome]:
     return [_together(of[path], outcomes) for path, outcomes in said.items()]
 
 
-def _outcome(label: Label, run: ReplayedRun, part: Replay) -> Outcome:
-    silent = {name: f"lacks {', '.join(lacks)}" for name, lacks in part.lacking(run).items() if lacks}
-    silent |= {name: ", ".join(reasons) for name, reasons in part.held_back(run).items()}
+def _outcome(label: Label, run: JudgedRun, part: Replay) -> Outcome:
+    silent = {name: f"lacks {', '.join(lacks)}" for name, lacks in run.lacking.items() if lacks}
+    silent |= {name: ", ".join(reasons) for name, reasons in run.held_back.items()}
     return Outcome(
         label=label,
         read=True,

@@ -1,0 +1,81 @@
+"""One run with what was found in it, as reports get it."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from sentinel.alerts.incident import Change, Incident
+from sentinel.alerts.outcomes import Outcome
+from sentinel.comparison.means import Means
+from sentinel.detectors.api import Detector
+from sentinel.detectors.severity import Severity
+from sentinel.frames.curves import Curves
+from sentinel.judging.tracking import Tracker
+from sentinel.pipeline import Advance
+from sentinel.replays.coverage import held_back
+from sentinel.sources.base import Complaint
+
+
+@dataclass
+class JudgedRun:
+    """A run that was read, and what was found in it: by a replay, or by the watch that follows the run."""
+
+    tracker: Tracker
+    incidents: dict[str, Incident] = field(default_factory=dict)  # by id, in the order of firing
+    changes: list[Change] = field(default_factory=list)
+    told: dict[str, list[Outcome]] = field(default_factory=dict)  # by incident id; without reminders
+    complaints: list[Complaint] = field(default_factory=list)
+    failure: str | None = None
+    curves: Curves | None = None  # if they are wanted
+    means: Means | None = None  # if the runs are to be compared
+    looked: Counter[tuple[str, str]] = field(default_factory=Counter)  # see `Detection`
+
+    @property
+    def stopped(self) -> str | None:
+        """Why the run was not judged to its end; None if it was."""
+        return self.failure or self.tracker.log.stopped
+
+    @property
+    def unread(self) -> bool:
+        """Whether nothing of the run could be read."""
+        broken = self.stopped is not None or (bool(self.complaints) and not self.incidents)
+        return broken and not self.tracker.log.facts.points
+
+    @property
+    def own(self) -> list[Incident]:
+        """The incidents that no other one explains."""
+        return [incident for incident in self.incidents.values() if incident.inhibited_by is None]
+
+    @property
+    def worst(self) -> Severity:
+        """The severity of the worst of its own incidents."""
+        return max((incident.severity for incident in self.own), default=Severity.CLEAN)
+
+    def add(self, advance: Advance) -> None:
+        """Add what one poll brought."""
+        if self.curves is not None:
+            self.curves.add(advance.absorbed.chunks)
+        if self.means is not None:
+            self.means.add(advance.absorbed.chunks)
+        self.complaints += advance.absorbed.complaints
+        self.failure = advance.failure
+        self.changes += advance.changes
+        self.incidents |= {change.incident.id: change.incident for change in advance.changes}
+        self.looked.update(advance.looked)
+
+    @property
+    def lacking(self) -> dict[str, list[str]]:
+        """The signals that each detector lacks; none for those that can judge the run."""
+        log = self.tracker.log
+        signals = log.understanding().signals
+        detectors = self.tracker.book.detectors
+        return {name: one.demand.missing(signals, log.no_clock) for name, one in detectors.items()}
+
+    @property
+    def held_back(self) -> dict[str, dict[str, int]]:
+        """Why detectors judged no row of signals that the run logs; see `coverage.held_back`.
+
+        A detector that asks for no signal judges what only trouble brings, so it misses nothing.
+        """
+        able = [self.tracker.book.detectors[name] for name, missing in self.lacking.items() if not missing]
+        rules = [one for one in able if isinstance(one, Detector) and one.demand.judges]
+        return held_back(self.looked, [one.name for one in rules])
