@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from sentinel.sources.console.pairs import is_metric
-from sentinel.sources.console.parts import of_part, parted
+from sentinel.sources.console.parts import message_at, of_part, parted
 from sentinel.sources.console.printed import NUMBER, OPENING, Record, entries, number
 from sentinel.sources.console.shapes import COUNT, SHAPES, Shape, has_word
 from sentinel.sources.reading import records
@@ -118,7 +118,7 @@ def entry(line: str) -> tuple[str, float] | None:
 
 def begun_epoch(line: str) -> float | None:
     """The epoch in a line that only says that this epoch begins."""
-    found = _BEGUN_EPOCH.fullmatch(line)
+    found = _BEGUN_EPOCH.fullmatch(line) or _BEGUN_EPOCH.fullmatch(line, message_at(line))
     return float(found["epoch"]) if found else None
 
 

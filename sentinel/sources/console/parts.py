@@ -39,6 +39,12 @@ _LOGGED = re.compile(
 """What a logger puts before a message."""
 
 
+def message_at(line: str) -> int:
+    """The place behind what a logger puts before a message."""
+    found = _LOGGED.match(line)
+    return found.end() if found else 0
+
+
 def begun_part(line: str) -> str:
     """The part of the data that the next line is about, if the line holds nothing else."""
     found = _BEGUN_PART.fullmatch(line)
@@ -50,10 +56,7 @@ def of_part(line: str) -> Record:
 
     The names begin with that part. The step or epoch of the line stands above it.
     """
-    found = _PART.match(line)
-    if found is None:
-        logged = _LOGGED.match(line)
-        found = _PART.match(line, logged.end()) if logged else None
+    found = _PART.match(line) or _PART.match(line, message_at(line))
     if found is None:
         return {}
     text = _SHARE.sub(lambda share: str(int(share[1]) / max(1, int(share[2]))), line[found.end() :])
