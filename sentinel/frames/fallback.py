@@ -19,6 +19,9 @@ from sentinel.frames.words import EVAL, FILLERS, PERCENT, TRAIN, spelled, words_
 _KINDS = ("", "binary ", "categorical ", "sparse categorical ", "token ", "overall ")
 _ACCURACIES = [f"{kind}accuracy" for kind in _KINDS]
 
+_ERRORS = ("mse", "rmse", "mae", "mean squared error", "root mean squared error", "mean absolute error")
+"""Of regressions; on training batches they may be terms of a loss."""
+
 _TRAINING: Mapping[str, Signal] = {
     "loss": Signal.LOSS,
     "total loss": Signal.LOSS,
@@ -47,6 +50,8 @@ _TRAINING: Mapping[str, Signal] = {
     "grad norm": Signal.GRAD_NORM,
     "grad norm l 2": Signal.GRAD_NORM,
     "total grad norm": Signal.GRAD_NORM,
+    "policy grad norm": Signal.GRAD_NORM,
+    "value grad norm": Signal.GRAD_NORM,
     "loss scale": Signal.LOSS_SCALE,
     "amp scale": Signal.LOSS_SCALE,
     "amp loss scale": Signal.LOSS_SCALE,
@@ -122,6 +127,7 @@ _EVALUATION: Mapping[str, Signal] = {
     "elbo": Signal.EVAL_LOSS,
     "elbo loss": Signal.EVAL_LOSS,
     "negative elbo": Signal.EVAL_LOSS,
+    **dict.fromkeys(_ERRORS, Signal.EVAL_LOSS),
     **dict.fromkeys(_ACCURACIES, Signal.EVAL_ACCURACY),
     "perplexity": Signal.EVAL_PERPLEXITY,
     "reward": Signal.EVAL_REWARD,
@@ -140,6 +146,7 @@ _EVALUATION: Mapping[str, Signal] = {
     "bleu 4": Signal.EVAL_SCORE,
     "sacrebleu": Signal.EVAL_SCORE,
     "exact match": Signal.EVAL_SCORE,
+    "win rate": Signal.EVAL_SCORE,
     "dice": Signal.EVAL_SCORE,
     "dice score": Signal.EVAL_SCORE,
     "iou": Signal.EVAL_SCORE,

@@ -21,7 +21,7 @@ FILLERS = frozenset(
     {"metric", "metrics", "stat", "stats", "scalar", "scalars", "log", "chart", "charts"}
     | {"optim", "optimizer", "model", "data", "global", "rollout", "mean", "avg", "average"}
     | {"current", "running", "local", "batch", "minibatch", "step", "epoch", "iter", "iteration"}
-    | {"ray", "tune", "signal", "macro", "micro", "weighted"}
+    | {"sim", "simulation", "env", "environment", "ray", "tune", "signal", "macro", "micro", "weighted"}
 )
 
 _SPELLINGS = {
