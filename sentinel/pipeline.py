@@ -7,9 +7,8 @@
 in a training may drive the pipeline as well. This page knows no format, no rule and no sink.
 """
 
-import logging
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,38 +20,25 @@ from sentinel.alerts.incident import Change
 from sentinel.alerts.lifecycle import Book
 from sentinel.alerts.turns import Stretch
 from sentinel.detectors.api import Declaration
-from sentinel.detectors.checks import RunCheck
 from sentinel.frames.naming import Naming
 from sentinel.frames.views import layout, views
 from sentinel.ground.guard import Guard
-from sentinel.ground.text import clean_text
-from sentinel.judging.checking import Checking
+from sentinel.judging.judging import DetectorFailed, Judging, log_failure
 from sentinel.judging.tracking import Tracker
-from sentinel.runs.absorbed import NOTHING, Absorbed, Arrived
+from sentinel.runs.absorbed import Absorbed
 from sentinel.runs.console import ConsoleState
 from sentinel.runs.log import RunLog
 from sentinel.runs.quiet import Quiet
 from sentinel.runs.settling import settle
 from sentinel.sources.base import Batch, Run
 
-_log = logging.getLogger(__name__)
-
 POINTS_AT_ONCE = 300_000
 """About how many points are read at once, over all runs. It bounds memory and does not affect findings."""
-
-DetectorFailed = Callable[[str, str, BaseException], None]
-"""Called when a detector raises on a run, with the detector's name, the run's id and the error."""
-
-
-def log_failure(detector: str, run: str, error: BaseException) -> None:
-    """Log that a detector raised on a run."""
-    what = clean_text(f"{type(error).__name__}: {error}", 300)
-    _log.error("detector %s failed on %s: %s", detector, clean_text(run), what)
 
 
 @dataclass(frozen=True)
 class Advance:
-    """The result of one poll of one run. After a failure the tracker must not be used again."""
+    """What is new in one run. After a failure the tracker must not be used again."""
 
     tracker: Tracker
     absorbed: Absorbed
@@ -84,11 +70,10 @@ class Pipeline:
         self._parameters = parameters
         self._views = views(self.detectors.values())
         self._naming = Naming(signals, self._views.asked)
-        checks = [d for d in self.detectors.values() if isinstance(d, RunCheck)]
-        self._checking = Checking(checks, parameters, failed)
-        self._failed = failed
+        self._judging = Judging(self.detectors.values(), parameters, failed)
+        self._checking = self._judging.checking
         release = version("training-sentinel") if self._views else ""
-        shape = repr((release, layout(self._views), bool(checks), sorted(signals.items())))
+        shape = repr((release, layout(self._views), bool(self._checking.checks), sorted(signals.items())))
         self._layout = sha256(shape.encode("utf-8", "backslashreplace")).hexdigest()  # every state holds it
 
     def track(self, run: Run, name: str) -> Tracker:
@@ -109,19 +94,19 @@ class Pipeline:
         Whatever a run holds, this does not raise and does not change the results of another run.
         """
         limit, guard = points_at_once // max(len(trackers), 1), Guard()
-        absorbed = [_absorbed(tracker, limit, read_at, guard) for tracker in trackers]
+        news = [_absorbed(tracker, limit, read_at, guard) for tracker in trackers]
         past = [
-            guard(tracker.log.run, "going on", tracker.book.go_on) if one.points else ()
-            for tracker, one in zip(trackers, absorbed, strict=True)
+            (guard(tracker.log.run, "going on", tracker.book.go_on) or ()) if one.points else ()
+            for tracker, one in zip(trackers, news, strict=True)
         ]
-        verdicts, looked = self._judge(trackers, [one.rows for one in absorbed], guard)
-        for tracker, one in zip(trackers, absorbed, strict=True):
-            findings = guard(tracker.log.run, "run checks", partial(self._check, tracker, one))
-            verdicts.setdefault(tracker.id, []).extend(findings or ())
-        changes = _applied(Book.advance, trackers, verdicts, guard)
+        verdicts, looked = self._judging.judge(trackers, news, guard)
+        changes = [
+            [*back, *_applied(tracker.book.advance, tracker, verdicts[tracker.id], guard)]
+            for tracker, back in zip(trackers, past, strict=True)
+        ]
         return [
-            Advance(tracker, one, [*(back or ()), *news], guard.failures.get(tracker.id), looked[tracker.id])
-            for tracker, one, back, news in zip(trackers, absorbed, past, changes, strict=True)
+            Advance(tracker, one, new, guard.failures.get(tracker.id), looked[tracker.id])
+            for tracker, one, new in zip(trackers, news, changes, strict=True)
         ]
 
     def conclude(self, trackers: Sequence[Tracker]) -> list[Advance]:
@@ -132,15 +117,12 @@ class Pipeline:
         guard = Guard()
         for tracker in trackers:
             guard(tracker.log.run, "its last words", partial(settle, tracker.log, math.inf))
-        arrived = [guard(t.log.run, "the end of the log", t.log.end) or () for t in trackers]
-        verdicts, looked = self._judge(trackers, arrived, guard)
-        for tracker in trackers:
-            check = partial(self._checking.stretches, tracker.log, concluded=True)
-            verdicts.setdefault(tracker.id, []).extend(guard(tracker.log.run, "run checks", check) or ())
-        changes = _applied(Book.conclude, trackers, verdicts, guard)
+        news = [Absorbed(guard(t.log.run, "the end of the log", t.log.end) or ()) for t in trackers]
+        verdicts, looked = self._judging.judge(trackers, news, guard, concluded=True)
+        changes = [_applied(t.book.conclude, t, verdicts[t.id], guard) for t in trackers]
         return [
-            Advance(tracker, NOTHING, news, guard.failures.get(tracker.id), looked[tracker.id])
-            for tracker, news in zip(trackers, changes, strict=True)
+            Advance(tracker, one, new, guard.failures.get(tracker.id), looked[tracker.id])
+            for tracker, one, new in zip(trackers, news, changes, strict=True)
         ]
 
     def review(self, tracker: Tracker, silence: Quiet) -> list[Change]:
@@ -153,58 +135,20 @@ class Pipeline:
         checked = self._checking.stretches(tracker.log, failure=reason)
         return Guard()(tracker.log.run, "reporting", partial(tracker.book.advance, checked)) or ()
 
-    def _check(self, tracker: Tracker, absorbed: Absorbed) -> list[Stretch]:
-        """The findings of the run checks, if the poll brought something that they judge."""
-        grew = absorbed.points > 0
-        if not absorbed.tells_of_run and not (grew and tracker.book.watches_run):
-            return []
-        silence = Quiet(0.0) if grew else None
-        return [*self._checking.stretches(tracker.log, absorbed, silence=silence)]
-
-    def _judge(
-        self, trackers: Sequence[Tracker], arrived: Sequence[Sequence[Arrived]], guard: Guard
-    ) -> tuple[dict[str, list[Stretch]], dict[str, Counter[tuple[str, str]]]]:
-        """Stretches of verdicts by run, and how many rows were judged or held back."""
-        if not any(arrived):
-            return {}, defaultdict(Counter)
-        from sentinel.judging.detection import (
-            Detection,  # polars is slow to import, and a listing judges nothing
-        )
-
-        looked: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
-
-        def stretches(some: Sequence[tuple[Tracker, Sequence[Arrived]]]) -> list[Stretch]:
-            detection = Detection(self._parameters, self._failed)
-            awake = {key for tracker, _ in some for key in tracker.book.awake()}
-            found = [*detection.stretches([one for _, rows in some for one in rows], awake)]
-            looked.update(detection.looked)
-            return found
-
-        runs = [tracker.log.run for tracker in trackers]
-        pairs = [*zip(trackers, arrived, strict=True)]
-        found: dict[str, list[Stretch]] = {}
-        for rows in guard.at_once(runs, "judging", stretches, pairs):
-            found.setdefault(rows[0].key.run, []).append(rows)
-        return found, looked
-
 
 def _absorbed(tracker: Tracker, limit: int, read_at: float, guard: Guard) -> Absorbed:
     """What is new in the log of a run; nothing if its reader fails."""
     log = tracker.log
     batch = guard(log.run, f"the {log.run.format} reader", partial(log.poll, limit)) or Batch(log.cursor)
-    return guard(log.run, "understanding the log", partial(log.absorb, batch, read_at)) or Absorbed(
-        chunks=batch.chunks, complaints=batch.complaints
-    )
+    read = guard(log.run, "understanding the log", partial(log.absorb, batch, read_at))
+    return read or Absorbed(chunks=batch.chunks, complaints=batch.complaints)
 
 
 def _applied(
-    apply: Callable[[Book, Iterable[Stretch]], list[Change]],
-    trackers: Sequence[Tracker],
-    verdicts: Mapping[str, Iterable[Stretch]],
+    apply: Callable[[Iterable[Stretch]], list[Change]],
+    tracker: Tracker,
+    verdicts: Sequence[Stretch],
     guard: Guard,
-) -> list[Sequence[Change]]:
-    """The changes that the verdicts bring to the book of each run."""
-    return [
-        guard(t.log.run, "advancing incidents", partial(apply, t.book, verdicts.get(t.id, ()))) or ()
-        for t in trackers
-    ]
+) -> Sequence[Change]:
+    """The changes that the verdicts bring to the book of a run."""
+    return guard(tracker.log.run, "advancing incidents", partial(apply, verdicts)) or ()
