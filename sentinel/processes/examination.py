@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from sentinel.detectors.checks import Standstill
@@ -21,11 +21,11 @@ _AT_ONCE = 4  # dumps
 
 class Examination:
     """One examination. ``gone`` says that a rank died, in words, and ``others`` whether the stacks of other
-    users' processes are looked at, too.
+    users' processes are looked at, too. ``ring`` is called when the result is there.
     """
 
-    def __init__(self, ranks: Sequence[Rank], gone: str, others: bool) -> None:
-        self._ranks, self._gone, self._others = ranks, gone, others
+    def __init__(self, ranks: Sequence[Rank], gone: str, others: bool, ring: Callable[[], None]) -> None:
+        self._ranks, self._gone, self._others, self._ring = ranks, gone, others, ring
         self._late = threading.Event()
         self._found: Standstill | None = None
         self._thread = threading.Thread(target=self._examine, daemon=True)
@@ -33,13 +33,14 @@ class Examination:
 
     def result(self) -> Standstill | None:
         """The verdict; None while the examination goes on."""
-        return None if self._thread.is_alive() else self._found or Standstill()
+        return None if self._thread.is_alive() and self._found is None else self._found or Standstill()
 
     def _examine(self) -> None:
         deadline = threading.Timer(_MOST_SECONDS, self._late.set)
         deadline.start()
         self._found = self._verdict()
         deadline.cancel()
+        self._ring()
 
     def _verdict(self) -> Standstill:
         workers = _workers(self._ranks, processes())

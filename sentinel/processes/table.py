@@ -137,6 +137,12 @@ def written(pid: int) -> int | None:
     return _number(PROC / str(pid) / "io", "wchar:")
 
 
+def moved(pid: int) -> int | None:
+    """How many bytes a process has read and written, from and to whatever; None where it may not be seen."""
+    read, wrote = _number(PROC / str(pid) / "io", "rchar:"), written(pid)
+    return None if read is None or wrote is None else read + wrote
+
+
 def cpu_seconds(pid: int) -> float:
     """The processor time that a process has used; 0 if there is no such process."""
     with suppress(OSError, ValueError, IndexError):

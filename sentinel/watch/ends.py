@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sentinel.detectors.checks import Standstill, Writer
 from sentinel.ground.clock import Clock
+from sentinel.processes.activity import Activity
 from sentinel.processes.alarm import Alarm
 from sentinel.processes.description import described, process_of, title
 from sentinel.processes.examination import Examination
@@ -29,6 +30,7 @@ _LONGEST_PAUSE_SECONDS = 600.0  # ... up to this
 _SHORTEST_SECONDS = 1.0  # between two looks at the processes ...
 _SHARE = 0.01  # ... which may take this part of one core, and asking all of them what they have open as much
 _FRESH_SECONDS = 60.0  # what was seen of all processes speaks for a silent run for so long
+_SILENT_SECONDS = 30.0  # after which it is seen what a process does
 _MEET_SECONDS = 30.0  # between two searches for further ranks
 _GOES_ON_SECONDS = 60.0  # a log that grows so long after a rank died does without it
 _EXAMINED_SECONDS = 600.0  # a run is examined at most once in this time
@@ -51,6 +53,18 @@ class _Behind:
     examination: Examination | None = None
     examined: tuple[int, float] = -1, -math.inf  # points of the run, and when it was
     reported: bool = True  # whether its result was asked for since it is there
+    activity: tuple[int, Activity] | None = None  # points of a run that is silent, and what it does since
+
+    def observe(self, watched: Watched, awake: float) -> None:
+        """See what the process does from now on, once its log is silent for a while."""
+        points = watched.tracker.log.facts.points
+        new = self.activity is None or self.activity[0] != points
+        if new and self.handle is not None and awake - watched.arrived_at > _SILENT_SECONDS:
+            self.activity = points, Activity(self.handle.process, awake)
+
+    def does(self, points: int, awake: float) -> str:
+        """What the process has done since its log is silent."""
+        return self.activity[1].words(awake) if self.activity and self.activity[0] == points else ""
 
 
 class Ends:
@@ -60,12 +74,14 @@ class Ends:
         self._clock, self._stacks = clock, stacks
         self._behind: dict[str, _Behind] = {}  # by run id
         self._alarm: Alarm | None = None
+        self._ring: Callable[[], None] = lambda: None
         self._host: Host | None = None
         self._host_at = self._next_at = self._ask_all_at = -math.inf
 
     @contextmanager
     def alarmed(self, ring: Callable[[], None]) -> Iterator[None]:
-        """Surround a watch in which the end of a process that is found calls ``ring``, where Linux runs."""
+        """Surround a watch in which the end of a process or of an examination calls ``ring``, on Linux."""
+        self._ring = ring
         if not hasattr(select, "epoll"):
             yield
             return
@@ -86,6 +102,7 @@ class Ends:
                 continue
             behind = self._behind.setdefault(watched.tracker.id, _Behind(awake))
             if behind.handle is not None:
+                behind.observe(watched, awake)
                 continue
             if behind.growth is not None and behind.grown_at != watched.arrived_at:
                 behind.grown_at = watched.arrived_at
@@ -157,7 +174,7 @@ class Ends:
         if behind.examined[0] != points and awake - behind.examined[1] >= _EXAMINED_SECONDS:
             ranks = behind.team.living or [Rank(behind.handle.process, 0, 1)]
             gone = behind.team.news(awake).partition(". ")[0]
-            behind.examination = Examination(ranks, gone, self._stacks is True)
+            behind.examination = Examination(ranks, gone, self._stacks is True, self._ring)
             behind.examined, behind.reported = (points, awake), False
         return (
             behind.examination.result()
@@ -170,7 +187,8 @@ class Ends:
         log = watched.tracker.log
         behind = self._behind.setdefault(watched.tracker.id, _Behind(self._clock.awake()))
         if behind.handle is not None and behind.found is not None:
-            return described(behind.found)
+            told, does = described(behind.found), behind.does(log.facts.points, self._clock.awake())
+            return replace(told, text=f"{told.text}; {does}") if told.lives is not False and does else told
         if behind.gone is not None and behind.gone[0] == log.facts.points:
             return Writer(behind.gone[1], lives=False)
         if not isinstance(log.run.path, Path):

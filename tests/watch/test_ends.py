@@ -179,6 +179,21 @@ def test_where_the_system_does_not_tell_an_end_it_is_asked(house, monkeypatch):
     assert "and how is not known" in incident.evidence["process"]
 
 
+def test_of_a_process_that_lives_and_is_silent_it_is_said_what_it_did_since(house):
+    watcher = house.watch(process={"stacks": False})
+    house.look(watcher)
+    with training(house, "held", "pass") as (_, go_on):
+        for _ in range(5):
+            house.look(watcher, hours=0.002)
+            go_on()
+        for hours in (0.002, 0.01, 0.01):
+            assert house.look(watcher, hours=hours, detector=ENDS) == []
+        assert house.look(watcher, hours=0.5, detector=ENDS) == ["firing: first-notification"]
+    incident = known(house)
+    assert incident.detector == "stream-stall"
+    assert incident.evidence["process"].endswith("; in the last 30 min 36 s it did nothing")
+
+
 @needs_kernel
 def test_the_writer_of_a_log_that_just_began_is_found_though_to_ask_all_processes_takes_long(
     house, monkeypatch
