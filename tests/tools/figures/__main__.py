@@ -8,17 +8,15 @@ Without names all are measured, and the healthy runs that ring them counted as w
 import sys
 from collections.abc import Sequence
 
-from sentinel.detectors.api import Detector
-from sentinel.detectors.discovery import all_detectors
 from tests.tools.figures import by_run
-from tests.tools.figures.measure import HEALTHY, figures, real_figures
+from tests.tools.figures.measure import HEALTHY, figures, real_figures, simulable
 from tests.tools.figures.page import Measured, read, write
 from tests.tools.figures.sick import SICK
 
 
 def main(names: Sequence[str]) -> None:
     """Measure the named detectors, or all that have a simulated fault, and write as each is done."""
-    known = {name: one for name, one in all_detectors().items() if isinstance(one, Detector)}
+    known = simulable()
     if unknown := {*names} - {*SICK}:
         sys.exit(f"no fault is simulated for {', '.join(sorted(unknown))}; see tests/tools/figures/sick.py")
     if not names:

@@ -10,6 +10,7 @@ import numpy as np
 
 from sentinel.config.file import Config
 from sentinel.detectors.api import Detector, Severity
+from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.schema import INDEX, SERIES, SEVERITY, STEP
 from sentinel.frames.windows import frame
 from sentinel.replays.replaying import replay
@@ -124,6 +125,12 @@ def alarms(detector: Detector, runs: Sequence[Run]) -> tuple[int, list[list[int]
     for at, run_number in zip(found[STEP].to_numpy()[order][raised], owner[raised], strict=True):
         steps[run_number].append(int(at))
     return points, steps
+
+
+def simulable() -> dict[str, Detector]:
+    """The detectors that judge points which a simulation can draw, by name."""
+    rules = {name: one for name, one in all_detectors().items() if isinstance(one, Detector)}
+    return {name: one for name, one in rules.items() if one.demand.judges}
 
 
 def figures(detector: Detector, points: int) -> Figures:

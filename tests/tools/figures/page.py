@@ -9,7 +9,7 @@ from pathlib import Path
 from sentinel.detectors.api import Declaration, Detector
 from sentinel.detectors.discovery import all_detectors
 from tests.tools.figures import by_run
-from tests.tools.figures.measure import FAULTY, HEALTHY, NOISES, Figures, Real
+from tests.tools.figures.measure import FAULTY, HEALTHY, NOISES, Figures, Real, simulable
 
 DATA = Path(__file__).with_name("figures.json")
 PAGE = Path(__file__).parents[3] / "detectors" / "FIGURES.md"
@@ -63,6 +63,9 @@ None in n runs still allows a rate of 3/n (95 %), which the table by run says; a
 are too few to prove the standard. **Found** rests, for each noise, on {faulty} points. What {unseen} judge,
 no healthy log of other people shows, only trainings of our own that are healthy but for their fault
 (`detectors/FAULTS.md`) and simulated ones.
+
+{others} judges what the reading of numbers without a meaning tells, which the simulation does not draw;
+`tests/frames/test_oddities.py` holds that healthy noise tells nothing.
 
 Run checks judge a run as a whole and have no points: {checks}. `tests/judging/test_checking.py` and
 `tests/detectors/test_every_run_check.py` hold those; `tests/catalogue/console_lines.toml` shows which console
@@ -131,13 +134,14 @@ def write(measured: Mapping[str, Measured]) -> None:
 def rendered(measured: Mapping[str, Measured]) -> str:
     """The page."""
     rules = all_detectors()
-    checks = ", ".join(f"`{name}`" for name, one in sorted(rules.items()) if not isinstance(one, Detector))
+    unpointed = sorted(name for name, one in rules.items() if not isinstance(one, Detector))
     faulty = ", ".join(f"{runs} runs of {points:,}" for points, runs in FAULTY.items())
     runs = by_run.read()
     head = HEAD.format(
         enough=ENOUGH,
         recall=LEAST_RECALL,
-        checks=checks,
+        checks=", ".join(f"`{name}`" for name in unpointed),
+        others=", ".join(f"`{name}`" for name in sorted({*rules} - {*simulable()} - {*unpointed})),
         faulty=faulty,
         one_in=by_run.ONE_IN,
         together=by_run.ONE_IN_TOGETHER,

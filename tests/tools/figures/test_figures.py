@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from sentinel.detectors.api import Detector, Maturity
-from sentinel.detectors.discovery import all_detectors
+from sentinel.detectors.api import Maturity
 from tests.tools.figures import by_run
 from tests.tools.figures.healthy import FAMILIES
-from tests.tools.figures.measure import EVALUATED, alarms, kinds
+from tests.tools.figures.measure import EVALUATED, alarms, kinds, simulable
 from tests.tools.figures.page import PAGE, read, rendered, shortfalls
 from tests.tools.figures.shapes import drawn
 from tests.tools.figures.sick import SICK
@@ -21,7 +20,7 @@ POINTS = {  # others: 100
     "memory-growth": 400,
     "throughput-shift": 400,
 }
-DETECTORS = {name: one for name, one in all_detectors().items() if isinstance(one, Detector)}
+DETECTORS = simulable()
 each_detector = pytest.mark.parametrize("name", SICK)
 
 
