@@ -151,9 +151,10 @@ def trace(place: Place, format_: str, facts: Facts) -> Trace:
     """What a log at a place tells, with the names of the files there. Never raises."""
     if not isinstance(place, Path):
         return Trace(format_, frozenset({f"id {place.parts[-1]}"}))
-    output = _output(place, facts)
+    writers = _processes(place)
+    output = _output(place, bool(writers), facts)
     exit_ = {facts.exit.evidence.partition(";")[0]} if facts.exit is not None else set()  # names the process
-    processes = frozenset(f"process {one}" for one in _processes(place) | exit_)
+    processes = frozenset(f"process {one}" for one in writers | exit_)
     ids = (f"id {found[1]}" for part in place.parts if (found := _WANDB.fullmatch(part)))
     places = (f"{_PLACE}{one}" for one in (_home(place), output) if one)
     began, ended = facts.first_time, facts.last_time
@@ -183,11 +184,11 @@ def _is_file(place: Path) -> bool:
     return bool(place.suffix) and not place.is_dir()
 
 
-def _output(place: Path, facts: Facts) -> str:
+def _output(place: Path, has_events: bool, facts: Facts) -> str:
     told: Any = facts.config["output_dir"].value if "output_dir" in facts.config else None
     if isinstance(told, str) and told:
         return os.path.normpath(_working_directory(place) / told)
-    return str(place.parent.parent) if place.parent.name == "runs" and not _is_file(place) else ""
+    return str(place.parent.parent) if has_events and place.parent.name == "runs" else ""
 
 
 def _working_directory(place: Path) -> Path:

@@ -42,6 +42,7 @@ def log(tmp_path):
         (("logs/csv_logs/version_0/metrics.csv",), ("logs/tb_logs/version_0", "tensorboard", 7)),
         (("runs/seed1.jsonl",), ("runs/seed1.csv",)),
         (("out", "trainer_state"), ("out/runs/Nov23_12-00-00_node", "tensorboard", 7)),
+        (("runs/out", "trainer_state"), ("runs/out/runs/Nov23_12-00-00_node", "tensorboard", 7)),
         (("out", "trainer_state"), ("wandb/run-20260101_000000-abcd1234", "wandb", None, "out")),
         (
             ("out/runs/Nov23_x", "tensorboard", 7),
