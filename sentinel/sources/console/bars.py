@@ -4,7 +4,8 @@ If a bar counts the steps of a training (diffusers' `Steps: 5%|...| 50/1000 [...
 state at each step is a point. If it counts the batches of an epoch, as Lightning's does, the last state is
 the point of the epoch. If something else is printed within the epoch, the bar's state before it stands on a
 line of its own and is a point at its batch. Other states of such a bar are no points: until the epoch ends,
-most of the values that they show are those of the epoch before.
+most of the values that they show are those of the epoch before. A bar that shows metrics and names no epoch
+counts steps as well, on from the bar before it; one of held-out data stands at the step of the training.
 """
 
 import re
@@ -29,7 +30,10 @@ _REDRAWN = re.compile(
 )
 """A state of a bar between two others. Of a bar that counts no steps, only the first and last count."""
 
-_HELD_OUT = re.compile(r"(?<![a-z])(?:val|valid|validation|test|eval|evaluation)(?![a-z])", re.IGNORECASE)
+_HELD_OUT = re.compile(
+    r"(?<![a-z])(?:val|valid|validation|test|eval|evaluation|validating|testing|evaluating)(?![a-z])",
+    re.IGNORECASE,
+)
 
 
 def without_redrawn(line: bytes) -> bytes:
@@ -76,8 +80,8 @@ class Bars:
         is_old = 0 < count < reached
         self._reached[title] = reached if is_old else count
         if count and not is_old:
-            if part := _HELD_OUT.search(title):
-                metrics = {f"{part[0].lower()}/{name}": value for name, value in metrics.items()}
+            if part := part_of(bar):
+                metrics = {f"{part}/{name}": value for name, value in metrics.items()}
             self._counts_batches |= ended and count < total
             step = {"step": epoch * total + count} if self._counts_batches else {}
             self._shown[title] = {**metrics, "epoch": epoch, **step}
@@ -116,6 +120,7 @@ class StepBar:
     """The bar that counts the steps of a training, given the memory of the states before."""
 
     def __init__(self, memory: Mapping[str, Any]) -> None:
+        self._title: str = memory.get("title", "")
         self._count: int = memory.get("count", 0)  # in the bar
         self._before: int = memory.get("before", 0)  # steps of bars that were full, or left
         self._shown: Record = restored(memory.get("shown", {}))  # at this count
@@ -124,20 +129,32 @@ class StepBar:
     def memory(self) -> dict[str, Any]:
         """What the next states need to know of these; JSON-able."""
         shown, told = kept(self._shown), kept(self._told)
-        return {"count": self._count, "before": self._before, "shown": shown, "told": told}
+        bar = {"title": self._title, "count": self._count, "before": self._before}
+        return {**bar, "shown": shown, "told": told}
 
     def parse(self, bar: re.Match[str], metrics: Record, ended: bool) -> list[Record]:
         """The points that are due when the bar shows these metrics; ``ended`` says that its line ends so."""
         count, found = int(bar["count"]), list[Record]()
-        if count != self._count:
-            found.append(self._due())
-            self._before += self._count if count < self._count else 0
-            self._count = count
+        was_told = all(repr(self._told.get(name)) == repr(value) for name, value in metrics.items())
+        is_next = count == self._count == int(bar["total"]) and not self._shown and not was_told
+        # Of states with one title, only the last is sure to be seen; see `without_redrawn`.
+        goes_on = bar["title"] == self._title and count > self._count and not counts_steps(bar)
+        if count != self._count or is_next:
+            found += [] if goes_on else [self._due()]
+            self._before += self._count if count < self._count or is_next else 0
+            self._title, self._count = bar["title"], count
         if count:
             self._shown = {**metrics, "step": float(self._before + count)}
         if ended:
             found.append(self._due())
         return [record for record in found if record]
+
+    def held_out(self, metrics: Record, ended: bool) -> list[Record]:
+        """The points that are due when the bar of an evaluation shows these metrics. It stands at a step."""
+        found = self._due()
+        step = self._before + self._count
+        aside = {**metrics, "step": float(step)} if ended and step else {}
+        return [record for record in (found, aside) if record]
 
     def _due(self) -> Record:
         """What is shown and no point yet. Results of an evaluation stay until the next, and count once."""
@@ -148,6 +165,12 @@ class StepBar:
         }
         self._told, self._shown = self._told | due, {}
         return due if due.keys() != {"step"} else {}
+
+
+def part_of(bar: re.Match[str]) -> str:
+    """The part of the data that the title of a bar names, if it is held out."""
+    found = _HELD_OUT.search(bar["title"])
+    return found[0].lower() if found else ""
 
 
 def counts_steps(bar: re.Match[str]) -> bool:

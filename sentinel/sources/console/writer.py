@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sentinel.sources.console.bars import Bars, StepBar, counts_steps
+from sentinel.sources.console.bars import Bars, StepBar, counts_steps, part_of
 from sentinel.sources.console.columns import Columns
 from sentinel.sources.console.counting import CountedRows, Laps
 from sentinel.sources.console.lines import (
@@ -181,9 +181,23 @@ class PrintedMetrics:
             return len(metrics) > 1
         parsed = parse(f"{bar['title']} {bar['rest']}")
         epoch = parsed[1].pop("epoch", None) if parsed else None
-        if parsed is None or not isinstance(epoch, float) or named(parsed[1], STEP_KEYS) is not None:
+        if parsed is None:
+            return self._parse_bar_of_unknown(bar, ended)
+        if not isinstance(epoch, float) or named(parsed[1], STEP_KEYS) is not None:
             return False
         self._add_of_bar(self._bars.parse(bar, epoch, parsed[1], ended))
+        return True
+
+    def _parse_bar_of_unknown(self, bar: re.Match[str], ended: bool) -> bool:
+        """Whether a state of a bar shows metrics, of which it tells no step or epoch but its own count."""
+        metrics = uncounted(f"{bar['title'].rstrip(' :')} | {bar['rest']}")
+        if not metrics:
+            return False
+        if part := part_of(bar):
+            metrics = {name if part in name.lower() else f"{part}/{name}": metrics[name] for name in metrics}
+            self._add_of_bar(self._step_bar.held_out(metrics, ended))
+        else:
+            self._add_of_bar(self._step_bar.parse(bar, metrics, ended))
         return True
 
     def _add_of_bar(self, records: Iterable[Record]) -> None:

@@ -1,0 +1,58 @@
+"""Progress bars whose description or postfix tells metrics, and that name no epoch."""
+
+from sentinel.sources.base import Run
+from sentinel.sources.console.log import ConsoleLog
+from tests.sources.reader import Reader
+
+
+def points(path, *texts):
+    path.write_text("".join(texts))
+    reader = Reader(path)
+    run = Run(path, "console", ConsoleLog(path))
+    reader.runs = {run.id: run}
+    return [(tag, step, float(value)) for tag, step, value in reader.poll().points]
+
+
+def bar(title, count, total, postfix=""):
+    return f"{title}: {100 * count // total:3d}%|###   | {count}/{total} [00:01<00:05, 3.1it/s{postfix}]"
+
+
+def test_each_state_of_one_bar_is_a_point_at_its_count(tmp_path):
+    states = [bar(f"loss: {1 / n:.2f}", 10 * n, 100) for n in (1, 2, 4, 10)]
+    found = points(tmp_path / "train.log", "loading\n", "\r".join(states), "\n")
+    assert found == [("loss", 10, 1.0), ("loss", 20, 0.5), ("loss", 40, 0.25), ("loss", 100, 0.1)]
+
+
+def test_of_a_metric_behind_a_bar_the_last_state_counts(tmp_path):
+    states = [bar("fitting", n, 4, f", loss={n / 8}") for n in range(1, 5)]
+    found = points(tmp_path / "train.log", "\r".join(states[:2]), "\nsaved\n", "\r".join(states), "\n")
+    assert found == [("loss", 2, 0.25), ("loss", 4, 0.5)]
+
+
+def test_a_next_bar_counts_on_and_an_evaluation_stands_at_the_step_of_the_training(tmp_path):
+    epochs = [
+        f"{bar(f'train loss: 0.{9 - n}', 4, 4)}\n{bar('Validating', 2, 2, f', loss=0.{n}')}\n"
+        for n in (1, 2, 3)
+    ]
+    found = points(tmp_path / "train.log", *epochs)
+    assert [one for one in found if one[0] == "train loss"] == [
+        ("train loss", 4, 0.8),
+        ("train loss", 8, 0.7),
+        ("train loss", 12, 0.6),
+    ]
+    assert [one for one in found if one[0] != "train loss"] == [
+        ("validating/loss", 4, 0.1),
+        ("validating/loss", 8, 0.2),
+        ("validating/loss", 12, 0.3),
+    ]
+
+
+def test_a_full_bar_that_is_drawn_again_is_the_same_bar(tmp_path):
+    first, second = bar("loss: 0.50", 3, 4), bar("loss: 0.25", 4, 4)
+    found = points(tmp_path / "train.log", f"{first}\r{second}\nsaved\n{second}\n")
+    assert {(step, value) for _, step, value in found} == {(3, 0.5), (4, 0.25)}
+
+
+def test_a_bar_without_a_metric_tells_none(tmp_path):
+    bars = [bar("Downloading", n, 4, ", 2.1MB/s") for n in range(1, 5)]
+    assert points(tmp_path / "train.log", "\r".join(bars), "\n") == []
