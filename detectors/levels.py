@@ -51,8 +51,8 @@ RISE = {
 def with_rise(points: pl.LazyFrame) -> pl.LazyFrame:
     """A frame with the columns of ``RISE``; needs ``LEVELS`` as history.
 
-    They are null where one of the last points is not positive. All is measured in logarithms. Second
-    differences tell the noise, so neither a trend nor a fall is any.
+    They are null where more than one in five of the last points is not positive. All is measured in
+    logarithms. Second differences tell the noise, so neither a trend nor a fall is any.
     """
     apart, enough = APART
     alike = recent_noise("log", NOISE, at_least=FEW)
@@ -64,8 +64,10 @@ def with_rise(points: pl.LazyFrame) -> pl.LazyFrame:
         points.with_columns(log=pl.when(pl.col(VALUE) > 0).then(pl.col(VALUE).log()))
         .with_columns(
             noise=pl.max_horizontal(alike, unlike).clip(LEAST_NOISE),
-            low=_by_points({n: recent_quantile(0.2, "log", n) for n in WINDOWS}),
-            **{name: recent_median("log", n) for n, name in levels.items()},
+            low=_by_points(
+                {n: _of_full(n, recent_quantile(0.2, "log", n, at_least=_most(n))) for n in WINDOWS}
+            ),
+            **{name: _of_full(n, recent_median("log", n, at_least=_most(n))) for n, name in levels.items()},
         )
         .with_columns(
             scatter=scatter,
@@ -91,6 +93,15 @@ def with_rise(points: pl.LazyFrame) -> pl.LazyFrame:
             errors=(pl.col("log_level") - pl.col("log_best")) / pl.col("error"),
         )
     )
+
+
+def _most(rows: int) -> int:
+    """Of so many rows those that must be positive: an exact 0 among them is a masked batch, or rounded."""
+    return rows * 4 // 5
+
+
+def _of_full(rows: int, level: pl.Expr) -> pl.Expr:
+    return pl.when(pl.col(INDEX) >= rows - 1).then(level)
 
 
 def _by_points(columns: Mapping[int, pl.Expr]) -> pl.Expr:

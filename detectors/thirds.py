@@ -94,9 +94,9 @@ def with_fall(points: pl.LazyFrame, *, most: int, every: int) -> pl.LazyFrame:
     ``start`` and ``now`` are their means, ``low`` the lower bound of the latter. The ``fall``, its bounds
     ``least`` and ``most`` at a confidence of 95 % each, and the ``spread`` of single points are shares of the
     start. ``trained`` counts the steps since the first one. ``start`` is null in an attempt that begins later
-    than a log does. Four columns are conditions: the loss is ``still`` where nothing speaks for a fall, it
-    ``crawls`` where a fall is certain and small, it ``fell`` where one is certain, and it ``came_back`` where
-    it had fallen in between.
+    than a log does. Five columns are conditions: the loss is ``unmoved`` where it did not fall early or in
+    between, it is ``still`` where nothing speaks for a fall, it ``crawls`` where a fall is certain and small,
+    it ``fell`` where one is certain, and it ``came_back`` where it had fallen in between.
     """
 
     def compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
@@ -127,6 +127,7 @@ def with_fall(points: pl.LazyFrame, *, most: int, every: int) -> pl.LazyFrame:
     return compared.with_columns(most=fall + SURELY * error, least=fall - SURELY * error).with_columns(
         still=unmoved & (fall < error),
         crawls=unmoved & certain & (fall > CRAWL[0]) & (bound < CRAWL[1]),
+        unmoved=unmoved,
         fell=(certain & (bound > CRAWL[1])) | (early_fall > CLEARLY) | came_back,
         came_back=came_back,
     )

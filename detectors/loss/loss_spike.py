@@ -3,9 +3,10 @@
 ## What it catches
 A loss of more than twice the median of the 50 points before it, and above that median by more than six
 times the distance to their 95th percentile. Where fewer points precede it: more than three times the median
-of the last five, and above it by fourteen standard deviations of the noise. One spike is `single`;
-three within 200 points are `repeated`. A point behind a spike from which the loss comes down belongs to it.
-A loss below a hundredth of its start has no spikes: there single samples and rounding move it.
+of the last five, and above it by fourteen standard deviations of the noise. One spike is `single`, and info
+unless it is 1000 times the usual loss; three within 200 points are `repeated`. A point behind a spike from
+which the loss comes down belongs to it. A loss below a hundredth of its start has no spikes: there single
+samples and rounding move it.
 
 ## Why it matters
 A spike that recovers costs little. Repeated ones precede a divergence, and point to a cause that will not
@@ -23,7 +24,7 @@ is silent.
 ## Source
 Catalogue A-sft-spikes, L6. Six deviations alone ring on heavy-tailed noise; twice the median and the
 run's own upper tail together do not. Distances and deviations are those of the
-logarithm of the loss.
+logarithm of the loss. Single spikes of healthy runs reach eight times the usual loss.
 """
 
 from math import log
@@ -31,7 +32,7 @@ from typing import Annotated
 
 import polars as pl
 
-from sentinel.detectors.api import INFO, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import INDEX, SERIES, VALUE
 from sentinel.detectors.signals import Signal
@@ -39,7 +40,7 @@ from sentinel.detectors.stats import recent_median, recent_noise, recent_quantil
 from sentinel.detectors.supervised import ELSE, FIRST, is_learned, supervised
 from sentinel.detectors.verdict import HeldBack, verdicts
 
-BEFORE = 50  # points that tell what is usual
+BEFORE, POSITIVE = 50, 40  # points that tell what is usual, and how many of them have a logarithm
 EARLY = 5  # of the first points
 MANY = 200  # points in which spikes are counted
 COMES_DOWN = 0.8  # of the spike before, in the logarithm
@@ -62,7 +63,9 @@ COMES_DOWN = 0.8  # of the spike before, in the logarithm
             ("A-sft-spikes", "L6", "A-nan-data"),
         ),
         "single": Variant(
-            "loss jumped from {usual:.4g} to {value:.4g}", ("A-sft-spikes", "L6", "A-nan-data"), (INFO,)
+            "loss jumped from {usual:.4g} to {value:.4g}",
+            ("A-sft-spikes", "L6", "A-nan-data"),
+            (INFO, WARNING),
         ),
     },
 )
@@ -73,17 +76,18 @@ def loss_spike(
     early_times: Annotated[float, "the same while there are fewer than 50 points before"] = 3.0,
     early_noises: Annotated[float, "standard deviations of the noise that a spike exceeds then"] = 14.0,
     least_tails: Annotated[float, "distances from the usual loss to its 95th percentile"] = 6.0,
+    far_times: Annotated[float, "times the usual loss from which on a single spike is a warning"] = 1000.0,
     most_spikes: Annotated[int, "spikes within 200 points from which on they are a warning"] = 3,
 ) -> pl.LazyFrame:
     """See the module's page."""
     logs = pl.when(pl.col(VALUE) > 0).then(pl.col(VALUE).log())
     early = pl.col(INDEX) < BEFORE
-    middle = {n: recent_median("log", n, skip=1) for n in (EARLY, BEFORE)}
+    middle = {n: recent_median("log", n, skip=1, at_least=n * POSITIVE // BEFORE) for n in (EARLY, BEFORE)}
     measured = (
         points.with_columns(log=logs)
         .with_columns(
             middle=pl.when(early).then(middle[EARLY]).otherwise(middle[BEFORE]),
-            upper=recent_quantile(0.95, "log", BEFORE, skip=1),
+            upper=recent_quantile(0.95, "log", BEFORE, skip=1, at_least=POSITIVE),
             noise=recent_noise("log", BEFORE),
         )
         .with_columns(usual=pl.col("middle").exp(), above=pl.col("log") - pl.col("middle"))
@@ -108,4 +112,5 @@ def loss_spike(
             "repeated": pl.col("spike") & (pl.col("spikes") >= most_spikes),
             "single": pl.col("spike"),
         },
+        severities={WARNING: pl.col(VALUE) > far_times * pl.col("usual")},
     )
