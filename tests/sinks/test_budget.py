@@ -11,6 +11,7 @@ from sentinel.detectors.api import Severity
 from sentinel.sinks.base import Digest
 from sentinel.sinks.budget import DIGEST_SECONDS, BudgetConfig
 from sentinel.sinks.terminal import TerminalConfig
+from tests.patience import PATIENCE
 from tests.sinks.samples import INCIDENT, NOTIFICATION, enqueue
 
 RUNS = 4
@@ -141,7 +142,9 @@ def test_a_watch_that_starts_anew_sends_the_daily_digest_in_time(store, deliver,
     for hours in (0, 13, 13):
         assert sink.took == []
         clock.advance(hours * 3600)
-        deliver(sink, daily={"sink"}).drain(1e-3)
+        delivery = deliver(sink, daily={"sink"})
+        delivery.drain(1e-3)
+        delivery.stop(PATIENCE)
     assert sink.took == [["b", "a"]]
 
 
