@@ -110,6 +110,7 @@ OTHERS = {
     "perplexity-inconsistency": RELATES,
     "pretrained-regression": RELATES,
     "resume-discontinuity": RELATES,
+    "resume-loss-jump": RELATES,
     "train-eval-mismatch": RELATES,
     "eval-metric-instability": SCATTERS,
     "reward-scale-instability": SCATTERS,

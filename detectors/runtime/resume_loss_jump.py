@@ -1,0 +1,104 @@
+"""The loss comes back from a resume far above where it had been at that step.
+
+## What it catches
+After a restart that goes on with the steps, a loss whose first five points lie above those of the attempt
+before at the same step, by half of what that attempt had gained, by 30 %, and by ten times their scatter.
+
+## Why it matters
+A resume that goes on with the weights goes on with the loss. A loss near its old start means that the weights
+were not restored, or only some of them. One in between means that the optimizer lost its moments and threw
+the weights back, or that the data are other ones.
+
+## What to do
+Evaluate the checkpoint that was loaded, and compare the result with what was logged when it was saved. Look
+for missing and unexpected keys of `load_state_dict`, and restore optimizer, scheduler and scaler with it.
+
+## When it is wrong
+A second stage of training on harder data that counts its steps on looks the same. A training that is begun
+anew counts its steps from the start, so it is none.
+
+## Source
+Catalogue R4 and O8. The bounds are on the safe side of healthy resumes, which come back within the noise.
+"""
+
+from typing import Annotated
+
+import polars as pl
+
+from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
+from sentinel.detectors.context import First
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schema import INDEX, SERIES, STEP, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import MAD, start_median, start_value
+from sentinel.detectors.supervised import ELSE, is_supervised
+from sentinel.detectors.verdict import HeldBack, verdicts
+
+EARLIER, TAIL = 256, 20  # rows of the attempt before, and those of them up to the step of the restart
+FIRST, SOON = 5, 50  # points after a restart whose median counts, and that can tell of it
+GOES_ON = 0.1  # of the steps before; a restart at fewer is a repetition
+
+
+@detector(
+    judges=(Signal.LOSS,),
+    uses=(First(Signal.LOSS), *ELSE),
+    history=History(head=FIRST, earlier=EARLIER),
+    maturity=Maturity.STABLE,
+    cause=Cause.RESUME,
+    silences=(Cause.LOSS_SHAPE, Cause.DIVERGENCE),
+    evidence={
+        "level": Measure("after the restart", Unit.SAME),
+        "earlier": Measure("before, at that step", Unit.SAME),
+        "begun": Measure("at the first start", Unit.SAME),
+        "first_step": Measure("first step after the restart", Unit.STEP),
+    },
+    variants={
+        "jump": Variant(
+            "after a restart at step {first_step} the loss is {level:.4g}; it had been {earlier:.4g} there, "
+            "and {begun:.4g} at the first start",
+            ("R4", "O8"),
+        ),
+    },
+)
+def resume_loss_jump(
+    points: pl.LazyFrame,
+    *,
+    lost: Annotated[float, "share of the gain of the attempt before that is lost"] = 0.5,
+    least_rise: Annotated[float, "share of the loss before by which it must have risen"] = 0.3,
+    scatters: Annotated[float, "times the scatter before that it must have risen by"] = 10.0,
+) -> pl.LazyFrame:
+    """See the module's page."""
+    value, earlier, level, begun = (pl.col(n) for n in (VALUE, "earlier", "level", "begun"))
+    then = (pl.col(INDEX) < 0) & (pl.col(STEP) <= pl.col("first_step"))
+    measured = (
+        points.filter(pl.col(INDEX) < SOON)
+        .with_columns(
+            first_step=start_value(STEP),
+            last_step=pl.col(STEP).filter(pl.col(INDEX) < 0).last().over(SERIES),
+            begun=pl.col(First(Signal.LOSS).column).filter(pl.col(INDEX) < 0).last().over(SERIES),
+            level=start_median(VALUE, FIRST),
+        )
+        .with_columns(
+            rows=then.sum().over(SERIES),
+            earlier=value.filter(then).tail(TAIL).median().over(SERIES),
+        )
+        .with_columns(scatter=MAD * (value - earlier).abs().filter(then).tail(TAIL).median().over(SERIES))
+    )
+    rise = level - earlier
+    far = (
+        (rise > lost * (begun - earlier))
+        & (rise > least_rise * earlier)
+        & (rise > scatters * pl.col("scatter"))
+    )
+    return verdicts(
+        measured,
+        judged={
+            HeldBack.NOT_SUPERVISED: is_supervised(),
+            HeldBack.NO_RESTART: pl.col("last_step").is_not_null(),
+            HeldBack.FEW_POINTS: (pl.col(INDEX) >= FIRST - 1) & (pl.col("rows") >= TAIL),
+            HeldBack.NOT_COMPARABLE: pl.col("first_step") > GOES_ON * pl.col("last_step"),
+            HeldBack.RANGE: (earlier > 0) & (begun > earlier),
+        },
+        found={"jump": far},
+        onset=pl.col("first_step"),
+    )
