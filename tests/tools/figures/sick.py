@@ -273,6 +273,14 @@ def restarts(random: Random, shape: Shape) -> Run:
     return replace(run, again={"learning_rate": lambda: again})
 
 
+def restores_nothing(random: Random, shape: Shape) -> Run:
+    """The run is resumed with new weights, and learns from the start."""
+    curve = learning(random, shape)
+    run = supervised(random, replace(shape, resumed=ONSET), curve)
+    anew = np.interp(shape.time - ONSET + BACK, shape.time, curve)
+    return replace(run, again={"loss": lambda: shape.noisy(random, anew)})
+
+
 def forgets_its_schedule(random: Random, shape: Shape) -> Run:
     """The schedule begins again with its warm-up, and the steps go on."""
     passed = np.where(shape.time < ONSET, shape.time, shape.time - ONSET)
@@ -318,6 +326,7 @@ SICK: Mapping[str, tuple[Kind, float]] = {
     "preference-margin-stall": (policies.prefers_nothing, 0),
     "repeated-loss": (repeats, ONSET),
     "resume-discontinuity": (restarts, ONSET),
+    "resume-loss-jump": (restores_nothing, ONSET),
     "pretrained-regression": (forgets, 0),
     "quality-loss-divergence": (looks_worse, ONSET),
     "reward-collapse": (policies.loses_reward, ONSET),
