@@ -361,7 +361,7 @@ def test_the_catalogue_can_be_listed_and_searched(sentinel):
 def test_the_page_of_a_detector_says_how_severe_each_of_its_findings_can_be(sentinel):
     page = sentinel("explain", "loss-spike").out
     assert "- **repeated** (warning): loss jumped {spikes} times" in page
-    assert "- **single** (info): loss jumped from {usual} to {value} (A-sft-spikes" in page
+    assert "- **single** (info or warning): loss jumped from {usual} to {value}" in page
     assert "only sinks with `include_preview = true`" not in page
     assert "only sinks with `include_preview = true`" in sentinel("explain", "memory-growth").out
 
