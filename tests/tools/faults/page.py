@@ -169,6 +169,16 @@ def _only(one: Outcome, detector: str) -> Outcome:
     return Outcome(one.run, one.last_step, alerts, one.shown, one.peers)
 
 
+UNLIKE = {
+    "constant-reward",
+    "clipped-completions",
+    "huge-rate",
+    "ppo-entropy-collapse",
+    "flat-margins",
+}
+"""Faults of trainings by reward or preference, for which no peer is made."""
+
+
 def peers(outcomes: Sequence[Outcome]) -> str:
     """A row for each tool: in how many runs it found something of severity warning or worse."""
     ours = {"sentinel": lambda one: bool(one.alerts)}
@@ -188,11 +198,17 @@ def peers(outcomes: Sequence[Outcome]) -> str:
 
 PEERS = """Tools from the Python package index that judge logs of metrics, each with its defaults. They get
 the same runs as CSV files, under metric names that all of them know, but without the settings, console lines
-and times that sentinel reads. Nobody adapted them to these runs, and some are made for other faults than
-these, or for one kind of training. So the table tells what they find here and not how good they are. A tool
-rings if it finds anything of severity warning or worse, right or wrong.
+and times that sentinel reads. Nobody adapted them to these runs, while sentinel's detectors were written with
+these runs in view. So the tables tell what they find here and not how good they are. A tool rings if it finds
+anything of severity warning or worse, right or wrong.
 
-{counts}
+All four are made for loss, learning rate, gradient norm and evaluation loss of supervised training, so
+trainings of that kind are counted by themselves:
+
+{supervised}
+Policies and preferences, whose faults show in metrics that these tools do not judge:
+
+{others}
 What they say of the plain faults, and sentinel's detectors beside it:
 
 """
@@ -208,7 +224,12 @@ def _peers(outcomes: Sequence[Outcome]) -> str:
         ]
         for one in plain
     ]
-    return PEERS.format(counts=peers(outcomes)) + table(["Fault", "sentinel", *outcomes[0].peers], rows)
+    made_for, others = (
+        [one for one in outcomes if (one.run.fault in UNLIKE) is unlike] for unlike in (False, True)
+    )
+    return PEERS.format(supervised=peers(made_for), others=peers(others)) + table(
+        ["Fault", "sentinel", *outcomes[0].peers], rows
+    )
 
 
 def _said(findings: Sequence[str] | None) -> Sequence[str]:
