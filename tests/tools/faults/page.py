@@ -179,7 +179,29 @@ UNLIKE = {
 """Faults of trainings by reward or preference, for which no peer is made."""
 
 
+PEERS = """Tools from the Python package index that judge logs of metrics, each with its defaults. They get
+the same runs as CSV files, under metric names that all of them know, but without the settings, console lines
+and times that sentinel reads. Nobody adapted them to these runs, while sentinel's detectors were written with
+these runs in view. So the tables tell what they find here and not how good they are. A tool rings if it finds
+anything of severity warning or worse, right or wrong.
+
+All four judge loss, learning rate, gradient norm and evaluation loss, as supervised training logs them, so
+trainings of that kind are counted by themselves:
+
+{supervised}
+Policies and preferences, whose faults show in metrics that these tools do not judge:
+
+{others}"""
+
+
 def peers(outcomes: Sequence[Outcome]) -> str:
+    """How many runs each tool rings on, by the kind of training."""
+    kinds = ([one for one in outcomes if (one.run.fault in UNLIKE) is unlike] for unlike in (False, True))
+    supervised, others = map(_counts, kinds)
+    return PEERS.format(supervised=supervised, others=others)
+
+
+def _counts(outcomes: Sequence[Outcome]) -> str:
     """A row for each tool: in how many runs it found something of severity warning or worse."""
     ours = {"sentinel": lambda one: bool(one.alerts)}
     theirs = {
@@ -196,24 +218,6 @@ def peers(outcomes: Sequence[Outcome]) -> str:
     )
 
 
-PEERS = """Tools from the Python package index that judge logs of metrics, each with its defaults. They get
-the same runs as CSV files, under metric names that all of them know, but without the settings, console lines
-and times that sentinel reads. Nobody adapted them to these runs, while sentinel's detectors were written with
-these runs in view. So the tables tell what they find here and not how good they are. A tool rings if it finds
-anything of severity warning or worse, right or wrong.
-
-All four are made for loss, learning rate, gradient norm and evaluation loss of supervised training, so
-trainings of that kind are counted by themselves:
-
-{supervised}
-Policies and preferences, whose faults show in metrics that these tools do not judge:
-
-{others}
-What they say of the plain faults, and sentinel's detectors beside it:
-
-"""
-
-
 def _peers(outcomes: Sequence[Outcome]) -> str:
     plain = [one for one in outcomes if not one.run.healthy and one.run.strength == STRENGTHS[0]]
     rows = [
@@ -224,12 +228,8 @@ def _peers(outcomes: Sequence[Outcome]) -> str:
         ]
         for one in plain
     ]
-    made_for, others = (
-        [one for one in outcomes if (one.run.fault in UNLIKE) is unlike] for unlike in (False, True)
-    )
-    return PEERS.format(supervised=peers(made_for), others=peers(others)) + table(
-        ["Fault", "sentinel", *outcomes[0].peers], rows
-    )
+    said = "What they say of the plain faults, and sentinel's detectors beside it:"
+    return f"{peers(outcomes)}\n{said}\n\n" + table(["Fault", "sentinel", *outcomes[0].peers], rows)
 
 
 def _said(findings: Sequence[str] | None) -> Sequence[str]:
