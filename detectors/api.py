@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
-from sentinel.detectors.context import Last, Use
 from sentinel.detectors.evidence import NO_EVIDENCE, Measure
+from sentinel.detectors.schema import Last, Use
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.severity import CRITICAL as CRITICAL
 from sentinel.detectors.severity import INFO as INFO
@@ -153,7 +153,7 @@ class Detector(Declaration):
     rule: "Callable[..., pl.LazyFrame]"
     judges: tuple[Signal, ...]  # a series of any of these is judged
     needs: tuple[Signal, ...]  # logged at the very same step, else the row does not count
-    uses: tuple[Use, ...]  # what else is known of earlier steps, see ``sentinel.detectors.context``
+    uses: tuple[Use, ...]  # what else is known of earlier steps, see ``sentinel.detectors.schema``
     settings: tuple[Setting, ...]  # what the run's settings say as of the row, null where they say nothing
     history: History
     non_finite: bool  # whether points that are not finite are rows, too

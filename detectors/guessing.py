@@ -3,9 +3,8 @@
 import polars as pl
 
 from sentinel.detectors.api import Variant
-from sentinel.detectors.context import First
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import VALUE
+from sentinel.detectors.schema import VALUE, First
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import recent_median, recent_noise
 

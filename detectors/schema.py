@@ -3,7 +3,7 @@
 WINDOW is what a detector reads. Rows belong to one *series* (one tag of one attempt of one run), are sorted
 by ``index`` inside it, and hold the judged signal in ``value``. Beside it stand one column for every signal
 that the detector declared in ``needs`` (never null), one for each of its ``uses`` (null where nothing is
-known yet; see ``sentinel.detectors.context``), and one for each of its ``settings`` (null where the run's
+known yet; see `Last` and what follows it), and one for each of its ``settings`` (null where the run's
 settings do not say; text for those in ``sentinel.detectors.settings.CHOICES``). A detector with coarse
 history also finds the three list columns, one that asked for points that are not finite the column ``raw``,
 and one that is asked again when the run is over the column ``ended``.
@@ -12,13 +12,20 @@ FINDINGS is what it returns: a row for every row that it judged, clean ones incl
 verdict is what resolves an incident. A row with a variant and no severity has one of its variant's (see
 `severity_of`). A row without either has no verdict; `held_back` says why the rule could not judge it,
 and is null if the value lies between the two thresholds of a hysteresis. All further columns are evidence.
+
+`Last` and what follows it are what a detector may ask to know of other signals beside a row. A point counts
+beside a row if it precedes the row in the log and has an earlier step: points of the row's own step may not
+be logged yet when the row is judged. Where a signal has several tags, the first that appeared stands for it.
+A column is null in rows for which no point counts.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import polars as pl
 
 from sentinel.detectors.severity import AS, Severity
+from sentinel.detectors.signals import Signal
 
 SERIES = "series"
 INDEX = "index"
@@ -85,3 +92,71 @@ def severity_of(declared: Mapping[str, Sequence[Severity]], columns: Collection[
         ),
         pl.col(VARIANT).replace_strict(usual, default=None, return_dtype=FINDINGS[SEVERITY]),
     )
+
+
+@dataclass(frozen=True)
+class Last:
+    """The last value, in a column with the signal's name. A bare Signal in ``uses`` means this."""
+
+    signal: Signal
+
+    @property
+    def column(self) -> str:
+        """The column's name."""
+        return self.signal.value
+
+
+@dataclass(frozen=True)
+class First:
+    """The first value of the attempt, in the column ``SIGNAL_first``."""
+
+    signal: Signal
+
+    @property
+    def column(self) -> str:
+        """The column's name."""
+        return f"{self.signal}_first"
+
+
+@dataclass(frozen=True)
+class Mean:
+    """The mean of the points since the series' row before, in the column ``SIGNAL_mean``.
+
+    Every point counts beside one row at most. Points of the first row reach back to the attempt's begin.
+    """
+
+    signal: Signal
+
+    @property
+    def column(self) -> str:
+        """The column's name."""
+        return f"{self.signal}_mean"
+
+
+@dataclass(frozen=True)
+class Every:
+    """The last value of each tag of the signal, in the list column ``SIGNAL_every``.
+
+    Tags stand in the order of their appearance, 128 of them at most. A tag without a value is null; the
+    list ends with the last tag that has one, and is empty where none has.
+    """
+
+    signal: Signal
+
+    @property
+    def column(self) -> str:
+        """The column's name."""
+        return f"{self.signal}_every"
+
+
+Use = Last | First | Mean | Every
+
+
+def numbers(uses: Iterable[Use]) -> list[Last | First | Mean]:
+    """Those that are a number in each row."""
+    return [use for use in uses if not isinstance(use, Every)]
+
+
+def lists(uses: Iterable[Use]) -> list[Every]:
+    """Those that are a list in each row."""
+    return [use for use in uses if isinstance(use, Every)]

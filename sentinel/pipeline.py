@@ -8,9 +8,7 @@ in a training may drive the pipeline as well. This page knows no format, no rule
 """
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from importlib.metadata import version
@@ -18,38 +16,21 @@ from typing import Any
 
 from sentinel.alerts.incident import Change
 from sentinel.alerts.lifecycle import Book
-from sentinel.alerts.turns import Stretch
 from sentinel.detectors.api import Declaration
 from sentinel.frames.naming import Naming
 from sentinel.frames.views import layout, views
 from sentinel.ground.guard import Guard
 from sentinel.judging.judging import DetectorFailed, Judging, log_failure
-from sentinel.judging.tracking import Tracker
+from sentinel.judging.tracking import Advance, Tracker
 from sentinel.runs.absorbed import Absorbed
 from sentinel.runs.console import ConsoleState
 from sentinel.runs.log import RunLog
 from sentinel.runs.quiet import Quiet
 from sentinel.runs.settling import settle
-from sentinel.sources.base import Batch, Run
+from sentinel.sources.base import Run
 
 POINTS_AT_ONCE = 300_000
 """About how many points are read at once, over all runs. It bounds memory and does not affect findings."""
-
-
-@dataclass(frozen=True)
-class Advance:
-    """What is new in one run. After a failure the tracker must not be used again."""
-
-    tracker: Tracker
-    absorbed: Absorbed
-    changes: Sequence[Change]
-    failure: str | None
-    looked: Counter[tuple[str, str]]  # how many rows the detectors judged or held back; see `Detection`
-
-    @property
-    def more(self) -> bool:
-        """Whether the log goes on and can be read on."""
-        return self.absorbed.more and self.failure is None
 
 
 class Pipeline:
@@ -94,14 +75,14 @@ class Pipeline:
         Whatever a run holds, this does not raise and does not change the results of another run.
         """
         limit, guard = points_at_once // max(len(trackers), 1), Guard()
-        news = [_absorbed(tracker, limit, read_at, guard) for tracker in trackers]
+        news = [tracker.absorb(limit, read_at, guard) for tracker in trackers]
         past = [
             (guard(tracker.log.run, "going on", tracker.book.go_on) or ()) if one.points else ()
             for tracker, one in zip(trackers, news, strict=True)
         ]
         verdicts, looked = self._judging.judge(trackers, news, guard)
         changes = [
-            [*back, *_applied(tracker.book.advance, tracker, verdicts[tracker.id], guard)]
+            [*back, *tracker.apply(verdicts[tracker.id], guard)]
             for tracker, back in zip(trackers, past, strict=True)
         ]
         return [
@@ -119,7 +100,7 @@ class Pipeline:
             guard(tracker.log.run, "its last words", partial(settle, tracker.log, math.inf))
         news = [Absorbed(guard(t.log.run, "the end of the log", t.log.end) or ()) for t in trackers]
         verdicts, looked = self._judging.judge(trackers, news, guard, concluded=True)
-        changes = [_applied(t.book.conclude, t, verdicts[t.id], guard) for t in trackers]
+        changes = [tracker.apply(verdicts[tracker.id], guard, concluded=True) for tracker in trackers]
         return [
             Advance(tracker, one, new, guard.failures.get(tracker.id), looked[tracker.id])
             for tracker, one, new in zip(trackers, news, changes, strict=True)
@@ -134,21 +115,3 @@ class Pipeline:
         """The incident that says which stage failed on a run; none if that fails as well."""
         checked = self._checking.stretches(tracker.log, failure=reason)
         return Guard()(tracker.log.run, "reporting", partial(tracker.book.advance, checked)) or ()
-
-
-def _absorbed(tracker: Tracker, limit: int, read_at: float, guard: Guard) -> Absorbed:
-    """What is new in the log of a run; nothing if its reader fails."""
-    log = tracker.log
-    batch = guard(log.run, f"the {log.run.format} reader", partial(log.poll, limit)) or Batch(log.cursor)
-    read = guard(log.run, "understanding the log", partial(log.absorb, batch, read_at))
-    return read or Absorbed(chunks=batch.chunks, complaints=batch.complaints)
-
-
-def _applied(
-    apply: Callable[[Iterable[Stretch]], list[Change]],
-    tracker: Tracker,
-    verdicts: Sequence[Stretch],
-    guard: Guard,
-) -> Sequence[Change]:
-    """The changes that the verdicts bring to the book of a run."""
-    return guard(tracker.log.run, "advancing incidents", partial(apply, verdicts)) or ()

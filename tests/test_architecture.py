@@ -135,6 +135,10 @@ def test_files_stay_readable_in_one_sitting(file):
     assert len(file.read_text(encoding="utf-8").splitlines()) <= 300
 
 
+def test_the_flow_stands_on_one_screen():
+    assert len((ROOT / "sentinel" / "pipeline.py").read_text(encoding="utf-8").splitlines()) < 120
+
+
 LONG = {
     "data.loss_scales_with_padding": 122,
     "precision.loss_scale_collapse": 128,

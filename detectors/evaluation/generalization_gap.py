@@ -40,8 +40,7 @@ import polars as pl
 
 from sentinel.detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.bests import GAP, LONG, REACH, SHORT, ends_above, with_gap
-from sentinel.detectors.context import Mean
-from sentinel.detectors.schema import INDEX
+from sentinel.detectors.schema import INDEX, Mean
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.verdict import HeldBack, verdicts
 

@@ -34,9 +34,8 @@ from typing import Annotated
 import polars as pl
 
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
-from sentinel.detectors.context import First, Mean
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import INDEX, SERIES, SIGNAL, STEP, VALUE
+from sentinel.detectors.schema import INDEX, SERIES, SIGNAL, STEP, VALUE, First, Mean
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import metric_name, recent_max, seen_max, start_value, was_resumed
 from sentinel.detectors.verdict import HeldBack, verdicts

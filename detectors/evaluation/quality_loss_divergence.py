@@ -29,9 +29,8 @@ import numpy as np
 import polars as pl
 
 from sentinel.detectors.api import INFO, Cause, History, Variant, detector
-from sentinel.detectors.context import Mean
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import INDEX, VALUE
+from sentinel.detectors.schema import INDEX, VALUE, Mean
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import Floats, last_values, recent_noise, with_arrays
 from sentinel.detectors.verdict import HeldBack, verdicts

@@ -34,9 +34,8 @@ from typing import Annotated
 import polars as pl
 
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
-from sentinel.detectors.context import First, Mean
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import INDEX, SIGNAL, VALUE
+from sentinel.detectors.schema import INDEX, SIGNAL, VALUE, First, Mean
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stale import STALE, with_stale

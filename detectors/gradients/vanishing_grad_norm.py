@@ -28,9 +28,8 @@ from typing import Annotated
 import polars as pl
 
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
-from sentinel.detectors.context import Every
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import INDEX, VALUE
+from sentinel.detectors.schema import INDEX, VALUE, Every
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import recent_median, start_median
 from sentinel.detectors.verdict import HeldBack, verdicts

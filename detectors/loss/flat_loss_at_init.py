@@ -26,11 +26,10 @@ from typing import Annotated
 import polars as pl
 
 from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
-from sentinel.detectors.context import First
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.overall import CONTEXT, EPOCHS, MANY, WHOLE, is_training, never_fell, with_whole
 from sentinel.detectors.schedules import warms_up
-from sentinel.detectors.schema import ENDED, SIGNAL, STEP
+from sentinel.detectors.schema import ENDED, SIGNAL, STEP, First
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import recent_max

@@ -29,10 +29,9 @@ from typing import Annotated
 import polars as pl
 
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
-from sentinel.detectors.context import First
 from sentinel.detectors.costs import CONSTANT, COSTS, with_costs
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import ENDED, INDEX, VALUE
+from sentinel.detectors.schema import ENDED, INDEX, VALUE, First
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import recent_median, seen_min, start_value

@@ -29,9 +29,8 @@ from typing import Annotated
 import polars as pl
 
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
-from sentinel.detectors.context import First
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import VALUE
+from sentinel.detectors.schema import VALUE, First
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import recent_median
 from sentinel.detectors.verdict import HeldBack, verdicts

@@ -30,9 +30,8 @@ import numpy as np
 import polars as pl
 
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
-from sentinel.detectors.context import First
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import INDEX, SERIES, SIGNAL, STEP, VALUE
+from sentinel.detectors.schema import INDEX, SERIES, SIGNAL, STEP, VALUE, First
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import Floats, start_value, with_arrays
 from sentinel.detectors.verdict import HeldBack, verdicts

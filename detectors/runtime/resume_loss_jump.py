@@ -26,9 +26,8 @@ from typing import Annotated
 import polars as pl
 
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
-from sentinel.detectors.context import First
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import INDEX, SERIES, STEP, VALUE
+from sentinel.detectors.schema import INDEX, SERIES, STEP, VALUE, First
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import MAD, start_median, start_value
 from sentinel.detectors.supervised import ELSE, is_supervised

@@ -1,15 +1,70 @@
-"""Decides whether to notify: one pure function, and a named reason for every decision."""
+"""Decides whether to notify: one pure function, and a named reason for every decision.
 
-from collections.abc import Collection, Mapping
+A policy says which incidents a sink asks for, and when it wants to be left alone.
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from typing import Self
 
 from sentinel.alerts.incident import Change, Event, Incident, State
-from sentinel.alerts.routing import EVERYTHING, QuietHours, Route
 from sentinel.alerts.track import FLAPPING_RETURNS
 from sentinel.detectors.api import Maturity, Severity
 from sentinel.sources.identity import RunIdentity
+
+
+@dataclass(frozen=True)
+class Route:
+    """Globs, of which one each must match; without any, everything does."""
+
+    runs: Sequence[str] = ()  # for the name or the path of the run
+    frameworks: Sequence[str] = ()
+    detectors: Sequence[str] = ()
+
+    def leads(self, run: RunIdentity, detector: str) -> bool:
+        """Whether an incident of this detector takes this route."""
+        return (
+            _matches(self.runs, run.run, run.path)
+            and _matches(self.frameworks, run.framework or "")
+            and _matches(self.detectors, detector)
+        )
+
+
+EVERYTHING = Route()
+
+
+def _matches(globs: Sequence[str], *names: str) -> bool:
+    return not globs or any(fnmatchcase(name, glob) for name in names for glob in globs)
+
+
+@dataclass(frozen=True)
+class QuietHours:
+    """A time of each day, in minutes since midnight where the machine is. It may go over midnight."""
+
+    begin: int
+    end: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """From ``22:00-07:30``. Raises ValueError."""
+        times = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)\s*-\s*([01]?\d|2[0-3]):([0-5]\d)", text.strip())
+        if times is None:
+            raise ValueError("should be two times of day, such as 22:00-07:30")
+        hour, minute, end_hour, end_minute = map(int, times.groups())
+        return cls(60 * hour + minute, 60 * end_hour + end_minute)
+
+    def cover(self, now: float) -> bool:
+        """Whether a time in seconds since the epoch is quiet."""
+        local = datetime.fromtimestamp(now, UTC).astimezone()
+        minute = 60 * local.hour + local.minute
+        if self.begin <= self.end:
+            return self.begin <= minute < self.end
+        return minute >= self.begin or minute < self.end
+
 
 REPEAT_SECONDS = 4 * 3600.0
 

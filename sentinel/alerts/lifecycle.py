@@ -17,9 +17,8 @@ import msgspec
 
 from sentinel.alerts.incident import Change, Event, Incident, State, incident_id
 from sentinel.alerts.inhibition import OF_THE_RUN, explains, goes_on_as
-from sentinel.alerts.latest import Latest
 from sentinel.alerts.statement import Findings, onset_of, statement, weighed
-from sentinel.alerts.track import ENDLESS, FLAPPING_RETURNS, Track
+from sentinel.alerts.track import ENDLESS, FLAPPING_RETURNS, Latest, Track
 from sentinel.alerts.turns import Key, Stretch, Turns, Verdict, place
 from sentinel.detectors.api import Declaration, Severity
 from sentinel.ground.conversion import converter

@@ -5,7 +5,7 @@ sentence), `check` (what would tell it from its siblings, one sentence), `siblin
 `needs` (what it supposes of a run, in the words of `needs.toml`), `source` (links) and `checked` (the source
 that the page was last compared with, its version, and the day). It may have
 
-- `signatures`: the console lines by which the entry is known (`signatures.py`);
+- `signatures`: the console lines by which the entry is known (`Signature`);
 - `confirms` and `excludes`: rules on what in a run speaks for or against the entry (`rules.py`);
 - `checks`: rules on the settings of a run alone that are worth a look by themselves. A report shows those
   that hold, nobody is told of them, and each speaks for the entry as `confirms` does;
@@ -27,8 +27,44 @@ from typing import Any
 import msgspec
 
 from sentinel.catalogue.rules import CauseRule
-from sentinel.catalogue.signatures import Signature
+from sentinel.detectors.severity import Severity, SeverityName
 from sentinel.ground.conversion import converter
+
+
+class Signature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A line that a training prints, by which an entry is known. ``entry`` is the id of its page.
+
+    A line has the signature if it holds ``text`` and, where there is one, the regular expression ``pattern``.
+    Of an exception, ``raised`` must be found in the place where it was raised: the last line of one's own
+    code and the innermost one. A severity of `warning` or `critical` says that the line ends the training.
+    `info` says that the training goes on and that the line is worth knowing; a report shows it, and nobody is
+    told.
+    """
+
+    text: str
+    level: SeverityName = msgspec.field(name="severity")
+    pattern: str | None = None
+    raised: str | None = None
+    entry: str = ""
+
+    @property
+    def severity(self) -> Severity:
+        """How bad a line is that has it."""
+        return Severity.named(self.level)
+
+    @property
+    def key(self) -> str:
+        """A name that no other signature has."""
+        return f"{self.entry} {self.text} {self.pattern}"
+
+    def is_in(self, line: str, place: str = "") -> bool:
+        """Whether a line has it. ``place`` is where it was raised, empty where nothing was."""
+        return (
+            self.text in line
+            and (self.pattern is None or bool(re.search(self.pattern, line)))
+            and (self.raised is None or bool(re.search(self.raised, place)))
+        )
+
 
 HEADINGS = ("## Symptom", "## Cause", "## Fix", "## Telling it apart")
 

@@ -15,15 +15,21 @@ from it. If it names several things, all of them must hold:
 A range of values is `above`, `below` and `is`, which takes a value, a list of values, or `missing` for what
 is not known. `per` divides by another number of the same kind first, `modulo` takes the remainder. A rule
 whose numbers are not known does not hold.
+
+`needs.toml` says in the same conditions how a run shows what an entry supposes of it.
 """
 
 import re
-from collections.abc import Callable, Mapping
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 from typing import Any, Literal, Protocol
 
 import msgspec
 
+from sentinel.ground.conversion import converter
 from sentinel.ground.text import one_of
 
 MISSING = "missing"
@@ -163,4 +169,36 @@ def _word(choice: bool | float | str | None) -> str:
         else f"{choice:g}"
         if isinstance(choice, float)
         else str(choice)
+    )
+
+
+class Need(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One word, as ``needs.toml`` describes."""
+
+    means: str
+    follows: tuple[str, ...] = ()
+    shown: tuple[Condition, ...] = ()
+
+
+_to_needs = converter(dict[str, Need])
+
+
+@cache
+def needs() -> Mapping[str, Need]:
+    """All words. Raises msgspec.ValidationError for a row that is none."""
+    table = tomllib.loads((files(__package__) / "needs.toml").read_text(encoding="utf-8"))
+    return _to_needs(table)
+
+
+def not_shown(words: Iterable[str], clues: Clues) -> tuple[str, ...]:
+    """What the words mean that the run does not show, by what precedes the incident in its log."""
+    return tuple(needs()[word].means for word in words if not _is_shown(word, clues))
+
+
+def _is_shown(word: str, clues: Clues) -> bool:
+    need = needs()[word]
+    return (
+        (clues.known is not None and clues.known.shows(word))
+        or any(condition.holds(clues) for condition in need.shown)
+        or any(_is_shown(other, clues) for other in need.follows)
     )

@@ -15,15 +15,15 @@ from typing import Any, Self
 import numpy as np
 from msgspec.structs import replace
 
-from sentinel.detectors.context import Last
+from sentinel.detectors.schema import Last
 from sentinel.detectors.signals import Signal
+from sentinel.frames.attempts import Points, finite
 from sentinel.frames.coarse import Floats
 from sentinel.frames.context import Asked, Context
 from sentinel.frames.derived import DERIVED
 from sentinel.frames.history import SeriesHistory, Window
 from sentinel.frames.joins import REACH, Join
 from sentinel.frames.plan import Plans
-from sentinel.frames.points import Points, finite
 from sentinel.frames.rows import Rows
 from sentinel.frames.stored import AttemptState
 from sentinel.frames.views import View, Views

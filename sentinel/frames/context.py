@@ -1,4 +1,4 @@
-"""Finds the values of other signals beside rows. `sentinel.detectors.context` says which points count."""
+"""Finds the values of other signals beside rows. `sentinel.detectors.schema` says which points count."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from sentinel.detectors.context import Every, First, Mean, Use
+from sentinel.detectors.schema import Every, First, Mean, Use
+from sentinel.frames.attempts import Points
 from sentinel.frames.coarse import Floats, Steps
-from sentinel.frames.points import Points
 
 _KEPT = 2
 """How many points of a tag later rows may need. The last point may have the step of a row that is to come."""

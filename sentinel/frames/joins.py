@@ -12,8 +12,8 @@ from typing import Any, Self
 import numpy as np
 from msgspec.structs import replace
 
+from sentinel.frames.attempts import Points
 from sentinel.frames.coarse import Floats, Steps
-from sentinel.frames.points import Points
 
 REACH = 512
 """A point waits for its partners while at most this many newer points of its own tag have arrived.

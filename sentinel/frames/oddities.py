@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sentinel.detectors.signals import Signal
+from sentinel.frames.attempts import Points
 from sentinel.frames.coarse import Floats
-from sentinel.frames.points import Points
 from sentinel.frames.unnamed import as_one_name
 from sentinel.sources.base import Chunk, order_by_tag
 

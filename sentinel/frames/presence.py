@@ -1,4 +1,4 @@
-"""Finds tags that a stream stops logging while it goes on, for rules that expect them.
+"""What a stream logs, once it has gone on long enough to show it, and the tags that it stops logging later.
 
 Every point decides at its own place in the stream, so the result is the same however the log was cut into
 polls. Times are those of the log; for a log without times, those at which a watch read it.
@@ -12,8 +12,57 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sentinel.detectors.checks import Absence, Expected
+from sentinel.detectors.checks import Absence, Expected, Survey
+from sentinel.detectors.settings import Setting
+from sentinel.frames.plan import KnownOfStream
 from sentinel.sources.base import Chunk
+
+STEPS = 100  # from the first point on
+ROWS = 20  # points with a step of their own; a run that logs each 2048th step has seen little after 100
+
+
+@dataclass
+class Surveyor:
+    """Waits for the position at which its stream is surveyed, which happens once."""
+
+    first: int | None = None  # step of the first point
+    last: int = 0  # step of the last point
+    rows: int = 0
+    done: bool = False
+
+    def survey(self, stream: str, chunk: Chunk, position: int, known: KnownOfStream) -> Sequence[Survey]:
+        """The survey, if the stream gets there in this chunk, whose first point has this position."""
+        if self.done or not len(chunk.step):
+            return ()
+        self.first = int(chunk.step[0]) if self.first is None else self.first
+        rows = self.rows + np.cumsum(np.diff(chunk.step, prepend=self.last) != 0)
+        there = np.flatnonzero((chunk.step >= self.first + STEPS) & (rows >= ROWS))
+        self.last, self.rows, self.done = int(chunk.step[-1]), int(rows[-1]), len(there) > 0
+        if not self.done:
+            return ()
+        place = int(there[0])
+        at, step, time = position + place, int(chunk.step[place]), float(chunk.time[place])
+        told = {setting.value: known.setting(setting, at, step) for setting in Setting}
+        return [
+            Survey(
+                stream=stream,
+                step=step,
+                time=None if math.isnan(time) else time,
+                framework=known.framework,
+                signals=frozenset(signal for signal, begun in known.begun.items() if begun < at),
+                settings={name: value for name, value in told.items() if value is not None},
+            )
+        ]
+
+    def dump(self) -> list[Any]:
+        """Everything `load` needs."""
+        return [self.first, self.last, self.rows, self.done]
+
+    @classmethod
+    def load(cls, state: Sequence[Any]) -> Self:
+        """Undo `dump`."""
+        return cls(*state)
+
 
 MOST_TAGS = 128
 """How many tags of one rule are expected. Further ones are left out."""

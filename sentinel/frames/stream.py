@@ -17,19 +17,16 @@ import numpy as np
 from sentinel.detectors.checks import Absence, Expected, Survey
 from sentinel.detectors.signals import Signal
 from sentinel.frames.attempt import Attempt
-from sentinel.frames.attempts import Attempts
+from sentinel.frames.attempts import Attempts, Points
 from sentinel.frames.company import Company
 from sentinel.frames.derived import SHARES, SUMMED, Units
 from sentinel.frames.history import Window
-from sentinel.frames.known import KnownOfStream
 from sentinel.frames.naming import Meaning, Naming, Profile, is_of_histogram, profiles, recognise
 from sentinel.frames.oddities import ODD, Oddities
-from sentinel.frames.plan import Plans
-from sentinel.frames.points import Points
-from sentinel.frames.presence import Presence
+from sentinel.frames.plan import KnownOfStream, Plans
+from sentinel.frames.presence import Presence, Surveyor
 from sentinel.frames.prologue import POINT_FIELDS, counts, joined, prologue_end
 from sentinel.frames.stored import StreamState
-from sentinel.frames.survey import Surveyor
 from sentinel.frames.unnamed import JUDGED_THEMSELVES, LOSSES, Unnamed
 from sentinel.frames.views import View, Views
 from sentinel.sources.base import Chunk, order_by_tag

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sentinel.detectors.signals import Signal
-from sentinel.frames.points import Points
+from sentinel.frames.attempts import Points
 from sentinel.sources.base import Chunk
 
 LOSSES = frozenset(

@@ -11,7 +11,7 @@ from typing import Any
 
 from sentinel.detectors.api import Declaration, Detector
 from sentinel.detectors.checks import Expected, RunCheck
-from sentinel.detectors.context import Every, First, Last, Mean, Use, lists, numbers
+from sentinel.detectors.schema import Every, First, Last, Mean, Use, lists, numbers
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.frames.derived import DERIVED

@@ -8,8 +8,21 @@ import polars as pl
 from numpy.typing import NDArray
 
 from sentinel.detectors.api import Detector
-from sentinel.detectors.context import lists, numbers
-from sentinel.detectors.schema import COARSE, ENDED, FEW, INDEX, NEW, RAW, SERIES, SIGNAL, STEP, TIME, VALUE
+from sentinel.detectors.schema import (
+    COARSE,
+    ENDED,
+    FEW,
+    INDEX,
+    NEW,
+    RAW,
+    SERIES,
+    SIGNAL,
+    STEP,
+    TIME,
+    VALUE,
+    lists,
+    numbers,
+)
 from sentinel.detectors.settings import CHOICES
 from sentinel.frames.coarse import Floats
 from sentinel.frames.history import Window

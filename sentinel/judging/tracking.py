@@ -1,16 +1,25 @@
-"""One run in the pipeline: its log and its incidents."""
+"""One run in the pipeline: its log and its incidents, and what one step of the pipeline made of them."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from socket import gethostname
 
 from sentinel.alerts.incident import Change, Incident
 from sentinel.alerts.lifecycle import Book
 from sentinel.alerts.outcomes import Audience, News, Outcome, tell
+from sentinel.alerts.turns import Stretch
+from sentinel.detectors.settings import Setting
 from sentinel.frames.excerpt import Excerpt
-from sentinel.runs.description import described
+from sentinel.ground.guard import Guard
+from sentinel.runs.absorbed import Absorbed
 from sentinel.runs.excerpts import excerpts
+from sentinel.runs.facts import framework
 from sentinel.runs.log import RunLog
 from sentinel.runs.packing import packed, unpacked
+from sentinel.sources.base import Batch
 from sentinel.sources.identity import RunIdentity
 
 
@@ -31,8 +40,33 @@ class Tracker:
         return self.log.run.id
 
     def described(self) -> RunIdentity:
-        """The run as notifications name it; see `sentinel.runs.description`."""
-        return described(self.log)
+        """The run as notifications name it."""
+        log, path = self.log, self.log.run.path
+        plans = [stream.plans.now for stream in log.streams.values()]
+        sizes = {plan[Setting.WORLD_SIZE] for plan in plans if Setting.WORLD_SIZE in plan}
+        return RunIdentity(
+            run=log.name,
+            path=str(path),
+            framework=framework(log.streams.values()),
+            place=str(path.absolute() if isinstance(path, Path) else path),
+            host=gethostname() if isinstance(path, Path) else None,
+            planned_steps=log.planned_steps,
+            world_size=sizes.pop() if len(sizes) == 1 else None,
+        )
+
+    def absorb(self, limit: int, read_at: float, guard: Guard) -> Absorbed:
+        """Poll the log, at most about ``limit`` points. Gives what is new; nothing if the reader fails."""
+        log = self.log
+        batch = guard(log.run, f"the {log.run.format} reader", partial(log.poll, limit)) or Batch(log.cursor)
+        read = guard(log.run, "understanding the log", partial(log.absorb, batch, read_at))
+        return read or Absorbed(chunks=batch.chunks, complaints=batch.complaints)
+
+    def apply(
+        self, verdicts: Sequence[Stretch], guard: Guard, *, concluded: bool = False
+    ) -> Sequence[Change]:
+        """The changes that the verdicts bring to the incidents; the run is over if it is ``concluded``."""
+        change = self.book.conclude if concluded else self.book.advance
+        return guard(self.log.run, "advancing incidents", partial(change, verdicts)) or ()
 
     def tell(
         self, changes: Sequence[Change], audience: Audience, now: float, may_return: Sequence[Incident] = ()
@@ -66,3 +100,19 @@ class Tracker:
         self.log.restore(kept)
         self.book.restore(kept["book"])
         return True
+
+
+@dataclass(frozen=True)
+class Advance:
+    """What is new in one run. After a failure the tracker must not be used again."""
+
+    tracker: Tracker
+    absorbed: Absorbed
+    changes: Sequence[Change]
+    failure: str | None
+    looked: Counter[tuple[str, str]]  # how many rows the detectors judged or held back; see `Detection`
+
+    @property
+    def more(self) -> bool:
+        """Whether the log goes on and can be read on."""
+        return self.absorbed.more and self.failure is None

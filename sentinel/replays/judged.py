@@ -9,8 +9,7 @@ from sentinel.comparison.means import Means
 from sentinel.detectors.api import Detector
 from sentinel.detectors.severity import Severity
 from sentinel.frames.curves import Curves
-from sentinel.judging.tracking import Tracker
-from sentinel.pipeline import Advance
+from sentinel.judging.tracking import Advance, Tracker
 from sentinel.replays.coverage import held_back
 from sentinel.sources.base import Complaint
 

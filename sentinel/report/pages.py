@@ -8,8 +8,8 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from sentinel import catalogue
+from sentinel.catalogue import Signature
 from sentinel.catalogue.index import families, search, unwritten
-from sentinel.catalogue.signatures import Signature
 from sentinel.detectors.api import Declaration, Detector, Maturity, Severity
 from sentinel.detectors.checks import RunCheck
 from sentinel.detectors.discovery import all_detectors

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from sentinel.catalogue.signatures import Signature
+from sentinel.catalogue import Signature
 from sentinel.detectors.api import Severity
 from sentinel.detectors.checks import Printed
 from sentinel.runs.preemption import PREEMPTION_WORDS, preempts

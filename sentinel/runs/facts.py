@@ -1,15 +1,21 @@
-"""What a log says about its run beside the series: its extent, its settings, and whether the run ended."""
+"""What a log says about its run beside the series: its extent, its settings, whether the run ended, which
+framework wrote it, and what its tags mean.
+"""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
+from sentinel.frames.derived import derived
 from sentinel.frames.naming import summaries
+from sentinel.frames.stream import Stream
 from sentinel.sources.base import Chunk, Ending, EndKind
-from sentinel.sources.reading.flattening import MOST_KEYS, Plain
+from sentinel.sources.reading.plain import MOST_KEYS, Plain
 
 _PAUSES_KEPT = 100
 _SHORTEST_LOSS_SECONDS = 600.0  # an evaluation or a checkpoint may keep a log silent for minutes
@@ -105,3 +111,44 @@ def lost_after_seconds(intervals: Sequence[float]) -> float:
         return _SHORTEST_LOSS_SECONDS
     long_interval = sorted(intervals)[math.ceil(0.95 * len(intervals)) - 1]
     return max(LONG_INTERVALS * long_interval, _SHORTEST_LOSS_SECONDS)
+
+
+_UNMAPPED_SHOWN = 200
+
+
+@dataclass(frozen=True)
+class Understanding:
+    """What a run's log is taken to say: framework, tags by signal, tags that mean nothing."""
+
+    framework: str | None
+    signals: dict[str, list[str]]
+    unmapped: list[str]
+
+
+def framework(streams: Iterable[Stream]) -> str | None:
+    """The framework that wrote most of some streams of one run; None if it is not known."""
+    found = Counter(profile.name for stream in streams if (profile := stream.explained()[0]) is not None)
+    return found.most_common(1)[0][0] if found else None
+
+
+def understood(streams: Collection[Stream]) -> Understanding:
+    """What some streams of one run say together."""
+    signals: dict[str, dict[str, None]] = {}
+    unmapped: dict[str, None] = {}
+    for stream in streams:
+        _, meanings = stream.explained()
+        own: dict[str, list[str]] = {}
+        for tag, meaning in meanings.items():
+            if meaning is not None:
+                own.setdefault(meaning.signal.value, []).append(tag)
+            elif len(unmapped) < _UNMAPPED_SHOWN:
+                unmapped[tag] = None
+            for asked in stream.own(tag):
+                own.setdefault(asked.signal.value, []).append(tag)
+        for signal, tag in derived(own):
+            own.setdefault(signal.value, []).append(tag)
+        for name, tags in own.items():
+            signals.setdefault(name, {}).update(dict.fromkeys(tags))
+    return Understanding(
+        framework(streams), {s: list(tags) for s, tags in sorted(signals.items())}, list(unmapped)
+    )

@@ -14,21 +14,19 @@ from sentinel.detectors.api import Severity
 from sentinel.detectors.checks import Printed, Stopped
 from sentinel.frames.attempt import MAX_TAGS_PER_SIGNAL
 from sentinel.frames.attempts import MAX_ATTEMPTS
-from sentinel.frames.known import KnownOfRun
 from sentinel.frames.naming import Naming
-from sentinel.frames.plan import planned
+from sentinel.frames.plan import KnownOfRun, planned
 from sentinel.frames.stream import Extension, Stream
 from sentinel.frames.views import Views
 from sentinel.ground.conversion import converter
 from sentinel.runs.absorbed import Absorbed, Arrived
 from sentinel.runs.console import ConsoleState
-from sentinel.runs.facts import Facts
+from sentinel.runs.facts import Facts, Understanding, understood
 from sentinel.runs.packing import packed, unpacked
-from sentinel.runs.understanding import Understanding, understood
 from sentinel.sources.base import Batch, Complaint, Cursor, Ending, EndKind, Run, stopped
 from sentinel.sources.beside.config_files import ConfigFiles
 from sentinel.sources.beside.output_files import Output, OutputFiles
-from sentinel.sources.reading.flattening import flat
+from sentinel.sources.reading.plain import flat
 
 _TOO_MANY_TAGS = "{signal} has more than {most} tags; further ones are left out"
 _DISORDERED = (

@@ -11,9 +11,8 @@ from typing import Annotated, Any, Literal, Protocol, runtime_checkable
 
 from pydantic import Field, PlainValidator
 
-from sentinel.alerts.decision import SinkPolicy
+from sentinel.alerts.decision import QuietHours, Route, SinkPolicy
 from sentinel.alerts.incident import Event, Incident
-from sentinel.alerts.routing import QuietHours, Route
 from sentinel.detectors.severity import Severity, SeverityName
 from sentinel.frames.excerpt import Excerpt
 from sentinel.ground.config_table import ConfigTable

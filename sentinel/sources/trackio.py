@@ -14,8 +14,7 @@ from typing import Any
 
 from sentinel.sources.base import Batch, Complaint, Cursor, Run
 from sentinel.sources.reading import sqlite
-from sentinel.sources.reading.flattening import flat
-from sentinel.sources.reading.plain import JSON
+from sentinel.sources.reading.plain import JSON, flat
 from sentinel.sources.reading.problems import skipped
 from sentinel.sources.reading.records import Records
 

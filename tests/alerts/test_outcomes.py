@@ -4,10 +4,9 @@ import json
 
 import msgspec
 
-from sentinel.alerts.decision import Reason, Sent, SinkPolicy
+from sentinel.alerts.decision import Reason, Route, Sent, SinkPolicy
 from sentinel.alerts.duplicates import KnownIncidents
 from sentinel.alerts.outcomes import Audience, News, cost, tell
-from sentinel.alerts.routing import Route
 from sentinel.alerts.silences import silence
 from sentinel.detectors.api import Severity
 from sentinel.sinks.base import Notification

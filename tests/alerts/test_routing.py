@@ -4,9 +4,8 @@ import time
 
 import pytest
 
-from sentinel.alerts.decision import Reason, SinkPolicy, decide
+from sentinel.alerts.decision import QuietHours, Reason, Route, SinkPolicy, decide
 from sentinel.alerts.incident import Change, Event, State
-from sentinel.alerts.routing import QuietHours, Route
 from sentinel.detectors.severity import Severity
 from sentinel.sources.identity import RunIdentity
 from tests.alerts.test_decision import INCIDENT, NOW, RUN, heard, reason

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from sentinel import catalogue
-from sentinel.catalogue.needs import needs
+from sentinel.catalogue.rules import needs
 from sentinel.frames.naming import profiles
 from sentinel.report import pages
 from tests.each import each

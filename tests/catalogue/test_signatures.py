@@ -9,7 +9,7 @@ import pytest
 
 import sentinel
 from sentinel import catalogue
-from sentinel.catalogue.signatures import Signature
+from sentinel.catalogue import Signature
 from sentinel.runs.console import LONGEST_LINE, ConsoleState
 from tests.each import each
 

@@ -62,8 +62,8 @@ from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.schema import INDEX, ONSET, SERIES, SEVERITY, SIGNAL, STEP, VARIANT
 from sentinel.detectors.signals import Signal
 from sentinel.frames.attempt import Attempt
+from sentinel.frames.attempts import Points
 from sentinel.frames.plan import Plans, planned
-from sentinel.frames.points import Points
 from sentinel.frames.views import views
 from sentinel.frames.windows import Judged, frame
 

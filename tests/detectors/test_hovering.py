@@ -18,7 +18,7 @@ from sentinel.detectors.api import Detector, Severity
 from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.schema import INDEX, SEVERITY, STEP
 from sentinel.frames.windows import frame
-from sentinel.judging.verdicts import Judged, Verdicts
+from sentinel.judging.detection import Judged, Verdicts
 from sentinel.sources.identity import RunIdentity
 from tests.detectors.golden import Scenario, Stream, shipped, windows
 

@@ -12,8 +12,8 @@ from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.schema import SERIES, SEVERITY
 from sentinel.detectors.signals import Signal
 from sentinel.frames.attempt import Attempt
+from sentinel.frames.attempts import Points
 from sentinel.frames.plan import Plans
-from sentinel.frames.points import Points
 from sentinel.frames.views import views
 from sentinel.frames.windows import frame
 from tests.detectors.golden import Stream, windows

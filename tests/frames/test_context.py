@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentinel.detectors.context import Every, First, Last, Mean
+from sentinel.detectors.schema import Every, First, Last, Mean
 from sentinel.detectors.signals import Signal
+from sentinel.frames.attempts import Points
 from sentinel.frames.context import Asked, Context
-from sentinel.frames.points import Points
 
 USES = [kind(Signal.LOSS) for kind in (Last, First, Mean, Every)]
 TAGS = ["a", "b", "c"]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from sentinel.detectors.signals import Signal
+from sentinel.frames.attempts import Points
 from sentinel.frames.joins import REACH, Join
-from sentinel.frames.points import Points
 
 
 def points(tag, steps, begin=0):

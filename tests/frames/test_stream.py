@@ -13,9 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentinel.detectors.api import Detector, History, Variant, detector
-from sentinel.detectors.context import Every, First, Mean
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import FEW, SERIES
+from sentinel.detectors.schema import FEW, SERIES, Every, First, Mean
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import of_buckets

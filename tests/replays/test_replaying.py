@@ -9,7 +9,7 @@ import pytest
 from sentinel.alerts.decision import SinkPolicy
 from sentinel.config.file import Config
 from sentinel.detectors.api import Severity
-from sentinel.pipeline import Advance
+from sentinel.judging.tracking import Advance
 from sentinel.replays.judged import JudgedRun
 from sentinel.replays.replaying import replay, tell_in_order
 from sentinel.report.json import document

@@ -16,7 +16,7 @@ from typing import Any
 
 from sentinel.sources.base import Complaint, Run
 from sentinel.sources.reading.files import open_log
-from sentinel.sources.reading.flattening import Plain, flat
+from sentinel.sources.reading.plain import Plain, flat
 
 _LARGEST = 1 << 20  # bytes
 _SMALL = 1 << 12  # bytes of a directory itself; one with so few entries is listed as a whole

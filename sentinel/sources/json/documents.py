@@ -14,8 +14,7 @@ from typing import Any
 import orjson
 
 from sentinel.sources.base import Chunk, Complaint, Cursor
-from sentinel.sources.reading.encoding import plain_utf_8
-from sentinel.sources.reading.files import open_log
+from sentinel.sources.reading.files import open_log, plain_utf_8
 from sentinel.sources.reading.plain import JSON
 from sentinel.sources.reading.records import Records
 

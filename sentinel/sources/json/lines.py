@@ -24,11 +24,9 @@ import orjson
 
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Run
 from sentinel.sources.json.writers import Writers
-from sentinel.sources.reading.encoding import plain_utf_8
-from sentinel.sources.reading.files import open_log
-from sentinel.sources.reading.flattening import flat
+from sentinel.sources.reading.files import open_log, plain_utf_8
 from sentinel.sources.reading.growing import Read, nothing_new, read_lines, unreadable
-from sentinel.sources.reading.plain import JSON
+from sentinel.sources.reading.plain import JSON, flat
 from sentinel.sources.reading.problems import skipped
 from sentinel.sources.reading.records import EPOCH_KEYS, STEP_KEYS, TIME_KEYS, is_metrics, named
 from sentinel.sources.reading.sniffing import are_log, remembered

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sentinel.sources.base import Chunk
-from sentinel.sources.reading.flattening import Plain
+from sentinel.sources.reading.plain import Plain
 from sentinel.sources.reading.records import Records, named
 
 if TYPE_CHECKING:

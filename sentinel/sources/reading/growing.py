@@ -25,8 +25,7 @@ import polars as pl
 
 from sentinel.sources.base import Batch, Complaint, Cursor
 from sentinel.sources.places import Place
-from sentinel.sources.reading.encoding import as_utf_8, utf_16
-from sentinel.sources.reading.files import open_log
+from sentinel.sources.reading.files import as_utf_8, open_log, utf_16
 
 _HEAD_BYTES = 64
 _TAIL_BYTES = 1024

@@ -1,11 +1,15 @@
-"""Makes names, steps and times usable for the rest of sentinel, whatever a log holds.
+"""Makes names, steps, times and nested settings plain enough for the rest of sentinel, whatever a log holds.
 
 JSON may hold one half of a surrogate pair, which no database stores. Counts may be larger than an int64, and
 times may lie outside every calendar. Each source passes what it reads through these functions.
+
+Nested settings ``{"a": {"b": [1, {"c": 2}]}}`` are ``{"a.b.0": 1, "a.b.1.c": 2}``, and a nested record
+``{"train": {"loss": 1}}`` is ``{"train/loss": 1}``.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -40,3 +44,75 @@ def whole(values: NDArray[np.float64]) -> NDArray[np.bool_]:
 def plain_times(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
     """The times, with NaN for times outside the calendar."""
     return np.where((seconds >= 0) & (seconds < LATEST), seconds, np.nan)
+
+
+MOST_KEYS = 5000
+_MOST_VISITS = 4 * MOST_KEYS  # empty nodes count as well, because aliases in YAML may repeat them endlessly
+_DEEPEST = 16  # levels of nesting; what lies deeper is left out
+_MOST_CHARACTERS = 1 << 22  # in all names of a nested record: joined names can be far longer than the record
+_LONGEST_KEY = 300
+_LONGEST_TEXT = 1000
+_LARGEST = 2**63  # larger integers cannot be stored in every format
+
+Plain = str | int | float | bool | None
+
+
+def flat(settings: Mapping[Any, Any]) -> dict[str, Plain]:
+    """At most ``MOST_KEYS`` plain values by dotted key. Long texts are cut, and deep values are left out."""
+    found = ((key, value) for key, value in islice(_walk(settings, "", 0), _MOST_VISITS) if key)
+    return dict(islice(found, MOST_KEYS))
+
+
+def _walk(node: Any, key: str, depth: int) -> Iterator[tuple[str, Plain]]:
+    """The plain values below ``node``. A node that holds others gives a pair with an empty key."""
+    if isinstance(node, Mapping):
+        below = [(_text(name), value) for name, value in node.items()]
+    elif isinstance(node, (list, tuple)):
+        below = [(str(number), value) for number, value in enumerate(node)]
+    else:
+        yield key, _plain(node)
+        return
+    yield "", None
+    for name, value in below:
+        path = f"{key}.{name}" if key else name
+        if depth < _DEEPEST and len(path) <= _LONGEST_KEY:
+            yield from _walk(value, path, depth + 1)
+
+
+def _plain(value: Any) -> Plain:
+    if value is None or isinstance(value, (bool, float)):
+        return value
+    if isinstance(value, int) and -_LARGEST <= value < _LARGEST:
+        return value
+    return _text(value)
+
+
+def _text(value: Any) -> str:
+    """The value as text, also an integer with more digits than Python writes out."""
+    try:
+        text = str(value)
+    except ValueError:
+        text = f"{type(value).__name__} of {value.bit_length()} bits"
+    return text[:_LONGEST_TEXT].encode(errors="replace").decode()
+
+
+def flattened(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The record with ``{"train": {"loss": 1}}`` as ``{"train/loss": 1}``."""
+    if dict not in map(type, record.values()):
+        return record
+    found: dict[str, Any] = {}
+    characters = 0
+    for name, value in _joined(record):
+        characters += len(name)
+        if characters > _MOST_CHARACTERS:
+            break
+        found[name] = value
+    return found
+
+
+def _joined(record: Mapping[str, Any], prefix: str = "", level: int = 1) -> Iterator[tuple[str, Any]]:
+    for name, value in record.items():
+        if not isinstance(value, dict):
+            yield prefix + name, value
+        elif level < _DEEPEST:
+            yield from _joined(value, f"{prefix}{name}/", level + 1)

@@ -19,9 +19,8 @@ import numpy as np
 
 from sentinel.sources.base import Chunk
 from sentinel.sources.reading.axis import Axis, count_of
-from sentinel.sources.reading.flattening import flattened
 from sentinel.sources.reading.parts import with_part
-from sentinel.sources.reading.plain import LATEST
+from sentinel.sources.reading.plain import LATEST, flattened
 
 if TYPE_CHECKING:
     import polars as pl

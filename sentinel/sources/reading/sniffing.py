@@ -8,9 +8,8 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
-from sentinel.sources.reading.encoding import plain_utf_8
-from sentinel.sources.reading.files import open_log
-from sentinel.sources.reading.flattening import flattened
+from sentinel.sources.reading.files import open_log, plain_utf_8
+from sentinel.sources.reading.plain import flattened
 from sentinel.sources.reading.records import (
     EPOCH_KEYS,
     NUMBER,

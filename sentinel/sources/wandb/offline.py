@@ -18,10 +18,9 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from sentinel.sources.base import Batch, Chunk, Complaint, Cursor, Ending, EndKind, Line, Run
-from sentinel.sources.reading.flattening import Plain, flat
 from sentinel.sources.reading.growing import Mark, Read, nothing_new, unreadable
 from sentinel.sources.reading.leveldb import FileHeader, Log, read_log
-from sentinel.sources.reading.plain import LATEST
+from sentinel.sources.reading.plain import LATEST, Plain, flat
 from sentinel.sources.reading.problems import summed
 from sentinel.sources.wandb.history import read_history
 from sentinel.sources.wandb.messages import item_name, message_type

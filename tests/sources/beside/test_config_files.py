@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sentinel.sources.base import Run
 from sentinel.sources.beside.config_files import ConfigFiles
 from sentinel.sources.beside.plain_yaml import load
-from sentinel.sources.reading.flattening import MOST_KEYS, flat
+from sentinel.sources.reading.plain import MOST_KEYS, flat
 
 
 def read(path, format_="jsonl"):

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentinel.sources.reading.encoding import as_utf_8, plain_utf_8, utf_16
+from sentinel.sources.reading.files import as_utf_8, plain_utf_8, utf_16
 
 
 @given(st.binary(), st.sampled_from(["utf-16-le", "utf-16-be"]))

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sentinel import catalogue
-from sentinel.alerts.causes import PossibleCause
+from sentinel.alerts.causes import Listed, PossibleCause
 from sentinel.alerts.incident import Incident
-from sentinel.alerts.likelihoods import Listed
 from sentinel.config.file import Config
 from sentinel.detectors.api import Maturity, Severity
 from sentinel.replays.judged import JudgedRun

@@ -1,4 +1,4 @@
-"""Fits how likely each catalogue entry is (`sentinel/alerts/likelihoods.py`) to labels that name entries.
+"""Fits how likely each catalogue entry is (`sentinel/alerts/causes.py`) to labels that name entries.
 
 A case is an incident that its label expects and that lists entries. All cases of one run count as one.
 """
@@ -11,7 +11,7 @@ from math import exp, log
 from msgspec.structs import asdict, replace
 from scipy.optimize import minimize
 
-from sentinel.alerts.likelihoods import Fitted, Likelihoods, Listed
+from sentinel.alerts.causes import Fitted, Likelihoods, Listed
 from tests.tools.strangers.judge import Outcome
 
 BY_HAND = Likelihoods(
@@ -94,7 +94,7 @@ def text(of: Likelihoods) -> str:
     """The file that sentinel reads."""
     told = asdict(of)
     entries = sorted(told.pop("entries").items())
-    lines = ["# `make strangers` writes this file; `likelihoods.py` says what it means.", ""]
+    lines = ["# `make strangers` writes this file; `causes.py` says what it means.", ""]
     lines += [f"{name} = {value}" for name, value in told.items()]
     lines += ["", "[entries]"]
     lines += [

@@ -1,0 +1,61 @@
+"""How much of sentinel one must read to follow a point from its log to the decision about a notification."""
+
+import json
+import sys
+from pathlib import Path
+
+from sentinel.alerts.decision import SinkPolicy
+from sentinel.alerts.outcomes import Audience
+from sentinel.detectors.discovery import all_detectors
+from sentinel.judging.joining import known_incidents
+from sentinel.pipeline import Pipeline
+from sentinel.sources.discovery import discover
+
+PACKAGE = Path(sys.modules["sentinel"].__file__).parent
+DETECTORS = (PACKAGE / "detectors").resolve()
+MOST_MODULES = 45
+ROOMS = {"sources", "frames", "runs", "judging", "detectors", "alerts", "catalogue"}
+"""Beside them it passes only the page of the pipeline and the guard of the ground."""
+
+
+def line(step: int, loss: float) -> bytes:
+    return json.dumps({"step": step, "loss": loss}).encode() + b"\n"
+
+
+def passed(work) -> tuple[set[str], object]:
+    """The modules of sentinel of which the work calls functions, and its result."""
+    modules = set()
+
+    def note(frame, event, _):
+        file = Path(frame.f_code.co_filename)
+        if event == "call" and frame.f_code.co_name != "<module>":
+            for home, name in ((PACKAGE, ""), (DETECTORS, "detectors/")):
+                if file.is_relative_to(home):
+                    modules.add(name + file.relative_to(home).with_suffix("").as_posix())
+
+    sys.setprofile(note)
+    try:
+        return modules, work()
+    finally:
+        sys.setprofile(None)
+
+
+def test_one_point_passes_few_modules(tmp_path):
+    log = tmp_path / "metrics.jsonl"
+    log.write_bytes(b"".join(line(step, 1.0 + step % 7 / 10) for step in range(300)))
+    rules = [all_detectors()["non-finite-metric"]]
+    pipeline = Pipeline(rules, {}, {})
+    tracker = pipeline.track(discover([tmp_path]).runs[0], "run")
+    pipeline.advance([tracker])
+    with log.open("ab") as file:
+        file.write(line(300, float("nan")) + line(301, 1.0))
+
+    judged, advances = passed(lambda: pipeline.advance([tracker]))
+    (change,) = advances[0].changes
+    audience = Audience([SinkPolicy("pager")], (), {}, known_incidents([change.incident], [tracker]))
+    told, outcomes = passed(lambda: tracker.tell([change], audience, 0.0))
+
+    assert [one.decision.event for one in outcomes] == ["firing"]
+    modules = judged | told
+    assert len(modules) <= MOST_MODULES, sorted(modules)
+    assert {module.partition("/")[0] for module in modules} - {"pipeline", "ground"} == ROOMS
