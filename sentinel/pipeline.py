@@ -23,6 +23,7 @@ from sentinel.ground.guard import Guard
 from sentinel.judging.judging import DetectorFailed, Judging, log_failure
 from sentinel.judging.tracking import Advance, Tracker
 from sentinel.runs.absorbed import Absorbed
+from sentinel.runs.concluding import concluded
 from sentinel.runs.console import ConsoleState
 from sentinel.runs.log import RunLog
 from sentinel.runs.quiet import Quiet
@@ -98,7 +99,9 @@ class Pipeline:
         guard = Guard()
         for tracker in trackers:
             guard(tracker.log.run, "its last words", partial(settle, tracker.log, math.inf))
-        news = [Absorbed(guard(t.log.run, "the end of the log", t.log.end) or ()) for t in trackers]
+        news = [
+            guard(t.log.run, "the end of the log", partial(concluded, t.log)) or Absorbed() for t in trackers
+        ]
         verdicts, looked = self._judging.judge(trackers, news, guard, concluded=True)
         changes = [tracker.apply(verdicts[tracker.id], guard, concluded=True) for tracker in trackers]
         return [

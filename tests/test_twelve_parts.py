@@ -59,6 +59,25 @@ def watched(logs, place):
 @pytest.mark.slow
 @pytest.mark.parametrize("logs", LOGS, ids=lambda path: path.name)
 def test_twelve_parts_tell_what_a_replay_tells(tmp_path, logs):
+    agree(logs, tmp_path)
+
+
+def test_a_last_line_without_a_line_break_is_judged_at_the_end_alike(tmp_path):
+    """The detector holds nothing back: the NaN stands in the last line alone."""
+    logs = tmp_path / "logs"
+    for name in ("printed", "table"):
+        (logs / name).mkdir(parents=True)
+    lines = [f"step {step}: loss {3 / step:.4f}, lr 0.001" for step in range(1, 61)]
+    (logs / "printed" / "train.log").write_text("\n".join([*lines, "step 61: loss nan, lr 0.001"]))
+    table = ["step,loss,lr", *(f"{step},{3 / step:.4f},0.001" for step in range(1, 61))]
+    (logs / "table" / "metrics.csv").write_text("\n".join([*table, "61,nan,0.001"]))
+    found = agree(logs, tmp_path)
+    assert {(one.detector, one.fired_step) for one in found.values()} == {("non-finite-metric", 61)}
+    assert len(found) == 2
+
+
+def agree(logs, tmp_path):
+    """The incidents that a watch and a replay both find and tell of."""
     live, told = watched(logs, tmp_path)
     done = replay([tmp_path / "runs"], Config(sinks=[{"type": "terminal"}]), lambda *_: None).runs
     found = {id_: one for run in done for id_, one in run.incidents.items()}
@@ -70,3 +89,4 @@ def test_twelve_parts_tell_what_a_replay_tells(tmp_path, logs):
     assert {one for one in told if one[0] in live and one[1] in BEGINNINGS} == {
         one for one in replayed if one[1] in BEGINNINGS
     }
+    return found

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from sentinel.runs.log import RunLog
-from sentinel.sources.base import Chunk, Run
+from sentinel.sources.base import Chunk, Run, rest
 
 _POINTS_AT_ONCE = 300_000
 _LATEST = 253_402_300_800.0  # the year 10000, which no calendar holds
@@ -36,6 +36,7 @@ def _chunks(run: Run) -> Iterator[Chunk]:
         batch = run.source.poll(cursor, _POINTS_AT_ONCE)
         yield from (chunk for chunk in batch.chunks if chunk.value.size)
         cursor, more = batch.cursor, batch.more
+    yield from rest(run.source, cursor)
 
 
 def _frame(log: RunLog, chunk: Chunk) -> pl.DataFrame:

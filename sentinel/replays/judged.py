@@ -50,11 +50,14 @@ class JudgedRun:
         return max((incident.severity for incident in self.own), default=Severity.CLEAN)
 
     def add(self, advance: Advance) -> None:
-        """Add what one poll brought."""
+        """Add what one poll or the end of the log brought."""
+        chunks = [*advance.absorbed.chunks, *advance.absorbed.rest]
         if self.curves is not None:
-            self.curves.add(advance.absorbed.chunks)
+            self.curves.add(chunks)
         if self.means is not None:
-            self.means.add(advance.absorbed.chunks)
+            self.means.add(chunks)
+        for chunk in advance.absorbed.rest:
+            self.tracker.log.facts.count(chunk)
         self.complaints += advance.absorbed.complaints
         self.failure = advance.failure
         self.changes += advance.changes

@@ -17,7 +17,7 @@ from sentinel.runs.log import RunOverview
 from sentinel.runs.same_training import trainings_of
 from sentinel.runs.standings import Observation, observe, standings
 from sentinel.runs.state import Standing
-from sentinel.sources.base import Complaint, Run
+from sentinel.sources.base import Complaint, Run, rest
 from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.places import Place
 
@@ -138,6 +138,8 @@ def _scan(pipeline: Pipeline, run: Run, name: str, limit: int, now: float) -> _S
         if not advance.more or log.facts.points > _ENOUGH * limit:
             break
     guard = Guard()
+    for chunk in () if advance.more else rest(run.source, log.cursor):
+        log.facts.count(chunk)
     seen = guard(run, "the listing", partial(observe, log, not advance.more, now))
     if seen is None:
         seen = Observation(pipeline.track(run, name).log.overview(), whole=False, silent_seconds=0.0)

@@ -30,6 +30,7 @@ class Absorbed(NamedTuple):
     absences: Sequence[Absence] = ()  # expected tags that were missed or came back
     complaints: Sequence[Complaint] = ()
     readability_changed: bool = False
+    rest: Sequence[Chunk] = ()  # points that only the end of the log makes sure
 
     @property
     def points(self) -> int:

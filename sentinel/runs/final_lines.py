@@ -46,7 +46,7 @@ _EPOCH = re.compile(
     r"\bepochs?\b\s{0,4}[:#=]?\s{0,4}[\[(]?\s{0,4}(\d{1,6})\s{0,2}(?:/|of)\s{0,2}(\d{1,6})", re.IGNORECASE
 )
 _COUNT = re.compile(r"(?<![\w./])(\d{1,9})\s?/\s?(\d{1,9})(?![\w./])")
-_BAR = re.compile(r"100%\s?\|[^|]{0,200}\|\s?(\d{1,9})/(\d{1,9}) \[")
+_BAR = re.compile(r"100%(?:\s?\|[^|]{0,200}\|)?\s?(\d{1,9})/(\d{1,9}) \[")
 _OF_AN_EPOCH = re.compile(r"(?<!num )(?<!['\"])\bepoch", re.IGNORECASE)
 """The word of a run whose bars may be those of epochs. In the rows of Hugging Face's Trainer, whose bar
 counts all steps, it is a key."""

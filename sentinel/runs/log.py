@@ -22,7 +22,6 @@ from sentinel.ground.conversion import converter
 from sentinel.runs.absorbed import Absorbed, Arrived
 from sentinel.runs.console import ConsoleState
 from sentinel.runs.facts import Facts, Understanding, understood
-from sentinel.runs.packing import packed, unpacked
 from sentinel.sources.base import Batch, Complaint, Cursor, Ending, EndKind, Run, stopped
 from sentinel.sources.beside.config_files import ConfigFiles
 from sentinel.sources.beside.output_files import Output, OutputFiles
@@ -52,6 +51,7 @@ class RunOverview:
 @dataclass
 class RunLog:
     """The log of one run as far as it was read; `dump` and `restore` carry it over a restart.
+    `sentinel.runs.concluding` gives what is left to judge when it is over.
 
     ``console`` is None if no detector reads console text; the text is then skipped.
     """
@@ -92,7 +92,7 @@ class RunLog:
                 if not stream.begun:
                     stream.plans.first, about = self._plan_at(float(chunk.time[0]))
                     complaints += about
-                self.facts.count(chunk)
+                self.facts.go_on(chunk)
             self.facts.record(flat(chunk.config), self.run.format)
             extensions.append((chunk.stream, stream.extend(chunk, read_at)))
         grew = self.facts.points > before
@@ -112,25 +112,6 @@ class RunLog:
             complaints=complaints,
             readability_changed=readability_changed,
         )
-
-    def end(self) -> list[Arrived]:
-        """The rows to judge when the log is over. May be called again after the log went on."""
-        return [
-            Arrived(self.run.id, name, one)
-            for name, stream in self.streams.items()
-            for one in self._copy_unless_named(stream).end()
-        ]
-
-    def _copy_unless_named(self, stream: Stream) -> Stream:
-        """The stream; while it is too short to be named, a copy of it.
-
-        An end names such a stream by the tags that it has, but it may go on and get more of them.
-        """
-        if stream.named:
-            return stream
-        copy = Stream(stream.name, self.run.format, self.run.part, self.naming, self.views)
-        copy.restore(unpacked(packed({"stream": stream.dump()}))["stream"])
-        return copy
 
     def _news(self, console: ConsoleState, batch: Batch) -> tuple[list[Printed], bool]:
         """News from the console, and whether there is more to come.

@@ -7,7 +7,8 @@ with the cursor that the last poll gave.
 Every source keeps these rules, and the conformance suite tests them:
 
 - A poll reads only what is new, in the order of the file, and at most about ``limit`` points.
-- A torn last record means: wait. A later poll reads it again when it is whole.
+- A torn last record means: wait. A later poll reads it again when it is whole, and ``rest`` when nothing
+  more comes (`Unfinished`).
 - A broken record means: complain, skip it, go on.
 - If a file shrank or differs, the source reads it from its start (``Chunk.restarted``). If a longer copy
   replaced the file, the source goes on where it was.
@@ -173,6 +174,23 @@ class Source(Protocol):
         Never raises an error because of what a log contains. An unreadable file becomes one complaint.
         """
         ...
+
+
+@runtime_checkable
+class Unfinished(Protocol):
+    """A source of logs that may end with what only their end makes sure: a last line without a line break."""
+
+    def rest(self, cursor: Cursor) -> Sequence[Chunk]:
+        """The points that are left at ``cursor``, where a poll came to the end, if the log is over.
+
+        The cursor stays good for a log that goes on after all.
+        """
+        ...
+
+
+def rest(source: Source, cursor: Cursor) -> Sequence[Chunk]:
+    """The points, one entry each, that are left at ``cursor`` if the log is over; see `Unfinished`."""
+    return [chunk.flat for chunk in source.rest(cursor)] if isinstance(source, Unfinished) else []
 
 
 @dataclass(frozen=True)

@@ -9,16 +9,16 @@ counts steps as well, on from the bar before it; one of held-out data stands at 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sentinel.sources.console.printed import Record, kept, restored
 
 BAR = re.compile(
-    r"(?P<title>[^|]{0,200}?)\s*\d{1,3}%\|[^|]*+\|\s*(?P<count>\d{1,15})/(?P<total>\d{1,15}) \[[^,\]]*+,?"
-    r"(?P<rest>[^\]]*+)"
+    r"(?P<title>[^|]{0,200}?)\s*\d{1,3}%(?:\|[^|]*+\|\s*| (?=\d+/\d+ \[\d\d:))"
+    r"(?P<count>\d{1,15})/(?P<total>\d{1,15}) \[[^,\]]*+,?(?P<rest>[^\]]*+)"
 )
-"""Pattern of a state of a bar."""
+"""Pattern of a state of a bar. What a notebook leaves of one in a text has no bar."""
 
 _COUNTED = r"(?:global )?(?:steps?|iter(?:ation)?s?|train(?:ing)?(?: steps?)?):?"
 _OF_STEPS = re.compile(_COUNTED, re.IGNORECASE)
@@ -29,6 +29,8 @@ _REDRAWN = re.compile(
     re.IGNORECASE,
 )
 """A state of a bar between two others. Of a bar that counts no steps, only the first and last count."""
+
+_MOST_PRINTED = 64  # names; those of further ones are read from bars as well
 
 _HELD_OUT = re.compile(
     r"(?<![a-z])(?:val|valid|validation|test|eval|evaluation|validating|testing|evaluating)(?![a-z])",
@@ -52,6 +54,8 @@ class Bars:
         self._late: list[str] = list(memory.get("late", []))  # names that are new only after the bar is full
         self._last: Record = restored(memory.get("last", {}))  # values of the late names in points
         self._counts_batches: bool = memory.get("counts_batches", False)
+        self._is_full: bool = memory.get("full", False)  # the bar that was shown last
+        self._printed: list[str] = list(memory.get("printed", []))  # names, lower case, that lines tell
 
     def memory(self) -> dict[str, Any]:
         """What the next states need to know of these; JSON-able."""
@@ -63,7 +67,14 @@ class Bars:
             "late": self._late,
             "last": kept(self._last),
             "counts_batches": self._counts_batches,
+            "full": self._is_full,
+            "printed": self._printed,
         }
+
+    def leave(self, names: Iterable[str]) -> None:
+        """Leave these metrics to the lines that tell them at their steps, which no bar knows."""
+        new = {name.lower() for name in names}.difference(self._printed)
+        self._printed += sorted(new)[: _MOST_PRINTED - len(self._printed)]
 
     def parse(self, bar: re.Match[str], epoch: float, metrics: Record, ended: bool) -> list[Record]:
         """The points that are due when the bar of an epoch shows these metrics.
@@ -79,7 +90,9 @@ class Bars:
         reached = self._reached.get(title, 0)
         is_old = 0 < count < reached
         self._reached[title] = reached if is_old else count
-        if count and not is_old:
+        self._is_full = count == total
+        metrics = {name: value for name, value in metrics.items() if name.lower() not in self._printed}
+        if count and not is_old and metrics:
             if part := part_of(bar):
                 metrics = {f"{part}/{name}": value for name, value in metrics.items()}
             self._counts_batches |= ended and count < total
@@ -90,6 +103,10 @@ class Bars:
             elif ended:
                 found.append(self._rest(without_late=not self._told))
         return [record for record in found if record]
+
+    def full(self) -> Record:
+        """What the bars of this epoch show and is no point yet, if the last one is full."""
+        return self._rest() if self._is_full else {}
 
     @property
     def _all(self) -> Record:
@@ -140,23 +157,23 @@ class StepBar:
         # Of states with one title, only the last is sure to be seen; see `without_redrawn`.
         goes_on = bar["title"] == self._title and count > self._count and not counts_steps(bar)
         if count != self._count or is_next:
-            found += [] if goes_on else [self._due()]
+            found += [] if goes_on else [self.due()]
             self._before += self._count if count < self._count or is_next else 0
             self._title, self._count = bar["title"], count
         if count:
             self._shown = {**metrics, "step": float(self._before + count)}
         if ended:
-            found.append(self._due())
+            found.append(self.due())
         return [record for record in found if record]
 
     def held_out(self, metrics: Record, ended: bool) -> list[Record]:
         """The points that are due when the bar of an evaluation shows these metrics. It stands at a step."""
-        found = self._due()
+        found = self.due()
         step = self._before + self._count
         aside = {**metrics, "step": float(step)} if ended and step else {}
         return [record for record in (found, aside) if record]
 
-    def _due(self) -> Record:
+    def due(self) -> Record:
         """What is shown and no point yet. Results of an evaluation stay until the next, and count once."""
         due = {
             name: value

@@ -17,7 +17,7 @@ _OF_METRICS = (
 _STRONG = (
     "loss", "reward", "learn: ", " avg", "]\t", " up. ",
     "{",  # dictionaries
-    "%|",  # progress bars
+    "%|", "it/s", "s/it",  # progress bars, and what a notebook leaves of them
     "---", "===", "───", "━━━",  # the rules of tables
     "[sample=", "[token=",  # blocks
 )  # fmt: skip
@@ -30,7 +30,7 @@ _TELLING = (
     "iteration ", "iters:", "[metric]", "skipped=", "micro_step=", "total t: ", "/step",
     "global_step: ", "saving dict", "[step=", "[batch=", "[epoch=", "[iteration=",
 )  # fmt: skip
-_COUNTED = r"(?i)epoch[: ]{1,3}\[?\d|:\s*$"  # or a heading
+_COUNTED = r"(?i)epoch[: ]{1,3}\[?\d|^(?:update|iteration|step): \d+\s*$|:\s*$"  # or a heading
 _BEGIN = r"^(?:\x1b\[[0-9;]*m|\[\w{1,30}\]:? ?|\([^)]{1,120}\) ?)*[ \t]{0,9}"  # and a process
 _IN_TABLE = _BEGIN + "[|│┃]"
 _IN_COLUMNS = _BEGIN + r"\d{1,15} {2}"

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterator
 
-from sentinel.sources.console.pairs import is_metric
+from sentinel.sources.console.pairs import is_metric, pairs
 from sentinel.sources.console.parts import message_at, of_part, parted
 from sentinel.sources.console.printed import NUMBER, OPENING, Record, entries, number
 from sentinel.sources.console.shapes import COUNT, SHAPES, Shape, has_word
@@ -29,17 +29,23 @@ _BEGUN_BLOCK = (
     re.compile(r"\[epoch=(?P<epoch>\d{1,9})\]\[batch=(?P<iter>\d{1,15})(?:/\d{1,15})?\]:"),
     re.compile(r"\[(?:batch|iteration|sample|token)=(?P<step>\d{1,15})/(?P<planned>\d{1,15})\]:"),
     re.compile(r"Learning iteration (?P<step>\d{1,15})/(?P<planned>\d{1,15})"),  # rsl_rl
+    re.compile(r"(?:Update|Iteration|Step): (?P<step>\d{1,15})"),
     re.compile(r"--> STEP: \d{1,15}/\d{1,15} -- GLOBAL_STEP: (?P<step>\d{1,15})"),  # Coqui TTS
     re.compile(
         r"(?:.*\s)?\[step=(?P<step>\d{1,15})/(?:(?P<planned>\d{1,15})|\?{3})"
         r"(?:,epoch=(?P<epoch>\d{1,9}))?(?:,eta=[^\],]{1,40})?\]"
     ),
 )
-"""Steps of Composer, OLMo, rsl_rl and Coqui TTS, which have a line of their own."""
+"""Steps of Composer, OLMo, rsl_rl, Coqui TTS and plain loops, which have a line of their own."""
+
+_BEGINS_BLOCK = ("Learning", "-->", "Update", "Iteration", "Step")
 
 _ENTRY = re.compile(
     rf"\s+(?:\| > )?(?P<name>[A-Za-z][^:=]*+)(?:: |=)(?P<value>{NUMBER})(?:  \({NUMBER}\))?", re.IGNORECASE
 )
+
+_GROUP = re.compile(r"\s+(?P<name>[A-Za-z][\w.]*+(?: [\w.]++){0,5}+)\s*+=>")
+"""What stands before the values of a line, as in "Returns => Avg: 0.5, Min: 0.1"."""
 
 _BEGUN_EPOCH = re.compile(
     r"[-=*]{0,99}\s{0,9}(?:Starting )?Epoch:? \[?(?P<epoch>\d{1,9})(?:(?:/| of )\d{1,9})?\]?:?"
@@ -51,6 +57,9 @@ _EVALUATES = re.compile(r"\((val|test)\)")
 """A word in MMEngine's counts of the batches of a validation, which are no steps."""
 
 _STAMP = re.compile(r"\d{4}([-/])\d\d\1\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?")
+_CLOCK = re.compile(r"^[\s\[(]{0,9}(?:\d\d[-/.]\d\d )?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?![\d:])\]?")
+"""The time with which a line begins, where it does not tell the year."""
+
 _OTHER = re.compile(r"[?&]\w{1,80}=|(?<![a-z])(?:fold|trial)(?![a-z])", re.IGNORECASE)
 """What no line of a training holds: the query of an address, and the parts of a cross-validation."""
 
@@ -103,17 +112,21 @@ def row(line: str) -> tuple[str, str] | None:
 
 def begun_block(line: str) -> Record | None:
     """The step in a line that holds nothing else, whose metrics stand on the lines below."""
-    if not line.endswith(("]", "]:")) and not line.startswith(("Learning", "-->")):
+    if not line.endswith(("]", "]:")) and not line.startswith(_BEGINS_BLOCK):
         return None
     found = next(filter(None, (pattern.fullmatch(line) for pattern in _BEGUN_BLOCK)), None)
     return _count(found) if found else None
 
 
-def entry(line: str) -> tuple[str, float] | None:
-    """The name and the value in an indented line of a block."""
-    found = _ENTRY.fullmatch(line)
-    value = number(found["value"]) if found else None
-    return (found["name"], value) if found and value is not None else None
+def in_block(line: str) -> dict[str, float]:
+    """The names and the values in an indented line of a block; none if there are none."""
+    if not line[:1].isspace():
+        return {}
+    if (found := _ENTRY.fullmatch(line)) is not None and (value := number(found["value"])) is not None:
+        return {found["name"]: value}
+    group = _GROUP.match(line)
+    before = f"{group['name']} " if group else ""
+    return {before + name: value for name, value in pairs(line[group.end() if group else 0 :], {})}
 
 
 def begun_epoch(line: str) -> float | None:
@@ -156,7 +169,7 @@ def uncounted(line: str) -> Record:
 
 def _without_prefix(text: str) -> str:
     """The text without what a logger puts before a message: the time, the level and the place in the code."""
-    text = _LEVEL.sub("|", _STAMP.sub("|", text, 1), 1)
+    text = _LEVEL.sub("|", _CLOCK.sub("|", _STAMP.sub("|", text, 1)), 1)
     return _CALLER.sub(lambda found: found[0] if is_metric(found["module"]) else "|", text)
 
 

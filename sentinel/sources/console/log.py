@@ -7,7 +7,8 @@ processes may print into one file. If each line begins with the name of a proces
 its own.
 
 The last line counts only when its line break is there, because "loss: 2.1" may yet become "loss: 2.15".
-A whole dictionary counts at once, and so does the count of a bar that is being drawn.
+A whole dictionary counts at once, and so does the count of a bar that is being drawn. When the log is over,
+the last line counts as it is.
 """
 
 import os
@@ -16,10 +17,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sentinel.sources.base import Batch, Cursor, Run
+from sentinel.sources.base import Batch, Chunk, Cursor, Run
 from sentinel.sources.console.text import LONGEST_LINE, Text
 from sentinel.sources.reading.files import open_log
-from sentinel.sources.reading.growing import Mark, Read, nothing_new, read_lines, unreadable
+from sentinel.sources.reading.growing import Mark, Read, nothing_new, read_lines, read_rest, unreadable
 from sentinel.sources.reading.sniffing import remembered
 from sentinel.sources.registry import formats
 
@@ -84,6 +85,16 @@ class ConsoleLog:
         more = consumed > 0 and (read.more or text.count >= limit)
         cursor = text.memory(read.mark(consumed, waiting=not more))
         return Batch(cursor, text.chunks(), text.complaints, more, config=text.config, lines=text.lines)
+
+    def rest(self, cursor: Cursor) -> Sequence[Chunk]:
+        """What a last line without a line break tells, and what waits for other lines; see `Unfinished`."""
+        try:
+            read = read_rest(self.path, cursor.get("mark", {}), LONGEST_LINE)
+        except OSError:
+            return ()
+        text = Text(self.path, cursor, False)
+        text.end(read.data if read else b"")
+        return text.chunks()
 
 
 def _read(path: Path, mark: Mark, limit: int) -> Read | None:

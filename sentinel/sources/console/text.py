@@ -94,6 +94,15 @@ class Text:
             self.complaints.append(Complaint(self._path, f"byte {offset + start}", problem))
         return len(data)
 
+    def end(self, torn: bytes) -> None:
+        """Read a last line without a line break (``b""`` for none), after which nothing comes."""
+        *overwritten, line = _segments(torn)
+        self._parse_overwritten([*overwritten, line] if _bar(line) else overwritten)
+        if line and not _bar(line):
+            self._parse_line(line)
+        for writer in self._writers.values():
+            writer.end()
+
     @property
     def plain(self) -> bool:
         """Whether two metric lines of one shape were read."""
@@ -194,9 +203,13 @@ class Text:
         name, text = _split_writer(line)
         if (bar := _bar(text)) is not None:
             self._progress(bar)
-            if self._parse_bar(bar, ended=True) or not _tells_more(bar):
+            after = text[bar.end() :].lstrip("] ")
+            if parse(after) is not None:  # a line that was printed while the bar stood there
+                text = after
+            elif self._parse_bar(bar, ended=True) or not _tells_more(bar):
                 return False
-            text = f"{bar['title']} {bar['rest']}{text[bar.end() :]}"
+            else:
+                text = f"{bar['title']} {bar['rest']}{text[bar.end() :]}"
         writer = self._writer(name)
         is_metric = writer is not None and writer.parse(text, self._wants_rows)
         if writer is not None and (is_metric or writer.rows.waits):
@@ -240,7 +253,7 @@ def _clean(text: str) -> str:
 
 
 def _bar(text: str) -> re.Match[str] | None:
-    return BAR.match(text) if "%|" in text else None
+    return BAR.match(text) if "%|" in text or ("% " in text and "<" in text) else None
 
 
 def _tells_more(bar: re.Match[str]) -> bool:

@@ -12,7 +12,7 @@ from sentinel.sources.console.counting import CountedRows, Laps
 from sentinel.sources.console.lines import (
     begun_block,
     begun_epoch,
-    entry,
+    in_block,
     is_rule,
     parse,
     row,
@@ -25,7 +25,7 @@ from sentinel.sources.console.parts import begun_part, of_part
 from sentinel.sources.console.printed import Record, kept, number, restored
 from sentinel.sources.console.shapes import IN_EPOCH, KERAS
 from sentinel.sources.console.waiting import Waiting
-from sentinel.sources.reading.records import STEP_KEYS, Records, is_metrics, named
+from sentinel.sources.reading.records import EPOCH_KEYS, STEP_KEYS, Records, is_metrics, named
 
 _MOST_ROWS = 500  # of a table
 
@@ -113,8 +113,8 @@ class PrintedMetrics:
         if (count := begun_block(stripped)) is not None:
             self._block = count | self._time(text)
             return True
-        if self._block is not None and (found := entry(text)) is not None:
-            self._parse_entry(self._block, *found)
+        if self._block is not None and (found := in_block(text)):
+            self._parse_entries(self._block, found)
             return True
         if stripped and not text.startswith(
             (" ", "\t", "[")
@@ -141,11 +141,19 @@ class PrintedMetrics:
                 record["step"] = self._laps.step(batch, None if batches is None else int(batches))
         record = self._time(text) | record
         self.shapes[shape] += 1
+        if named(record, STEP_KEYS) is not None:
+            self._bars.leave(record.keys() - {*STEP_KEYS, *EPOCH_KEYS})
         if self._waiting.begun and shape == "dictionary" and named(record, STEP_KEYS) is None:
             self._add_all(self._waiting.add(record))
         else:
             self._add(record)
         return True
+
+    def end(self) -> None:
+        """Add what waits for lines that will not come."""
+        self._end_table()
+        self._add_all(self._waiting.due())
+        self._add_of_bar(filter(None, (self._bars.full(), self._step_bar.due())))
 
     def _parse_part(self, record: Record) -> bool:
         """Add metrics that belong to the epoch or the step above them. True if there is one."""
@@ -218,9 +226,9 @@ class PrintedMetrics:
     def _time(text: str) -> Record:
         return {"wall_time": when} if math.isfinite(when := seconds(text)) else {}
 
-    def _parse_entry(self, block: Record, name: str, value: float) -> None:
-        self.shapes["block"] += is_metric(name)
-        self._add({**block, name: value})
+    def _parse_entries(self, block: Record, found: Mapping[str, float]) -> None:
+        self.shapes["block"] += any(map(is_metric, found))
+        self._add({**block, **found})
         self._block = {k: v for k, v in block.items() if k == "wall_time"}  # and the same step
 
     def _end_table(self) -> None:

@@ -17,7 +17,15 @@ from sentinel.sources.csv.header import CsvRows, Header, read_header
 from sentinel.sources.csv.points import CsvAxis, RowFingerprints, points
 from sentinel.sources.csv.rows import read_rows
 from sentinel.sources.reading.files import open_log, stamp
-from sentinel.sources.reading.growing import Read, nothing_new, read_lines, read_text, size_of, unreadable
+from sentinel.sources.reading.growing import (
+    Read,
+    nothing_new,
+    read_lines,
+    read_rest,
+    read_text,
+    size_of,
+    unreadable,
+)
 from sentinel.sources.reading.problems import skipped
 
 LONGEST_LINE = 4 << 20
@@ -62,6 +70,13 @@ class CsvLog:
             return self._poll(cursor, limit)
         except OSError as error:
             return unreadable(self.path, cursor, error)
+
+    def rest(self, cursor: Cursor) -> Sequence[Chunk]:
+        """The points of a last row without a line break; see `sentinel.sources.base.Unfinished`."""
+        try:
+            return _Reader(self.path, cursor.get("reader", {}), self.columns).rest()
+        except OSError:
+            return ()
 
     def _poll(self, cursor: Cursor, limit: int) -> Batch:
         reader = _Reader(self.path, cursor.get("reader", {}), self.columns)
@@ -135,6 +150,13 @@ class _Reader:
         if read and read.more and self._header is None and read_header(read.data) is None:
             return read_text(self._path, self._mark, LONGEST_LINE)
         return read
+
+    def rest(self) -> Sequence[Chunk]:
+        """The points of a last row without a line break. Nothing else is read with this reader after that."""
+        read = read_rest(self._path, self._mark, LONGEST_LINE) if self._header else None
+        if read is not None:
+            self.parse(replace(read, data=read.data + b"\n"), LONGEST_LINE)
+        return self.chunks
 
     def goes_on(self) -> bool:
         """Whether the file still has the same header and the same bytes up to the mark."""

@@ -34,21 +34,33 @@ class MetricFiles:
         cursors, more = dict(cursor), False
         chunks: list[Chunk] = []
         complaints: list[Complaint] = []
-        for path in _files(self.directory):
-            name = str(path.relative_to(self.directory))
-            columns = ("step", "value") if _is_of_torchrl(self.directory) else None
-            batch = CsvLog(path, columns).poll(cursors.get(name, {}), limit) if limit > 0 else None
+        for name, log in self._logs():
+            batch = log.poll(cursors.get(name, {}), limit) if limit > 0 else None
             if batch is None:
                 more = True
                 break
             cursors[name] = batch.cursor
-            for chunk in batch.chunks:
-                tags = _tags(self.directory, path, chunk.tags)
-                chunks.append(replace(chunk, stream=name, tags=tags))
-                limit -= chunk.value.size
+            chunks += (found := [self._named(chunk, log.path, name) for chunk in batch.chunks])
+            limit -= sum(chunk.value.size for chunk in found)
             complaints += batch.complaints
             more = more or batch.more
         return Batch(cursors, chunks, complaints, more)
+
+    def rest(self, cursor: Cursor) -> Sequence[Chunk]:
+        """The points of last rows without a line break; see `sentinel.sources.base.Unfinished`."""
+        return [
+            self._named(chunk, log.path, name)
+            for name, log in self._logs()
+            for chunk in log.rest(cursor.get(name, {}))
+        ]
+
+    def _logs(self) -> Iterator[tuple[str, CsvLog]]:
+        columns = ("step", "value") if _is_of_torchrl(self.directory) else None
+        for path in _files(self.directory):
+            yield str(path.relative_to(self.directory)), CsvLog(path, columns)
+
+    def _named(self, chunk: Chunk, path: Path, name: str) -> Chunk:
+        return replace(chunk, stream=name, tags=_tags(self.directory, path, chunk.tags))
 
 
 def find_metric_files(directory: Path, names: Sequence[str], format_: str) -> Iterator[Run]:

@@ -29,6 +29,7 @@ from sentinel.sources.reading.files import as_utf_8, open_log, utf_16
 
 _HEAD_BYTES = 64
 _TAIL_BYTES = 1024
+_BLOCK_BYTES = 4096  # buffers are filled, and left to the file, in multiples of it
 _MOST_WAITS = 10  # polls in which a shorter file may grow back
 
 Mark = Mapping[str, Any]
@@ -160,6 +161,17 @@ def read_lines(path: Path, mark: Mark, size: int, longest: int) -> Read | None:
         if not end:
             return read_text(path, mark, begin or longest)
         begin = end
+    return read
+
+
+def read_rest(path: Path, mark: Mark, longest: int) -> Read | None:
+    """Read the last line, at most ``longest`` bytes, of a file that is over; None if its line break was read.
+
+    A file that ends with a whole block was cut by a buffer, and half a number misleads. Raises OSError.
+    """
+    read = read_text(path, {**mark, "changed": None}, longest)
+    if read is None or read.restarted or read.more or not read.data or read.size % _BLOCK_BYTES == 0:
+        return None
     return read
 
 

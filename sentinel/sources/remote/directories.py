@@ -5,14 +5,14 @@ well, and the usual readers read it. A file that was rewritten gets a new copy, 
 one like any other file.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
-from sentinel.sources.base import Batch, Cursor, Run, Source
+from sentinel.sources.base import Batch, Chunk, Cursor, Run, Source, rest
 from sentinel.sources.places import Url
 from sentinel.sources.reading.growing import unreadable
 from sentinel.sources.reading.patience import Unavailable
@@ -67,11 +67,19 @@ class RemoteRun:
             self.mirror.refresh()
         except Unavailable as error:
             return unreadable(self.path, cursor, error)
-        answered = {name: value for name, value in cursor.items() if name != "unreadable"}
-        batch = self.source.poll(answered, limit)
+        batch = self.source.poll(_answered(cursor), limit)
         complaints = [
             replace(complaint, path=self.mirror.address(complaint.path))
             for complaint in batch.complaints
             if isinstance(complaint.path, Path)
         ]
         return replace(batch, complaints=complaints, more=batch.more or self.mirror.behind)
+
+    def rest(self, cursor: Cursor) -> Sequence[Chunk]:
+        """The points that are left in the copy; see `sentinel.sources.base.Unfinished`."""
+        return rest(self.source, _answered(cursor))
+
+
+def _answered(cursor: Cursor) -> Cursor:
+    """The cursor of the copy."""
+    return {name: value for name, value in cursor.items() if name != "unreadable"}

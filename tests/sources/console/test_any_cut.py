@@ -1,12 +1,13 @@
 """However a log is cut, and whichever of its lines are looked at, it gives the same points."""
 
+import json
 import re
 from pathlib import Path
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sentinel.sources.base import Run
+from sentinel.sources.base import Run, rest
 from sentinel.sources.console import text as console_text
 from sentinel.sources.console.log import ConsoleLog
 from tests.sources.reader import Reader
@@ -62,19 +63,35 @@ def reader(path: Path) -> Reader:
     return found
 
 
+def left(read: Reader) -> list[tuple[str, int, str]]:
+    """The tag, the step and the value of each point that the end of the log makes sure."""
+    chunks = [
+        chunk for run in read.runs.values() for chunk in rest(run.source, json.loads(read.cursors[run.id]))
+    ]
+    return sorted(
+        (chunk.tags[tag], step, str(value))
+        for chunk in chunks
+        for tag, step, value in zip(
+            *(getattr(chunk, n).tolist() for n in ("tag", "step", "value")), strict=True
+        )
+    )
+
+
 @settings(max_examples=150, deadline=None)
 @example(b"{'loss': 0.1, 'epoch': 0.1}step 1: loss 0.1, lr 1e-4\n", [27], 1)
 @given(texts, st.lists(st.integers(0, 1500), max_size=6), st.integers(1, 4))
 def test_any_cut_gives_the_same_points(tmp_path_factory, text, cuts, limit):
     path = tmp_path_factory.mktemp("cut") / "train.log"
     path.write_bytes(text)
-    whole = sorted(reader(path).poll().points)
+    at_once = reader(path).poll()
+    whole = sorted(at_once.points)
     path.write_bytes(b"")
     pieces = reader(path)
     for cut in (*sorted(cuts), len(text)):
         path.write_bytes(text[:cut])
         pieces.poll(limit)
     assert sorted(pieces.points) == whole
+    assert left(pieces) == left(at_once)
 
 
 @settings(max_examples=150, deadline=None)
