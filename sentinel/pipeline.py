@@ -22,8 +22,6 @@ from sentinel.frames.views import layout, views
 from sentinel.ground.guard import Guard
 from sentinel.judging.judging import DetectorFailed, Judging, log_failure
 from sentinel.judging.tracking import Advance, Tracker
-from sentinel.runs.absorbed import Absorbed
-from sentinel.runs.concluding import concluded
 from sentinel.runs.console import ConsoleState
 from sentinel.runs.log import RunLog
 from sentinel.runs.quiet import Quiet
@@ -97,11 +95,7 @@ class Pipeline:
         If such a run goes on after all, the next `advance` takes back what this brought about.
         """
         guard = Guard()
-        for tracker in trackers:
-            guard(tracker.log.run, "its last words", partial(settle, tracker.log, math.inf))
-        news = [
-            guard(t.log.run, "the end of the log", partial(concluded, t.log)) or Absorbed() for t in trackers
-        ]
+        news = [tracker.end(guard) for tracker in trackers]
         verdicts, looked = self._judging.judge(trackers, news, guard, concluded=True)
         changes = [tracker.apply(verdicts[tracker.id], guard, concluded=True) for tracker in trackers]
         return [

@@ -1,5 +1,6 @@
 """One run in the pipeline: its log and its incidents, and what one step of the pipeline made of them."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,10 +16,12 @@ from sentinel.detectors.settings import Setting
 from sentinel.frames.excerpt import Excerpt
 from sentinel.ground.guard import Guard
 from sentinel.runs.absorbed import Absorbed
+from sentinel.runs.concluding import concluded
 from sentinel.runs.excerpts import excerpts
 from sentinel.runs.facts import framework
 from sentinel.runs.log import RunLog
 from sentinel.runs.packing import packed, unpacked
+from sentinel.runs.settling import settle
 from sentinel.sources.base import Batch
 from sentinel.sources.identity import RunIdentity
 
@@ -60,6 +63,11 @@ class Tracker:
         batch = guard(log.run, f"the {log.run.format} reader", partial(log.poll, limit)) or Batch(log.cursor)
         read = guard(log.run, "understanding the log", partial(log.absorb, batch, read_at))
         return read or Absorbed(chunks=batch.chunks, complaints=batch.complaints)
+
+    def end(self, guard: Guard) -> Absorbed:
+        """Look how the run ended. Gives what is left to judge."""
+        guard(self.log.run, "its last words", partial(settle, self.log, math.inf))
+        return guard(self.log.run, "the end of the log", partial(concluded, self.log)) or Absorbed()
 
     def apply(
         self, verdicts: Sequence[Stretch], guard: Guard, *, concluded: bool = False
