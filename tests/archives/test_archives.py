@@ -84,6 +84,7 @@ def without_names(runs):
     return json.loads(json.dumps(runs))
 
 
+@pytest.mark.slow  # processes
 def test_an_archive_gives_what_one_replay_gives(tmp_path, tree):
     results, counts = archived(tmp_path, tree)
     expected = document(replay([tree], config(tree), lambda *_: None), NOW)
@@ -110,6 +111,7 @@ def test_shards_that_are_not_done_are_said(tmp_path, tree):
         results.records()
 
 
+@pytest.mark.slow  # processes
 def test_what_did_not_change_is_not_judged_again(tmp_path, tree):
     _, first = archived(tmp_path, tree)
     _, again = archived(tmp_path, tree)
@@ -125,6 +127,7 @@ def test_what_did_not_change_is_not_judged_again(tmp_path, tree):
     assert kept == {file.stem for file in (tmp_path / "results" / "incidents").iterdir()}
 
 
+@pytest.mark.slow  # processes
 def test_a_run_that_no_process_survives_costs_no_other_run_its_verdict(tmp_path, tree):
     results, _ = archived(tmp_path, tree, Failing("kl-blowup"))
     found = whole(results, tree)

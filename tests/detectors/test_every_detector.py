@@ -31,6 +31,7 @@ from sentinel.detectors.severity import AS
 from sentinel.frames.windows import Judged, frame
 from tests.detectors import golden
 from tests.detectors.golden import Scenario, Stream, judge, message, path_of, windows
+from tests.each import each
 
 HEADINGS = ["What it catches", "Why it matters", "What to do", "When it is wrong", "Source"]
 
@@ -43,18 +44,20 @@ DETECTORS = [d for d in all_detectors().values() if isinstance(d, Detector)]
 SCENARIOS = [s for d in DETECTORS for s in golden.shipped()[d.name]]
 
 each_detector = pytest.mark.parametrize("detector", DETECTORS, ids=lambda d: d.name)
+each_of_all = each(DETECTORS, lambda d: d.name)
 each_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
 
 
 # Goldens
 
 
-@each_scenario
-def test_says_what_its_golden_expects(scenario):
-    assert golden.rendered(scenario) == scenario.expected
-
-
 @each_detector
+def test_says_what_its_goldens_expect(detector):
+    for scenario in golden.shipped()[detector.name]:
+        assert golden.rendered(scenario) == scenario.expected, str(scenario)
+
+
+@each_of_all
 def test_has_a_golden_that_fires_and_one_that_stays_quiet(detector):
     page = path_of(detector)
     worst = [s.verdicts[SEVERITY].max() for s in golden.shipped()[detector.name]]
@@ -62,14 +65,14 @@ def test_has_a_golden_that_fires_and_one_that_stays_quiet(detector):
     assert Severity.CLEAN in worst, f"nothing is judged and stays quiet in {page}"
 
 
-@each_detector
+@each_of_all
 def test_every_variant_is_seen_in_a_golden_with_each_of_its_severities(detector):
     found = pl.concat(s.verdicts.select(VARIANT, SEVERITY) for s in golden.shipped()[detector.name])
     declared = {(name, int(s)) for name, variant in detector.variants.items() for s in variant.severities}
     assert set(found.drop_nulls(VARIANT).unique().rows()) == declared
 
 
-@each_detector
+@each_of_all
 def test_a_rule_asks_for_no_severity_that_it_does_not_declare(detector):
     shown = frame(detector, windows(detector, golden.shipped()[detector.name][0].streams))
     columns = detector.rule(shown.lazy()).collect_schema().names()
@@ -83,7 +86,7 @@ def test_every_golden_has_a_detector():
 # Declaration
 
 
-@each_detector
+@each_of_all
 def test_page_has_the_headings(detector):
     headings = [line.removeprefix("## ") for line in detector.page.splitlines() if line.startswith("## ")]
     assert headings == HEADINGS
@@ -91,27 +94,27 @@ def test_page_has_the_headings(detector):
     assert all(len(p.strip().splitlines()) > 1 for p in parts[1:]), "a heading without text"
 
 
-@each_detector
+@each_of_all
 def test_cites_catalogue_entries_that_exist(detector):
     assert detector.variants
     assert all(v.catalogue for v in detector.variants.values())
     assert set(detector.catalogue) <= catalogue.load().keys()
 
 
-@each_detector
+@each_of_all
 def test_thresholds_have_defaults_and_meanings(detector):
     for name, parameter in detector.parameters.items():
         assert isinstance(parameter.default, parameter.type), name
         assert parameter.meaning.strip(), name
 
 
-@each_detector
+@each_of_all
 def test_a_finding_holds_and_clears_in_at_least_one_row(detector):
     assert min(detector.hold, detector.clear) >= 1
     assert detector.cause not in detector.silences, "findings of one class do not explain each other"
 
 
-@each_detector
+@each_of_all
 def test_evidence_is_labelled_and_has_a_unit(detector):
     found = golden.shipped()[detector.name][0].verdicts
     assert set(found.columns) - {*FINDINGS, SIGNAL} == {VALUE, *detector.evidence}
@@ -122,7 +125,7 @@ def test_evidence_is_labelled_and_has_a_unit(detector):
         assert (measure.unit is Unit.TEXT) == (found.schema[name] == pl.String), name
 
 
-@each_detector
+@each_of_all
 def test_messages_read_only_what_there_is(detector):
     row = judge(detector, windows(detector, golden.shipped()[detector.name][0].streams))
     known = {*row.columns, *detector.parameters, LASTED, golden.TAG}
@@ -134,7 +137,7 @@ def test_messages_read_only_what_there_is(detector):
 # Behaviour
 
 
-@each_detector
+@each_of_all
 def test_verdicts_keep_to_the_schema(detector):
     for scenario in golden.shipped()[detector.name]:
         found = scenario.verdicts
@@ -161,7 +164,7 @@ def test_runs_do_not_leak_into_each_other(detector):
     same(judge(detector, all_shown(detector)).sort(pl.all()), apart.sort(pl.all()))
 
 
-@each_detector
+@each_of_all
 def test_leaves_its_input_alone(detector):
     window = frame(detector, windows(detector, golden.shipped()[detector.name][0].streams))
     before = window.clone()
@@ -169,19 +172,19 @@ def test_leaves_its_input_alone(detector):
     assert_frame_equal(window, before)
 
 
-@each_detector
+@each_of_all
 def test_an_empty_window_has_no_verdicts(detector):
     window = frame(detector, windows(detector, golden.shipped()[detector.name][0].streams))
     assert detector.run(window.clear()).is_empty()
 
 
-@each_detector
+@each_of_all
 def test_one_point_is_no_finding(detector):
     found = judge(detector, windows(detector, same_everywhere(detector, "0.5")))
     assert found.filter(pl.col(SEVERITY) > 0).is_empty()
 
 
-@each_detector
+@each_of_all
 def test_every_early_row_has_a_verdict_or_a_reason_for_none(detector):
     shown = frame(detector, all_shown(detector))
     looked = detector.look(shown).filter(pl.col(INDEX) < FEW)
@@ -192,7 +195,7 @@ def test_every_early_row_has_a_verdict_or_a_reason_for_none(detector):
     assert looked.filter(both).is_empty()
 
 
-@each_detector
+@each_of_all
 def test_a_detector_that_cannot_judge_a_single_point_says_so(detector):
     looked = detector.look(frame(detector, windows(detector, same_everywhere(detector, "0.5"))))
     assert looked[HELD_BACK].is_null().any() == (detector.name in ONE_POINT_SUFFICES)

@@ -16,6 +16,7 @@ from sentinel.detectors.api import Detector
 from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.signals import Signal
 from sentinel.replays.replaying import replay
+from tests.chosen_detectors import choose_detectors
 
 LEARNS = 100  # rows, of a metric that has to become good first
 GOOD, UNFOLDS = 300, 60  # rows before the trouble, and rows in which it unfolds
@@ -149,14 +150,13 @@ def test_every_detector_is_a_case_or_says_why_it_is_none():
     ("case", "shape"),
     [pytest.param(case, shape, id=f"{case.detector} {shape}") for case in CASES for shape in case.shapes],
 )
-def test_the_onset_is_the_first_bad_point(tmp_path, case, shape):
+def test_the_onset_is_the_first_bad_point(tmp_path, monkeypatch, case, shape):
+    choose_detectors(monkeypatch, {case.detector: all_detectors()[case.detector]})
     log = tmp_path / "metrics.jsonl"
     log.write_text(logged(case, SHAPES[shape]))
     config = Config(signals={signal.value: signal.value for signal in (case.signal, *case.beside)})
     (run,) = replay([log], config, lambda *_: None).runs
-    found = [one for one in run.incidents.values() if one.detector == case.detector]
-    assert found, [one.detector for one in run.incidents.values()]
-    onset = min(one.onset_step for one in found)
+    onset = min(one.onset_step for one in run.incidents.values())
     if shape == "jump":
         assert onset == GOOD
     else:

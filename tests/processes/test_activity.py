@@ -37,6 +37,7 @@ def worked(one, does):
     )
 
 
+@pytest.mark.slow  # processes that work
 @pytest.mark.parametrize("code", [(WORKS, "-"), (STARTS, WORKS)])
 @pytest.mark.parametrize(("does", "says"), [("computes", "computed ("), ("reads", "read and wrote 3.0 MiB")])
 def test_what_a_process_or_one_below_it_does_is_told(code, does, says):

@@ -143,6 +143,7 @@ PIECES = [
 ]
 
 
+@pytest.mark.slow  # many examples
 @given(
     pieces=st.lists(st.sampled_from(PIECES), max_size=8),
     cuts=st.lists(st.integers(0, 300), max_size=6),

@@ -8,6 +8,7 @@ import pytest
 
 from sentinel.alerts.store import Store
 from sentinel.config.file import Config
+from sentinel.detectors.discovery import all_detectors
 from sentinel.pipeline import POINTS_AT_ONCE, Pipeline
 from sentinel.report.status import document, status
 from sentinel.report.status_lines import lines
@@ -15,6 +16,7 @@ from sentinel.sinks.delivery import Delivery
 from sentinel.telemetry.metrics import Metrics
 from sentinel.watch.service import ServiceManager
 from sentinel.watch.watcher import Watcher
+from tests.chosen_detectors import choose_detectors
 from tests.manual_clock import ManualClock
 
 NOW = 1.7e9
@@ -31,6 +33,8 @@ class House:
         self.read: list[list[str]] = []  # the runs of each slice
         self.points: list[int] = []  # the most of each slice
         self.seconds = 0.5  # of each slice
+        every = all_detectors()
+        choose_detectors(monkeypatch, {name: every[name] for name in ("non-finite-metric", "stream-stall")})
         original = Pipeline.advance
 
         def advance(pipeline, trackers, points_at_once, **when):

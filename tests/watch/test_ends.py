@@ -145,6 +145,7 @@ TOLD = [
 ]
 
 
+@pytest.mark.slow  # processes
 @needs_kernel
 @pytest.mark.parametrize(("end", "detector", "words"), TOLD)
 def test_the_end_of_a_process_is_told_as_what_it_was(house, end, detector, words):

@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -77,6 +78,7 @@ def left(read: Reader) -> list[tuple[str, int, str]]:
     )
 
 
+@pytest.mark.slow  # many examples
 @settings(max_examples=150, deadline=None)
 @example(b"{'loss': 0.1, 'epoch': 0.1}step 1: loss 0.1, lr 1e-4\n", [27], 1)
 @given(texts, st.lists(st.integers(0, 1500), max_size=6), st.integers(1, 4))
