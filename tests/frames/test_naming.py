@@ -23,7 +23,7 @@ TABLES = {
     for path in sorted((HERE / "names").glob("*.toml"))
 }
 STEPS = [
-    pytest.param(name, table[step], id=f"{name}-{step}")
+    (name, table[step])
     for name, table in TABLES.items()
     for step in ("first_step", "second_step")
     if step in table
@@ -46,26 +46,27 @@ def test_every_profile_has_a_table_and_every_table_a_profile():
     assert set(TABLES) == set(profiles())
 
 
-@pytest.mark.parametrize("name", TABLES)
+@each(TABLES)
 def test_tags_mean_what_the_framework_means(name: str):
     found = {tag: Naming({}).meaning(profiles()[name], tag) for tag in TABLES[name]["tags"]}
     assert found == {tag: expected(text) for tag, text in TABLES[name]["tags"].items()}
 
 
-@pytest.mark.parametrize("name", REWRITTEN)
+@each(REWRITTEN)
 def test_tags_mean_the_same_when_rewritten(name: str):
     found = {tag: Naming({}).meaning(profiles()[name], rewritten(tag)) for tag in TABLES[name]["tags"]}
     assert found == {tag: expected(text) for tag, text in TABLES[name]["tags"].items()}
 
 
-@pytest.mark.parametrize(("name", "tags"), STEPS)
-def test_one_step_is_enough_to_recognise_a_framework(name: str, tags: list[str]):
+@each(STEPS)
+def test_one_step_is_enough_to_recognise_a_framework(step: tuple[str, list[str]]):
+    name, tags = step
     found = recognise(tags, "tensorboard")
     assert found is not None
     assert found.name == name
 
 
-@pytest.mark.parametrize("name", REWRITTEN)
+@each(REWRITTEN)
 def test_a_rewritten_step_is_recognised_too(name: str):
     found = recognise([rewritten(tag) for tag in TABLES[name]["first_step"]], "tensorboard")
     assert found is not None
@@ -74,7 +75,7 @@ def test_a_rewritten_step_is_recognised_too(name: str):
 
 @given(st.sampled_from(STEPS), st.lists(st.text("abcdef/_ ").map("mine/".__add__), max_size=20))
 def test_tags_of_the_users_own_do_not_change_what_is_recognised(step, own):
-    name, tags = step.values
+    name, tags = step
     found = recognise([*own, *tags], "tensorboard")
     assert found is not None
     assert found.name == name
@@ -147,11 +148,11 @@ POLICIES = [
 ]
 
 
-@pytest.mark.parametrize("name", POLICIES)
-@pytest.mark.parametrize("tag", ["my/loss", "avg_loss", "train/mean_loss", "Loss"])
-def test_a_loss_of_ones_own_beside_a_policy_is_no_objective_that_falls(name: str, tag: str):
-    meaning = Naming({}).meaning(profile(name), tag)
-    assert meaning is None or meaning.signal != Signal.LOSS
+@each(POLICIES)
+def test_a_loss_of_ones_own_beside_a_policy_is_no_objective_that_falls(name: str):
+    for tag in ("my/loss", "avg_loss", "train/mean_loss", "Loss"):
+        meaning = Naming({}).meaning(profile(name), tag)
+        assert meaning is None or meaning.signal != Signal.LOSS, tag
 
 
 def test_entropy_has_the_sign_of_an_entropy():

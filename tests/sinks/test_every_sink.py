@@ -71,22 +71,21 @@ def test_the_sinks_are_found():
     ]
 
 
+MEANS = {
+    type(None): (200, 201, 202, 204, 299),
+    Transient: (408, 425, 429, 500, 502, 503, 504, 599),
+    Permanent: (300, 301, 302, 307, 308, 400, 401, 403, 404, 405, 410, 413, 422, 451),
+}
+"""What becomes of a message, by the status of the answer."""
+
+
 @every_http_sink
-@pytest.mark.parametrize(
-    ("code", "expected"),
-    [
-        *((code, type(None)) for code in (200, 201, 202, 204, 299)),
-        *((code, Transient) for code in (408, 425, 429, 500, 502, 503, 504, 599)),
-        *(
-            (code, Permanent)
-            for code in (300, 301, 302, 307, 308, 400, 401, 403, 404, 405, 410, 413, 422, 451)
-        ),
-    ],
-)
-def test_status_decides(kind, code, expected, receiver):
-    receiver.default = rx.status(code, "")
-    assert type(outcome(opened(kind, receiver.url))) is expected
-    assert len(receiver.received) == 1
+@pytest.mark.parametrize("expected", MEANS, ids=lambda kind: kind.__name__)
+def test_status_decides(kind, expected, receiver):
+    for number, code in enumerate(MEANS[expected], 1):
+        receiver.default = rx.status(code, "")
+        assert type(outcome(opened(kind, receiver.url))) is expected, code
+        assert len(receiver.received) == number, code
 
 
 @every_http_sink
@@ -126,24 +125,24 @@ def test_a_redirect_is_not_followed(kind, receiver):
         assert elsewhere.received == []
 
 
-@every_http_sink
-@pytest.mark.parametrize(
-    ("header", "seconds"),
-    [
-        ("17", 17.0),
-        ("0", 0.0),
-        (format_datetime(datetime.fromtimestamp(NOW + 90, UTC), usegmt=True), 90.0),
-        (format_datetime(datetime.fromtimestamp(NOW - 90, UTC), usegmt=True), 0.0),
-        ("soon", None),
-        ("-5", None),
-        ("9" * 400, None),
-        ("", None),
-    ],
+RETRY_AFTER = (
+    ("17", 17.0),
+    ("0", 0.0),
+    (format_datetime(datetime.fromtimestamp(NOW + 90, UTC), usegmt=True), 90.0),
+    (format_datetime(datetime.fromtimestamp(NOW - 90, UTC), usegmt=True), 0.0),
+    ("soon", None),
+    ("-5", None),
+    ("9" * 400, None),
+    ("", None),
 )
+
+
+@every_http_sink
 @pytest.mark.parametrize("code", [429, 503])
-def test_retry_after_is_passed_on(kind, code, header, seconds, receiver):
-    receiver.default = rx.status(code, Retry_After=header)
-    assert outcome(opened(kind, receiver.url)).retry_after_seconds == seconds
+def test_retry_after_is_passed_on(kind, code, receiver):
+    for header, seconds in RETRY_AFTER:
+        receiver.default = rx.status(code, Retry_After=header)
+        assert outcome(opened(kind, receiver.url)).retry_after_seconds == seconds, header
 
 
 @every_http_sink
