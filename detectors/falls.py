@@ -8,6 +8,10 @@ from sentinel.detectors.blocks import rolling
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.stats import Floats, Ints, row_quantile
 
+OUTLIERS = 0.05
+"""Share of the points before the last tenth that may be as low. Among 40 points, chance does so in 1 of 6,000
+logs."""
+
 FALLS = {
     "best": Measure("best level", Unit.SAME),
     "now": Measure("now", Unit.SAME),
@@ -17,6 +21,7 @@ FALLS = {
     "held": Measure("share of the run that it has been low", Unit.SHARE),
     "last": Measure("over the last tenth", Unit.SAME),
     "below": Measure("of the range, how far below all before", Unit.SHARE),
+    "apart": Measure("from the best of the last tenth to the worst before but for outliers", Unit.SAME),
     "late": Measure("over the last quarter", Unit.SAME),
     "under": Measure("of the range, how far the last quarter is below the start", Unit.SHARE),
     "surely": Measure("the same in standard errors", Unit.NONE),
@@ -49,6 +54,7 @@ def levels(means: Floats) -> Mapping[str, Floats]:
         "surely": under / np.maximum(np.sqrt(sum(errors)), 1e-12),
         "last": last,
         "below": np.where(spread > 0, (before.min(axis=1) - last) / spread, 0.0),
+        "apart": row_quantile(means[:, :-tenth], OUTLIERS) - means[:, -tenth:].max(axis=1),
         "best": best,
         "now": np.where(fell, now, best),
         "start": np.median(means[:, :width], axis=1),

@@ -21,8 +21,9 @@ are many."""
 NEAR_LN, FAR_LN = 0.97, 1.15
 """Times ln n between which the loss of a guess lies."""
 
-JUST, WILD = 0.05, 0.1
-"""Where the loss is higher: how near to 1/n the accuracy is, and its scatter at least."""
+JUST, WORSE, WILD = 0.05, 0.5, 0.1
+"""Where the loss is higher: how near to 1/n the accuracy is, the share of it that the worst exceeds, and the
+scatter of the loss at least."""
 
 LEARNS, STIRS = 0.015, 0.005
 """Shares of the first loss: a loss that fell by the one falls, and by the other may have begun to."""
@@ -82,14 +83,15 @@ def with_guess(points: pl.LazyFrame) -> pl.LazyFrame:
 def guesses() -> dict[str, pl.Expr]:
     """Two conditions, by variant: the loss is that of a guess, or far above, in training, too, and wild.
 
-    Reads the columns of `with_guess` and ``highest``, the best accuracy.
+    Reads the columns of `with_guess` and ``lowest`` and ``highest``, the worst and the best accuracy.
     """
     classes, level = pl.col("classes"), pl.col("level")
     chance, surprise = 1 / classes, classes.log()
     off = (recent_median(VALUE, REACH, at_least=GUESSES) / chance - 1).abs()
     never_better = (classes > 1) & (pl.col("highest") < chance * (1 + BETTER * (1 - chance)))
     far_above = pl.min_horizontal("level", "trains") > FAR_LN * surprise
-    wild = (off < JUST) & pl.col("trains").is_not_null() & (pl.col("scatter") > WILD * level)
+    begins = pl.col("lowest") > WORSE * chance  # who begins far below has learned
+    wild = (off < JUST) & begins & pl.col("trains").is_not_null() & (pl.col("scatter") > WILD * level)
     at_guess = (
         (off < NEAR_GUESS)
         & level.is_between(NEAR_LN * surprise, FAR_LN * surprise)

@@ -91,7 +91,7 @@ def never_fell(steps: int, least_fall: float) -> pl.Expr:
 
     Reads the columns of `with_whole` and `thirds.with_fall`. Rows without an epoch and a learning rate,
     beside an accuracy, are epochs: whoever logs single batches logs the rate, too. A loss on held-out data
-    must be the same throughout.
+    must be the same throughout, and so must that of a resumed run, for longer.
     """
     rows, poor, begins, fell_by = (pl.col(n) for n in ("rows", "poor", "begins", "fell_by"))
     alone = (rows >= ALONE) & (pl.col("range") < QUIET)
@@ -99,7 +99,8 @@ def never_fell(steps: int, least_fall: float) -> pl.Expr:
     no_lower = fell_by.is_between(-RISEN, least_fall)
     epochs = poor & pl.col(Signal.EPOCH).is_null() & pl.col(Signal.LEARNING_RATE).is_null()
     trained = epochs | is_training(steps, pl.when(poor.is_null()).then(EPOCHS).otherwise(FEW_EPOCHS))
-    alike = (rows >= ALIKE) & (pl.col("range") < PRECISION)
-    few = enough & no_lower & trained & (pl.col(SIGNAL) == Signal.LOSS)
-    never = (begins > 0) & ~pl.col("resumed").fill_null(False) & (alike | few)
+    resumed = pl.col("resumed").fill_null(False)
+    alike = (rows >= pl.when(resumed).then(ALONE).otherwise(ALIKE)) & (pl.col("range") < PRECISION)
+    few = ~resumed & enough & no_lower & trained & (pl.col(SIGNAL) == Signal.LOSS)
+    never = (begins > 0) & (alike | few)
     return (pl.col(ENDED) & never & ~pl.col("fell").fill_null(False)).fill_null(False)

@@ -34,6 +34,11 @@ NOTHING = math.ulp(0.0)
 MAD = 1.4826
 """Standard deviation of normal noise over its median absolute deviation."""
 
+LATE, LATE_IF_UNEVEN, INTERVALS = 2, 10, 3
+"""A log that begins later than so many of its first intervals is the log of a resumed run. Off-policy
+training logs nothing until it has data, and then at the ends of episodes, which differ in length: five of
+twelve public projects whose logs begin late, at uneven steps, begin within ten."""
+
 PRECISION = 1e-5
 """Share of a logged number: no change of it is known better."""
 
@@ -137,9 +142,11 @@ def start_value(column: str) -> pl.Expr:
 
 
 def was_resumed() -> pl.Expr:
-    """Whether the attempt begins later than a log begins: beyond twice the steps between its first rows."""
-    interval = pl.col(STEP).filter(_is_among_first(2)).diff().last().over(SERIES)
-    return start_value(STEP) > 2 * interval
+    """Whether the attempt begins later than a log begins, by the steps between its first rows."""
+    intervals = pl.col(STEP).filter(_is_among_first(INTERVALS + 1)).diff()
+    even = (intervals.max() == intervals.min()).over(SERIES)
+    late = pl.when(even).then(LATE).otherwise(LATE_IF_UNEVEN)
+    return start_value(STEP) > late * intervals.mean().over(SERIES)
 
 
 def start_median(column: str, n: int) -> pl.Expr:

@@ -3,13 +3,12 @@
 ## What it catches
 An accuracy that has not changed in any digit since the first of at least six evaluations, and is neither 0
 nor 1, while the loss does not fall or after 30 % of the plan; if neither is known, of fifty. Once the run is
-over: the same of five, an accuracy that rests below its best for eight, one that stayed at 1/n for eight
-while the held-out loss stayed at ln n, as if guessing among n classes, or scattered far above, and a training
-accuracy that surely did not rise while the loss fell by a tenth, or is poor though hardly any loss is left.
+over: the same of five, an accuracy that rests for eight below its best or, below 80 %, for most of the run,
+one that stayed at 1/n for eight while the held-out loss stayed at ln n, as if guessing among n classes, or
+scattered far above, and a training accuracy that did not rise while the loss fell by a tenth or to nothing.
 
 ## Why it matters
-A classifier that learns changes its mind about some samples between two evaluations. One that gives the
-same accuracy each time predicts one class for all of them; its accuracy is the share of that class.
+A classifier that learns changes its mind. The same accuracy each time is mostly the share of one class.
 
 ## What to do
 Count the predicted classes of one evaluation. If there is only one, compare the accuracy with the share of
@@ -41,9 +40,9 @@ from sentinel.detectors.stats import recent_noise, resting, seen_max, seen_min, 
 from sentinel.detectors.supervised import ELSE, is_supervised
 from sentinel.detectors.verdict import HeldBack, verdicts
 
-AT_END, RESTS, BELOW, FAR_BELOW = 5, 8, 0.95, 0.9  # evaluations of a run that is over; shares of the best
+AT_END, RESTS, MOST = 5, 8, 0.75  # evaluations of a run that is over, the last as a share of all
 FALL, GONE, LIKELY = 0.1, 0.99, 20  # shares of the loss; nats above which no cross-entropy begins
-POOR, SLIGHT = 0.8, 0.01  # an accuracy that ought to follow the loss; the largest gain that is ignored
+BELOW, FAR_BELOW, POOR, SLIGHT = 0.95, 0.9, 0.8, 0.01  # shares of the best; a poor accuracy; an ignored gain
 
 
 @detector(
@@ -101,8 +100,9 @@ def class_collapse(
     below = value < highest * pl.when(few_samples).then(FAR_BELOW).otherwise(BELOW)
     may_gain = pl.col("gain") + 3 * pl.col("error") > SLIGHT
     follows = (pl.col("fall") < FALL) | (may_gain & (pl.col("fall") < GONE))
-    guess = {name: at_end & held_out & ~was_resumed() & one for name, one in guesses().items()}
-    stuck = at_end & (resting(value, RESTS) == RESTS) & (value > 0) & below
+    guess = {name: at_end & held_out & ~was_resumed() & guessed for name, guessed in guesses().items()}
+    rests = resting(value, REACH)
+    stuck = at_end & (rests >= RESTS) & (value > 0) & (below | (poor & (rests >= MOST * count)))
     return verdicts(
         measured,
         judged={

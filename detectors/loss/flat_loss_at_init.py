@@ -4,7 +4,7 @@
 A supervised loss whose last third (at most 200 points) stands where its first third stood: the fall is below
 `least_fall` with 95 % confidence, a little more at the cost of guessing. A sure fall below 3.5 % crawls. At
 the end a loss that came down to guessing is flat, too, 40 points with a sure fall below 1 %, and few that end
-no lower: 4 alike (also held out), 5 beside an accuracy below 0.7 that gained under 0.05, 10 within 5 %.
+no lower: 4 alike (10 after a resume), 5 beside an accuracy below 0.7 that gained under 0.05, 10 within 5 %.
 
 ## Why it matters
 Nearly always this is wiring: unknown or frozen weights, a cut graph, wrong labels, a rate far too small.
@@ -95,7 +95,8 @@ def flat_loss_at_init(
     still = pl.col("still") | (over & (rows >= MANY) & pl.col("unmoved") & (most < doubtful_fall))
     rests = (guesses & (late | (least < doubtful_fall / 2))) | (still & (least > -bound))
     settled = over & settled_at_guessing(CLASSES)
-    flat = settled | ((guesses | (gradient == 0) | late) & rests & ~pl.col("came_back") & (most < bound))
+    stays = (guesses | (gradient == 0) | late) & rests & ~pl.col("came_back") & (most < bound)
+    flat = (settled | stays) & start.is_not_null()
     waited = (trained >= wait) | ((trained >= wait / 2) & (most < least_fall / 4))
     return verdicts(
         measured,

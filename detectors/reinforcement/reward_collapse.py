@@ -8,8 +8,8 @@ clearly below its own start: at once if it trains a language model, which begins
 do something, and otherwise when it is over and has been there for half of its length. What is no language
 model is judged from the 150th point on, because exploration may ruin the reward at first; from the 1000th
 if each point is a single episode. Nothing is said while a fifth of the actions are random. A run that is over
-is judged from 40 points on, and also where its last tenth lies below all that came before by 30 % of the
-range, or its last quarter below its first eighth by as much and surely.
+is judged from 40 points on, and also where its last tenth lies below all before by 30 % of the range (each
+single episode of it below nearly all), or its last quarter below its first eighth by as much and surely.
 
 ## Why it matters
 A policy that became bad collects bad data and seldom comes back. The best checkpoint lies before the fall.
@@ -52,7 +52,6 @@ EXPLORES = 150  # points in which exploration may cost reward, while the run goe
 EPISODES = 1000  # the same for a log of single episodes,
 SINGLE = 0.18  # whose reward moves by more than this share of its size from one point to the next
 SURELY = 5  # standard errors by which a run ends below its start
-
 BESIDE = Signal.KL, Signal.ENTROPY, Signal.CLIPPED_COMPLETION_RATIO
 
 FELL = "the reward fell from {best:.4g} to {now:.4g}"
@@ -103,6 +102,7 @@ def reward_collapse(
     least = pl.when(~is_mean).then(EPISODES).when(ENDED).then(SHORT).otherwise(EXPLORES)
     explored = (pl.col(INDEX) >= least - 1) & ~acts_at_random()
     over = pl.col(ENDED) & (pl.col(INDEX) >= SHORT - 1) & ~pl.col("resumed")
+    ends = over & (explored | ((pl.col("apart") > 0) & ~acts_at_random()))
     sunk = start - pl.col("late") > least_fall * size
     sank = sunk & (pl.col("under") > most_below) & (pl.col("surely") > SURELY)
     since = begun + ((1 - pl.col("held")) * (pl.col(STEP) - begun)).round().cast(pl.Int64)
@@ -112,7 +112,7 @@ def reward_collapse(
         found={
             "lost": fell & gained & (lost > most_lost) & (language | explored),
             "worse": fell & worse & (language | (pl.col(ENDED) & explored & (pl.col("held") > patience))),
-            "ends": pl.col(ENDED) & explored & ~pl.col("resumed") & (pl.col("below") > most_below),
+            "ends": ends & (pl.col("below") > most_below),
             "sank": over & sank,
         },
         onset=pl.when(since < pl.col(STEP).shift(ROWS).over(SERIES)).then(since),

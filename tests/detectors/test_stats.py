@@ -4,10 +4,12 @@ import subprocess
 import sys
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy.stats import spearmanr
 
-from sentinel.detectors.stats import row_quantile, spearman
+from sentinel.detectors.schema import INDEX, SERIES, STEP
+from sentinel.detectors.stats import row_quantile, spearman, was_resumed
 
 
 @pytest.mark.parametrize("levels", [3, 1000])
@@ -38,3 +40,19 @@ def test_quantiles_of_rows_are_those_of_numpy(q, columns):
     values = random.normal(size=(500, columns))
     values[random.random(values.shape) < random.random((500, 1))] = np.nan
     np.testing.assert_allclose(row_quantile(values, q), np.nanquantile(values, q, axis=1), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("steps", "resumed"),
+    [
+        ([0, 10, 20, 30], False),
+        ([20, 30, 40, 50], False),  # the first points were not logged
+        ([201, 202, 203, 204], True),
+        ([941, 1402, 2402, 3052], False),  # ends of episodes, once there are data to learn from
+        ([13323, 13347, 13403, 13451], True),
+        ([5], False),
+    ],
+)
+def test_a_log_that_begins_late_by_its_own_steps_is_that_of_a_resumed_run(steps, resumed):
+    rows = pl.DataFrame({SERIES: 0, INDEX: range(len(steps)), STEP: steps})
+    assert [*rows.select(was_resumed().fill_null(False)).to_series()] == [resumed] * len(steps)
