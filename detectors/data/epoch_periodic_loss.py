@@ -36,7 +36,7 @@ from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import Floats, with_arrays
 from sentinel.detectors.verdict import HeldBack, verdicts
 
-EVERY = 64
+EVERY = 64  # points between two verdicts: an epoch is longer
 REACH = 400  # points before the judged one: epochs of up to 200 points are compared
 EPOCHS, LEAST = 2, 20  # epochs that are compared, and the points that one must have
 AROUND = 2, 3, 4, 5  # points beside the lag of an epoch that are compared with it

@@ -37,10 +37,12 @@ from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import Floats, last_values, spearman, with_arrays
 from sentinel.detectors.verdict import HeldBack, verdicts
 
-EVERY = 10
-POINTS = 100
-DETREND = 50
+EVERY = 10  # points between two verdicts
+POINTS = 100  # through which the line is drawn
+DETREND = 50  # points whose mean is the trend of the loss
 LASTS = 0.8  # of the band of slopes: outside of that it is over
+IN_ORDER = 0.5  # of the steps: a line that most of them follow
+SURELY = 2.33  # standard errors: by chance on one point in a hundred
 LINE = ("slope", "slope_error", "order", "padding", "variation")
 
 
@@ -85,9 +87,9 @@ def loss_scales_with_padding(
     ] = 0.03,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    slope, error, ordered = pl.col("slope"), pl.col("slope_error"), pl.col("order") >= 0.5
-    whole = slope.is_between(lowest_slope, highest_slope) & (slope - 2.33 * error > surely_above)
-    part = slope.is_between(partial_slope, lowest_slope) & (slope - 2.33 * error > partial_slope / 2)
+    slope, error, ordered = pl.col("slope"), pl.col("slope_error"), pl.col("order") >= IN_ORDER
+    whole = slope.is_between(lowest_slope, highest_slope) & (slope - SURELY * error > surely_above)
+    part = slope.is_between(partial_slope, lowest_slope) & (slope - SURELY * error > partial_slope / 2)
     enough, varies = pl.col(INDEX) >= POINTS + DETREND - 1, pl.col("variation") >= least_variation
     return verdicts(
         with_arrays(points, LINE, _line, every=EVERY, at_least=POINTS + DETREND),

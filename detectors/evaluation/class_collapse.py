@@ -31,8 +31,16 @@ from typing import Annotated
 import polars as pl
 
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
+from sentinel.detectors.evaluation.guessing import (
+    GUESS,
+    GUESSED,
+    REACH,
+    USED,
+    guesses,
+    is_of_few_samples,
+    with_guess,
+)
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.guessing import GUESS, GUESSED, REACH, USED, guesses, is_of_few_samples, with_guess
 from sentinel.detectors.overall import beginning, ending, rests_since
 from sentinel.detectors.schema import ENDED, INDEX, SIGNAL, STEP, VALUE
 from sentinel.detectors.signals import Signal
@@ -43,6 +51,7 @@ from sentinel.detectors.verdict import HeldBack, verdicts
 AT_END, RESTS, MOST = 5, 8, 0.75  # evaluations of a run that is over, the last as a share of all
 FALL, GONE, LIKELY = 0.1, 0.99, 20  # shares of the loss; nats above which no cross-entropy begins
 BELOW, FAR_BELOW, POOR, SLIGHT = 0.95, 0.9, 0.8, 0.01  # shares of the best; a poor accuracy; an ignored gain
+SIXTH, SURELY = 6, 3  # two thirds differ by noise * sqrt(6 / points); standard errors
 
 
 @detector(
@@ -90,7 +99,7 @@ def class_collapse(
         fall=pl.when((loss > 0) & (loss <= LIKELY)).then(1 - ending(Signal.LOSS, REACH) / loss),
         last=ending(VALUE, REACH),
         gain=ending(VALUE, REACH) - beginning(VALUE, REACH),
-        error=recent_noise(VALUE, REACH, at_least=1) * (6 / count).sqrt(),  # of a difference of thirds
+        error=recent_noise(VALUE, REACH, at_least=1) * (SIXTH / count).sqrt(),  # of a difference of thirds
     )
     passed = (pl.col(STEP) - start_value(STEP)) / pl.col(Signal.TOTAL_STEPS) >= least_share
     waited = passed.fill_null((held_out & ~pl.col("stirs")).fill_null(False) | (count >= REACH))
@@ -98,7 +107,7 @@ def class_collapse(
     constant = (pl.col("lowest") == highest) & (value <= most_accuracy) & (value > 0)
     few_samples, poor = is_of_few_samples(value), pl.col("last").is_between(0, POOR, closed="none")
     below = value < highest * pl.when(few_samples).then(FAR_BELOW).otherwise(BELOW)
-    may_gain = pl.col("gain") + 3 * pl.col("error") > SLIGHT
+    may_gain = pl.col("gain") + SURELY * pl.col("error") > SLIGHT
     follows = (pl.col("fall") < FALL) | (may_gain & (pl.col("fall") < GONE))
     guess = {name: at_end & held_out & ~was_resumed() & guessed for name, guessed in guesses().items()}
     rests = resting(value, REACH)

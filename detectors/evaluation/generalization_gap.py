@@ -39,7 +39,7 @@ from typing import Annotated
 import polars as pl
 
 from sentinel.detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
-from sentinel.detectors.bests import GAP, LONG, REACH, SHORT, ends_above, with_gap
+from sentinel.detectors.evaluation.bests import GAP, LONG, REACH, SHORT, ends_above, with_gap
 from sentinel.detectors.schema import INDEX, Mean
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.verdict import HeldBack, verdicts
@@ -51,6 +51,8 @@ FIRST = 12  # evaluations among which the first may be the best by chance
 LEARNED = 0.7  # share of the training loss at the best below which the model has learned since
 LEAST_LEFT, FAR_LEFT = 0.4, 0.8  # the same, down to which it lowers the noises and the rise that are needed
 MEMORISED = 0.5  # share of the held-out loss below which the training loss tells of memorised data
+DOUBTLESS, SAME = 0.5, 1.1  # a rise that no metric excuses; times a training loss that is as low as then
+ONSET = 4  # the trouble begins where this part of the rise is passed
 RISEN = "loss on held-out data stands at {level:.4g}, {rise:.1%} above its best of {best:.4g}"
 OVERFIT = ("A-overfit", "A-eval-loss", "V1", "DP14", "DP1", "O6")
 
@@ -103,8 +105,8 @@ def generalization_gap(
     ends = ends_above(kept)
     risen = clear | trends | ends
     holds = metric >= metric_then - pl.when(ends).then(-1.0).otherwise(metric_slack)
-    patient = (pl.col("since") < metric_patience) & (rise < 0.5)
-    widens = (train <= 1.1 * train_then) | (train - train_then < (level - pl.col("best")) / 2)
+    patient = (pl.col("since") < metric_patience) & (rise < DOUBTLESS)
+    widens = (train <= SAME * train_then) | (train - train_then < (level - pl.col("best")) / 2)
     return verdicts(
         measured.fill_nan(None),
         found={
@@ -115,5 +117,5 @@ def generalization_gap(
         lasts=rise > least_rise / 2,
         severities={INFO: ~ends & ((holds & patient) | by_chance | ~(clear | memorised))},
         judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= SHORT, HeldBack.EXPLAINED: widens.fill_null(True)},
-        above=pl.col("best") + (level - pl.col("best")) / 4,
+        above=pl.col("best") + (level - pl.col("best")) / ONSET,
     )

@@ -35,7 +35,8 @@ from sentinel.detectors.verdict import HeldBack, verdicts
 
 SAME = 3  # evaluations over which a constant ratio is recognised
 PER_WORD = 0.1  # of a ratio of one: closer than this, a constant one is no other unit
-CONSTANT = 0.01
+CONSTANT = 0.01  # of a ratio: how far it may move and count as constant
+ROUNDS = 0.01  # of the loss, in nats: perplexities of large losses are rounded more
 
 
 @detector(
@@ -68,11 +69,12 @@ def perplexity_inconsistency(
         most=recent_max(ratio, SAME, at_least=SAME), least=-recent_max(-ratio, SAME, at_least=SAME)
     )
     other_unit = ((ratio - 1).abs() > PER_WORD) & (pl.col("most") - pl.col("least") < CONSTANT * ratio)
+    differs = pl.all_horizontal(o > tolerance + ROUNDS * loss for o in off.values())
     return verdicts(
         measured,
         judged={
             HeldBack.RANGE: (pl.col(VALUE) > 0) & (loss > 0),
             HeldBack.FEW_POINTS: pl.col("most").is_not_null(),
         },
-        found={"differs": pl.all_horizontal(o > tolerance + 0.01 * loss for o in off.values()) & ~other_unit},
+        found={"differs": differs & ~other_unit},
     )

@@ -34,11 +34,11 @@ from typing import Annotated
 import polars as pl
 
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
+from sentinel.detectors.evaluation.stale import STALE, with_stale
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import INDEX, SIGNAL, VALUE, First, Mean
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stale import STALE, with_stale
 from sentinel.detectors.stats import recent_max, seen_max, seen_min, start_value, was_resumed
 from sentinel.detectors.verdict import HeldBack, verdicts
 

@@ -38,6 +38,7 @@ from sentinel.detectors.verdict import HeldBack, verdicts
 NOW = 10  # points of the present level, and of the start
 NOISY, APART = 30, 3  # points that tell the noise, and how far those are apart that are compared
 SCATTERS = 5  # standard deviations that a rise exceeds
+CLEARLY, LASTS = 0.1, 0.8  # of the units, fewer at the start; of a rise, down to which it lasts
 
 
 @detector(
@@ -72,7 +73,7 @@ def dead_activation_growth(
     level, start = pl.col("level"), pl.col("start")
     scatter = pl.col(VALUE).filter(pl.col(INDEX) < NOW).std().over(SERIES)
     far = pl.max_horizontal(pl.lit(rise), SCATTERS * pl.col("scatter"), SCATTERS * pl.col("noise"))
-    dead = (level > nearly_all) & (start < nearly_all - 0.1)
+    dead = (level > nearly_all) & (start < nearly_all - CLEARLY)
     return verdicts(
         points.with_columns(
             level=recent_median(VALUE, NOW),
@@ -87,6 +88,6 @@ def dead_activation_growth(
             "dead": dead,
             "rising": pl.min_horizontal("level", "lately") > pl.max_horizontal("start", "early") + far,
         },
-        lasts=level > start + 0.8 * rise,
+        lasts=level > start + LASTS * rise,
         above=pl.max_horizontal("start", "early") + rise / 2,
     )

@@ -38,6 +38,7 @@ from sentinel.detectors.verdict import HeldBack, verdicts
 NOW = 10  # points of the present level
 BEFORE = 100  # points before those
 LEAST = 20  # of them
+HIGH = 0.75  # quantile of the losses before: noise of one point does not reach it
 
 
 @detector(
@@ -84,7 +85,7 @@ def exploding_grad_norm(
             before=recent_median(VALUE, **past),
             loss_level=recent_median(Signal.LOSS, NOW, at_least=NOW // 2),
             loss_before=recent_median(Signal.LOSS, **past),
-            loss_high=recent_quantile(0.75, Signal.LOSS, **past),
+            loss_high=recent_quantile(HIGH, Signal.LOSS, **past),
         ),
         judged={HeldBack.FEW_POINTS: before.is_not_null()},
         found={"diverging": grown & (pl.col("loss_level") > pl.col("loss_high")), "grown": grown},

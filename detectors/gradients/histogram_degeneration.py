@@ -39,7 +39,7 @@ from sentinel.detectors.stats import recent_median, start_median
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 FEW = 5  # histograms that make up a level
-HALF = 0.5
+HALF = 0.5  # of the weights
 TIMES = 10  # how much the kurtosis must have grown
 
 

@@ -36,8 +36,9 @@ from sentinel.detectors.stats import ROUNDING, recent_max, recent_mean, recent_m
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 REACH = 100  # points
-LEAST = 50
+LEAST = 50  # points, of those
 SAME = 1e-3  # share of the norm by which equal ones may differ
+NEAR, NEARLY_ALL = 10 * SAME, 0.99  # of the threshold: what clips at it rests there; of the norms above it
 
 
 @detector(
@@ -90,9 +91,9 @@ def saturated_gradient_clipping(
             level=recent_median(VALUE, reach, at_least=LEAST),
         )
     )
-    at_threshold = (top / threshold - 1).abs() < 10 * SAME
+    at_threshold = (top / threshold - 1).abs() < NEAR
     pinned = (pl.col("share") >= pinned_share - ROUNDING) & (top > 0) & ((top < tight) | at_threshold)
-    far_above = (pl.col("share_above") >= 0.99 - ROUNDING) & (threshold > 0)
+    far_above = (pl.col("share_above") >= NEARLY_ALL - ROUNDING) & (threshold > 0)
     return verdicts(
         measured,
         judged={HeldBack.FEW_POINTS: pl.col("share").is_not_null()},

@@ -42,6 +42,7 @@ LEAST = 5  # points of a run that is over
 ZERO_RATE = 1e-12  # moves no weights
 ZERO_STD = 1e-6  # of rewards
 SMALL = 0.1  # a norm below this may be logged as 0.0
+FELL, MOST = 0.9, 0.5  # of the loss at the start; of the groups, without an advantage
 
 
 @detector(
@@ -93,8 +94,8 @@ def zero_gradient(
     )
     rate = pl.col(Signal.LEARNING_RATE).fill_null(1)
     solved = (loss == 0) & (loss_start > 0)
-    rounded = (pl.col("peak") < SMALL) & (loss < 0.9 * loss_start)
-    excused = (pl.col("no_advantage") > 0.5) | solved | rounded
+    rounded = (pl.col("peak") < SMALL) & (loss < FELL * loss_start)
+    excused = (pl.col("no_advantage") > MOST) | solved | rounded
     gone = pl.col("share") >= zero_share - ROUNDING
     enough = (pl.col(INDEX) >= REACH - 1) | (pl.col(ENDED) & (pl.col(INDEX) >= LEAST - 1))
     return verdicts(

@@ -27,6 +27,7 @@ import polars as pl
 
 from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.loss.thirds import FALL, LEAST, with_fall
 from sentinel.detectors.overall import CONTEXT, EPOCHS, MANY, WHOLE, is_training, never_fell, with_whole
 from sentinel.detectors.schedules import warms_up
 from sentinel.detectors.schema import ENDED, SIGNAL, STEP, First
@@ -34,11 +35,11 @@ from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import recent_max
 from sentinel.detectors.supervised import ELSE, cost_of_guessing, settled_at_guessing, supervised
-from sentinel.detectors.thirds import FALL, LEAST, with_fall
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 EVERY, MOST, FEW = 5, 200, 20  # points between two verdicts, of a third, of a gradient of zero
 CLASSES, NEAR = (Setting.NUM_CLASSES, Setting.VOCAB_SIZE), 0.015  # how far a loss may be from guessing
+CLEARLY = 4  # below this part of a fall, half the wait is enough
 FLAT = "loss has not moved for {lasted}: {now:.4g}, {start:.4g} at the start"
 DOUBTFUL, CUT, SLOW = (INFO, WARNING), ("O3", "O21", "O4", "O2", "O1"), ("O7", "O12", "O1")
 UNMOVED = ("O1", "O2", "O3", "O7", "O21", "O4", "L8", "O5", "O12", "O16", "L2", "GV")
@@ -97,7 +98,7 @@ def flat_loss_at_init(
     settled = over & settled_at_guessing(CLASSES)
     stays = (guesses | (gradient == 0) | late) & rests & ~pl.col("came_back") & (most < bound)
     flat = (settled | stays) & start.is_not_null()
-    waited = (trained >= wait) | ((trained >= wait / 2) & (most < least_fall / 4))
+    waited = (trained >= wait) | ((trained >= wait / 2) & (most < least_fall / CLEARLY))
     return verdicts(
         measured,
         judged={HeldBack.OTHER_TAG: never | (pl.col(SIGNAL) == Signal.LOSS)}

@@ -29,8 +29,8 @@ from typing import Annotated
 import polars as pl
 
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
-from sentinel.detectors.costs import CONSTANT, COSTS, with_costs
 from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.loss.costs import CONSTANT, COSTS, with_costs
 from sentinel.detectors.schema import ENDED, INDEX, VALUE, First
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
@@ -42,6 +42,7 @@ REACH, FEW = 50, 5  # points that count, and those of a run that ends with fewer
 NEAR, CLASSES = 0.05, 5  # of the expected loss; with fewer, the floor is near what label smoothing gives
 ROUNDED = 17.0  # nats of a wrong sample beyond which a sigmoid in float32 is 0 or 1
 LEARNED, RATES = 2, (Signal.ACCURACY, Signal.EVAL_ACCURACY)  # times its first value, which was near guessing
+LARGEST_START, HALF = 12, 0.5  # nats, of 160,000 classes; a whole number of classes, rounded
 
 
 @detector(
@@ -85,7 +86,7 @@ def loss_accuracy_mismatch(
     level, right, wrong = pl.col("level"), pl.col("right"), 1 - pl.col("right")
     long = pl.col(INDEX) >= REACH  # an accuracy is that of the row before
     accuracy, accuracy_first = pl.coalesce(*RATES), pl.coalesce(First(rate).column for rate in RATES)
-    classes = pl.coalesce(Setting.NUM_CLASSES, start_value(VALUE).clip(upper_bound=12).exp())
+    classes = pl.coalesce(Setting.NUM_CLASSES, start_value(VALUE).clip(upper_bound=LARGEST_START).exp())
     known = pl.col(Setting.NUM_CLASSES).is_not_null() | (right > LEARNED * accuracy_first)
     surprise = -pl.when(wrong > 0).then(wrong * wrong.log()).otherwise(0) - right * right.log()
     measured = (
@@ -103,7 +104,7 @@ def loss_accuracy_mismatch(
     )
     twice = (level / pl.col("expected") - 1).abs() < NEAR
     twice &= pl.col("lowest") > (1 - NEAR) * (1 + (pl.col("classes") - 1) / e).log()
-    twice &= known & (pl.col("classes") > CLASSES - 0.5) & (level > times * pl.col("allowed"))
+    twice &= known & (pl.col("classes") > CLASSES - HALF) & (level > times * pl.col("allowed"))
     enough, bce = right > least_accuracy, pl.col(Setting.LOSS) == "bce"
     return verdicts(
         measured,

@@ -33,7 +33,7 @@ import polars as pl
 
 from sentinel.detectors.api import CRITICAL, WARNING, Cause, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.levels import LEVELS, MANY, REACH, RISE, WINDOWS, with_rise
+from sentinel.detectors.loss.levels import LEVELS, MANY, REACH, RISE, WINDOWS, with_rise
 from sentinel.detectors.schema import INDEX, SIGNAL, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import recent_median, seen_max, start_median, start_quantile
@@ -42,6 +42,7 @@ from sentinel.detectors.verdict import HeldBack, verdicts
 
 EARLIEST = 10  # points needed before a finding
 GREW, BEYOND = 1000, 100  # times the start of a critic, and times the square of the largest reward
+HIGH = 0.75  # quantile of the first rewards: noise of one point does not reach it
 
 
 @detector(
@@ -83,7 +84,7 @@ def loss_divergence(
     measured = with_rise(points.with_columns(reward_size=pl.col(Signal.REWARD).abs())).with_columns(
         start=start_median(VALUE, EARLIEST), size=seen_max("reward_size", REACH, REACH)
     )
-    no_gain = recent_median(reward, MANY, at_least=1) <= start_quantile(0.75, reward, MANY)
+    no_gain = recent_median(reward, MANY, at_least=1) <= start_quantile(HIGH, reward, MANY)
     beyond = pl.col("level") > BEYOND * pl.col("size").clip(1) ** 2
     grew = pl.col("level") > GREW * pl.col("start")
     return verdicts(

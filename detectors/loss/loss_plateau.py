@@ -29,17 +29,19 @@ import polars as pl
 
 from sentinel.detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.loss.thirds import REST, SURELY, with_rest
 from sentinel.detectors.schema import ENDED, INDEX, STEP, VALUE
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import of_buckets, resting, seen_max, seen_min, start_value
 from sentinel.detectors.supervised import ELSE, supervised
-from sentinel.detectors.thirds import REST, SURELY, with_rest
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 EVERY, MOST = 5, 200  # points between two verdicts, and of a third
 STUCK, DIGITS = 10, 5  # points that are equal in so many digits; a rest takes twice as many at least
 NEAR, UNSURE = 0.01, 36  # of a level of guessing; points at which the error of the change is doubled
+FELL, BETTER = 1.05, 0.99  # times what the loss was at the start and at best, when that was another level
+STILL, SLOPE = 8, 4  # parts of the allowed change: of a rest without noise, and of a slide
 STANDS = "loss has stood at {now:.4g} since step {since}"
 
 
@@ -93,14 +95,14 @@ def loss_plateau(
         progress=(pl.col(STEP) - start_value(STEP)) / pl.col(Signal.TOTAL_STEPS),
     )
     measured = with_rest(context, most=MOST, every=EVERY, at_least=2 * STUCK)
-    fell, stood_before = start > 1.05 * now, (pl.col("earlier") / now - 1).abs() < most_change
-    stands = (change.abs() < error.clip(most_change / 8)) & (change.abs() + SURELY * error < most_change)
-    slides = pl.col("slide") > (SURELY * pl.col("slide_error")).clip(most_change / 4)
+    fell, stood_before = start > FELL * now, (pl.col("earlier") / now - 1).abs() < most_change
+    stands = (change.abs() < error.clip(most_change / STILL)) & (change.abs() + SURELY * error < most_change)
+    slides = pl.col("slide") > (SURELY * pl.col("slide_error")).clip(most_change / SLOPE)
     certain = ~slides & (change.abs() + SURELY * error * (1 + UNSURE / rows) < most_change)
     waited = (rows > least_points) | pl.col(ENDED)
     at_work, moves = pl.col("rate_share").fill_null(1) >= least_rate, change.abs() >= 2 * most_change
     rests = stands & fell & stood_before.fill_null(True) & waited & at_work
-    stuck = (pl.col("rows") == STUCK) & (best < 0.99 * pl.col(VALUE)) & (best > 0)
+    stuck = (pl.col("rows") == STUCK) & (best < BETTER * pl.col(VALUE)) & (best > 0)
     guessing = (now / pl.col(Setting.NUM_CLASSES).log() - 1).abs() < NEAR
     known = start.is_not_null() | stuck | moves
     is_high = (now > least_share * start) & (pl.col("progress") >= least_progress)

@@ -44,6 +44,7 @@ BEFORE, POSITIVE = 50, 40  # points that tell what is usual, and how many of the
 EARLY = 5  # of the first points
 MANY = 200  # points in which spikes are counted
 COMES_DOWN = 0.8  # of the spike before, in the logarithm
+TAIL = 0.95  # quantile: two or three of the points before lie beyond it
 
 
 @detector(
@@ -87,7 +88,7 @@ def loss_spike(
         points.with_columns(log=logs)
         .with_columns(
             middle=pl.when(early).then(middle[EARLY]).otherwise(middle[BEFORE]),
-            upper=recent_quantile(0.95, "log", BEFORE, skip=1, at_least=POSITIVE),
+            upper=recent_quantile(TAIL, "log", BEFORE, skip=1, at_least=POSITIVE),
             noise=recent_noise("log", BEFORE),
         )
         .with_columns(usual=pl.col("middle").exp(), above=pl.col("log") - pl.col("middle"))

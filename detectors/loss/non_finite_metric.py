@@ -45,6 +45,7 @@ ZEROS = "the loss fell from {least:.4g} to exactly 0 and stays there, as if its 
 BAD = CRITICAL, WARNING  # the latter as long as it is a single point
 GROWN, BROKEN = ("A-nan-explode", *NAN), (*NAN, "A-nan-data", "A-nan-explode", "O13")
 REACH, GREW = 50, 2.0  # points in which an ordinary loss is looked for; times its median that is growth
+NORMS, LEAST_NORMS = 20, 3  # points whose median is the norm before
 
 
 @detector(
@@ -95,7 +96,7 @@ def non_finite_metric(
         zeros=in_a_row(value == 0, zero_points),
         least=seen_min("positive", REACH, REACH),
         last=value.forward_fill(REACH - 1).over(SERIES),
-        before=value.rolling_median(20, min_samples=3).shift(1).over(SERIES),
+        before=value.rolling_median(NORMS, min_samples=LEAST_NORMS).shift(1).over(SERIES),
         seen=pl.col(RAW).cast(pl.String),
         name=pl.col(SIGNAL).str.replace_all("_", " "),
     )

@@ -48,6 +48,7 @@ ABOVE = 1 / 0.99  # times the best level, from which on `loss-plateau` tells of 
 NOISE = 10  # points that tell the noise
 ROUNDED = 1e-6  # how far a number of few digits may be from a whole one
 MOVED = 5  # points before a rest
+TEN = 10  # of the decimal system
 
 
 @detector(
@@ -77,7 +78,7 @@ def repeated_loss(
 ) -> pl.LazyFrame:
     """See the module's page."""
     value, still, is_training = pl.col(VALUE), pl.col("still"), pl.col(SIGNAL) == Signal.LOSS
-    change, digits = value.diff().abs().over(SERIES), DIGITS * value / 10 ** value.abs().log10().floor()
+    change, digits = value.diff().abs().over(SERIES), DIGITS * value / TEN ** value.abs().log10().floor()
     moves = still == 1
     measured = (
         points.with_columns(

@@ -43,6 +43,7 @@ from sentinel.detectors.verdict import HeldBack, verdicts
 
 DECAYED = 0.2, 0.1  # of the peak, with a plan and without: a log that rounds jumps to zero from above
 UNTRAINED = 200, 0.98  # steps at zero from the first, and the share of its start that the loss keeps
+FRESH, MOST = 0.1, 0.5  # of the warm-up, so that it was seen whole; of the plan, left
 RATE = "the learning rate "
 TOO_SHORT, TOO_LONG = ("O8", "G-acc-sched", "A-learning-rate"), ("O8", "A-learning-rate", "G-acc-sched")
 
@@ -110,11 +111,11 @@ def lr_schedule_mismatch(
             "never-above-zero": never & (pl.col("trained") >= UNTRAINED[0]),
             "ended-before-plan": ended & (left > steps_left),
             "ended": rests & zero & decayed_far & too_long_at_zero,
-            "warm-up-too-long": pl.col("rising") & (step > end) & (pl.col("start_step") <= 0.1 * end),
+            "warm-up-too-long": pl.col("rising") & (step > end) & (pl.col("start_step") <= FRESH * end),
             "warm-up-unfinished": over & pl.col("only_rose") & (rows >= unfinished_points),
             "constant": constant & pl.col("should_move") & (step >= constant_share * planned.fill_null(0)),
         },
         lasts=at_floor & pl.col("since").is_null(),
-        severities={CRITICAL: zero & (left > 0.5), INFO: planned.is_null() & smooth},
+        severities={CRITICAL: zero & (left > MOST), INFO: planned.is_null() & smooth},
         onset=pl.when(rests).then("since"),
     )

@@ -40,6 +40,7 @@ EARLY = 10  # first points, above whose median the ratio of a warm-up rises
 RISEN = 1.5  # times that median
 SURE = 30  # points from which on a warm-up has risen that far
 LATER = 50  # points from which on a large ratio is none of a weight that begins at zero
+ANNEALED = 0.1  # of the peak, below which a schedule has lowered the ratio
 
 
 @detector(
@@ -75,7 +76,7 @@ def update_ratio_out_of_band(
     level, highest = pl.col("level"), of_buckets(pl.col("coarse_mean").list.max())
     peak = pl.max_horizontal(recent_max(pl.col("level"), LATER, at_least=1), highest)
     measured = points.with_columns(level=recent_median(VALUE, NOW), early=start_median(VALUE, EARLY))
-    rests = (level > 0.1 * pl.col("peak")) & (level < RISEN * pl.col("early"))
+    rests = (level > ANNEALED * pl.col("peak")) & (level < RISEN * pl.col("early"))
     return verdicts(
         measured.with_columns(peak=peak, resumed=was_resumed()),
         judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= SURE - 1},

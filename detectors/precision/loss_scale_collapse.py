@@ -41,6 +41,8 @@ from sentinel.detectors.verdict import HeldBack, verdicts
 REACH = 500  # rows
 SPAN = 1000  # steps, in which halvings are counted
 LATELY = 250  # steps, in which skipped ones are
+SMALLEST = -149  # the power of two of the smallest float32
+LAST, ORDINARY, ENOUGH = 10, 256, 200  # rows; a scale at which scalers begin; steps that tell a share
 
 SKIPS = "{skipped:.0%} of the last {span} optimizer steps were skipped; the loss scale is {value:g}"
 LOST = ("O24", "GA-bypass", "GA")
@@ -95,7 +97,7 @@ def loss_scale_collapse(
         points.with_columns(
             start=start_value(VALUE),
             trained=step - start_value(STEP),
-            level=scale.clip(lower_bound=2.0**-149).log(2),
+            level=scale.clip(lower_bound=2.0**SMALLEST).log(2),
         )
         .with_columns(found_level=recent_max(rests & (pl.col("trained") >= rest), REACH, at_least=1))
         .with_columns(
@@ -103,13 +105,13 @@ def loss_scale_collapse(
             late_halvings=-least(-pl.col("level"), late) - pl.col("level"),
             span=step - least(step, settled, LATELY),
             skipped=skips - least(skips, settled, LATELY),
-            lately=recent_max(scale, 10),
+            lately=recent_max(scale, LAST),
         )
         .with_columns(skipped=pl.col("skipped") / pl.col("span"))
     )
-    exhausted = (start >= 256) & ((scale < 1) | (pl.col("lately") <= 1))
+    exhausted = (start >= ORDINARY) & ((scale < 1) | (pl.col("lately") <= 1))
     halvings, late_halvings = pl.col("halvings"), pl.col("late_halvings")
-    skipping = (pl.col("span") >= 200) & (pl.col("skipped") >= most_skipped)
+    skipping = (pl.col("span") >= ENOUGH) & (pl.col("skipped") >= most_skipped)
     return verdicts(
         measured,
         judged={HeldBack.CALIBRATION: settled | exhausted},

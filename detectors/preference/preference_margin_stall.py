@@ -38,6 +38,8 @@ from sentinel.detectors.verdict import HeldBack, verdicts
 NOW = 20  # points of the present level
 LATER = 100  # points after which a small margin is not enough
 GUESSING = 0.693147  # ln 2, nats
+NEAR, AROUND = 0.01, 0.05  # nats from guessing: at it, and around it later
+RISES = 1.001  # times the learning rate before: less is rounding
 
 
 @detector(
@@ -86,9 +88,9 @@ def preference_margin_stall(
         points=index + 1,
     )
     guesses = (pl.col("loss_level") / GUESSING - 1).abs()
-    still_none = (pl.col("largest") < no_margin) & (guesses < 0.01)
-    still_small = (pl.col("largest") < small_margin) & (guesses < 0.05) & (index >= LATER - 1)
-    warms_up = (rate > 1.001 * rate.shift(NOW // 2).over(SERIES)).fill_null(False)
+    still_none = (pl.col("largest") < no_margin) & (guesses < NEAR)
+    still_small = (pl.col("largest") < small_margin) & (guesses < AROUND) & (index >= LATER - 1)
+    warms_up = (rate > RISES * rate.shift(NOW // 2).over(SERIES)).fill_null(False)
     wrong_way = (level < -small_margin) & (pl.col("accuracy") < swapped)
     return verdicts(
         measured,

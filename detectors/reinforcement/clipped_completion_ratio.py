@@ -41,6 +41,7 @@ NOW, LEAST = 20, 10  # points of the present level, and how few of them will do;
 SURE = 3.5  # standard errors by which the level must exceed a threshold
 LASTS = 0.8  # of a threshold: a level that has fallen below it is over
 RISEN, STEADY = 0.15, 0.05  # above, and at most below, the start
+HIGH = 0.75  # quantile of the rewards before: noise of one point does not reach it
 
 
 @detector(
@@ -100,7 +101,7 @@ def clipped_completion_ratio(
             counted=pl.col("counted").rolling_sum(NOW, min_samples=1).over(SERIES),
             start=start_median(VALUE, LEAST),
             reward_level=recent_median(Signal.REWARD, LEAST, at_least=1),
-            reward_before=recent_quantile(0.75, Signal.REWARD, NOW, skip=LEAST, at_least=LEAST // 2),
+            reward_before=recent_quantile(HIGH, Signal.REWARD, NOW, skip=LEAST, at_least=LEAST // 2),
         )
     )
     return verdicts(

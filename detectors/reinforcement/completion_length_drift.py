@@ -36,6 +36,7 @@ from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 10  # points of the present level
 START = 20  # points of the start, whose rewards scatter
+LOW = 0.1  # quantile of the first rewards: a fall below it is no noise of one point
 
 
 @detector(
@@ -87,7 +88,7 @@ def completion_length_drift(
             start=start_median(VALUE, START),
             reward_level=recent_median(Signal.REWARD, START, at_least=NOW),
             reward_start=start_median(Signal.REWARD, START),
-            reward_low=start_quantile(0.1, Signal.REWARD, START),
+            reward_low=start_quantile(LOW, Signal.REWARD, START),
             capped=recent_median(Signal.CLIPPED_COMPLETION_RATIO, NOW, at_least=1),
         ),
         judged={

@@ -44,6 +44,7 @@ REWARDS = 20  # points of the reward's present level and of its start, which sca
 BACK = 50  # points ago from which on rewards count as the start where none was logged earlier
 LEAST_START = 0.05  # nats; a run that began below this has nothing to lose in proportion
 ZERO = -0.01  # nats; below it the entropy is a differential one
+HIGH = 0.75  # quantile of the first rewards: noise of one point does not reach it
 FELL = "the entropy fell from {start:.3g} to {level:.3g} while "
 SPENT = "the reward improved from {reward_start:.3g} to {reward_level:.3g}: little exploration is left"
 
@@ -100,8 +101,8 @@ def entropy_collapse(
         start=start_median(VALUE, NOW),
         reward_level=recent_median(reward, REWARDS, at_least=1),
         reward_start=start_median(reward, REWARDS).fill_null(recent_median(reward, **long_ago)),
-        reward_high=start_quantile(0.75, reward, REWARDS).fill_null(
-            recent_quantile(0.75, reward, **long_ago)
+        reward_high=start_quantile(HIGH, reward, REWARDS).fill_null(
+            recent_quantile(HIGH, reward, **long_ago)
         ),
         reward_std_level=recent_median(Signal.REWARD_STD, NOW, at_least=1),
         reward_std_start=start_median(Signal.REWARD_STD, NOW),

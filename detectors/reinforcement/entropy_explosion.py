@@ -37,6 +37,7 @@ from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 20  # points of the present level, and of the start
 BACK = 200  # points among whose levels the lowest is sought
+LOW = 0.1  # quantile of the first rewards: a fall below it is no noise of one point
 
 
 @detector(
@@ -78,7 +79,7 @@ def entropy_explosion(
         start=start_median(VALUE, NOW),
         reward_level=recent_median(reward, NOW, at_least=1),
         reward_start=start_median(reward, NOW),
-        reward_low=start_quantile(0.1, reward, NOW),
+        reward_low=start_quantile(LOW, reward, NOW),
         capped=recent_median(Signal.CLIPPED_COMPLETION_RATIO, NOW, at_least=1),
     ).with_columns(lowest=pl.col("level").rolling_min(BACK, min_samples=1).over(SERIES))
     fell = pl.col("reward_level") < pl.col("reward_low")

@@ -38,6 +38,8 @@ from sentinel.detectors.stats import recent_max, recent_median, recent_quantile,
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW, BEFORE = 10, 50  # points whose median is a level: a huge point is none, and growth from zero is fivefold
+HIGH = 0.75  # quantile of the rewards before: noise of one point does not reach it
+FEW, FEWER = 0.5, 0.25  # share of clipped completions, and beside a KL that grew past its limit
 UPDATE = "one update moves the policy by a KL of {level:.3g}; early updates moved it by {before:.3g}"
 TOO_FAR = "A-clip-ratio", "R2", "R1"
 FAR = "the KL to the reference is {level:.3g}, above {limit:.3g}"
@@ -97,11 +99,11 @@ def kl_blowup(
         before=pl.when(compared).then(earlier),
         limit=pl.when(update).then(warning_per_update).otherwise(band),
         reward_level=recent_median(Signal.REWARD, NOW, at_least=1),
-        reward_before=recent_quantile(0.75, Signal.REWARD, BEFORE, skip=NOW, at_least=NOW),
+        reward_before=recent_quantile(HIGH, Signal.REWARD, BEFORE, skip=NOW, at_least=NOW),
     )
     away, over = (signal == Signal.KL) & (level > critical_per_token), level > pl.col("limit")
     grown, larger = (level > growth * before.clip(0)).fill_null(False), level > growing * before
-    clips_few = pl.col("clipped") < pl.when(over & grown).then(0.25).otherwise(0.5)
+    clips_few = pl.col("clipped") < pl.when(over & grown).then(FEWER).otherwise(FEW)
     wrecked = update & (pl.col("largest") > wreck_per_update)
     to_reference = ~update & over & (grown | summed | (signal == Signal.KL))
     return verdicts(

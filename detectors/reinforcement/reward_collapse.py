@@ -40,8 +40,8 @@ import polars as pl
 from sentinel.detectors.api import CRITICAL, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.blocks import ROWS, with_blocks
 from sentinel.detectors.evidence import Measure, Unit, logged
-from sentinel.detectors.falls import FALLS, MEASURES, levels
-from sentinel.detectors.rests import acts_at_random
+from sentinel.detectors.reinforcement.falls import FALLS, MEASURES, levels
+from sentinel.detectors.reinforcement.rests import acts_at_random
 from sentinel.detectors.schema import ENDED, INDEX, SERIES, SIGNAL, STEP, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import start_value, was_resumed

@@ -35,7 +35,7 @@ from sentinel.detectors.stats import Floats, last_values, spearman, with_arrays
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 REACH = 50  # points
-EVERY = 5
+EVERY = 5  # points between two verdicts
 
 
 @detector(

@@ -33,14 +33,17 @@ import polars as pl
 from sentinel.detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.blocks import GAIN, ROWS, gain, with_blocks
 from sentinel.detectors.evidence import Measure, Unit, logged
-from sentinel.detectors.rests import LEAST, USED, with_rests
+from sentinel.detectors.reinforcement.rests import LEAST, USED, with_rests
 from sentinel.detectors.schema import ENDED, INDEX, SERIES, STEP, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import PRECISION, was_resumed
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 SOLVED = "the reward rests at its best, {value:.6g}, for {still} points: solved, or as good as it gets"
-FEW_CHANGES = 3
+FEW_CHANGES = 3  # of a reward that hardly ever moves
+SCATTER, SURELY = 100, 3  # points that tell how a reward scatters; standard errors
+FINE = 0.6  # of the rest, where rewards are no whole numbers
+AT_BEST, OF_MEANS, HALF = 0.02, 0.25, 0.5  # of the range; of the size, scatter of a mean; of the plan
 
 
 @detector(
@@ -85,22 +88,23 @@ def reward_stagnation(
     """See the module's page."""
     value, rows, still = pl.col(VALUE), pl.col(INDEX) + 1, pl.col("still")
     measured = with_rests(points, most=ROWS).with_columns(
-        scatter=value.rolling_std(100).over(SERIES),
+        scatter=value.rolling_std(SCATTER).over(SERIES),
         points=rows,
         begun=~was_resumed().fill_null(False),
     )
     measured = with_blocks(measured, tuple(GAIN), gain, every=1, at_least=LEAST)
-    enough = pl.when(value == value.round()).then(rest).otherwise(0.6 * rest)
+    enough = pl.when(value == value.round()).then(rest).otherwise(FINE * rest)
     long = (still >= enough) & (still >= pl.min_horizontal(rest_share * rows, ROWS - 1))
     rests = long & pl.coalesce(Signal.REWARD_STD, Signal.FRAC_REWARD_ZERO_STD).is_null()
     lowest, highest, changed_often = pl.col("lowest"), pl.col("highest"), pl.col("changes") > FEW_CHANGES
     ever_moved = highest - lowest > PRECISION * pl.max_horizontal(highest.abs(), lowest.abs())
     is_met = highest - lowest > least_gain * pl.max_horizontal(highest.abs(), lowest.abs())
-    at_best = rests & ever_moved & (value >= highest - 0.02 * (highest - lowest))
+    at_best = rests & ever_moved & (value >= highest - AT_BEST * (highest - lowest))
     gained, error, size = pl.col("gain"), pl.col("error"), pl.col("first").abs()
-    is_mean = pl.col("scatter") < 0.25 * size  # of episodes; one episode scatters more
-    flat = (gained.abs() < 3 * error) & (gained + 3 * error < least_gain * size) & (pl.col("rise") < 1)
-    late = pl.col(ENDED) | (pl.col(STEP) >= 0.5 * pl.col(Signal.TOTAL_STEPS)).fill_null(False)
+    is_mean = pl.col("scatter") < OF_MEANS * size  # of episodes; one episode scatters more
+    most_gain = gained + SURELY * error
+    flat = (gained.abs() < SURELY * error) & (most_gain < least_gain * size) & (pl.col("rise") < 1)
+    late = pl.col(ENDED) | (pl.col(STEP) >= HALF * pl.col(Signal.TOTAL_STEPS)).fill_null(False)
     return verdicts(
         measured,
         judged={HeldBack.FEW_POINTS: rows >= LEAST},

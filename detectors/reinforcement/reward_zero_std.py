@@ -50,6 +50,7 @@ SURE = 3.7  # standard errors by which chance is ruled out, at every point of a 
 SAME_STD = 1e-6  # a standard deviation that counts as none
 MOST_GROUPS = 100  # in a point; beyond it their number makes no difference
 NEAR = 0.05  # of the run's reward range: how near to its end a reward must be
+NEARLY_ALL = 0.9  # of the groups: a few may differ by the last digit of a reward
 
 ALIKE = "{share:.0%} of the groups had no spread in reward over the last {points} points"
 
@@ -122,7 +123,7 @@ def reward_zero_std(
         )
     )
     tells_most = logs_groups | pl.col(Signal.FRAC_REWARD_ZERO_STD).is_null()
-    alike, silent = pl.col("share").is_not_null(), pl.col("silent") >= 0.9 - ROUNDING
+    alike, silent = pl.col("share").is_not_null(), pl.col("silent") >= NEARLY_ALL - ROUNDING
     reward, near = pl.col("reward_level"), NEAR * (pl.col("highest") - pl.col("lowest"))
     at_lowest, at_highest = reward <= pl.col("lowest") + near, reward >= pl.col("highest") - near
     return verdicts(

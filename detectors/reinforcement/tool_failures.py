@@ -36,6 +36,7 @@ from sentinel.detectors.verdict import HeldBack, verdicts
 NOW = 10  # points of the present level
 BEFORE = 50  # points before those
 LEAST = 20  # of them
+LOW = 0.1  # quantile of the rewards before: a fall below it is no noise of one point
 
 
 @detector(
@@ -73,7 +74,7 @@ def tool_failures(
         before=recent_median(VALUE, BEFORE, **earlier),
         reward_level=recent_median(Signal.REWARD, NOW, at_least=1),
         reward_before=recent_median(Signal.REWARD, BEFORE, **earlier),
-        reward_low=recent_quantile(0.1, Signal.REWARD, BEFORE, **earlier),
+        reward_low=recent_quantile(LOW, Signal.REWARD, BEFORE, **earlier),
     )
     fell = pl.col("reward_level") < pl.col("reward_low")
     return verdicts(

@@ -29,7 +29,7 @@ from typing import Annotated
 from sentinel.detectors.api import Cause, Maturity, Variant
 from sentinel.detectors.checks import RunFinding, RunView, run_check
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.silences import SILENCE_EVIDENCE, Long, long_silence
+from sentinel.detectors.runtime.silences import SILENCE_EVIDENCE, Long, long_silence
 
 
 @run_check(

@@ -39,8 +39,9 @@ from sentinel.detectors.verdict import HeldBack, verdicts
 
 LEAST = 128  # points
 MEASURES = ("start", "now", "rises", "largest", "pace")
-PARTS = 16
+PARTS = 16  # into which the points are divided
 QUARTER = 4  # of them; in the first one caches fill
+EVERY = 5  # points between two verdicts: memory grows slowly
 
 
 @detector(
@@ -71,7 +72,7 @@ def memory_growth(
     pace: Annotated[float, "share of that growth at which the last quarter still grows"] = 0.85,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    measured = with_blocks(points, MEASURES, _growth, every=5, at_least=LEAST)
+    measured = with_blocks(points, MEASURES, _growth, every=EVERY, at_least=LEAST)
     grown = pl.col("now") > (1 + growth) * pl.col("start")
     return verdicts(
         measured,

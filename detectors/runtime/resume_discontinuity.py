@@ -41,6 +41,7 @@ TAIL = 20  # of them, whose median is the loss before the restart
 NEAR = 0.25  # share of the earlier fall of the loss that a loss which goes on is at most above its end
 REPEATED = 0.1  # of the steps before; a restart at fewer is a repetition, which may have other rates
 SOON = 50  # points after a restart that can tell of it
+HALF = 0.5  # of the steps before: a restart at fewer began again
 
 
 @detector(
@@ -103,7 +104,7 @@ def resume_discontinuity(
     )
     resumes = pl.col("first_step") > REPEATED * pl.col("last_step")
     first, end, level = (pl.col(n) for n in ("earlier_first", "earlier_level", "level"))
-    began_again = (pl.col("first_step") < 0.5 * pl.col("last_step")) & (end < learnt * first)
+    began_again = (pl.col("first_step") < HALF * pl.col("last_step")) & (end < learnt * first)
     known = before.is_not_null() | ~is_rate
     goes_on = level < end + NEAR * (first - end)
     return verdicts(

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 
 from sentinel.detectors.api import CRITICAL, Cause, Maturity, Variant
 from sentinel.detectors.checks import RunFinding, RunView, run_check
-from sentinel.detectors.endings import ENDING_EVIDENCE, ended
+from sentinel.detectors.runtime.endings import ENDING_EVIDENCE, ended
 
 KILLED = (
     "exit code 137",

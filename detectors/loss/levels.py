@@ -29,6 +29,7 @@ APART = 2, 10
 """Steps between points that are less alike than neighbours, and how many of them tell their noise."""
 
 LEVELS = History(recent=REACH + 4 * MANY + 1, head=REACH, coarse=True)
+"""What a rule that compares levels looks back at."""
 
 WANDERS = 0.8
 """Standard errors that the scatter of the level itself counts as."""

@@ -1,0 +1,96 @@
+"""A rule is understood in two minutes: it names little, compares little, and says what its numbers are.
+
+`plainness.toml` lists the rules that take more, with what they take. It may only become shorter.
+"""
+
+import ast
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from tests.each import each
+
+FOLDER = Path(__file__).parents[2] / "detectors"
+FILES = sorted(file for file in FOLDER.glob("*/*.py") if file.name != "__init__.py")
+EXCEPTIONS = tomllib.loads(Path(__file__).with_name("plainness.toml").read_text(encoding="utf-8"))
+
+BUDGETS = {"names": 12, "conditions": 8, "numbers": 0}
+PLAIN = {-1, 0, 1, 2}
+"""Numbers that need no name: nothing, the whole, the one before, a pair."""
+
+
+@cache
+def tree(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+def name(file: Path) -> str:
+    return file.relative_to(FOLDER).with_suffix("").as_posix()
+
+
+def rules(file: Path) -> list[ast.FunctionDef]:
+    return [
+        node
+        for node in tree(file).body
+        if isinstance(node, ast.FunctionDef)
+        and any(ast.unparse(one).startswith(("detector(", "run_check(")) for one in node.decorator_list)
+    ]
+
+
+def is_number(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
+
+
+def taken(rule: ast.FunctionDef) -> dict[str, int]:
+    """How many local names, comparisons and numbers without a name the body of a rule holds.
+
+    An exponent needs no name: a square, a root.
+    """
+    nodes = [node for statement in rule.body for node in ast.walk(statement)]
+    stored = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    targets = [part.target for node in nodes for part in getattr(node, "generators", ())]
+    in_passing = {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+    roots = [n.right for n in nodes if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Pow)]
+    return {
+        "names": len(stored - in_passing),
+        "conditions": sum(isinstance(node, ast.Compare) for node in nodes),
+        "numbers": sum(is_number(node) and node.value not in PLAIN for node in nodes if node not in roots),
+    }
+
+
+@each(FILES, name)
+def test_a_file_holds_one_rule_at_most(file):
+    assert len(rules(file)) <= 1
+
+
+@each(FILES, name)
+def test_a_rule_keeps_its_budgets(file):
+    for rule in rules(file):
+        allowed = BUDGETS | EXCEPTIONS.get(name(file), {})
+        over = {what: n for what, n in taken(rule).items() if n > allowed[what]}
+        assert not over, f"more than {allowed}"
+
+
+@each(EXCEPTIONS)
+def test_an_exception_is_no_larger_than_what_its_rule_takes(of):
+    (rule,) = rules(FOLDER / f"{of}.py")
+    needless = {w: n for w, n in EXCEPTIONS[of].items() if n <= BUDGETS[w] or n > taken(rule)[w]}
+    assert not needless, "lower it in plainness.toml"
+
+
+def constants(file: Path) -> Iterator[tuple[int, int, ast.stmt | None]]:
+    """The lines from and to which a number gets a name at the top of a file, and what follows it."""
+    body = tree(file).body
+    for node, following in zip(body, [*body[1:], None], strict=True):
+        if isinstance(node, ast.Assign) and any(is_number(part) for part in ast.walk(node.value)):
+            yield node.lineno, node.end_lineno or node.lineno, following
+
+
+@each(FILES, name)
+def test_a_number_with_a_name_says_why_it_is_no_parameter(file):
+    lines = file.read_text(encoding="utf-8").splitlines()
+    for begin, end, following in constants(file):
+        commented = any("#" in line for line in lines[begin - 1 : end]) or lines[begin - 2].startswith("#")
+        documented = isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)
+        assert commented or documented, lines[begin - 1]
