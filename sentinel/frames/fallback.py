@@ -15,6 +15,7 @@ from sentinel.frames.derived import SHARES
 from sentinel.frames.patterns import Meaning
 from sentinel.frames.probes import probe
 from sentinel.frames.words import EVAL, FILLERS, PERCENT, TRAIN, spelled, words_of
+from sentinel.sources.reading.parts import COMPARED
 
 _KINDS = ("", "binary ", "categorical ", "sparse categorical ", "token ", "overall ")
 _ACCURACIES = [f"{kind}accuracy" for kind in _KINDS]
@@ -62,6 +63,7 @@ _TRAINING: Mapping[str, Signal] = {
     "skipped steps": Signal.SKIPPED_STEPS,
     "kl": Signal.KL_UNKNOWN_UNIT,
     "kl divergence": Signal.KL_UNKNOWN_UNIT,
+    "kl difference": Signal.KL_UNKNOWN_UNIT,
     "ref kl": Signal.KL_UNKNOWN_UNIT,
     "kl to ref": Signal.KL_UNKNOWN_UNIT,
     "approx kl": Signal.APPROX_KL,
@@ -173,6 +175,19 @@ _HELD_OUT: Mapping[str, Signal] = {
     "frechet inception distance": Signal.FRECHET_INCEPTION_DISTANCE,
 }
 
+_OF_AGENTS = frozenset(
+    {
+        *(Signal.REWARD, Signal.EVAL_REWARD, Signal.EPISODE_LENGTH),
+        *(Signal.POLICY_LOSS, Signal.VALUE_LOSS, Signal.POLICY_ENTROPY),
+    }
+)
+"""Signals that trainings of several agents log for each, with its number: "Actor Loss 1", "agent0/reward"."""
+
+_SUBSETS = frozenset({"forget", "retain"})
+"""The sets of unlearning, in front of a part of the data."""
+
+_PARTS = EVAL | TRAIN
+
 # A lower bound is logged as it is, or negated as a loss.
 _EITHER_SIGN = frozenset({"elbo", "elbo loss"})
 
@@ -215,8 +230,27 @@ def fallback(tag: str) -> Meaning | None:
 
 
 def _read(tag: str) -> Meaning | None:
-    words = words_of(tag)
+    words = words_of(COMPARED.sub("", tag))
     words = [word for before, word in pairwise(["", *words]) if not (before in EVAL and word.isdigit())]
+    words = [word for word, after in pairwise([*words, ""]) if not (word in _SUBSETS and after in _PARTS)]
+    if (found := _meaning(words)) is not None or len(one := _of_one_agent(words)) == len(words):
+        return found
+    inner = _meaning(one)
+    return inner if inner is not None and inner.signal in _OF_AGENTS else None
+
+
+def _of_one_agent(words: Sequence[str]) -> Sequence[str]:
+    """The words without the number of an agent: that after "agent", or the last one."""
+    numbered = [
+        at
+        for at, (before, word) in enumerate(pairwise(["", *words]))
+        if word.isdigit() and (before == "agent" or at == len(words) - 1)
+    ]
+    agents = {at - 1 for at in numbered if words[at - 1] == "agent"}
+    return [word for at, word in enumerate(words) if at not in agents.union(numbered)]
+
+
+def _meaning(words: Sequence[str]) -> Meaning | None:
     if (speed := _speed(" ".join(words))) is not None:
         return speed
     content = frozenset(spelled(words))

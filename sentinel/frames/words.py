@@ -20,7 +20,7 @@ PERCENT = frozenset({"%", "percent", "percentage", "pct"})
 FILLERS = frozenset(
     {"metric", "metrics", "stat", "stats", "scalar", "scalars", "log", "chart", "charts"}
     | {"optim", "optimizer", "model", "data", "global", "rollout", "mean", "avg", "average"}
-    | {"current", "running", "local", "batch", "minibatch", "step", "epoch", "iter", "iteration"}
+    | {"current", "running", "local", "batch", "minibatch", "step", "epoch", "it", "iter", "iteration"}
     | {"sim", "simulation", "env", "environment", "ray", "tune", "signal", "macro", "micro", "weighted"}
 )
 

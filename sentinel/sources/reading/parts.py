@@ -10,6 +10,9 @@ PART_KEYS = ("split", "phase", "mode", "stage", "subset", "partition", "set")
 _BATCH = "iter"
 _HELD_OUT = frozenset({"val", "valid", "validation", "eval", "evaluation", "test", "dev"})
 _NAMED = re.compile(rf"(?<![a-z])(?:{'|'.join(sorted(_HELD_OUT))})(?![a-z])", re.IGNORECASE)
+COMPARED = re.compile(r"train(?:ing)?[ _]+(?:vs\.?|versus)[ _]+val(?:id(?:ation)?)?[ _]+", re.IGNORECASE)
+"""Pattern of words that name both parts of the data, before a metric with a curve of each."""
+
 _OF_NO_PART = ("lr", "learning_rate")
 
 
@@ -21,7 +24,8 @@ def held_out(text: str) -> str:
 
 def of_part(name: str, part: str) -> str:
     """The name of a metric with the part, unless it names a part already or is that of a learning rate."""
-    return name if name.lower() in _OF_NO_PART or _NAMED.search(name) else f"{part}/{name}"
+    named = _NAMED.search(COMPARED.sub("", name))
+    return name if name.lower() in _OF_NO_PART or named else f"{part}/{name}"
 
 
 def with_part(record: Mapping[str, Any], axes: frozenset[str]) -> Mapping[str, Any]:

@@ -1,14 +1,15 @@
 """Finds the directories of held-out data that belong to the training in the directory beside them.
 
 Keras writes `train/` and `validation/`, scripts write `train/` and `val/`, and ``add_scalars`` of torch
-writes `loss_train/` and `loss_val/`. Such names prove nothing: Ultralytics calls its trainings `train` and
-`train2`, and a validation of its own `val`. So the first files of both must come from the same process on the
-same host, and that of the training must have been there first. The names of the files tell both and never
-change, so the answer is the same whenever one looks and whatever the files hold by then.
+writes `loss_train/` and `loss_val/`, or `Loss_Training/` and `Loss_Validation/`. Such names prove nothing:
+Ultralytics calls its trainings `train` and `train2`, and a validation of its own `val`. So the first files of
+both must come from the same process on the same host, and that of the training must have been there first.
+The names of the files tell both and never change, so the answer is the same whenever one looks and whatever
+the files hold by then.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from sentinel.sources.tensorboard.names import is_event_file, order, writer_in
@@ -16,14 +17,16 @@ from sentinel.sources.tensorboard.names import is_event_file, order, writer_in
 PARTS = ("val", "valid", "validation", "eval", "test")
 """Names of directories with held-out data. A tag without one belongs to the training."""
 
-_TRAINING = "train"
+_TRAININGS = ("train", "training", "Train", "Training")
+_PARTS = (*PARTS, *(part.capitalize() for part in PARTS))
 
 
 def possible_parts(training: Path) -> Iterator[Path]:
     """The directories, whether there or not, that hold the held-out data of a training in this directory."""
-    before = training.name.removesuffix(_TRAINING)
-    if training.name.endswith(_TRAINING) and _is_apart(before):
-        yield from (training.with_name(f"{before}{part}") for part in PARTS)
+    word = _ending(training.name, _TRAININGS)
+    if word:
+        alike = (part for part in _PARTS if part.istitle() == word.istitle())
+        yield from (training.with_name(f"{training.name.removesuffix(word)}{part}") for part in alike)
 
 
 def held_out(training: Path) -> list[Path]:
@@ -33,19 +36,21 @@ def held_out(training: Path) -> list[Path]:
 
 def part_in(directory: Path) -> str:
     """The part of the data in the name of a directory: "val" in `loss_val`; empty if there is none."""
-    parts = (part for part in PARTS if directory.name.endswith(part))
-    return next((part for part in parts if _is_apart(directory.name.removesuffix(part))), "")
+    return _ending(directory.name, _PARTS).lower()
 
 
 def training_of(directory: Path) -> Path | None:
     """The directory of the training whose held-out data this directory has; None if it belongs to none."""
-    part = part_in(directory)
-    training = directory.with_name(f"{directory.name.removesuffix(part)}{_TRAINING}")
-    return training if part and _wrote_both(training, directory) else None
+    part = _ending(directory.name, _PARTS)
+    alike = (word for word in _TRAININGS if part and word.istitle() == part.istitle())
+    trainings = (directory.with_name(f"{directory.name.removesuffix(part)}{word}") for word in alike)
+    return next((one for one in trainings if _wrote_both(one, directory)), None)
 
 
-def _is_apart(before: str) -> bool:
-    return not before or before.endswith(("_", "-", "."))
+def _ending(name: str, words: Sequence[str]) -> str:
+    """The word with which a name ends, apart from what stands before; empty if there is none."""
+    before = ((name.removesuffix(word), word) for word in words if name.endswith(word))
+    return next((word for rest, word in before if not rest or rest.endswith(("_", "-", "."))), "")
 
 
 def _wrote_both(training: Path, part: Path) -> bool:

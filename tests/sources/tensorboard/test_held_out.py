@@ -75,9 +75,13 @@ def test_trainings_of_ultralytics_are_runs_beside_a_validation(keras):
     assert names(keras) == ["train", "train2", "val"]
 
 
-def test_add_scalars_of_torch(keras):
-    (keras / "train").rename(keras / "loss_train")
-    (keras / "validation").rename(keras / "loss_val")
+@pytest.mark.parametrize(
+    ("training", "validation"),
+    [("loss_train", "loss_val"), ("Train vs. Val Loss_Training", "Train vs. Val Loss_Validation")],
+)
+def test_add_scalars_of_torch(keras, training, validation):
+    (keras / "train").rename(keras / training)
+    (keras / "validation").rename(keras / validation)
     (run,) = replay([keras], Config(), lambda *_: None).runs
     assert set(run.tracker.log.understanding().signals) == {"loss", "eval_loss"}
 
