@@ -38,9 +38,12 @@ WHOLE = {
 
 
 def beginning(column: str, most: int) -> pl.Expr:
-    """Mean of the first third of the rows, of ``most`` at most; null before the end."""
-    index = pl.col(INDEX)
-    rows = pl.col(column).filter((index >= 0) & (index < _third(most)))
+    """Mean of the first values in a third of the rows, of ``most`` at most; null before the end.
+
+    Nothing of another signal stands beside the first row.
+    """
+    known = (pl.col(INDEX) >= 0) & pl.col(column).is_not_null()
+    rows = pl.col(column).filter(known & (known.cum_sum() <= _third(most)))
     return pl.when(ENDED).then(rows.mean().over(SERIES))
 
 

@@ -15,9 +15,9 @@ is not clipped away. If the loss repeats itself, look for units that died and ou
 
 ## When it is wrong
 A task that is learned is at rest, too. So a plateau below half of the loss at the start is info, as is one of
-few points, before half of the plan is done, or with a sure fall by more than 0.3 % since the second sixth,
-unless it is at the cost of guessing. Slow learning in noise looks flat: if the comparison allows for a fall
-above 1.25 %, nothing is said, nor in a log that begins with a resume and lacks its start.
+few points, before half of the plan is done (without a plan, before the end), or with a sure fall by more than
+0.3 % since the second sixth, unless it is at the cost of guessing. Slow learning in noise looks flat: if the
+comparison allows for a fall above 1.25 %, nothing is said, nor in a resumed run whose start is not logged.
 
 ## Source
 Catalogue A-sft-plateau, O7, O12, O25. The bounds come from healthy runs, real and simulated ones.
@@ -92,7 +92,7 @@ def loss_plateau(
         best=pl.min_horizontal(seen_min(VALUE, MOST, MOST), of_buckets(pl.col("coarse_low").list.min())),
         rows=resting(pl.col(VALUE).round_sig_figs(DIGITS), STUCK),
         rate_share=rate / seen_max(Signal.LEARNING_RATE, MOST, MOST),
-        progress=(pl.col(STEP) - start_value(STEP)) / pl.col(Signal.TOTAL_STEPS),
+        done=(pl.col(STEP) - start_value(STEP)) / pl.col(Signal.TOTAL_STEPS) >= least_progress,
     )
     measured = with_rest(context, most=MOST, every=EVERY, at_least=2 * STUCK)
     fell, stood_before = start > FELL * now, (pl.col("earlier") / now - 1).abs() < most_change
@@ -105,7 +105,7 @@ def loss_plateau(
     stuck = (pl.col("rows") == STUCK) & (best < BETTER * pl.col(VALUE)) & (best > 0)
     guessing = (now / pl.col(Setting.NUM_CLASSES).log() - 1).abs() < NEAR
     known = start.is_not_null() | stuck | moves
-    is_high = (now > least_share * start) & (pl.col("progress") >= least_progress)
+    is_high = (now > least_share * start) & pl.col("done").fill_null(pl.col(ENDED))
     return verdicts(
         measured.with_columns(share=now / start),
         judged=supervised(rows >= 2 * STUCK)
