@@ -180,3 +180,17 @@ def test_the_name_of_a_class_means_one_thing():
             if isinstance(node, ast.ClassDef) and node.name not in SHARED:
                 homes.setdefault(node.name.strip("_"), []).append(module(file))
     assert not {name: modules for name, modules in homes.items() if len(modules) > 1}
+
+
+HOMES = tomllib.loads((ROOT / "tests" / "homes.toml").read_text(encoding="utf-8"))
+"""The test file of each module that has none of its own name."""
+
+
+def test_a_module_has_its_test_where_one_looks_for_it():
+    """In the folder of its room, under its own name; else `tests/homes.toml` says where."""
+    package, rules, names = ROOT / "sentinel", ROOT / "sentinel" / "detectors", {"__init__", "__main__"}
+    files = [file for file in FILES if not file.is_relative_to(rules) and file.stem not in names]
+    own = {file: ROOT / "tests" / file.relative_to(package).with_name(f"test_{file.name}") for file in files}
+    without = {file.relative_to(package).as_posix() for file, test in own.items() if not test.exists()}
+    assert HOMES.keys() == without, HOMES.keys() ^ without
+    assert not [test for test in HOMES.values() if not (ROOT / "tests" / test).exists()]

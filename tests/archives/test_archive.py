@@ -190,7 +190,7 @@ def test_no_process_outlives_a_driver_that_was_killed(tmp_path):
         "from pathlib import Path\n"
         "from sentinel.archives.engine import Local\n"
         "from sentinel.archives.parts import Part\n"
-        "from tests.archives.test_archives import Waiting\n"
+        "from tests.archives.test_archive import Waiting\n"
         "if __name__ == '__main__':\n"
         f"    [*Local(2).results(Waiting(Path({str(pipe)!r})), [Part([], '0'), Part([], '1')])]\n"
     )
