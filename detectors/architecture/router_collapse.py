@@ -53,12 +53,12 @@ BACK = 500  # points among whose levels the lowest is sought
         "unbalanced": Variant(
             "the balancing loss of the experts rose from {lowest:.3g} to {level:.3g}: few of them get most "
             "tokens",
-            ("N-router-collapse", "N-expert-norm"),
+            ("N-router-collapse", "N-dead-experts", "N-expert-norm"),
             (WARNING, CRITICAL),
         ),
         "overloaded": Variant(
             "the fullest expert gets {level:.2g} mean loads too much, {lowest:.2g} at best",
-            ("N-router-collapse", "N-expert-norm"),
+            ("N-router-collapse", "N-dead-experts", "N-expert-norm"),
             (WARNING, CRITICAL),
         ),
     },

@@ -13,8 +13,8 @@ from sentinel.detectors.stats import nearest, recent_median, recent_quantile
 CUT, NEAR = (-log(1e-7), 15.9424, 100.0), 0.03
 """Nats of a probability of 0 in Keras, of 1 less that in float32, and in PyTorch; how near a cost is."""
 
-LEAST, LEAST_WRONG = 7.0, 0.1
-"""Nats beyond what a guess among 1,000 classes costs; share of wrong samples below which few decide."""
+LEAST, LEAST_WRONG = 12.5, 0.1
+"""Nats that a guess among 260,000 tokens costs; share of wrong samples below which few decide."""
 
 VARIES, FEW = 0.25, 5
 """Share by which a cost that never changes varies, and points that tell."""

@@ -73,7 +73,7 @@ RATES = (*OWN, Signal.EVAL_ACCURACY, Signal.EVAL_PERPLEXITY)
         "multiple": Variant(
             "loss starts at {level:.4g}, {times:.3g} times the {guess:.4g} that guessing costs; "
             "there are {accumulation_steps:.0f} accumulation steps",
-            ("O9", "DP12"),
+            ("O9", "N-loss-items", "DP12"),
             (INFO, WARNING),
         ),
         "high": Variant(
@@ -98,6 +98,7 @@ def init_loss_mismatch(
         resumed=(pl.col(INDEX) < 0).any().over(SERIES),
     ).with_columns(times=pl.col("level") / pl.col("guess"))
     steps, times = pl.col(Setting.ACCUMULATION_STEPS), pl.col("times")
+    late = recent_median(VALUE, LATE) > most_times * pl.col("guess")
     high, known = times > most_times, pl.any_horizontal(pl.col(r).is_not_null() for r in OWN)
     return verdicts(
         measured,
@@ -113,5 +114,5 @@ def init_loss_mismatch(
             "multiple": high & (steps >= 2) & ((times / steps - 1).abs() < NEAR),
             "high": high,
         },
-        severities={WARNING: pl.col(INDEX) >= LATE - 1, CRITICAL: known | (pl.col("level") < -1)},
+        severities={WARNING: late, CRITICAL: known | (pl.col("level") < -1)},
     )

@@ -4,7 +4,7 @@
 A cross-entropy that lies where softmax twice would put it: within 5 % of `ln(e + C - 1) - accuracy` for `C`
 classes, and never below `ln(1 + (C - 1) / e)`, while a classifier as accurate could have far less. And a
 `BCELoss` whose wrong samples cost more than 17 nats each, while the loss is above `ln(2)`, that of guessing.
-Any loss whose wrong samples cost the same throughout, at more than 7 nats each, while the accuracy changes.
+Any loss whose wrong samples all cost the same, at more than 12.5 nats each, while the accuracy changes.
 
 ## Why it matters
 `CrossEntropyLoss` applies softmax itself. Fed with probabilities, it cannot come near zero, and gradients

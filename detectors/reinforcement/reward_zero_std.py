@@ -17,7 +17,8 @@ mix in easier prompts. In between: raise the sampling temperature and the number
 
 ## When it is wrong
 A solved task is a success that is reported as a warning because it still costs. What its best is can
-only be told from the run's own past: a task that is trivial from the first step looks stuck.
+only be told from the run's own past: a task that is trivial from the first step looks stuck, and one of
+whose rewards only that for the format is full looks solved.
 
 ## Source
 Catalogue A-frac-zero-std (healthy below 0.8, red at 1) and A-reward-std (zero at every point of 20). In
@@ -72,8 +73,8 @@ ALIKE = "{share:.0%} of the groups had no spread in reward over the last {points
     variants={
         "solved": Variant(
             ALIKE
-            + ", with the reward at its best, {reward_level:.3g}: solved, but nothing more to learn from",
-            ("A-frac-zero-std", "A-reward-std"),
+            + ", with the reward at its best, {reward_level:.3g}: solved, or all that the policy can reach",
+            ("A-frac-zero-std", "A-reward-std", "N-format-reward"),
         ),
         "stuck": Variant(
             ALIKE + ", with the reward at its lowest, {reward_level:.3g}: too hard, or the reward is broken",
@@ -81,7 +82,9 @@ ALIKE = "{share:.0%} of the groups had no spread in reward over the last {points
             (CRITICAL, WARNING),
         ),
         "alike": Variant(
-            ALIKE, ("A-frac-zero-std", "A-reward-std", "A-entropy-collapse"), (CRITICAL, WARNING)
+            ALIKE,
+            ("A-frac-zero-std", "A-reward-std", "A-entropy-collapse", "N-format-reward"),
+            (CRITICAL, WARNING),
         ),
     },
 )

@@ -24,8 +24,16 @@ class Impatience(TrainerCallback):
         control.should_training_stop = state.global_step >= self.last_step
 
 
-def grpo(logs: Path, reward: Reward, *, max_steps: int, last_step: int | None = None, **settings) -> None:
-    """Train against a reward, with the log in ``logs``; ``settings`` are GRPOConfig's."""
+def grpo(
+    logs: Path,
+    reward: Reward | list[Reward],
+    *,
+    max_steps: int,
+    last_step: int | None = None,
+    trainer: type[GRPOTrainer] = GRPOTrainer,
+    **settings,
+) -> None:
+    """Train against a reward or several, with the log in ``logs``; ``settings`` are GRPOConfig's."""
     words = tokenizer()
     model_that_speaks(words).save_pretrained("base")
     words.save_pretrained("base")
@@ -48,7 +56,7 @@ def grpo(logs: Path, reward: Reward, *, max_steps: int, last_step: int | None = 
         "disable_tqdm": True,
         "gradient_checkpointing": False,
     }
-    GRPOTrainer(
+    trainer(
         model="base",
         reward_funcs=reward,
         args=GRPOConfig(**defaults | settings),

@@ -212,6 +212,7 @@ _BEFORE_SPEEDS = "(?:(?:train|training|perf|performance|time|timing|timings|spee
 _EXACT = {
     "data/valid_tokens": Meaning(Signal.BATCH_TOKENS),
     "amp/skipped_steps": Meaning(Signal.SKIPPED_STEPS),
+    "time_metrics/data_loading(%)": Meaning(Signal.DATA_SHARE, 0.01),
 }
 
 _OF_A_LOSS = re.compile("loss(?:es)?/", re.IGNORECASE)

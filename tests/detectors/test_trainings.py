@@ -1,6 +1,8 @@
-"""Small real trainings that go wrong in one way: a detector finds each, and leaves its healthy twin alone."""
+"""Small real trainings that go wrong in one way: each is found and named, its healthy twin is left alone."""
 
+import ast
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -9,19 +11,55 @@ from sentinel.replays.replaying import replay
 
 LOGS = Path(__file__).parent / "trainings"
 FOUND = {
-    "attention": "attention-logit-growth",
-    "experts": "router-collapse",
-    "policy": "entropy-explosion",
+    "attention-sick.jsonl": ("attention-healthy.jsonl", "attention-logit-growth", "N-attention-logits"),
+    "experts-sick.jsonl": ("experts-healthy.jsonl", "router-collapse", "N-router-collapse"),
+    "policy-sick.log": ("policy-healthy.log", "entropy-explosion", "N-entropy-explosion"),
+    "stale-sick.log": ("sampled-healthy.log", "off-policy-drift", "N-async-staleness"),
+    "truncated-sick.log": ("sampled-healthy.log", "off-policy-drift", "N-truncated-sampling"),
+    "format-sick.log": ("format-healthy.log", "reward-zero-std", "N-format-reward"),
+    "loading-sick.jsonl": ("loading-healthy.jsonl", "loader-starvation", "N-loader-starved"),
 }
 
 
-def found(log):
-    (run,) = replay([log], Config(), lambda *_: None).runs
-    return {incident.detector for incident in run.incidents.values()}
+def judged(name):
+    (run,) = replay([LOGS / name], Config(), lambda *_: None).runs
+    return run
 
 
-@pytest.mark.parametrize("name", FOUND)
-def test_a_training_that_goes_wrong_is_found_and_its_twin_is_not(name):
-    (sick,), (healthy,) = LOGS.glob(f"{name}-sick.*"), LOGS.glob(f"{name}-healthy.*")
-    assert FOUND[name] in found(sick)
-    assert FOUND[name] not in found(healthy)
+def found(name):
+    incidents = judged(name).incidents.values()
+    return {(one.detector, cause.id) for one in incidents for cause in one.causes}
+
+
+@pytest.mark.parametrize("sick", FOUND)
+def test_a_training_that_goes_wrong_is_found_and_its_twin_is_not(sick):
+    healthy, detector, entry = FOUND[sick]
+    assert (detector, entry) in found(sick)
+    assert detector not in {name for name, _ in found(healthy)}
+
+
+@pytest.mark.parametrize(("name", "told"), [("shapes-sick.log", ["N-recompile"]), ("shapes-healthy.log", [])])
+def test_a_model_that_is_compiled_for_each_length_is_worth_a_look(name, told):
+    assert [remark.entry for remark in judged(name).tracker.log.console.remarks.values()] == told
+
+
+def times(name, metric):
+    """How many times larger a metric of the sick training is: the median over the steps."""
+    sick, healthy = (
+        [
+            float(row[metric])
+            for row in map(ast.literal_eval, next(LOGS.glob(f"{name}-{kind}.*")).read_text().splitlines())
+            if metric in row
+        ]
+        for kind in ("sick", "healthy")
+    )
+    return median(one / other for one, other in zip(sick, healthy, strict=True))
+
+
+def test_the_norm_of_one_of_two_shards_is_smaller_by_the_root_of_two():
+    assert times("shards", "grad_norm") == pytest.approx(0.5**0.5, rel=0.1)
+
+
+@pytest.mark.parametrize("metric", ["loss", "grad_norm"])
+def test_a_loss_that_ignores_the_number_of_tokens_is_larger_by_the_accumulation(metric):
+    assert times("items", metric) == pytest.approx(8, rel=0.1)

@@ -1,4 +1,4 @@
-"""Made the logs beside this file: small trainings that go wrong in one way, each with a healthy twin.
+"""Makes logs beside this file: small trainings that go wrong in one way, each with a healthy twin.
 
     python -m tests.detectors.trainings.make experts-sick > tests/detectors/trainings/experts-sick.jsonl
 
@@ -34,6 +34,7 @@ def batches() -> Iterator[torch.Tensor]:
 
 def experts(coefficient: float) -> None:
     """A mixture of eight experts. A negative coefficient rewards the router for crowding one of them."""
+    torch.manual_seed(0)
     data = batches()
     sizes = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
     config = MixtralConfig(
@@ -53,7 +54,13 @@ def experts(coefficient: float) -> None:
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()
-        log(step, loss=out.loss - coefficient * out.aux_loss, load_balancing_loss=out.aux_loss)
+        used = [len(logits.topk(2).indices.unique()) for logits in out.router_logits]
+        log(
+            step,
+            loss=out.loss - coefficient * out.aux_loss,
+            load_balancing_loss=out.aux_loss,
+            idle_experts=torch.tensor(2 * 8 - sum(used)),
+        )
 
 
 class Block(nn.Module):
@@ -101,17 +108,53 @@ def attention(norms: bool) -> None:
             log(step, loss=loss, max_attention_logit=max(block.largest for block in blocks))
 
 
+SMALL = {"per_device_train_batch_size": 16, "num_generations": 4, "max_completion_length": 24}
+POLICY = {**SMALL, "learning_rate": 1e-3, "beta": 0.0, "logging_steps": 1, "report_to": "none"}
+
+
+def eight_words(completions: list[str], **_: object) -> list[float]:
+    """A reward for answers of eight words, with some noise."""
+    return [-abs(len(text.split()) - 8) / 8 + random.gauss(0, 0.05) for text in completions]
+
+
 def policy(bonus: float) -> None:
     """GRPO on a policy that is paid for answers of eight words, with a bonus for entropy."""
     from sample_logs.make.reinforcement import grpo
 
-    def eight_words(completions: list[str], **_: object) -> list[float]:
-        return [-abs(len(text.split()) - 8) / 8 + random.gauss(0, 0.05) for text in completions]
-
-    settings = {"per_device_train_batch_size": 16, "num_generations": 4, "max_completion_length": 24}
-    rates = {"learning_rate": 1e-3, "beta": 0.0, "entropy_coef": bonus}
     random.seed(0)
-    grpo(Path("run"), eight_words, max_steps=90, logging_steps=1, report_to="none", **settings, **rates)
+    grpo(Path("run"), eight_words, max_steps=90, entropy_coef=bonus, **POLICY)
+
+
+def sampled(last_copy: int | None = None, top_k: int | None = None) -> None:
+    """The same beside a sampler that holds a copy of the weights, which may be old, or that draws from few
+    tokens."""
+    from trl import GRPOTrainer
+
+    from sample_logs.make.reinforcement import grpo
+    from tests.detectors.trainings.sampler import Sampler
+
+    class Beside(GRPOTrainer):
+        def __init__(self, *given: object, **named: object):
+            super().__init__(*given, **named)
+            self.use_vllm, self._last_loaded_step = True, -1
+            self.vllm_generation = Sampler(self.model, self._tokenizer.eos_token_id, last_copy, top_k)
+
+    random.seed(0)
+    grpo(Path("run"), eight_words, max_steps=50, trainer=Beside, **POLICY)
+
+
+def rewarded(animal: str) -> None:
+    """GRPO that is paid for a full stop at the end, which is soon learned, and for naming an animal twice."""
+    from sample_logs.make.reinforcement import grpo
+
+    def form(completions: list[str], **_: object) -> list[float]:
+        return [float(text.rstrip().endswith(".")) for text in completions]
+
+    def answer(completions: list[str], **_: object) -> list[float]:
+        return [float(text.split().count(animal) >= 2) for text in completions]
+
+    random.seed(0)
+    grpo(Path("run"), [form, answer], max_steps=60, **{**POLICY, "per_device_train_batch_size": 32})
 
 
 def log(step: int, **values: torch.Tensor) -> None:
@@ -126,6 +169,11 @@ MADE = {
     "attention-healthy": lambda: attention(norms=True),
     "policy-sick": lambda: policy(1.0),
     "policy-healthy": lambda: policy(0.0),
+    "stale-sick": lambda: sampled(last_copy=5),
+    "truncated-sick": lambda: sampled(top_k=3),
+    "sampled-healthy": sampled,
+    "format-sick": lambda: rewarded("unicorn"),
+    "format-healthy": lambda: rewarded("dog"),
 }
 
 if __name__ == "__main__":

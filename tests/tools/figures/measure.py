@@ -27,7 +27,13 @@ FAULTY = {20: 40, 100: 40, 1_000: 20, 100_000: 2}
 """By points of a run: the sick runs of each noise."""
 
 TESTS = Path(__file__).parents[2]
-REAL = sorted([*TESTS.glob("frameworks/*/log"), *TESTS.parent.glob("sample_logs/healthy-*")])
+REAL = sorted(
+    [
+        *TESTS.glob("frameworks/*/log"),
+        *TESTS.glob("detectors/trainings/*-healthy.*"),
+        *TESTS.parent.glob("sample_logs/healthy-*"),
+    ]
+)
 POINTS_AT_ONCE = 400_000
 EVALUATED = (
     "eval_loss",

@@ -42,7 +42,7 @@ every 1, 10 or 100 steps; for a detector that judges evaluations a point is an e
 - **False alarms** are incidents on healthy runs, for each million points, at noise of 1, 5 and 20 %.
   Incidents of severity warning and critical count, and for a detector that only informs, all.
 - **Real logs** are healthy trainings whose logs real frameworks wrote (`tests/frameworks`,
-  `sample_logs/healthy-*`): the false alarms on them, of so many points.
+  `tests/detectors/trainings`, `sample_logs/healthy-*`): the false alarms on them, of so many points.
 - **Found** is the share of sick runs with an incident, by the points of a run, at noise of 5 %.
 - **Delay** is the median time from the onset of the fault to the incident, as a share of what is left of the
   run, for runs of {enough:,} points at noise of 5 %.

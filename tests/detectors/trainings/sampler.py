@@ -1,0 +1,45 @@
+"""A sampler beside GRPO's trainer: TRL's code for vLLM, with a copy of the model in the place of vLLM."""
+
+from collections.abc import Sequence
+
+import torch
+from transformers import PreTrainedModel
+
+Samples = tuple[None, list[list[int]], list[list[list[float]]], None]
+
+
+class Sampler:
+    """What TRL asks of vLLM: copies the weights of the policy, writes answers, and tells their probabilities.
+
+    ``last_copy`` is how often the weights are copied, and ``top_k`` the tokens that it draws from: like vLLM,
+    it tells the probability among those.
+    """
+
+    def __init__(self, policy: PreTrainedModel, end: int, last_copy: int | None, top_k: int | None):
+        self.policy, self.end, self.last_copy, self.top_k = policy, end, last_copy, top_k
+        self.model = type(policy)(policy.config).eval()
+        self.copies = 0
+
+    def sync_weights(self) -> None:
+        """Called once a step."""
+        self.copies += 1
+        if self.last_copy is None or self.copies <= self.last_copy:
+            self.model.load_state_dict(self.policy.state_dict())
+
+    @torch.no_grad()
+    def generate(self, prompts: Sequence[list[int]], **_: object) -> Samples:
+        """Answers of at most 24 tokens, and the logarithm of the probability of each token."""
+        answers = [self._answer(prompt) for prompt in prompts]
+        return None, [tokens for tokens, _ in answers], [scores for _, scores in answers], None
+
+    def _answer(self, prompt: list[int]) -> tuple[list[int], list[list[float]]]:
+        tokens: list[int] = []
+        scores: list[list[float]] = []
+        while len(tokens) < 24 and self.end not in tokens:
+            logits = self.model(torch.tensor([prompt + tokens])).logits[0, -1]
+            if self.top_k:
+                logits[logits < logits.topk(self.top_k).values[-1]] = -torch.inf
+            chosen = torch.distributions.Categorical(logits=logits).sample()
+            scores.append([logits.log_softmax(0)[chosen].item()])
+            tokens.append(int(chosen))
+        return tokens, scores
