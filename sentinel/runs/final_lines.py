@@ -47,11 +47,15 @@ _EPOCH = re.compile(
 )
 _COUNT = re.compile(r"(?<![\w./])(\d{1,9})\s?/\s?(\d{1,9})(?![\w./])")
 _BAR = re.compile(r"100%(?:\s?\|[^|]{0,200}\|)?\s?(\d{1,9})/(\d{1,9}) \[")
-_OF_AN_EPOCH = re.compile(r"(?<!num )(?<!['\"])\bepoch", re.IGNORECASE)
+_ANY_BAR = re.compile(r"\d{1,3}%(?:\s?\|[^|]{0,200}\|)?\s?(\d{1,9})/(\d{1,9}) \[")
+_OF_AN_EPOCH = re.compile(r"(?<!num )(?<!['\"])\bepoch(?!_\d)", re.IGNORECASE)
 """The word of a run whose bars may be those of epochs. In the rows of Hugging Face's Trainer, whose bar
-counts all steps, it is a key."""
+counts all steps, it is a key, and in the name of a checkpoint it is a part."""
 _VALUE = re.compile(r"[a-z]\w*\s{0,2}[:=]\s{0,2}[-+]?\d", re.IGNORECASE)
 _OPEN_BAR = re.compile(r"\d+it \[")  # that does not know its total
+_TRACEBACK = "Traceback (most recent call last):"
+_FRAME = re.compile(r"[ \t]+\S")
+_ERROR = re.compile(r"(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception): \S")
 _DIGITS = re.compile(r"\d+")
 
 
@@ -61,7 +65,7 @@ def ending_in(lines: Sequence[str], attempts: int, head: Callable[[], Iterable[s
     ``head`` reads the first lines of the file, and may raise OSError.
     """
     last = lines[-_LAST_LINES:]
-    if (error := first_failure(last) or _crash(lines)) is not None:
+    if (error := first_failure(last) or _crash(lines) or _cut_traceback(last)) is not None:
         return error
     for line in reversed(last):
         if preempts(line):
@@ -69,6 +73,8 @@ def ending_in(lines: Sequence[str], attempts: int, head: Callable[[], Iterable[s
         ends = _EARLY.search(line) or (_BANNER.search(line) and not _OF_A_PART.search(line))
         if ends and _is_rare(line, lines, attempts):
             return _ending(EndKind.FINISHED, line)
+    if (stopped := _stopped_early(lines, attempts)) is not None:
+        return stopped
     counts = next(filter(_COUNT.search, reversed(last)), None)
     if counts is None:
         return None
@@ -86,6 +92,16 @@ def _is_rare(line: str, lines: Sequence[str], attempts: int) -> bool:
     return sum(_DIGITS.sub("0", one.strip()) == shape for one in lines) <= attempts
 
 
+def _stopped_early(lines: Sequence[str], attempts: int) -> Ending | None:
+    """The end that a line before the last ones tells, if what was printed before it came no more."""
+    for at in range(len(lines) - _LAST_LINES - 1, -1, -1):
+        if _EARLY.search(lines[at]) and _is_rare(lines[at], lines, attempts):
+            counted = {_DIGITS.sub("0", one) for one in lines[max(0, at - _LAST_LINES) : at]}
+            over = counted.isdisjoint(_DIGITS.sub("0", one) for one in lines[at + 1 :])
+            return _ending(EndKind.FINISHED, lines[at]) if over else None
+    return None
+
+
 def _is_whole(line: str, lines: Sequence[str], attempts: int) -> bool:
     """Whether all counts of the line are at their end, as in `epoch: 20/20`, and no other line has them.
 
@@ -100,8 +116,10 @@ def _is_whole(line: str, lines: Sequence[str], attempts: int) -> bool:
         )
         return _VALUE.search(line[epoch.end() :]) is not None and same <= attempts
     if bar := _BAR.search(line):
-        whole = sum(bool((one := _BAR.search(other)) and one[1] == bar[1]) for other in lines)
-        return whole <= attempts and not any(map(_OF_AN_EPOCH.search, lines))
+        drawn = [one[1] for other in lines if (one := _ANY_BAR.search(other)) and one[2] == bar[1]]
+        # A bar that was seen to fill up may be drawn once more; full ones alone are each one of its own.
+        filled = (len([*full]) if len({*drawn}) == 1 else 1 for of, full in groupby(drawn) if of == bar[1])
+        return sum(filled) <= attempts and not any(map(_OF_AN_EPOCH.search, lines))
     return False
 
 
@@ -120,13 +138,23 @@ def _ends_its_last_epoch(line: str, lines: Sequence[str], head: Callable[[], Ite
     if len(groups) < 2:
         return False
     (before, _, begun), (number, of, last) = groups[-2:]
-    is_long = number == before + 1 and last - begun <= len(lines) - last
+    every = before - groups[-3][0] if len(groups) > 2 else 1  # some print each hundredth epoch
+    is_long = 0 < number - before == every and last - begun <= len(lines) - last
     if not is_long or _OPEN_BAR.search(lines[-1]) or not any(map(_VALUE.search, lines[last:])):
         return False
     if number == of - 1:
         firsts = (_EPOCH.search(text) for text in head())
         return any(one is not None and one.groups() == ("0", str(of)) for one in firsts)
     return number == of
+
+
+def _cut_traceback(lines: Sequence[str]) -> Ending | None:
+    """That the lines end within a traceback, or with the name of its error where bars overwrote the rest."""
+    begun = next((at for at, line in enumerate(lines) if line.startswith(_TRACEBACK)), len(lines))
+    if _ERROR.match(lines[-1]) if lines else False:
+        return _ending(EndKind.CRASHED, lines[-1])
+    inside = lines[begun + 1 :]
+    return _ending(EndKind.CRASHED, inside[-1]) if inside and all(map(_FRAME.match, inside)) else None
 
 
 def _crash(lines: Sequence[str]) -> Ending | None:

@@ -173,7 +173,7 @@ def test_an_error_counts_without_the_line_break_behind_it(run):
     beside.write_text(f"{TRACEBACK}NameError: no x\n{TRAINING * 3}")
     assert last_words(run) is None, "it went on"
     beside.write_text(f"{TRAINING}{TRACEBACK}")
-    assert last_words(run) is None, "the error is not told yet"
+    assert last_words(run).outcome == "crashed", "nothing followed for a while, so the rest was lost"
 
 
 def test_words_with_much_after_them_are_not_the_last(run):
@@ -259,3 +259,37 @@ def test_torchrun_says_which_rank_failed_first(run, code, name, outcome, how):
     assert last_words(run) is None, "it went on"
     run.path.with_name("train.log").write_text(f"{TRAINING}{table.partition('exitcode')[0]}")
     assert last_words(run) is None, "the table is cut"
+
+
+def test_a_full_bar_that_is_drawn_once_more_is_one(run):
+    states = [(80, "00:50"), (90, "00:55"), (100, "01:00"), (100, "01:04")]
+    bars = [f"{n}%|###| {n}/100 [{elapsed}<00:00, 1.5it/s]" for n, elapsed in states]
+    run.path.with_name("train.log").write_text("\n".join([*bars[:3], "saving the checkpoint", bars[3], ""]))
+    assert last_words(run).outcome == "finished"
+    run.path.with_name("train.log").write_text("\n".join([*bars, *bars, ""]))
+    assert last_words(run) is None, "each of many bars"
+
+
+def test_an_error_whose_traceback_bars_overwrote(run):
+    last = "ValueError: the file is closed"
+    run.path.with_name("train.log").write_text(f"{TRAINING}{'x' * 90}\r{last}, line 476, in __exit__\n")
+    assert last_words(run).outcome == "crashed"
+    run.path.with_name("train.log").write_text(f"{last}, skipped\n{TRAINING}")
+    assert last_words(run) is None
+
+
+def test_the_last_of_each_hundredth_epoch_counted_from_zero(run):
+    rows = [f"EPOCH: {n:5}/ 1001 | Loss: 0.{n:04}" for n in range(0, 1001, 100)]
+    run.path.with_name("train.log").write_text("\n".join([*rows, "learned rate: 8.7", "model saved", ""]))
+    assert last_words(run).outcome == "finished"
+    run.path.with_name("train.log").write_text("\n".join([*rows[:-1], "model saved", ""]))
+    assert last_words(run) is None
+
+
+def test_a_long_evaluation_after_an_early_stop(run):
+    stopped = "stopping_early: wallclock_cap step:6799/20000"
+    after = [f"chunk [{n}/80] bpb={1 / n:.3f}" for n in range(1, 80)]
+    run.path.with_name("train.log").write_text("\n".join([TRAINING, stopped, *after, ""]))
+    assert last_words(run) == Ending(EndKind.FINISHED, f"it printed {stopped!r}", inferred=True)
+    run.path.with_name("train.log").write_text("\n".join([TRAINING, stopped, *after, TRAINING]))
+    assert last_words(run) is None, "the training went on"
