@@ -3,10 +3,14 @@
 import json
 import re
 import textwrap
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, timedelta
-from typing import TYPE_CHECKING
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import sentinel.detectors
 from sentinel import catalogue
 from sentinel.catalogue import Signature
 from sentinel.catalogue.index import families, search, unwritten
@@ -20,8 +24,12 @@ if TYPE_CHECKING:
     from sentinel.config.rules import WrittenRule
 
 _WIDTH = 80
+_DRAWN = "    "  # how a line of a picture begins
 _YEAR = timedelta(days=365)
 _FORMAT = re.compile(r"\{(\w+):[^}]*\}")  # of a value in a message, such as `{level:.4g}`
+
+EXAMPLES = Path(sentinel.detectors.__file__).with_name("examples.toml")
+"""By the name of a detector: what its golden looks like, and for which reasons it gives no verdict."""
 
 _SENT = """Of several severities the usual one comes first. By default a sink is sent what is critical or a
 warning, and in its quiet hours only what is critical; info stands in reports.
@@ -102,7 +110,7 @@ def _unwritten(id_: str) -> Iterator[str]:
 
 def _detector(detector: Declaration) -> Iterator[str]:
     yield f"# {detector.name}\n"
-    yield f"{detector.page}\n"
+    yield from _told(detector)
     yield "## What it reads\n"
     match detector:
         case Detector():
@@ -133,6 +141,29 @@ def _detector(detector: Declaration) -> Iterator[str]:
     entries = catalogue.load()
     for entry in (entries[id_] for id_ in detector.catalogue):
         yield f"- **{entry.id}**: {entry.title}. {entry.fix}"
+
+
+def _told(detector: Declaration) -> Iterator[str]:
+    """The rule's own page, with what is generated: an example, and when it does not judge."""
+    example = _examples().get(detector.name, {})
+    *sections, source = detector.page.split("\n## ")
+    yield "\n## ".join(sections).rstrip()
+    yield "\n## When it does not judge\n"
+    if isinstance(detector, RunCheck):
+        yield "It looks at the whole run, whenever something that it reads is new."
+    elif reasons := example.get("held_back"):
+        yield "A point gets no verdict, because of\n"
+        yield from (f"- {reason}" for reason in reasons)
+    else:
+        yield "It judges every point."
+    if picture := example.get("picture"):
+        yield f"\n## What it looks like\n\n{picture.rstrip()}"
+    yield f"\n## {source}\n"
+
+
+@cache
+def _examples() -> dict[str, Any]:
+    return tomllib.loads(EXAMPLES.read_text(encoding="utf-8"))
 
 
 def _own_rule(written: "WrittenRule") -> Iterator[str]:
@@ -191,7 +222,7 @@ def _wrapped(page: str) -> str:
     """The page with paragraphs and list items in lines of at most 80 characters."""
     lines: list[str] = []
     for line in page.splitlines():
-        begins = not line or line.startswith(("#", "- "))
+        begins = not line or line.startswith(("#", "- ", _DRAWN))
         if lines and lines[-1] and not begins and not lines[-1].startswith("#"):
             lines[-1] += f" {line.strip()}"
         else:
@@ -201,7 +232,7 @@ def _wrapped(page: str) -> str:
 
 def _folded(line: str) -> str:
     indent = "  " if line.startswith("- ") else ""
-    if line.startswith("#"):
+    if line.startswith(("#", _DRAWN)):
         return line
     return textwrap.fill(
         line, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False

@@ -141,12 +141,13 @@ def rewritten(text: str) -> str:
 
 if __name__ == "__main__":
     from tests.sinks import messages
-    from tests.tools import schemas
+    from tests.tools import examples, schemas
     from tests.tools.coverage import COVERAGE, written
 
     for page in PAGES:
         page.write_text(rewritten(page.read_text()))
     COVERAGE.write_text(written())
+    examples.write()
     messages.write()
     for path, text in schemas.texts():
         path.write_text(text)
