@@ -182,3 +182,19 @@ def test_tells_counted_padding_from_easy_short_texts(random, noise, ease, counte
         loss *= np.exp(noise * random.standard_normal(len(padding)))
         runs.append({"pad_fraction": padding, "loss": loss * (1 - padding) ** counted})
     assert alarms("loss-scales-with-padding", runs) == counted
+
+
+# pretrained-regression
+
+
+@pytest.mark.parametrize("noise", [0.002, 0.01, 0.03])
+def test_a_fine_tuning_whose_evaluations_rest_is_healthy(random, noise):
+    """A million points may ring a few times; these are 40,000 of each noise."""
+    runs = [
+        {
+            "eval_loss": 2 * (1 + noise * random.standard_normal(20)),
+            "eval_accuracy": 0.8 + noise * random.standard_normal(20),
+        }
+        for _ in range(1000)
+    ]
+    assert not alarms("pretrained-regression", runs, every=100)
