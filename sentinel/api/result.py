@@ -57,7 +57,7 @@ class Report:
     @property
     def incidents(self) -> Sequence[IncidentStory]:
         """The incidents of all runs that no other incident explains, the worst first."""
-        own = [one for run in self.runs for one in run.incidents if not one.explained_by]
+        own = [incident for run in self.runs for incident in run.incidents if not incident.explained_by]
         return sorted(own, key=lambda one: -one.severity)
 
     def is_healthy(self, below: SeverityName = "warning") -> bool:

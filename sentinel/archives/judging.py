@@ -57,5 +57,5 @@ class Judge:
             lacking=run.lacking,
             held_back=run.held_back,
             checks=checks(log),
-            complaints=[str(one) for one in run.complaints],
+            complaints=[str(complaint) for complaint in run.complaints],
         )

@@ -36,7 +36,7 @@ class Archive:
     @cached_property
     def trainings(self) -> Mapping[str, str]:
         """By the id of each run, that of the first log of its training."""
-        return trainings({one.record.id: _trace(one.record) for one in self.runs})
+        return trainings({run.record.id: _trace(run.record) for run in self.runs})
 
 
 def settled(records: Sequence[Record], complaints: Sequence[str], policies: Sequence[SinkPolicy]) -> Archive:
@@ -51,10 +51,10 @@ def settled(records: Sequence[Record], complaints: Sequence[str], policies: Sequ
 
 
 def _audience(records: Sequence[Record], policies: Sequence[SinkPolicy]) -> Audience:
-    traces = {one.id: _trace(one) for one in records}
-    informed = {one.id: one.informed for one in records}
+    traces = {record.id: _trace(record) for record in records}
+    informed = {record.id: record.informed for record in records}
     known = KnownIncidents(
-        [incident for one in records for incident in one.incidents],
+        [incident for record in records for incident in record.incidents],
         lambda one, other, surely: same_training(traces[one], traces[other], surely),
         informed.__getitem__,
     )

@@ -88,7 +88,7 @@ class Results:
     def write(self, key: str, packed: Sequence[bytes]) -> None:
         """Keep the records of a part."""
         found = [(unpacked_record(one), one) for one in packed]
-        incidents = [_incident_row(record, one) for record, _ in found for one in record.incidents]
+        incidents = [_incident_row(record, incident) for record, _ in found for incident in record.incidents]
         _replace(self._file("incidents", key), pl.DataFrame(incidents, INCIDENTS, orient="row"))
         rows = [(*_run_row(record), content) for record, content in found]
         _replace(self._file("runs", key), pl.DataFrame(rows, RUNS, orient="row"))
@@ -142,7 +142,9 @@ class Results:
 def _run_row(record: Record) -> tuple[Any, ...]:
     seen, described = record.seen, record.described
     facts = seen.facts if seen else None
-    worst = max((one.severity for one in record.incidents if one.inhibited_by is None), default=None)
+    worst = max(
+        (incident.severity for incident in record.incidents if incident.inhibited_by is None), default=None
+    )
     return (
         record.name,
         record.path,

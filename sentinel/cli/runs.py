@@ -72,7 +72,7 @@ def _settings(config: Path | None) -> tuple[Mapping[str, str], Mapping[str, Dema
     from sentinel.detectors.signals import tag_pattern
 
     signals: Mapping[str, str] = {}
-    detectors: Iterable[Declaration] = (one for one in all_detectors().values() if one.enabled)
+    detectors: Iterable[Declaration] = (detector for detector in all_detectors().values() if detector.enabled)
     if config_file(config):
         configured = configuration(config)
         signals, detectors = configured.signals, configured.enabled_detectors

@@ -99,9 +99,9 @@ def list_(config: ConfigFile = None, state_dir: StateDir = None) -> None:
 
     now = SystemClock().now()
     with Store(configuration(config, state_dir).state_dir, create=False) as store:
-        for one in store.silences(now):
-            left = f"{duration_text(one.until - now)} left: {one.reason}"
-            typer.echo(f"{one.id}: {one.detector} of {_runs(one)}, {left}")
+        for silence in store.silences(now):
+            left = f"{duration_text(silence.until - now)} left: {silence.reason}"
+            typer.echo(f"{silence.id}: {silence.detector} of {_runs(silence)}, {left}")
 
 
 @silences.command()

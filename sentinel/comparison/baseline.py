@@ -27,9 +27,11 @@ def against(run: ComparedRun, baselines: Sequence[ComparedRun]) -> Comparison:
     courses = {signal: found for signal in COMPARED if (found := courses_of(signal, arms))}
     measures = [measured(signal, found) for signal, found in courses.items()]
     names = {value: [one.name for one in runs] for value, runs in arms.items()}
-    outcomes = [one for one in measures if one.signal in OUTCOMES]
+    outcomes = [measure for measure in measures if measure.signal in OUTCOMES]
     findings = [
-        finding for one in outcomes for finding in _findings(one, courses[one.signal], len(baselines))
+        finding
+        for outcome in outcomes
+        for finding in _findings(outcome, courses[outcome.signal], len(baselines))
     ]
     nothing = Finding("logs nothing that runs are judged by under a tag and over steps that the baseline has")
     return Comparison("baseline", names, measures, findings or [nothing], of_baseline=True)

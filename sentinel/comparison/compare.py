@@ -31,7 +31,7 @@ _RATIO_BAND = 0.25  # O9: a ratio is expected within a quarter
 
 def compare(subjects: Sequence[ComparedRun]) -> list[Comparison]:
     """Compare all runs that differ in one setting or in the seed alone, where they log the same tag."""
-    found = (_compared(group, subjects) for group in grouped([one.settings for one in subjects]))
+    found = (_compared(group, subjects) for group in grouped([subject.settings for subject in subjects]))
     return [one for one in found if one.measures]
 
 
@@ -50,7 +50,7 @@ def _begin(courses: Sequence[Course]) -> float:
 
 def _outcome(group: Group, measures: Sequence[SignalInArms], courses: Courses) -> Iterator[Finding]:
     """How much the setting matters for what the runs are judged by."""
-    decisive = next((one for one in measures if one.signal in OUTCOMES), None)
+    decisive = next((measure for measure in measures if measure.signal in OUTCOMES), None)
     if decisive is None or group.of_seeds:
         return
     name, spread = measure_of(decisive.signal).label, decisive.spread

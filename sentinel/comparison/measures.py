@@ -96,13 +96,13 @@ def courses_of(signal: Signal, arms: Mapping[str, Sequence[ComparedRun]]) -> dic
 
     Runs that take several times as many samples a step are compared at equal samples.
     """
-    subjects = [one for runs in arms.values() for one in runs]
-    tags = [set(one.signals.get(signal, ())) for one in subjects]
+    subjects = [run for runs in arms.values() for run in runs]
+    tags = [set(subject.signals.get(signal, ())) for subject in subjects]
     shared = set.intersection(*tags)
     if not shared:
         return {}
     tag = next(tag for tag in subjects[0].signals[signal] if tag in shared)
-    known = {value: [_by_samples(one, tag) for one in runs] for value, runs in arms.items()}
+    known = {value: [_by_samples(run, tag) for run in runs] for value, runs in arms.items()}
     every = [at for courses in known.values() for at, _ in courses]
     if any(len(at) == 0 for at in every):
         return {}

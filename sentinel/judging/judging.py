@@ -78,7 +78,7 @@ class Judging:
         def stretches(some: Sequence[tuple[Tracker, Sequence[Arrived]]]) -> list[Stretch]:
             detection = Detection(self._parameters, self._failed)
             awake = {key for tracker, _ in some for key in tracker.book.awake()}
-            found = [*detection.stretches([one for _, rows in some for one in rows], awake)]
+            found = [*detection.stretches([row for _, rows in some for row in rows], awake)]
             looked.update(detection.looked)
             return found
 

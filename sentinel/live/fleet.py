@@ -114,9 +114,9 @@ class Fleet:
     def _rendered(self, shown: Status) -> Iterator[tuple[str, str]]:
         rows: Any = environment(__package__).get_template("runs.html").module
         found: dict[str, list[Incident]] = {}
-        for one in shown.incidents:
-            if one.inhibited_by is None:
-                found.setdefault(one.run, []).append(one)
+        for incident in shown.incidents:
+            if incident.inhibited_by is None:
+                found.setdefault(incident.run, []).append(incident)
         for _, members in groupby(self.runs.items(), key=lambda one: one[1].training):
             keys, runs = zip(*members, strict=True)
             logs = [self._of(run, found.get(run.row.id, ())) for run in runs]
@@ -128,13 +128,13 @@ class Fleet:
         planned = run.kept.planned_steps if run.kept else None
         return FleetRow(
             name=self.names[run.row.id],
-            worst=max((one.severity for one in incidents), default=Severity.CLEAN),
-            found=[*dict.fromkeys(one.detector for one in incidents)],
+            worst=max((incident.severity for incident in incidents), default=Severity.CLEAN),
+            found=[*dict.fromkeys(incident.detector for incident in incidents)],
             state=f"{run.state}, not judged" if run.not_judged else str(run.state),
             last_step=run.last_step,
             planned_steps=int(planned) if planned else None,
             points=facts.points if facts else 0,
-            lead=self._memory.lead(run.row, [one.tag for one in incidents]),
+            lead=self._memory.lead(run.row, [incident.tag for incident in incidents]),
         )
 
 
@@ -155,9 +155,11 @@ def _severities(shown: Status) -> Counter[Severity]:
     """How many open incidents there are of each severity; what the logs of one training share counts once."""
     training = {run.row.id: run.training for run in shown.runs}
     found: dict[str, Counter[tuple[Severity, str, str]]] = {}
-    for one in shown.incidents:
-        if one.inhibited_by is None:
-            found.setdefault(one.run, Counter())[one.severity, one.detector, one.signal] += 1
+    for incident in shown.incidents:
+        if incident.inhibited_by is None:
+            found.setdefault(incident.run, Counter())[
+                incident.severity, incident.detector, incident.signal
+            ] += 1
     shared: dict[str, Counter[tuple[Severity, str, str]]] = {}
     for run, counts in found.items():
         shared[training[run]] = shared.get(training[run], Counter()) | counts

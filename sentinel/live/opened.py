@@ -68,7 +68,9 @@ class OpenedRun:
         self, incidents: Iterable[Incident], decisions: Iterable[DecisionRow], stands: Standing
     ) -> RunStory:
         """The run as its report tells it, with these incidents and decisions of the watch."""
-        by_id = {one.id: one for one in sorted(incidents, key=lambda one: one.fired_time or 0.0)}
+        by_id = {
+            incident.id: incident for incident in sorted(incidents, key=lambda one: one.fired_time or 0.0)
+        }
         run = JudgedRun(
             self._tracker,
             incidents=by_id,

@@ -103,7 +103,7 @@ class StateView:
             return None
         told = known.state, known.not_judged, self.fleet.table.trouble
         minutes = now // _STALE_SECONDS  # because a page says how long ago something was
-        return known.row.updated, told, [one.id for one in self._silences], minutes
+        return known.row.updated, told, [silence.id for silence in self._silences], minutes
 
     def overview(self, now: float) -> Page:
         """The page of all runs."""
@@ -119,7 +119,7 @@ class StateView:
                 live=f"/events?since={table.version}",
                 rows=[row.html for row in table.rows.values() if row.html],
                 rows_at_first=ROWS_AT_FIRST,
-                silences=[_Silenced.of(one, now) for one in shown.silences] if shown else [],
+                silences=[_Silenced.of(silence, now) for silence in shown.silences] if shown else [],
                 workings=[f"{' ' * indent}{line}" for indent, line in workings(shown)] if shown else [],
             )
         )
@@ -131,7 +131,9 @@ def page_of_run(run: OpenedRun, recorded: RecordedRun, key: str, version: int, n
     known = recorded.known
     story = run.story(recorded.incidents, recorded.decisions, _standing(known))
     about = [
-        one for one in recorded.silences if one.run == known.row.id or one.covers(known.row.path, story.name)
+        silence
+        for silence in recorded.silences
+        if silence.run == known.row.id or silence.covers(known.row.path, story.name)
     ]
     text = (
         environment(__package__)
@@ -170,7 +172,9 @@ def _standing(known: KnownRun) -> Standing:
 
 
 def _verdict(story: RunStory) -> str:
-    own = [one for one in story.incidents if not one.explained_by and one.state != "resolved"]
+    own = [
+        incident for incident in story.incidents if not incident.explained_by and incident.state != "resolved"
+    ]
     if not own:
         return f"No open incident; the run is {story.state}"
     return f"{own[0].severity.label.capitalize()}: {own[0].headline}"

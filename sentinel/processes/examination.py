@@ -57,7 +57,7 @@ class Examination:
             state = now.state if now else "X"
             looks[one.pid] = Look(state, waits_in(one.pid), max(used, moved), second[one.pid])
         seen = [
-            Seen(rank, looks[rank.process.pid], [looks[one.pid] for one in workers[rank.process.pid]])
+            Seen(rank, looks[rank.process.pid], [looks[worker.pid] for worker in workers[rank.process.pid]])
             for rank in self._ranks
         ]
         return verdict(seen, self._gone)

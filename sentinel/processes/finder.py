@@ -127,9 +127,9 @@ class Host:
         return [self.processes[pid] for pid in sorted(pids)]
 
     def _young(self) -> set[int]:
-        newest = max((one.started for one in self.processes.values()), default=0)
+        newest = max((process.started for process in self.processes.values()), default=0)
         since = newest - _YOUNG_SECONDS * ticks_per_second()
-        young = {one.pid for one in self.processes.values() if one.started >= since}
+        young = {process.pid for process in self.processes.values() if process.started >= since}
         return young | {parent.pid for pid in young for parent in self.above(pid)}
 
     @cached_property

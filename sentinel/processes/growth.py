@@ -24,7 +24,7 @@ class Growth:
 
     def __init__(self, log: Path, host: Host) -> None:
         self._log = log
-        self._wrote = {one: written(one.pid) or 0 for one in _candidates(log, host)}
+        self._wrote = {candidate: written(candidate.pid) or 0 for candidate in _candidates(log, host)}
         self._agreed = dict.fromkeys(self._wrote, 0)
         self._size = size_of(log)
 

@@ -63,9 +63,9 @@ class Roster:
     def __init__(self, processes: Mapping[int, Process]) -> None:
         self._processes = processes
         self._places = {
-            one.pid: place
-            for one in processes.values()
-            if one.name not in SHELLS | {LOADER} and (place := _place(one)) is not None
+            process.pid: place
+            for process in processes.values()
+            if process.name not in SHELLS | {LOADER} and (place := _place(process)) is not None
         }
         self._by_group: dict[tuple[object, ...], list[Process]] = {}
         for pid, place in self._places.items():
@@ -80,18 +80,18 @@ class Roster:
             return self._spawned_with(trainer)
         found: dict[int, Rank] = {}
         members = self._by_group.get((trainer.user, mine.group, mine.world), [])
-        siblings = [one for one in members if one.parent == trainer.parent]
+        siblings = [member for member in members if member.parent == trainer.parent]
         members = siblings if len(siblings) > 1 else members  # others may be left of an earlier launch
-        for one in sorted(members, key=lambda one: one.started):
-            number = self._places[one.pid].number
-            found.setdefault(number, Rank(one, number, mine.world))
+        for member in sorted(members, key=lambda one: one.started):
+            number = self._places[member.pid].number
+            found.setdefault(number, Rank(member, number, mine.world))
         return sorted(found.values(), key=lambda rank: rank.number)[:_MOST_RANKS]
 
     def _spawned_with(self, trainer: Process) -> list[Rank]:
         """The processes that the parent of a spawned one spawned, in the order of their start."""
         if not is_spawned(trainer):
             return []
-        children = [one for one in self._processes.values() if one.parent == trainer.parent]
+        children = [process for process in self._processes.values() if process.parent == trainer.parent]
         spawned = [one for one in children if is_spawned(one)]
         spawned.sort(key=lambda one: (one.started, one.pid))
         return [

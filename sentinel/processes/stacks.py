@@ -82,7 +82,7 @@ def stack_of(pid: int) -> Stack:
         output, said = _run([program, "dump", "--json", "--nonblocking", "--pid", str(pid)])
         with suppress(msgspec.MsgspecError):
             if threads := _THREADS.decode(output):
-                main = next((one for one in threads if one.os_thread_id == pid), threads[0])
+                main = next((thread for thread in threads if thread.os_thread_id == pid), threads[0])
                 return Stack(_frames(main))
     return Stack(unknown=_reason(said))
 
@@ -106,12 +106,12 @@ def _run(command: Sequence[str]) -> tuple[bytes, str]:
 
 def _frames(thread: _Thread) -> tuple[Frame, ...]:
     found: list[Frame] = []
-    for one in thread.frames[:_MOST_FRAMES]:
-        if one.name in _BEGINNINGS and found:
+    for frame in thread.frames[:_MOST_FRAMES]:
+        if frame.name in _BEGINNINGS and found:
             break
-        file = clean_text(Path(one.short_filename or one.filename).name, 60)
-        ours = not any(part in one.filename for part in _LIBRARIES)
-        found.append(Frame(clean_text(one.name, 80), file, one.line, ours))
+        file = clean_text(Path(frame.short_filename or frame.filename).name, 60)
+        ours = not any(part in frame.filename for part in _LIBRARIES)
+        found.append(Frame(clean_text(frame.name, 80), file, frame.line, ours))
     return tuple(found)
 
 

@@ -80,4 +80,4 @@ class JudgedRun:
         """
         able = [self.tracker.book.detectors[name] for name, missing in self.lacking.items() if not missing]
         rules = [one for one in able if isinstance(one, Detector) and one.demand.judges]
-        return held_back(self.looked, [one.name for one in rules])
+        return held_back(self.looked, [rule.name for rule in rules])

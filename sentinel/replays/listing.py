@@ -99,7 +99,7 @@ def list_runs(
         )
         for one, stands in zip(listed, standings([one.seen for one in listed]), strict=True)
     ]
-    complaints = [*complained, *(one for run in listed for one in run.complaints)]
+    complaints = [*complained, *(complaint for run in listed for complaint in run.complaints)]
     return Listing(runs, complaints, len(asked))
 
 

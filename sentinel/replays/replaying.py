@@ -52,7 +52,7 @@ def replay(
     runs = [run for part in parts for run in part.runs]
     good = _parts(baseline, config, lambda *_: None, curves=False, means=True, names=()) if baseline else ()
     tell_in_order(runs, [sink.policy() for sink in config.sinks])
-    complaints = [one for part in parts for one in part.complaints]
+    complaints = [complaint for part in parts for complaint in part.complaints]
     coverage = reduce(add, [part.coverage for part in parts])
     comparisons = _compared(runs, compare, [run for part in good for run in part.runs]) if means else ()
     return Replay(runs, complaints, parts[0].pipeline, coverage, comparisons=comparisons)

@@ -32,8 +32,8 @@ class Failure:
 
 def document(archive: Archive) -> ReplayBody:
     """The archive as `sentinel replay --format json` gives the same runs."""
-    bodies = [_body(one) for one in archive.runs]
-    read = [one for one in archive.runs if not one.record.unread]
+    bodies = [_body(run) for run in archive.runs]
+    read = [run for run in archive.runs if not run.record.unread]
     problems = [*archive.complaints, *(f"{one.path}: {one.failure}" for one in archive.failed)]
     return {
         "schema": 1,
@@ -50,10 +50,10 @@ def document(archive: Archive) -> ReplayBody:
 
 def lines(archive: Archive) -> Iterator[tuple[int, str]]:
     """What the failures of the archive cost: each line with its indent."""
-    read = [one for one in archive.runs if not one.record.unread]
+    read = [run for run in archive.runs if not run.record.unread]
     trainings = {archive.trainings[one.record.id] for one in read}
     failures = [*_failures(archive)]
-    critical = sum(one.incident.severity is Severity.CRITICAL for one in failures)
+    critical = sum(failure.incident.severity is Severity.CRITICAL for failure in failures)
     quiet = len(trainings) - len(failures)
     counts = f"{critical} critical, {len(failures) - critical} with a warning, {quiet} quiet"
     yield 0, f"{counted_runs(len(trainings), len(read))}: {counts}"
@@ -89,8 +89,8 @@ def _body(one: Settled) -> ReplayedRunBody:
 def _failures(archive: Archive) -> Iterator[Failure]:
     """For each training that failed, its first trouble, as the log tells it that saw it first."""
     logs: Mapping[str, list[Settled]] = defaultdict(list)
-    for one in archive.runs:
-        logs[archive.trainings[one.record.id]].append(one)
+    for run in archive.runs:
+        logs[archive.trainings[run.record.id]].append(run)
     for training in logs.values():
         found = [failure for one in training if (failure := _failure(one))]
         if found:
@@ -98,8 +98,14 @@ def _failures(archive: Archive) -> Iterator[Failure]:
 
 
 def _failure(run: Settled) -> Failure | None:
-    told = {id_ for id_, outcomes in run.told.items() if any(one.decision.reason.sends for one in outcomes)}
-    own = [one for one in run.record.incidents if one.id in told and one.inhibited_by is None]
+    told = {
+        id_
+        for id_, outcomes in run.told.items()
+        if any(outcome.decision.reason.sends for outcome in outcomes)
+    }
+    own = [
+        incident for incident in run.record.incidents if incident.id in told and incident.inhibited_by is None
+    ]
     if not own:
         return None
     first = min(own, key=lambda one: (one.attempt, one.onset_step))
@@ -113,8 +119,8 @@ def _table(
     title: str, failures: Sequence[Failure], key: Callable[[Failure], str | None]
 ) -> Iterator[tuple[int, str]]:
     groups: dict[str, list[Failure]] = defaultdict(list)
-    for one in failures:
-        groups[key(one) or "unknown"].append(one)
+    for failure in failures:
+        groups[key(failure) or "unknown"].append(failure)
     if groups:
         yield 0, ""
         yield 0, f"{title}:"

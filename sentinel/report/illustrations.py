@@ -17,7 +17,7 @@ class Illustrations:
 
     def add(self, log: RunLog, incidents: Sequence[Incident]) -> None:
         """Search for these incidents of a run."""
-        new = [one for one in incidents if one.id not in self._of]
+        new = [incident for incident in incidents if incident.id not in self._of]
         own = [one.onset_step for one in new if one.inhibited_by is None]
         samples, unsearched = samples_near(log.run, own) if own else ({}, ())
         transcript = Transcript(log)

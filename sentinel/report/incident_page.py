@@ -26,7 +26,7 @@ def lines(told: Notification) -> Iterator[tuple[int, str]]:
     yield 0, ""
     yield from (
         (0, line)
-        for line in (shown.link, *(f"{one.label}: {one.text}" for one in shown.commands[1:]))
+        for line in (shown.link, *(f"{command.label}: {command.text}" for command in shown.commands[1:]))
         if line
     )
 

@@ -106,8 +106,8 @@ def incident_story(
 
 def _causes(incident: Incident) -> Iterator[CauseStory]:
     entries = catalogue.load()
-    for one in incident.causes[:_MOST_CAUSES]:
-        yield CauseStory(entries[one.id], share(one, incident.causes), clean_text(one.reasons, 400))
+    for cause in incident.causes[:_MOST_CAUSES]:
+        yield CauseStory(entries[cause.id], share(cause, incident.causes), clean_text(cause.reasons, 400))
 
 
 def _life(incident: Incident) -> str:

@@ -191,7 +191,7 @@ def document(replay: Replay, now: float) -> ReplayBody:
         "coverage": {"read": covered.read, "cut": covered.cut, "unread": covered.unread},
         "runs": runs,
         "complaints": [str(complaint) for complaint in replay.complaints],
-        "comparisons": [_compared(one) for one in replay.comparisons],
+        "comparisons": [_compared(comparison) for comparison in replay.comparisons],
     }
 
 
@@ -221,15 +221,15 @@ def _compared(comparison: "Comparison") -> ComparisonBody:
         "arms": {value: list(names) for value, names in comparison.arms.items()},
         "measures": [
             {
-                "signal": one.signal.value,
-                "ends": dict(one.ends),
-                "bests": dict(one.bests),
-                "spread": one.spread,
-                "beyond_chance": one.beyond_chance,
+                "signal": measure.signal.value,
+                "ends": dict(measure.ends),
+                "bests": dict(measure.bests),
+                "spread": measure.spread,
+                "beyond_chance": measure.beyond_chance,
             }
-            for one in comparison.measures
+            for measure in comparison.measures
         ],
-        "findings": [{"text": one.text, "catalogue": list(one.catalogue)} for one in comparison.findings],
+        "findings": [{"text": told.text, "catalogue": list(told.catalogue)} for told in comparison.findings],
     }
 
 
@@ -239,8 +239,8 @@ def _replayed(run: JudgedRun, stands: Standing) -> ReplayedRunBody:
         **run_body(overview, stands, run.stopped, run.lacking, run.held_back),
         "complaints": [str(complaint) for complaint in run.complaints],
         "checks": [
-            {"catalogue": list(one.catalogue), "because": one.because, "settings": dict(one.settings)}
-            for one in checks(run.tracker.log)
+            {"catalogue": list(check.catalogue), "because": check.because, "settings": dict(check.settings)}
+            for check in checks(run.tracker.log)
         ],
         "incidents": [
             {**incident_body(incident), "told": told_bodies(run.told.get(incident.id, ()))}
@@ -251,9 +251,8 @@ def _replayed(run: JudgedRun, stands: Standing) -> ReplayedRunBody:
 
 def told_bodies(outcomes: Iterable[Outcome]) -> list[ToldBody]:
     """The decision of each sink about an incident, in order."""
-    return [
-        {"sink": one.sink, "event": one.decision.event, "reason": one.decision.reason} for one in outcomes
-    ]
+    told = ((outcome.sink, outcome.decision) for outcome in outcomes)
+    return [{"sink": sink, "event": decision.event, "reason": decision.reason} for sink, decision in told]
 
 
 def _listed(run: ListedRun) -> ListedRunBody:

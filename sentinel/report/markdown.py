@@ -25,7 +25,7 @@ def _lines(story: Story) -> Iterator[str]:
     yield ""
     if story.selection:
         yield f"Only these incidents are shown: {_plain(story.selection)}.\n"
-    found = [(run, one) for run in story.runs for one in run.incidents if not one.explained_by]
+    found = [(run, incident) for run in story.runs for incident in run.incidents if not incident.explained_by]
     if found:
         yield "| | Run | What is wrong | Since step | Curve |"
         yield "| --- | --- | --- | --- | --- |"
@@ -36,7 +36,7 @@ def _lines(story: Story) -> Iterator[str]:
     if len(found) > _MOST_ROWS:
         yield f"\nand {len(found) - _MOST_ROWS} more incidents"
     for run in story.runs:
-        own = [one for one in run.incidents if not one.explained_by]
+        own = [incident for incident in run.incidents if not incident.explained_by]
         if own:
             yield from _details(run, own)
     for title, sentences in story.comparisons:
@@ -52,17 +52,17 @@ def _details(run: RunStory, incidents: list[IncidentStory]) -> Iterator[str]:
     yield f"\n<details><summary>{_plain(run.name)}</summary>\n"
     if run.keep:
         yield f"Keep `{run.keep.path.replace('`', '')}`: {_plain(run.keep.because)}\n"
-    for one in incidents:
-        yield f"### {one.detector} ({one.severity.label})\n"
-        yield f"{_plain(one.headline)}\n"
-        yield f"{_plain(sentence(one.life))}\n"
-        if one.cost:
-            yield f"Cost so far: {one.cost} since the onset.\n"
-        if one.evidence:
+    for incident in incidents:
+        yield f"### {incident.detector} ({incident.severity.label})\n"
+        yield f"{_plain(incident.headline)}\n"
+        yield f"{_plain(sentence(incident.life))}\n"
+        if incident.cost:
+            yield f"Cost so far: {incident.cost} since the onset.\n"
+        if incident.evidence:
             yield "| | |\n| --- | --- |"
-            yield from (f"| {_plain(label)} | {_plain(value)} |" for label, value in one.evidence)
+            yield from (f"| {_plain(label)} | {_plain(value)} |" for label, value in incident.evidence)
             yield ""
-        yield from map(_cause, one.causes)
+        yield from map(_cause, incident.causes)
         yield ""
     yield "</details>"
 

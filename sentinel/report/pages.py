@@ -49,10 +49,10 @@ def page(name: str, own_rules: "Callable[[], Sequence[WrittenRule]]" = tuple) ->
     if name in unwritten():
         return _wrapped("\n".join(_unwritten(name)))
     rules = own_rules()
-    for one in rules:
-        if name in (one.rule.name, one.rule.detector_name):
-            return _wrapped("\n".join(_own_rule(one)))
-    own = [one.rule.detector_name for one in rules]
+    for rule in rules:
+        if name in (rule.rule.name, rule.rule.detector_name):
+            return _wrapped("\n".join(_own_rule(rule)))
+    own = [rule.rule.detector_name for rule in rules]
     raise UnknownName("detector, rule or catalogue entry", name, [*detectors, *own, *entries])
 
 
@@ -61,7 +61,9 @@ def index(own_rules: "Sequence[WrittenRule]" = ()) -> str:
     lines = ["# Detectors\n", *(f"- **{name}**: {flags(d)}" for name, d in all_detectors().items())]
     if own_rules:
         lines += ["\n# Rules of your own\n"]
-        lines += [f"- **{one.rule.detector_name}**: {one.file}:{one.line}" for one in own_rules]
+        lines += [
+            f"- **{own_rule.rule.detector_name}**: {own_rule.file}:{own_rule.line}" for own_rule in own_rules
+        ]
     lines += ["\n# Catalogue\n"]
     lines += [f"- **{family}**: {', '.join(e.id for e in entries)}" for family, entries in families().items()]
     lines += ["\n`sentinel explain NAME` shows a page, `sentinel catalogue` the titles of all entries."]
@@ -198,7 +200,7 @@ def _entry(entry: catalogue.Entry) -> Iterator[str]:
         ("What in a run confirms it", [f"{rule.because} ({rule})" for rule in entry.confirms]),
         ("What in a run excludes it", [f"{rule.because} ({rule})" for rule in entry.excludes]),
         ("Settings that point to it", [f"{rule.because} ({rule})" for rule in entry.checks]),
-        ("Lines that point to it", [_line(one) for one in entry.signatures]),
+        ("Lines that point to it", [_line(signature) for signature in entry.signatures]),
         ("What to log for it", [f"`{name}`: {what}" for name, what in entry.probes.items()]),
         ("How it shows", [entry.seen] if entry.seen else []),
     ):

@@ -37,9 +37,9 @@ def document(parts: Iterable[Replay], base: Path) -> dict[str, Any]:
         for run in part.runs:
             notes += [_notification("warning", told, _location(run, base)) for told in _troubles(run)]
         notes += [
-            _notification("note", f"{title(one)}: {told}")
-            for one in part.comparisons
-            for told in statements(one)
+            _notification("note", f"{title(comparison)}: {told}")
+            for comparison in part.comparisons
+            for told in statements(comparison)
         ]
         coverage = coverage + part.coverage if coverage else part.coverage
     whole = coverage is not None and not coverage.cut and not coverage.unread
@@ -53,7 +53,7 @@ def document(parts: Iterable[Replay], base: Path) -> dict[str, Any]:
                     "driver": {
                         "name": "sentinel",
                         "version": version("training-sentinel"),
-                        "rules": [_rule(one) for one in rules.values()],
+                        "rules": [_rule(rule) for rule in rules.values()],
                     }
                 },
                 "invocations": [{"executionSuccessful": whole, "toolExecutionNotifications": [told, *notes]}],

@@ -121,7 +121,7 @@ def status(
     remember = remember or partial(remembered, store)
     stops = store.stops.all()
     rows = {row.id: row for row in store.runs() if wanted(row.path)}
-    found = [one for one in store.incidents(open_only=True) if one.run in rows]
+    found = [incident for incident in store.incidents(open_only=True) if incident.run in rows]
     process, recorded = watching_process(place), store.health()
     lags = {
         run: lag for key, by_run in recorded.items() if key.endswith(BEHIND) for run, lag in by_run.items()
@@ -145,7 +145,9 @@ def status(
         incidents=sorted(found, key=lambda one: (-one.severity, one.inhibited_by is not None)),
         undelivered=store.outbox.undelivered(SHOWN),
         undelivered_count=store.outbox.undelivered_count(),
-        decisions=[one for one in store.decisions(_DECISIONS_READ) if one.run in rows][:_DECISIONS_SHOWN],
+        decisions=[decision for decision in store.decisions(_DECISIONS_READ) if decision.run in rows][
+            :_DECISIONS_SHOWN
+        ],
         silences=store.silences(now),
         feedback=store.feedback.counts(),
         health=health,
@@ -226,11 +228,11 @@ def document(shown: Status) -> dict[str, Any]:
             }
             for run in shown.runs
         ],
-        "incidents": [{**incident_body(one), "run": one.run} for one in shown.incidents],
+        "incidents": [{**incident_body(incident), "run": incident.run} for incident in shown.incidents],
         "undelivered": [vars(one) for one in shown.undelivered],
         "undelivered_count": shown.undelivered_count,
-        "decisions": [vars(one) for one in shown.decisions],
-        "silences": [vars(one) for one in shown.silences],
+        "decisions": [vars(decision) for decision in shown.decisions],
+        "silences": [vars(silence) for silence in shown.silences],
         "feedback": [
             {"detector": detector, "verdict": verdict, "incidents": count}
             for (detector, verdict), count in shown.feedback.items()

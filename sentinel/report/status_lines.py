@@ -83,11 +83,16 @@ def _words(value: Any, now: float) -> str:
 
 def _incidents(shown: Status, name: _Names) -> _Lines:
     yield 0, f"Open incidents: {len(shown.incidents) or 'none'}"
-    for one in shown.incidents[:SHOWN]:
-        yield 2, f"{one.severity.label}: {one.detector} since step {one.onset_step} in {name[one.run]}"
-        explained = f"explained by {one.inhibited_by}" if one.inhibited_by else clean_text(one.summary, 500)
-        yield 6, f"{explained} ({one.state}, id {one.id})"
-    if rest := Counter(one.severity for one in shown.incidents[SHOWN:]):
+    for incident in shown.incidents[:SHOWN]:
+        severity, since = incident.severity.label, incident.onset_step
+        yield 2, f"{severity}: {incident.detector} since step {since} in {name[incident.run]}"
+        explained = (
+            f"explained by {incident.inhibited_by}"
+            if incident.inhibited_by
+            else clean_text(incident.summary, 500)
+        )
+        yield 6, f"{explained} ({incident.state}, id {incident.id})"
+    if rest := Counter(incident.severity for incident in shown.incidents[SHOWN:]):
         counted = ", ".join(f"{count} {severity.label}" for severity, count in sorted(rest.items()))
         yield 2, f"and {rest.total()} more: {counted}"
 
@@ -134,20 +139,24 @@ def _deliveries(shown: Status, name: _Names) -> _Lines:
         yield 2, clean_text(f"{waiting.sink}: incident {waiting.incident}, {tries}, {when}{error}", 500)
     if shown.decisions:
         yield 0, "Latest decisions"
-    for one in shown.decisions:
-        told = f"{one.sink}: {one.event} of {one.detector} in {name[one.run]}: {one.reason_text}"
-        yield 2, clean_text(f"{_ago(shown.now, one.at)}, {told}", 500)
+    for decision in shown.decisions:
+        change = f"{decision.event} of {decision.detector} in {name[decision.run]}"
+        told = f"{_ago(shown.now, decision.at)}, {decision.sink}: {change}: {decision.reason_text}"
+        yield 2, clean_text(told, 500)
 
 
 def _silences(shown: Status, _: _Names) -> _Lines:
     if shown.silences:
         yield 0, "Silences"
-    for one in shown.silences:
-        left, only = (
-            duration_text(one.until - shown.now),
-            f", incident {one.incident}" if one.incident else "",
+    for silence in shown.silences:
+        left = duration_text(silence.until - shown.now)
+        only = f", incident {silence.incident}" if silence.incident else ""
+        yield (
+            2,
+            clean_text(
+                f"{silence.id}: {silence.detector} in {silence.run}{only} for {left}: {silence.reason}", 500
+            ),
         )
-        yield 2, clean_text(f"{one.id}: {one.detector} in {one.run}{only} for {left}: {one.reason}", 500)
 
 
 def _feedback(shown: Status, _: _Names) -> _Lines:

@@ -77,12 +77,12 @@ class RunStory:
     @property
     def found(self) -> Sequence[str]:
         """The detectors of the incidents that stand for themselves."""
-        return [*dict.fromkeys(one.detector for one in self.incidents if not one.explained_by)]
+        return [*dict.fromkeys(incident.detector for incident in self.incidents if not incident.explained_by)]
 
     @property
     def worst(self) -> Severity:
         """The severity of the worst incident that stands for itself."""
-        own = [one.severity for one in self.incidents if not one.explained_by]
+        own = [incident.severity for incident in self.incidents if not incident.explained_by]
         return max(own, default=Severity.CLEAN)
 
 
@@ -121,11 +121,13 @@ def story(parts: Iterable[Replay], now: float, order: Order) -> Story:
         found.sort(key=lambda pair: pair[0])
         found[MOST_IN_FULL:] = [(key, replace(run, curves={})) for key, run in found[MOST_IN_FULL:]]
         problems += [clean_text(str(complaint), 500) for complaint in part.complaints]
-        compared += [(title(one), [*statements(one)]) for one in part.comparisons]
+        compared += [(title(comparison), [*statements(comparison)]) for comparison in part.comparisons]
         selection = part.selection
         coverage = coverage + part.coverage if coverage else part.coverage
     runs = [run for _, run in found]
-    kinds = Counter(one.detector for run in runs for one in run.incidents if not one.explained_by)
+    kinds = Counter(
+        incident.detector for run in runs for incident in run.incidents if not incident.explained_by
+    )
     return Story(
         verdict=verdict(runs),
         coverage=sentence(str(coverage or "")),
@@ -140,7 +142,7 @@ def story(parts: Iterable[Replay], now: float, order: Order) -> Story:
 
 def verdict(runs: Sequence[RunStory]) -> str:
     """What a person wants to know first, in a sentence or two."""
-    own = [one for run in runs for one in run.incidents if not one.explained_by]
+    own = [incident for run in runs for incident in run.incidents if not incident.explained_by]
     of_all = {run.training for run in runs}
     whole = f"{counted_runs(len(of_all), len(runs))} with {counted(sum(run.points for run in runs), 'point')}"
     if not own:
@@ -179,8 +181,10 @@ def run_story(run: JudgedRun, stands: Standing, training: str, illustrations: Il
         planned_steps=None if log.planned_steps is None else int(log.planned_steps),
         attempts=log.attempts,
         incidents=[
-            incident_story(one, run.incidents, beside, [*told_lines(run, one)], *illustrations.of(one))
-            for one in incidents
+            incident_story(
+                incident, run.incidents, beside, [*told_lines(run, incident)], *illustrations.of(incident)
+            )
+            for incident in incidents
         ],
         tags=tags,
         curves={clean_text(tag): curve for tag, curve in curves.items()},
@@ -188,7 +192,7 @@ def run_story(run: JudgedRun, stands: Standing, training: str, illustrations: Il
         still=[
             (clean_text(tag), value)
             for tag, curve in curves.items()
-            if (value := curve.only_value) is not None and tag not in {one.tag for one in incidents}
+            if (value := curve.only_value) is not None and tag not in {incident.tag for incident in incidents}
         ],
         judged_by=sum(not missing for missing in lacking.values()),
         detectors=len(lacking),
@@ -198,7 +202,7 @@ def run_story(run: JudgedRun, stands: Standing, training: str, illustrations: Il
             (clean_text(name), clean_text(str(setting.value)), clean_text(setting.origin))
             for name, setting in sorted(facts.config.items())
         ],
-        checks=[(one.catalogue, clean_text(str(one), 500)) for one in checks(log)],
+        checks=[(check.catalogue, clean_text(str(check), 500)) for check in checks(log)],
         keep=checkpoint_to_keep(
             place, understood.signals, curves, facts.config, facts.last_time, _first_onset(run)
         )
@@ -220,7 +224,9 @@ def _lead(
     incidents: Sequence[Incident], tags: Mapping[str, Sequence[str]], curves: Mapping[str, Curve]
 ) -> tuple[str, Sequence[float]]:
     """The curve of the worst incident's tag, else that of the objective, with the tag."""
-    first = [one.tag for one in incidents] + [tag for signal in OBJECTIVES for tag in tags.get(signal, ())]
+    first = [incident.tag for incident in incidents] + [
+        tag for signal in OBJECTIVES for tag in tags.get(signal, ())
+    ]
     lead = next((tag for tag in first if tag in curves), "")
     return clean_text(lead, 60), [p.value for p in curves[lead].points(_LEAD_POINTS)] if lead else []
 

@@ -45,7 +45,11 @@ def _row(logs: Sequence[KnownRun], shown: Status, name: str) -> Iterator[Text]:
     yield Text(first.state)
     yield Text(f"{first.last_step or 0:,}" + (f" of {planned:,.0f}" if planned else ""))
     yield Text(f"{duration_text(max(0.0, shown.now - last))} ago" if last else "")
-    own = (one.detector for one in shown.incidents if one.run in runs and one.inhibited_by is None)
+    own = (
+        incident.detector
+        for incident in shown.incidents
+        if incident.run in runs and incident.inhibited_by is None
+    )
     yield Text(", ".join(dict.fromkeys(own)))
 
 

@@ -258,11 +258,11 @@ def _causes(notification: Notification) -> list[LikelyCause]:
     entries = {entry["id"]: entry for entry in notification.catalogue}
     return [
         LikelyCause(
-            **{field: clean_text(entries[one.id].get(field, ""), 400) for field in _SHOWN},
-            share=share(one, notification.incident.causes),
-            because=clean_text(one.because, 400),
-            supposes=" and ".join(one.supposes),
+            **{field: clean_text(entries[cause.id].get(field, ""), 400) for field in _SHOWN},
+            share=share(cause, notification.incident.causes),
+            because=clean_text(cause.because, 400),
+            supposes=" and ".join(cause.supposes),
         )
-        for one in notification.incident.causes
-        if one.id in entries
+        for cause in notification.incident.causes
+        if cause.id in entries
     ]

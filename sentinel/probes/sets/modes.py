@@ -39,13 +39,15 @@ class Modes(
         """The share of modules, and from the second time on the drift."""
         import torch
 
-        modules = [one for one in self.subject.model.modules() if next(one.children(), None) is None]
+        modules = [module for module in self.subject.model.modules() if next(module.children(), None) is None]
         found: dict[str, torch.Tensor | float] = {
-            "model/training": sum(one.training for one in modules) / max(len(modules), 1)
+            "model/training": sum(module.training for module in modules) / max(len(modules), 1)
         }
-        means = [one.running_mean for one in modules if getattr(one, "running_mean", None) is not None]
+        means = [
+            module.running_mean for module in modules if getattr(module, "running_mean", None) is not None
+        ]
         if means:
-            now = torch.cat([one.detach().float().reshape(-1) for one in means])
+            now = torch.cat([mean.detach().float().reshape(-1) for mean in means])
             if self._means is not None and self._means.shape == now.shape:
                 drift = (now - self._means).norm() / self._means.norm().clamp_min(1e-12)
                 found["bn/running_stat_drift"] = drift

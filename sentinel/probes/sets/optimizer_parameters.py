@@ -30,7 +30,7 @@ class OptimizerParameters(
 
     def measure(self, moment: Moment) -> Numbers:
         """Three numbers."""
-        own = {id(one): one for one in self.subject.model.parameters()}
+        own = {id(parameter): parameter for parameter in self.subject.model.parameters()}
         held = {id(one): one for _, group in self.subject.groups() for one in group["params"]}
         weights = sum(one.numel() for one in own.values())
         trainable = [one for one in own.values() if one.requires_grad]

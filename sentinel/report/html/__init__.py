@@ -107,7 +107,9 @@ def asset(name: str) -> str:
 
 def cited(runs: Iterable[RunStory]) -> list[tuple[catalogue.Entry, str]]:
     """The catalogue entries that runs cite, each with its body as HTML."""
-    entries = {cause.entry.id: cause.entry for run in runs for one in run.incidents for cause in one.causes}
+    entries = {
+        cause.entry.id: cause.entry for run in runs for incident in run.incidents for cause in incident.causes
+    }
     return [(entry, _html_of(entry)) for entry in entries.values()]
 
 
@@ -141,7 +143,7 @@ def data_of(run: RunStory, allowed: int) -> str:
     found = {
         "curves": {tag: _attempts(curve.points(most)) for tag, curve in run.curves.items()},
         "lost": {tag: curve.lost_at for tag, curve in run.curves.items() if curve.lost_at is not None},
-        "marks": [_mark(one) for one in run.incidents],
+        "marks": [_mark(incident) for incident in run.incidents],
         "checkpoints": run.checkpoints[-_MOST_CHECKPOINTS:],
     }
     return json.dumps(found, separators=(",", ":")).replace("<", "\\u003c")
@@ -191,14 +193,16 @@ def _timeline(run: RunStory) -> Sequence[tuple[IncidentStory, float, float]]:
     def place(step: int | None) -> float:
         return 100.0 * min(max(((last if step is None else step) - first) / length, 0.0), 1.0)
 
-    return [(one, place(one.onset_step), place(one.resolved_step)) for one in run.incidents]
+    return [
+        (incident, place(incident.onset_step), place(incident.resolved_step)) for incident in run.incidents
+    ]
 
 
 def _multiples(run: RunStory) -> Sequence[tuple[str, str]]:
     """Tags with their signals in words, those of incidents first. Tags that never change are left out."""
     meaning = {tag: signal.replace("_", " ") for signal, tags in run.tags.items() for tag in tags}
     still = {tag for tag, _ in run.still}
-    first = [one.tag for one in run.incidents]
+    first = [incident.tag for incident in run.incidents]
     tags = dict.fromkeys(tag for tag in [*first, *meaning] if tag in run.curves and tag not in still)
     return [(tag, "" if _says(tag, meaning.get(tag, "")) else meaning[tag]) for tag in tags]
 
