@@ -26,8 +26,8 @@ training that stops early and does not say so. A run that goes on resolves it. I
 watch: a replay, whose log ends where it ends, is silent about it.
 
 ## Source
-Detector 40 of the catalogue: ten times the 95th percentile of pauses and at least ten minutes, critical at
-thirty.
+Catalogue A-err-hang, A-err-nccl and DP3. Ten times the 95th percentile of a run's own pauses, and at least
+ten minutes, leave evaluations and checkpoints alone.
 """
 
 from collections.abc import Iterator
