@@ -43,6 +43,10 @@ def test_a_model_that_is_compiled_for_each_length_is_worth_a_look(name, told):
     assert [remark.entry for remark in judged(name).tracker.log.console.remarks.values()] == told
 
 
+def test_a_healthy_training_with_probes_is_left_alone():
+    assert not found("probed-healthy.jsonl")
+
+
 def times(name, metric):
     """How many times larger a metric of the sick training is: the median over the steps."""
     sick, healthy = (

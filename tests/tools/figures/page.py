@@ -61,8 +61,8 @@ its shapes better than it fits the world. Healthy runs that rest on a plateau, s
 their data on the way, route tokens to experts, or pass over each batch of a policy many times are not in it.
 None in n runs still allows a rate of 3/n (95 %), which the table by run says; at {longest:,} points the runs
 are too few to prove the standard. **Found** rests, for each noise, on {faulty} points. What {unseen} judge,
-no healthy log of other people shows, only trainings of our own that are healthy but for their fault
-(`detectors/FAULTS.md`) and simulated ones.
+no healthy log of other people shows, only trainings of our own (`tests/detectors/trainings/probed.py`, the
+twins of `detectors/FAULTS.md`) and simulated ones.
 
 {others} judges what the reading of numbers without a meaning tells, which the simulation does not draw;
 `tests/frames/test_oddities.py` holds that healthy noise tells nothing.
