@@ -19,6 +19,8 @@ LINES: Mapping[Signal, Mapping[str, str]] = {
         "lightning": 'self.log("val_loss", loss)  # in validation_step',
         _FAMILY: 'eval_strategy="steps", eval_steps=100  # in the training arguments',
     },
+    Signal.GENERATOR_LOSS: {"": 'log("g_loss", g_loss.item())'},
+    Signal.DISCRIMINATOR_LOSS: {"": 'log("d_loss", d_loss.item())'},
     Signal.EVAL_ACCURACY: {
         "": 'log("eval_accuracy", correct / total)',
         "lightning": 'self.log("val_acc", accuracy)  # in validation_step',

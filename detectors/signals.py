@@ -20,6 +20,10 @@ class Signal(StrEnum):
     PREFERENCE_LOSS = "preference_loss"  # DPO and kin; the usual sigmoid form starts at ln 2
     VALUE_LOSS = "value_loss"  # critic; moving target
     EVAL_LOSS = "eval_loss"
+    GENERATOR_LOSS = (
+        "generator_loss"  # of adversarial networks; against a moving opponent, so no level is good
+    )
+    DISCRIMINATOR_LOSS = "discriminator_loss"  # its opponent's; 0 where it tells all samples apart
     LOSS_PART = "loss_part"  # one of the terms whose sum is the loss, where the sum is not logged
     EVAL_LOSS_PART = "eval_loss_part"  # the same of the evaluation loss
     LEARNING_RATE = "learning_rate"  # first parameter group unless the framework logs more

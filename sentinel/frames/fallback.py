@@ -23,6 +23,9 @@ _ACCURACIES = [f"{kind}accuracy" for kind in _KINDS]
 _ERRORS = ("mse", "rmse", "mae", "mean squared error", "root mean squared error", "mean absolute error")
 """Of regressions; on training batches they may be terms of a loss."""
 
+_GENERATORS = ("generator", "gen", "g", "total generator", "total g")
+_DISCRIMINATORS = ("discriminator", "disc", "d", "total discriminator", "total d")
+
 _TRAINING: Mapping[str, Signal] = {
     "loss": Signal.LOSS,
     "total loss": Signal.LOSS,
@@ -36,6 +39,8 @@ _TRAINING: Mapping[str, Signal] = {
     "elbo": Signal.LOSS,
     "elbo loss": Signal.LOSS,
     "negative elbo": Signal.LOSS,
+    **dict.fromkeys((f"{one} loss" for one in _GENERATORS), Signal.GENERATOR_LOSS),
+    **dict.fromkeys((f"{one} loss" for one in _DISCRIMINATORS), Signal.DISCRIMINATOR_LOSS),
     "policy loss": Signal.POLICY_LOSS,
     "policy grad loss": Signal.POLICY_LOSS,
     "pi loss": Signal.POLICY_LOSS,

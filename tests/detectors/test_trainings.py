@@ -11,6 +11,7 @@ from sentinel.replays.replaying import replay
 
 LOGS = Path(__file__).parent / "trainings"
 FOUND = {
+    "adversaries-sick.jsonl": ("adversaries-healthy.jsonl", "discriminator-wins", "N-discriminator-wins"),
     "attention-sick.jsonl": ("attention-healthy.jsonl", "attention-logit-growth", "N-attention-logits"),
     "experts-sick.jsonl": ("experts-healthy.jsonl", "router-collapse", "N-router-collapse"),
     "policy-sick.log": ("policy-healthy.log", "entropy-explosion", "N-entropy-explosion"),

@@ -122,14 +122,16 @@ def keep(rang: Mapping[str, Lengths]) -> None:
 
 def together(rang: Mapping[str, Lengths]) -> Lengths:
     """All stable detectors as one: of all runs, how many rings they gave, if no two ring on the same run."""
-    stable = [name for name, one in all_detectors().items() if one.maturity is Maturity.STABLE]
+    detectors = all_detectors()
+    stable = [name for name, one in detectors.items() if one.maturity is Maturity.STABLE]
+    families = {kind for name in stable if name in rang for kind in kinds(detectors[name])}
     found = {}
     for points, runs in RUNS.items():
         there = [rang[name][points] for name in stable if points in rang.get(name, {})]
         if not there:
             continue
         rings = [sum(of[cell][1] for of in there) for cell in range(len(CELLS))]
-        found[points] = [(runs * len(FAMILIES), one) for one in rings]
+        found[points] = [(runs * len(families), one) for one in rings]
     return found
 
 

@@ -1,4 +1,4 @@
-"""Healthy simulated runs: supervised training, reinforcement learning of two kinds, and preferences.
+"""Healthy simulated runs: supervised training, reinforcement learning, preferences, adversarial networks.
 
 Each family logs what its frameworks log, with the noise that such logs have: batches in the loss, a few
 prompt groups in a share, heavy tails in an estimate of the KL, episodes in a mean of the last hundred.
@@ -237,4 +237,16 @@ def preferences(random: Random, shape: Shape) -> Run:
     )
 
 
-FAMILIES: tuple[Kind, ...] = (supervised, policy_of_language, policy_of_control, preferences)
+def adversaries(random: Random, shape: Shape) -> Run:
+    """Two networks of which neither wins: the discriminator leads by less or more, and not from the start."""
+    lead = random.uniform(0, 1) * (1 - np.exp(-shape.time / random.uniform(0.05, 0.5)))
+    return Run(
+        shape,
+        {
+            "discriminator_loss": lambda: shape.noisy(random, 1.386 * 0.07**lead),
+            "generator_loss": lambda: shape.noisy(random, 0.7 + 4 * lead),
+        },
+    )
+
+
+FAMILIES: tuple[Kind, ...] = (supervised, policy_of_language, policy_of_control, preferences, adversaries)

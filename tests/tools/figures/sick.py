@@ -7,7 +7,7 @@ import numpy as np
 
 from tests.tools.figures import sick_policies as policies
 from tests.tools.figures.curves import learning, scaler
-from tests.tools.figures.healthy import supervised
+from tests.tools.figures.healthy import adversaries, supervised
 from tests.tools.figures.shapes import BACK, ONSET, Floats, Kind, Random, Run, Shape
 
 
@@ -273,6 +273,15 @@ def restarts(random: Random, shape: Shape) -> Run:
     return replace(run, again={"learning_rate": lambda: again})
 
 
+def outplays_its_generator(random: Random, shape: Shape) -> Run:
+    """The discriminator of adversarial networks becomes sure within a twentieth of the run."""
+    sure = np.clip((shape.time - ONSET) / 0.05, 0, 1)
+    return adversaries(random, shape).but(
+        discriminator_loss=lambda: shape.noisy(random, 1.386 * 0.002**sure),
+        generator_loss=lambda: shape.noisy(random, 0.7 + 8 * sure),
+    )
+
+
 def restores_nothing(random: Random, shape: Shape) -> Run:
     """The run is resumed with new weights, and learns from the start."""
     curve = learning(random, shape)
@@ -296,6 +305,7 @@ SICK: Mapping[str, tuple[Kind, float]] = {
     "completion-length-drift": (policies.rambles, ONSET),
     "dead-activation-growth": (dies, ONSET),
     "entropy-collapse": (policies.stops_exploring, ONSET),
+    "discriminator-wins": (outplays_its_generator, ONSET),
     "entropy-explosion": (policies.writes_noise, ONSET),
     "epoch-length-mismatch": (reads_all_with_each_worker, 0),
     "epoch-periodic-loss": (keeps_the_order, 0),
