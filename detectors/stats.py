@@ -60,6 +60,11 @@ def nearest(value: pl.Expr, levels: Sequence[float]) -> pl.Expr:
     return first_true({level: away == least for level, away in off.items()})
 
 
+def has_points(count: "int | pl.Expr") -> pl.Expr:
+    """Whether a row is at least the ``count``-th of its series."""
+    return pl.col(INDEX) >= count - 1
+
+
 def recent_median(column: str, n: int, *, skip: int = 0, at_least: int | None = None) -> pl.Expr:
     """Median of the last ``n`` rows."""
     # Shifted last, because a shift brings nulls, and rolling medians take three times as long on those.
@@ -152,6 +157,26 @@ def was_resumed() -> pl.Expr:
 def start_median(column: str, n: int) -> pl.Expr:
     """Median of the attempt's first ``n`` rows."""
     return pl.col(column).filter(_is_among_first(n)).median().over(SERIES)
+
+
+def now_and_then(
+    column: str,
+    now: int,
+    *,
+    start: int = 0,
+    past: Mapping[str, int] | None = None,
+    at_least: int | None = None,
+    of: str = "",
+) -> dict[str, pl.Expr]:
+    """The median of the last ``now`` rows, as the column ``level``, and that with which it is compared.
+
+    That is the median of the attempt's first ``start`` rows, as ``start``; or, of rows ``past`` as
+    `recent_median` takes them, ``before``. Names begin with ``of``. Of the last rows ``at_least`` so many
+    have to be known, by default all.
+    """
+    then = {"before": recent_median(column, **past)} if past else {"start": start_median(column, start)}
+    medians = {"level": recent_median(column, now, at_least=at_least)} | then
+    return {of + name: median for name, median in medians.items()}
 
 
 def start_quantile(q: float, column: str, n: int) -> pl.Expr:

@@ -27,9 +27,9 @@ import polars as pl
 
 from sentinel.detectors.api import CRITICAL, WARNING, Cause, History, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import INDEX, VALUE
+from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import recent_median, start_median
+from sentinel.detectors.stats import has_points, now_and_then, recent_median
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 20  # points of a level, and of the start
@@ -64,14 +64,13 @@ def attention_logit_growth(
     """See the module's page."""
     level, start = pl.col("level"), pl.col("start")
     measured = points.with_columns(
-        level=recent_median(VALUE, NOW),
-        start=start_median(VALUE, NOW),
+        **now_and_then(VALUE, NOW, start=NOW),
         before=recent_median(VALUE, NOW, skip=AGO, at_least=1),
     )
     measured = measured.with_columns(before=pl.col("before").fill_null(start))
     return verdicts(
         measured,
-        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= 2 * NOW - 1},
+        judged={HeldBack.FEW_POINTS: has_points(2 * NOW)},
         found={"grows": (level > bound) & (level > growth * start) & (level > RISES * pl.col("before"))},
         severities={CRITICAL: level > critical_bound},
         above=pl.lit(bound),

@@ -32,9 +32,9 @@ import polars as pl
 
 from sentinel.detectors.api import CRITICAL, WARNING, Cause, History, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import INDEX, SIGNAL, VALUE
+from sentinel.detectors.schema import SIGNAL, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import recent_median, seen_min
+from sentinel.detectors.stats import has_points, recent_median, seen_min
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 20  # points of a level
@@ -79,7 +79,7 @@ def router_collapse(
     fuller = (level > 2 * lowest) & (level > lowest + violation)
     return verdicts(
         measured,
-        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= 2 * NOW - 1, HeldBack.RANGE: lowest > 0},
+        judged={HeldBack.FEW_POINTS: has_points(2 * NOW), HeldBack.RANGE: lowest > 0},
         found={"unbalanced": loss & (level > growth * lowest), "overloaded": ~loss & fuller},
         severities={
             CRITICAL: pl.when(loss)

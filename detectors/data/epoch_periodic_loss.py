@@ -33,7 +33,7 @@ from sentinel.detectors.api import INFO, Cause, History, Maturity, Variant, dete
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import INDEX, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import Floats, with_arrays
+from sentinel.detectors.stats import Floats, has_points, with_arrays
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 EVERY = 64  # points between two verdicts: an epoch is longer
@@ -76,7 +76,7 @@ def epoch_periodic_loss(
     measured = with_arrays(
         points, ("lag", "repeats", "around", "pairs"), _compare, every=EVERY, at_least=EPOCHS * LEAST
     )
-    repeats, enough = pl.col("repeats"), pl.col(INDEX) >= EPOCHS * LEAST - 1
+    repeats, enough = pl.col("repeats"), has_points(EPOCHS * LEAST)
     surely = (repeats > least_repeats) & (repeats > ERRORS / pl.col("pairs").sqrt())
     return verdicts(
         measured.fill_nan(None),

@@ -32,9 +32,9 @@ import polars as pl
 
 from sentinel.detectors.api import INFO, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import INDEX, VALUE
+from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import Floats, last_values, spearman, with_arrays
+from sentinel.detectors.stats import Floats, has_points, last_values, spearman, with_arrays
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 EVERY = 10  # points between two verdicts
@@ -90,7 +90,7 @@ def loss_scales_with_padding(
     slope, error, ordered = pl.col("slope"), pl.col("slope_error"), pl.col("order") >= IN_ORDER
     whole = slope.is_between(lowest_slope, highest_slope) & (slope - SURELY * error > surely_above)
     part = slope.is_between(partial_slope, lowest_slope) & (slope - SURELY * error > partial_slope / 2)
-    enough, varies = pl.col(INDEX) >= POINTS + DETREND - 1, pl.col("variation") >= least_variation
+    enough, varies = has_points(POINTS + DETREND), pl.col("variation") >= least_variation
     return verdicts(
         with_arrays(points, LINE, _line, every=EVERY, at_least=POINTS + DETREND),
         judged={HeldBack.FEW_POINTS: enough, HeldBack.RANGE: slope.is_finite(), HeldBack.VARIATION: varies},

@@ -32,7 +32,7 @@ from sentinel.detectors.api import INFO, Cause, History, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import INDEX, VALUE, Mean
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import Floats, last_values, recent_noise, with_arrays
+from sentinel.detectors.stats import Floats, has_points, last_values, recent_noise, with_arrays
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 REACH = 60  # evaluations in which the best one is looked for
@@ -75,7 +75,7 @@ def quality_loss_divergence(
     return verdicts(
         measured,
         judged={
-            HeldBack.FEW_POINTS: pl.col(INDEX) >= 2 * LAST - 1,
+            HeldBack.FEW_POINTS: has_points(2 * LAST),
             HeldBack.NOT_COMPARABLE: pl.col("loss_mean").is_not_null() & pl.col("loss_then").is_not_null(),
         },
         found={

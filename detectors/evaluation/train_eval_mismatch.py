@@ -36,10 +36,10 @@ import polars as pl
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evaluation.stale import STALE, with_stale
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import INDEX, SIGNAL, VALUE, First, Mean
+from sentinel.detectors.schema import SIGNAL, VALUE, First, Mean
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import recent_max, seen_max, seen_min, start_value, was_resumed
+from sentinel.detectors.stats import has_points, recent_max, seen_max, seen_min, start_value, was_resumed
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 REACH = 50  # evaluations
@@ -105,7 +105,7 @@ def train_eval_mismatch(
     return verdicts(
         measured,
         judged={
-            HeldBack.FEW_POINTS: pl.col(INDEX) >= evaluations - 1,
+            HeldBack.FEW_POINTS: has_points(evaluations),
             HeldBack.NOT_COMPARABLE: train.is_not_null(),
             HeldBack.RANGE: ~is_loss | (start > 0),
             HeldBack.RESUMED: ~is_loss | ~was_resumed(),

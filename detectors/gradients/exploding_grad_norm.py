@@ -32,7 +32,7 @@ from sentinel.detectors.api import CRITICAL, INFO, Cause, History, Maturity, Var
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import recent_median, recent_quantile
+from sentinel.detectors.stats import now_and_then, recent_quantile
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 10  # points of the present level
@@ -81,10 +81,8 @@ def exploding_grad_norm(
     grown = (level > growth * before) & (before > 0)
     return verdicts(
         points.with_columns(
-            level=recent_median(VALUE, NOW),
-            before=recent_median(VALUE, **past),
-            loss_level=recent_median(Signal.LOSS, NOW, at_least=NOW // 2),
-            loss_before=recent_median(Signal.LOSS, **past),
+            **now_and_then(VALUE, NOW, past=past),
+            **now_and_then(Signal.LOSS, NOW, past=past, at_least=NOW // 2, of="loss_"),
             loss_high=recent_quantile(HIGH, Signal.LOSS, **past),
         ),
         judged={HeldBack.FEW_POINTS: before.is_not_null()},

@@ -33,9 +33,9 @@ import polars as pl
 
 from sentinel.detectors.api import INFO, Cause, History, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import INDEX, SIGNAL, VALUE
+from sentinel.detectors.schema import SIGNAL, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import recent_median, start_median
+from sentinel.detectors.stats import has_points, now_and_then
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 FEW = 5  # histograms that make up a level
@@ -74,10 +74,10 @@ def histogram_degeneration(
 ) -> pl.LazyFrame:
     """See the module's page."""
     level, start, signal = pl.col("level"), pl.col("start"), pl.col(SIGNAL)
-    measured = points.with_columns(level=recent_median(VALUE, FEW), start=start_median(VALUE, FEW))
+    measured = points.with_columns(**now_and_then(VALUE, FEW, start=FEW))
     return verdicts(
         measured,
-        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= 2 * FEW - 1},
+        judged={HeldBack.FEW_POINTS: has_points(2 * FEW)},
         found={
             "zeros": (signal == Signal.HISTOGRAM_ZERO_SHARE) & (level > most_zeros) & (start < HALF),
             "narrow": (signal == Signal.HISTOGRAM_STD) & (level < least_spread * start),

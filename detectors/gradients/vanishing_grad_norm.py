@@ -29,9 +29,9 @@ import polars as pl
 
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import INDEX, VALUE, Every
+from sentinel.detectors.schema import VALUE, Every
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import recent_median, start_median
+from sentinel.detectors.stats import has_points, now_and_then
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 SIDE = 20  # points of the start and of the present level
@@ -83,15 +83,13 @@ def vanishing_grad_norm(
     stays = (loss_start > 0) & (loss > loss_left * loss_start)
     return verdicts(
         points.with_columns(
-            level=recent_median(VALUE, SIDE),
-            start=start_median(VALUE, SIDE),
-            loss_level=recent_median(Signal.LOSS, SIDE, at_least=SIDE // 2),
-            loss_start=start_median(Signal.LOSS, SIDE),
+            **now_and_then(VALUE, SIDE, start=SIDE),
+            **now_and_then(Signal.LOSS, SIDE, start=SIDE, at_least=SIDE // 2, of="loss_"),
             smallest_layer=positive.min(),
             largest_layer=positive.max(),
         ),
         judged={
-            HeldBack.FEW_POINTS: pl.col(INDEX) >= 2 * SIDE - 1,
+            HeldBack.FEW_POINTS: has_points(2 * SIDE),
             HeldBack.NOT_COMPARABLE: loss.is_not_null(),
         },
         found={

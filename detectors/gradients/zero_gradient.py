@@ -32,9 +32,17 @@ import polars as pl
 
 from sentinel.detectors.api import CRITICAL, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit, logged
-from sentinel.detectors.schema import ENDED, INDEX, SERIES, VALUE
+from sentinel.detectors.schema import ENDED, SERIES, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import NOTHING, ROUNDING, recent_mean, recent_median, seen_max, start_median
+from sentinel.detectors.stats import (
+    NOTHING,
+    ROUNDING,
+    has_points,
+    now_and_then,
+    recent_mean,
+    seen_max,
+    start_median,
+)
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 REACH = 20  # points
@@ -89,15 +97,14 @@ def zero_gradient(
         start=start_median(VALUE, REACH),
         peak=seen_max(VALUE, REACH, 2 * REACH),
         no_advantage=no_advantage.rolling_mean(REACH, min_samples=1).over(SERIES),
-        loss_level=recent_median(Signal.LOSS, REACH, at_least=1),
-        loss_start=start_median(Signal.LOSS, REACH),
+        **now_and_then(Signal.LOSS, REACH, start=REACH, at_least=1, of="loss_"),
     )
     rate = pl.col(Signal.LEARNING_RATE).fill_null(1)
     solved = (loss == 0) & (loss_start > 0)
     rounded = (pl.col("peak") < SMALL) & (loss < FELL * loss_start)
     excused = (pl.col("no_advantage") > MOST) | solved | rounded
     gone = pl.col("share") >= zero_share - ROUNDING
-    enough = (pl.col(INDEX) >= REACH - 1) | (pl.col(ENDED) & (pl.col(INDEX) >= LEAST - 1))
+    enough = has_points(REACH) | (pl.col(ENDED) & has_points(LEAST))
     return verdicts(
         measured,
         judged={

@@ -38,7 +38,7 @@ from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import INDEX, SERIES, VALUE
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import recent_max, recent_median
+from sentinel.detectors.stats import has_points, recent_max, recent_median
 from sentinel.detectors.supervised import ELSE, is_supervised
 from sentinel.detectors.verdict import HeldBack, verdicts
 
@@ -106,7 +106,7 @@ def init_loss_mismatch(
             HeldBack.NOT_SUPERVISED: is_supervised(),
             HeldBack.NOT_CLASSIFIER: classifies,
             HeldBack.RESUMED: ~pl.col("resumed"),
-            HeldBack.FEW_POINTS: pl.col(INDEX) >= FEW - 1,
+            HeldBack.FEW_POINTS: has_points(FEW),
             HeldBack.LATE: pl.col(INDEX) < FIRST,
         },
         found={

@@ -12,7 +12,14 @@ import polars as pl
 from sentinel.detectors.api import History
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import INDEX, SERIES, VALUE
-from sentinel.detectors.stats import of_buckets, recent_median, recent_noise, recent_quantile, seen_min
+from sentinel.detectors.stats import (
+    has_points,
+    of_buckets,
+    recent_median,
+    recent_noise,
+    recent_quantile,
+    seen_min,
+)
 
 WINDOWS = {5: 0, 10: 30, 20: 120}
 """Points of a level, and how many points there must be."""
@@ -102,7 +109,7 @@ def _most(rows: int) -> int:
 
 
 def _of_full(rows: int, level: pl.Expr) -> pl.Expr:
-    return pl.when(pl.col(INDEX) >= rows - 1).then(level)
+    return pl.when(has_points(rows)).then(level)
 
 
 def _by_points(columns: Mapping[int, pl.Expr]) -> pl.Expr:

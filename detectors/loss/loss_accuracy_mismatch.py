@@ -34,7 +34,7 @@ from sentinel.detectors.loss.costs import CONSTANT, COSTS, with_costs
 from sentinel.detectors.schema import ENDED, INDEX, VALUE, First
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import recent_median, seen_min, start_value
+from sentinel.detectors.stats import has_points, recent_median, seen_min, start_value
 from sentinel.detectors.supervised import ELSE, is_supervised
 from sentinel.detectors.verdict import HeldBack, verdicts
 
@@ -109,7 +109,7 @@ def loss_accuracy_mismatch(
     return verdicts(
         measured,
         judged={
-            HeldBack.FEW_POINTS: long | (pl.col(ENDED) & (pl.col(INDEX) >= 2 * FEW - 1)),
+            HeldBack.FEW_POINTS: long | (pl.col(ENDED) & has_points(2 * FEW)),
             HeldBack.NOT_CLASSIFIER: right.is_not_null(),
         },
         found={

@@ -21,9 +21,9 @@ Catalogue O5. The share is exact, so no noise can make it wrong.
 import polars as pl
 
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
-from sentinel.detectors.schema import INDEX, VALUE
+from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import NOTHING, in_a_row
+from sentinel.detectors.stats import NOTHING, has_points, in_a_row
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 IN_A_ROW = 3  # measurements, so that one within an evaluation is not enough
@@ -42,7 +42,7 @@ def evaluation_mode(points: pl.LazyFrame) -> pl.LazyFrame:
     evaluates = in_a_row(pl.col(VALUE) == 0, IN_A_ROW)
     return verdicts(
         points,
-        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= IN_A_ROW - 1},
+        judged={HeldBack.FEW_POINTS: has_points(IN_A_ROW)},
         found={"evaluates": evaluates},
         below=pl.lit(NOTHING),
     )

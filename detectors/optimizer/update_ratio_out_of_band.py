@@ -30,9 +30,16 @@ import polars as pl
 
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import INDEX, VALUE
+from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import of_buckets, recent_max, recent_median, start_median, was_resumed
+from sentinel.detectors.stats import (
+    has_points,
+    of_buckets,
+    recent_max,
+    recent_median,
+    start_median,
+    was_resumed,
+)
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 20  # points of the present level
@@ -79,10 +86,10 @@ def update_ratio_out_of_band(
     rests = (level > ANNEALED * pl.col("peak")) & (level < RISEN * pl.col("early"))
     return verdicts(
         measured.with_columns(peak=peak, resumed=was_resumed()),
-        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= SURE - 1},
+        judged={HeldBack.FEW_POINTS: has_points(SURE)},
         found={
             "small": (level < least) & rests & ~pl.col("resumed").fill_null(False),
-            "large": (level > most) & (pl.col(INDEX) >= LATER - 1),
+            "large": (level > most) & has_points(LATER),
         },
         above=pl.when(level > most).then(most),
     )

@@ -21,9 +21,9 @@ Catalogue O2. The count is exact, so no noise can make it wrong.
 import polars as pl
 
 from sentinel.detectors.api import WARNING, Cause, History, Maturity, Variant, detector
-from sentinel.detectors.schema import INDEX, VALUE
+from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import in_a_row
+from sentinel.detectors.stats import has_points, in_a_row
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 IN_A_ROW = 2  # measurements: the first may come before the last layer
@@ -44,6 +44,4 @@ IN_A_ROW = 2  # measurements: the first may come before the last layer
 def weights_left_out(points: pl.LazyFrame) -> pl.LazyFrame:
     """See the module's page."""
     missing = in_a_row(pl.col(VALUE) > 0, IN_A_ROW)
-    return verdicts(
-        points, judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= IN_A_ROW - 1}, found={"missing": missing}
-    )
+    return verdicts(points, judged={HeldBack.FEW_POINTS: has_points(IN_A_ROW)}, found={"missing": missing})

@@ -25,9 +25,9 @@ import polars as pl
 
 from sentinel.detectors.api import CRITICAL, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import logged
-from sentinel.detectors.schema import INDEX, VALUE
+from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import in_a_row
+from sentinel.detectors.stats import has_points, in_a_row
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 IN_A_ROW = 3  # measurements: a scaler may skip the step of one
@@ -58,7 +58,7 @@ def weights_unchanged(
     rate = pl.col(Signal.LEARNING_RATE).fill_null(1)
     return verdicts(
         points,
-        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= IN_A_ROW - 1, HeldBack.ZERO_RATE: rate > 0},
+        judged={HeldBack.FEW_POINTS: has_points(IN_A_ROW), HeldBack.ZERO_RATE: rate > 0},
         found={"unchanged": in_a_row(pl.col(VALUE) >= nearly_all, IN_A_ROW)},
         above=pl.lit(nearly_all),
     )

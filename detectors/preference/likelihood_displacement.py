@@ -30,7 +30,7 @@ from sentinel.detectors.api import CRITICAL, INFO, Cause, History, Variant, dete
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import INDEX, SERIES, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import recent_median, start_median
+from sentinel.detectors.stats import has_points, now_and_then, recent_median, start_median
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 SIDE = 20  # points of the start and of the present level
@@ -82,15 +82,14 @@ def likelihood_displacement(
     both = both & (first - rejected > fall * first.abs()) & ~grows
     return verdicts(
         points.with_columns(
-            level=recent_median(VALUE, SIDE),
-            start=start_median(VALUE, SIDE),
+            **now_and_then(VALUE, SIDE, start=SIDE),
             scatter=scatter,
             rejected=recent_median(Signal.LOGPS_REJECTED, SIDE, at_least=1),
             rejected_start=start_median(Signal.LOGPS_REJECTED, SIDE),
             margin=recent_median(Signal.PREFERENCE_MARGIN, SIDE, at_least=1),
             margin_before=recent_median(Signal.PREFERENCE_MARGIN, SIDE, skip=BACK, at_least=1),
         ),
-        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= SIDE + BACK - 1},
+        judged={HeldBack.FEW_POINTS: has_points(SIDE + BACK)},
         found={"both": both, "chosen": (start - level > large_fall * start.abs()) & grows},
         below=(start + level) / 2,
     )

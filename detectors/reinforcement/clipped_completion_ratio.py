@@ -32,9 +32,16 @@ import polars as pl
 
 from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import INDEX, SERIES, STEP, VALUE
+from sentinel.detectors.schema import SERIES, STEP, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import ROUNDING, recent_mean, recent_median, recent_quantile, start_median
+from sentinel.detectors.stats import (
+    ROUNDING,
+    has_points,
+    recent_mean,
+    recent_median,
+    recent_quantile,
+    start_median,
+)
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW, LEAST = 20, 10  # points of the present level, and how few of them will do; also of the start
@@ -106,7 +113,7 @@ def clipped_completion_ratio(
     )
     return verdicts(
         measured,
-        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= LEAST - 1, HeldBack.EARLY: level.is_not_null()},
+        judged={HeldBack.FEW_POINTS: has_points(LEAST), HeldBack.EARLY: level.is_not_null()},
         found={
             "never_stops": capped & never_stops,
             "rewarded": capped & (pl.col("reward_level") > pl.col("reward_before")),

@@ -29,9 +29,9 @@ import polars as pl
 
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import INDEX, SIGNAL, VALUE
+from sentinel.detectors.schema import SIGNAL, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import recent_median, start_median, start_quantile
+from sentinel.detectors.stats import has_points, now_and_then, recent_median, start_quantile
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 10  # points of the present level
@@ -84,15 +84,13 @@ def completion_length_drift(
     grown = fell & (level > longer * start)
     return verdicts(
         points.with_columns(
-            level=recent_median(VALUE, NOW),
-            start=start_median(VALUE, START),
-            reward_level=recent_median(Signal.REWARD, START, at_least=NOW),
-            reward_start=start_median(Signal.REWARD, START),
+            **now_and_then(VALUE, NOW, start=START),
+            **now_and_then(Signal.REWARD, START, start=START, at_least=NOW, of="reward_"),
             reward_low=start_quantile(LOW, Signal.REWARD, START),
             capped=recent_median(Signal.CLIPPED_COMPLETION_RATIO, NOW, at_least=1),
         ),
         judged={
-            HeldBack.FEW_POINTS: pl.col(INDEX) >= START + NOW - 1,
+            HeldBack.FEW_POINTS: has_points(START + NOW),
             HeldBack.NOT_COMPARABLE: fell.is_not_null(),
         },
         found={

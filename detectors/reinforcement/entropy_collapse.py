@@ -34,9 +34,17 @@ import polars as pl
 
 from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import INDEX, SIGNAL, VALUE
+from sentinel.detectors.schema import SIGNAL, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import recent_median, recent_quantile, start_median, start_quantile, was_resumed
+from sentinel.detectors.stats import (
+    has_points,
+    now_and_then,
+    recent_median,
+    recent_quantile,
+    start_median,
+    start_quantile,
+    was_resumed,
+)
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 10  # points of the present level, and of the start
@@ -93,19 +101,17 @@ def entropy_collapse(
     most_capped: Annotated[float, "share of completions at the cap that no better reward excuses"] = 0.8,
 ) -> pl.LazyFrame:
     """See the module's page; a reward has improved above three quarters of the first ones."""
-    level, start, enough = pl.col("level"), pl.col("start"), pl.col(INDEX) >= NOW + REWARDS - 1
+    level, start, enough = pl.col("level"), pl.col("start"), has_points(NOW + REWARDS)
     long_ago = {"n": REWARDS, "skip": BACK, "at_least": 1}
     reward, resumed = Signal.REWARD, was_resumed() & (pl.col(SIGNAL) == Signal.POLICY_ENTROPY)
     measured = points.with_columns(
-        level=recent_median(VALUE, NOW),
-        start=start_median(VALUE, NOW),
+        **now_and_then(VALUE, NOW, start=NOW),
         reward_level=recent_median(reward, REWARDS, at_least=1),
         reward_start=start_median(reward, REWARDS).fill_null(recent_median(reward, **long_ago)),
         reward_high=start_quantile(HIGH, reward, REWARDS).fill_null(
             recent_quantile(HIGH, reward, **long_ago)
         ),
-        reward_std_level=recent_median(Signal.REWARD_STD, NOW, at_least=1),
-        reward_std_start=start_median(Signal.REWARD_STD, NOW),
+        **now_and_then(Signal.REWARD_STD, NOW, start=NOW, at_least=1, of="reward_std_"),
         capped=recent_median(Signal.CLIPPED_COMPLETION_RATIO, NOW, at_least=1),
     )
     per_token = (pl.col(SIGNAL) == Signal.ENTROPY) & (2 * level < start)

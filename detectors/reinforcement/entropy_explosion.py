@@ -30,9 +30,9 @@ import polars as pl
 
 from sentinel.detectors.api import CRITICAL, WARNING, Cause, History, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import INDEX, SERIES, VALUE
+from sentinel.detectors.schema import SERIES, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import recent_median, start_median, start_quantile
+from sentinel.detectors.stats import has_points, now_and_then, recent_median, start_quantile
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 20  # points of the present level, and of the start
@@ -75,10 +75,8 @@ def entropy_explosion(
     """See the module's page; the reward has fallen below a tenth of the first ones."""
     level, start, reward = pl.col("level"), pl.col("start"), Signal.REWARD
     measured = points.with_columns(
-        level=recent_median(VALUE, NOW),
-        start=start_median(VALUE, NOW),
-        reward_level=recent_median(reward, NOW, at_least=1),
-        reward_start=start_median(reward, NOW),
+        **now_and_then(VALUE, NOW, start=NOW),
+        **now_and_then(reward, NOW, start=NOW, at_least=1, of="reward_"),
         reward_low=start_quantile(LOW, reward, NOW),
         capped=recent_median(Signal.CLIPPED_COMPLETION_RATIO, NOW, at_least=1),
     ).with_columns(lowest=pl.col("level").rolling_min(BACK, min_samples=1).over(SERIES))
@@ -87,7 +85,7 @@ def entropy_explosion(
     return verdicts(
         measured,
         judged={
-            HeldBack.FEW_POINTS: pl.col(INDEX) >= 2 * NOW - 1,
+            HeldBack.FEW_POINTS: has_points(2 * NOW),
             HeldBack.NOT_COMPARABLE: fell.is_not_null(),
         },
         found={"exploded": risen & fell},

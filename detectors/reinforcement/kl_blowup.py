@@ -32,9 +32,9 @@ import polars as pl
 
 from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit, logged
-from sentinel.detectors.schema import INDEX, SIGNAL, VALUE
+from sentinel.detectors.schema import SIGNAL, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import recent_max, recent_median, recent_quantile, start_median
+from sentinel.detectors.stats import has_points, recent_max, recent_median, recent_quantile, start_median
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW, BEFORE = 10, 50  # points whose median is a level: a huge point is none, and growth from zero is fivefold
@@ -88,7 +88,7 @@ def kl_blowup(
     """Levels are medians, so 'five of ten points' and 'never a single one' are the same rule."""
     signal, level, before = pl.col(SIGNAL), pl.col("level"), pl.col("before")
     summed, update = signal == Signal.KL_PER_SEQUENCE, signal == Signal.APPROX_KL
-    compared = ~update | (pl.col(INDEX) >= 2 * NOW - 1)  # updates are, with the first ones
+    compared = ~update | has_points(2 * NOW)  # updates are, with the first ones
     long = info_per_token * recent_median(Signal.COMPLETION_LENGTH, NOW, at_least=1).fill_null(0)
     band = pl.when(summed).then(long.clip(warning_per_sequence)).otherwise(info_per_token)
     earlier = pl.when(update).then(start_median(VALUE, NOW)).otherwise(recent_median(VALUE, BEFORE, skip=NOW))

@@ -32,9 +32,9 @@ import polars as pl
 
 from sentinel.detectors.api import INFO, Cause, History, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import INDEX, SERIES, SIGNAL, STEP, VALUE
+from sentinel.detectors.schema import SERIES, SIGNAL, STEP, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import ROUNDING, recent_mean, recent_median
+from sentinel.detectors.stats import ROUNDING, has_points, recent_mean, recent_median
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 20  # points that are judged
@@ -108,7 +108,7 @@ def metric_band(
     return verdicts(
         measured,
         judged={
-            HeldBack.FEW_POINTS: pl.col(INDEX) >= NOW - 1,
+            HeldBack.FEW_POINTS: has_points(NOW),
             HeldBack.EARLY: pl.col("counts_from") >= EARLY,
         },
         found={

@@ -35,9 +35,9 @@ import polars as pl
 
 from sentinel.detectors.api import CRITICAL, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import INDEX, SIGNAL, VALUE
+from sentinel.detectors.schema import SIGNAL, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import recent_median, start_median
+from sentinel.detectors.stats import has_points, now_and_then, recent_median
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 10  # points of the present level, and of the start
@@ -96,11 +96,10 @@ def off_policy_drift(
     apart = diverged | (is_gap & (level > limit) & (level > growth * start))
     return verdicts(
         points.with_columns(
-            level=recent_median(VALUE, NOW),
-            start=start_median(VALUE, NOW),
+            **now_and_then(VALUE, NOW, start=NOW),
             limit=pl.when(in_nats).then(warning_gap).when(is_gap).then(probability_gap).otherwise(highest),
         ),
-        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= NOW - 1},
+        judged={HeldBack.FEW_POINTS: has_points(NOW)},
         found={
             "gap": apart & (signal == Signal.SAMPLING_LOGP_DIFFERENCE),
             "kl": apart & in_nats,

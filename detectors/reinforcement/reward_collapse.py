@@ -44,7 +44,7 @@ from sentinel.detectors.reinforcement.falls import FALLS, MEASURES, levels
 from sentinel.detectors.reinforcement.rests import acts_at_random
 from sentinel.detectors.schema import ENDED, INDEX, SERIES, SIGNAL, STEP, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import start_value, was_resumed
+from sentinel.detectors.stats import has_points, start_value, was_resumed
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 LEAST, SHORT = 20, 40  # points, and those of a run that may be judged when it is over
@@ -100,15 +100,15 @@ def reward_collapse(
     worse = now < start - scatters * scatter
     is_mean = (pl.col(SIGNAL) == Signal.EVAL_REWARD) | (pl.col("moves") < SINGLE * size)
     least = pl.when(~is_mean).then(EPISODES).when(ENDED).then(SHORT).otherwise(EXPLORES)
-    explored = (pl.col(INDEX) >= least - 1) & ~acts_at_random()
-    over = pl.col(ENDED) & (pl.col(INDEX) >= SHORT - 1) & ~pl.col("resumed")
+    explored = has_points(least) & ~acts_at_random()
+    over = pl.col(ENDED) & has_points(SHORT) & ~pl.col("resumed")
     ends = over & (explored | ((pl.col("apart") > 0) & ~acts_at_random()))
     sunk = start - pl.col("late") > least_fall * size
     sank = sunk & (pl.col("under") > most_below) & (pl.col("surely") > SURELY)
     since = begun + ((1 - pl.col("held")) * (pl.col(STEP) - begun)).round().cast(pl.Int64)
     return verdicts(
         measured.with_columns(lost=fall / gain),
-        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= LEAST - 1},
+        judged={HeldBack.FEW_POINTS: has_points(LEAST)},
         found={
             "lost": fell & gained & (lost > most_lost) & (language | explored),
             "worse": fell & worse & (language | (pl.col(ENDED) & explored & (pl.col("held") > patience))),

@@ -29,9 +29,9 @@ import polars as pl
 
 from sentinel.detectors.api import INFO, Cause, History, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit, logged
-from sentinel.detectors.schema import INDEX, VALUE
+from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import Floats, last_values, spearman, with_arrays
+from sentinel.detectors.stats import Floats, has_points, last_values, spearman, with_arrays
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 REACH = 50  # points
@@ -70,7 +70,7 @@ def reward_scale_instability(
     variation, correlation = pl.col("variation"), pl.col("correlation")
     return verdicts(
         measured.fill_nan(None),
-        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= REACH - 1, HeldBack.RANGE: variation.is_not_null()},
+        judged={HeldBack.FEW_POINTS: has_points(REACH), HeldBack.RANGE: variation.is_not_null()},
         found={"varies": (variation > most_variation) & (correlation > least_correlation)},
         lasts=(variation > most_variation / 2) & (correlation > least_correlation / 2),
     )

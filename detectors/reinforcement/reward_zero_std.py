@@ -37,6 +37,7 @@ from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import (
     ROUNDING,
     first_true,
+    has_points,
     recent_mean,
     recent_median,
     seen_max,
@@ -131,7 +132,7 @@ def reward_zero_std(
     at_lowest, at_highest = reward <= pl.col("lowest") + near, reward >= pl.col("highest") - near
     return verdicts(
         measured,
-        judged={HeldBack.OTHER_TAG: tells_most, HeldBack.FEW_POINTS: pl.col(INDEX) >= START - 1},
+        judged={HeldBack.OTHER_TAG: tells_most, HeldBack.FEW_POINTS: has_points(START)},
         lasts=share(START) > healthy_share,  # of chance that is less sure, but no healthy share either
         found={"stuck": alike & at_lowest, "solved": alike & at_highest, "alike": alike},
         severities={WARNING: ~silent},

@@ -30,7 +30,7 @@ from sentinel.detectors.api import Cause, History, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import recent_median, recent_quantile
+from sentinel.detectors.stats import now_and_then, recent_quantile
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 10  # points of the present level
@@ -70,10 +70,8 @@ def tool_failures(
     level, before = pl.col("level"), pl.col("before")
     earlier = {"skip": NOW, "at_least": LEAST}
     measured = points.with_columns(
-        level=recent_median(VALUE, NOW),
-        before=recent_median(VALUE, BEFORE, **earlier),
-        reward_level=recent_median(Signal.REWARD, NOW, at_least=1),
-        reward_before=recent_median(Signal.REWARD, BEFORE, **earlier),
+        **now_and_then(VALUE, NOW, past={"n": BEFORE} | earlier),
+        **now_and_then(Signal.REWARD, NOW, past={"n": BEFORE} | earlier, at_least=1, of="reward_"),
         reward_low=recent_quantile(LOW, Signal.REWARD, BEFORE, **earlier),
     )
     fell = pl.col("reward_level") < pl.col("reward_low")

@@ -27,9 +27,9 @@ import polars as pl
 
 from sentinel.detectors.api import INFO, Cause, History, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import INDEX, SIGNAL, VALUE
+from sentinel.detectors.schema import SIGNAL, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import recent_median
+from sentinel.detectors.stats import has_points, recent_median
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 20  # points of the present level
@@ -66,7 +66,7 @@ def loader_starvation(
     return verdicts(
         measured,
         judged={
-            HeldBack.FEW_POINTS: pl.col(INDEX) >= 2 * NOW - 1,
+            HeldBack.FEW_POINTS: has_points(2 * NOW),
             HeldBack.NOT_COMPARABLE: share.is_not_null(),
             HeldBack.RANGE: share.is_between(0, 1),
         },

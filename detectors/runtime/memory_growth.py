@@ -32,9 +32,8 @@ import polars as pl
 from sentinel.detectors.api import Cause, History, Variant, detector
 from sentinel.detectors.blocks import ROWS, with_blocks
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import INDEX
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import Floats
+from sentinel.detectors.stats import Floats, has_points
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 LEAST = 128  # points
@@ -76,7 +75,7 @@ def memory_growth(
     grown = pl.col("now") > (1 + growth) * pl.col("start")
     return verdicts(
         measured,
-        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= LEAST - 1},
+        judged={HeldBack.FEW_POINTS: has_points(LEAST)},
         found={
             "growing": grown
             & (pl.col("rises") >= steady)

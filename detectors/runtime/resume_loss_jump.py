@@ -29,7 +29,7 @@ from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import INDEX, SERIES, STEP, VALUE, First
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import MAD, start_median, start_value
+from sentinel.detectors.stats import MAD, has_points, start_median, start_value
 from sentinel.detectors.supervised import ELSE, is_supervised
 from sentinel.detectors.verdict import HeldBack, verdicts
 
@@ -94,7 +94,7 @@ def resume_loss_jump(
         judged={
             HeldBack.NOT_SUPERVISED: is_supervised(),
             HeldBack.NO_RESTART: pl.col("last_step").is_not_null(),
-            HeldBack.FEW_POINTS: (pl.col(INDEX) >= FIRST - 1) & (pl.col("rows") >= TAIL),
+            HeldBack.FEW_POINTS: has_points(FIRST) & (pl.col("rows") >= TAIL),
             HeldBack.NOT_COMPARABLE: pl.col("first_step") > GOES_ON * pl.col("last_step"),
             HeldBack.RANGE: (earlier > 0) & (begun > earlier),
         },

@@ -28,7 +28,7 @@ from sentinel.detectors.api import INFO, WARNING, Cause, History, Maturity, Vari
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import SIGNAL, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import recent_median
+from sentinel.detectors.stats import now_and_then
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 20  # points of the present speed
@@ -63,8 +63,7 @@ def throughput_shift(
     per_step = pl.col(SIGNAL) == Signal.STEP_TIME
     return verdicts(
         points.with_columns(
-            level=recent_median(VALUE, NOW),
-            before=recent_median(VALUE, BEFORE, skip=NOW, at_least=LEAST),
+            **now_and_then(VALUE, NOW, past={"n": BEFORE, "skip": NOW, "at_least": LEAST}),
         ).with_columns(speed=pl.when(per_step).then(1 / speed).otherwise(speed)),
         judged={
             HeldBack.FEW_POINTS: pl.col("before").is_not_null(),
