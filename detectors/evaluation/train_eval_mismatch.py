@@ -46,7 +46,7 @@ REACH = 50  # evaluations
 SAME = 0.9  # of a level: an evaluation above this has not improved
 RISEN = 1.05  # times the best of all: from there on `generalization-gap` tells more
 LEARNED, KNOWS_NOTHING = 0.5, 0.1  # kappa of a model that has learned, and of one that guesses
-CAUSES = ("V1", "DP10", "O18", "O5", "A-overfit")
+CAUSES = ("V1", "DP10", "O18", "O5", "A-overfit", "N-ema-lag")
 
 
 @detector(

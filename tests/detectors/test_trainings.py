@@ -18,6 +18,7 @@ FOUND = {
     "stale-sick.log": ("sampled-healthy.log", "off-policy-drift", "N-async-staleness"),
     "truncated-sick.log": ("sampled-healthy.log", "off-policy-drift", "N-truncated-sampling"),
     "format-sick.log": ("format-healthy.log", "reward-zero-std", "N-format-reward"),
+    "averages-sick.jsonl": ("averages-healthy.jsonl", "train-eval-mismatch", "N-ema-lag"),
     "loading-sick.jsonl": ("loading-healthy.jsonl", "loader-starvation", "N-loader-starved"),
 }
 
