@@ -1,6 +1,6 @@
-"""A classifier that is evaluated by the running average of its weights, whose reach is ten runs or a tenth of one.
+"""A classifier that is evaluated by the running average of its weights, which may reach far beyond its run.
 
-    python -m tests.detectors.trainings.averages sick > tests/detectors/trainings/averages-sick.jsonl
+python -m tests.detectors.trainings.averages sick > tests/detectors/trainings/averages-sick.jsonl
 """
 
 import json
