@@ -17,6 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from sentinel.detectors.schema import ENDED, FEW, INDEX, NEW, SERIES, SIGNAL, STEP, VALUE
+from sentinel.detectors.signals import Signal
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -58,6 +59,11 @@ def nearest(value: pl.Expr, levels: Sequence[float]) -> pl.Expr:
     off = {level: (value / level - 1).abs() for level in levels}
     least = pl.min_horizontal(off.values())
     return first_true({level: away == least for level, away in off.items()})
+
+
+def is_of(signal: Signal) -> pl.Expr:
+    """Whether a row is of this judged signal."""
+    return pl.col(SIGNAL) == signal
 
 
 def has_points(count: "int | pl.Expr") -> pl.Expr:

@@ -32,9 +32,9 @@ import polars as pl
 
 from sentinel.detectors.api import CRITICAL, WARNING, Cause, History, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import SIGNAL, VALUE
+from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import has_points, recent_median, seen_min
+from sentinel.detectors.stats import has_points, is_of, recent_median, seen_min
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 20  # points of a level
@@ -72,7 +72,7 @@ def router_collapse(
     critical_violation: Annotated[float, "mean loads beyond which the router has collapsed"] = 3.0,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    level, lowest, loss = pl.col("level"), pl.col("lowest"), pl.col(SIGNAL) == Signal.MOE_AUXILIARY_LOSS
+    level, lowest, loss = pl.col("level"), pl.col("lowest"), is_of(Signal.MOE_AUXILIARY_LOSS)
     measured = points.with_columns(level=recent_median(VALUE, NOW)).with_columns(
         lowest=seen_min("level", 2 * NOW, BACK)
     )

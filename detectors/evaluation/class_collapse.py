@@ -42,9 +42,17 @@ from sentinel.detectors.evaluation.guessing import (
 )
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.overall import beginning, ending, rests_since
-from sentinel.detectors.schema import ENDED, INDEX, SIGNAL, STEP, VALUE
+from sentinel.detectors.schema import ENDED, INDEX, STEP, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import recent_noise, resting, seen_max, seen_min, start_value, was_resumed
+from sentinel.detectors.stats import (
+    is_of,
+    recent_noise,
+    resting,
+    seen_max,
+    seen_min,
+    start_value,
+    was_resumed,
+)
 from sentinel.detectors.supervised import ELSE, is_supervised
 from sentinel.detectors.verdict import HeldBack, verdicts
 
@@ -91,7 +99,7 @@ def class_collapse(
 ) -> pl.LazyFrame:
     """See the module's page."""
     value, highest, count = pl.col(VALUE), pl.col("highest"), pl.col(INDEX) + 1
-    held_out, loss = pl.col(SIGNAL) == Signal.EVAL_ACCURACY, beginning(Signal.LOSS, REACH)
+    held_out, loss = is_of(Signal.EVAL_ACCURACY), beginning(Signal.LOSS, REACH)
     measured = with_guess(points).with_columns(
         lowest=seen_min(VALUE, REACH, REACH),
         highest=seen_max(VALUE, REACH, REACH),

@@ -35,9 +35,9 @@ import polars as pl
 
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import INDEX, SERIES, SIGNAL, STEP, VALUE, First, Mean
+from sentinel.detectors.schema import INDEX, SERIES, STEP, VALUE, First, Mean
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import metric_name, recent_max, seen_max, start_value, was_resumed
+from sentinel.detectors.stats import is_of, metric_name, recent_max, seen_max, start_value, was_resumed
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 FEW, MANY = 4, 16  # evaluations whose range is looked at, at least and at most
@@ -84,7 +84,7 @@ def pretrained_regression(
     ] = 10.0,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    is_loss = pl.col(SIGNAL) == Signal.EVAL_LOSS
+    is_loss = is_of(Signal.EVAL_LOSS)
     good = pl.when(is_loss).then(-pl.col(VALUE)).otherwise(VALUE)
     measured = points.with_columns(later=pl.when(pl.col(INDEX) > 0).then(good)).with_columns(
         first=start_value(VALUE),
@@ -95,9 +95,7 @@ def pretrained_regression(
     first, best = pl.col("first"), pl.col("best")
     worse = pl.when(is_loss).then(best - first).otherwise(first - best)
     least = pl.when(is_loss).then(least_share * first).otherwise(least_share)
-    loss_first, loss = pl.col(First(Signal.LOSS).column), pl.col(Mean(Signal.LOSS).column)
-    from_scratch = ((first > UNTRAINED * loss_first) & (loss < LEARNED * loss_first)).fill_null(False)
-    knew = pl.when(is_loss).then((first > 0) & ~from_scratch).otherwise(first > USEFUL)
+    knew = pl.when(is_loss).then((first > 0) & ~_from_scratch(first)).otherwise(first > USEFUL)
     enough = 1 + (least_ranges - 1) * ((FEW - 2) / (pl.col(INDEX).clip(FEW, MANY) - 2)) ** 2
     return verdicts(
         measured,
@@ -105,3 +103,9 @@ def pretrained_regression(
         found={"worse": knew & (worse > least) & (worse > enough * pl.col("range"))},
         onset=pl.col(STEP).filter(pl.col(INDEX) == 1).first().over(SERIES),
     )
+
+
+def _from_scratch(first: pl.Expr) -> pl.Expr:
+    """Whether the training loss shows that the model knew nothing at its first evaluation, and learned."""
+    loss_first, loss = pl.col(First(Signal.LOSS).column), pl.col(Mean(Signal.LOSS).column)
+    return ((first > UNTRAINED * loss_first) & (loss < LEARNED * loss_first)).fill_null(False)

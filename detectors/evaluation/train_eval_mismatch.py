@@ -36,10 +36,18 @@ import polars as pl
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evaluation.stale import STALE, with_stale
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import SIGNAL, VALUE, First, Mean
+from sentinel.detectors.schema import VALUE, First, Mean
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import has_points, recent_max, seen_max, seen_min, start_value, was_resumed
+from sentinel.detectors.stats import (
+    has_points,
+    is_of,
+    recent_max,
+    seen_max,
+    seen_min,
+    start_value,
+    was_resumed,
+)
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 REACH = 50  # evaluations
@@ -100,7 +108,7 @@ def train_eval_mismatch(
     stuck = pl.col("lowest") >= SAME * pl.max_horizontal("first", start)
     risen = pl.col("near") > RISEN * pl.col("lowest")
     kappa = {n: (pl.col(n) - pl.col("guess")) / (1 - pl.col("guess")) for n in ("highest", "accuracy_level")}
-    is_loss = pl.col(SIGNAL) == Signal.EVAL_LOSS
+    is_loss = is_of(Signal.EVAL_LOSS)
     train = pl.when(is_loss).then("loss_level").otherwise("accuracy_level")
     return verdicts(
         measured,

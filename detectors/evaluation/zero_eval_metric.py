@@ -29,9 +29,9 @@ import polars as pl
 
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import INDEX, SERIES, SIGNAL, STEP, VALUE
+from sentinel.detectors.schema import INDEX, SERIES, STEP, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import NOTHING, metric_name, recent_max
+from sentinel.detectors.stats import NOTHING, is_of, metric_name, recent_max
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 REACH = 50  # evaluations
@@ -79,7 +79,7 @@ def zero_eval_metric(
         measured,
         judged={HeldBack.FEW_POINTS: is_zero | (pl.col(VALUE) > 0)},
         found={
-            "overlap": is_zero & (pl.col(SIGNAL) == Signal.MEAN_INTERSECTION_OVER_UNION),
+            "overlap": is_zero & is_of(Signal.MEAN_INTERSECTION_OVER_UNION),
             "precision": is_zero,
         },
         below=pl.lit(NOTHING),

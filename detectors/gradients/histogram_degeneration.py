@@ -33,9 +33,9 @@ import polars as pl
 
 from sentinel.detectors.api import INFO, Cause, History, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import SIGNAL, VALUE
+from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import has_points, now_and_then
+from sentinel.detectors.stats import has_points, is_of, now_and_then
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 FEW = 5  # histograms that make up a level
@@ -73,21 +73,19 @@ def histogram_degeneration(
     most_kurtosis: Annotated[float, "kurtosis that is too much"] = 50.0,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    level, start, signal = pl.col("level"), pl.col("start"), pl.col(SIGNAL)
+    level, start = pl.col("level"), pl.col("start")
     measured = points.with_columns(**now_and_then(VALUE, FEW, start=FEW))
     return verdicts(
         measured,
         judged={HeldBack.FEW_POINTS: has_points(2 * FEW)},
         found={
-            "zeros": (signal == Signal.HISTOGRAM_ZERO_SHARE) & (level > most_zeros) & (start < HALF),
-            "narrow": (signal == Signal.HISTOGRAM_STD) & (level < least_spread * start),
-            "tails": (signal == Signal.HISTOGRAM_KURTOSIS)
-            & (level > most_kurtosis)
-            & (level > TIMES * start),
+            "zeros": is_of(Signal.HISTOGRAM_ZERO_SHARE) & (level > most_zeros) & (start < HALF),
+            "narrow": is_of(Signal.HISTOGRAM_STD) & (level < least_spread * start),
+            "tails": is_of(Signal.HISTOGRAM_KURTOSIS) & (level > most_kurtosis) & (level > TIMES * start),
         },
-        above=pl.when(signal == Signal.HISTOGRAM_ZERO_SHARE)
+        above=pl.when(is_of(Signal.HISTOGRAM_ZERO_SHARE))
         .then((most_zeros + start) / 2)
-        .when(signal == Signal.HISTOGRAM_KURTOSIS)
+        .when(is_of(Signal.HISTOGRAM_KURTOSIS))
         .then(most_kurtosis / 2),
-        below=pl.when(signal == Signal.HISTOGRAM_STD).then(least_spread**0.5 * start),
+        below=pl.when(is_of(Signal.HISTOGRAM_STD)).then(least_spread**0.5 * start),
     )

@@ -77,9 +77,24 @@ def saturated_gradient_clipping(
     above: Annotated[float, "multiple of the threshold that counts as far above it"] = 10.0,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    value, top, threshold = pl.col(VALUE), pl.col("top"), pl.col("threshold")
+    top, threshold = pl.col("top"), pl.col("threshold")
     reach = min(reach, REACH)
-    measured = (
+    measured = _with_shares(points, reach, above)
+    at_threshold = (top / threshold - 1).abs() < NEAR
+    pinned = (pl.col("share") >= pinned_share - ROUNDING) & (top > 0) & ((top < tight) | at_threshold)
+    far_above = (pl.col("share_above") >= NEARLY_ALL - ROUNDING) & (threshold > 0)
+    return verdicts(
+        measured,
+        judged={HeldBack.FEW_POINTS: pl.col("share").is_not_null()},
+        found={"pinned": pinned, "far-above": far_above},
+        severities={WARNING: top < tight},
+    )
+
+
+def _with_shares(points: pl.LazyFrame, reach: int, above: float) -> pl.LazyFrame:
+    """The largest norm, and which shares of the last ones are equal to it or far above the threshold."""
+    value, top, threshold = pl.col(VALUE), pl.col("top"), pl.col("threshold")
+    return (
         points.with_columns(top=recent_max(value, reach, at_least=1), threshold=Setting.MAX_GRAD_NORM)
         .with_columns(
             is_top=(value >= (1 - SAME) * top).cast(pl.Float64),
@@ -90,13 +105,4 @@ def saturated_gradient_clipping(
             share_above=recent_mean("is_above", reach, at_least=reach),
             level=recent_median(VALUE, reach, at_least=LEAST),
         )
-    )
-    at_threshold = (top / threshold - 1).abs() < NEAR
-    pinned = (pl.col("share") >= pinned_share - ROUNDING) & (top > 0) & ((top < tight) | at_threshold)
-    far_above = (pl.col("share_above") >= NEARLY_ALL - ROUNDING) & (threshold > 0)
-    return verdicts(
-        measured,
-        judged={HeldBack.FEW_POINTS: pl.col("share").is_not_null()},
-        found={"pinned": pinned, "far-above": far_above},
-        severities={WARNING: top < tight},
     )

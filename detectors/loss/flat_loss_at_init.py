@@ -30,10 +30,10 @@ from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.loss.thirds import FALL, LEAST, with_fall
 from sentinel.detectors.overall import CONTEXT, EPOCHS, MANY, WHOLE, is_training, never_fell, with_whole
 from sentinel.detectors.schedules import warms_up
-from sentinel.detectors.schema import ENDED, SIGNAL, STEP, First
+from sentinel.detectors.schema import ENDED, STEP, First
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import recent_max
+from sentinel.detectors.stats import is_of, recent_max
 from sentinel.detectors.supervised import ELSE, cost_of_guessing, settled_at_guessing, supervised
 from sentinel.detectors.verdict import HeldBack, verdicts
 
@@ -101,7 +101,7 @@ def flat_loss_at_init(
     waited = (trained >= wait) | ((trained >= wait / 2) & (most < least_fall / CLEARLY))
     return verdicts(
         measured,
-        judged={HeldBack.OTHER_TAG: never | (pl.col(SIGNAL) == Signal.LOSS)}
+        judged={HeldBack.OTHER_TAG: never | is_of(Signal.LOSS)}
         | supervised(never | (rows >= LEAST))
         | {HeldBack.RESUMED: never | start.is_not_null(), HeldBack.RANGE: never | (start >= 0)}
         | {HeldBack.EARLY: over | never | waited | (start == 0)}

@@ -34,9 +34,9 @@ import polars as pl
 from sentinel.detectors.api import CRITICAL, WARNING, Cause, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.loss.levels import LEVELS, MANY, REACH, RISE, WINDOWS, with_rise
-from sentinel.detectors.schema import INDEX, SIGNAL, VALUE
+from sentinel.detectors.schema import INDEX, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import recent_median, seen_max, start_median, start_quantile
+from sentinel.detectors.stats import is_of, recent_median, seen_max, start_median, start_quantile
 from sentinel.detectors.supervised import ELSE, is_learned, is_supervised
 from sentinel.detectors.verdict import HeldBack, verdicts
 
@@ -80,19 +80,23 @@ def loss_divergence(
     rise, early = pl.col("rise"), pl.col(INDEX) < WINDOWS[MANY]
     far = ~is_learned(pl.col("level")) & (rise > pl.when(early).then(early_rise).otherwise(least_rise))
     sure = pl.col("errors") > pl.when(early).then(early_errors).otherwise(least_errors)
-    reward, of_critic = Signal.REWARD, pl.col(SIGNAL) == Signal.VALUE_LOSS
+    of_critic = is_of(Signal.VALUE_LOSS)
     measured = with_rise(points.with_columns(reward_size=pl.col(Signal.REWARD).abs())).with_columns(
         start=start_median(VALUE, EARLIEST), size=seen_max("reward_size", REACH, REACH)
     )
-    no_gain = recent_median(reward, MANY, at_least=1) <= start_quantile(HIGH, reward, MANY)
-    beyond = pl.col("level") > BEYOND * pl.col("size").clip(1) ** 2
-    grew = pl.col("level") > GREW * pl.col("start")
     return verdicts(
         measured,
         judged={HeldBack.NOT_SUPERVISED: of_critic | is_supervised()}
         | {HeldBack.FEW_POINTS: pl.col(INDEX) >= EARLIEST, HeldBack.RANGE: rise.is_not_null()},
-        found={"diverged": ~of_critic & far & sure, "critic": of_critic & grew & beyond & no_gain},
+        found={"diverged": ~of_critic & far & sure, "critic": of_critic & _is_lost()},
         lasts=rise > least_rise / 2,
         severities={CRITICAL: rise > critical_rise},
         above=pl.max_horizontal((1 + least_rise) * pl.col("best"), (pl.col("best") * pl.col("level")).sqrt()),
     )
+
+
+def _is_lost() -> pl.Expr:
+    """Whether a critic's loss grew beyond its start and its rewards, and nothing was gained."""
+    no_gain = recent_median(Signal.REWARD, MANY, at_least=1) <= start_quantile(HIGH, Signal.REWARD, MANY)
+    beyond = pl.col("level") > BEYOND * pl.col("size").clip(1) ** 2
+    return (pl.col("level") > GREW * pl.col("start")) & beyond & no_gain

@@ -35,7 +35,7 @@ from sentinel.detectors.api import CRITICAL, WARNING, Cause, History, Maturity, 
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import RAW, SERIES, SIGNAL, STEP, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import in_a_row, seen_min
+from sentinel.detectors.stats import in_a_row, is_of, seen_min
 from sentinel.detectors.verdict import verdicts
 
 NAN = "GE-nan", "A-nan-debug"
@@ -100,16 +100,16 @@ def non_finite_metric(
         seen=pl.col(RAW).cast(pl.String),
         name=pl.col(SIGNAL).str.replace_all("_", " "),
     )
-    is_gradient = pl.col(SIGNAL) == Signal.GRAD_NORM
+    is_gradient = is_of(Signal.GRAD_NORM)
     gradient, loss = is_gradient & bad & pl.col("lasting"), ~is_gradient & bad
     from_ordinary = (pl.col("least") >= ordinary) & pl.col(Signal.REWARD).is_null()
-    zeros = pl.col("zeros") & from_ordinary & (pl.col(SIGNAL) == Signal.LOSS)
+    zeros = pl.col("zeros") & from_ordinary & is_of(Signal.LOSS)
     return verdicts(
         measured,
         found={
             "masked": gradient & (pl.col(Signal.LOSS) == 0),
             "gradient": gradient,
-            "unnamed": bad & (pl.col(SIGNAL) == Signal.OTHER_METRIC),
+            "unnamed": bad & is_of(Signal.OTHER_METRIC),
             "never": loss & last.is_null(),
             "exploded": loss & (last > GREW * before) & (before > 0),
             "broken": loss,

@@ -33,9 +33,9 @@ import polars as pl
 
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import INDEX, SERIES, SIGNAL, STEP, VALUE
+from sentinel.detectors.schema import INDEX, SERIES, STEP, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import recent_noise, resting, seen_max, seen_min
+from sentinel.detectors.stats import is_of, recent_noise, resting, seen_max, seen_min
 from sentinel.detectors.supervised import ELSE, is_supervised
 from sentinel.detectors.verdict import HeldBack, verdicts
 
@@ -77,7 +77,7 @@ def repeated_loss(
     evaluations: Annotated[int, "evaluations in a row that are exactly alike"] = 6,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    value, still, is_training = pl.col(VALUE), pl.col("still"), pl.col(SIGNAL) == Signal.LOSS
+    value, still, is_training = pl.col(VALUE), pl.col("still"), is_of(Signal.LOSS)
     change, digits = value.diff().abs().over(SERIES), DIGITS * value / TEN ** value.abs().log10().floor()
     moves = still == 1
     measured = (

@@ -99,7 +99,23 @@ def clipped_completion_ratio(
     never_stops = (start >= critical_ratio) & (level >= start - STEADY)
     may_settle = (pl.col(STEP) < settle_steps) & (level < start + RISEN) & ~never_stops
     capped = surely > warning_ratio + ROUNDING
-    measured = (
+    return verdicts(
+        _measured(points, skip_steps),
+        judged={HeldBack.FEW_POINTS: has_points(LEAST), HeldBack.EARLY: level.is_not_null()},
+        found={
+            "never_stops": capped & never_stops,
+            "rewarded": capped & (pl.col("reward_level") > pl.col("reward_before")),
+            "capped": capped,
+        },
+        lasts=level > LASTS * warning_ratio,
+        above=pl.lit(LASTS * warning_ratio),
+        severities={INFO: may_settle, CRITICAL: ~may_settle & (surely > critical_ratio + ROUNDING)},
+    )
+
+
+def _measured(points: pl.LazyFrame, skip_steps: int) -> pl.LazyFrame:
+    """The share of cut-off completions now and at the start, how it scatters, and the rewards beside it."""
+    return (
         points.with_columns(share=pl.when(pl.col(STEP) >= skip_steps).then(pl.col(VALUE).clip(0, 1)))
         .with_columns(counted=pl.col("share").is_not_null().cast(pl.Float64))
         .with_columns(
@@ -110,16 +126,4 @@ def clipped_completion_ratio(
             reward_level=recent_median(Signal.REWARD, LEAST, at_least=1),
             reward_before=recent_quantile(HIGH, Signal.REWARD, NOW, skip=LEAST, at_least=LEAST // 2),
         )
-    )
-    return verdicts(
-        measured,
-        judged={HeldBack.FEW_POINTS: has_points(LEAST), HeldBack.EARLY: level.is_not_null()},
-        found={
-            "never_stops": capped & never_stops,
-            "rewarded": capped & (pl.col("reward_level") > pl.col("reward_before")),
-            "capped": capped,
-        },
-        lasts=level > LASTS * warning_ratio,
-        above=pl.lit(LASTS * warning_ratio),
-        severities={INFO: may_settle, CRITICAL: ~may_settle & (surely > critical_ratio + ROUNDING)},
     )

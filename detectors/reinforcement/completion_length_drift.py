@@ -29,9 +29,9 @@ import polars as pl
 
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import SIGNAL, VALUE
+from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import has_points, now_and_then, recent_median, start_quantile
+from sentinel.detectors.stats import has_points, is_of, now_and_then, recent_median, start_quantile
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 10  # points of the present level
@@ -79,7 +79,7 @@ def completion_length_drift(
     many_turns: Annotated[float, "turns of an answer below which growth is no loop"] = 4.0,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    level, start, turns = pl.col("level"), pl.col("start"), pl.col(SIGNAL) == Signal.TURNS
+    level, start, turns = pl.col("level"), pl.col("start"), is_of(Signal.TURNS)
     fell = pl.col("reward_level") < pl.col("reward_low")
     grown = fell & (level > longer * start)
     return verdicts(

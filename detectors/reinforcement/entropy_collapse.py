@@ -34,10 +34,11 @@ import polars as pl
 
 from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import SIGNAL, VALUE
+from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import (
     has_points,
+    is_of,
     now_and_then,
     recent_median,
     recent_quantile,
@@ -103,7 +104,7 @@ def entropy_collapse(
     """See the module's page; a reward has improved above three quarters of the first ones."""
     level, start, enough = pl.col("level"), pl.col("start"), has_points(NOW + REWARDS)
     long_ago = {"n": REWARDS, "skip": BACK, "at_least": 1}
-    reward, resumed = Signal.REWARD, was_resumed() & (pl.col(SIGNAL) == Signal.POLICY_ENTROPY)
+    reward, resumed = Signal.REWARD, was_resumed() & is_of(Signal.POLICY_ENTROPY)
     measured = points.with_columns(
         **now_and_then(VALUE, NOW, start=NOW),
         reward_level=recent_median(reward, REWARDS, at_least=1),
@@ -114,7 +115,7 @@ def entropy_collapse(
         **now_and_then(Signal.REWARD_STD, NOW, start=NOW, at_least=1, of="reward_std_"),
         capped=recent_median(Signal.CLIPPED_COMPLETION_RATIO, NOW, at_least=1),
     )
-    per_token = (pl.col(SIGNAL) == Signal.ENTROPY) & (2 * level < start)
+    per_token = is_of(Signal.ENTROPY) & (2 * level < start)
     alike = (2 * pl.col("reward_std_level") < pl.col("reward_std_start")).fill_null(False)
     by_share = start >= LEAST_START
     gone = by_share & (level < critical_share * start) | per_token & (level < critical_per_token)

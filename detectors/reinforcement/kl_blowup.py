@@ -32,9 +32,16 @@ import polars as pl
 
 from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit, logged
-from sentinel.detectors.schema import SIGNAL, VALUE
+from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import has_points, recent_max, recent_median, recent_quantile, start_median
+from sentinel.detectors.stats import (
+    has_points,
+    is_of,
+    recent_max,
+    recent_median,
+    recent_quantile,
+    start_median,
+)
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW, BEFORE = 10, 50  # points whose median is a level: a huge point is none, and growth from zero is fivefold
@@ -86,8 +93,8 @@ def kl_blowup(
     growing: Annotated[float, "multiple of the level of early updates that is worth knowing"] = 4.0,
 ) -> pl.LazyFrame:
     """Levels are medians, so 'five of ten points' and 'never a single one' are the same rule."""
-    signal, level, before = pl.col(SIGNAL), pl.col("level"), pl.col("before")
-    summed, update = signal == Signal.KL_PER_SEQUENCE, signal == Signal.APPROX_KL
+    level, before = pl.col("level"), pl.col("before")
+    summed, update = is_of(Signal.KL_PER_SEQUENCE), is_of(Signal.APPROX_KL)
     compared = ~update | has_points(2 * NOW)  # updates are, with the first ones
     long = info_per_token * recent_median(Signal.COMPLETION_LENGTH, NOW, at_least=1).fill_null(0)
     band = pl.when(summed).then(long.clip(warning_per_sequence)).otherwise(info_per_token)
@@ -101,15 +108,15 @@ def kl_blowup(
         reward_level=recent_median(Signal.REWARD, NOW, at_least=1),
         reward_before=recent_quantile(HIGH, Signal.REWARD, BEFORE, skip=NOW, at_least=NOW),
     )
-    away, over = (signal == Signal.KL) & (level > critical_per_token), level > pl.col("limit")
+    away, over = is_of(Signal.KL) & (level > critical_per_token), level > pl.col("limit")
     grown, larger = (level > growth * before.clip(0)).fill_null(False), level > growing * before
     clips_few = pl.col("clipped") < pl.when(over & grown).then(FEWER).otherwise(FEW)
     wrecked = update & (pl.col("largest") > wreck_per_update)
-    to_reference = ~update & over & (grown | summed | (signal == Signal.KL))
+    to_reference = ~update & over & (grown | summed | is_of(Signal.KL))
     return verdicts(
         measured.with_columns(limit=pl.when(away).then(critical_per_token).otherwise("limit")),
         judged={HeldBack.FEW_POINTS: wrecked | (level.is_not_null() & compared)},
-        lasts=(signal == Signal.KL_UNKNOWN_UNIT) & over & (level > before),
+        lasts=is_of(Signal.KL_UNKNOWN_UNIT) & over & (level > before),
         found={
             "wrecked": wrecked,
             "update": update & compared & over & grown,

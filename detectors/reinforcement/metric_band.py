@@ -34,7 +34,7 @@ from sentinel.detectors.api import INFO, Cause, History, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import SERIES, SIGNAL, STEP, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import ROUNDING, has_points, recent_mean, recent_median
+from sentinel.detectors.stats import ROUNDING, has_points, is_of, recent_mean, recent_median
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 20  # points that are judged
@@ -112,9 +112,9 @@ def metric_band(
             HeldBack.EARLY: pl.col("counts_from") >= EARLY,
         },
         found={
-            "alignment": out & (signal == Signal.EBFT_ALIGNMENT),
-            "diversity": out & (signal == Signal.EBFT_DIVERSITY),
-            "cfm-loss": out & (signal == Signal.EBFT_CFM_LOSS),
+            "alignment": out & is_of(Signal.EBFT_ALIGNMENT),
+            "diversity": out & is_of(Signal.EBFT_DIVERSITY),
+            "cfm-loss": out & is_of(Signal.EBFT_CFM_LOSS),
         },
         lasts=pl.col("off") > most_out - ROUNDING,
     )

@@ -37,7 +37,7 @@ from sentinel.detectors.api import CRITICAL, WARNING, Cause, History, Maturity, 
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import SIGNAL, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import has_points, now_and_then, recent_median
+from sentinel.detectors.stats import has_points, is_of, now_and_then, recent_median
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 10  # points of the present level, and of the start
@@ -101,7 +101,7 @@ def off_policy_drift(
         ),
         judged={HeldBack.FEW_POINTS: has_points(NOW)},
         found={
-            "gap": apart & (signal == Signal.SAMPLING_LOGP_DIFFERENCE),
+            "gap": apart & is_of(Signal.SAMPLING_LOGP_DIFFERENCE),
             "kl": apart & in_nats,
             "probabilities": apart,
             "ratio": ~is_gap & ~level.is_between(lowest, highest) & ~of_length.fill_null(False),

@@ -42,9 +42,9 @@ from sentinel.detectors.blocks import ROWS, with_blocks
 from sentinel.detectors.evidence import Measure, Unit, logged
 from sentinel.detectors.reinforcement.falls import FALLS, MEASURES, levels
 from sentinel.detectors.reinforcement.rests import acts_at_random
-from sentinel.detectors.schema import ENDED, INDEX, SERIES, SIGNAL, STEP, VALUE
+from sentinel.detectors.schema import ENDED, INDEX, SERIES, STEP, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import has_points, start_value, was_resumed
+from sentinel.detectors.stats import has_points, is_of, start_value, was_resumed
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 LEAST, SHORT = 20, 40  # points, and those of a run that may be judged when it is over
@@ -98,7 +98,7 @@ def reward_collapse(
     fell = (fall > scatters * scatter) & (fall > sure * pl.col("error")) & (fall > least_fall * size)
     gained = (gain > scatters * scatter) & ~pl.col("resumed")
     worse = now < start - scatters * scatter
-    is_mean = (pl.col(SIGNAL) == Signal.EVAL_REWARD) | (pl.col("moves") < SINGLE * size)
+    is_mean = is_of(Signal.EVAL_REWARD) | (pl.col("moves") < SINGLE * size)
     least = pl.when(~is_mean).then(EPISODES).when(ENDED).then(SHORT).otherwise(EXPLORES)
     explored = has_points(least) & ~acts_at_random()
     over = pl.col(ENDED) & has_points(SHORT) & ~pl.col("resumed")

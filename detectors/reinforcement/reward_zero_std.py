@@ -32,12 +32,13 @@ import polars as pl
 
 from sentinel.detectors.api import CRITICAL, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import INDEX, SERIES, SIGNAL, VALUE
+from sentinel.detectors.schema import INDEX, SERIES, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import (
     ROUNDING,
     first_true,
     has_points,
+    is_of,
     recent_mean,
     recent_median,
     seen_max,
@@ -97,7 +98,7 @@ def reward_zero_std(
     silent_point: Annotated[float, "share of groups from which on a point carries no signal"] = 0.99,
 ) -> pl.LazyFrame:
     """Trials are points times the groups in each, estimated from the variance of a binomial share."""
-    logs_groups = pl.col(SIGNAL) == Signal.FRAC_REWARD_ZERO_STD
+    logs_groups = is_of(Signal.FRAC_REWARD_ZERO_STD)
     without_std = (pl.col(VALUE) <= SAME_STD).cast(pl.Float64)
     first = pl.col("at_point").filter(pl.col(INDEX) < START)
     a_point = (first.mean() * (1 - first.mean()) / first.var()).over(SERIES).fill_nan(1)

@@ -27,9 +27,9 @@ import polars as pl
 
 from sentinel.detectors.api import INFO, Cause, History, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import SIGNAL, VALUE
+from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import has_points, recent_median
+from sentinel.detectors.stats import has_points, is_of, recent_median
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 20  # points of the present level
@@ -61,7 +61,7 @@ def loader_starvation(
     """See the module's page."""
     share = pl.col("share")
     seconds = recent_median(Signal.STEP_TIME, NOW, at_least=1)
-    step = pl.when(pl.col(SIGNAL) == Signal.DATA_SHARE).then(1.0).otherwise(seconds)
+    step = pl.when(is_of(Signal.DATA_SHARE)).then(1.0).otherwise(seconds)
     measured = points.with_columns(length=step, share=recent_median(VALUE, NOW) / step)
     return verdicts(
         measured,

@@ -27,8 +27,9 @@ Catalogue A-logging. The numbers are measured on public logs: none of 298 health
 import polars as pl
 
 from sentinel.detectors.api import INFO, History, Maturity, Variant, detector
-from sentinel.detectors.schema import SIGNAL, VALUE
+from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
+from sentinel.detectors.stats import is_of
 from sentinel.detectors.verdict import verdicts
 
 
@@ -44,5 +45,5 @@ from sentinel.detectors.verdict import verdicts
 )
 def odd_metric(points: pl.LazyFrame) -> pl.LazyFrame:
     """See the module's page."""
-    some, froze = pl.col(VALUE) >= 1, pl.col(SIGNAL) == Signal.FROZEN_METRIC
+    some, froze = pl.col(VALUE) >= 1, is_of(Signal.FROZEN_METRIC)
     return verdicts(points, found={"frozen": some & froze, "leapt": some & ~froze})

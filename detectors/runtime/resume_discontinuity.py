@@ -31,9 +31,9 @@ import polars as pl
 
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import INDEX, SERIES, SIGNAL, STEP, VALUE, First
+from sentinel.detectors.schema import INDEX, SERIES, STEP, VALUE, First
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import Floats, start_value, with_arrays
+from sentinel.detectors.stats import Floats, is_of, start_value, with_arrays
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 EARLIER = 256  # rows of the attempt before
@@ -81,7 +81,7 @@ def resume_discontinuity(
 ) -> pl.LazyFrame:
     """See the module's page."""
     value, index, before = pl.col(VALUE), pl.col(INDEX), pl.col("rate_before")
-    is_rate = pl.col(SIGNAL) == Signal.LEARNING_RATE
+    is_rate = is_of(Signal.LEARNING_RATE)
     was_earlier = index < 0
 
     def of_earlier(column: pl.Expr) -> pl.Expr:

@@ -26,9 +26,9 @@ import polars as pl
 
 from sentinel.detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import SIGNAL, VALUE
+from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import now_and_then
+from sentinel.detectors.stats import is_of, now_and_then
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 20  # points of the present speed
@@ -60,7 +60,7 @@ def throughput_shift(
 ) -> pl.LazyFrame:
     """See the module's page."""
     speed = pl.col("level") / pl.col("before")
-    per_step = pl.col(SIGNAL) == Signal.STEP_TIME
+    per_step = is_of(Signal.STEP_TIME)
     return verdicts(
         points.with_columns(
             **now_and_then(VALUE, NOW, past={"n": BEFORE, "skip": NOW, "at_least": LEAST}),
