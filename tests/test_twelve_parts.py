@@ -62,6 +62,7 @@ def test_twelve_parts_tell_what_a_replay_tells(tmp_path, logs):
     agree(logs, tmp_path)
 
 
+@pytest.mark.slow  # whole runs
 def test_a_last_line_without_a_line_break_is_judged_at_the_end_alike(tmp_path):
     """The detector holds nothing back: the NaN stands in the last line alone."""
     logs = tmp_path / "logs"

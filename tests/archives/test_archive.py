@@ -242,6 +242,7 @@ def test_the_report_says_what_failures_cost(tmp_path, tree, capsys):
     assert "kl-blowup  1 run" in text
 
 
+@pytest.mark.slow  # processes
 def test_commands(sentinel, tmp_path, tree):
     out = tmp_path / "results"
     ran = sentinel("replay", tree / "kl-blowup", "--out", out, "--workers", 1)
