@@ -14,7 +14,7 @@ from sentinel.detectors.stats import nearest, start_median
 ELSE = (Signal.REWARD, Signal.POLICY_LOSS, Signal.PREFERENCE_MARGIN)
 """Signals beside which a loss does not say how well the model learns. A rule has to list them in ``uses``.
 
-A critic is none of them: what is named like its loss may as well be a term of a supervised one.
+A critic's loss is not among them: what is named like it may as well be a term of a supervised loss.
 """
 
 CLASSES = 2, 10, 100, 1000

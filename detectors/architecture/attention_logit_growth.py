@@ -58,8 +58,8 @@ def attention_logit_growth(
     points: pl.LazyFrame,
     *,
     bound: Annotated[float, "largest attention logit that is healthy"] = 100.0,
-    critical_bound: Annotated[float, "largest attention logit shortly before a collapse"] = 1000.0,
-    growth: Annotated[float, "times the start that are growth"] = 2.0,
+    critical_bound: Annotated[float, "attention logit above which a collapse is near"] = 1000.0,
+    growth: Annotated[float, "multiple of the first level that counts as growth"] = 2.0,
 ) -> pl.LazyFrame:
     """See the module's page."""
     level, start = pl.col("level"), pl.col("start")

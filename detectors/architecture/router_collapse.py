@@ -66,8 +66,10 @@ BACK = 500  # points among whose levels the lowest is sought
 def router_collapse(
     points: pl.LazyFrame,
     *,
-    growth: Annotated[float, "times its lowest level that a balancing loss may reach"] = 1.5,
-    critical_growth: Annotated[float, "times its lowest level beyond which the router has collapsed"] = 2.0,
+    growth: Annotated[float, "multiple of its lowest level that a balancing loss may reach"] = 1.5,
+    critical_growth: Annotated[
+        float, "multiple of its lowest level beyond which the router has collapsed"
+    ] = 2.0,
     violation: Annotated[float, "mean loads by which the fullest expert may grow"] = 1.0,
     critical_violation: Annotated[float, "mean loads beyond which the router has collapsed"] = 3.0,
 ) -> pl.LazyFrame:

@@ -65,7 +65,7 @@ ALLOWED = (Setting.ACCUMULATION_STEPS, Setting.BATCH_SIZE)
 def epoch_length_mismatch(
     points: pl.LazyFrame,
     *,
-    tolerance: Annotated[float, "largest distance from a whole factor, as a share of it"] = 0.05,
+    tolerance: Annotated[float, "largest distance from a whole factor, as a share of the factor"] = 0.05,
 ) -> pl.LazyFrame:
     """See the module's page."""
     passed = {n: pl.col(n) - pl.col(n).first().over(SERIES) for n in (STEP, VALUE)}

@@ -70,7 +70,7 @@ def epoch_periodic_loss(
     points: pl.LazyFrame,
     *,
     least_repeats: Annotated[float, "correlation with the epoch before that shows a fixed order"] = 0.5,
-    least_lead: Annotated[float, "excess that it needs over the correlation at neighbouring lags"] = 0.3,
+    least_lead: Annotated[float, "how far it must exceed the correlation at neighbouring lags"] = 0.3,
 ) -> pl.LazyFrame:
     """See the module's page."""
     measured = with_arrays(

@@ -94,7 +94,7 @@ def class_collapse(
     points: pl.LazyFrame,
     *,
     evaluations: Annotated[int, "evaluations needed before a finding"] = 6,
-    most_accuracy: Annotated[float, "at this accuracy or above, a good model may repeat itself"] = 0.95,
+    most_accuracy: Annotated[float, "accuracy at or above which a good model may repeat itself"] = 0.95,
     least_share: Annotated[float, "share of the plan that must be done before a finding"] = 0.3,
 ) -> pl.LazyFrame:
     """See the module's page."""

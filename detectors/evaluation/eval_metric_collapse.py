@@ -76,10 +76,12 @@ USEFUL = 0.2  # best level of a metric that had learned something
 def eval_metric_collapse(
     points: pl.LazyFrame,
     *,
-    lost_level: Annotated[float, "share of its best level that is a collapse"] = 0.5,
-    lost_gain: Annotated[float, "share of its gain since the first evaluation that is a collapse"] = 0.75,
-    least_share: Annotated[float, "share of its best level that is a collapse if that gain is lost"] = 0.3,
-    least_noises: Annotated[float, "times the scatter that a fall must exceed"] = 8.0,
+    lost_level: Annotated[float, "share of its best level whose loss is a collapse"] = 0.5,
+    lost_gain: Annotated[
+        float, "share of its gain since the first evaluation whose loss is a collapse"
+    ] = 0.75,
+    least_share: Annotated[float, "share of its best level that must be lost beside that gain"] = 0.3,
+    least_noises: Annotated[float, "multiple of the scatter that a fall must exceed"] = 8.0,
 ) -> pl.LazyFrame:
     """See the module's page."""
     few = pl.col(INDEX) < MANY_FROM

@@ -64,7 +64,7 @@ def quality_loss_divergence(
     points: pl.LazyFrame,
     *,
     least_rise: Annotated[float, "share by which the FID must be worse than its best"] = 0.1,
-    scatters: Annotated[float, "times the scatter by which the FID must be worse"] = 8.0,
+    scatters: Annotated[float, "multiple of the scatter by which the FID must be worse than its best"] = 8.0,
     least_fall: Annotated[float, "share by which the loss must have fallen since"] = 0.05,
 ) -> pl.LazyFrame:
     """See the module's page."""

@@ -72,7 +72,7 @@ def saturated_gradient_clipping(
     points: pl.LazyFrame,
     *,
     tight: Annotated[float, "threshold below which clipping every step is too tight"] = 0.1,
-    pinned_share: Annotated[float, "share of equal norms that tells clipping"] = 0.95,
+    pinned_share: Annotated[float, "share of the norms that must be equal to tell clipping"] = 0.95,
     reach: Annotated[int, "points that are judged together, at most 100"] = REACH,
     above: Annotated[float, "multiple of the threshold that counts as far above it"] = 10.0,
 ) -> pl.LazyFrame:

@@ -62,7 +62,7 @@ def discriminator_wins(
     *,
     least: Annotated[float, "loss of the discriminator below which it is sure"] = 0.02,
     recovered: Annotated[float, "loss above which the trouble is over"] = 0.05,
-    growth: Annotated[float, "times its first loss that are too much for the generator"] = 2.0,
+    growth: Annotated[float, "multiple of its first loss that is too much for the generator"] = 2.0,
     most: Annotated[float, "loss of the generator that is too much, however it began"] = 5.0,
 ) -> pl.LazyFrame:
     """See the module's page; a negative loss is that of a critic, which may be near zero at any time."""

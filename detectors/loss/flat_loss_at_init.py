@@ -76,7 +76,7 @@ def flat_loss_at_init(
     points: pl.LazyFrame,
     *,
     least_share: Annotated[float, "share of the planned steps before a loss at guessing is told"] = 0.15,
-    least_steps: Annotated[int, "steps before that where the planned number is unknown"] = 300,
+    least_steps: Annotated[int, "the same in steps, where the plan is not known"] = 300,
     patient_steps: Annotated[int, "steps before any other flat loss is told where no plan is known"] = 4000,
     least_fall: Annotated[float, "share of the start by which a loss must fall to have moved"] = 0.02,
     doubtful_fall: Annotated[float, "the same at a level of guessing, and once the run is over"] = 0.01,

@@ -80,7 +80,7 @@ def loss_accuracy_mismatch(
     points: pl.LazyFrame,
     *,
     least_accuracy: Annotated[float, "accuracy from which on a loss is judged"] = 0.6,
-    times: Annotated[float, "multiple of the loss of a calibrated classifier"] = 1.4,
+    times: Annotated[float, "multiple of a calibrated classifier's loss that is too large"] = 1.4,
 ) -> pl.LazyFrame:
     """See the module's page."""
     level, right, wrong = pl.col("level"), pl.col("right"), 1 - pl.col("right")

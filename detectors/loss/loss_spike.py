@@ -73,11 +73,13 @@ TAIL = 0.95  # quantile: two or three of the points before lie beyond it
 def loss_spike(
     points: pl.LazyFrame,
     *,
-    least_times: Annotated[float, "times the usual loss"] = 2.0,
+    least_times: Annotated[float, "multiple of the usual loss that is a spike"] = 2.0,
     early_times: Annotated[float, "the same while there are fewer than 50 points before"] = 3.0,
     early_noises: Annotated[float, "standard deviations of the noise that a spike exceeds then"] = 14.0,
     least_tails: Annotated[float, "distances from the usual loss to its 95th percentile"] = 6.0,
-    far_times: Annotated[float, "times the usual loss from which on a single spike is a warning"] = 1000.0,
+    far_times: Annotated[
+        float, "multiple of the usual loss from which on a single spike is a warning"
+    ] = 1000.0,
     most_spikes: Annotated[int, "spikes within 200 points from which on they are a warning"] = 3,
 ) -> pl.LazyFrame:
     """See the module's page."""

@@ -84,7 +84,9 @@ def lr_schedule_mismatch(
     points: pl.LazyFrame,
     *,
     steps_left: Annotated[float, "share of the planned steps that must be left"] = 0.2,
-    zero_share_of_run: Annotated[float, "share of the run at zero that is too much without a plan"] = 0.1,
+    zero_share_of_run: Annotated[
+        float, "share of the run at a rate of zero that is too much where no plan is known"
+    ] = 0.1,
     near_zero: Annotated[float, "share of the peak below which a floor trains next to nothing"] = 0.01,
     longest_warmup: Annotated[float, "longest warm-up, as a share of the planned steps"] = 0.5,
     constant_share: Annotated[float, "share of the planned steps without a change that is too much"] = 0.2,

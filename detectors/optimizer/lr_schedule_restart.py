@@ -71,7 +71,7 @@ NAMES = ("before", "after", "since", "repeated", "off", "risen", "loss_left")
 def lr_schedule_restart(
     points: pl.LazyFrame,
     *,
-    least_drop: Annotated[float, "share of the rate before that is left at most after the restart"] = 0.2,
+    least_drop: Annotated[float, "largest share of the rate before that may be left after the restart"] = 0.2,
 ) -> pl.LazyFrame:
     """See the module's page."""
     rate, index = pl.col(VALUE), pl.col(INDEX)

@@ -46,7 +46,7 @@ NOW = 20  # points of the present level
 EARLY = 10  # first points, above whose median the ratio of a warm-up rises
 RISEN = 1.5  # times that median
 SURE = 30  # points from which on a warm-up has risen that far
-LATER = 50  # points from which on a large ratio is none of a weight that begins at zero
+LATER = 50  # points after which weights that began at zero no longer explain a large ratio
 ANNEALED = 0.1  # of the peak, below which a schedule has lowered the ratio
 
 

@@ -71,8 +71,8 @@ def likelihood_displacement(
     points: pl.LazyFrame,
     *,
     fall: Annotated[float, "share of its start by which a log-probability falls far"] = 0.2,
-    scatters: Annotated[float, "times the scatter of the first points that a fall must exceed"] = 3.0,
-    large_fall: Annotated[float, "share of its start by which a fall is worth knowing"] = 0.5,
+    scatters: Annotated[float, "multiple of the scatter of the first points that a fall must exceed"] = 3.0,
+    large_fall: Annotated[float, "fall, as a share of its start, that is worth knowing"] = 0.5,
 ) -> pl.LazyFrame:
     """See the module's page."""
     level, start, rejected, first = (pl.col(n) for n in ("level", "start", "rejected", "rejected_start"))

@@ -76,7 +76,7 @@ def completion_length_drift(
     *,
     longer: Annotated[float, "multiple of the first length that counts as far longer"] = 2.0,
     shorter: Annotated[float, "share of the first length that counts as far shorter"] = 0.25,
-    many_turns: Annotated[float, "turns of an answer below which growth is no loop"] = 4.0,
+    many_turns: Annotated[float, "turns of an answer below which longer answers are no loop"] = 4.0,
 ) -> pl.LazyFrame:
     """See the module's page."""
     level, start, turns = pl.col("level"), pl.col("start"), is_of(Signal.TURNS)

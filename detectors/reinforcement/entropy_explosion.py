@@ -67,10 +67,10 @@ LOW = 0.1  # quantile of the first rewards: a fall below it is no noise of one p
 def entropy_explosion(
     points: pl.LazyFrame,
     *,
-    growth: Annotated[float, "times the first and the lowest level that are too much"] = 2.0,
-    critical_growth: Annotated[float, "times the first level that are noise"] = 4.0,
-    recovered: Annotated[float, "times the first level below which the trouble is over"] = 1.5,
-    least: Annotated[float, "nats per token below which a policy writes no noise"] = 0.5,
+    growth: Annotated[float, "multiple of the first and of the lowest level that is too much"] = 2.0,
+    critical_growth: Annotated[float, "multiple of the first level at which a policy writes noise"] = 4.0,
+    recovered: Annotated[float, "multiple of the first level below which the trouble is over"] = 1.5,
+    least: Annotated[float, "nats per token below which a policy does not write noise"] = 0.5,
 ) -> pl.LazyFrame:
     """See the module's page; the reward has fallen below a tenth of the first ones."""
     level, start, reward = pl.col("level"), pl.col("start"), Signal.REWARD

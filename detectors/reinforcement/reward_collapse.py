@@ -81,7 +81,7 @@ def reward_collapse(
     points: pl.LazyFrame,
     *,
     most_lost: Annotated[float, "share of the gain that a collapse loses"] = 0.75,
-    scatters: Annotated[float, "times the scatter of a block that a fall must exceed"] = 5.0,
+    scatters: Annotated[float, "multiple of the scatter of a block that a fall must exceed"] = 5.0,
     sure: Annotated[float, "standard errors by which the fall must be certain"] = 12.0,
     least_fall: Annotated[float, "share of the best or first level that a fall must exceed"] = 0.2,
     patience: Annotated[float, "share of a finished run spent below its start that is too long"] = 0.5,

@@ -63,8 +63,8 @@ LOW = 0.1  # quantile of the rewards before: a fall below it is no noise of one 
 def tool_failures(
     points: pl.LazyFrame,
     *,
-    more: Annotated[float, "share of calls that fail beyond what failed before"] = 0.2,
-    recovered: Annotated[float, "share beyond it below which the trouble is over"] = 0.1,
+    more: Annotated[float, "rise of the share of failing calls that is too much"] = 0.2,
+    recovered: Annotated[float, "rise below which the trouble is over"] = 0.1,
 ) -> pl.LazyFrame:
     """See the module's page."""
     level, before = pl.col("level"), pl.col("before")

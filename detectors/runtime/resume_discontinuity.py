@@ -77,7 +77,7 @@ def resume_discontinuity(
     *,
     other: Annotated[float, "share by which two rates at one step must differ"] = 0.2,
     of_peak: Annotated[float, "share of the highest rate by which they must differ, too"] = 0.02,
-    learnt: Annotated[float, "share of its first loss that the attempt before must have got below"] = 0.8,
+    learnt: Annotated[float, "share of its first loss below which the attempt before must have come"] = 0.8,
 ) -> pl.LazyFrame:
     """See the module's page."""
     value, index, before = pl.col(VALUE), pl.col(INDEX), pl.col("rate_before")

@@ -64,7 +64,7 @@ def resume_loss_jump(
     *,
     lost: Annotated[float, "share of the gain of the attempt before that is lost"] = 0.5,
     least_rise: Annotated[float, "share of the loss before by which it must have risen"] = 0.3,
-    scatters: Annotated[float, "times the scatter before that it must have risen by"] = 10.0,
+    scatters: Annotated[float, "multiple of the scatter before by which it must have risen"] = 10.0,
 ) -> pl.LazyFrame:
     """See the module's page."""
     value, earlier, level, begun = (pl.col(n) for n in (VALUE, "earlier", "level", "begun"))

@@ -123,7 +123,7 @@ def load() -> Mapping[str, Entry]:
     """Every entry by id.
 
     Raises KeyError for a page whose front matter lacks a field, and msgspec.ValidationError for a rule, a
-    signature or a check against a source that is none.
+    signature or a check against a source that is not of its form.
     """
     import frontmatter  # slow to import, and only pages need it
 

@@ -185,7 +185,7 @@ _to_needs = converter(dict[str, Need])
 
 @cache
 def needs() -> Mapping[str, Need]:
-    """All words. Raises msgspec.ValidationError for a row that is none."""
+    """All words. Raises msgspec.ValidationError for a row that is no word."""
     table = tomllib.loads((files(__package__) / "needs.toml").read_text(encoding="utf-8"))
     return _to_needs(table)
 

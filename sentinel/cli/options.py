@@ -66,7 +66,7 @@ def config_file(named: Path | None) -> Path | None:
 
 
 def address(option: str, text: str) -> Address:
-    """The address that was given to an option. Raises SentinelError for one that is none."""
+    """The address that was given to an option. Raises SentinelError for a text that is no address."""
     from sentinel.ground.address import Address
 
     try:

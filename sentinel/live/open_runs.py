@@ -120,7 +120,7 @@ class OpenRuns:
             self._close(key)
 
     async def _opened(self, key: str) -> bool:
-        """Open a run, and close another one if too many are open. False if there is none of this key."""
+        """Open a run, and close another one if too many are open. False if no run has this key."""
         opening = await self._in(self._worker, partial(self._views.open, key, self._pipeline))
         if opening is None:
             self._close(key)

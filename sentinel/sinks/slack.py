@@ -43,9 +43,9 @@ class SlackSink:
         body = json.dumps(slack_body(message)).encode()
         headers = {"Idempotency-Key": message.key}
         answer = http.post(self.url, body, headers, self.timeout_seconds, now)
-        for refusal, mend in _REFUSALS.items():
+        for refusal, remedy in _REFUSALS.items():
             if answer.text.strip() == refusal:
-                raise Permanent(f"Slack answered {refusal}: {mend}")
+                raise Permanent(f"Slack answered {refusal}: {remedy}")
         http.check(answer)
 
 

@@ -148,8 +148,8 @@ class Changes(FileSystemEventHandler):
 
     def _give_up(self, error: OSError) -> None:
         self._end()
-        mend = "to have them watched, raise fs.inotify.max_user_watches and max_user_instances (sysctl)"
-        problem = f"changes cannot be watched ({error.strerror}), so all files are polled; {mend}"
+        remedy = "to have them watched, raise fs.inotify.max_user_watches and max_user_instances (sysctl)"
+        problem = f"changes cannot be watched ({error.strerror}), so all files are polled; {remedy}"
         self.complaints.append(Complaint(self._paths[0], "", problem))
 
     def _watch_roots(self, observer: BaseObserver) -> None:
