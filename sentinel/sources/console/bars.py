@@ -9,7 +9,7 @@ counts steps as well, on from the bar before it; one of held-out data stands at 
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from sentinel.sources.console.printed import Record, kept, restored
@@ -30,7 +30,7 @@ _REDRAWN = re.compile(
 )
 """A state of a bar between two others. Of a bar that counts no steps, only the first and last count."""
 
-_MOST_PRINTED = 64  # names; those of further ones are read from bars as well
+_MOST_PRINTED = 64  # names; further ones are read from bars as well
 
 _HELD_OUT = re.compile(
     r"(?<![a-z])(?:val|valid|validation|test|eval|evaluation|validating|testing|evaluating)(?![a-z])",
@@ -55,7 +55,7 @@ class Bars:
         self._last: Record = restored(memory.get("last", {}))  # values of the late names in points
         self._counts_batches: bool = memory.get("counts_batches", False)
         self._is_full: bool = memory.get("full", False)  # the bar that was shown last
-        self._printed: list[str] = list(memory.get("printed", []))  # names, lower case, that lines tell
+        self._printed: set[str] = set(memory.get("printed", []))  # names that lines tell
 
     def memory(self) -> dict[str, Any]:
         """What the next states need to know of these; JSON-able."""
@@ -68,13 +68,13 @@ class Bars:
             "last": kept(self._last),
             "counts_batches": self._counts_batches,
             "full": self._is_full,
-            "printed": self._printed,
+            "printed": sorted(self._printed),
         }
 
-    def leave(self, names: Iterable[str]) -> None:
+    def leave(self, names: Collection[str]) -> None:
         """Leave these metrics to the lines that tell them at their steps, which no bar knows."""
-        new = {name.lower() for name in names}.difference(self._printed)
-        self._printed += sorted(new)[: _MOST_PRINTED - len(self._printed)]
+        if not self._printed.issuperset(names) and len(self._printed) < _MOST_PRINTED:
+            self._printed.update(names)
 
     def parse(self, bar: re.Match[str], epoch: float, metrics: Record, ended: bool) -> list[Record]:
         """The points that are due when the bar of an epoch shows these metrics.
@@ -91,7 +91,8 @@ class Bars:
         is_old = 0 < count < reached
         self._reached[title] = reached if is_old else count
         self._is_full = count == total
-        metrics = {name: value for name, value in metrics.items() if name.lower() not in self._printed}
+        printed = {name.lower() for name in self._printed}
+        metrics = {name: value for name, value in metrics.items() if name.lower() not in printed}
         if count and not is_old and metrics:
             if part := part_of(bar):
                 metrics = {f"{part}/{name}": value for name, value in metrics.items()}

@@ -57,7 +57,7 @@ _EVALUATES = re.compile(r"\((val|test)\)")
 """A word in MMEngine's counts of the batches of a validation, which are no steps."""
 
 _STAMP = re.compile(r"\d{4}([-/])\d\d\1\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?")
-_CLOCK = re.compile(r"^[\s\[(]{0,9}(?:\d\d[-/.]\d\d )?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?![\d:])\]?")
+_CLOCK = re.compile(r"[\s\[(]{0,9}(?:\d\d[-/.]\d\d )?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?![\d:])\]?")
 """The time with which a line begins, where it does not tell the year."""
 
 _OTHER = re.compile(r"[?&]\w{1,80}=|(?<![a-z])(?:fold|trial)(?![a-z])", re.IGNORECASE)
@@ -169,7 +169,9 @@ def uncounted(line: str) -> Record:
 
 def _without_prefix(text: str) -> str:
     """The text without what a logger puts before a message: the time, the level and the place in the code."""
-    text = _LEVEL.sub("|", _CLOCK.sub("|", _STAMP.sub("|", text, 1)), 1)
+    if (clock := _CLOCK.match(text)) is not None:
+        text = f"|{text[clock.end() :]}"
+    text = _LEVEL.sub("|", _STAMP.sub("|", text, 1), 1)
     return _CALLER.sub(lambda found: found[0] if is_metric(found["module"]) else "|", text)
 
 

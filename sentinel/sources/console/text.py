@@ -204,7 +204,7 @@ class Text:
         if (bar := _bar(text)) is not None:
             self._progress(bar)
             after = text[bar.end() :].lstrip("] ")
-            if parse(after) is not None:  # a line that was printed while the bar stood there
+            if after and parse(after) is not None:  # a line that was printed while the bar stood there
                 text = after
             elif self._parse_bar(bar, ended=True) or not _tells_more(bar):
                 return False

@@ -25,7 +25,7 @@ from sentinel.sources.console.parts import begun_part, of_part
 from sentinel.sources.console.printed import Record, kept, number, restored
 from sentinel.sources.console.shapes import IN_EPOCH, KERAS
 from sentinel.sources.console.waiting import Waiting
-from sentinel.sources.reading.records import EPOCH_KEYS, STEP_KEYS, Records, is_metrics, named
+from sentinel.sources.reading.records import STEP_KEYS, Records, is_metrics, named
 
 _MOST_ROWS = 500  # of a table
 
@@ -142,7 +142,7 @@ class PrintedMetrics:
         record = self._time(text) | record
         self.shapes[shape] += 1
         if named(record, STEP_KEYS) is not None:
-            self._bars.leave(record.keys() - {*STEP_KEYS, *EPOCH_KEYS})
+            self._bars.leave(record.keys())
         if self._waiting.begun and shape == "dictionary" and named(record, STEP_KEYS) is None:
             self._add_all(self._waiting.add(record))
         else:
