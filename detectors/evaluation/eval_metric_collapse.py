@@ -21,7 +21,7 @@ A next stage of a curriculum, another task or another evaluation set lowers the 
 pruning, until the model has recovered.
 
 ## Source
-Catalogue O18, V7, O19, R4. The thresholds are measured (`FIGURES.md`): healthy evaluations scatter, and those
+Catalogue O18, V7, O19, GE, R4. The thresholds are measured (`FIGURES.md`): healthy evaluations scatter, and those
 of warm restarts dip, but they keep most of what they gained.
 """
 
@@ -69,7 +69,7 @@ USEFUL = 0.2  # best level of a metric that had learned something
     variants={
         "collapsed": Variant(
             "{name} on held-out data fell from {best:.3g} to {value:.3g} and stays there",
-            ("O18", "V7", "O19", "R4"),
+            ("O18", "V7", "O19", "GE", "R4"),
         )
     },
 )
