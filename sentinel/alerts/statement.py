@@ -25,7 +25,7 @@ def statement(
 
     ``began`` is the step and the time of the first row of the finding, for a verdict that knows no onset.
     ``parameters`` are the thresholds that differ from the detector's defaults. ``findings`` are those of the
-    verdict's own stream, because no other has an order with it.
+    verdict's own stream, because no other has an order with it; this one is added.
     """
     variant = detector.variants.get(v.variant or "")
     evidence = _evidence(v)
@@ -35,7 +35,7 @@ def statement(
         "summary": summary(v, began, detector, parameters),
         "latest": "",
         "cited": cited,
-        "causes": weighed(cited, evidence, findings, v),
+        "causes": weighed(cited, evidence, {**findings, v.key.detector: evidence}, v),
         "evidence": evidence,
         "asked_once": variant is not None and variant.asked_once,
     }
