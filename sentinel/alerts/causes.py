@@ -145,8 +145,8 @@ def possible_causes(
     shown = [id_ for id_ in cited if not supposed[id_]] or cited
     listed, reasons = [], []
     for entry in (entries[id_] for id_ in shown):
-        speaks_for = [rule.because for rule in (*entry.checks, *entry.confirms) if rule.holds(clues)]
-        against = [rule.because for rule in entry.excludes if rule.holds(clues)]
+        speaks_for = [rule.because for rule in (*entry.checks, *entry.confirms) if rule.speaks(clues)]
+        against = [rule.because for rule in entry.excludes if rule.speaks(clues)]
         listed.append(Listed(entry.id, len(speaks_for), len(against)))
         reasons.append("; ".join([*speaks_for, *(f"against it: {reason}" for reason in against)]))
     found = [

@@ -280,7 +280,7 @@ class Book:
         findings = self._findings(v.key.stream)
         for track, incident in self._open():
             if incident.stream == v.key.stream and track.key != v.key:
-                causes = weighed(incident.cited, incident.evidence, findings, v)
+                causes = weighed(incident.detector, incident.cited, incident.evidence, findings, v)
                 track.incident = incident.changed(causes=causes)
 
     def _findings(self, stream: str) -> Findings:

@@ -35,7 +35,7 @@ def statement(
         "summary": summary(v, began, detector, parameters),
         "latest": "",
         "cited": cited,
-        "causes": weighed(cited, evidence, {**findings, v.key.detector: evidence}, v),
+        "causes": weighed(detector.name, cited, evidence, {**findings, detector.name: evidence}, v),
         "evidence": evidence,
         "asked_once": variant is not None and variant.asked_once,
     }
@@ -61,10 +61,11 @@ def onset_of(v: Verdict, step: int, time: float | None) -> dict[str, Any]:
 
 
 def weighed(
-    cited: Sequence[str], evidence: Mapping[str, Any], findings: Findings, v: Verdict
+    detector: str, cited: Sequence[str], evidence: Mapping[str, Any], findings: Findings, v: Verdict
 ) -> tuple[PossibleCause, ...]:
-    """The cited entries, weighed by all that is known at a verdict."""
-    return possible_causes(cited, Clues(evidence, findings, v.known, v.position, v.step), catalogue.load())
+    """The entries that a detector's finding cites, weighed by all that is known at a verdict."""
+    clues = Clues(evidence, findings, v.known, v.position, v.step, detector)
+    return possible_causes(cited, clues, catalogue.load())
 
 
 def _evidence(v: Verdict) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 They stand in the front matter of pages. A rule names what it looks at, and says in `because` what follows
 from it. If it names several things, all of them must hold:
 
-- `finding: zero-gradient`: an incident of that detector, which may be this one, is open in the same log.
+- `finding: zero-gradient`: an incident of that detector, which may be this one, is open in the same log. A
+  rule that asks for nothing else says nothing about the causes of that incident itself.
 - `evidence: {fall: {above: 0.1}}`: a number in the evidence of the incident, or of that finding, has these
   bounds.
 - `signals: {update_ratio: logged}`, or `missing`: whether the log has had the signal so far.
@@ -55,13 +56,17 @@ class Known(Protocol):
 
 @dataclass(frozen=True)
 class Clues:
-    """All that rules may look at. ``known`` is None where an incident belongs to no stream of points."""
+    """All that rules may look at. ``known`` is None where an incident belongs to no stream of points.
+
+    ``detector`` is that of the incident, which is one of the ``findings``.
+    """
 
     evidence: Mapping[str, Any]
     findings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # their evidence, by detector
     known: Known | None = None
     position: int = 0
     step: int = 0
+    detector: str = ""
 
     @property
     def quoted(self) -> str:
@@ -160,6 +165,11 @@ class CauseRule(Condition, frozen=True, forbid_unknown_fields=True, kw_only=True
     """One line of front matter."""
 
     because: str
+
+    def speaks(self, clues: Clues) -> bool:
+        """Whether it holds and says more than that the incident is there."""
+        says_more = self.evidence or self.signals or self.settings or self.framework or self.console
+        return self.holds(clues) and (self.finding != clues.detector or bool(says_more))
 
 
 def _word(choice: bool | float | str | None) -> str:

@@ -130,12 +130,13 @@ def status(
     worst: dict[str, Severity] = {}
     for one in found:
         worst[one.run] = max(worst.get(one.run, Severity.CLEAN), one.severity)
+    stalls = {one.run: str(one.evidence["goes_on"]) for one in found if "goes_on" in one.evidence}
     memory = {run: remember(row) for run, row in rows.items()}
     of_training = _trainings(memory)
     runs = []
     for row in rows.values():
         kept = memory[row.id]
-        state, evidence = _standing(row, kept, now)
+        state, evidence = _standing(row, kept, now, stalls.get(row.id, ""))
         stop = stops[row.id].reason if row.id in stops else None
         severity, lag = worst.get(row.id, Severity.CLEAN), lags.get(row.id, 0.0)
         runs.append(KnownRun(row, of_training[row.id], state, evidence, kept, stop, severity, lag))
@@ -190,13 +191,15 @@ def remembered(store: Store, row: RunRow) -> Remembered | None:
         return None
 
 
-def _standing(row: RunRow, kept: Remembered | None, now: float) -> tuple[str, str]:
-    """The state of a run and the evidence for it."""
+def _standing(row: RunRow, kept: Remembered | None, now: float, goes_on: str) -> tuple[str, str]:
+    """The state of a run and the evidence for it. ``goes_on`` is what an open stall says of its process."""
     if kept is None:
         return _UNKNOWN, "its saved state cannot be decoded; a watch reads its log from the start"
     try:
         silent = silence_of(Url.parse(row.path) or Path(row.path), kept.facts, now)
-        stands = standing(kept.ending, silent, kept.facts.lost_after_seconds, goes_on=kept.facts.goes_on)
+        stands = standing(
+            kept.ending, silent, kept.facts.lost_after_seconds, goes_on=kept.facts.goes_on or goes_on
+        )
     except Exception as error:  # noqa: BLE001  one run must not keep a person from the others
         return _UNKNOWN, f"it cannot be looked at: {clean_text(f'{type(error).__name__}: {error}', 200)}"
     return stands.state, stands.evidence

@@ -1,6 +1,7 @@
 """`sentinel status` over state directories as watches leave them."""
 
 import json
+import os
 import re
 from dataclasses import replace
 from io import StringIO
@@ -170,3 +171,19 @@ def test_the_table_of_a_watch_says_which_receiver_takes_nothing(store, tmp_path)
     console = Console(file=StringIO(), width=100)
     console.print(watch_table(replace(shown(store, tmp_path), undelivered=[waiting]), 30))
     assert "notifications wait for slack: it answered 503" in console.file.getvalue()
+
+
+def test_a_run_with_an_open_stall_is_stalled_and_says_what_its_process_does(store, tmp_path):
+    log = tmp_path / "metrics.jsonl"
+    log.write_text("{}\n")
+    os.utime(log, (NOW, NOW))
+    id_ = f"jsonl:{log}"
+    silent = Remembered(Facts(first_time=NOW - 60, last_time=NOW, last_step=5))
+    evidence = {"silent_seconds": 1200.0, "goes_on": "process 7 holds the log"}
+    stall = replace(INCIDENT, run=id_, detector="stream-stall", evidence=evidence)
+    states = []
+    for incidents in ([], [stall]):
+        store.commit([Update(id_, str(log), "jsonl", b"", incidents)], NOW)
+        found = status.status(store, tmp_path, NOW + 1200, remember=lambda _: silent)
+        states += [(run.state, "process 7 holds the log" in run.evidence) for run in found.runs]
+    assert states == [("silent", False), ("stalled", True)]
