@@ -5,6 +5,7 @@ were written. Of two others the processes run (`ranks.py`): one has three ranks 
 an exit status. A real `sentinel watch` follows them, and a report of them ends the demo.
 """
 
+import json
 import os
 import socket
 import subprocess
@@ -26,6 +27,8 @@ STORY = {
     "hanging": "three processes train together, and one of them waits for data that never come",
     "failing": "a training that ends with exit status 3 in the middle",
 }
+PATIENCE_SECONDS = 30  # for the first look and the last alert, on a busy machine
+
 SHARES = {"kl-blowup": 0.6, "non-finite-metric": 1.0}
 """How much of the demo a log takes to grow."""
 
@@ -51,7 +54,7 @@ def train(name, runs, seconds, world, end):
     with socket.create_server(("127.0.0.1", 0)) as meeting:
         port, descriptor = meeting.getsockname()[1], meeting.fileno()
         names = {"WORLD_SIZE": world, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-        words = [runs / name / "metrics.jsonl", seconds / 300, end]
+        words = [runs / name / "metrics.jsonl", seconds, end]
         return [
             subprocess.Popen(
                 [sys.executable, SAMPLES / "ranks.py", *map(str, words), *[str(descriptor)] * (rank == 0)],
@@ -61,6 +64,27 @@ def train(name, runs, seconds, world, end):
             )
             for rank in range(world)
         ]
+
+
+def wait_until(reached, config):
+    """Wait until the status of the watch is as wanted, but not for ever."""
+    words = [*SENTINEL, "status", "--config", config, "--format", "json"]
+    waiting_until = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < waiting_until:
+        shown = subprocess.run(words, capture_output=True, text=True, check=False)
+        if shown.returncode == 0 and reached(json.loads(shown.stdout)):
+            break
+        time.sleep(1)
+
+
+def has_begun(shown):
+    return bool(shown["health"])
+
+
+def has_told_all(shown):
+    """Whether there is an alert of each training."""
+    sick = [incident["run"] for incident in shown["incidents"] if incident["severity"] != "info"]
+    return all(any(f"/{name}" in run for run in sick) for name in STORY)
 
 
 def demo(seconds):
@@ -81,16 +105,15 @@ def demo(seconds):
     ranks = []
     watch = subprocess.Popen([*SENTINEL, "watch", runs, "--config", config], env=environment)
     try:
-        while not (place / "state").exists() and watch.poll() is None:
-            time.sleep(0.1)  # until the watch has begun
-        ranks += train("hanging", runs, seconds, world=3, end="hang")
-        ranks += train("failing", runs, seconds, world=1, end="3")
+        wait_until(has_begun, config)
+        ranks += train("hanging", runs, 0.2 * seconds, world=3, end="hang")
+        ranks += train("failing", runs, 0.6 * seconds, world=1, end="3")
         writers = [threading.Thread(target=grow, args=(name, runs, seconds)) for name in SHARES]
         for writer in writers:
             writer.start()
         for writer in writers:
             writer.join()
-        time.sleep(seconds / 10)
+        wait_until(has_told_all, config)
     finally:
         watch.terminate()
         watch.wait(30)

@@ -1,4 +1,4 @@
-"""One rank of a training that goes wrong, for `make demo`: ``ranks.py LOG PAUSE_SECONDS END [DESCRIPTOR]``.
+"""One rank of a training that goes wrong, for `make demo`: ``ranks.py LOG SECONDS END [DESCRIPTOR]``.
 
 Rank 0 writes the log and gathers what the others send, as the gradients of a training are gathered. It
 listens on the socket DESCRIPTOR. ``END`` is ``hang``, where the last rank waits for data that never come, or
@@ -39,9 +39,9 @@ def all_reduce(peers):
         peer.recv(1)
 
 
-def train(log, pause, end, peers):
+def train(log, seconds, end, peers):
     for step in range(STEPS):
-        time.sleep(pause)
+        time.sleep(seconds / STEPS)
         if end == "hang" and step == STEPS - 1 and RANK == WORLD - 1:
             read_batch()
         all_reduce(peers)
