@@ -27,7 +27,7 @@ STORY = {
     "hanging": "three processes train together, and one of them waits for data that never come",
     "failing": "a training that ends with exit status 3 in the middle",
 }
-PATIENCE_SECONDS = 30  # for the first look and the last alert, on a busy machine
+PATIENCE_SECONDS = 120  # for the first look of the watch, on a busy machine
 
 SHARES = {"kl-blowup": 0.6, "non-finite-metric": 1.0}
 """How much of the demo a log takes to grow."""
@@ -66,10 +66,10 @@ def train(name, runs, seconds, world, end):
         ]
 
 
-def wait_until(reached, config):
+def wait_until(reached, config, most_seconds):
     """Wait until the status of the watch is as wanted, but not for ever."""
     words = [*SENTINEL, "status", "--config", config, "--format", "json"]
-    waiting_until = time.monotonic() + PATIENCE_SECONDS
+    waiting_until = time.monotonic() + most_seconds
     while time.monotonic() < waiting_until:
         shown = subprocess.run(words, capture_output=True, text=True, check=False)
         if shown.returncode == 0 and reached(json.loads(shown.stdout)):
@@ -105,7 +105,7 @@ def demo(seconds):
     ranks = []
     watch = subprocess.Popen([*SENTINEL, "watch", runs, "--config", config], env=environment)
     try:
-        wait_until(has_begun, config)
+        wait_until(has_begun, config, PATIENCE_SECONDS)
         ranks += train("hanging", runs, 0.2 * seconds, world=3, end="hang")
         ranks += train("failing", runs, 0.6 * seconds, world=1, end="3")
         writers = [threading.Thread(target=grow, args=(name, runs, seconds)) for name in SHARES]
@@ -113,7 +113,7 @@ def demo(seconds):
             writer.start()
         for writer in writers:
             writer.join()
-        wait_until(has_told_all, config)
+        wait_until(has_told_all, config, seconds)
     finally:
         watch.terminate()
         watch.wait(30)
