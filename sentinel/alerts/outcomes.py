@@ -144,7 +144,7 @@ def _worst_first(changes: Sequence[Change]) -> list[Change]:
 
 
 def _as_it_is(incident: Incident, event: Event) -> Incident:
-    """The incident with the numbers of now, if it is only told that it is still there."""
+    """The incident with its newest numbers if the event says that it is still there; else as it is."""
     return (
         incident.changed(summary=incident.latest or incident.summary) if event is Event.REPEAT else incident
     )
