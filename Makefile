@@ -7,8 +7,10 @@ LOCK := uv pip compile pyproject.toml --universal --python-version 3.11 \
 
 # What one process has compiled, the workers and the processes that they start need not compile again.
 export PYTHONDONTWRITEBYTECODE :=
-# Many tests wait for processes and clocks, so there are two workers for each core.
-WORKERS := $(shell $(PYTHON) -c "import os; print(2 * len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else 'auto')")
+# Many slow tests wait for processes and clocks, so there are two workers for each core. The others wait for
+# nothing, and every worker takes some ten seconds of a core to import all tests, so they have one for each.
+CORES := $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
+WORKERS := $(shell expr 2 '*' $(CORES))
 PYTEST := .venv/bin/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 # The type checker keeps one core busy, so the tests run beside it.
 TOGETHER := $(MAKE) --no-print-directory --jobs=2
@@ -35,7 +37,7 @@ test-probes: .venv/trainers/tested  ## the probes in trainings with PyTorch
 	.venv/trainers/bin/python -m pytest tests/probes
 
 check: .venv/dev  ## style, types and the fast tests: what to run after each change
-	$(TOGETHER) lint tests SELECT="not slow"
+	$(TOGETHER) lint tests SELECT="not slow" WORKERS=$(CORES)
 
 tests:
 	$(PYTEST) -m "$(SELECT)"

@@ -3,6 +3,7 @@
 import gc
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,6 +17,13 @@ pytest_plugins = ["pytester"]  # runs tests of the plugin
 # How long an example takes is up to the machine.
 settings.register_profile("sentinel", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("sentinel")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even import a module whose tests are all left out: some need libraries that load slowly."""
+    if config.option.markexpr != "not slow" or collection_path.suffix != ".py":
+        return None
+    return "\npytestmark = pytest.mark.slow" in collection_path.read_text(encoding="utf-8") or None
 
 
 def pytest_collection_finish() -> None:

@@ -24,28 +24,36 @@ ROOMS = {room: at for at, line in enumerate(LAYERS["layers"]) for room in line.s
 
 
 @cache
-def tree(file: Path) -> ast.Module:
-    return ast.parse(file.read_text(encoding="utf-8"))
+def text(file: Path) -> str:
+    return file.read_text(encoding="utf-8")
+
+
+@cache
+def nodes(file: Path) -> tuple[ast.AST, ...]:
+    """All that a file holds, in no order that counts."""
+    return tuple(ast.walk(ast.parse(text(file))))
 
 
 def module(file: Path) -> str:
     return ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
-def imports(file: Path, types: bool = True) -> Iterator[str]:
+@cache
+def imports(file: Path, types: bool = True) -> tuple[str, ...]:
     """What a file imports, as `module.name`; without ``types``, not what it imports for its types alone."""
-    nodes = [*ast.walk(tree(file))]
-    if not types:
-        guards = [n for n in nodes if isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING"]
-        skipped = {id(node) for guard in guards for part in guard.body for node in ast.walk(part)}
-        nodes = [node for node in nodes if id(node) not in skipped]
-    for node in nodes:
+    guards = [n for n in nodes(file) if isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING"]
+    skipped = {id(node) for guard in guards for part in guard.body for node in ast.walk(part)}
+    names: list[str] = []
+    for node in nodes(file):
+        if not types and id(node) in skipped:
+            continue
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names += (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert not node.level, "imports are absolute"
             assert node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            names += (f"{node.module}.{alias.name}" for alias in node.names)
+    return tuple(names)
 
 
 def room(name: str) -> str:
@@ -90,7 +98,7 @@ def test_no_modules_import_each_other():
 
 def compared(file: Path) -> Iterator[object]:
     """The constants that a file compares something with."""
-    for node in ast.walk(tree(file)):
+    for node in nodes(file):
         if isinstance(node, ast.Compare):
             yield from (part.value for part in ast.walk(node) if isinstance(part, ast.Constant))
 
@@ -111,7 +119,7 @@ def test_detectors_are_a_library_of_their_own():
 @each(FILES, module)
 def test_a_type_is_learned_before_threads_start(file):
     """`sentinel.ground.conversion` says why."""
-    assert file.name == "conversion.py" or "msgspec.convert" not in file.read_text(encoding="utf-8")
+    assert file.name == "conversion.py" or "msgspec.convert" not in text(file)
 
 
 @each(FILES, module)
@@ -121,7 +129,7 @@ def test_time_is_an_argument(file):
     clocks = {"time", "time_ns", "now", "utcnow", "today"}
     asked = [
         ast.unparse(node.func)
-        for node in ast.walk(tree(file))
+        for node in nodes(file)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr in clocks
@@ -132,7 +140,7 @@ def test_time_is_an_argument(file):
 
 @each(FILES, module)
 def test_files_stay_readable_in_one_sitting(file):
-    assert len(file.read_text(encoding="utf-8").splitlines()) <= 300
+    assert len(text(file).splitlines()) <= 300
 
 
 def test_the_flow_stands_on_one_screen():
@@ -176,7 +184,7 @@ def test_the_name_of_a_class_means_one_thing():
     """Whether it is private or not."""
     homes: dict[str, list[str]] = {}
     for file in FILES:
-        for node in ast.walk(tree(file)):
+        for node in nodes(file):
             if isinstance(node, ast.ClassDef) and node.name not in SHARED:
                 homes.setdefault(node.name.strip("_"), []).append(module(file))
     assert not {name: modules for name, modules in homes.items() if len(modules) > 1}

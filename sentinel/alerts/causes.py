@@ -1,20 +1,21 @@
 """Which catalogue entry is behind an incident: the usual order, moved by what the run shows.
 
 The usual order is that in which a finding cites the entries. The rules of a page that hold speak for its
-entry (``confirms`` and ``checks``) or against it (``excludes``). How much the rules count was fitted to
-labelled runs. Scores say how likely each entry is among those that are listed.
+entry (``confirms`` and ``checks``) or against it (``excludes``). How much a rule counts was fitted to
+labelled runs. A score says how likely an entry is among those that are listed.
 
 `make strangers` fits these numbers and writes `likelihoods.toml`, with the number of cases behind each. An
 entry has the weight ``1 / rank``, by its rank among those that are listed. Each rule that speaks for it
-multiplies the weight by ``confirms``, each that speaks against it divides it by ``excludes``. Its own
-``factor`` says how much more often it was right than all this says; an entry with few cases has one near 1.
+multiplies the weight by ``confirms``, and each that speaks against it divides the weight by ``excludes``.
+The ``factor`` of an entry corrects this by how often the entry was right in the labelled runs. With few
+cases the factor is near 1.
 
-Several entries may describe one trouble, so the first is right more often than its share of the weights
-says. ``offset`` and ``slope`` turn the logit of this share into that of how often it was right.
+Several entries may describe one trouble, so the first one is right more often than its share of the weights
+says. ``offset`` and ``slope`` turn the logit of that share into the logit of how often it is right.
 
-An entry that supposes what the run does not show, such as several ranks, is left out. Only where all cited
-entries do, they stay, and each says what it supposes. A line that the run printed shows all that the entries
-with this line suppose.
+An entry that supposes what the run does not show, such as several ranks, is left out. If this would leave
+out every cited entry, all stay, and each says what it supposes. A printed line shows everything that the
+entries with this line suppose.
 
 Rules see the row at which the incident fires or gets worse and what preceded it in the log. So causes are
 the same however the log was cut into polls.
@@ -34,7 +35,7 @@ from sentinel.catalogue.rules import Clues, not_shown
 from sentinel.ground.conversion import converter
 
 _SURE = 0.99
-"""Shares beyond this count as this before they are compared with how often the first was right."""
+"""Shares are cut to between 1 % and 99 % before calibration, because the logit of 0 or 1 is infinite."""
 
 
 class Fitted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -81,7 +82,7 @@ class Likelihoods(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ]
 
     def calibrated(self, share: float) -> float:
-        """How often the first is right that has this share of the weights."""
+        """How often the first entry is right if it has this share of the weights."""
         return 1 / (1 + math.exp(-self.offset - self.slope * logit(share)))
 
     def _factor(self, entry: str) -> float:
@@ -120,7 +121,7 @@ class PossibleCause:
     id: str
     score: float
     because: str  # what in the run speaks for it and against it; may be empty
-    supposes: tuple[str, ...] = ()  # what the run does not show, because no entry was left that it shows
+    supposes: tuple[str, ...] = ()  # what the run does not show; empty unless no other entry was left
 
     @property
     def reasons(self) -> str:
@@ -130,9 +131,10 @@ class PossibleCause:
 
 
 def share(cause: PossibleCause, causes: Sequence[PossibleCause]) -> str:
-    """How likely the first cause is, "80%"; empty if no clue of the run made it, and for other causes.
+    """How likely the first cause is, "80%"; empty for other causes, and if no clue of the run supports any.
 
-    Labelled runs show how often the first is right. Of the others they do not: several may be one trouble.
+    Labelled runs show how often the first cause is right. They do not show it for the others, because several
+    may describe one trouble.
     """
     return f"{cause.score:.0%}" if cause == causes[0] and any(one.because for one in causes) else ""
 
@@ -140,7 +142,7 @@ def share(cause: PossibleCause, causes: Sequence[PossibleCause]) -> str:
 def possible_causes(
     cited: Sequence[str], clues: Clues, entries: Mapping[str, Entry]
 ) -> tuple[PossibleCause, ...]:
-    """The cited entries that the run allows, likeliest first; of equal ones the more usual first."""
+    """The cited entries that the run allows, the likeliest first; among equals the more usual one first."""
     supposed = {id_: _supposed(entries[id_], clues) for id_ in cited}
     shown = [id_ for id_ in cited if not supposed[id_]] or cited
     listed, reasons = [], []

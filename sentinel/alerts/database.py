@@ -42,7 +42,7 @@ _BROKEN = {
     sqlite3.SQLITE_CORRUPT,
     sqlite3.SQLITE_NOTADB,
     sqlite3.SQLITE_ERROR,
-}  # the last: a table is missing
+}  # the last one means that a table is missing
 _MEND = "a start of `sentinel watch` keeps it aside, begins a new one and reads all logs again"
 _OF_A_ROW = (sqlite3.DataError, sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.ProgrammingError)
 
@@ -155,14 +155,14 @@ class Database:
             raise StateDamaged(f"{self._path}: {found}; {_MEND}")
 
     def shrink(self) -> None:
-        """Give disk space back if more than a quarter of the file is free; some of it, if it is much."""
+        """Give at most 16 MiB of disk space back if more than a quarter of the file is free."""
         ((free, pages),) = self.rows("SELECT * FROM pragma_freelist_count, pragma_page_count")
         if free > pages / 4:
             with self._errors():  # it frees a page in each step, and only a script takes all of them
                 self._connection.executescript(f"PRAGMA incremental_vacuum({_PAGES_AT_ONCE})")
 
     def make_shrinkable(self) -> None:
-        """Rewrite a database of an earlier version, which cannot shrink. Any other is left as it is."""
+        """Rewrite a database of an earlier version, which cannot shrink. Leave any other as it is."""
         ((kind,),) = self.rows("PRAGMA auto_vacuum")
         if not kind:
             with suppress(StateError):  # no disk space for a copy, for example; the next start tries

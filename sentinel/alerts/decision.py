@@ -254,12 +254,12 @@ def _reason_at_end(incident: Incident, policy: SinkPolicy, sent: Mapping[Event, 
 
 
 def _last(sent: Mapping[Event, Sent]) -> tuple[Event, Sent]:
-    """The last notification. The clock may have been set back since, so its time does not tell."""
+    """The last notification. The clock may have been set back since, so its time does not count."""
     return max(sent.items(), key=lambda one: (one[1].number, one[1].findings, one[1].at))
 
 
 def _is_news(incident: Incident, before: Sent | None, policy: SinkPolicy, now: float) -> bool:
-    """Whether that its log is silent was not told within the repeat interval, or before its last finding."""
+    """Whether the sink should hear that the log is silent: it was not told lately, or not since a finding."""
     if before is None or incident.findings > before.findings:
         return True
     return not 0 <= now - before.at < policy.repeat_seconds

@@ -28,7 +28,7 @@ def sole_watcher(directory: Path) -> Iterator[None]:
         except OSError:
             holder = file.read().decode().strip() or "unknown"
             raise StateError(f"{directory}: another watch uses this state_dir (process {holder})") from None
-        with suppress(OSError):  # the lock counts, and the number only helps a person
+        with suppress(OSError):  # only the lock counts; the number helps a person
             file.truncate(0)
             file.write(str(os.getpid()).encode())
         with _sole_user_of_path(directory):

@@ -74,7 +74,7 @@ class Outbox:
     def waiting(self, sink: str, without: Iterable[str] = ()) -> int:
         """How many notifications wait for the sink and may leave.
 
-        Of the incidents ``without`` which to count, what was never tried counts.
+        Of the incidents in ``without``, only those that were never tried count.
         """
         query = (
             "SELECT count(*) FROM outbox WHERE state = 'pending' AND NOT held AND sink = ? "
@@ -109,7 +109,7 @@ class Outbox:
         return 0.0 if begun is None else max(0.0, now - max(begun, taken or begun))
 
     def pages(self, sink: str, since: float) -> int:
-        """How many messages the sink took since this time. One that all is over does not count."""
+        """How many messages the sink took since this time. Those that only say what is over do not count."""
         query = (
             "SELECT count(DISTINCT settled_at) FROM outbox "
             "WHERE state = 'sent' AND settled_at > ? AND sink = ? AND urgency > 0"
@@ -125,7 +125,7 @@ class Outbox:
     def worst(self, sink: str, incidents: int, without: Iterable[str] = ()) -> list[OutboxEntry]:
         """All waiting notifications of the worst incidents, this many of them, in the order of decision.
 
-        The incidents ``without`` which to choose are chosen if they have news that were never tried.
+        Those in ``without`` are chosen only if they have notifications that were never tried.
         """
         left_out = json.dumps([*without])
         rows = self._database.rows(_WAITING_ABOUT_WORST, sink, sink, left_out, _PATIENT_TRIES, incidents)
@@ -143,7 +143,7 @@ class Outbox:
         return [OutboxEntry(*row) for row in rows]
 
     def release(self, runs: Iterable[str], batch: str = "") -> None:
-        """Let leave what was held of some runs, as one batch if it has a name."""
+        """Release what was held of some runs, as one batch if it has a name."""
         with self._database.transaction() as connection:
             connection.execute(
                 "UPDATE outbox SET held = 0, batch = ? "
@@ -152,7 +152,7 @@ class Outbox:
             )
 
     def release_all(self, batch: str) -> None:
-        """Let leave as one batch what an earlier process held and could not release."""
+        """Release as one batch what an earlier process held and could not release."""
         held = self._database.rows("SELECT DISTINCT run FROM outbox WHERE state = 'pending' AND held")
         self.release([run for (run,) in held], batch)
 
@@ -193,7 +193,7 @@ class Outbox:
             connection.execute("DELETE FROM receivers WHERE sink = ?", (sink,))
 
     def give_up_on_others(self, sinks: Iterable[str], now: float) -> None:
-        """Give up what waits for sinks other than these, which are all that there are."""
+        """Give up what waits for sinks that no longer exist. ``sinks`` names all that do."""
         with self._database.transaction() as connection:
             rows = connection.execute(
                 "SELECT number, key, incident, body, attempts, waited_seconds, batch FROM outbox "

@@ -125,13 +125,13 @@ def _heard(incident: Incident, policy: SinkPolicy, sent: SentBefore) -> Mapping[
 
 
 def _lasts(heard: Mapping[Event, Sent], now: float) -> bool:
-    """Whether a silence that a sink heard of is not over, or only just: then the others may end as well."""
+    """Whether a silence that a sink heard of goes on, or ended just now, so that others may end with it."""
     over = heard.get(Event.RESOLVED)
     return bool(heard) and (over is None or 0 <= now - over.at < _ENDS_TOGETHER_SECONDS)
 
 
 def _tells_of_silence(standing: Mapping[str, Incident], policy: SinkPolicy, run: RunIdentity) -> str | None:
-    """The id of an incident of the run as a whole by which the sink knows that a lost log is silent."""
+    """The id of an incident of the whole run that tells the sink of a lost log; None if there is none."""
     of_the_run = (i for i in standing.values() if i.stream == OF_THE_RUN and policy.wants(i, run))
     return next((i.id for i in of_the_run), None)
 
@@ -144,7 +144,7 @@ def _worst_first(changes: Sequence[Change]) -> list[Change]:
 
 
 def _as_it_is(incident: Incident, event: Event) -> Incident:
-    """The incident with the numbers of now, if it is only told that it is still there."""
+    """The incident with its newest numbers if the event says that it is still there; else as it is."""
     return (
         incident.changed(summary=incident.latest or incident.summary) if event is Event.REPEAT else incident
     )

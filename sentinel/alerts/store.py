@@ -55,7 +55,7 @@ class Update:
     path: str
     format: str
     state: bytes
-    incidents: Sequence[Incident] = ()  # those that changed and those still open
+    incidents: Sequence[Incident] = ()  # those that changed, and those that are still open
     outcomes: Sequence[Outcome] = ()
     held: bool = False  # whether notifications wait until `Outbox.release`
 

@@ -43,7 +43,7 @@ class Track:
     clean: int = 0  # clean rows since the last finding
     alone: int | None = None  # findings since the incident that explained this one was resolved
     before_lost: State | None = None
-    final: bool = False  # it began with a verdict on a run that is over
+    final: bool = False  # it began with a verdict on a run that was over
     incident: Incident | None = None
 
     def current(self, incident: Incident) -> Incident:

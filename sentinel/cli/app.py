@@ -95,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit: 0, 1 for findings, 2 if arguments or configuration cannot be used.
 
     The frames of a watch are small, so more threads than one would only take time from the trainings. It may
-    hold millions of objects, so Python looks for unreachable ones more seldom than by default, and not at all
+    hold millions of objects, so Python looks for unreachable ones less often than by default, and not at all
     at the end, when the process gives back its memory anyway.
     """
     given = with_command(sys.argv[1:] if arguments is None else arguments)

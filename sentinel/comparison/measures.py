@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import ndtri, stdtrit  # scipy.stats has the same and takes a second to import
 
 from sentinel.comparison.means import Means
 from sentinel.detectors.settings import Setting
@@ -155,7 +155,7 @@ def _apart(
     low, high = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
     error = spread * np.sqrt(1 / len(ends[low]) + 1 / len(ends[high]))
     pairs = math.comb(len(ends), 2)
-    return bool(means[high] - means[low] > error * stats.t.isf(_CHANCE / 2 / pairs, freedom))
+    return bool(means[high] - means[low] > error * -stdtrit(freedom, _CHANCE / 2 / pairs))
 
 
 def parting(courses: Mapping[str, Sequence[Course]]) -> float | None:
@@ -164,7 +164,9 @@ def parting(courses: Mapping[str, Sequence[Course]]) -> float | None:
         return None
     one, other = (np.mean(of_arm, axis=0) for of_arm in courses.values())
     gap = one - other
-    noise = stats.median_abs_deviation(np.diff(gap), scale="normal") / np.sqrt(2)
+    changes = np.diff(gap)
+    deviation = np.median(np.abs(changes - np.median(changes))) / ndtri(0.75)  # the standard one, if normal
+    noise = deviation / np.sqrt(2)
     together = np.flatnonzero((np.abs(gap) <= 3 * noise) | (np.sign(gap) != np.sign(gap[-1])))
     begin = int(together[-1]) + 1 if len(together) else 0
     return begin / _PLACES if begin <= _PLACES - _PARTED else None

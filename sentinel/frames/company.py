@@ -15,7 +15,7 @@ STEP, EPOCH = "_step", "_epoch"
 """Endings of a metric that is logged in training and once more as the mean of an epoch, as in Lightning."""
 
 FAR_SPARSER = 2
-"""Times as many points as the steps of a pair have, from which on its epochs count instead."""
+"""The epochs of a pair count instead of its steps if they have at least this many times the points."""
 
 _PAIRED = frozenset({Signal.LOSS, Signal.POLICY_LOSS, Signal.ACCURACY, Signal.PERPLEXITY})
 _OF_BATCHES = TRAIN | {"batch", "minibatch", "running", "step", "rollout"}
@@ -62,7 +62,7 @@ class Company:
 
 
 def _epochs(counts: Mapping[str, int], find: Find) -> set[str]:
-    """Stems of pairs of which the epochs have far more points, or alone have any."""
+    """Stems of the pairs whose epochs have far more points than their steps, which may have none."""
     stems = {tag.removesuffix(EPOCH): count for tag, count in counts.items() if tag.endswith(EPOCH)}
     return {
         stem

@@ -25,12 +25,12 @@ STILL = 100
 """Points without a move after which a number is frozen."""
 
 LEAP, IN_A_ROW = 20.0, 3
-"""Times its former maximum, at so many points in a row, that a number leaps by. A single point may be a
-pause or an outlier."""
+"""A number leaps if it exceeds its former maximum this many times over, at this many points in a row. A
+single point may be a pause or an outlier."""
 
 LEAST_MOVES, MOVING, TURNING = 50, 0.9, 0.25
-"""Moves that a number has made to be alive, the share of its points that moved, and that of its moves that
-went back."""
+"""A number is alive after this many moves, if at least this share of its points moved and at least this
+share of its moves went back."""
 
 MOST_TAGS = 512
 """How many numbers of a stream are followed. Further ones are left out."""

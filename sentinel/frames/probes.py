@@ -83,7 +83,7 @@ _AROUND_MEMORY = (
 
 
 def probe(tag: str) -> Meaning | None:
-    """The meaning of the name of a probe; None if it is none."""
+    """The meaning of a tag that names a probe; None if it names none."""
     return _OF_THE_TRAINING.get(tag) or _of_a_group(tag) or _of_a_layer(tag) or _memory(tag)
 
 

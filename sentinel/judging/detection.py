@@ -99,9 +99,10 @@ class Verdicts:
     def _first_beyond(self, rows: Rows, place: int, above: float | None, below: float | None) -> int | None:
         """Where the points began that lie mostly beyond a value and end with the row at ``place``.
 
-        Backwards from there, a point beyond counts one and another takes two away. The stretch is where the
-        count is highest before it is used up. So a good point does not hide what precedes it, but some of
-        them do. None if the count never begins. It looks no further back than the verdict does.
+        Going back from there, each point beyond the value adds one to a count, and each other point takes
+        two away. The points began where the count is highest before it falls to zero. So one good point
+        does not hide what precedes it, but several do. None if the last point is not beyond the value. It
+        looks no further back than the verdict does.
         """
         if above is None and below is None:
             return None
@@ -235,7 +236,7 @@ class Detection:
             return
         is_heard, has_ended = np.zeros((2, len(arrived)), bool)
         is_heard[heard], has_ended[heard] = True, [arrived[n].series.window.ended for n in heard]
-        # Clean, the last row of a run was counted before.
+        # If the last row of a run is clean, it was counted before.
         decided = is_found | (severity.is_not_null().to_numpy() & ~has_ended[number])
         kept = looked.filter(pl.Series(is_heard[number] & decided))
         judged = {n: _judged(arrived[n], detector) for n in heard}

@@ -25,7 +25,7 @@ from sentinel.sources.console.passages import Passages
 LONGEST_LINE = 500
 """Characters of a line that are read. This bounds the time that one line can cost."""
 
-_WENT_ON = 50  # ordinary lines after an error mean that the run went on; launchers print fewer at an end
+_WENT_ON = 50  # ordinary lines after an error show that the run went on; a launcher prints fewer at the end
 _LONGEST_TRACEBACK = 500  # lines
 _MOST_WRITERS = 64  # processes whose tracebacks are collected; further ones are ignored
 _MOST_ORIGINS = 64

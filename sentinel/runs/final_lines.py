@@ -93,7 +93,7 @@ def _is_rare(line: str, lines: Sequence[str], attempts: int) -> bool:
 
 
 def _stopped_early(lines: Sequence[str], attempts: int) -> Ending | None:
-    """The end that a line before the last ones tells, if what was printed before it came no more."""
+    """The end that an earlier line tells, if nothing that was printed before it was printed again."""
     for at in range(len(lines) - _LAST_LINES - 1, -1, -1):
         if _EARLY.search(lines[at]) and _is_rare(lines[at], lines, attempts):
             counted = {_DIGITS.sub("0", one) for one in lines[max(0, at - _LAST_LINES) : at]}

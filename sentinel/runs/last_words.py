@@ -1,9 +1,9 @@
 """What a run said last: a file that says it is done, its last row, and the last lines that it printed.
 
 A log that states its end in a record of its own needs none of this. For a plain loop, a person or a script
-can say it: an empty file `.done` in the directory of the run, or one that has the name of the log with
-`.done` behind it; or a last row with `done: true`. What a program prints when it comes to its end is known
-from the frameworks' own print statements.
+can state the end: by an empty file `.done` in the directory of the run, by one that is called like the log
+with `.done` behind it, or by a last row with `done: true`. What a program prints when it ends is known from
+the print statements of the frameworks.
 """
 
 import csv

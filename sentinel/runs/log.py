@@ -65,7 +65,7 @@ class RunLog:
     facts: Facts = field(default_factory=Facts)
     console: ConsoleState | None = None
     reached_end: bool = False  # once
-    live: bool = False  # it grew after its end was reached
+    live: bool = False  # it grew after it was read to its end
 
     def __post_init__(self) -> None:
         self._config_files = ConfigFiles(self.run)

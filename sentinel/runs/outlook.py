@@ -15,10 +15,10 @@ from sentinel.runs.facts import Facts
 
 _FEWEST = 8  # rows of a learning rate that show a schedule
 _AT_ITS_END = 0.01  # of its peak
-_AMID = (0.5, 0.95)  # of its peak; a decay may have a floor of a third or a tenth
+_AMID = (0.5, 0.95)  # shares of its peak; a decay may end at a third or a tenth of it
 _AS_FAST = 0.99  # the second half of a linear or a cosine decay falls at least as fast as the first one
 _LAST_PART = 0.2  # a run that logs more often than five times stops by chance in its last part that seldom
-_RARELY_ROUND = 20  # one in twenty of the steps that are logged is as round, or fewer
+_RARELY_ROUND = 20  # at most one in twenty logged steps is as round
 _RARELY_EVALUATED = 10  # the same for an evaluation
 _ENOUGH = 2  # signs of an end that may each be chance
 
@@ -59,7 +59,7 @@ def _of_plan(last: int, planned: float | None, interval: int, schedule: Outlook)
 
 
 def _of_epochs(facts: Facts, streams: Sequence[Stream]) -> str:
-    """That a log with a row for each epoch has all that were planned; empty if not."""
+    """Says that a log with one row for each epoch has all planned epochs; empty if it does not."""
     epochs = {stream.plans.now.get(Setting.EPOCHS) for stream in streams} - {None}
     if len(epochs) != 1 or not (planned := epochs.pop()) or facts.last_step is None:
         return ""
@@ -69,9 +69,9 @@ def _of_epochs(facts: Facts, streams: Sequence[Stream]) -> str:
 
 
 def _of_schedule(steps: Steps, rates: Floats) -> Outlook | None:
-    """What a learning rate that falls all the time says: it is at the end of its schedule, or amid it.
+    """What a learning rate says that only falls: it is at the end of its schedule, or in the middle of it.
 
-    One that fell far may be at its floor, so it only says that it fell until now.
+    A rate that fell far may have reached its floor, which shows only that it fell until now.
     """
     peak = int(np.argmax(rates))
     steps, rates = steps[peak:], rates[peak:]

@@ -12,7 +12,7 @@ import numpy as np
 def packed(state: dict[str, Any], *, lasting: bool = False) -> bytes:
     """Encode a state that may hold arrays. Raises TypeError for any other type.
 
-    A ``lasting`` state, which is hardly written again, takes about half the room and four times as long. Its
+    A ``lasting`` state, which is seldom written again, takes about half the space and four times as long. Its
     detectors hold the same rows, further apart than zlib looks for repeats.
     """
     content = _ENCODER.encode(state)

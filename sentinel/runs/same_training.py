@@ -5,16 +5,17 @@ Lightning one for each logger, `add_scalars` of torch one directory for each cur
 prove nothing: two trainings of one script have them as well. Logs are of one training only if something joins
 them:
 
-- the same process on the same host, which the names of event files tell, or the end of the process that wrote
-  them, or the same writer of tensorboardX;
+- the same process on the same host, as the names of event files or the end of the process tell it, or the
+  same writer of tensorboardX;
 - the same id of W&B;
 - the same place: one directory, or directories that differ only in names such as `tb` and `csv_logs`. A file
-  whose name is no usual one for a log is a place of its own;
+  with an unusual name for a log is a place of its own;
 - Hugging Face's ``output_dir`` as that place: the directory of `trainer_state.json`, that above `runs/`, or
   that in the settings.
 
-Two logs of one format are joined by their process alone, and only if they were written side by side: of one
-directory may come many trainings one after the other, and of one process the folds of a cross-validation.
+Two logs of one format are joined by their process alone, and only if they were written at the same time.
+One directory may hold many trainings that followed one another, and one process may train the folds of a
+cross-validation.
 """
 
 import math

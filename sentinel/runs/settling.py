@@ -6,7 +6,7 @@ from sentinel.runs.log import RunLog
 from sentinel.runs.outlook import outlook
 from sentinel.sources.base import Ending, EndKind
 
-_QUIET_SECONDS = 60.0  # a run may still write for so long after what seems to be its end
+_QUIET_SECONDS = 60.0  # a run may still write for this long after it seems to have ended
 _SAVED = "trainer_state"  # a log that is written when a checkpoint is saved
 
 

@@ -119,5 +119,5 @@ def _goes_on(run: Facts, begin: NDArray[np.int64], end: NDArray[np.int64]) -> ND
     begins.
     """
     first, last = run.first_step or 0, run.last_step or 0
-    pace = max(1, first)  # from one record to the next: a first record after n steps is one of each n
+    pace = max(1, first)  # between two records: a log whose first record is of step n has one every n steps
     return (begin > max(first, 1, last / 2)) & (begin <= last + pace) & (end > last)

@@ -1,1 +1,1 @@
-"""Sends notifications: one file for each sink. Only `delivery` retries."""
+"""Sends notifications: one file for each sink. `delivery` retries for all of them."""

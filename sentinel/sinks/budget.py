@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 
 class BudgetConfig(ConfigTable):
-    """A bound on the messages to each sink. A digest is one message; news that all is over is none."""
+    """A bound on the messages to each sink. A digest counts as one; news that all is over does not count."""
 
     pages_per_run_day: float = Field(
         gt=0,
@@ -35,9 +35,9 @@ class BudgetConfig(ConfigTable):
 class Budget:
     """The budget of one sink; without a configuration there is no bound.
 
-    What is over it waits for a digest, which is due when the oldest message has waited for `DIGEST_SECONDS`,
-    on the machine's clock or in time awake. So a clock that is set delays no message for longer. If the sink
-    wants a digest ``daily``, all that it gets waits like this, for a day.
+    Messages over the budget wait for a digest. It is due when the oldest message has waited for
+    `DIGEST_SECONDS`, by the machine's clock or in time awake, whichever comes first, so setting the clock
+    delays no message further. If the sink wants a ``daily`` digest, every message waits like this, for a day.
     """
 
     def __init__(self, sink: str, config: BudgetConfig | None, clock: Clock, *, daily: bool = False) -> None:

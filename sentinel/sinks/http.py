@@ -39,7 +39,7 @@ logging.getLogger("httpx").setLevel(logging.WARNING)
 
 Body = bytes | SecretBytes
 Headers = Mapping[str, str | SecretStr]
-"""What holds a secret is one, so that no traceback shows it."""
+"""A header that holds a secret is a `SecretStr`, so that no traceback shows it."""
 
 
 @dataclass(frozen=True)

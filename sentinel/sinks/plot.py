@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _WIDTH, _FIRST_HEIGHT, _HEIGHT = 8.0, 3.0, 1.6  # inches; the heights are those of panels
 _LEFT, _RIGHT, _TOP, _BOTTOM, _BETWEEN = 0.95, 0.15, 0.55, 0.5, 0.15  # inches around the panels
-_LABEL = -0.11  # of the width of a panel: where the name of its axis stands
+_LABEL = -0.11  # the place of an axis' name, as a share of a panel's width
 _DECADES = 1e3, 1e60  # a positive signal that spans a factor between these has a logarithmic axis
 _LARGEST = 1e100  # matplotlib's own arithmetic overflows not far above
 _TITLE = 95, 2  # letters of a line, and lines

@@ -1,1 +1,1 @@
-"""What a watch tells other programs about itself: metrics, health and a heartbeat."""
+"""What a watch tells other programs about itself: metrics and health."""

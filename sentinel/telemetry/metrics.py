@@ -43,7 +43,7 @@ class Metrics(Collector):
         return [*self._health.problems(self._clock.awake()), *self._untaken()]
 
     def _untaken(self) -> Iterator[str]:
-        """That nobody hears what the watch finds."""
+        """Yields a sentence if nobody hears what the watch finds."""
         try:
             with Store(self._state_dir, create=False) as store:
                 seconds = store.outbox.untaken_seconds(self._clock.now())

@@ -78,7 +78,7 @@ class _Server(ThreadingMixIn, WSGIServer):
                 connection.end()
 
     def handle_error(self, *_: object) -> None:
-        """Log a mistake of ours. What a client does is none."""
+        """Log an error of this program. A broken connection is not one: the client ended it."""
         if not isinstance(sys.exc_info()[1], OSError):
             self.complain()
 

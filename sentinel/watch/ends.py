@@ -28,11 +28,11 @@ from sentinel.watch.watched import Watched
 _FIRST_PAUSE_SECONDS = 5.0  # between two searches for the process of a run; twice as long after each ...
 _LONGEST_PAUSE_SECONDS = 600.0  # ... up to this
 _SHORTEST_SECONDS = 1.0  # between two looks at the processes ...
-_SHARE = 0.01  # ... which may take this part of one core, and asking all of them what they have open as much
-_FRESH_SECONDS = 60.0  # what was seen of all processes speaks for a silent run for so long
-_SILENT_SECONDS = 30.0  # after which it is seen what a process does
+_SHARE = 0.01  # ... which may take this share of a core; so may asking all what they have open
+_FRESH_SECONDS = 60.0  # a look at all processes counts for this long
+_SILENT_SECONDS = 30.0  # of a log, after which its process is watched
 _MEET_SECONDS = 30.0  # between two searches for further ranks
-_GOES_ON_SECONDS = 60.0  # a log that grows so long after a rank died does without it
+_GOES_ON_SECONDS = 60.0  # a log that grows this long after the death of a rank does not need the rank
 _EXAMINED_SECONDS = 600.0  # a run is examined at most once in this time
 _MOST_HANDLES = resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2  # each is an open descriptor
 
@@ -56,14 +56,14 @@ class _Behind:
     activity: tuple[int, Activity] | None = None  # points of a run that is silent, and what it does since
 
     def observe(self, watched: Watched, awake: float) -> None:
-        """See what the process does from now on, once its log is silent for a while."""
+        """Begin to watch what the process does, once its log has been silent for a while."""
         points = watched.tracker.log.facts.points
         new = self.activity is None or self.activity[0] != points
         if new and self.handle is not None and awake - watched.arrived_at > _SILENT_SECONDS:
             self.activity = points, Activity(self.handle.process, awake)
 
     def does(self, points: int, awake: float) -> str:
-        """What the process has done since its log is silent."""
+        """What the process has done since its log fell silent."""
         return self.activity[1].words(awake) if self.activity and self.activity[0] == points else ""
 
 
@@ -146,7 +146,7 @@ class Ends:
         return found
 
     def dead_rank(self, watched: Watched) -> str | None:
-        """That a rank of a run died while others live; empty if none did, None if its ranks are not known."""
+        """Says which rank died while others live; empty if none did, None if the ranks are not known."""
         behind = self._behind.get(watched.tracker.id)
         if behind is None or not behind.team.ranks:
             return None

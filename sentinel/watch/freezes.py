@@ -15,7 +15,7 @@ _LATE_SECONDS = 60.0  # by which a wait on a busy machine never ends too late
 
 @contextmanager
 def freezes_forgiven(runs: Iterable[Watched], clock: Clock, seconds: float) -> Iterator[None]:
-    """Surround a wait of ``seconds`` at most. What it lasts much longer than that is nobody's silence."""
+    """Surround a wait of at most ``seconds``. If it takes much longer, no run was silent in that time."""
     until = clock.awake() + seconds
     yield
     late = clock.awake() - until

@@ -1,4 +1,4 @@
-"""What time alone brings to the runs under watch: logs that fall silent, alone or all together, and ends."""
+"""Judges what time alone shows: logs that fall silent, alone or together, and runs that end."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager

@@ -19,7 +19,7 @@ from sentinel.sources.beside.output_files import ENDINGS
 from sentinel.sources.places import Url
 
 _COMMIT_SECONDS = 30.0  # a run without news is committed this often ...
-_COMMITS_A_SECOND = 30  # ... more seldom if there are so many runs that this would take much of the time ...
+_COMMITS_A_SECOND = 30  # ... less often if so many runs would take much of the time ...
 _COMMIT_POINTS = 200_000  # ... or after so many points
 _INTERVALS = 100
 _QUIET_SECONDS = 60.0  # a run may still flush its log after its end
@@ -46,7 +46,7 @@ class Watched:
     stopped: str | None = None
     recorded_stop: str | None = None
     concluded: int | None = None  # number of points when the run was last over
-    looked_at: bool = False  # whether the first look at it is done
+    looked_at: bool = False  # whether it was looked at once
     past: bool = False  # it was over at the first look, and has not grown since
     behind_since: float | None = None  # None if it was read to its end
 

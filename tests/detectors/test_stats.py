@@ -6,7 +6,6 @@ import sys
 import numpy as np
 import polars as pl
 import pytest
-from scipy.stats import spearmanr
 
 from sentinel.detectors.schema import INDEX, SERIES, STEP
 from sentinel.detectors.stats import row_quantile, spearman, was_resumed
@@ -14,6 +13,8 @@ from sentinel.detectors.stats import row_quantile, spearman, was_resumed
 
 @pytest.mark.parametrize("levels", [3, 1000])
 def test_rank_correlation_shares_ranks_among_equal_values(levels):
+    from scipy.stats import spearmanr  # it takes a second to import
+
     random = np.random.default_rng(0)
     one, other = random.integers(0, levels, (2, 20, 100)).astype(float)
     expected = [spearmanr(a, b).statistic for a, b in zip(one, other, strict=True)]

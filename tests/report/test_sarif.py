@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonSchema as Sarif
 
 from sentinel.detectors.discovery import all_detectors
 
@@ -14,6 +13,8 @@ SAMPLES = Path(__file__).parents[2] / "sample_logs"
 @pytest.fixture
 def written(sentinel):
     """The one run of a SARIF log about these paths. Its form is that of the standard's own schema."""
+
+    from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonSchema as Sarif
 
     def write(*paths):
         text = sentinel("replay", *paths, "--format", "sarif").out

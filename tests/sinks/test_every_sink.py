@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import math
+import re
 import socket
 import traceback
 from dataclasses import replace
@@ -25,6 +26,7 @@ from sentinel.sinks.secrets import HttpSinkConfig
 from sentinel.sources.identity import RunIdentity
 from tests.sinks import receiver as rx
 from tests.sinks.samples import INCIDENT, NOTIFICATION, about, digest
+from tests.tools.docs import ROOT
 
 NOW = 1_767_230_000.0
 SECRET = "xoxS3CRET"
@@ -65,10 +67,10 @@ def outcome(sink):
     return None
 
 
-def test_the_sinks_are_found():
-    assert list(sink_types()) == [
-        *("alertmanager", "apprise", "command", "pagerduty", "slack", "slack-bot", "terminal", "webhook")
-    ]
+def test_the_sinks_are_found_and_stand_in_the_table_of_channels():
+    page = (ROOT / "deploy" / "site" / "docs" / "channels.md").read_text(encoding="utf-8")
+    rows = page.partition("| --- |")[2].partition("\n\n")[0]
+    assert list(sink_types()) == sorted(re.findall("^. `([^`]+)`", rows, re.MULTILINE))
 
 
 MEANS = {

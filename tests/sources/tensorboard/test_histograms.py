@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from tbparse import SummaryReader
 from tensorboard.compat.proto.summary_pb2 import HistogramProto, Summary
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
 from tensorboard.plugins.histogram.metadata import create_summary_metadata
@@ -61,6 +60,8 @@ def test_what_tensorboardx_writes(tmp_path, limit):
 
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # in tbparse, of pandas
 def test_tbparse_sees_the_same_buckets(tmp_path):
+    from tbparse import SummaryReader  # pandas is slow to import
+
     with SummaryWriter(str(tmp_path)) as writer:
         writer.add_histogram("weights", NORMAL, 3)
     [log] = tmp_path.iterdir()

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tbparse import SummaryReader
 from tensorboard.compat.proto.summary_pb2 import HistogramProto, Summary
 from tensorboardX import SummaryWriter
 
@@ -56,6 +55,8 @@ def scalars(reader):
 
 def by_tbparse(log):
     """Tag, step and value of each scalar in no particular order."""
+    from tbparse import SummaryReader  # pandas is slow to import
+
     reader = SummaryReader(str(log), event_types={"scalars", "tensors"})
     frames = [frame for frame in (reader.scalars, reader.tensors) if len(frame)]
     rows = [row for f in frames for row in zip(f["tag"], f["step"], f["value"], strict=True)]
