@@ -107,11 +107,13 @@ def _is_whole(line: str, lines: Sequence[str], attempts: int) -> bool:
 
     A line that announces an epoch says nothing of its end, so an epoch counts only beside a value.
     """
-    if any(int(done) != int(of) for done, of in _COUNT.findall(line)):
+    counts = _COUNT.findall(line)
+    if any(int(done) != int(of) for done, of in counts):
         return False
     if epoch := _EPOCH.search(line):
         same = sum(
             bool((one := _EPOCH.search(other)) and one[0] == epoch[0] and _VALUE.search(other))
+            and _COUNT.findall(other)[: len(counts)] == counts
             for other in lines
         )
         return _VALUE.search(line[epoch.end() :]) is not None and same <= attempts
@@ -151,8 +153,8 @@ def _ends_its_last_epoch(line: str, lines: Sequence[str], head: Callable[[], Ite
 def _cut_traceback(lines: Sequence[str]) -> Ending | None:
     """That the lines end within a traceback, or with the name of its error where bars overwrote the rest."""
     begun = next((at for at, line in enumerate(lines) if line.startswith(_TRACEBACK)), len(lines))
-    if _ERROR.match(lines[-1]) if lines else False:
-        return _ending(EndKind.CRASHED, lines[-1])
+    if lines and _ERROR.match(lines[-1]):
+        return None if preempts(lines[-1]) else _ending(EndKind.CRASHED, lines[-1])
     inside = lines[begun + 1 :]
     return _ending(EndKind.CRASHED, inside[-1]) if inside and all(map(_FRAME.match, inside)) else None
 

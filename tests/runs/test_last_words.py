@@ -115,6 +115,20 @@ def test_a_last_line_that_says_so_is_the_end(tmp_path, run, line):
     assert last_words(Run(own, "console", ConsoleLog(own))).outcome == outcome
 
 
+def test_the_last_batch_of_the_last_epoch_is_the_end(run):
+    beside = run.path.with_name("train.log")
+    lines = [f"Epoch:[1/1]({at}/300), loss: 0.{900 - at}" for at in range(100, 301, 50)]
+    beside.write_text("\n".join(lines[:-1]))
+    assert last_words(run) is None
+    beside.write_text("\n".join(lines))
+    assert last_words(run).outcome == "finished"
+
+
+def test_a_traceback_that_a_signal_ended_is_no_crash(run):
+    run.path.with_name("train.log").write_text(f"{TRAINING}{TRACEBACK}{OUTSIDE[0]}\n")
+    assert last_words(run).outcome == "preempted"
+
+
 @pytest.mark.parametrize("line", NO_ENDS)
 def test_a_line_about_less_than_the_run_is_no_end(run, line):
     run.path.with_name("train.log").write_text(f"{TRAINING}{line}\n")

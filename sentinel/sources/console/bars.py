@@ -22,13 +22,17 @@ BAR = re.compile(
 
 _COUNTED = r"(?:global )?(?:steps?|iter(?:ation)?s?|train(?:ing)?(?: steps?)?):?"
 _OF_STEPS = re.compile(_COUNTED, re.IGNORECASE)
+_KEPT = rf"\s*(?:{_COUNTED}\s*\d{{1,3}}%|\d{{1,3}}%\|[^|\r]*\|[^\],\r]*,[^\],\r]*,)"
+"""A state of a bar that counts steps by its title, or that has none and shows more than its speed."""
+
+_IS_KEPT = re.compile(_KEPT, re.IGNORECASE)
 _REDRAWN = re.compile(
-    rf"(?<=\]\r)(?!\s*{_COUNTED}\s*\d{{1,3}}%)(?P<title>[^\r|%]{{0,200}}?)\d{{1,3}}%\|[^|\r]*\|"
+    rf"(?<=\]\r)(?!{_KEPT})(?P<title>[^\r|%]{{0,200}}?)\d{{1,3}}%\|[^|\r]*\|"
     r" *\d{1,15}(?P<total>/\d{1,15} \[)[^\r]*\r"
     r"(?=(?P=title)\d{1,3}%\|[^|\r]*\| *[1-9]\d{0,14}(?P=total))".encode(),
     re.IGNORECASE,
 )
-"""A state of a bar between two others. Of a bar that counts no steps, only the first and last count."""
+"""A state of a bar between two others. Of other bars, only the first and the last count."""
 
 _MOST_PRINTED = 64  # names; further ones are read from bars as well
 
@@ -141,6 +145,7 @@ class StepBar:
         self._title: str = memory.get("title", "")
         self._count: int = memory.get("count", 0)  # in the bar
         self._before: int = memory.get("before", 0)  # steps of bars that were full, or left
+        self._longest: int = memory.get("longest", 0)  # total of the bars without a title
         self._shown: Record = restored(memory.get("shown", {}))  # at this count
         self._told: Record = restored(memory.get("told", {}))  # before
 
@@ -148,15 +153,18 @@ class StepBar:
         """What the next states need to know of these; JSON-able."""
         shown, told = kept(self._shown), kept(self._told)
         bar = {"title": self._title, "count": self._count, "before": self._before}
-        return {**bar, "shown": shown, "told": told}
+        return {**bar, "longest": self._longest, "shown": shown, "told": told}
 
     def parse(self, bar: re.Match[str], metrics: Record, ended: bool) -> list[Record]:
         """The points that are due when the bar shows these metrics; ``ended`` says that its line ends so."""
         count, found = int(bar["count"]), list[Record]()
+        if not bar["title"].strip():
+            if int(bar["total"]) < self._longest:  # of an evaluation, which has fewer batches
+                return []
+            self._longest = int(bar["total"])
         was_told = all(repr(self._told.get(name)) == repr(value) for name, value in metrics.items())
         is_next = count == self._count == int(bar["total"]) and not self._shown and not was_told
-        # Of states with one title, only the last is sure to be seen; see `without_redrawn`.
-        goes_on = bar["title"] == self._title and count > self._count and not counts_steps(bar)
+        goes_on = bar["title"] == self._title and count > self._count and not is_kept(bar)
         if count != self._count or is_next:
             found += [] if goes_on else [self.due()]
             self._before += self._count if count < self._count or is_next else 0
@@ -183,6 +191,11 @@ class StepBar:
         }
         self._told, self._shown = self._told | due, {}
         return due if due.keys() != {"step"} else {}
+
+
+def is_kept(bar: re.Match[str]) -> bool:
+    """Whether each state of a bar is seen; see `without_redrawn`."""
+    return _IS_KEPT.match(bar.string) is not None
 
 
 def part_of(bar: re.Match[str]) -> str:

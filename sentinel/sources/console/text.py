@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sentinel.sources.base import Chunk, Complaint, Cursor
-from sentinel.sources.console.bars import BAR, counts_steps, without_redrawn
+from sentinel.sources.console.bars import BAR, is_kept, without_redrawn
 from sentinel.sources.console.finding import Wanted, may_count
 from sentinel.sources.console.lines import counts_metrics, parse, planned
 from sentinel.sources.console.passages import Passages
@@ -181,7 +181,7 @@ class Text:
         return False
 
     def _parse_overwritten(self, segments: Iterable[str]) -> None:
-        """Add what was overwritten. The last state of a bar that counts no steps stands for all.
+        """Add what was overwritten. Of a bar whose states are no points each, the last one stands for all.
 
         A record is only overwritten if its line break still lies in a buffer.
         """
@@ -191,7 +191,7 @@ class Text:
                 self._parse_line(text)
             if (bar := _bar(text)) is None:
                 continue
-            if last and (last["title"] != bar["title"] or not int(bar["count"]) or counts_steps(bar)):
+            if last and (last["title"] != bar["title"] or not int(bar["count"]) or is_kept(bar)):
                 self._parse_bar(last, ended=False)
             last = bar
             self._progress(bar)
@@ -227,7 +227,7 @@ class Text:
             self._keep("", writer)
 
     def _parse_bar(self, bar: re.Match[str], ended: bool) -> bool:
-        writer = self._writer("") if bar["title"].strip() else None
+        writer = self._writer("") if bar["title"].strip() or "=" in bar["rest"] else None
         if writer is None or not writer.parse_bar(bar, ended):
             return False
         self._keep("", writer)

@@ -20,7 +20,7 @@ from sentinel.sources.console.lines import (
     uncounted,
     with_step,
 )
-from sentinel.sources.console.pairs import is_metric
+from sentinel.sources.console.pairs import is_metric, is_of_training
 from sentinel.sources.console.parts import begun_part, of_part
 from sentinel.sources.console.printed import Record, kept, number, restored
 from sentinel.sources.console.shapes import IN_EPOCH, KERAS
@@ -128,7 +128,7 @@ class PrintedMetrics:
                 self._part = begun
                 return True
             text, self._part = f"{self._part} {text}".lstrip() if self._part else text, ""
-            return self._parse_part(of_part(text)) or (with_rows and self._parse_uncounted(text))
+            return self._parse_part(of_part(text)) or self._parse_below(text, with_rows)
         self._part = ""
         shape, record = parsed
         if shape == KERAS:
@@ -165,11 +165,19 @@ class PrintedMetrics:
         self._add(record)
         return True
 
-    def _parse_uncounted(self, text: str) -> bool:
-        """Add the metrics of a line without a step, if a log of such lines began before any step was told."""
-        if self._count and not self.rows.count:
+    def _parse_below(self, text: str, with_rows: bool) -> bool:
+        """Add the metrics of a line without a step.
+
+        Such lines are counted if they began before any step was told. Otherwise those that are surely of a
+        training belong to the epoch above them.
+        """
+        if (is_below := bool(self._count) and not self.rows.count) and self._epoch is None:
+            return False
+        if not is_below and not with_rows:
             return False
         record = uncounted(text)
+        if is_below:
+            return any(map(is_of_training, record)) and self._parse_part(record)
         return bool(record) and self.rows.add(self._time(text) | record)
 
     def progress(self, count: int, total: int) -> None:

@@ -58,7 +58,6 @@ ROWS = [
     "train | loss {} | acc 0.5",
     "[GS 7] loss {}",
     "loss: tensor({}, device='cuda:0', grad_fn=<NllLossBackward0>)",
-    "100%|██████████| 938/938 [00:12<00:00, 75.1it/s, loss={}]",
 ]
 
 OTHERS = [

@@ -1,5 +1,7 @@
 """Progress bars whose description or postfix tells metrics, and that name no epoch."""
 
+import pytest
+
 from sentinel.sources.base import Run
 from sentinel.sources.console.log import ConsoleLog
 from tests.sources.reader import Reader
@@ -11,6 +13,19 @@ def points(path, *texts):
     run = Run(path, "console", ConsoleLog(path))
     reader.runs = {run.id: run}
     return [(tag, step, float(value)) for tag, step, value in reader.poll().points]
+
+
+def grown(path, text, cut):
+    """The points of a log that grows by so many characters at a time."""
+    path.touch()
+    reader = Reader(path)
+    run = Run(path, "console", ConsoleLog(path))
+    reader.runs = {run.id: run}
+    for start in range(0, len(text), cut):
+        with path.open("a", newline="") as file:
+            file.write(text[start : start + cut])
+        reader.poll()
+    return [(tag, step, float(value)) for tag, step, value in reader.points]
 
 
 def bar(title, count, total, postfix=""):
@@ -27,6 +42,22 @@ def test_of_a_metric_behind_a_bar_the_last_state_counts(tmp_path):
     states = [bar("fitting", n, 4, f", loss={n / 8}") for n in range(1, 5)]
     found = points(tmp_path / "train.log", "\r".join(states[:2]), "\nsaved\n", "\r".join(states), "\n")
     assert found == [("loss", 2, 0.25), ("loss", 4, 0.5)]
+
+
+@pytest.mark.parametrize("cut", [1, 7, 64, 10_000])
+def test_each_state_of_a_bar_without_a_title_is_a_point(tmp_path, cut):
+    """Its shorter sisters are evaluations, of which it does not say so."""
+
+    def drawn(total, loss):
+        states = (
+            f"{25 * n}%|### | {total * n // 4}/{total} [00:01<00:05, 3.1it/s, loss={loss / n}]"
+            for n in range(1, 5)
+        )
+        return "\r" + "\r".join(states) + "\n"
+
+    text = "".join(drawn(40, 8.0 / epoch) + drawn(8, 9.0) for epoch in (1, 2))
+    found = grown(tmp_path / "train.log", text, cut)
+    assert found == [("loss", 40 * e + 10 * n, 8.0 / (e + 1) / n) for e in (0, 1) for n in range(1, 5)]
 
 
 def test_a_next_bar_counts_on_and_an_evaluation_stands_at_the_step_of_the_training(tmp_path):

@@ -111,6 +111,15 @@ def test_metrics_below_the_epoch_that_begins(tmp_path, heading):
     assert points[4] == ("Train Loss", 2, "0.2")
 
 
+def test_losses_below_an_epoch_are_read_beside_its_bars(tmp_path):
+    bar = "Training: 100%|█| 9/9 [00:01<00:00, 9.0it/s, loss=0.{0}]"
+    epoch = "Epoch {0}/3\n" + bar + "\ntrain_loss: 0.{0}5, val_loss: 0.{0}9"
+    found = read(log(tmp_path, *map(epoch.format, (3, 2, 1)))).points
+    assert [one for one in found if one[0] == "val_loss"] == [
+        ("val_loss", 9 * n, f"0.{4 - n}9") for n in (1, 2, 3)
+    ]
+
+
 def test_the_test_of_an_epoch_belongs_to_the_last_step(tmp_path):
     path = log(
         tmp_path,
