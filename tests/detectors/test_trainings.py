@@ -16,9 +16,11 @@ FOUND = {
     "experts-sick.jsonl": ("experts-healthy.jsonl", "router-collapse", "N-router-collapse"),
     "policy-sick.log": ("policy-healthy.log", "entropy-explosion", "N-entropy-explosion"),
     "stale-sick.log": ("sampled-healthy.log", "off-policy-drift", "N-async-staleness"),
+    "prefix-sick.log": ("sampled-healthy.log", "off-policy-drift", "N-stale-prefix-cache"),
     "truncated-sick.log": ("sampled-healthy.log", "off-policy-drift", "N-truncated-sampling"),
     "format-sick.log": ("format-healthy.log", "reward-zero-std", "N-format-reward"),
     "averages-sick.jsonl": ("averages-healthy.jsonl", "train-eval-mismatch", "N-ema-lag"),
+    "flips-sick.jsonl": ("flips-healthy.jsonl", "loss-spike", "N-silent-corruption"),
     "loading-sick.jsonl": ("loading-healthy.jsonl", "loader-starvation", "N-loader-starved"),
 }
 
