@@ -51,6 +51,10 @@ def test_a_healthy_training_with_probes_is_left_alone():
     assert not found("probed-healthy.jsonl")
 
 
+def test_a_sampler_of_fewer_bits_whose_gap_does_not_grow_is_left_alone():
+    assert not found("rounded-healthy.log")
+
+
 def times(name, metric):
     """How many times larger a metric of the sick training is: the median over the steps."""
     sick, healthy = (

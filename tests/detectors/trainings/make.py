@@ -170,7 +170,7 @@ MADE = {
     "policy-healthy": lambda: policy(0.0),
     "stale-sick": lambda: sampled(last_copy=5),
     "truncated-sick": lambda: sampled(top_k=3),
-    "rounded-sick": lambda: sampled(precision=torch.float8_e4m3fn),
+    "rounded-healthy": lambda: sampled(precision=torch.float8_e4m3fn),
     "prefix-sick": lambda: sampled(keeps_prefixes=True),
     "sampled-healthy": sampled,
     "format-sick": lambda: rewarded("unicorn"),
