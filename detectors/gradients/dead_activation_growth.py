@@ -17,8 +17,8 @@ from before the rise.
 
 ## When it is wrong
 ReLU leaves 0.4 to 0.6 of its outputs at zero, and layers that are made to be sparse leave more: a share that
-was high from the first point on is not reported. Experts without tokens look dead. No healthy real run that
-logs dead units was seen yet.
+was high from the first point on is not reported. Experts without tokens look dead. The healthy runs that it
+was seen on were trained for it.
 
 ## Source
 Catalogue O25: a layer near 1, or a share that climbs.

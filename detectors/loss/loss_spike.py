@@ -65,7 +65,7 @@ TAIL = 0.95  # quantile: two or three of the points before lie beyond it
         ),
         "single": Variant(
             "loss jumped from {usual:.4g} to {value:.4g}",
-            ("A-sft-spikes", "L6", "A-nan-data"),
+            ("A-sft-spikes", "L6", "A-nan-data", "N-silent-corruption"),
             (INFO, WARNING),
         ),
     },

@@ -18,7 +18,7 @@ The ratio follows the learning rate. A ratio that is half again as high as that 
 rises in a warm-up and is not judged as too small. Nor is one in the tail of a schedule, nor one of a
 resumed run, whose highest level is not known. Weights that begin at zero (LoRA's B, biases, new scales)
 have huge ratios at first; fifty points are waited for. Fine-tuning by reinforcement learning at a rate of
-10^-7 may mean to step that little. No healthy real run that logs such a ratio was seen yet.
+10^-7 may mean to step that little. The healthy runs that it was seen on were trained for it.
 
 ## Source
 Catalogue O22: 10^-3 is the usual aim, and a hundred times off on either side is out of band.

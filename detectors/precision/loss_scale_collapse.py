@@ -19,7 +19,7 @@ unscaled before they are clipped, and that the scaler, not the optimizer, takes 
 ## When it is wrong
 The level alone says nothing: healthy runs settle anywhere from 2^1 to 2^21. A scale that is always 1 (bf16,
 scaler off) is quiet. A gradient that truly grows sixteenfold within 1000 steps is reported though the
-scaler copes. No healthy real run that logs a scale was seen yet.
+scaler copes. The healthy runs that it was seen on were trained for it.
 
 ## Source
 Catalogue O24, GA. Backoff by 2, growth after 2000 good steps, start at 2^16: torch.amp.GradScaler;

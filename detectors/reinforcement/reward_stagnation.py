@@ -48,7 +48,10 @@ AT_BEST, OF_MEANS, HALF = 0.02, 0.25, 0.5  # of the range; of the size, scatter 
 
 @detector(
     judges=(Signal.REWARD, Signal.EVAL_REWARD),
-    uses=(*USED, Signal.REWARD_STD, Signal.FRAC_REWARD_ZERO_STD, Signal.TOTAL_STEPS),
+    uses=(
+        *(*USED, Signal.REWARD_STD, Signal.FRAC_REWARD_ZERO_STD),
+        *(Signal.TOTAL_STEPS, Signal.EXPLAINED_VARIANCE),
+    ),
     history=History(recent=ROWS, head=LEAST, coarse=True),
     at_end=True,
     maturity=Maturity.STABLE,
@@ -58,7 +61,7 @@ AT_BEST, OF_MEANS, HALF = 0.02, 0.25, 0.5  # of the range; of the size, scatter 
         "changes": Measure("changes before", Unit.COUNT),
         "points": Measure("judged over", Unit.POINTS),
         **GAIN,
-        **logged(Signal.EPISODE_LENGTH),
+        **logged(Signal.EPISODE_LENGTH, Signal.EXPLAINED_VARIANCE),
     },
     variants={
         "constant": Variant(

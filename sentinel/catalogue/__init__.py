@@ -77,7 +77,8 @@ class Checked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     date: date
 
     def __str__(self) -> str:
-        return f"{self.date} against {self.source}, {self.version}"
+        version = f"version {self.version}" if self.version[0].isdigit() else self.version
+        return f"{self.date} against {self.source}, {version}"
 
 
 _to_signature, _to_rules, _to_checked = (

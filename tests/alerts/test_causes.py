@@ -51,6 +51,12 @@ def test_the_floor_of_a_second_softmax_is_known():
     assert causes(("A-sft-plateau", "O12", "O7"), known=TUNED, best=1.44)[0].id == "A-sft-plateau"
 
 
+@pytest.mark.parametrize(("explained", "first"), [(0.01, "N-critic-learns-nothing"), (0.8, "A-rewards-mean")])
+def test_a_critic_that_explains_nothing_is_named_beside_a_reward_that_does_not_rise(explained, first):
+    found = causes(("A-rewards-mean", "R3", "N-critic-learns-nothing"), explained_variance=explained)
+    assert found[0].id == first
+
+
 @dataclass
 class Told:
     """A log of a framework, with signals and settings."""

@@ -116,8 +116,8 @@ def test_pages_that_were_not_checked_for_a_year_are_listed_the_oldest_first(monk
     ]
     monkeypatch.setattr(catalogue, "load", lambda: {entry.id: entry for entry in old})
     assert pages.stale(date(2027, 3, 1)).splitlines() == [
-        f"- **{old[1].id}**: checked on 2025-03-01 against torch, 2.13",
-        f"- **{old[2].id}**: checked on 2026-02-28 against torch, 2.13",
+        f"- **{old[1].id}**: checked on 2025-03-01 against torch, version 2.13",
+        f"- **{old[2].id}**: checked on 2026-02-28 against torch, version 2.13",
     ]
     assert "within the last year" in pages.stale(date(2025, 3, 2))
 

@@ -16,9 +16,11 @@ FOUND = {
     "experts-sick.jsonl": ("experts-healthy.jsonl", "router-collapse", "N-router-collapse"),
     "policy-sick.log": ("policy-healthy.log", "entropy-explosion", "N-entropy-explosion"),
     "stale-sick.log": ("sampled-healthy.log", "off-policy-drift", "N-async-staleness"),
+    "prefix-sick.log": ("sampled-healthy.log", "off-policy-drift", "N-stale-prefix-cache"),
     "truncated-sick.log": ("sampled-healthy.log", "off-policy-drift", "N-truncated-sampling"),
     "format-sick.log": ("format-healthy.log", "reward-zero-std", "N-format-reward"),
     "averages-sick.jsonl": ("averages-healthy.jsonl", "train-eval-mismatch", "N-ema-lag"),
+    "flips-sick.jsonl": ("flips-healthy.jsonl", "loss-spike", "N-silent-corruption"),
     "loading-sick.jsonl": ("loading-healthy.jsonl", "loader-starvation", "N-loader-starved"),
 }
 
@@ -47,6 +49,10 @@ def test_a_model_that_is_compiled_for_each_length_is_worth_a_look(name, told):
 
 def test_a_healthy_training_with_probes_is_left_alone():
     assert not found("probed-healthy.jsonl")
+
+
+def test_a_sampler_of_fewer_bits_whose_gap_does_not_grow_is_left_alone():
+    assert not found("rounded-healthy.log")
 
 
 def times(name, metric):

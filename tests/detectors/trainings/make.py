@@ -125,9 +125,8 @@ def policy(bonus: float) -> None:
     grpo(Path("run"), eight_words, max_steps=90, entropy_coef=bonus, **POLICY)
 
 
-def sampled(last_copy: int | None = None, top_k: int | None = None) -> None:
-    """The same beside a sampler that holds a copy of the weights, which may be old, or that draws from few
-    tokens."""
+def sampled(**fault: object) -> None:
+    """The same beside a sampler, which may have one of the faults that `Sampler` describes."""
     from trl import GRPOTrainer
 
     from sample_logs.make.reinforcement import grpo
@@ -137,7 +136,7 @@ def sampled(last_copy: int | None = None, top_k: int | None = None) -> None:
         def __init__(self, *given: object, **named: object):
             super().__init__(*given, **named)
             self.use_vllm, self._last_loaded_step = True, -1
-            self.vllm_generation = Sampler(self.model, self._tokenizer.eos_token_id, last_copy, top_k)
+            self.vllm_generation = Sampler(self.model, self._tokenizer.eos_token_id, **fault)
 
     random.seed(0)
     grpo(Path("run"), eight_words, max_steps=50, trainer=Beside, **POLICY)
@@ -171,6 +170,8 @@ MADE = {
     "policy-healthy": lambda: policy(0.0),
     "stale-sick": lambda: sampled(last_copy=5),
     "truncated-sick": lambda: sampled(top_k=3),
+    "rounded-healthy": lambda: sampled(precision=torch.float8_e4m3fn),
+    "prefix-sick": lambda: sampled(keeps_prefixes=True),
     "sampled-healthy": sampled,
     "format-sick": lambda: rewarded("unicorn"),
     "format-healthy": lambda: rewarded("dog"),
