@@ -106,6 +106,13 @@ def commands():
     job = yaml.safe_load((RECIPES / "sidecar.yml").read_text())
     yield "sidecar.yml", job["spec"]["template"]["spec"]["initContainers"][0]["args"]
     yield "kubernetes", container_of(deployment())["args"]
+    yield "daemonset.yml", container_of(fleet())["args"]
+    archive = yaml.safe_load((RECIPES / "archive-job.yml").read_text())
+    yield "archive-job.yml", container_of(archive)["args"]
+
+
+def fleet():
+    return yaml.safe_load((ROOT / "deploy" / "fleet" / "daemonset.yml").read_text())
 
 
 def deployment():

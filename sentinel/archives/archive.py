@@ -1,25 +1,37 @@
 """Judges an archive of runs, part by part, and keeps what was found."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
+from tempfile import TemporaryFile
+from typing import IO
 
-from sentinel.archives.engine import Engine, isolated
+import msgspec
+
+from sentinel.archives.engine import Engine
+from sentinel.archives.isolating import isolated
 from sentinel.archives.judging import Judge
-from sentinel.archives.parts import NamedRun, Part, Shard, parts
+from sentinel.archives.origin import origin_of
+from sentinel.archives.parts import Part, Shard, parts
 from sentinel.archives.results import Results
 from sentinel.config.file import Config
-from sentinel.sources.discovery import common_path, discover, run_name
+from sentinel.sources.discovery import common_path
 
 _WHOLE = Shard()
 
 
-@dataclass(frozen=True)
-class JudgedCounts:
-    """How much of an archive, or of a shard, was judged now, and how much had been judged before."""
+@dataclass
+class Judged:
+    """How much of an archive, or of a shard, is judged: ``known`` parts had been before.
 
-    runs: int
-    known: int
+    ``runs`` and ``failed`` are counted in the parts that are judged now.
+    """
+
+    parts: int = 0
+    known: int = 0
+    done: int = 0  # of the parts that were not known
+    runs: int = 0
+    failed: int = 0  # of the runs, and of what could not be searched for runs
 
 
 def judge_archive(
@@ -27,42 +39,49 @@ def judge_archive(
     results: Results,
     engine: Engine,
     now: float,
-    progress: Callable[[int, int], None],
+    progress: Callable[[Judged], None],
     *,
     shard: Shard = _WHOLE,
     retry_failed: bool = False,
-) -> JudgedCounts:
-    """Judge the runs below ``config.paths`` whose results are not there yet.
+) -> Judged:
+    """Judge the parts of what lies at ``config.paths`` whose results are not there yet.
 
-    A run is judged again if a file beside it, the detectors' configuration or the version of sentinel
-    changed, and with ``retry_failed`` if it could not be judged before. ``progress`` is called with the
-    number of runs that are done and the number of all runs. Raises SentinelError if no path exists.
+    A part is judged again if a file of it, the detectors' configuration or the version of sentinel changed,
+    and with ``retry_failed`` if it holds a run that could not be judged before. ``progress`` is called after
+    each part. Raises SentinelError if no path exists.
     """
-    found = discover(config.paths)
-    complaints = [str(one) for one in found.complained()]
-    base = common_path(config.paths)
-    named = (NamedRun(run, run_name(run, base)) for run in found.runs)
-    mine = [part for part in parts(named, _salt(config)) if shard.holds(part)]
+    origin = origin_of(config.paths)
     results.begin()
-    left = [
-        part for part in mine if not results.has(part.key) or (retry_failed and results.failures(part.key))
-    ]
-    total, new = _runs(mine), _runs(left)
-    done = total - new
-    progress(done, total)
-    for part, records in isolated(engine, Judge(config.model_copy(update={"sinks": []}), now), left):
-        results.write(part.key, records)
-        done += len(part.runs)
-        progress(done, total)
-    results.finish(shard, [part.key for part in mine], complaints)
-    return JudgedCounts(new, total - new)
+    judged, keys, complaints = Judged(), list[str](), list[str]()
+    with TemporaryFile() as left:  # on disk, so that memory does not grow with the archive
+        for part in parts(origin.listed(complaints), _salt(config)):
+            if not shard.holds(part):
+                continue
+            keys.append(part.key)
+            judged.parts += 1
+            if results.has(part.key) and not (retry_failed and results.failures(part.key)):
+                judged.known += 1
+            else:
+                left.write(msgspec.json.encode(part) + b"\n")
+        progress(judged)
+        judge = Judge(origin, config.model_copy(update={"sinks": []}), now)
+        for part, records in isolated(engine, judge, _read(left)):
+            failed = results.write(part.key, records)
+            judged.done += 1
+            judged.runs += len(records) - failed
+            judged.failed += failed
+            progress(judged)
+    results.finish(shard, keys, complaints)
+    return judged
+
+
+def _read(left: IO[bytes]) -> Iterator[Part]:
+    left.seek(0)
+    return (msgspec.json.decode(line, type=Part) for line in left)
 
 
 def _salt(config: Config) -> str:
-    """What changes the verdicts beside the logs."""
+    """What changes the results beside the logs."""
     rules = [repr(rule) for rule in config.rules]
-    return repr((version("training-sentinel"), config.detectors, config.signals, rules))
-
-
-def _runs(found: Sequence[Part]) -> int:
-    return sum(len(part.runs) for part in found)
+    base = str(common_path(config.paths))  # the names of the runs depend on it
+    return repr((version("training-sentinel"), base, config.detectors, config.signals, rules))

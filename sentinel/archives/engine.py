@@ -12,17 +12,17 @@ from multiprocessing import connection
 from typing import Protocol
 
 from sentinel.archives.parts import Part
-from sentinel.archives.record import failed, packed_record
+from sentinel.ground.errors import SentinelError
 
 Work = Callable[[Part], list[bytes]]
 Result = list[bytes] | str
 """The packed records of a part, or why there are none."""
 
 _SECONDS = 600.0  # for a part, and
-_SECONDS_A_RUN = 60.0  # for each of its runs
+_SECONDS_A_FILE = 30.0  # for each of its files
 _WAITING = 2  # parts for each worker that are handed out, so that none is idle
-_DIED = "the process that judged it died, for want of memory, of a signal or after its time limit"
-_THREADS = ("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
+DIED = "the process that judged it died, for want of memory, of a signal or after its time limit"
+THREADS = ("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
 
 
 class Engine(Protocol):
@@ -36,8 +36,9 @@ class Engine(Protocol):
 class Local:
     """Processes on this machine."""
 
-    def __init__(self, workers: int | None = None) -> None:
+    def __init__(self, workers: int | None = None, seconds: float | None = None) -> None:
         self._workers = workers or len(os.sched_getaffinity(0))
+        self._seconds = seconds
 
     def results(self, work: Work, parts: Iterable[Part]) -> Iterator[tuple[Part, Result]]:
         """The result of each part.
@@ -51,54 +52,39 @@ class Local:
     def _until_one_dies(
         self, work: Work, first: Sequence[Part], left: Iterator[Part]
     ) -> Iterator[tuple[Part, Result]]:
-        os.environ.update(dict.fromkeys(_THREADS, "1"))  # a process for each core is enough
+        os.environ.update(dict.fromkeys(THREADS, "1"))  # a process for each core is enough
         spawn = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(min(self._workers, len(first)), spawn, _end_with_the_driver) as pool:
+        with ProcessPoolExecutor(min(self._workers, len(first)), spawn, _follow_the_driver) as pool:
             waiting: dict[Future[list[bytes]], Part] = {
-                pool.submit(_limited, work, part): part for part in first
+                self._handed_out(pool, work, one): one for one in first
             }
             whole = True
-            while waiting:
-                done, _ = wait(waiting, return_when=FIRST_COMPLETED)
-                for one in done:
-                    part = waiting.pop(one)
-                    found = _result(one)
-                    whole = whole and not isinstance(one.exception(), BrokenProcessPool)
-                    yield part, found
-                    if whole and (following := next(left, None)) is not None:
-                        try:
-                            waiting[pool.submit(_limited, work, following)] = following
-                        except BrokenProcessPool:  # a process died since
-                            whole = False
-                            yield following, _DIED
+            try:
+                while waiting:
+                    done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                    for one in done:
+                        part = waiting.pop(one)
+                        found = _result(one)
+                        whole = whole and not isinstance(one.exception(), BrokenProcessPool)
+                        yield part, found
+                        if whole and (following := next(left, None)) is not None:
+                            try:
+                                waiting[self._handed_out(pool, work, following)] = following
+                            except BrokenProcessPool:  # a process died since
+                                whole = False
+                                yield following, DIED
+            except (KeyboardInterrupt, GeneratorExit):  # nobody waits for what is under way
+                for process in multiprocessing.active_children():
+                    process.kill()
+                raise
+
+    def _handed_out(self, pool: ProcessPoolExecutor, work: Work, part: Part) -> "Future[list[bytes]]":
+        return pool.submit(limited, work, part, self._seconds or seconds_for(part))
 
 
-def isolated(engine: Engine, work: Work, parts: Iterable[Part]) -> Iterator[tuple[Part, list[bytes]]]:
-    """The records of all parts. A part without a result is tried again alone, then in halves.
-
-    So a run that no process survives costs no other run its verdict; its record says why it has none.
-    """
-    without: list[Part] = []
-    for part, found in engine.results(work, parts):
-        if isinstance(found, str):
-            without.append(part)
-        else:
-            yield part, found
-    for part in without:
-        yield part, _alone(engine, work, part)
-
-
-def _alone(engine: Engine, work: Work, part: Part) -> list[bytes]:
-    [(_, found)] = engine.results(work, [part])
-    if not isinstance(found, str):
-        return found
-    if len(part.runs) == 1:
-        return [packed_record(failed(part.runs[0], found))]
-    return [record for half in part.halves() for record in _alone(engine, work, half)]
-
-
-def _end_with_the_driver() -> None:
-    """Make this process end when the one that hands out the parts is gone, however it went."""
+def _follow_the_driver() -> None:
+    """Make this process end when the one that hands out the parts is gone, and not before."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     driver = multiprocessing.parent_process()
     if driver is not None:
         threading.Thread(target=_outlive, args=(driver.sentinel,), daemon=True).start()
@@ -109,19 +95,29 @@ def _outlive(driver: int) -> None:
     os._exit(1)
 
 
-def _limited(work: Work, part: Part) -> list[bytes]:
-    """Do the work in this process, which ends if that takes far too long."""
-    signal.setitimer(signal.ITIMER_REAL, _SECONDS + _SECONDS_A_RUN * len(part.runs))
+def seconds_for(part: Part) -> float:
+    """How long the work on a part may take, which is far longer than it does."""
+    return _SECONDS + _SECONDS_A_FILE * part.files
+
+
+def limited(work: Work, part: Part, seconds: float) -> list[bytes]:
+    """Do the work in this process, which ends if that takes longer."""
+    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         return work(part)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
+def reason(error: BaseException) -> str:
+    """Why a part has no result."""
+    if isinstance(error, SentinelError):
+        return str(error)
+    return f"judging it failed ({type(error).__name__}); please report it"
+
+
 def _result(done: "Future[list[bytes]]") -> Result:
     error = done.exception()
     if error is None:
         return done.result()
-    if isinstance(error, BrokenProcessPool):
-        return _DIED
-    return f"judging it failed ({type(error).__name__}); please report it"
+    return DIED if isinstance(error, BrokenProcessPool) else reason(error)

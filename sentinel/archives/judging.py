@@ -1,11 +1,13 @@
 """Judges one part of an archive, in whatever process or machine."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import msgspec
 
-from sentinel.archives.parts import Part
+from sentinel.archives.origin import Origin
+from sentinel.archives.parts import Part, RunName
 from sentinel.archives.record import Record, packed_record
 from sentinel.config.file import Config
 from sentinel.judging.joining import how_informed
@@ -16,28 +18,44 @@ from sentinel.runs.checks import checks
 from sentinel.runs.same_training import trace_of
 from sentinel.runs.standings import observe
 
+_AT_ONCE = 64  # runs, so that memory does not grow with the size of a directory
+
 
 @dataclass
 class Judge:
     """Judges parts with one configuration at one time of day. It can be pickled."""
 
+    origin: Origin
     config: Config
     now: float
 
     def __call__(self, part: Part) -> list[bytes]:
-        """The packed records of the runs in which there is anything."""
-        runs = judged(self._pipeline, part.runs)
-        return [packed_record(self._record(run)) for run in runs]
+        """The packed records of the runs in which there is anything. Raises SentinelError with a reason."""
+        return [packed_record(record) for record in self._records(part)]
+
+    def names(self, part: Part) -> list[bytes]:
+        """The packed names of the runs of a part, each a `RunName`."""
+        with self.origin.opened(part) as found:
+            return [msgspec.msgpack.encode(RunName(run.id, name)) for run, name in found.runs]
+
+    def _records(self, part: Part) -> Iterator[Record]:
+        only = {one.id for one in part.only}
+        with self.origin.opened(part) as found:
+            runs = [one for one in found.runs if not only or one[0].id in only]
+            for first in range(0, len(runs), _AT_ONCE):
+                yield from map(self._record, judged(self._pipeline, runs[first : first + _AT_ONCE]))
+        for one in found.complaints:
+            yield Record(str(one.path), str(one.path), "", failure=one.problem)
 
     @cached_property
     def _pipeline(self) -> Pipeline:
         return Pipeline(self.config.enabled_detectors, self.config.parameters, self.config.signals)
 
-    def __getstate__(self) -> tuple[Config, float]:
-        return self.config, self.now
+    def __getstate__(self) -> tuple[Origin, Config, float]:
+        return self.origin, self.config, self.now
 
-    def __setstate__(self, state: tuple[Config, float]) -> None:
-        self.config, self.now = state
+    def __setstate__(self, state: tuple[Origin, Config, float]) -> None:
+        self.origin, self.config, self.now = state
 
     def _record(self, run: JudgedRun) -> Record:
         log = run.tracker.log

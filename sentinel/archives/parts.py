@@ -1,42 +1,60 @@
-"""Divides the runs of an archive into parts that can be judged one without the other.
+"""Divides an archive into parts that can be judged one without the other.
 
 The same archive gives the same parts on every machine. A part ends where the hash of a directory says so, so
 a directory that comes or goes changes the parts around it and no others.
 """
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from itertools import groupby
-from pathlib import Path
 from typing import NamedTuple
 
+from sentinel.archives.units import unit_of
 from sentinel.ground.errors import SentinelError
-from sentinel.sources.base import Run
 
-_MOST_RUNS = 64
-_ENDS_AT = 8  # of so many directories one ends a part
+_MOST_FOLDERS = 64
+_MOST_FILES = 512  # unless one unit has more
+_ENDS_AT = 8  # of so many units one ends a part
 
 
-class NamedRun(NamedTuple):
-    """A run and its name in the whole archive."""
+class ListedFile(NamedTuple):
+    """A file of an archive. ``stamp`` is another one after every change."""
 
-    run: Run
+    directory: str
+    name: str
+    stamp: str
+
+
+class Folder(NamedTuple):
+    """A directory and the names of files there. Without names, ``path`` is a file that a person named."""
+
+    path: str
+    names: tuple[str, ...]
+
+
+class RunName(NamedTuple):
+    """The id of a run and its name in the whole archive."""
+
+    id: str
     name: str
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Part:
-    """Runs that are judged together. Its result is called by its ``key``."""
+    """What is judged together. Its result is called by its ``key``; ``files`` is how many it has.
 
-    runs: Sequence[NamedRun]
+    Of a part that could not be judged as a whole, ``only`` some runs are left to try.
+    """
+
+    folders: Sequence[Folder]
     key: str
+    files: int
+    only: Sequence[RunName] = ()
 
     def halves(self) -> "tuple[Part, Part]":
-        """The part in two, to find the run that cannot be judged. They have no result of their own."""
-        middle = len(self.runs) // 2
-        return Part(self.runs[:middle], ""), Part(self.runs[middle:], "")
+        """The part in two, to find the run that cannot be judged."""
+        middle = len(self.only) // 2
+        return replace(self, only=self.only[:middle]), replace(self, only=self.only[middle:])
 
 
 @dataclass(frozen=True)
@@ -56,70 +74,72 @@ class Shard:
 
     def holds(self, part: Part) -> bool:
         """Whether the part is of this shard: its first directory decides, which few changes move."""
-        return _hash(_directory(part.runs[0].run)) % self.count == self.index
+        return _hash(part.folders[0].path) % self.count == self.index
 
 
-def parts(runs: Iterable[NamedRun], salt: str) -> Iterator[Part]:
-    """The parts of an archive whose runs are sorted by path. The runs of one directory stay together.
+@dataclass
+class _Unit:
+    """Directories that belong together, whose paths begin with ``prefix``."""
 
-    The key of a part changes with its files, the names of its runs and the ``salt``.
+    prefix: str
+    names: dict[str, list[str]] = field(default_factory=dict)  # by directory
+    stamps: list[str] = field(default_factory=list)
+
+    def add(self, file: ListedFile) -> None:
+        names = self.names.setdefault(file.directory, [])
+        if file.name:
+            names.append(file.name)
+        self.stamps.append("\0".join(file))
+
+
+def parts(files: Iterable[ListedFile], salt: str) -> Iterator[Part]:
+    """The parts of an archive. All that lies below one directory has to come in one piece.
+
+    The key of a part changes with its files and the ``salt``.
     """
-    return (Part(group, _key(group, salt)) for group in _groups(runs))
-
-
-def _groups(runs: Iterable[NamedRun]) -> Iterator[list[NamedRun]]:
-    held: list[NamedRun] = []
-    for directory, here in groupby(runs, key=lambda named: _directory(named.run)):
-        beside = [*here]
-        if held and len(held) + len(beside) > _MOST_RUNS:
-            yield held
+    held: list[_Unit] = []
+    for unit in _units(files):
+        both = [*held, unit]
+        if held and (_folders(both) > _MOST_FOLDERS or _files(both) > _MOST_FILES):
+            yield _part(held, salt)
             held = []
-        held = [*held, *beside]
-        if _hash(directory) % _ENDS_AT == 0:
-            yield held
+        held.append(unit)
+        if _hash(unit.prefix) % _ENDS_AT == 0:
+            yield _part(held, salt)
             held = []
     if held:
-        yield held
+        yield _part(held, salt)
 
 
-def _key(runs: Sequence[NamedRun], salt: str) -> str:
+def _units(files: Iterable[ListedFile]) -> Iterator[_Unit]:
+    """The units, each when the listing has left all that lies below it."""
+    open_: list[_Unit] = []
+    for file in files:
+        while open_ and not f"{file.directory}/".startswith(open_[-1].prefix):
+            yield open_.pop()
+        prefix = unit_of(file.directory) if file.name else f"{file.directory}/"
+        if not open_ or open_[-1].prefix != prefix:
+            open_.append(_Unit(prefix))
+        open_[-1].add(file)
+    yield from reversed(open_)
+
+
+def _part(units: Sequence[_Unit], salt: str) -> Part:
     seen = blake2b(salt.encode(), digest_size=16)
-    for run, name in runs:
-        seen.update(f"\0{run.id}\0{name}".encode("utf-8", "surrogatepass"))
-    for file in _files(run for run, _ in runs):
-        seen.update(file.encode("utf-8", "surrogatepass"))
-    return seen.hexdigest()
+    for stamp in (stamp for unit in units for stamp in unit.stamps):
+        seen.update(f"\0{stamp}".encode("utf-8", "surrogatepass"))
+    folders = [Folder(path, tuple(names)) for unit in units for path, names in unit.names.items()]
+    return Part(folders, seen.hexdigest(), _files(units))
 
 
-def _directory(run: Run) -> str:
-    """The directory that holds the run. Logs beside each other may be of one training."""
-    return str(run.path).rpartition("/")[0]
+def _folders(units: Iterable[_Unit]) -> int:
+    return sum(len(unit.names) for unit in units)
+
+
+def _files(units: Iterable[_Unit]) -> int:
+    return sum(len(unit.stamps) for unit in units)
 
 
 def _hash(text: str) -> int:
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big")
-
-
-def _files(runs: Iterable[Run]) -> Iterator[str]:
-    """Each file that the runs may be read from, with its size and the time of its last change.
-
-    A run that is a file may be explained by those beside it.
-    """
-    places = [place for run in runs for place in (run.local, *run.also) if place is not None]
-    for top in dict.fromkeys(place if place.is_dir() else place.parent for place in places):
-        deep = top in places
-        for directory, below, names in os.walk(top):
-            if not deep:
-                below.clear()
-            below.sort()
-            for name in sorted(names):
-                yield _stamp(Path(directory, name))
-
-
-def _stamp(file: Path) -> str:
-    try:
-        found = file.stat()
-    except OSError as error:
-        return f"\0{file}\0{error.errno}"
-    return f"\0{file}\0{found.st_size}\0{found.st_mtime_ns}"

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from sentinel.alerts.incident import Change, Incident
-from sentinel.archives.parts import NamedRun
+from sentinel.archives.parts import RunName
 from sentinel.runs.checks import Check
 from sentinel.runs.log import RunOverview
 from sentinel.runs.same_training import Trace
@@ -16,7 +16,8 @@ class Record(msgspec.Struct, frozen=True):
     """A judged run. ``seen`` is what a listing knows of it, without its settings.
 
     ``silent_seconds`` is how long its log had been silent when it was judged, infinite for a copy, None for a
-    log that was gone. ``failure`` says why a run could not be judged at all.
+    log that was gone. ``failure`` says why a run could not be judged at all. ``user`` and ``gpus`` are known
+    only where the record was read from a table.
     """
 
     name: str
@@ -34,11 +35,20 @@ class Record(msgspec.Struct, frozen=True):
     checks: Sequence[Check] = ()
     complaints: Sequence[str] = ()
     failure: str | None = None
+    user: str | None = None
+    gpus: float | None = None
 
     @property
     def id(self) -> str:
         """The id of the run; see `sentinel.sources.base.Run`."""
         return f"{self.format}:{self.path}"
+
+    def seconds_after(self, incident: Incident) -> float | None:
+        """How long the log went on after an incident began; None where it has no times."""
+        last = self.seen.facts.last_time if self.seen else None
+        if incident.onset_time is None or last is None:
+            return None
+        return max(0.0, last - incident.onset_time)
 
     @property
     def unread(self) -> bool:
@@ -49,9 +59,10 @@ class Record(msgspec.Struct, frozen=True):
         return broken and not self.seen.facts.points
 
 
-def failed(named: NamedRun, why: str) -> Record:
+def failed(run: RunName, why: str) -> Record:
     """The record of a run that could not be judged."""
-    return Record(named.name, str(named.run.path), named.run.format, failure=why)
+    format_, _, path = run.id.partition(":")
+    return Record(run.name, path, format_, failure=why)
 
 
 def packed_record(record: Record) -> bytes:

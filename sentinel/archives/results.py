@@ -10,63 +10,28 @@ there, because they are written after its incidents.
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import polars as pl
 
-from sentinel.alerts.incident import Incident
-from sentinel.alerts.wire import utc_text
+from sentinel.archives.owners import Owners
 from sentinel.archives.parts import Shard
 from sentinel.archives.record import Record, unpacked_record
+from sentinel.archives.tables import IncidentRow, RunRow, columns, incident_row, run_row
 from sentinel.ground.errors import SentinelError
 
-RUNS: Mapping[str, Any] = {
-    "run": pl.String,
-    "path": pl.String,
-    "source": pl.String,
-    "framework": pl.String,
-    "user": pl.String,
-    "began": pl.String,
-    "ended": pl.String,
-    "processes": pl.Int64,
-    "points": pl.Int64,
-    "last_step": pl.Int64,
-    "incidents": pl.Int64,
-    "worst": pl.String,
-    "failure": pl.String,
-    "record": pl.Binary,
-}
-"""The columns of a run. Times are ISO 8601 in UTC. ``processes`` that trained together, where the settings
-say. ``record`` is what `sentinel reduce` reads."""
-
-INCIDENTS: Mapping[str, Any] = {
-    "run": pl.String,
-    "path": pl.String,
-    "id": pl.String,
-    "detector": pl.String,
-    "severity": pl.String,
-    "maturity": pl.String,
-    "signal": pl.String,
-    "state": pl.String,
-    "onset_step": pl.Int64,
-    "onset_time": pl.String,
-    "fired_step": pl.Int64,
-    "fired_time": pl.String,
-    "last_step": pl.Int64,
-    "causes": pl.List(pl.String),
-    "inhibited_by": pl.String,
-    "summary": pl.String,
-}
-"""The columns of an incident."""
+_OWNERS = "owners"  # metadata of the tables of runs: the stamp of the owners that they were written with
 
 
 class Results:
     """A directory of results."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, owners: Owners | None = None) -> None:
         self._directory = directory
+        self._owners = owners or Owners()
 
     def begin(self) -> None:
         """Make the directories. Raises SentinelError if they cannot be written."""
@@ -85,17 +50,26 @@ class Results:
         column = pl.read_parquet(self._file("runs", key), columns=["failure"])["failure"]
         return column.null_count() < len(column)
 
-    def write(self, key: str, packed: Sequence[bytes]) -> None:
-        """Keep the records of a part."""
-        found = [(unpacked_record(one), one) for one in packed]
-        incidents = [_incident_row(record, incident) for record, _ in found for incident in record.incidents]
-        _replace(self._file("incidents", key), pl.DataFrame(incidents, INCIDENTS, orient="row"))
-        rows = [(*_run_row(record), content) for record, content in found]
-        _replace(self._file("runs", key), pl.DataFrame(rows, RUNS, orient="row"))
+    def write(self, key: str, packed: Sequence[bytes]) -> int:
+        """Keep the records of a part. Gives the number of those that could not be judged."""
+        found = [unpacked_record(one) for one in packed]
+        incidents = [incident_row(record, incident) for record in found for incident in record.incidents]
+        _replace(self._file("incidents", key), pl.DataFrame(incidents, columns(IncidentRow)), {})
+        rows = [run_row(record, key, self._owners) for record in found]
+        table = pl.DataFrame(rows, columns(RunRow)).with_columns(record=pl.Series(packed, dtype=pl.Binary))
+        _replace(self._file("runs", key), table, {_OWNERS: self._owners.stamp})
+        return sum(record.seen is None for record in found)
+
+    def _packed(self, key: str) -> Sequence[bytes]:
+        return pl.read_parquet(self._file("runs", key), columns=["record"])["record"].to_list()
 
     def finish(self, shard: Shard, parts: Iterable[str], complaints: Iterable[str]) -> None:
         """Say which parts are those of the archive as it is now, and remove what no manifest names."""
-        told = {"schema": 1, "shards": shard.count, "parts": [*parts], "complaints": [*complaints]}
+        keys = [*parts]
+        told = {"schema": 1, "shards": shard.count, "parts": keys, "complaints": [*complaints]}
+        for key in keys:
+            if pl.read_parquet_metadata(self._file("runs", key)).get(_OWNERS) != self._owners.stamp:
+                self.write(key, self._packed(key))
         place = self._directory / f"manifest-{shard.index}-of-{shard.count}.json"
         _write(place, lambda part: part.write_text(json.dumps(told, indent=1), encoding="utf-8"))
         for old in self._manifests():
@@ -111,12 +85,14 @@ class Results:
     def records(self) -> list[Record]:
         """All runs, by path. Raises SentinelError if the results are not complete."""
         keys = [key for one in self._told() for key in one["parts"]]
-        found = (
-            unpacked_record(content)
-            for key in keys
-            for content in pl.read_parquet(self._file("runs", key), columns=["record"])["record"]
-        )
-        return sorted(found, key=lambda one: (Path(one.path).parts, one.format))
+        found = {(one.id, one.failure): one for key in keys for one in self._records(key)}
+        # A run to which a link leads may be in two parts.
+        return sorted(found.values(), key=lambda one: (Path(one.path).parts, one.format))
+
+    def _records(self, key: str) -> Iterator[Record]:
+        rows = pl.read_parquet(self._file("runs", key), columns=["record", "user", "gpus"])
+        for content, user, gpus in rows.select("record", "user", "gpus").iter_rows():
+            yield msgspec.structs.replace(unpacked_record(content), user=user, gpus=gpus)
 
     def complaints(self) -> list[str]:
         """What could not be searched."""
@@ -139,60 +115,8 @@ class Results:
         return self._directory / kind / f"{key}.parquet"
 
 
-def _run_row(record: Record) -> tuple[Any, ...]:
-    seen, described = record.seen, record.described
-    facts = seen.facts if seen else None
-    worst = max(
-        (incident.severity for incident in record.incidents if incident.inhibited_by is None), default=None
-    )
-    return (
-        record.name,
-        record.path,
-        record.format,
-        seen.understanding.framework if seen else None,
-        _owner(record.path),
-        utc_text(facts.first_time) if facts else None,
-        utc_text(facts.last_time) if facts else None,
-        described.world_size,
-        facts.points if facts else 0,
-        facts.last_step if facts else None,
-        len(record.incidents),
-        worst.label if worst is not None else None,
-        record.failure or (seen.stopped if seen else None),
-    )
-
-
-def _incident_row(record: Record, one: Incident) -> tuple[Any, ...]:
-    return (
-        record.name,
-        record.path,
-        one.id,
-        one.detector,
-        one.severity.label,
-        one.maturity.value,
-        one.signal,
-        one.state.value,
-        one.onset_step,
-        utc_text(one.onset_time),
-        one.fired_step,
-        utc_text(one.fired_time),
-        one.last_step,
-        list(one.catalogue),
-        one.inhibited_by,
-        one.summary,
-    )
-
-
-def _owner(path: str) -> str | None:
-    """Whose log it is, if it lies on this machine."""
-    try:
-        return Path(path).owner()
-    except (OSError, KeyError, NotImplementedError):
-        return None
-
-
-def _replace(place: Path, table: pl.DataFrame) -> None:
-    _write(place, lambda part: table.write_parquet(part, compression="zstd"))
+def _replace(place: Path, table: pl.DataFrame, metadata: dict[str, str]) -> None:
+    _write(place, lambda part: table.write_parquet(part, compression="zstd", metadata=metadata))
 
 
 def _write(place: Path, write: Callable[[Path], object]) -> None:

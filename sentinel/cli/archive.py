@@ -1,5 +1,6 @@
 """`sentinel replay --out` and `sentinel reduce`: judge an archive part by part, and report on the whole."""
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -7,12 +8,24 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sentinel.cli.options import ConfigFile, configuration
-from sentinel.cli.progress import progress_bar
+from sentinel.cli.progress import archive_progress
 from sentinel.ground.clock import SystemClock
+from sentinel.ground.errors import SentinelError
 from sentinel.ground.text import counted
 
 if TYPE_CHECKING:
+    from sentinel.archives.engine import Engine
     from sentinel.config.file import Config
+
+
+class EngineName(StrEnum):
+    """Who judges the parts of an archive."""
+
+    LOCAL = "local"
+    RAY = "ray"
+
+
+_INTERRUPTED = 130  # as a shell has it
 
 Out = Annotated[
     Path | None,
@@ -25,6 +38,16 @@ Out = Annotated[
 Workers = Annotated[
     int | None, typer.Option(min=1, help="With --out: processes that judge; default: one for each core.")
 ]
+EngineOption = Annotated[
+    EngineName, typer.Option("--engine", help="With --out: who judges the parts: this machine, or Ray.")
+]
+Address = Annotated[
+    str,
+    typer.Option(
+        metavar="ADDRESS",
+        help="With --engine ray: a cluster that runs already; default: one on this machine.",
+    ),
+]
 ShardOption = Annotated[
     str,
     typer.Option("--shard", metavar="I/N", help="With --out: only share I of N, from 0 to N - 1."),
@@ -32,34 +55,87 @@ ShardOption = Annotated[
 RetryFailed = Annotated[
     bool, typer.Option("--retry-failed", help="With --out: also judge again what could not be judged.")
 ]
+OwnersTable = Annotated[
+    Path | None,
+    typer.Option(
+        "--owners",
+        metavar="PARQUET",
+        help="With --out: what Slurm's accounting says about users, projects and GPUs.",
+    ),
+]
 
 
 class _ArchiveForm(StrEnum):
     TERMINAL = "terminal"
+    MARKDOWN = "markdown"
+    HTML = "html"
     JSON = "json"
 
 
 _Directory = Annotated[Path, typer.Argument(metavar="DIR", help="What `sentinel replay --out DIR` made.")]
 _Format = Annotated[
     _ArchiveForm,
-    typer.Option("--format", help="What it cost, for people; or all runs, as `sentinel replay`."),
+    typer.Option("--format", help="What it cost, for people; or with json all runs, as `sentinel replay`."),
 ]
 
 
-def judge(settings: "Config", out: Path, workers: int | None, shard: str, retry_failed: bool) -> None:
-    """Judge the runs of an archive that were not judged before, and keep the results."""
+@dataclass(frozen=True)
+class ArchiveOptions:
+    """How `sentinel replay` judges an archive; ``out`` is None for a plain replay."""
+
+    out: Path | None
+    engine: EngineName
+    address: str
+    workers: int | None
+    shard: str
+    owners: Path | None
+    retry_failed: bool
+
+    def check(self) -> None:
+        """Raise SentinelError if a plain replay has options of an archive."""
+        given = (self.workers, self.shard, self.owners, self.retry_failed, self.engine is EngineName.RAY)
+        if self.out is None and any(given):
+            raise SentinelError("--engine, --workers, --shard, --owners and --retry-failed need --out DIR")
+        if self.address and self.engine is not EngineName.RAY:
+            raise SentinelError("--address needs --engine ray")
+
+    def made_engine(self) -> "Engine":
+        """The engine that was asked for."""
+        if self.engine is EngineName.RAY:
+            from sentinel.archives.ray_engine import Ray
+
+            return Ray(self.address, self.workers)
+        from sentinel.archives.engine import Local
+
+        return Local(self.workers)
+
+
+def judge(settings: "Config", out: Path, options: ArchiveOptions) -> int:
+    """Judge the parts of an archive that were not judged before, and keep the results. Gives the status."""
     from sentinel.archives.archive import judge_archive
-    from sentinel.archives.engine import Local
+    from sentinel.archives.owners import Owners
     from sentinel.archives.parts import Shard
     from sentinel.archives.results import Results
 
-    share = Shard.parse(shard) if shard else Shard()
-    now = SystemClock().now()
-    with progress_bar() as progress:
-        judged = judge_archive(
-            settings, Results(out), Local(workers), now, progress, shard=share, retry_failed=retry_failed
-        )
-    typer.echo(f"{counted(judged.runs, 'run')} judged, {judged.known} were known; results in {out}")
+    results = Results(out, Owners.read(options.owners) if options.owners else None)
+    try:
+        with archive_progress() as progress:
+            judged = judge_archive(
+                settings,
+                results,
+                options.made_engine(),
+                SystemClock().now(),
+                progress,
+                shard=Shard.parse(options.shard) if options.shard else Shard(),
+                retry_failed=options.retry_failed,
+            )
+    except KeyboardInterrupt:
+        typer.echo(f"\nstopped; the parts that are done are in {out}, and the same command goes on", err=True)
+        return _INTERRUPTED
+    failed = f", {judged.failed} could not be judged" if judged.failed else ""
+    new = f"{counted(judged.done, 'part')} judged: {counted(judged.runs, 'run')}{failed}"
+    typer.echo(f"{new}; {counted(judged.known, 'part')} known before; results in {out}")
+    return 0
 
 
 def reduce(
@@ -68,16 +144,27 @@ def reduce(
     """Report on an archive that `sentinel replay --out` judged, from all its parts and shards."""
     from sentinel.archives.reducing import settled
     from sentinel.archives.results import Results
-    from sentinel.report import archive
+    from sentinel.report import cost
 
     results = Results(directory)
     policies = [sink.policy() for sink in configuration(config).sinks]
     whole = settled(results.records(), results.complaints(), policies)
-    if format_ is _ArchiveForm.JSON:
-        import orjson
+    match format_:
+        case _ArchiveForm.TERMINAL:
+            from sentinel.report.lines import print_lines
 
-        typer.echo(orjson.dumps(archive.document(whole), option=orjson.OPT_INDENT_2).decode())
-    else:
-        from sentinel.report.lines import print_lines
+            print_lines(cost.lines(cost.cost(whole)))
+        case _ArchiveForm.MARKDOWN:
+            from sentinel.report import cost_page
 
-        print_lines(archive.lines(whole))
+            typer.echo(cost_page.markdown(cost.cost(whole)))
+        case _ArchiveForm.HTML:
+            from sentinel.report import cost_page
+
+            typer.echo(cost_page.html(cost.cost(whole)))
+        case _ArchiveForm.JSON:
+            import orjson
+
+            from sentinel.report import archive
+
+            typer.echo(orjson.dumps(archive.document(whole), option=orjson.OPT_INDENT_2).decode())

@@ -21,17 +21,17 @@ def render(story: Story) -> str:
 
 
 def _lines(story: Story) -> Iterator[str]:
-    yield f"**{_plain(story.verdict)}** {story.coverage}"
+    yield f"**{plain(story.verdict)}** {story.coverage}"
     yield ""
     if story.selection:
-        yield f"Only these incidents are shown: {_plain(story.selection)}.\n"
+        yield f"Only these incidents are shown: {plain(story.selection)}.\n"
     found = [(run, incident) for run in story.runs for incident in run.incidents if not incident.explained_by]
     if found:
         yield "| | Run | What is wrong | Since step | Curve |"
         yield "| --- | --- | --- | --- | --- |"
     for run, one in found[:_MOST_ROWS]:
-        headline = f"**{one.detector}**: {_plain(one.headline)}"
-        row = _MARKS[one.severity.label], _plain(run.name), headline, f"{one.onset_step:,}", _curve(run, one)
+        headline = f"**{one.detector}**: {plain(one.headline)}"
+        row = _MARKS[one.severity.label], plain(run.name), headline, f"{one.onset_step:,}", _curve(run, one)
         yield f"| {' | '.join(row)} |"
     if len(found) > _MOST_ROWS:
         yield f"\nand {len(found) - _MOST_ROWS} more incidents"
@@ -40,27 +40,27 @@ def _lines(story: Story) -> Iterator[str]:
         if own:
             yield from _details(run, own)
     for title, sentences in story.comparisons:
-        yield f"\n### {_plain(title)}\n"
-        yield from (f"- {_plain(sentence)}" for sentence in sentences)
+        yield f"\n### {plain(title)}\n"
+        yield from (f"- {plain(sentence)}" for sentence in sentences)
     problems = [*story.problems, *(f"{run.name}: {p}" for run in story.runs for p in run.problems)]
     if problems:
         yield ""
-        yield from (f"- could not be read or judged: {_plain(problem)}" for problem in problems)
+        yield from (f"- could not be read or judged: {plain(problem)}" for problem in problems)
 
 
 def _details(run: RunStory, incidents: list[IncidentStory]) -> Iterator[str]:
-    yield f"\n<details><summary>{_plain(run.name)}</summary>\n"
+    yield f"\n<details><summary>{plain(run.name)}</summary>\n"
     if run.keep:
-        yield f"Keep `{run.keep.path.replace('`', '')}`: {_plain(run.keep.because)}\n"
+        yield f"Keep `{run.keep.path.replace('`', '')}`: {plain(run.keep.because)}\n"
     for incident in incidents:
         yield f"### {incident.detector} ({incident.severity.label})\n"
-        yield f"{_plain(incident.headline)}\n"
-        yield f"{_plain(sentence(incident.life))}\n"
+        yield f"{plain(incident.headline)}\n"
+        yield f"{plain(sentence(incident.life))}\n"
         if incident.cost:
             yield f"Cost so far: {incident.cost} since the onset.\n"
         if incident.evidence:
             yield "| | |\n| --- | --- |"
-            yield from (f"| {_plain(label)} | {_plain(value)} |" for label, value in incident.evidence)
+            yield from (f"| {plain(label)} | {plain(value)} |" for label, value in incident.evidence)
             yield ""
         yield from map(_cause, incident.causes)
         yield ""
@@ -68,7 +68,7 @@ def _details(run: RunStory, incidents: list[IncidentStory]) -> Iterator[str]:
 
 
 def _cause(cause: CauseStory) -> str:
-    because = f" {_plain(sentence(cause.because))}" if cause.because else ""
+    because = f" {plain(sentence(cause.because))}" if cause.because else ""
     entry = cause.entry
     share = f" ({cause.share})" if cause.share else ""
     return f"- **{entry.id}: {entry.title}**{share}.{because} {entry.fix} *To tell:* {entry.check}"
@@ -79,7 +79,7 @@ def _curve(run: RunStory, one: IncidentStory) -> str:
     return sparkline([point.value for point in curve.points(_SPARK_POINTS)]) if curve else ""
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Text from a run, which must not become Markdown, HTML, a mention or a link."""
     joined = re.sub(r"(@|://|www\.|#(?=\d))", rf"\1{_JOINER}", text)
     return _SPECIAL.sub(r"\\\1", joined)

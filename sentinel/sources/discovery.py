@@ -6,26 +6,23 @@ once and has one name wherever the search began.
 
 import os
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from stat import S_ISDIR, S_ISREG
 
 from sentinel.ground.errors import SentinelError, did_you_mean
 from sentinel.sources.base import Complaint, Run
-from sentinel.sources.places import Place, Url, fixed_part, matches
-from sentinel.sources.reading.files import can_exist, is_text, real_path
+from sentinel.sources.places import Place, Url, fixed_part
+from sentinel.sources.reading.files import can_exist, real_path
 from sentinel.sources.reading.sniffing import why_no_log
-from sentinel.sources.registry import Find, formats, hidden_logs, remotes
+from sentinel.sources.registry import Find, formats, remotes
+from sentinel.sources.walking import Files, Walk
 
-_Files = tuple[Path, Sequence[str]]  # a directory and names there
 _Found = tuple[Sequence[Run], Sequence[Complaint]]
-Spread = Callable[[Callable[[_Files], _Found], Sequence[_Files]], Iterable[_Found]]
+Spread = Callable[[Callable[[Files], _Found], Sequence[Files]], Iterable[_Found]]
 
-_SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})  # beside what is hidden
 _SHOWN = 60  # characters of a name that is refused
-_KERNELS = ("/proc/", "/sys/")  # no logs lie there, and some files keep a reader waiting
 
 
 @dataclass(frozen=True)
@@ -75,19 +72,20 @@ def discover(places: Iterable[Place], copies: Path | None = None, spread: Spread
     process then does not remember which files are logs, so a later search looks at them again.
     """
     search, asked = _Search(), [*places]
-    for place in asked:
-        if isinstance(place, Url):
-            search.ask(place, copies or Path(_scratch().name))
-        else:
-            search.start_all(place)
-    finds = [each.find for each in formats().values()]
-    for found in spread(lambda files: _scan(finds, *files), search.files):
-        search.add(found)
-    for path in search.named:
-        search.add(_named(finds, path))
-    whole = (run for run in search.runs.values() if f"{run.format}:{run.part_of}" not in search.runs)
-    runs = sorted(whole, key=lambda run: (run.path.parts, run.format))
-    return Discovery(runs, search.complaints, search.missing, len(asked) > len(search.missing))
+    walk = Walk([place for place in asked if not isinstance(place, Url)])
+    for url in (place for place in asked if isinstance(place, Url)):
+        search.ask(url, copies or Path(_scratch().name))
+    files = [*walk]
+    search.complaints += walk.complaints
+    search.look(files, walk.named, spread)
+    return Discovery(search.whole(), search.complaints, walk.missing, len(asked) > len(walk.missing))
+
+
+def runs_among(files: Sequence[Files], named: Sequence[Path]) -> tuple[Sequence[Run], Sequence[Complaint]]:
+    """The runs in some files of a walk and in files that a person named, sorted by path, then format."""
+    search = _Search()
+    search.look(files, named, map)
+    return search.whole(), search.complaints
 
 
 def common_path(roots: Iterable[Place]) -> Path:
@@ -116,34 +114,23 @@ class _Search:
     def __init__(self) -> None:
         self.runs: dict[str, Run] = {}
         self.complaints: list[Complaint] = []
-        self.missing: list[Place] = []
-        self.files: list[_Files] = []  # not searched yet
-        self.named: list[Path] = []  # files that are places themselves
-        self._visited: set[str] = set()
-
-    def start_all(self, place: Path) -> None:
-        found = matches(place)
-        if not found:
-            self.missing.append(place)
-        for path in found:
-            self.start(path)
-
-    def start(self, path: Path) -> None:
-        real = real_path(path)
-        mode = _mode(real)
-        if not is_text(real):
-            self._complain(Path(repr(os.fsencode(real))), "is not UTF-8 and was skipped; rename it")
-        elif S_ISREG(mode):
-            self.named.append(Path(real))
-        elif S_ISDIR(mode):
-            self._walk(real)
-        else:
-            self.missing.append(path)
 
     def ask(self, url: Url, copies: Path) -> None:
-        self.add(_found(url, lambda: remotes()[url.scheme].search(url, copies)))
+        self._add(_found(url, lambda: remotes()[url.scheme].search(url, copies)))
 
-    def add(self, found: _Found) -> None:
+    def look(self, files: Sequence[Files], named: Sequence[Path], spread: Spread) -> None:
+        finds = [each.find for each in formats().values()]
+        for found in spread(lambda files: _scan(finds, *files), files):
+            self._add(found)
+        for path in named:
+            self._add(_named(finds, path))
+
+    def whole(self) -> list[Run]:
+        """The runs that are no part of another one."""
+        runs = (run for run in self.runs.values() if f"{run.format}:{run.part_of}" not in self.runs)
+        return sorted(runs, key=lambda run: (run.path.parts, run.format))
+
+    def _add(self, found: _Found) -> None:
         runs, complaints = found
         self.complaints += complaints
         for run in runs:
@@ -151,57 +138,8 @@ class _Search:
                 self.runs[run.id] = run
             else:
                 name = repr(run.local.name[:_SHOWN])
-                self._complain(run.local.parent, f"no file can be called {name}, so this run was skipped")
-
-    def _walk(self, top: str) -> None:
-        pending = [top]
-        while pending:
-            directory = pending.pop()
-            if directory in self._visited:
-                continue
-            self._visited.add(directory)
-            names = []
-            entries = self._entries(directory)
-            here = {entry.name for entry in entries}
-            for entry in entries:
-                if entry.is_symlink():
-                    if not _leads_below(entry, here):
-                        self._follow(entry, pending)
-                elif entry.is_dir(follow_symlinks=False):
-                    if not _is_internal(entry.path):
-                        pending.append(entry.path)
-                elif entry.is_file(follow_symlinks=False):  # a pipe would block its reader
-                    names.append(entry.name)
-            self.files.append((Path(directory), names))
-
-    def _entries(self, directory: str) -> list[os.DirEntry[str]]:
-        try:
-            with os.scandir(directory) as entries:
-                visible = [entry for entry in entries if not _skipped(entry.name)]
-        except OSError as error:
-            self._complain(directory, f"cannot be read ({error.strerror})")
-            return []
-        for entry in visible:
-            if not is_text(entry.name):
-                self._complain(
-                    directory, f"{os.fsencode(entry.name)!r} is not UTF-8 and was skipped; rename it"
-                )
-        return sorted((e for e in visible if is_text(e.name)), key=lambda e: e.name)
-
-    def _follow(self, link: os.DirEntry[str], pending: list[str]) -> None:
-        real = real_path(link.path)
-        mode = _mode(real)
-        if real.startswith(_KERNELS) or not is_text(real):
-            self._complain(link.path, "is a link to a place that sentinel does not read, and was skipped")
-        elif S_ISREG(mode):
-            directory, name = os.path.split(real)
-            if not _is_internal(directory):
-                self.files.append((Path(directory), [name]))
-        elif S_ISDIR(mode) and not Path(link.path).is_relative_to(real):  # otherwise it leads up the tree
-            pending.append(real)
-
-    def _complain(self, path: str | Path, problem: str) -> None:
-        self.complaints.append(Complaint(Path(path), "", problem))
+                problem = f"no file can be called {name}, so this run was skipped"
+                self.complaints.append(Complaint(run.local.parent, "", problem))
 
 
 def _named(finds: Iterable[Find], path: Path) -> _Found:
@@ -243,27 +181,3 @@ def _found(place: Place, runs: Callable[[], Iterable[Run]]) -> _Found:
 def _scratch() -> "tempfile.TemporaryDirectory[str]":
     """Gone when the process ends."""
     return tempfile.TemporaryDirectory(prefix="sentinel-")
-
-
-def _mode(path: str) -> int:
-    try:
-        return os.stat(path).st_mode
-    except OSError:
-        return 0
-
-
-def _leads_below(link: os.DirEntry[str], here: Collection[str]) -> bool:
-    """Whether the link, such as W&B's ``latest-run``, leads to a directory that is searched anyway."""
-    try:
-        parts = os.readlink(link.path).split("/")  # noqa: PTH115  W&B leaves three links a run
-    except OSError:
-        return False
-    return parts[0] in here and parts[0] != link.name and not any(map(_skipped, parts[1:]))
-
-
-def _is_internal(directory: str) -> bool:
-    return any(each.is_internal(directory) for each in formats().values())
-
-
-def _skipped(name: str) -> bool:
-    return name in _SKIPPED or (name.startswith(".") and name not in hidden_logs())

@@ -2,144 +2,101 @@
 
 import json
 import os
-import select
 import shutil
+import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
+import msgspec
 import polars as pl
 import pytest
 
-from sentinel.archives.archive import judge_archive
-from sentinel.archives.engine import Local, isolated
-from sentinel.archives.parts import NamedRun, Part, Shard, parts
+from sentinel.archives.engine import Local
+from sentinel.archives.isolating import isolated
+from sentinel.archives.judging import Judge
+from sentinel.archives.parts import Folder, Part, RunName, Shard
 from sentinel.archives.record import failed, packed_record, unpacked_record
-from sentinel.archives.reducing import settled
-from sentinel.archives.results import Results
-from sentinel.config.file import Config
 from sentinel.ground.errors import SentinelError
 from sentinel.replays.replaying import replay
 from sentinel.report import archive as report
+from sentinel.report import cost, cost_page
 from sentinel.report.json import document
 from sentinel.sources.discovery import discover
+from tests.archives.conftest import NOW, InTurn, archived, as_json, config, reported, whole
 from tests.patience import PATIENCE
-from tests.tools.docs import ROOT
-
-NOW = 1.8e9
-FAULTS = ROOT / "sample_logs"
-
-
-class InTurn:
-    """An engine of this process."""
-
-    def results(self, work, parts):
-        for part in parts:
-            yield part, work(part)
 
 
 class Failing(InTurn):
-    """One that gives nothing for a part with a run of a certain name."""
+    """An engine without a result for what has a run of a certain name."""
 
     def __init__(self, poison):
         self.poison = poison
 
     def results(self, work, parts):
         for part in parts:
-            poisoned = any(self.poison in named.name for named in part.runs)
-            yield part, "its process died" if poisoned else work(part)
-
-
-@pytest.fixture
-def tree(tmp_path):
-    shutil.copytree(ROOT / "sample_logs", tmp_path / "tree")
-    run = tmp_path / "tree" / "two-logs"
-    run.mkdir()
-    rows = [{"step": i, "loss": 2.0 - i / 100, "acc": i / 200} for i in range(60)]
-    rows += [{"step": i, "loss": float("nan"), "acc": 0.1} for i in range(60, 90)]
-    (run / "metrics.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    text = "".join(",".join(map(str, row.values())) + "\n" for row in rows)
-    (run / "metrics.csv").write_text(f"step,loss,acc\n{text}")
-    return tmp_path / "tree"
-
-
-def config(*paths):
-    return Config(paths=[str(path) for path in paths])
-
-
-def archived(tmp_path, tree, engine=None, **options):
-    results = Results(tmp_path / "results")
-    counts = judge_archive(config(tree), results, engine or InTurn(), NOW, lambda *_: None, **options)
-    return results, counts
-
-
-def whole(results, paths):
-    policies = [sink.policy() for sink in config(paths).sinks]
-    return settled(results.records(), results.complaints(), policies)
-
-
-def without_names(runs):
-    """As JSON, as it is shown to people."""
-    return json.loads(json.dumps(runs))
+            found = work(part)
+            names = [unpacked_record(one).name for one in found] if isinstance(work, Judge) else []
+            yield part, "its process died" if self.poison in names else found
 
 
 @pytest.mark.slow  # processes
 def test_an_archive_gives_what_one_replay_gives(tmp_path, tree):
-    results, counts = archived(tmp_path, tree)
-    expected = document(replay([tree], config(tree), lambda *_: None), NOW)
-    found = report.document(whole(results, tree))
-    assert without_names(found) == without_names(expected)
-    assert counts.runs == len(expected["runs"])
+    results, judged = archived(tmp_path / "results", tree)
+    expected = as_json(document(replay([tree], config(tree), lambda *_: None), NOW))
+    found = reported(results)
+    assert found == expected
+    assert judged.runs == len(expected["runs"])
     told = {one["reason"] for run in found["runs"] for i in run["incidents"] for one in i["told"]}
     assert len(told) > 1  # what depends on other runs was decided
 
 
 @pytest.mark.slow  # processes
 def test_processes_and_shards_give_the_same(tmp_path, tree):
-    expected = report.document(whole(archived(tmp_path, tree)[0], tree))
-    sharded = tmp_path / "sharded"
-    sharded.mkdir()
+    expected = reported(archived(tmp_path / "whole", tree)[0])
     for index in range(3):
-        results, _ = archived(sharded, tree, Local(2), shard=Shard(index, 3))
-    assert report.document(whole(results, tree)) == expected
+        results, _ = archived(tmp_path / "sharded", tree, Local(2), shard=Shard(index, 3))
+    assert reported(results) == expected
 
 
 def test_shards_that_are_not_done_are_said(tmp_path, tree):
-    results, _ = archived(tmp_path, tree, shard=Shard(0, 3))
+    results, _ = archived(tmp_path / "results", tree, shard=Shard(0, 3))
     with pytest.raises(SentinelError, match="2 of 3 shards are not done yet"):
         results.records()
 
 
 @pytest.mark.slow  # processes
 def test_what_did_not_change_is_not_judged_again(tmp_path, tree):
-    _, first = archived(tmp_path, tree)
-    _, again = archived(tmp_path, tree)
-    assert (again.runs, again.known) == (0, first.runs)
+    out = tmp_path / "results"
+    _, first = archived(out, tree)
+    _, again = archived(out, tree)
+    assert (again.done, again.known) == (0, first.parts)
     log = tree / "two-logs" / "metrics.jsonl"
     os.utime(log, ns=(1, 1))
-    results, changed = archived(tmp_path, tree)
-    assert changed.runs > 0
+    _, changed = archived(out, tree)
+    assert changed.done == 1
     shutil.rmtree(tree / "two-logs")
-    results, _ = archived(tmp_path, tree)
+    results, _ = archived(out, tree)
     assert not [one for one in results.records() if "two-logs" in one.path]
-    kept = {file.stem for file in (tmp_path / "results" / "runs").iterdir()}
-    assert kept == {file.stem for file in (tmp_path / "results" / "incidents").iterdir()}
+    assert {file.stem for file in (out / "runs").iterdir()} == {
+        file.stem for file in (out / "incidents").iterdir()
+    }
 
 
 @pytest.mark.slow  # processes
 def test_a_run_that_no_process_survives_costs_no_other_run_its_verdict(tmp_path, tree):
-    results, _ = archived(tmp_path, tree, Failing("kl-blowup"))
-    found = whole(results, tree)
+    results, judged = archived(tmp_path / "results", tree, Failing("kl-blowup"))
+    found = whole(results)
     assert [one.name for one in found.failed] == ["kl-blowup"]
+    assert judged.failed == 1
     assert len(found.runs) == len(discover([tree]).runs) - 1
     body = report.document(found)
     assert [text for text in body["complaints"] if text.endswith("kl-blowup: its process died")]
-    _, again = archived(tmp_path, tree)
-    assert again.runs == 0
-    results, again = archived(tmp_path, tree, retry_failed=True)
-    assert again.runs
-    assert not whole(results, tree).failed
+    _, again = archived(tmp_path / "results", tree)
+    assert again.done == 0
+    results, again = archived(tmp_path / "results", tree, retry_failed=True)
+    assert again.done == 1
+    assert not whole(results).failed
 
 
 class Deadly:
@@ -149,80 +106,62 @@ class Deadly:
         self.way = way
 
     def __call__(self, part):
-        if any(named.name == "poison" for named in part.runs):
+        runs = part.only or [RunName(f"csv:{name}", name) for name in part.folders[0].names]
+        if any(one.name == "poison" for one in runs):
             if self.way == "raises":
                 raise RuntimeError("secret of the log")
+            if self.way == "hangs":
+                signal.pause()
+            if self.way == "eats":
+                os.kill(os.getpid(), signal.SIGKILL)  # what the system does to who needs too much memory
             os._exit(3)
-        return [packed_record(failed(named, "judged")) for named in part.runs]
+        return [packed_record(failed(one, "judged")) for one in runs]
+
+    def names(self, part):
+        return [msgspec.msgpack.encode(RunName(f"csv:{name}", name)) for name in part.folders[0].names]
 
 
 @pytest.mark.slow  # processes
-@pytest.mark.parametrize("way", ["raises", "exits"])
+@pytest.mark.parametrize("way", ["raises", "exits", "eats", "hangs"])
 def test_a_poisoned_run_is_isolated_by_splitting(way):
-    run = discover([FAULTS / "kl-blowup"]).runs[0]
     names = [[f"{part}-{number}" for number in range(4)] for part in range(5)]
     names[2][1] = "poison"
-    work = [Part([NamedRun(run, name) for name in group], str(n)) for n, group in enumerate(names)]
-    found = dict(isolated(Local(2), Deadly(way), work))
-    records = {one.name: one.failure for part in work for one in map(unpacked_record, found[part])}
+    work = [Part([Folder(str(n), tuple(group))], str(n), 4) for n, group in enumerate(names)]
+    engine = Local(2, seconds=2.0 if way == "hangs" else None)
+    found = {part.key: records for part, records in isolated(engine, Deadly(way), work)}
+    records = {one.name: one.failure for part in work for one in map(unpacked_record, found[part.key])}
     assert set(records) == {name for group in names for name in group}
     assert {name for name, why in records.items() if why != "judged"} == {"poison"}
     assert "secret" not in records["poison"]
 
 
-class Waiting:
-    """Work that writes the id of its process to a pipe, and never ends."""
-
-    def __init__(self, pipe):
-        self.pipe = pipe
-
-    def __call__(self, _):
-        with self.pipe.open("a") as told:
-            told.write(f"{os.getpid()}\n")
-        threading.Event().wait()
-
-
 @pytest.mark.slow  # processes
-def test_no_process_outlives_a_driver_that_was_killed(tmp_path):
-    pipe, main = tmp_path / "pipe", tmp_path / "main.py"
-    os.mkfifo(pipe)
-    script = (
-        "from pathlib import Path\n"
-        "from sentinel.archives.engine import Local\n"
-        "from sentinel.archives.parts import Part\n"
-        "from tests.archives.test_archive import Waiting\n"
-        "if __name__ == '__main__':\n"
-        f"    [*Local(2).results(Waiting(Path({str(pipe)!r})), [Part([], '0'), Part([], '1')])]\n"
-    )
-    main.write_text(script)
-    kept = os.open(pipe, os.O_RDWR)  # so that the pipe has no end before both have written
-    with subprocess.Popen([sys.executable, main], env={**os.environ, "PYTHONPATH": str(ROOT)}) as driver:
-        with pipe.open() as told:
-            ended = [os.pidfd_open(int(told.readline())) for _ in range(2)]
-        driver.kill()
-    os.close(kept)
-    for one in ended:
-        assert select.select([one], [], [], PATIENCE)[0]
-        os.close(one)
-
-
-def test_a_new_directory_moves_only_the_parts_around_it(tmp_path):
-    runs = []
-    for number in range(300):
-        place = tmp_path / f"run-{number:03}"
-        place.mkdir()
-        (place / "metrics.jsonl").write_text('{"step": 1, "loss": 1.0}\n')
-        runs.append(discover([place]).runs[0])
-    named = [NamedRun(run, run.path.parent.name) for run in runs]
-    before = {part.key for part in parts(named, "")}
-    after = {part.key for part in parts(named[:150] + named[151:], "")}
-    assert len(before) > 10
-    assert len(before - after) <= 2
-    assert {part.key for part in parts(named, "other")}.isdisjoint(before)
+def test_a_driver_that_dies_or_is_stopped_leaves_what_the_next_one_goes_on_with(tmp_path, tree):
+    for number in range(12):
+        shutil.copytree(tree / "kl-blowup", tree / f"more-{number}" / "run")
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "sentinel", "replay", tree, "--out", out, "--workers", "1"]
+    before: set[Path] = set()
+    for how in (signal.SIGKILL, signal.SIGINT):
+        driver = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
+        while driver.poll() is None and {*out.glob("runs/*.parquet")} == before:
+            pass
+        driver.send_signal(how)
+        said = driver.communicate(timeout=PATIENCE)[1].decode()
+        if how is signal.SIGINT:
+            assert driver.returncode == 130
+            assert "the same command goes on" in said
+            assert "Traceback" not in said
+        assert not [*out.glob("manifest*")]
+        before = {*out.glob("runs/*.parquet")}
+    results, judged = archived(out, tree)
+    assert judged.known >= len(before) > 0
+    expected, _ = archived(tmp_path / "whole", tree)
+    assert reported(results) == reported(expected)
 
 
 def test_the_tables_can_be_read_by_others(tmp_path, tree):
-    archived(tmp_path, tree)
+    archived(tmp_path / "results", tree)
     runs = pl.read_parquet(tmp_path / "results" / "runs" / "*.parquet")
     incidents = pl.read_parquet(tmp_path / "results" / "incidents" / "*.parquet")
     assert runs.height == len(discover([tree]).runs)
@@ -233,13 +172,33 @@ def test_the_tables_can_be_read_by_others(tmp_path, tree):
     assert Path(runs["path"][0]).is_absolute()
 
 
-def test_the_report_says_what_failures_cost(tmp_path, tree, capsys):
-    results, _ = archived(tmp_path, tree)
-    text = "\n".join(line for _, line in report.lines(whole(results, tree)))
+def test_what_changes_while_it_is_judged_costs_no_other_run_its_verdict(tmp_path, tree):
+    class Late(InTurn):
+        """An engine before whose work some logs go, and others grow."""
+
+        def results(self, work, parts):
+            waiting = [*parts]
+            shutil.rmtree(tree / "kl-blowup", ignore_errors=True)
+            with (tree / "two-logs" / "metrics.jsonl").open("a") as log:
+                log.write('{"step": 90, "loss": 1.0}\n')
+            yield from super().results(work, waiting)
+
+    results, _ = archived(tmp_path / "results", tree, Late())
+    assert {one["run"] for one in reported(results)["runs"]} == {
+        one["run"] for one in reported(archived(tmp_path / "again", tree)[0])["runs"]
+    }
+
+
+def test_the_report_says_what_failures_cost(tmp_path, tree):
+    results, _ = archived(tmp_path / "results", tree)
+    text = "\n".join(line for _, line in cost.lines(cost.cost(whole(results))))
     assert text.startswith("12 runs in 13 logs: ")
     for title in ("By fault:", "By framework:", "By week:", "What cost the most"):
         assert title in text
     assert "kl-blowup  1 run" in text
+    found = cost.cost(whole(results))
+    assert found.verdict in cost_page.html(found)
+    assert "| kl-blowup | 1 |" in cost_page.markdown(found)
 
 
 @pytest.mark.slow  # processes
@@ -247,7 +206,7 @@ def test_commands(sentinel, tmp_path, tree):
     out = tmp_path / "results"
     ran = sentinel("replay", tree / "kl-blowup", "--out", out, "--workers", 1)
     assert ran.status == 0
-    assert ran.out.startswith("1 run judged, 0 were known")
+    assert ran.out.startswith("1 part judged: 1 run; 0 parts known before")
     assert sentinel("reduce", out).out.startswith("1 run: 1 critical")
     assert json.loads(sentinel("reduce", out, "--format", "json").out)["coverage"]["read"] == 1
     assert "write I/N" in sentinel("replay", tree, "--out", out, "--shard", "3/3").err
@@ -255,6 +214,7 @@ def test_commands(sentinel, tmp_path, tree):
         "`sentinel reduce` makes the report" in sentinel("replay", tree, "--out", out, "--format", "html").err
     )
     assert "need --out DIR" in sentinel("replay", tree, "--workers", 2).err
+    assert "--address needs" in sentinel("replay", tree, "--out", out, "--address", "there").err
     missing = sentinel("reduce", tmp_path / "nothing")
     assert missing.status == 2
     assert "no results" in missing.err

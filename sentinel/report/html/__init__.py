@@ -62,7 +62,7 @@ def render(story: Story) -> str:
             rest=rest,
             scripts=scripts,
             styles=styles,
-            policy=_policy(scripts, styles),
+            policy=policy(scripts, styles),
             data=[data_of(run, allowed) for run in runs],
             rows=rows if len(story.runs) > 1 else [],
             rows_at_first=ROWS_AT_FIRST,
@@ -113,7 +113,7 @@ def cited(runs: Iterable[RunStory]) -> list[tuple[catalogue.Entry, str]]:
     return [(entry, _html_of(entry)) for entry in entries.values()]
 
 
-def _policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
+def policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
     """The content policy: what stands in the file, and nothing else."""
 
     def hashes(texts: Sequence[str]) -> str:

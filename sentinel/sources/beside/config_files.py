@@ -99,6 +99,11 @@ class ConfigFiles:
         return file
 
 
+def settings_above(own: Path) -> Iterator[Path]:
+    """The paths above a run's directory at which its settings may lie."""
+    return (place / name for place, names in _places(own) if place != own for name in names)
+
+
 def _there(directory: str, names: Sequence[str]) -> Iterator[str]:
     """Which of the names exist. Only a small directory is listed, because many runs may share a large one."""
     with suppress(OSError):

@@ -5,12 +5,13 @@ well, and the usual readers read it. A file that was rewritten gets a new copy, 
 one like any other file.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Protocol
 
 from sentinel.sources.base import Batch, Chunk, Cursor, Run, Source, rest
 from sentinel.sources.places import Url
@@ -41,11 +42,7 @@ def search(url: Url, copies: Path) -> Iterator[Run]:
     mirror.refresh()
     while mirror.beginning:
         mirror.refresh()
-    for run in discover([mirror.root]).runs:
-        if run.local is not None:
-            path = mirror.address(run.local)
-            source = RemoteRun(path, mirror, run.source)
-            yield replace(run, path=path, source=source, copy=run.local, part_of=None)
+    yield from remote_runs(mirror, discover([mirror.root]).runs)
 
 
 @cache
@@ -53,12 +50,39 @@ def _mirror(url: Url, copies: Path) -> Mirror:
     return Mirror(url, copies / sha256(str(url).encode()).hexdigest()[:16])
 
 
+class Copies(Protocol):
+    """Copies of the files at an address."""
+
+    @property
+    def behind(self) -> bool:
+        """Whether something is known to be new there."""
+        ...
+
+    def refresh(self) -> None:
+        """Copy what is new. Raises Unavailable."""
+        ...
+
+    def address(self, copy: Path) -> Url:
+        """The address of a copy."""
+        ...
+
+
+def remote_runs(copies: Copies, runs: Iterable[Run]) -> Iterator[Run]:
+    """Runs among copies, as those at the address."""
+    for run in runs:
+        if run.local is not None:
+            path = copies.address(run.local)
+            yield replace(
+                run, path=path, source=RemoteRun(path, copies, run.source), copy=run.local, part_of=None
+            )
+
+
 @dataclass(frozen=True)
 class RemoteRun:
     """A run that is read from its copy."""
 
     path: Url
-    mirror: Mirror
+    mirror: Copies
     source: Source
 
     def poll(self, cursor: Cursor, limit: int) -> Batch:

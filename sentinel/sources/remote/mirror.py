@@ -103,9 +103,7 @@ class Mirror:
     def _files(self, found: Mapping[str, Mapping[str, Any]], top: str) -> Iterator[_File]:
         for remote, info in found.items():
             name, size = remote.removeprefix(top).strip("/"), int(info.get("size") or 0)
-            document = size <= _LARGEST_DOCUMENT and _DOCUMENT.search(name)
-            inside = {"", ".", ".."}.isdisjoint(name.split("/"))
-            if inside and (document or _LOG.search(name)):
+            if is_wanted(name, size):
                 stamp = repr([size, *(info.get(key) for key in _STAMPS)])
                 yield _File(remote, self.root / name, size, _modified_ns(info), stamp)
 
@@ -154,6 +152,13 @@ class Mirror:
                 os.utime(file.copy, ns=(file.modified_ns, file.modified_ns))
         elif size != have:
             self._pending.append(file)
+
+
+def is_wanted(name: str, size: int) -> bool:
+    """Whether a file may be a log, or hold settings, by its name below the address and its bytes."""
+    document = size <= _LARGEST_DOCUMENT and _DOCUMENT.search(name)
+    inside = {"", ".", ".."}.isdisjoint(name.split("/"))
+    return inside and bool(document or _LOG.search(name))
 
 
 def _size(copy: Path) -> int:

@@ -1,0 +1,149 @@
+"""Archives in buckets (``s3://``, ``gs://``): listed once by prefix, and fetched part by part.
+
+The keys are those of the usual variables of the environment, or of the machine's role.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from sentinel.archives.origin import Opened
+from sentinel.archives.parts import ListedFile, Part
+from sentinel.ground.errors import SentinelError
+from sentinel.sources.beside.config_files import settings_above
+from sentinel.sources.discovery import common_path, run_name, runs_among
+from sentinel.sources.places import Url
+from sentinel.sources.reading.patience import NO_ANSWER
+from sentinel.sources.remote.directories import remote_runs
+from sentinel.sources.remote.mirror import is_wanted
+from sentinel.sources.walking import is_internal, is_skipped
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore
+
+SCHEMES = ("s3", "gs")
+
+_AT_ONCE = 16  # requests of a worker
+_SETTINGS = ".hydra/config.yaml"  # the only settings that are hidden
+
+_NOTHING = "nothing lies there, or nothing that may be seen"
+_DENIED = re.compile(r"\b(401|403) |PermissionDenied|Unauthenticated")  # in a type or a text of the library
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """What lies below an address. A worker fetches its part, and removes it when it is judged."""
+
+    url: Url
+
+    def listed(self, _complaints: list[str], /) -> Iterator[ListedFile]:
+        """All objects that may be logs; see `sentinel.archives.origin.Origin.listed`."""
+        prefix, any_there = "/".join(self.url.parts[1:]), False
+        with _named(self.url):
+            for objects in self._store().list(prefix or None):
+                for one in objects:
+                    any_there = True
+                    place, _, name = one["path"].rpartition("/")
+                    below = one["path"].removeprefix(prefix).lstrip("/")
+                    known = below.removesuffix(_SETTINGS).rpartition("/")[0]
+                    if is_wanted(below, one["size"]) and not _is_left_out(known):
+                        stamp = f"{one['size']}\0{one['e_tag'] or one['last_modified']}"
+                        yield ListedFile(self._address(place), name, stamp)
+        if not any_there:
+            raise SentinelError(f"{self.url}: {_NOTHING}")
+
+    @contextmanager
+    def opened(self, part: Part) -> Iterator[Opened]:
+        """The runs of a part; see `sentinel.archives.origin.Origin.opened`."""
+        with TemporaryDirectory(prefix="sentinel-") as scratch:
+            copies = _Copies(self.url, Path(scratch).resolve())
+            files = [(copies.root / self._key(folder.path), folder.names) for folder in part.folders]
+            self._fetch(copies.root, [directory / name for directory, names in files for name in names])
+            found, complaints = runs_among([one for one in files if not is_skipped(one[0].name)], [])
+            beside = {path for run in found if run.local for path in settings_above(_directory(run.local))}
+            self._fetch(copies.root, [path for path in sorted(beside) if not path.exists()])
+            runs = [(run, run_name(run, common_path([self.url]))) for run in remote_runs(copies, found)]
+            yield Opened(runs, complaints)
+
+    def _fetch(self, root: Path, copies: list[Path]) -> None:
+        """Copy objects with their times. What is gone since it was listed is left out."""
+        with _named(self.url), ThreadPoolExecutor(_AT_ONCE) as threads:
+            [*threads.map(partial(_copy, self._store(), root), copies)]
+
+    def _store(self) -> "ObjectStore":
+        package = find_spec("obstore")
+        if package is None:
+            raise SentinelError(
+                f"{self.url}: archives there need obstore beside sentinel: pip install obstore"
+            )
+        from obstore.store import from_url
+
+        root = f"{self.url.scheme}://{self.url.parts[0]}"
+        return from_url(root, client_options={"allow_http": True})  # for who names such an endpoint
+
+    def _address(self, place: str) -> str:
+        return f"{self.url.scheme}://{self.url.parts[0]}/{place}".rstrip("/")
+
+    def _key(self, address: str) -> str:
+        return address.removeprefix(self._address("")).lstrip("/")
+
+
+@dataclass(frozen=True)
+class _Copies:
+    """What was fetched from a bucket, under its own keys. Nothing is added to it."""
+
+    url: Url
+    root: Path
+    behind: bool = False
+
+    def refresh(self) -> None:
+        """Nothing is new."""
+
+    def address(self, copy: Path) -> Url:
+        """The address of a copy."""
+        return Url(self.url.scheme, (self.url.parts[0], *copy.relative_to(self.root).parts))
+
+
+def _copy(store: "ObjectStore", root: Path, copy: Path) -> None:
+    with suppress(FileNotFoundError):
+        found = store.get(str(copy.relative_to(root)))
+        modified = int(found.meta["last_modified"].timestamp() * 1e9)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        with copy.open("wb") as file:
+            for piece in found.stream():
+                file.write(piece)
+        os.utime(copy, ns=(modified, modified))
+
+
+def _directory(local: Path) -> Path:
+    return local if local.is_dir() else local.parent
+
+
+@lru_cache(1 << 10)
+def _is_left_out(directory: str) -> bool:
+    """Whether a walk over the same files would not go there."""
+    above, _, name = directory.rpartition("/")
+    return bool(name) and (is_skipped(name) or is_internal(directory) or _is_left_out(above))
+
+
+@contextmanager
+def _named(url: Url) -> Iterator[None]:
+    """Turn an error of the library, whose text may hold an address with a signature, into a reason."""
+    try:
+        yield
+    except Exception as error:
+        if not type(error).__module__.startswith("obstore"):
+            raise
+        told = f"{type(error).__name__}: {error}"
+        why = f"{NO_ANSWER} ({type(error).__name__})"
+        if _DENIED.search(told):
+            why = "access is denied; see whether the usual tools of this machine may read it"
+        raise SentinelError(f"{url}: {_NOTHING if told.startswith('NotFound') else why}") from None

@@ -1,0 +1,43 @@
+"""Finds the run that no process survives, so that it costs no other run its verdict."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import msgspec
+
+from sentinel.archives.engine import Engine
+from sentinel.archives.judging import Judge
+from sentinel.archives.parts import Part, RunName
+from sentinel.archives.record import Record, failed, packed_record
+
+
+def isolated(engine: Engine, judge: Judge, parts: Iterable[Part]) -> Iterator[tuple[Part, list[bytes]]]:
+    """The packed records of all parts. A part without a result is tried again alone, then in halves.
+
+    The record of what has no result then says why.
+    """
+    without: list[Part] = []
+    for part, found in engine.results(judge, parts):
+        if isinstance(found, str):
+            without.append(part)
+        else:
+            yield part, found
+    for part in without:
+        yield part, _alone(engine, judge, part)
+
+
+def _alone(engine: Engine, judge: Judge, part: Part) -> list[bytes]:
+    [(_, found)] = engine.results(judge, [part])
+    if not isinstance(found, str):
+        return found
+    if not part.only:
+        [(_, names)] = engine.results(judge.names, [part])
+        runs = [] if isinstance(names, str) else [msgspec.msgpack.decode(one, type=RunName) for one in names]
+        part = replace(part, only=runs)
+    if len(part.only) > 1:
+        return [record for half in part.halves() for record in _alone(engine, judge, half)]
+    if part.only:
+        return [packed_record(failed(part.only[0], found))]
+    where, *others = (folder.path for folder in part.folders)
+    beside = f" (also {len(others)} other directories)" if others else ""
+    return [packed_record(Record(where, where, "", failure=f"{found}{beside}"))]

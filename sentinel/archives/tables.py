@@ -1,0 +1,139 @@
+"""The rows of an archive's tables; deploy/schema/archive.json has their columns."""
+
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+import polars as pl
+from typing_extensions import TypedDict
+
+from sentinel.alerts.incident import Incident
+from sentinel.alerts.wire import utc_text
+from sentinel.archives.owners import Owners
+from sentinel.archives.record import Record
+from sentinel.runs.standings import Observation, standings
+
+# What follows is a type in the schema and a type of polars. Times are ISO 8601 in UTC.
+_Text = Annotated[str | None, pl.String]
+_Count = Annotated[int | None, pl.Int64]
+_Seconds = Annotated[float | None, pl.Float64]
+
+
+class RunRow(TypedDict):
+    """A run that was judged, or what could not be.
+
+    ``gpus_from`` is `owners` or `log`. ``state`` is what the run's own log tells; `sentinel reduce` also
+    knows which run continues which. ``fingerprint`` is another one after each change of what was judged
+    together with the run. ``failure`` says why the run was not judged to its end.
+    """
+
+    run: _Text
+    path: _Text
+    source: _Text
+    framework: _Text
+    user: _Text
+    project: _Text
+    began: _Text
+    ended: _Text
+    gpus: _Seconds
+    gpus_from: _Text
+    state: _Text
+    points: _Count
+    last_step: _Count
+    incidents: _Count
+    worst: _Text
+    failure: _Text
+    fingerprint: _Text
+    version: _Text
+
+
+class IncidentRow(TypedDict):
+    """An incident. ``seconds_lost`` went by from its onset to the last point of the run."""
+
+    run: _Text
+    path: _Text
+    id: _Text
+    detector: _Text
+    severity: _Text
+    maturity: _Text
+    signal: _Text
+    state: _Text
+    onset_step: _Count
+    onset_time: _Text
+    fired_step: _Count
+    fired_time: _Text
+    last_step: _Count
+    seconds_lost: _Seconds
+    causes: Annotated[list[str], pl.List(pl.String)]
+    inhibited_by: _Text
+    summary: _Text
+
+
+def columns(row: type) -> Mapping[str, type[pl.DataType] | pl.DataType]:
+    """The columns of a table by name, with their types in polars."""
+    return {name: hint.__metadata__[0] for name, hint in row.__annotations__.items()}
+
+
+def run_row(record: Record, fingerprint: str, owners: Owners) -> RunRow:
+    """The row of a run."""
+    seen = record.seen
+    facts = seen.facts if seen else None
+    began, ended = (facts.first_time, facts.last_time) if facts else (None, None)
+    owner = owners.of(record.path, began)
+    gpus = owner.gpus if owner.gpus is not None else record.described.world_size
+    worst = max(
+        (incident.severity for incident in record.incidents if incident.inhibited_by is None), default=None
+    )
+    standing = standings([Observation(seen, True, record.silent_seconds)])[0] if seen else None
+    return {
+        "run": record.name,
+        "path": record.path,
+        "source": record.format,
+        "framework": seen.understanding.framework if seen else None,
+        "user": owner.user or _owner(record.path),
+        "project": owner.project,
+        "began": utc_text(began),
+        "ended": utc_text(ended),
+        "gpus": gpus,
+        "gpus_from": None if gpus is None else "log" if owner.gpus is None else "owners",
+        "state": standing.state.value if standing else None,
+        "points": facts.points if facts else 0,
+        "last_step": facts.last_step if facts else None,
+        "incidents": len(record.incidents),
+        "worst": worst.label if worst is not None else None,
+        "failure": record.failure or (seen.stopped if seen else None),
+        "fingerprint": fingerprint,
+        "version": version("training-sentinel"),
+    }
+
+
+def incident_row(record: Record, one: Incident) -> IncidentRow:
+    """The row of an incident."""
+    return {
+        "run": record.name,
+        "path": record.path,
+        "id": one.id,
+        "detector": one.detector,
+        "severity": one.severity.label,
+        "maturity": one.maturity.value,
+        "signal": one.signal,
+        "state": one.state.value,
+        "onset_step": one.onset_step,
+        "onset_time": utc_text(one.onset_time),
+        "fired_step": one.fired_step,
+        "fired_time": utc_text(one.fired_time),
+        "last_step": one.last_step,
+        "seconds_lost": record.seconds_after(one),
+        "causes": list(one.catalogue),
+        "inhibited_by": one.inhibited_by,
+        "summary": one.summary,
+    }
+
+
+def _owner(path: str) -> str | None:
+    """Whose log it is, if it lies on this machine."""
+    try:
+        return Path(path).owner()
+    except (OSError, KeyError, NotImplementedError):
+        return None

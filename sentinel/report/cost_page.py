@@ -1,0 +1,60 @@
+"""What the failures of an archive cost, as Markdown and as one HTML file without a script.
+
+The file has the costliest failures in full lines and names where the rest lies, so it stays small however
+many runs there are.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+
+from sentinel.ground.text import counted
+from sentinel.report.cost import Cost, Failure
+from sentinel.report.html import asset, environment, policy
+from sentinel.report.markdown import plain
+
+_ROWS_A_PAGE = 100
+_STYLE = "page.css"
+
+
+def html(cost: Cost) -> str:
+    """The page. It links to what lies on this machine; what lies elsewhere is named."""
+    style = asset(_STYLE)
+    return (
+        environment()
+        .get_template("cost.html")
+        .render(
+            cost=cost,
+            verdict=cost.verdict,
+            pages=[*_pages(cost)],
+            style=style,
+            policy=policy((), (style,)),
+            counted=counted,
+        )
+    )
+
+
+def markdown(cost: Cost) -> str:
+    """The report as GitHub-flavoured Markdown."""
+    return "\n".join(_lines(cost))
+
+
+def _lines(cost: Cost) -> Iterator[str]:
+    yield f"**{plain(cost.verdict)}**"
+    if cost.unread:
+        yield f"\ncould not be read: {cost.unread}"
+    for title, groups in cost.tables:
+        yield f"\n| {title} | Runs | Cost |\n| --- | --- | --- |"
+        for group in groups:
+            yield f"| {plain(group.name)} | {len(group.failures)} | {group.spent} |"
+    if cost.worst:
+        yield "\n| Run | What is wrong | Cost |\n| --- | --- | --- |"
+    for one in cost.worst:
+        yield f"| {plain(one.name)} | {one.incident.detector}: {plain(one.incident.headline)} | {one.spent} |"
+
+
+def _pages(cost: Cost) -> Iterator[tuple[int, list[Failure]]]:
+    """The failures in pages, each with the number of its first one."""
+    left, first = iter(cost.failures), 1
+    while page := [*islice(left, _ROWS_A_PAGE)]:
+        yield first, page
+        first += len(page)

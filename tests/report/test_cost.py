@@ -1,0 +1,23 @@
+"""What failures cost is told with GPU-hours only where the number of GPUs is known."""
+
+import msgspec
+
+from sentinel.report.cost import Failure, Group, lines
+from tests.report.test_cost_page import cost, failure
+
+
+def sized(number, gpus):
+    one = failure(number)
+    return Failure(msgspec.structs.replace(one.record, gpus=gpus), one.incident, 3600.0)
+
+
+def test_gpu_hours_are_told_where_they_are_known():
+    assert Group("", [sized(1, None)]).spent == "1 h after the onset"
+    assert Group("", [sized(1, 8.0), sized(2, 2.0)]).spent == "2 h after the onset, 10.0 GPU-hours"
+    known = Group("", [sized(1, 8.0), sized(2, None)]).spent
+    assert known == "2 h after the onset, 8.0 GPU-hours in the 1 whose size is known"
+
+
+def test_the_lines_show_the_fifty_worst():
+    text = "\n".join(line for _, line in lines(cost([failure(number) for number in range(60)])))
+    assert text.count("critical kl-blowup:") == 50
