@@ -59,7 +59,7 @@ def _connected(address: str | None, workers: int | None) -> Iterator[Any]:
     local = {"num_cpus": workers, "include_dashboard": False}
     try:
         ray.init(address or "local", log_to_driver=False, logging_level="ERROR", **({} if address else local))
-    except Exception as error:  # noqa: BLE001  it raises plain ones
+    except Exception as error:
         where = f"--address {address}: no answer of Ray" if address else "--engine ray: Ray does not start"
         raise SentinelError(f"{where} ({type(error).__name__})") from error
     try:
