@@ -40,6 +40,11 @@ def test_a_flat_loss_is_told_apart_by_what_the_run_shows(evidence, findings, fir
     assert causes(findings=findings, **evidence)[0].id == first
 
 
+@pytest.mark.parametrize(("findings", "left"), [((), {"GE"}), (("resume-loss-jump",), {"GE", "R4"})])
+def test_a_resume_is_a_cause_only_where_the_run_shows_one(findings, left):
+    assert {cause.id for cause in causes(("O18", "GE", "R4"), findings)} == left
+
+
 @pytest.mark.parametrize(("kind", "first"), [("apart", "A-err-hang"), ("gone", "A-err-nccl")])
 def test_where_the_ranks_stand_tells_hangs_apart(kind, first):
     found = causes(("A-err-hang", "DP3", "A-err-nccl"), standstill_kind=kind, ranks=4)
@@ -146,6 +151,7 @@ def test_a_gap_that_was_there_from_the_first_evaluation_on_is_no_memorising(evid
         (("A-rl-grad-norm", "G1", "GE"), Told(settings={"max_grad_norm": 1.0}), "GE"),
         (("X1", "X3", "O19"), Told("trl-sft"), "O19"),
         (("DP1", "A-overfit"), Told(signals=("eval_loss",)), "A-overfit"),
+        (("O18", "V7", "O19", "GE", "R4"), Told(), "GE"),
     ],
 )
 def test_what_an_entry_supposes_must_show_in_the_run(cited, told, left):

@@ -126,6 +126,20 @@ def test_a_rule_holds_where_the_run_is_so(front, holds):
     assert not rule.holds(known_nothing)
 
 
+@pytest.mark.parametrize(
+    ("front", "detector", "speaks"),
+    [
+        ({"finding": "zero-gradient"}, "loss-plateau", True),
+        ({"finding": "zero-gradient"}, "zero-gradient", False),
+        ({"finding": "zero-gradient", "evidence": {"share": {"above": 0.5}}}, "zero-gradient", True),
+        ({"finding": "zero-gradient", "signals": {"loss": "logged"}}, "zero-gradient", True),
+    ],
+)
+def test_that_a_finding_is_there_says_nothing_of_its_own_causes(front, detector, speaks):
+    clues = Clues({}, {"zero-gradient": {"share": 1.0}}, Told(), position=3, detector=detector)
+    assert msgspec.convert({"because": "so", **front}, CauseRule).speaks(clues) is speaks
+
+
 def test_a_signal_counts_from_its_first_point_on():
     rule = CauseRule(because="so", signals={"loss": "logged"})
     assert [rule.holds(Clues({}, {}, Told(), position)) for position in (2, 3)] == [False, True]
