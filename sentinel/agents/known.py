@@ -58,7 +58,9 @@ class Answers:
         if not self.paths:
             rows: JsonRows = self._status(run)["incidents"]
             return rows
-        return [{"run": body["run"], **one} for body in self._judged(run) for one in body["incidents"]]
+        return [
+            {"run": body["run"], **incident} for body in self._judged(run) for incident in body["incidents"]
+        ]
 
     def replayed(self, run: str) -> JudgedRun:
         """The one run that fits a glob, judged anew, with its curves."""
@@ -70,8 +72,12 @@ class Answers:
                 rows = [row for row in store.runs() if fits(row.path, run)]
             _only([row.path for row in rows], run)
             judged = replay(places([rows[0].path]), self.config, lambda *_: None, curves=True)
-            found = [one for one in judged.runs if one.tracker.log.run.format == rows[0].format]
-        _only([one.tracker.log.name for one in found], run)
+            found = [
+                judged_run
+                for judged_run in judged.runs
+                if judged_run.tracker.log.run.format == rows[0].format
+            ]
+        _only([judged_run.tracker.log.name for judged_run in found], run)
         return found[0]
 
     def silence(self, run: str, duration: str, reason: str) -> str:

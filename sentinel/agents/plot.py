@@ -32,8 +32,10 @@ def png(run: JudgedRun, signal: str) -> bytes:
                 steps, values = [step for step, _ in rows], [value for _, value in rows]
                 label = None if attempt else drawn(tag, 60)
                 axes.plot(steps, values, color=f"C{number}", linewidth=1, label=label)
-        for one in run.own:
-            axes.axvline(one.onset_step, color="tab:red", linestyle="--", linewidth=1, label=one.detector)
+        for incident in run.own:
+            axes.axvline(
+                incident.onset_step, color="tab:red", linestyle="--", linewidth=1, label=incident.detector
+            )
         for text in axes.legend(fontsize=8).get_texts():
             text.set_parse_math(False)
         axes.set_xlabel("step")

@@ -255,7 +255,7 @@ def _reason_at_end(incident: Incident, policy: SinkPolicy, sent: Mapping[Event, 
 
 def _last(sent: Mapping[Event, Sent]) -> tuple[Event, Sent]:
     """The last notification. The clock may have been set back since, so its time does not count."""
-    return max(sent.items(), key=lambda one: (one[1].number, one[1].findings, one[1].at))
+    return max(sent.items(), key=lambda item: (item[1].number, item[1].findings, item[1].at))
 
 
 def _is_news(incident: Incident, before: Sent | None, policy: SinkPolicy, now: float) -> bool:

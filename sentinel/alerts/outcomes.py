@@ -93,15 +93,17 @@ def tell(news: News, audience: Audience, now: float) -> list[Outcome]:
         explained_by = standing.get(incident.id, incident).inhibited_by  # a cause may have come since
         silenced = any(s.matches(run, incident, now) for s in audience.silences)
         same = [*audience.known.duplicates_of(incident)]
-        better = [one for one in same if one.open and audience.known.tells_more(one, incident)]
+        better = [other for other in same if other.open and audience.known.tells_more(other, incident)]
         together = [*audience.known.silent_together(incident)]
         for policy in audience.policies:
             before = sent.setdefault((incident.id, policy.name), {})
-            told = [one.severity for other in same for one in _heard(other, policy, sent).values()]
-            told += [one.severity for one in better if one.inhibited_by is None and policy.wants(one, run)]
-            told += [one.severity for one in together if _lasts(_heard(one, policy, sent), now)]
+            told = [earlier.severity for other in same for earlier in _heard(other, policy, sent).values()]
+            told += [
+                other.severity for other in better if other.inhibited_by is None and policy.wants(other, run)
+            ]
+            told += [other.severity for other in together if _lasts(_heard(other, policy, sent), now)]
             hears_cause = explained_by not in known or policy.wants(known[explained_by], run)
-            if hears_cause and explained_by and before and all(one.untried for one in before.values()):
+            if hears_cause and explained_by and before and all(last.untried for last in before.values()):
                 before.clear()
                 withdrawn = Decision(Event.FIRING, Reason.WITHDRAWN)
                 found.append(Outcome(incident, policy.name, withdrawn))
@@ -111,7 +113,7 @@ def tell(news: News, audience: Audience, now: float) -> list[Outcome]:
             asked = Change(change.event, incident.changed(inhibited_by=cause))
             decision = decide(asked, run, policy, silenced, before, now, max(told, default=None))
             if decision.reason.sends:
-                number = 1 + max((one.number for one in before.values()), default=0)
+                number = 1 + max((last.number for last in before.values()), default=0)
                 before[decision.event] = Sent(now, incident.severity, incident.findings, number, waiting=True)
                 body = _body(decision.event, _as_it_is(incident, decision.event), number, news, policy.plots)
                 found.append(Outcome(incident, policy.name, decision, body, number))

@@ -17,7 +17,7 @@ def retold(stories: Sequence[Story], audience: Audience) -> list[dict[str, list[
         (at, change, number) for number, (_, changes) in enumerate(stories) for at, change in _dated(changes)
     ]
     still_open: dict[str, dict[str, Incident]] = {}  # then, by run and by id
-    for at, change, number in sorted(happened, key=lambda one: one[0]):
+    for at, change, number in sorted(happened, key=lambda event: event[0]):
         standing = still_open.setdefault(change.incident.run, {})
         standing.pop(change.incident.id, None)
         if change.incident.open:

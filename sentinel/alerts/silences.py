@@ -34,7 +34,7 @@ class Silence:
 
     def covers(self, path: str, name: str) -> bool:
         """Whether the silence is about a run, by its path or its name."""
-        return any(fnmatchcase(one, self.run) for one in (path, name))
+        return any(fnmatchcase(known_as, self.run) for known_as in (path, name))
 
 
 _ACKNOWLEDGED_SECONDS = 30 * 86400.0

@@ -103,11 +103,11 @@ class Store:
                     "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?)",
                     (run, utf8(update.path), update.format, update.state, now),
                 )
-                for one in update.incidents:
-                    whole = json.dumps(msgspec.to_builtins(one))
+                for incident in update.incidents:
+                    whole = json.dumps(msgspec.to_builtins(incident))
                     connection.execute(
                         "INSERT OR REPLACE INTO incidents VALUES (?, ?, ?, ?, ?)",
-                        (one.id, run, one.open, now, whole),
+                        (incident.id, run, incident.open, now, whole),
                     )
                 for outcome in update.outcomes:
                     _record(connection, run, outcome, now, held=update.held)
@@ -134,7 +134,7 @@ class Store:
         )
         rows = self._database.rows(query, int(open_only), utf8(run), -1 if open_only else limit)
         found = (self._decoded(incident, whole) for (whole,) in rows)
-        return [one for one in found if one is not None]
+        return [incident for incident in found if incident is not None]
 
     def incident(self, beginning: str) -> Incident:
         """The incident whose id begins so. Raises SentinelError unless there is exactly one."""

@@ -93,7 +93,7 @@ class Receipts:
                 "INSERT INTO receipts (sink, at, incident, thread, body) VALUES (?, ?, ?, ?, ?) "
                 "ON CONFLICT (incident, sink) DO UPDATE SET at = excluded.at, body = excluded.body, "
                 "thread = CASE thread WHEN '' THEN excluded.thread ELSE thread END",
-                [(sink, now, *one) for one in taken],
+                [(sink, now, *receipt) for receipt in taken],
             )
 
 

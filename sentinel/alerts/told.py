@@ -63,19 +63,19 @@ class Told:
         ):
             kind, worst = self._decoded(Event, event), self._decoded(Severity, severity)
             if kind is not None and worst is not None:
-                one = Sent(at, worst, findings, number, *map(bool, states))
-                found.setdefault((of, sink), {})[kind] = one
+                last = Sent(at, worst, findings, number, *map(bool, states))
+                found.setdefault((of, sink), {})[kind] = last
         return found
 
     def alike(self, incidents: Iterable[Incident]) -> list[Incident]:
         """The recorded incidents that may tell the same as one of these, which include these themselves."""
-        wanted = json.dumps([msgspec.to_builtins(one) for one in incidents])
+        wanted = json.dumps([msgspec.to_builtins(incident) for incident in incidents])
         found = (
             self._decoded(incident, whole) for (whole,) in self._database.rows(_ALIKE, wanted, SAME_STEPS)
         )
-        return [one for one in found if one is not None]
+        return [incident for incident in found if incident is not None]
 
     def may_return(self) -> list[Incident]:
         """Incidents that are over, although a sink was told last that they keep coming back."""
         found = (self._decoded(incident, whole) for (whole,) in self._database.rows(_MAY_RETURN))
-        return [one for one in found if one is not None]
+        return [incident for incident in found if incident is not None]

@@ -58,7 +58,7 @@ class Report:
     def incidents(self) -> Sequence[IncidentStory]:
         """The incidents of all runs that no other incident explains, the worst first."""
         own = [incident for run in self.runs for incident in run.incidents if not incident.explained_by]
-        return sorted(own, key=lambda one: -one.severity)
+        return sorted(own, key=lambda incident: -incident.severity)
 
     def is_healthy(self, below: SeverityName = "warning") -> bool:
         """Whether every run was judged to its end and every incident is less severe than ``below``."""
@@ -75,7 +75,7 @@ class Report:
         from sentinel.api.points import points
 
         return points(
-            [one.tracker.log for one in self._replay.runs if fnmatchcase(one.tracker.log.name, run)]
+            [judged.tracker.log for judged in self._replay.runs if fnmatchcase(judged.tracker.log.name, run)]
         )
 
     def to_dict(self) -> ReplayBody:

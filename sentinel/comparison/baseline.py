@@ -26,7 +26,7 @@ def against(run: ComparedRun, baselines: Sequence[ComparedRun]) -> Comparison:
     arms = {"this run": [run], "baseline": baselines}
     courses = {signal: found for signal in COMPARED if (found := courses_of(signal, arms))}
     measures = [measured(signal, found) for signal, found in courses.items()]
-    names = {value: [one.name for one in runs] for value, runs in arms.items()}
+    names = {value: [run.name for run in runs] for value, runs in arms.items()}
     outcomes = [measure for measure in measures if measure.signal in OUTCOMES]
     findings = [
         finding

@@ -39,7 +39,7 @@ def grouped(configs: Sequence[Mapping[str, object]]) -> list[Group]:
     ]
     plain = [{k: v for k, v in settings.items() if not _SEED.search(k)} for settings in kept]
     whole = [frozenset(settings.items()) for settings in plain]
-    marks = [sum(map(hash, one)) for one in whole]  # the mark without one setting is a subtraction
+    marks = [sum(map(hash, settings)) for settings in whole]  # the mark without one setting is a subtraction
     groups = sorted(_one_setting(plain, marks), key=lambda group: group.setting)
     compared = {run for group in groups for runs in group.arms.values() for run in runs}
     alike = defaultdict(list)

@@ -129,7 +129,7 @@ def _best(signal: Signal, courses: Sequence[Course]) -> float | None:
     if signal not in OUTCOMES:
         return None
     smooth = [np.median(sliding_window_view(course, _END), axis=1) for course in courses]
-    return float(np.mean([one.min() if signal in LOSSES else one.max() for one in smooth]))
+    return float(np.mean([course.min() if signal in LOSSES else course.max() for course in smooth]))
 
 
 def measured(signal: Signal, courses: Mapping[str, Sequence[Course]]) -> SignalInArms:

@@ -72,17 +72,17 @@ class Verdicts:
 
     def __getitem__(self, row: int) -> Verdict:
         number, index, step, severity, variant, onset_step, above, below = self._rows.row(row)
-        one = self._series[number]
-        rows, place = one.window.seen, index - one.window.begin
+        judged = self._series[number]
+        rows, place = judged.window.seen, index - judged.window.begin
         if onset_step is not None:
-            onset = onset_step, self._time(one.window, index, onset_step)
+            onset = onset_step, self._time(judged.window, index, onset_step)
         elif (began := self._first_beyond(rows, place, above, below)) is not None:
             onset = int(rows.step[began]), _known(rows.time[began])
         else:
             onset = None, None
         return Verdict(
-            key=one.key,
-            signal=one.signal,
+            key=judged.key,
+            signal=judged.signal,
             index=index,
             step=step,
             time=_known(rows.time[place]),
@@ -92,8 +92,8 @@ class Verdicts:
             onset_step=onset[0],
             onset_time=onset[1],
             evidence=_Evidence(self._evidence, row),
-            known=one.known,
-            final=one.window.ended,
+            known=judged.known,
+            final=judged.window.ended,
         )
 
     def _first_beyond(self, rows: Rows, place: int, above: float | None, below: float | None) -> int | None:
@@ -195,11 +195,11 @@ class Detection:
         for key in awake:
             awake_of.setdefault(key.detector, set()).add(key)
         shown: dict[str, tuple[Detector, list[Arrived]]] = {}
-        for one in arrived:
-            for detector in one.series.view.detectors:
-                if is_due(detector, one.series.window):
-                    shown.setdefault(detector.name, (detector, []))[1].append(one)
-        rows = sum(one.series.window.end - one.series.window.first for one in arrived)
+        for arrival in arrived:
+            for detector in arrival.series.view.detectors:
+                if is_due(detector, arrival.series.window):
+                    shown.setdefault(detector.name, (detector, []))[1].append(arrival)
+        rows = sum(arrival.series.window.end - arrival.series.window.first for arrival in arrived)
         with ThreadPoolExecutor(min(_AT_ONCE, pl.thread_pool_size())) as judges:
             look = judges.map if rows > _WORTH_THREADS else map
             for (detector, _), parts in zip(shown.values(), look(self._look, shown.values()), strict=True):
@@ -212,7 +212,7 @@ class Detection:
         """What one detector finds in some series: in all at once, or in each alone if it raises on them."""
         detector, arrived = shown
         try:
-            window = frame(detector, [(one.series.view, one.series.window) for one in arrived])
+            window = frame(detector, [(arrival.series.view, arrival.series.window) for arrival in arrived])
             return [(arrived, detector.look(window, self.parameters.get(detector.name)))]
         except BaseException as error:  # a broken detector must not stop the others
             if not is_defect(error):
@@ -220,7 +220,7 @@ class Detection:
             if len(arrived) == 1:
                 self.failed(detector.name, arrived[0].run, error)
                 return []
-            return [part for one in arrived for part in self._look((detector, [one]))]
+            return [part for arrival in arrived for part in self._look((detector, [arrival]))]
 
     def _verdicts(
         self, detector: Detector, arrived: Sequence[Arrived], looked: pl.DataFrame, awake: set[Key]
@@ -231,7 +231,9 @@ class Detection:
         is_found = (severity > 0).fill_null(False).to_numpy()
         awake.update(_key(arrived[n], detector) for n in np.unique(number[is_found]))
         runs = {key.run for key in awake}
-        heard = [n for n, one in enumerate(arrived) if one.run in runs and _key(one, detector) in awake]
+        heard = [
+            n for n, arrival in enumerate(arrived) if arrival.run in runs and _key(arrival, detector) in awake
+        ]
         if not heard:
             return
         is_heard, has_ended = np.zeros((2, len(arrived)), bool)
@@ -250,16 +252,18 @@ class Detection:
         if not is_judged.all():
             counts += looked.drop_nulls(HELD_BACK).group_by(SERIES, HELD_BACK).len().iter_rows()
         for number, reason, rows in counts:
-            one = arrived[number]
-            if not reason or not one.series.window.ended:
-                self.looked.setdefault(one.run, Counter())[detector.name, reason] += rows
+            arrival = arrived[number]
+            if not reason or not arrival.series.window.ended:
+                self.looked.setdefault(arrival.run, Counter())[detector.name, reason] += rows
 
 
-def _key(one: Arrived, detector: Detector) -> Key:
+def _key(arrival: Arrived, detector: Detector) -> Key:
     """The key of the detector's verdicts on these rows."""
-    return Key(one.run, one.stream, one.series.attempt, one.series.tag, detector.name)
+    return Key(arrival.run, arrival.stream, arrival.series.attempt, arrival.series.tag, detector.name)
 
 
-def _judged(one: Arrived, detector: Detector) -> Judged:
+def _judged(arrival: Arrived, detector: Detector) -> Judged:
     """What the detector's verdicts on these rows are about."""
-    return Judged(_key(one, detector), one.series.view.judged, one.series.window, one.series.known)
+    return Judged(
+        _key(arrival, detector), arrival.series.view.judged, arrival.series.window, arrival.series.known
+    )

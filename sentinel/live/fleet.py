@@ -117,7 +117,7 @@ class Fleet:
         for incident in shown.incidents:
             if incident.inhibited_by is None:
                 found.setdefault(incident.run, []).append(incident)
-        for _, members in groupby(self.runs.items(), key=lambda one: one[1].training):
+        for _, members in groupby(self.runs.items(), key=lambda item: item[1].training):
             keys, runs = zip(*members, strict=True)
             logs = [self._of(run, found.get(run.row.id, ())) for run in runs]
             hrefs = [f"/runs/{key}" for key in keys]

@@ -125,7 +125,7 @@ class OpenRuns:
         if opening is None:
             self._close(key)
             return False
-        idle = [one for one in self._open if one not in self._reading]
+        idle = [key for key in self._open if key not in self._reading]
         if len(self._open) >= _MOST_OPEN and idle:
             self._close(min(idle, key=self._asked_at.__getitem__))
         self._open[key] = await self._in(self._pool, opening)

@@ -69,7 +69,8 @@ class OpenedRun:
     ) -> RunStory:
         """The run as its report tells it, with these incidents and decisions of the watch."""
         by_id = {
-            incident.id: incident for incident in sorted(incidents, key=lambda one: one.fired_time or 0.0)
+            incident.id: incident
+            for incident in sorted(incidents, key=lambda incident: incident.fired_time or 0.0)
         }
         run = JudgedRun(
             self._tracker,
@@ -94,15 +95,17 @@ def _found(row: RunRow) -> Run | None:
     place = place_of(row)
     if isinstance(place, Url):
         return None
-    there = next((one for one in (place, place.parent) if one.exists()), None)
+    there = next((folder for folder in (place, place.parent) if folder.exists()), None)
     return next((run for run in discover([there]).runs if run.id == row.id), None) if there else None
 
 
 def _told(incidents: Mapping[str, Incident], decisions: Iterable[DecisionRow]) -> dict[str, list[Outcome]]:
     """What the watch decided about each incident, the oldest decision first."""
     told: dict[str, list[Outcome]] = {}
-    for one in reversed([*decisions]):
-        if one.incident in incidents and one.known_reason and one.event in [*Event]:
-            decision = Decision(Event(one.event), one.known_reason)
-            told.setdefault(one.incident, []).append(Outcome(incidents[one.incident], one.sink, decision))
+    for decided in reversed([*decisions]):
+        if decided.incident in incidents and decided.known_reason and decided.event in [*Event]:
+            decision = Decision(Event(decided.event), decided.known_reason)
+            told.setdefault(decided.incident, []).append(
+                Outcome(incidents[decided.incident], decided.sink, decision)
+            )
     return told

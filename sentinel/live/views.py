@@ -148,8 +148,8 @@ def page_of_run(run: OpenedRun, recorded: RecordedRun, key: str, version: int, n
             live=f"/runs/{key}/events?since={version}",
             data=data_of(story, _POINTS_OF_RUN),
             entries=cited([story]),
-            acknowledged={one.incident: one.id for one in about if one.incident},
-            silences=[_Silenced.of(one, now) for one in about if not one.incident],
+            acknowledged={silence.incident: silence.id for silence in about if silence.incident},
+            silences=[_Silenced.of(silence, now) for silence in about if not silence.incident],
         )
     )
     return Page.of(version, text)
@@ -161,9 +161,11 @@ class _Silenced:
     text: str
 
     @classmethod
-    def of(cls, one: Silence, now: float) -> "_Silenced":
-        what = f"incident {one.incident}" if one.incident else f"{one.detector} in {one.run}"
-        return cls(one.id, clean_text(f"{what}, for {duration_text(one.until - now)}: {one.reason}", 500))
+    def of(cls, silence: Silence, now: float) -> "_Silenced":
+        what = f"incident {silence.incident}" if silence.incident else f"{silence.detector} in {silence.run}"
+        return cls(
+            silence.id, clean_text(f"{what}, for {duration_text(silence.until - now)}: {silence.reason}", 500)
+        )
 
 
 def _standing(known: KnownRun) -> Standing:

@@ -21,7 +21,7 @@ class Difference:
     @property
     def either(self) -> list[Incident]:
         """The old one and the new one, or the only one that there is."""
-        return [one for one in (self.old, self.new) if one is not None]
+        return [incident for incident in (self.old, self.new) if incident is not None]
 
     @property
     def kind(self) -> str:
@@ -30,7 +30,7 @@ class Difference:
             return "gained"
         if self.new is None:
             return "lost"
-        before, after = ((one.fired_step, one.severity) for one in (self.old, self.new))
+        before, after = ((incident.fired_step, incident.severity) for incident in (self.old, self.new))
         return "same" if before == after else "moved"
 
 
@@ -49,6 +49,8 @@ def differences(old: Replay, new: Replay) -> list[Difference]:
 
 def _by_series(replay: Replay) -> dict[_Series, Sequence[Incident]]:
     found: dict[_Series, list[Incident]] = {}
-    for one in (incident for run in replay.runs for incident in run.own):
-        found.setdefault((one.run, one.stream, one.attempt, one.tag, one.detector), []).append(one)
-    return {series: sorted(incidents, key=lambda one: one.fired_step) for series, incidents in found.items()}
+    for run in replay.runs:
+        for incident in run.own:
+            series = incident.run, incident.stream, incident.attempt, incident.tag, incident.detector
+            found.setdefault(series, []).append(incident)
+    return {series: sorted(own, key=lambda incident: incident.fired_step) for series, own in found.items()}

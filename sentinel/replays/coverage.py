@@ -52,7 +52,7 @@ def held_back(looked: Mapping[tuple[str, str], int], detectors: Iterable[str]) -
     """
     silent: dict[str, dict[str, int]] = {}
     for name in detectors:
-        reasons = {reason: rows for (one, reason), rows in looked.items() if one == name}
+        reasons = {reason: rows for (detector, reason), rows in looked.items() if detector == name}
         if "" not in reasons:
             by_rows = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
             silent[name] = dict(by_rows) or {HeldBack.NO_ROWS.value: 0}

@@ -79,5 +79,5 @@ class JudgedRun:
         A detector that asks for no signal judges what only trouble brings, so it misses nothing.
         """
         able = [self.tracker.book.detectors[name] for name, missing in self.lacking.items() if not missing]
-        rules = [one for one in able if isinstance(one, Detector) and one.demand.judges]
+        rules = [rule for rule in able if isinstance(rule, Detector) and rule.demand.judges]
         return held_back(self.looked, [rule.name for rule in rules])

@@ -117,9 +117,9 @@ def judged(
     Which sinks are told is not decided yet.
     """
     runs = [JudgedRun(pipeline.track(run, name)) for run, name in found]
-    for one in runs:
-        one.curves = Curves() if curves else None
-        one.means = Means() if means else None
+    for run in runs:
+        run.curves = Curves() if curves else None
+        run.means = Means() if means else None
     _read(pipeline, runs)
     return [
         run for run in runs if run.tracker.log.facts.points or run.incidents or run.complaints or run.stopped

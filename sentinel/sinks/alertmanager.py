@@ -50,7 +50,7 @@ class AlertmanagerSink:
 
     def _post(self, told: Sequence[Notification], headers: dict[str, str], now: float) -> None:
         address = SecretStr(self.url.get_secret_value().rstrip("/") + _PATH)
-        body = json.dumps([alert for one in told for alert in alerts(one, now)]).encode()
+        body = json.dumps([alert for notification in told for alert in alerts(notification, now)]).encode()
         http.check(http.post(address, body, headers, self.timeout_seconds, now))
 
 

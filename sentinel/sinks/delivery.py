@@ -175,7 +175,7 @@ class Delivery:
         lane.refresh_at = awake + sink.refresh_seconds
         if awake >= lane.rests_until:
             standing = (notification(body) for body in store.receipts.standing(sink.name))
-            told, now = [one for one in standing if one is not None], self._clock.now()
+            told, now = [last for last in standing if last is not None], self._clock.now()
             _, error = attempt(lambda: sink.refresh(told, now))
             before, lane.not_refreshed = lane.not_refreshed, str(error) if error else None
             if lane.not_refreshed not in (None, before):

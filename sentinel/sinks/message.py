@@ -142,8 +142,8 @@ def subject(told: Notification | Digest) -> str:
     if isinstance(told, Digest):
         shown = summary(told)
         return f"{shown.title}: {', '.join(shown.counts)}"
-    one = message(told)
-    return f"{one.run}: {one.headline}"
+    notice = message(told)
+    return f"{notice.run}: {notice.headline}"
 
 
 def _lines(shown: Message) -> Iterator[str]:
@@ -155,10 +155,10 @@ def _lines(shown: Message) -> Iterator[str]:
 
 def _digest_lines(shown: Summary) -> Iterator[str]:
     yield f"{shown.title}: {', '.join(shown.counts)}"
-    for one in shown.messages[:MOST_IN_FULL]:
+    for notice in shown.messages[:MOST_IN_FULL]:
         yield ""
-        yield f"{one.title} in {one.run}: {one.headline}"
-        yield from (f"  Do: {cause.fix}" for cause in one.causes[:1])
+        yield f"{notice.title} in {notice.run}: {notice.headline}"
+        yield from (f"  Do: {cause.fix}" for cause in notice.causes[:1])
     if len(shown.messages) > MOST_IN_FULL:
         yield ""
         yield f"All by detector: {', '.join(f'{name} {count}' for name, count in shown.detectors)}"

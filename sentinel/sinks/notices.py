@@ -71,9 +71,9 @@ class Notices:
 
     def say(self, news: Iterable[str]) -> None:
         """Tell every sink, once, of what happened to the watch itself."""
-        for one in news:
+        for sentence in news:
             names = {"run": _NAME, "detector": _NAME, "id_": uuid4().hex}
-            notice = of_no_run(Event.FIRING, Severity.WARNING, one, self._clock.now(), **names)
+            notice = of_no_run(Event.FIRING, Severity.WARNING, sentence, self._clock.now(), **names)
             with self._lock:
                 self._start()
                 for queue in self._queues:

@@ -88,7 +88,7 @@ def event(told: Notification | Digest) -> dict[str, Any]:
 
 def _digest_event(digest: Digest) -> dict[str, Any]:
     worst = max((n.incident.severity for n in digest.notifications), default=Severity.INFO)
-    headlines = [f"{one.run}: {one.headline}" for one in summary(digest).messages[:_MOST_IN_DIGEST]]
+    headlines = [f"{notice.run}: {notice.headline}" for notice in summary(digest).messages[:_MOST_IN_DIGEST]]
     return {
         "event_action": "trigger",
         "dedup_key": digest.key,

@@ -26,11 +26,11 @@ def keep(store: Store, sink: Sink, message: Notification | Digest, thread: str |
     over = (Event.RESOLVED, Event.TEST)
     taken = [
         (
-            one.incident.id,
+            last.incident.id,
             thread or "",
-            json.dumps(msgspec.to_builtins(one)) if refreshes and one.event not in over else None,
+            json.dumps(msgspec.to_builtins(last)) if refreshes and last.event not in over else None,
         )
-        for one in told
+        for last in told
     ]
     store.receipts.keep(sink.name, taken, now)
 

@@ -43,9 +43,9 @@ def _digest(shown: Summary) -> Iterator[Any]:
     """The worst incidents, each with the first thing to try, and the number for each detector."""
     yield _header(shown.title)
     yield _section(_text(", ".join(shown.counts)))
-    for one in shown.messages[:MOST_IN_FULL]:
-        advice = [part for cause in one.causes[:1] for part in (_text("\n"), *_catalogue_text(cause.fix))]
-        yield _section(_bold(one.title), _text(f" in {one.run}\n{one.headline}"), *advice)
+    for notice in shown.messages[:MOST_IN_FULL]:
+        advice = [part for cause in notice.causes[:1] for part in (_text("\n"), *_catalogue_text(cause.fix))]
+        yield _section(_bold(notice.title), _text(f" in {notice.run}\n{notice.headline}"), *advice)
     if len(shown.messages) > MOST_IN_FULL:
         counts = ", ".join(f"{name} {count}" for name, count in shown.detectors)
         yield _section(_bold("All by detector "), _text(counts[:_TEXT]))

@@ -38,10 +38,10 @@ class Connections(Generic[_C]):
     def add(self, new: _C) -> bool:
         """Add a connection; False if it was refused and ended."""
         with self._lock:
-            crowd = [one for one in self._open if one.address == new.address]
+            crowd = [connection for connection in self._open if connection.address == new.address]
             if len(crowd) < MOST_OF_AN_ADDRESS:
                 crowd = [*self._open] if len(self._open) >= MOST else []
-            leaves = next((one for one in crowd if one.waits), new) if crowd else None
+            leaves = next((connection for connection in crowd if connection.waits), new) if crowd else None
             if leaves is not new:
                 self._open[new] = None
             if leaves is not None:
