@@ -1,5 +1,6 @@
 """A log that grows in twelve parts under a watch has the incidents of a replay and tells as it does."""
 
+import math
 import threading
 import time
 from pathlib import Path
@@ -13,6 +14,7 @@ from sentinel.sinks.delivery import Delivery
 from sentinel.watch.service import ServiceManager
 from sentinel.watch.watcher import Watcher
 from tests.manual_clock import ManualClock
+from tests.sources.wandb.log_writer import WandbLog
 
 HERE = Path(__file__).parent
 LOGS = [
@@ -28,17 +30,18 @@ OF_THE_CLOCK = ("stream-stall", "ended-or-stuck")
 BEGINNINGS = ("firing", "escalated")
 
 
-def grow(source: Path, target: Path, part: int) -> None:
-    """Bring the copy of each file to this part of it."""
+def grow(source: Path, target: Path, part: int, late: int = 0) -> None:
+    """Bring the copy of each file to this part of it; records of W&B come ``late`` parts later."""
     ours = ("README.md", "expected.toml", "train.py")
     for file in sorted(path for path in source.rglob("*") if path.is_file() and path.name not in ours):
         copy, content = target / file.relative_to(source), file.read_bytes()
         copy.parent.mkdir(parents=True, exist_ok=True)
         with copy.open("ab") as log:
-            log.write(content[copy.stat().st_size : len(content) * part // PARTS])
+            behind = late if file.suffix == ".wandb" and part < PARTS else 0
+            log.write(content[copy.stat().st_size : len(content) * max(0, part - behind) // PARTS])
 
 
-def watched(logs, place):
+def watched(logs, place, late=0):
     """The incidents by id, and what was decided about them: incident, event and reason."""
     clock, copy = ManualClock(time.time()), place / "runs"
     copy.mkdir()
@@ -47,7 +50,7 @@ def watched(logs, place):
         delivery = Delivery(place / "state", [], clock)
         watcher = Watcher(config, store, delivery, clock, ServiceManager())
         for part in range(1, PARTS + 1):
-            grow(logs, copy, part)
+            grow(logs, copy, part, late)
             clock.advance(10)
             watcher.round(None, threading.Event())
         clock.advance(200_000)  # nothing more is expected
@@ -77,9 +80,26 @@ def test_a_last_line_without_a_line_break_is_judged_at_the_end_alike(tmp_path):
     assert len(found) == 2
 
 
-def agree(logs, tmp_path):
+@pytest.mark.slow  # whole runs
+@pytest.mark.parametrize("late", [1, 4, 11])
+def test_a_record_that_lags_behind_what_was_printed_is_told_with_it(tmp_path, late):
+    """wandb writes its record in blocks, after the training printed the same."""
+    record = tmp_path / "logs" / "wandb" / "run-20260101_000000-abc"
+    (record / "files").mkdir(parents=True)
+    log, lines = WandbLog(record / "run-abc.wandb"), []
+    for step in range(600):
+        loss = math.nan if step > 400 else 3 / (step + 1)
+        log.history({"_step": step, "loss": loss, "_timestamp": 1.7e9 + step})
+        lines.append(f"step {step}: loss {loss:.6g}\n")
+    (record / "files" / "output.log").write_text("".join(lines))
+    found = agree(tmp_path / "logs", tmp_path, late)
+    assert {(one.detector, one.fired_step) for one in found.values()} == {("non-finite-metric", 401)}
+    assert len(found) == 2
+
+
+def agree(logs, tmp_path, late=0):
     """The incidents that a watch and a replay both find and tell of."""
-    live, told = watched(logs, tmp_path)
+    live, told = watched(logs, tmp_path, late)
     done = replay([tmp_path / "runs"], Config(sinks=[{"type": "terminal"}]), lambda *_: None).runs
     found = {id_: one for run in done for id_, one in run.incidents.items()}
     assert {id_: (i.detector, i.severity, i.onset_step, i.fired_step) for id_, i in live.items()} == {
