@@ -54,6 +54,18 @@ def ending(column: str, most: int) -> pl.Expr:
     return pl.when(ENDED).then(rows.mean().over(SERIES))
 
 
+def with_ends_apart(points: pl.LazyFrame, *, most: int) -> pl.LazyFrame:
+    """A frame with ``low``, the lowest value in the last third of the rows, and ``high``, the highest in the
+    first one, of ``most`` rows at most; null before the end.
+    """
+    index, third = pl.col(INDEX), _third(most)
+    of = {
+        "low": pl.col(VALUE).filter(index > index.max() - third).min(),
+        "high": pl.col(VALUE).filter((index >= 0) & (index < third)).max(),
+    }
+    return points.with_columns(pl.when(ENDED).then(one.over(SERIES)).alias(name) for name, one in of.items())
+
+
 def rests_since(value: pl.Expr, most: int) -> pl.Expr:
     """The step at which a value became what it still is, in the last ``most`` rows; null if it was before."""
     return pl.when(value != value.shift(1).over(SERIES)).then(STEP).forward_fill(most).over(SERIES)

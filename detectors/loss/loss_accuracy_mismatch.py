@@ -1,9 +1,10 @@
 """The loss is far higher than its accuracy allows: its input is not what the loss expects.
 
 ## What it catches
-A cross-entropy that lies where softmax twice would put it: within 5 % of `ln(e + C - 1) - accuracy` for `C`
-classes, and never below `ln(1 + (C - 1) / e)`, while a classifier as accurate could have far less. And a
-`BCELoss` whose wrong samples cost more than 17 nats each, while the loss is above `ln(2)`, that of guessing.
+A cross-entropy that lies where softmax twice would put it: at most 5 % below and 10 % above
+`ln(e + C - 1) - accuracy` for `C` classes, and never below `ln(1 + (C - 1) / e)`, while a classifier as
+accurate could have far less. And a `BCELoss` whose wrong samples cost more than 17 nats each, while the loss
+is above `ln(2)`, that of guessing.
 Any loss whose wrong samples all cost the same, at more than 12.5 nats each, while the accuracy changes.
 
 ## Why it matters
@@ -40,6 +41,7 @@ from sentinel.detectors.verdict import HeldBack, verdicts
 
 REACH, FEW = 50, 5  # points that count, and those of a run that ends with fewer; it has twice as many
 NEAR, CLASSES = 0.05, 5  # of the expected loss; with fewer, the floor is near what label smoothing gives
+UNSURE = 0.1  # of it: by how much more a network pays that is not sure of what it knows
 ROUNDED = 17.0  # nats of a wrong sample beyond which a sigmoid in float32 is 0 or 1
 LEARNED, RATES = 2, (Signal.ACCURACY, Signal.EVAL_ACCURACY)  # times its first value, which was near guessing
 LARGEST_START, HALF = 12, 0.5  # nats, of 160,000 classes; a whole number of classes, rounded
@@ -102,7 +104,7 @@ def loss_accuracy_mismatch(
             each=pl.when(wrong > 0).then(level / wrong),
         )
     )
-    twice = (level / pl.col("expected") - 1).abs() < NEAR
+    twice = (level / pl.col("expected")).is_between(1 - NEAR, 1 + UNSURE)
     twice &= pl.col("lowest") > (1 - NEAR) * (1 + (pl.col("classes") - 1) / e).log()
     twice &= known & (pl.col("classes") > CLASSES - HALF) & (level > times * pl.col("allowed"))
     enough, bce = right > least_accuracy, pl.col(Setting.LOSS) == "bce"

@@ -3,8 +3,9 @@
 ## What it catches
 A loss whose recent points lie above its best level by more than 30 %, four in five of them, and by more than
 15 standard errors of the level. Recent are the last 20 points. With fewer than 120 points they are the last
-10, with fewer than 30 the last 5, and the rise is more than 50 % and more than 12 standard errors. And a
-critic whose loss is 1000 times that of its start, and far beyond the square of any reward, without a gain.
+10, with fewer than 30 the last 5, and the rise is more than 50 % and more than 12 standard errors. Of a run
+that is over with six to ten points, the last third lies as far above the first third. And a critic whose loss
+is 1000 times that of its start, and far beyond the square of any reward, without a gain.
 
 ## Why it matters
 A run that diverges rarely comes back by itself. What it learned is being lost step by step.
@@ -24,7 +25,8 @@ so it may grow where the reward does.
 Catalogue L6, O19, O9, GE. Thresholds are measured (`FIGURES.md`). The standard error allows for neighbours
 that are alike: it counts the noise of points that are two apart, and from 120 points on the scatter of the
 level over 20 points. Levels of five points and the noise of neighbours alone rang ten times as often in runs
-of 60 to 400 points with noise of 20 % and an autocorrelation of 0.6.
+of 60 to 400 points with noise of 20 % and an autocorrelation of 0.6. Thirds of six to ten points are four
+times the noise apart in one of 300 such runs at most.
 """
 
 from typing import Annotated
@@ -34,13 +36,23 @@ import polars as pl
 from sentinel.detectors.api import CRITICAL, WARNING, Cause, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.loss.levels import LEVELS, MANY, REACH, RISE, WINDOWS, with_rise
-from sentinel.detectors.schema import INDEX, VALUE
+from sentinel.detectors.overall import with_ends_apart
+from sentinel.detectors.schema import ENDED, INDEX, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import is_of, recent_median, seen_max, start_median, start_quantile
+from sentinel.detectors.stats import (
+    has_points,
+    is_of,
+    recent_median,
+    recent_noise,
+    seen_max,
+    start_median,
+    start_quantile,
+)
 from sentinel.detectors.supervised import ELSE, is_learned, is_supervised
 from sentinel.detectors.verdict import HeldBack, verdicts
 
-EARLIEST = 10  # points needed before a finding
+EARLIEST, AT_END = 10, 6  # points needed before a finding, and once the run is over
+FEW, APART = 3, 4  # differences that tell the noise of few points; by how many times it the thirds differ
 GREW, BEYOND = 1000, 100  # times the start of a critic, and times the square of the largest reward
 HIGH = 0.75  # quantile of the first rewards: noise of one point does not reach it
 
@@ -49,15 +61,26 @@ HIGH = 0.75  # quantile of the first rewards: noise of one point does not reach 
     judges=(Signal.LOSS, Signal.VALUE_LOSS),
     uses=ELSE,
     history=LEVELS,
+    at_end=True,
     maturity=Maturity.STABLE,
     hold=5,
     cause=Cause.DIVERGENCE,
     # After a loss has diverged, neither its shape nor its gradients say how it learns.
     silences=(Cause.LOSS_SHAPE, Cause.EVALUATION, Cause.GRADIENT_SIZE),
-    evidence=RISE | {"start": Measure("at the start", Unit.SAME)},
+    evidence=RISE
+    | {
+        "start": Measure("at the start", Unit.SAME),
+        "low": Measure("lowest in the last third", Unit.SAME),
+        "high": Measure("highest in the first third", Unit.SAME),
+    },
     variants={
         "diverged": Variant(
             "loss rose from its best of {best:.4g} to {level:.4g} and stays there",
+            ("O19", "L6", "O9", "O4", "GE", "G5"),
+            (WARNING, CRITICAL),
+        ),
+        "ended-higher": Variant(
+            "the last third of the losses is {low:.4g} or more; the first third was {high:.4g} at most",
             ("O19", "L6", "O9", "O4", "GE", "G5"),
             (WARNING, CRITICAL),
         ),
@@ -77,21 +100,33 @@ def loss_divergence(
     early_errors: Annotated[float, "the same while there are fewer than 120 points"] = 12.0,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    rise, early = pl.col("rise"), pl.col(INDEX) < WINDOWS[MANY]
+    rise, early, of_critic = pl.col("rise"), pl.col(INDEX) < WINDOWS[MANY], is_of(Signal.VALUE_LOSS)
     far = ~is_learned(pl.col("level")) & (rise > pl.when(early).then(early_rise).otherwise(least_rise))
     sure = pl.col("errors") > pl.when(early).then(early_errors).otherwise(least_errors)
-    of_critic = is_of(Signal.VALUE_LOSS)
-    measured = with_rise(points.with_columns(reward_size=pl.col(Signal.REWARD).abs())).with_columns(
-        start=start_median(VALUE, EARLIEST), size=seen_max("reward_size", REACH, REACH)
+    ends = with_ends_apart(with_rise(points.with_columns(reward_size=pl.col(Signal.REWARD).abs())), most=FEW)
+    measured = ends.with_columns(
+        start=start_median(VALUE, EARLIEST),
+        size=seen_max("reward_size", REACH, REACH),
+        scatter=recent_noise("log", EARLIEST, at_least=FEW),
     )
+    higher, last = pl.col("low") / pl.col("high") - 1, pl.col(ENDED) & has_points(AT_END)
+    few = last & ~has_points(EARLIEST + 1) & ~of_critic
+    apart = (higher > early_rise) & (higher.log1p() > APART * pl.col("scatter"))
+    middle = (pl.col("best") * pl.col("level")).sqrt()
     return verdicts(
         measured,
         judged={HeldBack.NOT_SUPERVISED: of_critic | is_supervised()}
-        | {HeldBack.FEW_POINTS: pl.col(INDEX) >= EARLIEST, HeldBack.RANGE: rise.is_not_null()},
-        found={"diverged": ~of_critic & far & sure, "critic": of_critic & _is_lost()},
+        | {HeldBack.FEW_POINTS: few | has_points(EARLIEST + 1), HeldBack.RANGE: few | rise.is_not_null()},
+        found={
+            "diverged": ~of_critic & ~few & far & sure,
+            "ended-higher": few & apart,
+            "critic": of_critic & _is_lost(),
+        },
         lasts=rise > least_rise / 2,
-        severities={CRITICAL: rise > critical_rise},
-        above=pl.max_horizontal((1 + least_rise) * pl.col("best"), (pl.col("best") * pl.col("level")).sqrt()),
+        severities={CRITICAL: pl.max_horizontal(rise, higher) > critical_rise},
+        above=pl.when(few)
+        .then("high")
+        .otherwise(pl.max_horizontal((1 + least_rise) * pl.col("best"), middle)),
     )
 
 

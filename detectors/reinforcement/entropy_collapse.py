@@ -4,8 +4,8 @@
 A median entropy over the last ten points that has fallen below a fifth (warning) or a tenth (critical) of the
 run's own first ten points, if these were above 0.05 nats. For language models also an absolute floor per
 token, 0.05 while the spread of rewards has halved (warning) and 0.01 (critical), if the entropy has more than
-halved. A run whose reward has clearly improved is told, at most, that its entropy is spent, unless nearly all
-of its completions run into the length cap: then the reward pays for repetition.
+halved. A run whose reward has clearly improved or stands at its best is told, at most, that its entropy is
+spent, unless nearly all of its completions run into the length cap: then the reward pays for repetition.
 
 ## Why it matters
 A policy without entropy samples one answer. Groups then earn one reward, gradients vanish, and what it
@@ -42,6 +42,7 @@ from sentinel.detectors.stats import (
     now_and_then,
     recent_median,
     recent_quantile,
+    seen_max,
     start_median,
     start_quantile,
     was_resumed,
@@ -112,6 +113,8 @@ def entropy_collapse(
         reward_high=start_quantile(HIGH, reward, REWARDS).fill_null(
             recent_quantile(HIGH, reward, **long_ago)
         ),
+        reward_best=seen_max(reward, REWARDS, BACK + REWARDS),
+        reward_worst=start_quantile(0, reward, REWARDS),
         **now_and_then(Signal.REWARD_STD, NOW, start=NOW, at_least=1, of="reward_std_"),
         capped=recent_median(Signal.CLIPPED_COMPLETION_RATIO, NOW, at_least=1),
     )
@@ -120,7 +123,7 @@ def entropy_collapse(
     by_share = start >= LEAST_START
     gone = by_share & (level < critical_share * start) | per_token & (level < critical_per_token)
     low = by_share & (level < warning_share * start) | per_token & (level < warning_per_token) & alike
-    improved = pl.col("reward_level") > pl.col("reward_high")
+    improved = _has_improved()
     capped = (pl.col("capped") > most_capped).fill_null(False)
     hacked, known = (gone | low) & improved & capped, improved.is_not_null() & ~resumed
     return verdicts(
@@ -130,3 +133,10 @@ def entropy_collapse(
         severities={CRITICAL: gone},
         below=start / 2,
     )
+
+
+def _has_improved() -> pl.Expr:
+    """Whether the reward is above its start, or at its best after it rose within the first points."""
+    level, best = pl.col("reward_level"), pl.col("reward_best")
+    at_best = (level >= best) & (best > pl.col("reward_worst"))
+    return (level > pl.col("reward_high")) | at_best.fill_null(False)

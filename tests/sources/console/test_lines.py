@@ -46,6 +46,10 @@ LINES = {
         "epoch": 1.0, "loss": 9.1, "step": 100.0,
     },
     "INFO Step 100/500: {'loss': 2.345, 'lr': 0.0001}": {"loss": 2.345, "lr": 0.0001, "step": "100/500"},
+    "episode: 3/500, score: 20, e: 0.98": {"score": 20.0, "e": 0.98, "step": 3.0},
+    "Episode 100\tAverage Score: 0.75\tEpsilon: 0.05": {
+        "Average Score": 0.75, "Epsilon": 0.05, "step": 100.0,
+    },
     "Episode 12\tLast reward: 23.00\tAverage reward: 12.34": {
         "Last reward": 23.0, "Average reward": 12.34, "step": 12.0,
     },
