@@ -72,6 +72,11 @@ def test_the_norm_of_one_of_two_shards_is_smaller_by_the_root_of_two():
     assert times("shards", "grad_norm") == pytest.approx(0.5**0.5, rel=0.1)
 
 
+def test_a_mask_over_packed_documents_lowers_the_training_loss_and_raises_that_of_single_ones():
+    assert times("packed", "loss") == pytest.approx(0.9, rel=0.05)
+    assert times("packed", "eval_loss") == pytest.approx(1.09, rel=0.05)
+
+
 @pytest.mark.parametrize("metric", ["loss", "grad_norm"])
 def test_a_loss_that_ignores_the_number_of_tokens_is_larger_by_the_accumulation(metric):
     assert times("items", metric) == pytest.approx(8, rel=0.1)
