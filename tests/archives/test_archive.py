@@ -157,7 +157,10 @@ def test_a_driver_that_dies_or_is_stopped_leaves_what_the_next_one_goes_on_with(
     results, judged = archived(out, tree)
     assert judged.known >= len(before) > 0
     expected, _ = archived(tmp_path / "whole", tree)
-    assert reported(results) == reported(expected)
+    found, wanted = (  # the states depend on the time of day
+        [(run["run"], run["incidents"]) for run in reported(one)["runs"]] for one in (results, expected)
+    )
+    assert found == wanted
 
 
 def test_the_tables_can_be_read_by_others(tmp_path, tree):
