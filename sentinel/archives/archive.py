@@ -1,8 +1,9 @@
 """Judges an archive of runs, part by part, and keeps what was found."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
@@ -11,17 +12,20 @@ import msgspec
 from sentinel.archives.engine import Engine
 from sentinel.archives.isolating import isolated
 from sentinel.archives.judging import Judge
-from sentinel.archives.origin import origin_of
+from sentinel.archives.origin import ArchiveSource
 from sentinel.archives.parts import Part, Shard, parts
 from sentinel.archives.results import Results
+from sentinel.archives.tree import Tree
 from sentinel.config.file import Config
+from sentinel.ground.errors import SentinelError
 from sentinel.sources.discovery import common_path
+from sentinel.sources.places import Place, Url
 
 _WHOLE = Shard()
 
 
 @dataclass
-class Judged:
+class JudgedParts:
     """How much of an archive, or of a shard, is judged: ``known`` parts had been before.
 
     ``runs`` and ``failed`` are counted in the parts that are judged now.
@@ -39,11 +43,11 @@ def judge_archive(
     results: Results,
     engine: Engine,
     now: float,
-    progress: Callable[[Judged], None],
+    progress: Callable[[JudgedParts], None],
     *,
     shard: Shard = _WHOLE,
     retry_failed: bool = False,
-) -> Judged:
+) -> JudgedParts:
     """Judge the parts of what lies at ``config.paths`` whose results are not there yet.
 
     A part is judged again if a file of it, the detectors' configuration or the version of sentinel changed,
@@ -52,7 +56,7 @@ def judge_archive(
     """
     origin = origin_of(config.paths)
     results.begin()
-    judged, keys, complaints = Judged(), list[str](), list[str]()
+    judged, keys, complaints = JudgedParts(), list[str](), list[str]()
     with TemporaryFile() as left:  # on disk, so that memory does not grow with the archive
         for part in parts(origin.listed(complaints), _salt(config)):
             if not shard.holds(part):
@@ -73,6 +77,22 @@ def judge_archive(
             progress(judged)
     results.finish(shard, keys, complaints)
     return judged
+
+
+def origin_of(places: Sequence[Place]) -> ArchiveSource:
+    """The origin of what lies at some places. Raises SentinelError for a mixture that no part can hold."""
+    paths = [place for place in places if isinstance(place, Path)]
+    if len(paths) == len(places):
+        return Tree(tuple(paths))
+    if len(places) > 1:
+        raise SentinelError("--out judges paths, or one address; give each address a directory of its own")
+    from sentinel.archives.bucket import SCHEMES, Bucket
+
+    [url] = places
+    if not isinstance(url, Url) or url.scheme not in SCHEMES:
+        schemes = " and ".join(f"{scheme}://" for scheme in SCHEMES)
+        raise SentinelError(f"{url}: --out judges paths, and addresses of {schemes}")
+    return Bucket(url)
 
 
 def _read(left: IO[bytes]) -> Iterator[Part]:

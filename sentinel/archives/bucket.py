@@ -45,7 +45,7 @@ class Bucket:
     url: Url
 
     def listed(self, _complaints: list[str], /) -> Iterator[ListedFile]:
-        """All objects that may be logs; see `sentinel.archives.origin.Origin.listed`."""
+        """All objects that may be logs; see `sentinel.archives.origin.ArchiveSource.listed`."""
         prefix, any_there = "/".join(self.url.parts[1:]), False
         with _named(self.url):
             for objects in self._store().list(prefix or None):
@@ -62,9 +62,9 @@ class Bucket:
 
     @contextmanager
     def opened(self, part: Part) -> Iterator[Opened]:
-        """The runs of a part; see `sentinel.archives.origin.Origin.opened`."""
+        """The runs of a part; see `sentinel.archives.origin.ArchiveSource.opened`."""
         with TemporaryDirectory(prefix="sentinel-") as scratch:
-            copies = _Copies(self.url, Path(scratch).resolve())
+            copies = _ScratchCopies(self.url, Path(scratch).resolve())
             files = [(copies.root / self._key(folder.path), folder.names) for folder in part.folders]
             self._fetch(copies.root, [directory / name for directory, names in files for name in names])
             found, complaints = runs_among([one for one in files if not is_skipped(one[0].name)], [])
@@ -97,7 +97,7 @@ class Bucket:
 
 
 @dataclass(frozen=True)
-class _Copies:
+class _ScratchCopies:
     """What was fetched from a bucket, under its own keys. Nothing is added to it."""
 
     url: Url

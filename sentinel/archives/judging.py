@@ -6,7 +6,7 @@ from functools import cached_property
 
 import msgspec
 
-from sentinel.archives.origin import Origin
+from sentinel.archives.origin import ArchiveSource
 from sentinel.archives.parts import Part, RunName
 from sentinel.archives.record import Record, packed_record
 from sentinel.config.file import Config
@@ -25,7 +25,7 @@ _AT_ONCE = 64  # runs, so that memory does not grow with the size of a directory
 class Judge:
     """Judges parts with one configuration at one time of day. It can be pickled."""
 
-    origin: Origin
+    origin: ArchiveSource
     config: Config
     now: float
 
@@ -51,10 +51,10 @@ class Judge:
     def _pipeline(self) -> Pipeline:
         return Pipeline(self.config.enabled_detectors, self.config.parameters, self.config.signals)
 
-    def __getstate__(self) -> tuple[Origin, Config, float]:
+    def __getstate__(self) -> tuple[ArchiveSource, Config, float]:
         return self.origin, self.config, self.now
 
-    def __setstate__(self, state: tuple[Origin, Config, float]) -> None:
+    def __setstate__(self, state: tuple[ArchiveSource, Config, float]) -> None:
         self.origin, self.config, self.now = state
 
     def _record(self, run: JudgedRun) -> Record:

@@ -78,7 +78,7 @@ class Shard:
 
 
 @dataclass
-class _Unit:
+class _JoinedFolders:
     """Directories that belong together, whose paths begin with ``prefix``."""
 
     prefix: str
@@ -97,7 +97,7 @@ def parts(files: Iterable[ListedFile], salt: str) -> Iterator[Part]:
 
     The key of a part changes with its files and the ``salt``.
     """
-    held: list[_Unit] = []
+    held: list[_JoinedFolders] = []
     for unit in _units(files):
         both = [*held, unit]
         if held and (_folders(both) > _MOST_FOLDERS or _files(both) > _MOST_FILES):
@@ -111,20 +111,20 @@ def parts(files: Iterable[ListedFile], salt: str) -> Iterator[Part]:
         yield _part(held, salt)
 
 
-def _units(files: Iterable[ListedFile]) -> Iterator[_Unit]:
+def _units(files: Iterable[ListedFile]) -> Iterator[_JoinedFolders]:
     """The units, each when the listing has left all that lies below it."""
-    open_: list[_Unit] = []
+    open_: list[_JoinedFolders] = []
     for file in files:
         while open_ and not f"{file.directory}/".startswith(open_[-1].prefix):
             yield open_.pop()
         prefix = unit_of(file.directory) if file.name else f"{file.directory}/"
         if not open_ or open_[-1].prefix != prefix:
-            open_.append(_Unit(prefix))
+            open_.append(_JoinedFolders(prefix))
         open_[-1].add(file)
     yield from reversed(open_)
 
 
-def _part(units: Sequence[_Unit], salt: str) -> Part:
+def _part(units: Sequence[_JoinedFolders], salt: str) -> Part:
     seen = blake2b(salt.encode(), digest_size=16)
     for stamp in (stamp for unit in units for stamp in unit.stamps):
         seen.update(f"\0{stamp}".encode("utf-8", "surrogatepass"))
@@ -132,11 +132,11 @@ def _part(units: Sequence[_Unit], salt: str) -> Part:
     return Part(folders, seen.hexdigest(), _files(units))
 
 
-def _folders(units: Iterable[_Unit]) -> int:
+def _folders(units: Iterable[_JoinedFolders]) -> int:
     return sum(len(unit.names) for unit in units)
 
 
-def _files(units: Iterable[_Unit]) -> int:
+def _files(units: Iterable[_JoinedFolders]) -> int:
     return sum(len(unit.stamps) for unit in units)
 
 

@@ -20,7 +20,7 @@ import polars as pl
 from sentinel.archives.owners import Owners
 from sentinel.archives.parts import Shard
 from sentinel.archives.record import Record, unpacked_record
-from sentinel.archives.tables import IncidentRow, RunRow, columns, incident_row, run_row
+from sentinel.archives.tables import IncidentColumns, RunColumns, columns, incident_row, run_row
 from sentinel.ground.errors import SentinelError
 
 _OWNERS = "owners"  # metadata of the tables of runs: the stamp of the owners that they were written with
@@ -54,9 +54,11 @@ class Results:
         """Keep the records of a part. Gives the number of those that could not be judged."""
         found = [unpacked_record(one) for one in packed]
         incidents = [incident_row(record, incident) for record in found for incident in record.incidents]
-        _replace(self._file("incidents", key), pl.DataFrame(incidents, columns(IncidentRow)), {})
+        _replace(self._file("incidents", key), pl.DataFrame(incidents, columns(IncidentColumns)), {})
         rows = [run_row(record, key, self._owners) for record in found]
-        table = pl.DataFrame(rows, columns(RunRow)).with_columns(record=pl.Series(packed, dtype=pl.Binary))
+        table = pl.DataFrame(rows, columns(RunColumns)).with_columns(
+            record=pl.Series(packed, dtype=pl.Binary)
+        )
         _replace(self._file("runs", key), table, {_OWNERS: self._owners.stamp})
         return sum(record.seen is None for record in found)
 

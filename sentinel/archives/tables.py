@@ -20,7 +20,7 @@ _Count = Annotated[int | None, pl.Int64]
 _Seconds = Annotated[float | None, pl.Float64]
 
 
-class RunRow(TypedDict):
+class RunColumns(TypedDict):
     """A run that was judged, or what could not be.
 
     ``gpus_from`` is `owners` or `log`. ``state`` is what the run's own log tells; `sentinel reduce` also
@@ -48,7 +48,7 @@ class RunRow(TypedDict):
     version: _Text
 
 
-class IncidentRow(TypedDict):
+class IncidentColumns(TypedDict):
     """An incident. ``seconds_lost`` went by from its onset to the last point of the run."""
 
     run: _Text
@@ -75,7 +75,7 @@ def columns(row: type) -> Mapping[str, type[pl.DataType] | pl.DataType]:
     return {name: hint.__metadata__[0] for name, hint in row.__annotations__.items()}
 
 
-def run_row(record: Record, fingerprint: str, owners: Owners) -> RunRow:
+def run_row(record: Record, fingerprint: str, owners: Owners) -> RunColumns:
     """The row of a run."""
     seen = record.seen
     facts = seen.facts if seen else None
@@ -108,7 +108,7 @@ def run_row(record: Record, fingerprint: str, owners: Owners) -> RunRow:
     }
 
 
-def incident_row(record: Record, one: Incident) -> IncidentRow:
+def incident_row(record: Record, one: Incident) -> IncidentColumns:
     """The row of an incident."""
     return {
         "run": record.name,

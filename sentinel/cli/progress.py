@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sentinel.archives.archive import Judged
+    from sentinel.archives.archive import JudgedParts
 
 _SAID_EVERY_SECONDS = 60.0
 
@@ -42,7 +42,7 @@ def progress_bar() -> Iterator[Progress]:
 
 
 @contextmanager
-def archive_progress() -> "Iterator[Callable[[Judged], None]]":
+def archive_progress() -> "Iterator[Callable[[JudgedParts], None]]":
     """Show how much of an archive is judged: a bar on a terminal, else a line a minute, on stderr."""
     from rich import progress
     from rich.console import Console
@@ -59,7 +59,7 @@ def archive_progress() -> "Iterator[Callable[[Judged], None]]":
         task = bar.add_task("", total=None)
         said = began = time.monotonic()
 
-        def show(judged: "Judged") -> None:
+        def show(judged: "JudgedParts") -> None:
             nonlocal said
             now = time.monotonic()
             told = f"{judged.runs / max(now - began, 1e-9):,.0f} runs/s, {judged.failed} failed"

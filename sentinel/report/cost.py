@@ -47,7 +47,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Group:
+class CostGroup:
     """Failures that have something in common, and what they cost in words."""
 
     name: str
@@ -68,7 +68,7 @@ class Cost:
 
     verdict: str
     unread: int
-    tables: Sequence[tuple[str, Sequence[Group]]]
+    tables: Sequence[tuple[str, Sequence[CostGroup]]]
     failures: Sequence[Failure]
     more: int
 
@@ -146,11 +146,11 @@ def _failure(run: Settled) -> Failure | None:
     return Failure(run.record, first, run.record.seconds_after(first) or 0.0)
 
 
-def _groups(failures: Iterable[Failure], key: Callable[[Failure], str | None]) -> list[Group]:
+def _groups(failures: Iterable[Failure], key: Callable[[Failure], str | None]) -> list[CostGroup]:
     groups: dict[str, list[Failure]] = defaultdict(list)
     for failure in failures:
         groups[clean_text(key(failure) or "unknown")].append(failure)
-    found = [Group(name, group) for name, group in groups.items()]
+    found = [CostGroup(name, group) for name, group in groups.items()]
     found.sort(key=lambda one: sum(failure.seconds for failure in one.failures), reverse=True)
     return found[:_MOST_ROWS]
 

@@ -30,6 +30,17 @@ def listening():
     return {line[1].partition(":")[0] for line in lines if line[3] == "0A"}
 
 
+def started(make, **options):
+    """Try again what Ray gives up after thirty seconds, which a busy machine needs."""
+    for _ in range(4):
+        try:
+            return make(**options)
+        except Exception as error:
+            if "timed out" not in str(error):
+                raise
+    raise TimeoutError("Ray does not start")
+
+
 class KillsARaylet(Ray):
     """An engine one of whose machines goes away after the first part."""
 
@@ -48,9 +59,11 @@ class KillsARaylet(Ray):
 def main(tree, out):
     """Print what was found as JSON."""
     alone = reported(archived(out / "alone", tree, Ray(workers=1))[0])
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    cluster = started(
+        Cluster, initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
+    )
     ray.init(cluster.address, log_to_driver=False)
-    second = cluster.add_node(num_cpus=1)
+    second = started(cluster.add_node, num_cpus=1)
     cluster.wait_for_nodes()
     killed = reported(archived(out / "killed", tree, KillsARaylet(cluster, second))[0])
     names = [[f"{part}-{number}" for number in range(4)] for part in range(3)]

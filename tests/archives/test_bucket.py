@@ -2,8 +2,8 @@
 
 import pytest
 
+from sentinel.archives.archive import origin_of
 from sentinel.archives.engine import Local
-from sentinel.archives.origin import origin_of
 from sentinel.archives.parts import parts
 from sentinel.ground.errors import SentinelError
 from sentinel.replays.replaying import replay

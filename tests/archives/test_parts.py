@@ -4,8 +4,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
+from sentinel.archives.archive import origin_of
 from sentinel.archives.judging import Judge
-from sentinel.archives.origin import origin_of
 from sentinel.archives.parts import ListedFile, Part, parts
 from sentinel.archives.record import unpacked_record
 from sentinel.archives.units import unit_of

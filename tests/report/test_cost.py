@@ -2,7 +2,7 @@
 
 import msgspec
 
-from sentinel.report.cost import Failure, Group, lines
+from sentinel.report.cost import CostGroup, Failure, lines
 from tests.report.test_cost_page import cost, failure
 
 
@@ -12,9 +12,9 @@ def sized(number, gpus):
 
 
 def test_gpu_hours_are_told_where_they_are_known():
-    assert Group("", [sized(1, None)]).spent == "1 h after the onset"
-    assert Group("", [sized(1, 8.0), sized(2, 2.0)]).spent == "2 h after the onset, 10.0 GPU-hours"
-    known = Group("", [sized(1, 8.0), sized(2, None)]).spent
+    assert CostGroup("", [sized(1, None)]).spent == "1 h after the onset"
+    assert CostGroup("", [sized(1, 8.0), sized(2, 2.0)]).spent == "2 h after the onset, 10.0 GPU-hours"
+    known = CostGroup("", [sized(1, 8.0), sized(2, None)]).spent
     assert known == "2 h after the onset, 8.0 GPU-hours in the 1 whose size is known"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from sentinel.archives.tables import IncidentRow, RunRow
+from sentinel.archives.tables import IncidentColumns, RunColumns
 from sentinel.report.json import LineBody, ListingBody, ReplayBody
 from sentinel.sinks.webhook import DigestBody, WebhookBody
 
@@ -16,8 +16,8 @@ FORMS: dict[str, Any] = {
     "replay": ReplayBody,  # sentinel replay --format json
     "replay-line": LineBody,  # a line of sentinel replay --format jsonl
     "runs": ListingBody,  # sentinel runs --format json
-    "archive-run": RunRow,  # a row of the tables of sentinel replay --out
-    "archive-incident": IncidentRow,
+    "archive-run": RunColumns,  # a row of the tables of sentinel replay --out
+    "archive-incident": IncidentColumns,
     "webhook": WebhookBody,
     "webhook-digest": DigestBody,
 }

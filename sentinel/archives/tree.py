@@ -1,0 +1,50 @@
+"""Archives of files on this machine, or on a file system that all workers see alike."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sentinel.archives.origin import Opened
+from sentinel.archives.parts import ListedFile, Part
+from sentinel.ground.errors import SentinelError
+from sentinel.sources.base import Complaint
+from sentinel.sources.discovery import common_path, run_name, runs_among
+from sentinel.sources.walking import Walk
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Files on this machine, or on a file system that all workers see alike."""
+
+    roots: tuple[Path, ...]
+
+    def listed(self, complaints: list[str], /) -> Iterator[ListedFile]:
+        """The files of all directories that a replay would search; see `ArchiveSource.listed`."""
+        walk = Walk(self.roots)
+        missing = [Complaint(place, "", "no such file or directory") for place in walk.missing]
+        if missing and len(missing) == len(self.roots):
+            raise SentinelError(str(missing[0]))
+        for directory, names in walk:
+            for name in names:
+                yield ListedFile(str(directory), name, _stamp(f"{directory}/{name}"))
+        for file in walk.named:
+            yield ListedFile(str(file), "", _stamp(str(file)))
+        complaints += map(str, [*missing, *walk.complaints])
+
+    @contextmanager
+    def opened(self, part: Part) -> Iterator[Opened]:
+        """The runs of a part; see `ArchiveSource.opened`."""
+        files = [(Path(folder.path), folder.names) for folder in part.folders if folder.names]
+        runs, complaints = runs_among(files, [Path(one.path) for one in part.folders if not one.names])
+        base = common_path(self.roots)
+        yield Opened([(run, run_name(run, base)) for run in runs], complaints)
+
+
+def _stamp(file: str) -> str:
+    try:
+        found = os.stat(file)
+    except OSError as error:
+        return f"{error.errno}"
+    return f"{found.st_size}\0{found.st_mtime_ns}"
