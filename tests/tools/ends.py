@@ -68,6 +68,7 @@ CASES = {
 }
 OWN = {
     ("tensorboard", "status 0"): (("run-finished",), "exited with status 0"),  # its files hold no plan
+    ("hugging_face", "status 0"): ((*EARLY, "run-finished"), "at step 220"),  # one of its logs holds a plan
     ("wandb", "exception"): (CRASHED, "exit code 1"),  # W&B records it
     ("wandb", "status 3"): (CRASHED, "exit code 3"),
     ("wandb", "status 0"): (("run-finished",), "exit code 0"),  # which W&B records
