@@ -56,15 +56,13 @@ CASES = {
     "SIGKILL": Case(KILLED.format(9), CRASHED, "was killed by SIGKILL"),
     "SIGSEGV": Case(KILLED.format(11), CRASHED, "was killed by SIGSEGV"),
     "OOM": Case(
-        "hog = []\nwhile True: hog.append(b'x' * (1 << 24))",
+        FILLS,
         CRASHED,
         "OOM killer (cgroup limit",
         limited=True,
     ),
     "zombie": Case("sys.exit(7)", CRASHED, "exited with status 7", NOBODY_REAPS),
-    "unknown": Case(
-        "sys.exit(3)", ("ended-or-stuck",), "its process is gone", REAPED_AT_ONCE, old_kernel=True
-    ),
+    "unknown": Case("sys.exit(3)", ASKED, "its process is gone", REAPED_AT_ONCE, old_kernel=True),
 }
 OWN = {
     ("tensorboard", "status 0"): (("run-finished",), "exited with status 0"),  # its files hold no plan
