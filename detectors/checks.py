@@ -171,6 +171,7 @@ class RunView:
     last_lines: str = ""  # that it printed
     together: Together | None = None
     process: Callable[[], Writer] = Writer
+    gone: str = ""  # that its process was seen to end, and how is not known
     standstill: Callable[[], Standstill | None] = Standstill  # None while that is being found out
     shortages: Callable[[], str] = str  # what the machine is short of
     dead_rank: str | None = None  # "rank 2 of 4 died: ..."; empty if all live, None if that is not known

@@ -2,8 +2,9 @@
 
 ## What it catches
 A silence as long as that of `stream-stall`, of a run that nothing expects to go on: no plan, no schedule, no
-process that is seen alive. Most such runs have ended, so this is a question. It is asked once, as a warning,
-and no reminder follows. If a run of the same tree stopped at the same step before, nobody is asked again, and
+process that is seen alive. Where a watch saw the process end, and neither the system nor the log says how, it
+does not wait for that. Most such runs have ended, so this is a question. It is asked once, as a warning, and
+no reminder follows. If a run of the same tree stopped at the same step before, nobody is asked again, and
 several runs that fall silent together are one question.
 
 ## Why it matters

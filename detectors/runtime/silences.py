@@ -28,7 +28,8 @@ SILENCE_EVIDENCE = {
 
 @dataclass(frozen=True)
 class Long:
-    """A silence that is longer than the run's own pauses allow, and nothing says that the run is over.
+    """A silence that is longer than the run's own pauses allow, or that began with the end of its process,
+    and nothing says that the run is over.
 
     ``goes_on`` says why more is to come; it is empty if nothing says so. A run may stop before its plan is
     reached, so it is ``sure`` only if its process lives, or amid its schedule.
@@ -48,20 +49,27 @@ class Long:
 
 
 def long_silence(run: RunView, least_seconds: float) -> Long | None:
-    """The silence of a run if it is long and the run is not over; None if all is well."""
+    """The silence of a run if it is long, or its process ended, and the run is not over; else None."""
     pauses, silent = sorted(run.pauses), run.silent_seconds
     usual = pauses[math.ceil(LONG_PAUSE * len(pauses)) - 1] if pauses else 0.0
     longest = pauses[-2] if len(pauses) > 1 else 0.0  # the longest may be a clock that was set
     allowed = max(TIMES_LONG * usual, TIMES_LONGEST * longest, least_seconds)
-    if silent is None or run.ended or silent <= allowed:
+    if silent is None or run.ended or (silent <= allowed and not _is_gone(run)):
         return None
     outlook, process = run.outlook(), run.process()
     if outlook.over:
         return None
     evidence = {"silent_seconds": silent, "usual_seconds": usual, "allowed_seconds": allowed}
     told = {**evidence, **dict(_told(run, process))}
+    if silent > allowed:  # else the others are between two points
+        told |= _together(run)
     sure = process.lives or (outlook.amid and process.lives is None)
     return Long(told, _goes_on(outlook, process), bool(sure), outlook.hint, process, silent / allowed)
+
+
+def _is_gone(run: RunView) -> bool:
+    """Whether its process was seen to end, and no other one goes on with its log."""
+    return bool(run.gone) and run.process().lives is False
 
 
 def _goes_on(outlook: Outlook, process: Writer) -> str:
@@ -79,6 +87,11 @@ def _told(run: RunView, process: Writer) -> Iterator[tuple[str, Any]]:
         yield "shortages", short
     if run.last_lines:
         yield "last_lines", run.last_lines
+
+
+def _together(run: RunView) -> dict[str, Any]:
+    """That other runs fell silent with this one."""
     all_ = run.together
-    if all_ is not None and all_.runs >= FEWEST and all_.shortest_seconds >= (run.silent_seconds or 0) / 2:
-        yield from (("runs_silent", all_.runs), ("place", all_.place), ("since", all_.since))
+    if all_ is None or all_.runs < FEWEST or all_.shortest_seconds < (run.silent_seconds or 0) / 2:
+        return {}
+    return {"runs_silent": all_.runs, "place": all_.place, "since": all_.since}

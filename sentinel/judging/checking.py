@@ -63,6 +63,7 @@ class Checking:
             standstill=silence.standstill if silence else Standstill,
             shortages=cache(silence.shortages) if silence else str,
             dead_rank=silence.dead_rank if silence else None,
+            gone=log.facts.gone,
             ranks=silence.ranks if silence else 0,
             outlook=cache(partial(_outlook, log, silence)),
             done_file=str(done_file(log.run) or ""),

@@ -12,8 +12,9 @@ import signal
 import struct
 import weakref
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from sentinel.processes.kernel_log import faulted_in
 from sentinel.processes.memory import GroupMemory, memory_of
 from sentinel.processes.table import Process, process, stat_fields
 
@@ -27,12 +28,14 @@ _UNKNOWN_AFTER = 20  # looks at a process of somebody else that nobody reaps
 class Exit:
     """How a process ended: with a status, or by a signal; both are None if that is unknown.
 
-    ``killer`` says who killed it, where that is known: "the OOM killer (cgroup limit 64 GiB)".
+    ``killer`` says who killed it, where that is known: "the OOM killer (cgroup limit 64 GiB)". ``library``
+    says where it had a segmentation fault.
     """
 
     status: int | None = None
     signal: int | None = None
     killer: str = ""
+    library: str = ""
 
     @property
     def cause(self) -> str:
@@ -50,8 +53,9 @@ class Exit:
 
     @property
     def _signal(self) -> str:
+        within = f" in {self.library}" if self.library else ""
         with suppress(ValueError):
-            return signal.Signals(self.signal or 0).name
+            return signal.Signals(self.signal or 0).name + within
         return f"signal {self.signal}"
 
 
@@ -88,8 +92,9 @@ class Handle:
         ended_by = code & 0x7F
         if not ended_by:
             return Exit(status=code >> 8 & 0xFF)
-        found = Exit(signal=ended_by)
-        return replace(found, killer=self._memory.killer()) if ended_by == signal.SIGKILL else found
+        killer = self._memory.killer() if ended_by == signal.SIGKILL else ""
+        library = faulted_in(self.process) if ended_by == signal.SIGSEGV else ""
+        return Exit(signal=ended_by, killer=killer, library=library)
 
     def _code(self) -> int | None:
         """What `wait` would give of the process; None if it is not known yet, or never will be."""

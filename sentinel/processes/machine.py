@@ -17,10 +17,15 @@ _MIB = 1 << 20
 
 def shortages(log: Path, writer: Process | None) -> str:
     """What is used up or waited for, in words: "/dev/shm is full (0 MiB left)"; empty if nothing is."""
-    found = [*_full("the file system of the log", log), *_full(str(_SHARED), _SHARED)]
+    found = [full(log)] if full(log) else []
     if writer is not None:
         found += [*_memory(writer), *_descriptors(writer)]
     return "; ".join([*found, *(line for name in ("memory", "io") for line in _pressure(name))])
+
+
+def full(log: Path) -> str:
+    """The file systems without room that a training writes to, in words; empty if there are none."""
+    return "; ".join([*_full("the file system of the log", log), *_full(str(_SHARED), _SHARED)])
 
 
 def _full(name: str, place: Path) -> Iterator[str]:

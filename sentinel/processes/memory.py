@@ -1,23 +1,19 @@
 """Whether the OOM killer ended a process: the kernel's log and the counts of its control group say so.
 
-The kernel's log names the process. It is readable for few, and numbers processes as the machine does, so
-within a container only the counts tell. A count is of all processes of a group.
+The kernel's log names the process. Where it cannot be read, only the counts tell. A count is of all processes
+of a group.
 """
 
 import os
-import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from sentinel.processes.table import PROC, Process, seconds_awake
+from sentinel.processes.kernel_log import killed_by_oom
+from sentinel.processes.table import PROC, Process
 
-_LOG = Path("/dev/kmsg")
-_INITIAL = "pid:[4026531836]"  # PROC_PID_INIT_INO: the numbers of processes are those of the machine
-_RECORD = re.compile(rb"\d+,\d+,(\d+),[^;]*;(.*)")
-_KILLED = rb"Killed process %d \("
 _UNLIMITED = 1 << 60  # bytes; version 1 says nearly 2**63 where there is no limit
 _GIB = 1 << 30
 
@@ -36,7 +32,7 @@ class GroupMemory:
 
     def killer(self) -> str:
         """Who killed the process with SIGKILL: the OOM killer, with the limit; empty if that is not known."""
-        log = _killed_by_log(self.process)
+        log = killed_by_oom(self.process)
         if not (_kills(self.group) > self.kills if log is None else log):
             return ""
         limit = self.limit()
@@ -108,32 +104,3 @@ def _number(group: Path | None, *names: str, label: str = "") -> int | None:
                 if line.startswith(label):
                     return int(line.removeprefix(label))
     return None
-
-
-def _killed_by_log(one: Process) -> bool | None:
-    """Whether the kernel's log says that the OOM killer ended a process; None if it cannot be asked."""
-    try:
-        if str((PROC / "self" / "ns" / "pid").readlink()) != _INITIAL:
-            return None
-        records = [*_records()]
-    except OSError:
-        return None
-    words = re.compile(_KILLED % one.pid)
-    return any(at >= seconds_awake(one) - 1 and words.search(text) for at, text in records)
-
-
-def _records() -> Iterator[tuple[float, bytes]]:
-    """The records of the kernel's log, with the seconds since the machine started."""
-    log = os.open(_LOG, os.O_RDONLY | os.O_NONBLOCK)
-    try:
-        while True:
-            try:
-                record = os.read(log, 8192)
-            except BlockingIOError:
-                return
-            except BrokenPipeError:  # it was overwritten meanwhile
-                continue
-            if found := _RECORD.match(record):
-                yield int(found[1]) / 1e6, found[2]
-    finally:
-        os.close(log)

@@ -16,7 +16,7 @@ from sentinel.ground.text import duration_text
 from sentinel.processes.description import title
 from sentinel.processes.exits import Exit, Handle, opened
 from sentinel.processes.finder import SHELLS
-from sentinel.processes.table import Process, arguments, rank_keys
+from sentinel.processes.table import Process, arguments, rank_keys, ticks_per_second
 from sentinel.runs.preemption import ENDS_FROM_OUTSIDE
 
 LOADER = "pt_data_worker"
@@ -57,16 +57,26 @@ class _Place(NamedTuple):
     world: int
 
 
-class Roster:
-    """The ranks among some processes."""
+class _Introduced(NamedTuple):
+    """What a process told of itself. It is ``settled`` if it was not about to become another program."""
 
-    def __init__(self, processes: Mapping[int, Process]) -> None:
+    by: Process
+    place: _Place | None
+    spawned: bool
+    settled: bool
+
+
+class Roster:
+    """The ranks among some processes. What an earlier roster was told by them, they are not asked again."""
+
+    def __init__(self, processes: Mapping[int, Process], before: "Roster | None" = None) -> None:
+        known = before.told if before else {}
         self._processes = processes
-        self._places = {
-            process.pid: place
-            for process in processes.values()
-            if process.name not in SHELLS | {LOADER} and (place := _place(process)) is not None
+        settled = max((one.started for one in processes.values()), default=0) - ticks_per_second()
+        self.told: Mapping[int, _Introduced] = {
+            pid: _told(one, known.get(pid), settled) for pid, one in processes.items()
         }
+        self._places = {pid: told.place for pid, told in self.told.items() if told.place is not None}
         self._by_group: dict[tuple[object, ...], list[Process]] = {}
         for pid, place in self._places.items():
             one = processes[pid]
@@ -89,14 +99,26 @@ class Roster:
 
     def _spawned_with(self, trainer: Process) -> list[Rank]:
         """The processes that the parent of a spawned one spawned, in the order of their start."""
-        if not is_spawned(trainer):
+        if not self._is_spawned(trainer):
             return []
         children = [process for process in self._processes.values() if process.parent == trainer.parent]
-        spawned = [one for one in children if is_spawned(one)]
+        spawned = [one for one in children if self._is_spawned(one)]
         spawned.sort(key=lambda one: (one.started, one.pid))
         return [
             Rank(one, number, len(spawned), spawned=True) for number, one in enumerate(spawned[:_MOST_RANKS])
         ]
+
+    def _is_spawned(self, one: Process) -> bool:
+        told = self.told.get(one.pid)
+        return told.spawned if told else is_spawned(one)
+
+
+def _told(one: Process, before: _Introduced | None, settled: int) -> _Introduced:
+    """What a process tells of itself, or told before, if it was started before some time and is the same."""
+    if before is not None and before.settled and before.by[:5] == one[:5]:
+        return before
+    place = None if one.name in SHELLS | {LOADER} else _place(one)
+    return _Introduced(one, place, is_spawned(one), one.started < settled)
 
 
 def _place(one: Process) -> _Place | None:

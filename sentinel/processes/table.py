@@ -25,6 +25,7 @@ RANK_KEYS = frozenset(
 
 _MOST_DESCRIPTORS = 1000  # of a process
 _LONGEST_PATH = 4096
+_LONGEST_STAT = 4096
 _MOST_BYTES = 1 << 17  # of the arguments or the environment of a process
 
 File = tuple[int, int]  # device and inode
@@ -56,7 +57,7 @@ def process(pid: int) -> Process | None:
     """A process by its number; None if there is none."""
     with suppress(OSError, ValueError, IndexError):
         fields = stat_fields(pid)
-        user = os.stat(PROC / str(pid)).st_uid
+        user = os.stat(f"{PROC}/{pid}").st_uid
         return Process(pid, int(fields[20]), int(fields[2]), user, fields[0], fields[1])
     return None
 
@@ -69,7 +70,12 @@ def lives(one: Process) -> bool:
 
 def stat_fields(pid: int) -> list[str]:
     """The fields of `/proc/PID/stat` from the second on. Raises OSError if there is no such process."""
-    name, _, rest = (PROC / str(pid) / "stat").read_text(errors="replace").partition("(")[2].rpartition(")")
+    file = os.open(f"{PROC}/{pid}/stat", os.O_RDONLY)  # of all processes, so not by slower means
+    try:
+        text = os.read(file, _LONGEST_STAT).decode(errors="replace")
+    finally:
+        os.close(file)
+    name, _, rest = text.partition("(")[2].rpartition(")")
     return [name, *rest.split()]
 
 

@@ -5,66 +5,34 @@ import resource
 import select
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from sentinel.detectors.checks import Standstill, Writer
 from sentinel.ground.clock import Clock
-from sentinel.processes.activity import Activity
 from sentinel.processes.alarm import Alarm
 from sentinel.processes.description import described, process_of, title
 from sentinel.processes.examination import Examination
-from sentinel.processes.exits import Exit, Handle, opened
+from sentinel.processes.exits import Exit, opened
 from sentinel.processes.finder import SHELLS, Found, Host
 from sentinel.processes.growth import Growth
-from sentinel.processes.machine import shortages
+from sentinel.processes.machine import full, shortages
 from sentinel.processes.named import named
-from sentinel.processes.ranks import Rank, Roster, Team
+from sentinel.processes.ranks import Rank, Roster
 from sentinel.runs.preemption import ENDS_FROM_OUTSIDE
 from sentinel.runs.settling import settle
 from sentinel.sources.base import Ending, EndKind
+from sentinel.watch.behind import FIRST_PAUSE_SECONDS, Behind
 from sentinel.watch.watched import Watched
 
-_FIRST_PAUSE_SECONDS = 5.0  # between two searches for the process of a run; twice as long after each ...
-_LONGEST_PAUSE_SECONDS = 600.0  # ... up to this
+_LONGEST_PAUSE_SECONDS = 600.0  # between two searches for the process of a run
 _SHORTEST_SECONDS = 1.0  # between two looks at the processes ...
 _SHARE = 0.01  # ... which may take this share of a core; so may asking all what they have open
 _FRESH_SECONDS = 60.0  # a look at all processes counts for this long
-_SILENT_SECONDS = 30.0  # of a log, after which its process is watched
 _MEET_SECONDS = 30.0  # between two searches for further ranks
 _GOES_ON_SECONDS = 60.0  # a log that grows this long after the death of a rank does not need the rank
 _EXAMINED_SECONDS = 600.0  # a run is examined at most once in this time
 _MOST_HANDLES = resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2  # each is an open descriptor
-
-
-@dataclass
-class _Behind:
-    """What is known of the process behind the log of one run. Times are times awake."""
-
-    search_at: float
-    pause: float = _FIRST_PAUSE_SECONDS
-    found: Found | None = None
-    handle: Handle | None = None  # runs of one process share it
-    growth: Growth | None = None
-    grown_at: float = -math.inf
-    gone: tuple[int, str] | None = None  # points of a run whose process ended unseen, and words
-    team: Team = field(default_factory=Team)
-    meet_at: float = -math.inf
-    examination: Examination | None = None
-    examined: tuple[int, float] = -1, -math.inf  # points of the run, and when it was
-    reported: bool = True  # whether its result was asked for since it is there
-    activity: tuple[int, Activity] | None = None  # points of a run that is silent, and what it does since
-
-    def observe(self, watched: Watched, awake: float) -> None:
-        """Begin to watch what the process does, once its log has been silent for a while."""
-        points = watched.tracker.log.facts.points
-        new = self.activity is None or self.activity[0] != points
-        if new and self.handle is not None and awake - watched.arrived_at > _SILENT_SECONDS:
-            self.activity = points, Activity(self.handle.process, awake)
-
-    def does(self, points: int, awake: float) -> str:
-        """What the process has done since its log fell silent."""
-        return self.activity[1].words(awake) if self.activity and self.activity[0] == points else ""
 
 
 class Ends:
@@ -72,10 +40,11 @@ class Ends:
 
     def __init__(self, clock: Clock, stacks: bool | None = None) -> None:
         self._clock, self._stacks = clock, stacks
-        self._behind: dict[str, _Behind] = {}  # by run id
+        self._behind: dict[str, Behind] = {}  # by run id
         self._alarm: Alarm | None = None
         self._ring: Callable[[], None] = lambda: None
         self._host: Host | None = None
+        self._roster: Roster | None = None
         self._host_at = self._next_at = self._ask_all_at = -math.inf
 
     @contextmanager
@@ -100,22 +69,22 @@ class Ends:
         for watched in runs:
             if (path := _sought(watched)) is None:
                 continue
-            behind = self._behind.setdefault(watched.tracker.id, _Behind(awake))
+            behind = self._behind.setdefault(watched.tracker.id, Behind(awake))
             if behind.handle is not None:
                 behind.observe(watched, awake)
                 continue
             if behind.growth is not None and behind.grown_at != watched.arrived_at:
                 behind.grown_at = watched.arrived_at
                 self._follow(behind, behind.growth.look())
-            new = behind.pause == _FIRST_PAUSE_SECONDS  # such a log can be found among the young processes
+            new = behind.pause == FIRST_PAUSE_SECONDS  # such a log can be found among the young processes
             if behind.handle is None and awake >= behind.search_at and (new or awake >= self._ask_all_at):
                 due.append((path, behind))
         if due and awake >= self._next_at:
             self._search(due, awake)
         self._meet(awake)
 
-    def ended(self, runs: Iterable[Watched]) -> list[tuple[Watched, Ending | None]]:
-        """The runs whose processes have ended since, and how; None where that is not known."""
+    def ended(self, runs: Iterable[Watched]) -> list[tuple[Watched, str, Ending | None]]:
+        """The runs whose processes have ended since, in words, and how; None where that is not known."""
         found = []
         for watched in runs:
             behind = self._behind.get(watched.tracker.id)
@@ -128,9 +97,11 @@ class Ends:
             if culprit is not None and (how.signal in ENDS_FROM_OUTSIDE or how.status):
                 how, words = culprit.exit, culprit.words
             behind.found = behind.handle = behind.growth = None
-            behind.search_at, behind.pause = -math.inf, _FIRST_PAUSE_SECONDS  # it may go on in another one
-            behind.gone = watched.tracker.log.facts.points, f"{words}, and how is not known"
-            found.append((watched, _ending(how, words)))
+            behind.search_at, behind.pause = -math.inf, FIRST_PAUSE_SECONDS  # it may go on in another one
+            ending = _ending(how, words)
+            if ending is not None and ending.outcome is EndKind.CRASHED and (short := _full(watched)):
+                ending = replace(ending, evidence=f"{words}; {short}")
+            found.append((watched, words, ending))
         return found
 
     def news(self, runs: Iterable[Watched], awake: float) -> list[Watched]:
@@ -185,12 +156,12 @@ class Ends:
     def process(self, watched: Watched) -> Writer:
         """What is known of the process that writes the log of a run."""
         log = watched.tracker.log
-        behind = self._behind.setdefault(watched.tracker.id, _Behind(self._clock.awake()))
+        behind = self._behind.setdefault(watched.tracker.id, Behind(self._clock.awake()))
         if behind.handle is not None and behind.found is not None:
             told, does = described(behind.found), behind.does(log.facts.points, self._clock.awake())
             return replace(told, text=f"{told.text}; {does}") if told.lives is not False and does else told
-        if behind.gone is not None and behind.gone[0] == log.facts.points:
-            return Writer(behind.gone[1], lives=False)
+        if log.facts.gone:
+            return Writer(log.facts.gone, lives=False)
         if not isinstance(log.run.path, Path):
             return Writer()
         awake = self._clock.awake()
@@ -202,15 +173,15 @@ class Ends:
             return described(probable) if probable else told
         return Writer()
 
-    def _search(self, due: Iterable[tuple[Path, _Behind]], awake: float) -> None:
+    def _search(self, due: Iterable[tuple[Path, Behind]], awake: float) -> None:
         """Look for the processes of some runs: among all, or while that costs too much, among young ones."""
         host, begun, all_ = self._look(awake), self._clock.worked(), awake >= self._ask_all_at
         for path, behind in due:
             found = (host.writer(path) or named(path)) if all_ else host.young.writer(path)
             if isinstance(found, Found) and found.process.name not in SHELLS:
                 self._follow(behind, found)
-            elif all_ and (behind.growth is None or behind.growth.over):
-                behind.growth = Growth(path, host)
+            elif behind.growth is None or behind.growth.over:
+                behind.growth = Growth(path, host if all_ else host.young)
             if all_:
                 behind.search_at = awake + behind.pause
                 behind.pause = min(2 * behind.pause, _LONGEST_PAUSE_SECONDS)
@@ -235,22 +206,25 @@ class Ends:
         due = [one for one in self._behind.values() if one.handle is not None and awake >= one.meet_at]
         if not due or (awake < self._next_at and awake > self._host_at):
             return
+        begun = self._clock.worked()
         host = self._host if self._host is not None and self._host_at == awake else self._look(awake)
-        begun, roster = self._clock.worked(), Roster(host.processes)
+        self._roster, handles = Roster(host.processes, self._roster), self._handles()
         for behind in due:
             behind.meet_at = awake + _MEET_SECONDS
             if behind.handle is None:
                 continue
             behind.handle.count_kills()
-            if self._handles() < _MOST_HANDLES:
-                behind.team.meet(roster.ranks_of(behind.handle.process))
+            if handles < _MOST_HANDLES:
+                handles -= len(behind.team.descriptors)
+                behind.team.meet(self._roster.ranks_of(behind.handle.process))
+                handles += len(behind.team.descriptors)
                 self._set_alarm(behind.team.descriptors)
         self._next_at = max(self._next_at, self._rest(begun, awake))
 
     def _handles(self) -> int:
         return sum(len(one.team.descriptors) + (one.handle is not None) for one in self._behind.values())
 
-    def _follow(self, behind: _Behind, found: Found | None) -> None:
+    def _follow(self, behind: Behind, found: Found | None) -> None:
         """Keep a handle of the process that was found."""
         if found is None or self._handles() >= _MOST_HANDLES:
             return
@@ -266,14 +240,14 @@ class Ends:
                 self._alarm.set(descriptor)
 
 
-def note(watched: Watched, ending: Ending | None) -> None:
-    """Note how the process of a run ended; call it when the log was read to its end after that."""
+def note(watched: Watched, words: str, ending: Ending | None) -> None:
+    """Note that the process of a run ended, and how; call it when the log was read to its end after that."""
     log = watched.tracker.log
     settle(log, math.inf)
     told = log.facts.last_words
     if ending is not None and told is not None and told.outcome is EndKind.CRASHED:
         ending = replace(ending, evidence=f"{ending.evidence}; {told.evidence}")
-    log.facts.exit = ending
+    log.facts.exit, log.facts.gone = ending, "" if ending else f"{words}, and how is not known"
     watched.uncommitted += 1
 
 
@@ -282,6 +256,12 @@ def _sought(watched: Watched) -> Path | None:
     log = watched.tracker.log
     over = watched.past or log.ending is not None or not watched.looked_at
     return log.run.path if isinstance(log.run.path, Path) and not over else None
+
+
+def _full(watched: Watched) -> str:
+    """What a training may have failed for: file systems without room."""
+    path = watched.tracker.log.run.path
+    return full(path) if isinstance(path, Path) else ""
 
 
 def _ending(how: Exit, words: str) -> Ending | None:

@@ -44,11 +44,11 @@ class Silences:
         """
         self._ends.seek([*runs], awake)
         ended = self._ends.ended(runs)
-        over, guard = [watched for watched, _ in ended], Guard()
+        over, guard = [watched for watched, *_ in ended], Guard()
         if over:
             read(over)
-        for watched, how in ended:
-            guard(watched.tracker.log.run, "the end of its process", partial(note, watched, how))
+        for watched, words, how in ended:
+            guard(watched.tracker.log.run, "the end of its process", partial(note, watched, words, how))
         return [*over, *self._ends.news(runs, awake)]
 
     def news(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sentinel.processes import exits, memory
+from sentinel.processes import exits, kernel_log, memory
 from sentinel.processes.exits import Exit, opened
 from sentinel.processes.memory import memory_of
 from sentinel.processes.table import process
@@ -45,7 +45,7 @@ def group():
 @pytest.mark.parametrize("log", [True, False])
 def test_a_process_that_the_oom_killer_ended_is_told_apart(group, monkeypatch, log):
     if not log:
-        monkeypatch.setattr(memory, "_LOG", Path("/nowhere"))
+        monkeypatch.setattr(kernel_log, "_LOG", Path("/nowhere"))
     with running(GREEDY) as one:
         (group / "cgroup.procs").write_text(str(one.pid))
         handle = opened(process(one.pid))
@@ -59,7 +59,7 @@ def test_a_process_that_the_oom_killer_ended_is_told_apart(group, monkeypatch, l
 
 
 def test_where_the_kernel_tells_no_status_a_new_count_of_the_group_does(group, monkeypatch):
-    monkeypatch.setattr(memory, "_LOG", Path("/nowhere"))
+    monkeypatch.setattr(kernel_log, "_LOG", Path("/nowhere"))
     monkeypatch.setattr(exits, "_GET_INFO", 0)
     with running(GREEDY) as one:
         (group / "cgroup.procs").write_text(str(one.pid))
@@ -79,12 +79,3 @@ def test_a_process_that_somebody_killed_is_not_the_oom_killers():
         one.kill()
         one.wait()
         assert until(handle.exit) == Exit(signal=signal.SIGKILL)
-
-
-def test_the_kernels_log_speaks_of_a_process_only_after_its_start(monkeypatch):
-    mine = process(os.getpid()) or pytest.skip("no /proc")
-    line = b"Memory cgroup out of memory: Killed process %d (python3) total-vm:78044kB" % mine.pid
-    monkeypatch.setattr(memory, "_records", lambda: [(5.0, line)])
-    monkeypatch.setattr(memory, "_INITIAL", str(Path("/proc/self/ns/pid").readlink()))
-    assert memory._killed_by_log(mine) is False, "it is about an earlier process of that number"
-    assert memory._killed_by_log(mine._replace(started=0)) is True

@@ -1,9 +1,11 @@
 """How the processes of runs under watch ended, told of by what they were, however they write their logs."""
 
 import json
+import os
 import subprocess
 import sys
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,79 +14,21 @@ from sentinel.detectors.checks import Writer
 from sentinel.processes import exits
 from tests.processes.running import until
 from tests.processes.test_exits import needs_kernel
+from tests.processes.trainings import KILLED, TRAINING, WRITERS
 from tests.watch.test_watcher import House
 
-WRITERS = {
-    "held": """
-file = open(place + ".jsonl", "a", buffering=1)
-def log(row): file.write(json.dumps(row) + "\\n")
-""",
-    "reopened": """
-def log(row):
-    with open(place + ".jsonl", "a") as file: file.write(json.dumps(row) + "\\n")
-""",
-    "tee": """
-tee = subprocess.Popen(["tee", place + ".log"], stdin=-1, stdout=subprocess.DEVNULL)
-os.dup2(tee.stdin.fileno(), 1)
-tee.stdin.close()
-said, sys.stdout = os.dup(2), os.fdopen(1, "w", buffering=1)
-def log(row):
-    print(f"step {row['step']}/900: loss {row['loss']:.4f}" if "step" in row else "max_steps: 900")
-""",
-    "tensorboard": """
-from tensorboard.compat.proto.event_pb2 import Event
-from tensorboard.compat.proto.summary_pb2 import Summary
-from tensorboard.summary.writer.event_file_writer import EventFileWriter
-events = EventFileWriter(place)
-def log(row):
-    if "step" in row:
-        value = Summary.Value(tag="loss", simple_value=row["loss"])
-        events.add_event(Event(step=row["step"], wall_time=time.time(), summary=Summary(value=[value])))
-        events.flush()
-""",
-    "trainer_state": """
-rows = []
-def log(row):
-    if "step" not in row: return
-    rows.append(row)
-    os.makedirs(place, exist_ok=True)
-    with open(place + "/trainer_state.json", "w") as file:
-        json.dump({"log_history": rows, "global_step": row["step"], "max_steps": 900}, file)
-""",
-}
-WRITERS["hugging_face"] = f"""
-os.makedirs(place + "/runs")
-place += "/runs/now"{WRITERS["tensorboard"]}
-place, log_events = place.removesuffix("/runs/now"), log
-{WRITERS["trainer_state"]}
-log_state = log
-def log(row):
-    log_events(row)
-    log_state(row)
-"""
-"""Kinds of writers: code that defines `log` for rows of a log at `place`."""
-
-TRAINING = """
-import json, os, subprocess, sys, time
-place = sys.argv[1]
-said = 1
-{writer}
-log({{"config": {{"max_steps": 900}}}})
-step = 0
-while True:
-    for step in range(step + 1, step + 21):
-        log({{"step": step, "loss": 2 / step}})
-    os.write(said, b"logged\\n")
-    if not sys.stdin.readline(): break
-{end}
-"""
 ENDS = ("run-crashed", "run-preempted", "run-ended-early", "run-finished", "stream-stall", "ended-or-stuck")
-KILLED = "os.kill(os.getpid(), {})"
 
 
 @pytest.fixture
 def house(tmp_path):
     return House(tmp_path)
+
+
+@pytest.fixture
+def system_tells_nothing(monkeypatch):
+    """As before Linux 6.15, of a process that was reaped at once."""
+    monkeypatch.setattr(exits.Handle, "_code", lambda _: None)
 
 
 @contextmanager
@@ -123,7 +67,7 @@ def ends(house, end, writer="held", launcher=()):
     first, *others = told
     assert first == f"firing: {'below-sink-severity' if quiet else 'first-notification'}"
     assert "firing: first-notification" not in others
-    assert any(log.ending is not None for log in watcher.logs())
+    assert any(log.ending is not None or log.facts.gone for log in watcher.logs())
     return incident.detector, incident.summary, watcher
 
 
@@ -176,20 +120,13 @@ def test_the_end_of_a_process_that_nobody_reaps_is_known(house):
     assert (found, "exited with status 7" in summary) == ("run-crashed", True)
 
 
-def test_where_the_system_does_not_tell_an_end_it_is_asked(house, monkeypatch):
-    monkeypatch.setattr(exits, "_GET_INFO", 0)
-    watcher = house.watch()
-    house.look(watcher)
-    with training(house, "reopened", "sys.exit(3)") as (one, go_on):
-        for _ in range(5):
-            house.look(watcher, hours=0.002)
-            go_on()
-        one.stdin.close()
-        one.wait()
-    assert house.look(watcher, hours=0.002, detector=ENDS) == []
-    assert house.look(watcher, hours=0.5, detector=ENDS) == ["firing: first-notification"]
+@pytest.mark.parametrize("writer", ["reopened", "hugging_face"])
+def test_where_the_system_does_not_tell_an_end_it_is_asked_at_once(house, system_tells_nothing, writer):
+    found, _, _ = ends(house, "sys.exit(3)", writer)
+    assert found == "ended-or-stuck"
+    assert house.look(house.watch(), hours=0.01, detector=ENDS) == [], "another watch knows it, too"
     incident = known(house)
-    assert incident.detector == "ended-or-stuck"
+    assert incident.state == "firing"
     assert "and how is not known" in incident.evidence["process"]
 
 
@@ -209,8 +146,9 @@ def test_of_a_process_that_lives_and_is_silent_it_is_said_what_it_did_since(hous
 
 
 @needs_kernel
+@pytest.mark.parametrize("writer", ["held", "reopened"])
 def test_the_writer_of_a_log_that_just_began_is_found_though_to_ask_all_processes_takes_long(
-    house, monkeypatch
+    house, monkeypatch, writer
 ):
     def takes_long(_):
         house.clock.worked_seconds += 1e6
@@ -218,14 +156,26 @@ def test_the_writer_of_a_log_that_just_began_is_found_though_to_ask_all_processe
 
     monkeypatch.setattr("sentinel.watch.ends.named", takes_long)
     house.log("of nobody", range(5), kl=0.1)
-    found, _, _ = ends(house, "sys.exit(3)")
+    found, _, _ = ends(house, "sys.exit(3)", writer)
     assert found == "run-crashed"
 
 
 @needs_kernel
-def test_a_run_that_goes_on_in_another_process_withdraws_its_end(house):
-    _, _, watcher = ends(house, "sys.exit(3)")
+def test_a_crash_says_which_file_system_is_full(house, monkeypatch):
+    full = SimpleNamespace(f_blocks=1000, f_bavail=3, f_frsize=1 << 20)
+    monkeypatch.setattr(os, "statvfs", lambda _: full)
+    _, summary, _ = ends(house, KILLED.format(7))
+    assert "SIGBUS; the file system of the log is full (3 MiB left); /dev/shm is full (3 MiB left)" in summary
+
+
+@needs_kernel
+@pytest.mark.parametrize("told", [True, False])
+def test_a_run_that_goes_on_in_another_process_withdraws_its_end(house, request, told):
+    if not told:
+        request.getfixturevalue("system_tells_nothing")
+    detector, _, watcher = ends(house, "sys.exit(3)")
+    assert detector == ("run-crashed" if told else "ended-or-stuck")
     with (house.runs / "run.jsonl").open("a") as log:
         log.writelines(json.dumps({"step": step, "loss": 1.0}) + "\n" for step in range(115, 130))
-    assert house.look(watcher, hours=0.01, detector="run-crashed") == ["resolved: resolved"]
+    assert house.look(watcher, hours=0.01, detector=detector) == ["resolved: resolved"]
     assert watcher.logs()[0].ending is None

@@ -16,11 +16,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import orjson
-
 from tests.sinks.receiver import Receiver
+from tests.tools.ear import SENTINEL, Ear
 
-SENTINEL = [sys.executable, "-m", "sentinel"]
 LATE_SECONDS = 10.0
 STALL_SECONDS = 30.0  # in place of ten minutes
 QUIET_SECONDS = 60.0  # before an ending is believed that the log only suggests
@@ -80,43 +78,6 @@ EXPECTED = {
     "finished": Expected({"run-finished"}, set(), SUGGESTED),
     "preempted": Expected({"run-preempted"}, set(), SUGGESTED, preempt, resumes=True),
 }
-
-
-class Heard(NamedTuple):
-    """One notification and the time at which it came."""
-
-    at: float
-    event: str
-    run: str
-    incident: dict
-
-    def __str__(self) -> str:
-        told = self.incident
-        return f"{self.event} {told['severity']} {told['detector']}: {told['summary']}"
-
-
-class Ear:
-    """Everything that the receiver was told, each with its time."""
-
-    def __init__(self, receiver: Receiver) -> None:
-        self._receiver = receiver
-        self.heard: list[Heard] = []
-
-    def listen(self, run: str) -> list[Heard]:
-        """What was told of a run so far."""
-        for request in tuple(self._receiver.received)[len(self.heard) :]:
-            body = orjson.loads(request.body)
-            self.heard.append(Heard(time.monotonic(), body["event"], body["run"]["run"], body["incident"]))
-        return [one for one in self.heard if one.run.startswith(run)]
-
-    def wait(self, run: str, wanted: Callable[[Heard], bool], seconds: float) -> Heard | None:
-        """The first wanted notification about a run, if it comes in time."""
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            if found := next(filter(wanted, self.listen(run)), None):
-                return found
-            time.sleep(0.1)
-        return None
 
 
 def start(name: str, directory: Path, evidence: Path) -> subprocess.Popen:

@@ -1,0 +1,60 @@
+"""What the kernel's log says of a process: that the OOM killer ended it, or in which library it failed.
+
+The log is readable for few, and numbers processes as the machine does, so not within a container. Names in
+it are the process's own, so they are untrusted.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from sentinel.ground.text import clean_text
+from sentinel.processes.table import PROC, Process, seconds_awake
+
+_LOG = Path("/dev/kmsg")
+_INITIAL = "pid:[4026531836]"  # PROC_PID_INIT_INO: the numbers of processes are those of the machine
+_RECORD = re.compile(rb"\d+,\d+,(\d+),[^;]*;(.*)")
+_KILLED = rb"Killed process %d \("
+_FAULT = rb"\[%d\]: segfault at .* in ([^\[\]]+)\["
+
+
+def killed_by_oom(one: Process) -> bool | None:
+    """Whether the OOM killer ended a process; None if the log cannot be asked."""
+    found = _search(one, _KILLED)
+    return None if found is None else bool(found)
+
+
+def faulted_in(one: Process) -> str:
+    """The library in which a process's main thread had a segmentation fault; empty if that is unknown."""
+    found = _search(one, _FAULT)
+    return clean_text(os.fsdecode(found[-1][1]), 60) if found else ""
+
+
+def _search(one: Process, words: bytes) -> list[re.Match[bytes]] | None:
+    """The lines about a process since it started; None if the log cannot be read."""
+    try:
+        if str((PROC / "self" / "ns" / "pid").readlink()) != _INITIAL:
+            return None
+        records = [*_records()]
+    except OSError:
+        return None
+    since, about = seconds_awake(one) - 1, re.compile(words % one.pid)
+    return [found for at, text in records if at >= since and (found := about.search(text))]
+
+
+def _records() -> Iterator[tuple[float, bytes]]:
+    """The records of the kernel's log, with the seconds since the machine started."""
+    log = os.open(_LOG, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        while True:
+            try:
+                record = os.read(log, 8192)
+            except BlockingIOError:
+                return
+            except BrokenPipeError:  # it was overwritten meanwhile
+                continue
+            if found := _RECORD.match(record):
+                yield int(found[1]) / 1e6, found[2]
+    finally:
+        os.close(log)
