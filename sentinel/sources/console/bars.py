@@ -20,7 +20,7 @@ BAR = re.compile(
 )
 """Pattern of a state of a bar. What a notebook leaves of one in a text has no bar."""
 
-_COUNTED = r"(?:global )?(?:steps?|iter(?:ation)?s?|train(?:ing)?(?: steps?)?):?"
+_COUNTED = r"(?:global )?(?:steps?|iter(?:ation)?s?|train(?:ing)?(?: steps?| progress)?):?"
 _OF_STEPS = re.compile(_COUNTED, re.IGNORECASE)
 _KEPT = rf"\s*(?:{_COUNTED}\s*\d{{1,3}}%|\d{{1,3}}%\|[^|\r]*\|[^\],\r]*,[^\],\r]*,)"
 """A state of a bar that counts steps by its title, or that has none and shows more than its speed."""

@@ -38,7 +38,9 @@ _SPACE = re.compile(
 _DASHED = re.compile(rf" - (?P<name>{_WORD}) (?P<list>)(?P<value>{NUMBER})(?P<unit>)(?= - |$)", re.IGNORECASE)
 """Pairs between dashes. flair prints its loss so, among other pairs with a colon."""
 
-_SPACED = re.compile(rf"[\s|:]*+(?P<name>{_WORD}(?: {_WORD}){{0,3}}+) ++{_VALUE}(?=[\s|]|$)", re.IGNORECASE)
+_SPACED = re.compile(
+    rf"[\s|:]*+(?P<name>{_WORD}(?: {_WORD}){{0,3}}+)(?: ?[:=])? ++{_VALUE}(?=[\s|]|$)", re.IGNORECASE
+)
 """A pair "name 1.0" among others that only blanks separate, if a line holds nothing else."""
 
 _OF_GROUPS = re.compile(r"(?<![a-z])lr|learning.?rate|mom", re.IGNORECASE)
@@ -46,6 +48,9 @@ _OF_GROUPS = re.compile(r"(?<![a-z])lr|learning.?rate|mom", re.IGNORECASE)
 
 _PARTS = {"%": 100, "ms": 1000}  # of what metrics are in: shares and seconds
 
+
+_APART = re.compile(r" / (?=[A-Za-z])|(?<=\d)\. (?=[A-Za-z])")
+"""What stands between pairs: a slash (Dreamer), or the full stop of a sentence (minGPT)."""
 
 _ETA = re.compile(r"(?<!\w)eta:?\s\d+(?: days?,? [\d:]+|(?::\d\d)+)")
 """The time that is left, which no pair begins with."""
@@ -76,11 +81,14 @@ def pairs(text: str, names: Mapping[str, str]) -> Iterator[tuple[str, float]]:
     """
     for spelling, plain in _SPELLINGS:
         text = text.replace(spelling, plain)
-    text = _ETA.sub("|", text)
+    text = _APART.sub("|", _ETA.sub("|", text))
     found = [*_DASHED.finditer(text), *_COLON.finditer(text)]
     spaced = _SPACE.finditer(text)
     found += [pair for pair in spaced if not found or _METRIC.search(pair["name"])]
-    for pair in sorted(found, key=re.Match[str].start) or _only_pairs(text):
+    found.sort(key=re.Match[str].start)
+    if not found or _METRIC.search(text, found[-1].end()):
+        found = _only_pairs(text) or found
+    for pair in found:
         value = number(pair["value"])
         is_list = pair["list"] and text.startswith(",", pair.end()) and not _OF_GROUPS.search(pair["name"])
         if value is not None and pair["name"] != "eta" and not is_list:

@@ -19,6 +19,8 @@ _AXES = (*STEP_KEYS, *EPOCH_KEYS, "num_updates")
 """Names of what no part has of its own."""
 
 _PART = re.compile(rf"\s{{0,9}}{_WORD}(?: set)?\s{{0,9}}[\]):|-]{{0,2}}\s{{1,9}}(?=\w)", re.IGNORECASE)
+_OWN_PART = re.compile(r"\s{0,9}(?=(?:train|valid|val|test|eval)_[a-z])", re.IGNORECASE)
+"""What stands before metrics whose names begin with a part of the data."""
 _BEGUN_PART = re.compile(
     r"(?P<part>train(?:ing)?|valid(?:ation)?|val|test)(?: (?:set|error|results?|metrics|performance))?:",
     re.IGNORECASE,
@@ -32,8 +34,8 @@ _NAMED = re.compile(rf"(?<![a-z]){_WORD}(?![a-z])", re.IGNORECASE)
 _SHARE = re.compile(r"(\d{1,15})/(\d{1,15}) \(\d{1,3}(?:\.\d{1,9})?%\)")
 
 _LOGGED = re.compile(
-    r"(?:[\s\[\]\d:.,/|()+-]|(?<=\d)(?:T(?=\d)|Z(?!\w)))*+"
-    r"(?:(?:[\w.]{1,80} - )?(?:INFO|DEBUG|WARNING)\b(?::[\w.]{1,80}:)?[\s\])|:>-]*+)?"
+    r"(?:[\s\[\]\d:.,/|()+-]|(?<=\d)(?:T(?=\d)|Z(?!\w))|(?<=\d )[\w-]{1,80}\]\([\w.]{1,80} \d{1,6}\))*+"
+    r"(?:(?:[\w.]{1,80} - )?(?:INFO|DEBUG|WARNING)\b(?::[\w.]{1,80}:)?[\s\])|:>*-]*+)?"
     r"(?:[\w.]{1,80}:(?:[\w<>]{1,80}:)?\d{1,6}[\s\])|>:-]++)?"
 )
 """What a logger puts before a message."""
@@ -56,11 +58,15 @@ def of_part(line: str) -> Record:
 
     The names begin with that part. The step or epoch of the line stands above it.
     """
-    found = _PART.match(line) or _PART.match(line, message_at(line))
+    begin = message_at(line)
+    if (own := _OWN_PART.match(line) or _OWN_PART.match(line, begin)) is not None:
+        record: Record = dict(pairs(line[own.end() :], {}))
+        return record if any(map(is_metric, record)) else {}
+    found = _PART.match(line) or _PART.match(line, begin)
     if found is None:
         return {}
     text = _SHARE.sub(lambda share: str(int(share[1]) / max(1, int(share[2]))), line[found.end() :])
-    record: Record = dict(parted(text, {}, found["part"]))
+    record = dict(parted(text, {}, found["part"]))
     return record if any(map(is_metric, record)) else {}
 
 

@@ -8,7 +8,7 @@ from collections.abc import Collection
 import orjson
 
 from sentinel.sources.reading.plain import plain_text
-from sentinel.sources.reading.records import STEP_KEYS
+from sentinel.sources.reading.records import EPOCH_KEYS, STEP_KEYS
 
 Record = dict[str, float | str]
 """The names and numbers in a line. Step and time have keys that `reading.records` knows."""
@@ -42,6 +42,8 @@ def entries(line: str, start: int) -> Record:
             record[name] = found
         elif name in STEP_KEYS:
             record[name] = value
+        elif name in EPOCH_KEYS and (found := number(value.partition("/")[0])) is not None:
+            record[name] = found
     return record
 
 

@@ -110,14 +110,25 @@ SHAPES = (
     ),
     Shape(
         "wenet",
-        re.compile(r" TRAIN Batch (?P<epoch>\d{1,9})/(?P<iter>\d{1,15})(?= loss )"),
-        word=" train batch ",
+        re.compile(
+            r" TRAIN (?:\| steps/sec [\d.]{1,9} ?\| )?Batch (?P<epoch>\d{1,9})/(?P<iter>\d{1,15})(?= loss )"
+        ),
+        word=" train ",
     ),
     Shape(
         "estimator",  # TensorFlow's evaluation
         re.compile(r"Saving dict for global step (?P<step>\d{1,15})(?=: )"),
         names={n: f"eval_{n}" for n in ("loss", "average_loss", "accuracy", "auc", "precision", "recall")},
         word="saving dict",
+    ),
+    Shape(
+        "char-rnn",
+        re.compile(
+            r"^\s{0,9}(?P<step>\d{1,15})/(?P<planned>\d{1,15})"
+            r" \(epoch (?P<epoch>\d{1,9}(?:\.\d{1,9})?)\)(?=, )"
+        ),
+        plain=False,
+        word=" (epoch ",
     ),
     Shape("torchtune", re.compile(r"^(?P<epoch>\d{1,9})\|(?P<step>\d{1,15})\|(?=Loss: )"), word="|loss: "),
     Shape(
@@ -168,7 +179,8 @@ SHAPES = (
         re.compile(
             r"(?<![\w.?&])(?P<other>(?:total|max|num|of|per|every|warmup|logging|save|eval(?= \w{2,9}s))"
             r"[ _-])?(?:(?:global|time|env|train)[ _]?)?(?:step|iter|iteration|it|update)s?(?:\(\w{1,9}\))?"
-            rf"(?:[\s:=\[(#]{{1,12}}|-)(?P<step>{_LONG})(?:\s?/\s{{0,5}}(?P<planned>{_LONG}))?(?!\.?\d|%)",
+            rf"(?:(?:\.\.\. )?[\s:=\[(#]{{1,12}}|-)(?P<step>{_LONG})"
+            rf"(?:\s?/\s{{0,5}}(?P<planned>{_LONG}))?(?!\.?\d|%)",
             re.IGNORECASE,
         ),
         plain=False,
@@ -177,7 +189,7 @@ SHAPES = (
         "epoch",  # fairseq, whose updates are among the pairs
         re.compile(
             r"(?<![\w.?&])(?P<other>(?:total|max|num|(?<!end )of|per|every|warmup)[ _-])?"
-            r"ep(?:och)?(?:[\s:=\[(#]{1,12}|[-_]?(?=\d))(?P<epoch>\d{1,9}(?:\.\d{1,9})?)(?![\d%])"
+            r"ep(?:och)?(?:(?:\.\.\. )?[\s:=\[(#]{1,12}|[-_]?(?=\d))(?P<epoch>\d{1,9}(?:\.\d{1,9})?)(?![\d%])"
             r"(?:\s?/\s?\d{1,9})?",
             re.IGNORECASE,
         ),
@@ -227,7 +239,8 @@ SHAPES = (
     Shape(
         COUNT,  # "[100] loss: 0.5"
         re.compile(
-            r"(?:^|\] )\s{0,9}\[? {0,9}(?P<step>\d{1,15})(?:[\]:]\s{1,3}(?=[A-Za-z])|\s(?=loss))",
+            r"(?:^|\] )\s{0,9}\[? {0,9}(?P<step>\d{1,15})(?: \| \d{1,9}\.\d\d(?=\]))?"
+            r"(?:[\]:]\s{1,3}(?=[A-Za-z])|\s(?=loss))",
             re.IGNORECASE,
         ),
         plain=False,
