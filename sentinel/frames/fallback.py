@@ -18,7 +18,7 @@ from sentinel.frames.words import EVAL, FILLERS, PERCENT, TRAIN, spelled, words_
 from sentinel.sources.reading.parts import COMPARED
 
 _KINDS = ("", "binary ", "categorical ", "sparse categorical ", "token ", "overall ")
-_ACCURACIES = [f"{kind}accuracy" for kind in _KINDS]
+_ACCURACIES = [*(f"{kind}accuracy" for kind in _KINDS), "top 1", "top 1 accuracy", "accuracy 1", "prec 1"]
 
 _ERRORS = ("mse", "rmse", "mae", "mean squared error", "root mean squared error", "mean absolute error")
 """Of regressions; on training batches they may be terms of a loss."""
@@ -28,6 +28,8 @@ _DISCRIMINATORS = ("discriminator", "disc", "d", "total discriminator", "total d
 
 _TRAINING: Mapping[str, Signal] = {
     "loss": Signal.LOSS,
+    "cost": Signal.LOSS,
+    "nll": Signal.LOSS,
     "total loss": Signal.LOSS,
     "lm loss": Signal.LOSS,
     "mlm loss": Signal.LOSS,
@@ -129,6 +131,8 @@ _TRAINING: Mapping[str, Signal] = {
 
 _EVALUATION: Mapping[str, Signal] = {
     "loss": Signal.EVAL_LOSS,
+    "cost": Signal.EVAL_LOSS,
+    "nll": Signal.EVAL_LOSS,
     "total loss": Signal.EVAL_LOSS,
     "lm loss": Signal.EVAL_LOSS,
     "mlm loss": Signal.EVAL_LOSS,
