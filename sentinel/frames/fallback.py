@@ -18,8 +18,9 @@ from sentinel.frames.words import EVAL, FILLERS, PERCENT, TRAIN, spelled, words_
 from sentinel.sources.reading.parts import COMPARED
 
 _KINDS = ("", "binary ", "categorical ", "sparse categorical ", "token ", "overall ")
-_ACCURACIES = [f"{kind}accuracy" for kind in _KINDS]
+_ACCURACIES = [*(f"{kind}accuracy" for kind in _KINDS), "top 1", "top 1 accuracy", "accuracy 1", "prec 1"]
 
+_LOSSES = ("loss", "cost", "nll", "total loss", "lm loss", "mlm loss")
 _ERRORS = ("mse", "rmse", "mae", "mean squared error", "root mean squared error", "mean absolute error")
 """Of regressions; on training batches they may be terms of a loss."""
 
@@ -27,10 +28,7 @@ _GENERATORS = ("generator", "gen", "g", "total generator", "total g")
 _DISCRIMINATORS = ("discriminator", "disc", "d", "total discriminator", "total d")
 
 _TRAINING: Mapping[str, Signal] = {
-    "loss": Signal.LOSS,
-    "total loss": Signal.LOSS,
-    "lm loss": Signal.LOSS,
-    "mlm loss": Signal.LOSS,
+    **dict.fromkeys(_LOSSES, Signal.LOSS),
     "l pix": Signal.LOSS,  # BasicSR
     "logloss": Signal.LOSS,
     "binary logloss": Signal.LOSS,
@@ -128,10 +126,7 @@ _TRAINING: Mapping[str, Signal] = {
 }
 
 _EVALUATION: Mapping[str, Signal] = {
-    "loss": Signal.EVAL_LOSS,
-    "total loss": Signal.EVAL_LOSS,
-    "lm loss": Signal.EVAL_LOSS,
-    "mlm loss": Signal.EVAL_LOSS,
+    **dict.fromkeys(_LOSSES, Signal.EVAL_LOSS),
     "logloss": Signal.EVAL_LOSS,
     "binary logloss": Signal.EVAL_LOSS,
     "multi logloss": Signal.EVAL_LOSS,

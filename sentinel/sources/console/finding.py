@@ -12,7 +12,7 @@ import polars as pl
 
 _OF_METRICS = (
     "loss", "acc", "rew", "return", "perplexity", "ppl", "bpb", "lr", "learning", "grad", "kl",
-    "entropy", "mse", "mae", "psnr", "ssim", "f1", "bleu", "iou", "auc", "score",
+    "entropy", "mse", "mae", "psnr", "ssim", "f1", "bleu", "iou", "auc", "score", "cost", "nll",
 )  # fmt: skip
 _STRONG = (
     "loss", "reward", "learn: ", " avg", "]\t", " up. ",

@@ -189,7 +189,8 @@ SHAPES = (
         "epoch",  # fairseq, whose updates are among the pairs
         re.compile(
             r"(?<![\w.?&])(?P<other>(?:total|max|num|(?<!end )of|per|every|warmup)[ _-])?"
-            r"ep(?:och)?(?:(?:\.\.\. )?[\s:=\[(#]{1,12}|[-_]?(?=\d))(?P<epoch>\d{1,9}(?:\.\d{1,9})?)(?![\d%])"
+            r"ep(?:och|\.)?(?:(?:\.\.\. )?[\s:=\[(#]{1,12}|[-_]?(?=\d))"
+            r"(?P<epoch>\d{1,9}(?:\.\d{1,9})?)(?![\d%])"
             r"(?:\s?/\s?\d{1,9})?",
             re.IGNORECASE,
         ),
