@@ -39,23 +39,25 @@ def backtest(config: _New, paths: _Paths = None, old: _Old = None) -> None:
     before = configuration(old).model_copy(update={"paths": new.paths})
     if not new.paths:
         raise SentinelError("nothing to compare: name a PATH, or set `paths` in the new configuration")
-    found = differences(*(replay(new.paths, one, lambda *_: None) for one in (before, new)))
+    found = differences(*(replay(new.paths, config, lambda *_: None) for config in (before, new)))
     said = _verdicts(new.state_dir)
-    for one in found:
-        if one.kind != "same":
-            typer.echo(_line(one, said))
-    counts = Counter(one.kind for one in found)
+    for difference in found:
+        if difference.kind != "same":
+            typer.echo(_line(difference, said))
+    counts = Counter(difference.kind for difference in found)
     typer.echo(", ".join(f"{counts[kind]} {kind}" for kind in ("gained", "lost", "moved", "same")))
 
 
-def _line(one: "Difference", said: dict[str, str]) -> str:
+def _line(difference: "Difference", said: dict[str, str]) -> str:
     from sentinel.ground.text import clean_text
 
-    incident = one.either[-1]
-    places = dict.fromkeys(f"{i.severity.label} at step {i.fired_step}" for i in one.either)
-    verdicts = dict.fromkeys(said[i.id] for i in one.either if i.id in said)
+    incident = difference.either[-1]
+    places = dict.fromkeys(f"{i.severity.label} at step {i.fired_step}" for i in difference.either)
+    verdicts = dict.fromkeys(said[i.id] for i in difference.either if i.id in said)
     judged = f" ({', '.join(verdicts)})" if verdicts else ""
-    return f"{one.kind}: {incident.detector} in {clean_text(incident.run)}, {' to '.join(places)}{judged}"
+    return (
+        f"{difference.kind}: {incident.detector} in {clean_text(incident.run)}, {' to '.join(places)}{judged}"
+    )
 
 
 def _verdicts(state_dir: Path) -> dict[str, str]:

@@ -28,23 +28,23 @@ def send_test(config: ConfigFile = None, sink: _Sink = None, notify: Notify = No
     from sentinel.sinks.tries import attempt
 
     sinks = configuration(config, notify=notify or ()).sinks
-    chosen = [one for one in sinks if sink in (None, one.name)]
+    chosen = [table for table in sinks if sink in (None, table.name)]
     if sink and not chosen:
-        raise UnknownName("sink", sink, [one.name for one in sinks])
+        raise UnknownName("sink", sink, [table.name for table in sinks])
     now, undelivered = SystemClock().now(), 0
     notification = of_no_run(
         Event.TEST, Severity.INFO, _SUMMARY, now, run="test", detector="test-alert", id_="test"
     )
-    for one in chosen:
+    for table in chosen:
         error: Exception | None
         try:
-            opened = one.open()
+            opened = table.open()
             _, error = attempt(partial(opened.send, notification, now))
         except ConfigError as unusable:
             error = unusable
         if error is None:
-            typer.echo(f"{one.name}: delivered")
+            typer.echo(f"{table.name}: delivered")
         else:
             undelivered += 1
-            typer.echo(f"{one.name}: not delivered: {error}", err=True)
+            typer.echo(f"{table.name}: not delivered: {error}", err=True)
     return int(undelivered > 0)

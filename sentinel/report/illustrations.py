@@ -18,11 +18,14 @@ class Illustrations:
     def add(self, log: RunLog, incidents: Sequence[Incident]) -> None:
         """Search for these incidents of a run."""
         new = [incident for incident in incidents if incident.id not in self._of]
-        own = [one.onset_step for one in new if one.inhibited_by is None]
+        own = [incident.onset_step for incident in new if incident.inhibited_by is None]
         samples, unsearched = samples_near(log.run, own) if own else ({}, ())
         transcript = Transcript(log)
-        self._of |= {one.id: (samples.get(one.onset_step, ()), transcript.around(one)) for one in new}
-        self.problems += [one for one in unsearched if one not in self.problems]
+        self._of |= {
+            incident.id: (samples.get(incident.onset_step, ()), transcript.around(incident))
+            for incident in new
+        }
+        self.problems += [problem for problem in unsearched if problem not in self.problems]
 
     def of(self, incident: Incident) -> tuple[Sequence[Sample], ConsoleExcerpt | None]:
         """The texts and images nearest to the onset, and the console lines around it."""

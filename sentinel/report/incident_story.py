@@ -122,7 +122,7 @@ def _life(incident: Incident) -> str:
 
 def told_lines(run: JudgedRun, incident: Incident) -> Iterator[str]:
     """Which sinks would have been sent an incident, and why the others would not."""
-    decided = [(one.sink, one.decision.reason) for one in run.told.get(incident.id, ())]
+    decided = [(outcome.sink, outcome.decision.reason) for outcome in run.told.get(incident.id, ())]
     told = {sink: None for sink, reason in decided if reason.sends}
     if told:
         yield f"told: {', '.join(told)}"

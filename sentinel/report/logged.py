@@ -46,7 +46,9 @@ def _parsed(events: bytes) -> Iterator[Sample]:
         for tag, them in raw["text"].items()
         for event in them
     ]
-    drawn = [(tag, one.step, one.encoded_image_string) for tag, them in raw["images"].items() for one in them]
+    drawn = [
+        (tag, image.step, image.encoded_image_string) for tag, them in raw["images"].items() for image in them
+    ]
     drawn += [
         (tag, event.step, picture)
         for tag, them in raw["tensors"].items()

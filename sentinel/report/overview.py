@@ -103,7 +103,7 @@ def _loss(run: JudgedRun) -> Loss | None:
     begun = [trouble.onset_time for trouble in troubles if trouble.onset_time is not None]
     seconds = max(0.0, facts.last_time - min(begun)) if begun and facts.last_time is not None else 0.0
     steps = (facts.last_step or 0) - min(trouble.onset_step for trouble in troubles)
-    worst = max(troubles, key=lambda one: (one.severity, -one.onset_step))
+    worst = max(troubles, key=lambda incident: (incident.severity, -incident.onset_step))
     return Loss(seconds, max(0, steps), run.tracker.log.name, worst)
 
 

@@ -20,8 +20,8 @@ def page(name: str) -> str:
 
 
 def _numbers(name: str) -> Iterator[str]:
-    one = probe_sets()[name]
+    probes = probe_sets()[name]
     yield f"# {name}"
     yield ""
-    yield from (f"- `{number}`: {meaning}" for number, meaning in one.shows.items())
-    yield f"- makes sure: {', '.join(one.entries)}"
+    yield from (f"- `{number}`: {meaning}" for number, meaning in probes.shows.items())
+    yield f"- makes sure: {', '.join(probes.entries)}"

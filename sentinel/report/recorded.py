@@ -55,7 +55,7 @@ def recorded_incident(
     incident = store.incident(beginning)
     row = next((row for row in store.runs() if row.id == incident.run), None)
     event = _EVENTS[incident.state]
-    others = [one for one in store.incidents(open_only=True, run=incident.run) if one.id != incident.id]
+    others = [other for other in store.incidents(open_only=True, run=incident.run) if other.id != incident.id]
     first = began_first(incident, others)
     told = Notification(
         key=idempotency_key(incident, event),
@@ -63,7 +63,7 @@ def recorded_incident(
         run=RunIdentity(incident.run),
         incident=incident,
         catalogue=catalogue.cited(incident.catalogue),
-        also_open=[one.summary for one in others],
+        also_open=[other.summary for other in others],
         first_onset=(first.onset_step, first.onset_time),
     )
     if row is not None and (state := store.run_state(row.id)) is not None:

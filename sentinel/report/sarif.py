@@ -32,7 +32,7 @@ def document(parts: Iterable[Replay], base: Path) -> dict[str, Any]:
     for part in parts:
         rules = dict(part.pipeline.detectors)
         index = {name: number for number, name in enumerate(rules)}
-        results += [_result(run, one, index, base) for run in part.runs for one in run.own]
+        results += [_result(run, incident, index, base) for run in part.runs for incident in run.own]
         notes += [_notification("warning", str(complaint)) for complaint in part.complaints]
         for run in part.runs:
             notes += [_notification("warning", told, _location(run, base)) for told in _troubles(run)]

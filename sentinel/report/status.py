@@ -128,9 +128,13 @@ def status(
     }
     health = {key: value for key, value in recorded.items() if not key.endswith(BEHIND)}
     worst: dict[str, Severity] = {}
-    for one in found:
-        worst[one.run] = max(worst.get(one.run, Severity.CLEAN), one.severity)
-    stalls = {one.run: str(one.evidence["goes_on"]) for one in found if "goes_on" in one.evidence}
+    for incident in found:
+        worst[incident.run] = max(worst.get(incident.run, Severity.CLEAN), incident.severity)
+    stalls = {
+        incident.run: str(incident.evidence["goes_on"])
+        for incident in found
+        if "goes_on" in incident.evidence
+    }
     memory = {run: remember(row) for run, row in rows.items()}
     of_training = _trainings(memory)
     runs = []
@@ -143,7 +147,7 @@ def status(
     return Status(
         now=now,
         runs=_together(runs),
-        incidents=sorted(found, key=lambda one: (-one.severity, one.inhibited_by is not None)),
+        incidents=sorted(found, key=lambda incident: (-incident.severity, incident.inhibited_by is not None)),
         undelivered=store.outbox.undelivered(SHOWN),
         undelivered_count=store.outbox.undelivered_count(),
         decisions=[decision for decision in store.decisions(_DECISIONS_READ) if decision.run in rows][
@@ -232,7 +236,7 @@ def document(shown: Status) -> dict[str, Any]:
             for run in shown.runs
         ],
         "incidents": [{**incident_body(incident), "run": incident.run} for incident in shown.incidents],
-        "undelivered": [vars(one) for one in shown.undelivered],
+        "undelivered": [vars(waiting) for waiting in shown.undelivered],
         "undelivered_count": shown.undelivered_count,
         "decisions": [vars(decision) for decision in shown.decisions],
         "silences": [vars(silence) for silence in shown.silences],

@@ -60,7 +60,7 @@ def _report(replay: Replay) -> Iterator[RenderableType]:
         yield Text.assemble(_mark(run), _headline(run), f"; {_judged(run)} could judge it")
     if len(replay.runs) == len(quiet) == 1:
         yield from _checks(quiet[0])
-    if lacking := ", ".join(f"no {one}" for one in _not_judged([run.lacking for run in replay.runs])):
+    if lacking := ", ".join(f"no {reason}" for reason in _not_judged([run.lacking for run in replay.runs])):
         yield Text(f"not judged: {lacking}", "dim")
     if held_back := ", ".join(_not_judged([run.held_back for run in replay.runs])):
         yield Text(f"not judged, because of {held_back}", "dim")
@@ -79,7 +79,9 @@ def _report(replay: Replay) -> Iterator[RenderableType]:
 
 def _summary(replay: Replay, troubled: Sequence[JudgedRun]) -> Iterator[RenderableType]:
     """One screen: what was found, and the worst incidents that no other one explains."""
-    own = sorted(((one, run) for run in troubled for one in run.own), key=lambda pair: -pair[0].severity)
+    own = sorted(
+        ((incident, run) for run in troubled for incident in run.own), key=lambda pair: -pair[0].severity
+    )
     yield _verdict(replay)
     table = Table.grid(padding=(0, 2))
     for incident, run in own[:_MOST_IN_SUMMARY]:
@@ -111,7 +113,7 @@ def _run(run: JudgedRun) -> Iterator[RenderableType]:
 def _checks(run: JudgedRun) -> Iterator[RenderableType]:
     """What the settings and the console lines of a run give reason to read."""
     if found := checks(run.tracker.log):
-        rows = [(", ".join(one.catalogue), str(one)) for one in found]
+        rows = [(", ".join(check.catalogue), str(check)) for check in found]
         yield Padding(_table("worth a look", rows), (0, 0, 1, 2), expand=False)
 
 

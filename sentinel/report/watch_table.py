@@ -59,7 +59,9 @@ def _waiting(shown: Status) -> Iterator[str]:
         yield shown.trouble
     if behind := [run.lag for run in shown.runs if run.lag]:
         yield f"{counted(len(behind), 'log')} not read to the end yet, for {duration_text(max(behind))}"
-    for sink in dict.fromkeys(one.sink for one in shown.undelivered):
-        error = next((one.error for one in shown.undelivered if one.sink == sink and one.error), "")
+    for sink in dict.fromkeys(waiting.sink for waiting in shown.undelivered):
+        error = next(
+            (waiting.error for waiting in shown.undelivered if waiting.sink == sink and waiting.error), ""
+        )
         yield clean_text(f"notifications wait for {sink}{f': {error}' if error else ''}", 200)
     yield "`sentinel status` says more, `sentinel show ID` all about an incident; Ctrl-C ends the watch"
