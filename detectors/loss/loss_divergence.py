@@ -25,8 +25,8 @@ so it may grow where the reward does.
 Catalogue L6, O19, O9, GE. Thresholds are measured (`FIGURES.md`). The standard error allows for neighbours
 that are alike: it counts the noise of points that are two apart, and from 120 points on the scatter of the
 level over 20 points. Levels of five points and the noise of neighbours alone rang ten times as often in runs
-of 60 to 400 points with noise of 20 % and an autocorrelation of 0.6. Thirds of six to ten points are four
-times the noise apart in one of 300 such runs at most.
+of 60 to 400 points with noise of 20 % and an autocorrelation of 0.6. Thirds of six to ten points lie that
+far apart in one of 200 such runs at most.
 """
 
 from typing import Annotated
@@ -52,7 +52,7 @@ from sentinel.detectors.supervised import ELSE, is_learned, is_supervised
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 EARLIEST, AT_END = 10, 6  # points needed before a finding, and once the run is over
-FEW, APART = 3, 4  # differences that tell the noise of few points; by how many times it the thirds differ
+FEW, APART = 3, 4  # differences at which their noise counts twice; by how many times it the thirds differ
 GREW, BEYOND = 1000, 100  # times the start of a critic, and times the square of the largest reward
 HIGH = 0.75  # quantile of the first rewards: noise of one point does not reach it
 
@@ -107,7 +107,7 @@ def loss_divergence(
     measured = ends.with_columns(
         start=start_median(VALUE, EARLIEST),
         size=seen_max("reward_size", REACH, REACH),
-        scatter=recent_noise("log", EARLIEST, at_least=FEW),
+        scatter=recent_noise("log", EARLIEST, at_least=FEW) * (1 + FEW / (pl.col(INDEX) - 1)),
     )
     higher, last = pl.col("low") / pl.col("high") - 1, pl.col(ENDED) & has_points(AT_END)
     few = last & ~has_points(EARLIEST + 1) & ~of_critic
