@@ -65,7 +65,7 @@ class Bucket:
         """The runs of a part; see `sentinel.archives.origin.ArchiveSource.opened`."""
         with TemporaryDirectory(prefix="sentinel-") as scratch:
             copies = _ScratchCopies(self.url, Path(scratch).resolve())
-            files = [(copies.root / self._key(folder.path), folder.names) for folder in part.folders]
+            files = [(copies.root / self._key(path), names) for path, names in part.directories.items()]
             self._fetch(copies.root, [directory / name for directory, names in files for name in names])
             found, complaints = runs_among([one for one in files if not is_skipped(one[0].name)], [])
             beside = {path for run in found if run.local for path in settings_above(_directory(run.local))}

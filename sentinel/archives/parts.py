@@ -51,6 +51,14 @@ class Part:
     files: int
     only: Sequence[RunName] = ()
 
+    @property
+    def directories(self) -> dict[str, Sequence[str]]:
+        """The directories with the names of their files, and those above that may hold only directories."""
+        found: dict[str, Sequence[str]] = {one.path: one.names for one in self.folders if one.names}
+        for path in [*found]:
+            found.setdefault(unit_of(path).rstrip("/"), ())  # such as a run of MLflow without its meta.yaml
+        return found
+
     def halves(self) -> "tuple[Part, Part]":
         """The part in two, to find the run that cannot be judged."""
         middle = len(self.only) // 2

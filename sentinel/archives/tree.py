@@ -36,7 +36,7 @@ class Tree:
     @contextmanager
     def opened(self, part: Part) -> Iterator[Opened]:
         """The runs of a part; see `ArchiveSource.opened`."""
-        files = [(Path(folder.path), folder.names) for folder in part.folders if folder.names]
+        files = [(Path(path), names) for path, names in part.directories.items()]
         runs, complaints = runs_among(files, [Path(one.path) for one in part.folders if not one.names])
         base = common_path(self.roots)
         yield Opened([(run, run_name(run, base)) for run in runs], complaints)

@@ -163,6 +163,14 @@ def test_a_driver_that_dies_or_is_stopped_leaves_what_the_next_one_goes_on_with(
     assert found == wanted
 
 
+def test_a_directory_that_holds_only_directories_may_be_a_run(tmp_path):
+    metrics = tmp_path / "mlruns" / "0" / "0123456789abcdef0123456789abcdef" / "metrics"
+    metrics.mkdir(parents=True)
+    (metrics / "loss").write_text("".join(f"{1767225600000 + i} {2 - i / 50} {i}\n" for i in range(50)))
+    results, _ = archived(tmp_path / "results", tmp_path / "mlruns")
+    assert [one.path for one in results.records()] == [str(metrics.parent)]
+
+
 def test_the_tables_can_be_read_by_others(tmp_path, tree):
     archived(tmp_path / "results", tree)
     runs = pl.read_parquet(tmp_path / "results" / "runs" / "*.parquet")
