@@ -221,6 +221,9 @@ _EXACT = {
     "time_metrics/data_loading(%)": Meaning(Signal.DATA_SHARE, 0.01),
 }
 
+_OF_A_LIST = re.compile(r"(?:acc|accuracy|prec)[ _./-]\d+$", re.IGNORECASE)
+"""An accuracy of several, such as that of the second head, ``acc_1``. Top-1 is ``acc1`` or ``acc@1``."""
+
 _OF_A_LOSS = re.compile("loss(?:es)?/", re.IGNORECASE)
 """How scripts name the group in which they log all that an update gives, such as ``losses/grad_norm``."""
 
@@ -230,6 +233,8 @@ _SIGN_UNKNOWN = frozenset({Signal.POLICY_ENTROPY, Signal.KL_UNKNOWN_UNIT, Signal
 
 def fallback(tag: str) -> Meaning | None:
     """The meaning of all words of ``tag`` together; None if they are not clear."""
+    if _OF_A_LIST.search(tag):
+        return None
     if (found := _EXACT.get(tag) or probe(tag) or _read(tag)) is not None or not _OF_A_LOSS.match(tag):
         return found
     inner = _read(tag.partition("/")[2])
