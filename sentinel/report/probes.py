@@ -25,3 +25,4 @@ def _numbers(name: str) -> Iterator[str]:
     yield ""
     yield from (f"- `{number}`: {meaning}" for number, meaning in one.shows.items())
     yield f"- makes sure: {', '.join(one.entries)}"
+    yield f"- cost: {one.cost}"
