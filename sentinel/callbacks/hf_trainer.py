@@ -45,7 +45,9 @@ class SentinelCallback(TrainerCallback):
         self._monitor.configure(args.to_dict() | {"max_steps": state.max_steps})
         if self._probes:  # in each process, since some numbers compare the ranks
             first = state.global_step
-            self._probe = probe(model, optimizer, to=self._monitor, scheduler=lr_scheduler, first_step=first)
+            self._probe = probe(
+                model, optimizer, to=self._monitor, sets="cheap", scheduler=lr_scheduler, first_step=first
+            )
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any

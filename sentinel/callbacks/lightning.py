@@ -38,6 +38,7 @@ class SentinelCallback(Callback):
                 pl_module,
                 trainer.optimizers,
                 to=self._monitor,
+                sets="cheap",
                 scheduler=schedulers[0] if schedulers else None,
                 first_step=trainer.global_step,
             )
