@@ -10,8 +10,11 @@ from sentinel.detectors.signals import Signal
 
 HUGGING_FACE = ("hf-trainer", "trl", "axolotl", "unsloth", "llama-factory", "ms-swift")
 _FAMILY = "hugging-face"
-_PROBE = "sentinel.probe(model, optimizer, to=writer)  # then probe.step() after each step"
+PROBE = "sentinel.probe(model, optimizer, to=writer"
+"""How the lines begin that log what no trainer logs by itself."""
 
+_PROBE = f"{PROBE})  # then probe.step() after each step"
+_CHEAP = f'{PROBE}, sets="cheap")  # then probe.step() after each step'
 LINES: Mapping[Signal, Mapping[str, str]] = {
     Signal.LOSS: {"": 'log("loss", loss.item())', "lightning": 'self.log("train_loss", loss)'},
     Signal.EVAL_LOSS: {
@@ -44,13 +47,11 @@ LINES: Mapping[Signal, Mapping[str, str]] = {
         "lightning": 'self.log("loss_scale", self.trainer.precision_plugin.scaler.get_scale())',
         _FAMILY: 'trainer.log({"loss_scale": trainer.accelerator.scaler.get_scale()})',
     },
-    Signal.UPDATE_RATIO: {"": 'log("update_ratio/all", ((after - before).norm() / before.norm()).item())'},
+    Signal.UPDATE_RATIO: {"": _CHEAP},
     Signal.MISSING_TENSORS: {"": _PROBE},
     Signal.UNCHANGED_SHARE: {"": _PROBE},
     Signal.TRAINING_SHARE: {"": _PROBE},
-    Signal.DEAD_FRACTION: {
-        "": 'log("dead_fraction/fc1", (activation <= 0).all(dim=0).float().mean().item())'
-    },
+    Signal.DEAD_FRACTION: {"": _CHEAP},
     Signal.HISTOGRAM_ZERO_SHARE: {"": 'writer.add_histogram("fc1/weights", model.fc1.weight, step)'},
     Signal.PAD_FRACTION: {"": 'log("pad_fraction", (labels == -100).float().mean().item())'},
     Signal.EPOCH: {"": 'log("epoch", step / steps_per_epoch)'},

@@ -38,12 +38,16 @@ class SentinelCallback(TrainerCallback):
         control: TrainerControl,
         model: Any = None,
         optimizer: Any = None,
+        lr_scheduler: Any = None,
         **_: Any,
     ) -> None:
         """Hand over the settings, and put the probes in place."""
         self._monitor.configure(args.to_dict() | {"max_steps": state.max_steps})
-        if self._probes and state.is_world_process_zero:
-            self._probe = probe(model, optimizer, to=self._monitor)
+        if self._probes:  # in each process, since some numbers compare the ranks
+            first = state.global_step
+            self._probe = probe(
+                model, optimizer, to=self._monitor, sets="cheap", scheduler=lr_scheduler, first_step=first
+            )
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any

@@ -32,18 +32,34 @@ class SentinelCallback(Callback):
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Put the probes in place."""
-        if self._probes and trainer.is_global_zero:
-            self._probe = probe(pl_module, trainer.optimizers, to=self._monitor)
+        if self._probes:  # in each process, since some numbers compare the ranks
+            schedulers = [config.scheduler for config in trainer.lr_scheduler_configs]
+            self._probe = probe(
+                pl_module,
+                trainer.optimizers,
+                to=self._monitor,
+                sets="cheap",
+                scheduler=schedulers[0] if schedulers else None,
+                first_step=trainer.global_step,
+            )
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, *_: Any
     ) -> None:
         """Let the probes measure, and do what an incident asks for."""
         if self._probe is not None:
-            self._probe.step(batch=batch, loss=outputs)
+            scaler = getattr(trainer.precision_plugin, "scaler", None)
+            self._probe.step(batch=batch, loss=outputs, scaler=scaler)
         for incident in self._monitor.news():
             if self._stop_at is not None and incident.severity >= self._stop_at:
                 trainer.should_stop = True
+
+    def on_validation_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, *_: Any
+    ) -> None:
+        """Let the probes look at a batch of the evaluation."""
+        if self._probe is not None and not trainer.sanity_checking:
+            self._probe.evaluate(batch=batch)
 
     def teardown(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         """Judge what is left."""

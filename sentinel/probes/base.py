@@ -1,26 +1,42 @@
 """What a set of probes is. torch comes from the environment of the training; an import does without it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar
+
+from sentinel.probes.deadline import deadline
 
 if TYPE_CHECKING:
     import torch
 
 Numbers = Mapping[str, "torch.Tensor | float"]
-"""What a set measured, by name. A tensor has one element and may still be on a device."""
+"""What a set measured, by name. A tensor has one element and may still be on a device. NaN is not known."""
 
 
 class Unsuitable(Exception):
     """A set cannot measure this training. The message says why."""
 
 
+class Cost(StrEnum):
+    """How much wall time all sets of a kind may take together if every hundredth step is measured."""
+
+    DEFAULT = "default"  # at most a thousandth
+    CHEAP = "cheap"  # at most a hundredth
+
+
 @dataclass(frozen=True)
 class Subject:
-    """The training that is probed."""
+    """The training that is probed. What it does not have is None."""
 
     model: "torch.nn.Module"
     optimizers: "Sequence[torch.optim.Optimizer]"
+    scheduler: Any = None  # a learning-rate scheduler
+    reference: "torch.nn.Module | None" = None  # the frozen model of a preference training
+    environment: Any = None  # normalises observations: has `obs_rms` or `running_mean`
+    replay: Any = None  # a replay buffer: has `size()` or a length
+    loss_of: Callable[[Any], Any] | None = None  # the loss of a batch, without its gradient
+    first_step: int = 0
 
     def groups(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """The parameter groups of all optimizers, each by its own name, else by its number."""
@@ -28,19 +44,46 @@ class Subject:
         for number, group in enumerate(groups):
             yield str(group.get("name", number)), group
 
-    def optimized(self) -> "Iterator[torch.Tensor]":
-        """The parameters that an optimizer holds and may change."""
-        for _, group in self.groups():
-            yield from (one for one in group["params"] if one.requires_grad)
+    def optimized(self) -> "list[torch.Tensor]":
+        """The parameters that an optimizer holds and may change, each once."""
+        held = (one for _, group in self.groups() for one in group["params"] if one.requires_grad)
+        return list({id(one): one for one in held}.values())
+
+    def is_compiled(self) -> bool:
+        """Whether hooks on modules would make torch.compile compile the model again."""
+        compiled = getattr(self.model, "_compiled_call_impl", None) is not None
+        return compiled or hasattr(self.model, "_orig_mod")
 
 
 @dataclass(frozen=True)
 class Moment:
-    """A step that has just ended, with what the loop hands over of it."""
+    """A step of the training, or a batch of an evaluation, with what the loop hands over of it."""
 
     batch: Any = None
     loss: Any = None
     scaler: Any = None
+    outputs: Any = None  # of the model: logits, or what holds them as `logits`
+    augmentation: Any = None  # the random parameters that were drawn for the batch
+    latents: Any = None  # of a diffusion model, after scaling
+    condition_dropped: Any = None  # whether the condition of each sample was dropped
+    boxes: tuple[int, int] | None = None  # of a detector, before and after suppression
+    features: tuple[Any, Any] | None = None  # of real and of generated samples: samples x dimensions
+
+    def logits(self) -> "torch.Tensor | None":
+        """The logits among the outputs: samples x ... x classes."""
+        outputs = self.outputs
+        if isinstance(outputs, Mapping) and "logits" in outputs:
+            outputs = outputs["logits"]
+        found: Any = getattr(outputs, "logits", outputs)
+        return found if hasattr(found, "softmax") and found.ndim > 1 else None
+
+    def labels(self) -> "torch.Tensor | None":
+        """The labels of the batch: those of that name, else its last tensor of integers."""
+        batch = self.batch
+        if isinstance(batch, Mapping):
+            return batch.get("labels", batch.get("label"))
+        last: Any = batch[-1] if isinstance(batch, list | tuple) and len(batch) > 1 else None
+        return last if hasattr(last, "is_floating_point") and not last.is_floating_point() else None
 
 
 class ProbeSet:
@@ -54,9 +97,17 @@ class ProbeSet:
 
     shows: ClassVar[Mapping[str, str]]
     entries: ClassVar[Sequence[str]]
+    cost: ClassVar[Cost]
+    on_every_rank: ClassVar[bool]
 
-    def __init_subclass__(cls, shows: Mapping[str, str], entries: Sequence[str]) -> None:
-        cls.shows, cls.entries = shows, entries
+    def __init_subclass__(
+        cls,
+        shows: Mapping[str, str],
+        entries: Sequence[str],
+        cost: Cost = Cost.CHEAP,
+        on_every_rank: bool = False,
+    ) -> None:
+        cls.shows, cls.entries, cls.cost, cls.on_every_rank = shows, entries, cost, on_every_rank
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
@@ -64,9 +115,19 @@ class ProbeSet:
     def arm(self) -> None:
         """Prepare for the step that begins. Raises Unsuitable if the training cannot be measured."""
 
+    def glance(self, moment: Moment) -> None:
+        """Note a step, measured or not, by what lies on the host. Most sets do not."""
+
     def measure(self, moment: Moment) -> Numbers:
         """The numbers of the step that ended; none of what it cannot know. Raises Unsuitable."""
         raise AssertionError(f"{type(self).__name__} measures nothing at {moment}")
+
+    def evaluate(self, moment: Moment) -> None:
+        """Take a batch of an evaluation into account. Most sets do not."""
+
+    def evaluated(self) -> Numbers:
+        """The numbers of the evaluation that ended, of whose batches nothing is kept."""
+        return {}
 
     def disarm(self) -> None:
         """Take back what `arm` put in place. May be called twice."""
@@ -74,13 +135,28 @@ class ProbeSet:
 
 @dataclass
 class Hooks:
-    """Handles of hooks that are removed together."""
+    """Hooks that are removed together. `raise_failure` raises what one raised; the training goes on."""
 
     handles: list[Any] = field(default_factory=list)
+    failure: Exception | None = None
 
-    def add(self, handle: Any) -> None:
-        """Keep the handle that torch gave for a hook."""
-        self.handles.append(handle)
+    def add(self, register: Callable[..., Any], hook: Callable[..., None]) -> None:
+        """Hand a guarded hook to torch's ``register``, and keep the handle."""
+
+        def guarded(*given: Any) -> None:
+            if self.failure is None:
+                try:
+                    with deadline():
+                        hook(*given)
+                except Exception as error:  # noqa: BLE001  a defect of a probe must not end the training
+                    self.failure = error
+
+        self.handles.append(register(guarded))
+
+    def raise_failure(self) -> None:
+        """Raise what a hook raised, if one did."""
+        if self.failure is not None:
+            raise self.failure
 
     def remove(self) -> None:
         """Remove all hooks."""

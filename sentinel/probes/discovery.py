@@ -3,10 +3,11 @@
 import importlib
 import pkgutil
 import sys
+from collections.abc import Iterable
 from functools import cache
 
 from sentinel.probes import sets
-from sentinel.probes.base import ProbeSet
+from sentinel.probes.base import Cost, ProbeSet
 
 
 @cache
@@ -18,6 +19,19 @@ def probe_sets() -> dict[str, type[ProbeSet]]:
             if isinstance(thing, type) and issubclass(thing, ProbeSet) and thing is not ProbeSet:
                 found[module.name] = thing
     return dict(sorted(found.items()))
+
+
+def chosen(names: str | Iterable[str]) -> dict[str, type[ProbeSet]]:
+    """The sets of a cost and of those below it, or the named ones. Raises ValueError for an unknown name."""
+    known = probe_sets()
+    if names == Cost.CHEAP:
+        return known
+    if names == Cost.DEFAULT:
+        return {name: one for name, one in known.items() if one.cost is Cost.DEFAULT}
+    wanted = [names] if isinstance(names, str) else list(names)
+    if unknown := sorted({*wanted} - {*known}):
+        raise ValueError(f"sets={unknown[0]!r}: give 'default', 'cheap' or names among {', '.join(known)}")
+    return {name: known[name] for name in wanted}
 
 
 def page(name: str) -> str:

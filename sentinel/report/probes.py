@@ -25,3 +25,4 @@ def _numbers(name: str) -> Iterator[str]:
     yield ""
     yield from (f"- `{number}`: {meaning}" for number, meaning in probes.shows.items())
     yield f"- makes sure: {', '.join(probes.entries)}"
+    yield f"- cost: {probes.cost}"

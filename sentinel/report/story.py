@@ -8,7 +8,7 @@ from typing import Any
 
 from sentinel.alerts.incident import Incident, began_first
 from sentinel.alerts.wire import clock_text
-from sentinel.detectors.lines import line_for
+from sentinel.detectors.lines import PROBE, line_for
 from sentinel.detectors.severity import Severity
 from sentinel.frames.curves import Curve
 from sentinel.frames.outlines import OBJECTIVES
@@ -255,13 +255,17 @@ def _problems(run: JudgedRun) -> Iterator[str]:
 
 
 def _blind(lacking: Mapping[str, Sequence[str]], framework: str) -> Iterator[Blind]:
+    """What the detectors lack: first what one line of `sentinel.probe` would log, then what most lack."""
     by_signals: dict[tuple[str, ...], list[str]] = {}
     for detector, missing in sorted(lacking.items()):
         if missing:
             by_signals.setdefault(tuple(missing), []).append(detector)
-    for signals, detectors in sorted(by_signals.items(), key=lambda item: -len(item[1])):
+    found = []
+    for signals, detectors in by_signals.items():
         lines = (line_for(signal, framework) for signal in signals)
-        yield Blind(" and ".join(signals), detectors, [line for line in lines if line])
+        found.append(Blind(" and ".join(signals), detectors, [line for line in lines if line]))
+    by_probe = {one.signals: any(line.startswith(PROBE) for line in one.lines) for one in found}
+    yield from sorted(found, key=lambda one: (not by_probe[one.signals], -len(one.detectors)))
 
 
 def _held_back(reasons: Mapping[str, Mapping[str, int]]) -> dict[str, list[str]]:

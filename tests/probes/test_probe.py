@@ -3,6 +3,8 @@
 import json
 import logging
 import math
+import signal
+import threading
 from contextlib import nullcontext
 from functools import partial
 
@@ -10,8 +12,12 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="probes are tested by `make test-probes`")
 
+from torch.utils.checkpoint import checkpoint  # noqa: E402
+
 import sentinel  # noqa: E402
 from sentinel.probes.discovery import probe_sets  # noqa: E402
+
+torch.set_num_threads(1)  # the models are small, and other programs run beside them
 
 
 class Net(torch.nn.Sequential):
@@ -27,37 +33,64 @@ class Net(torch.nn.Sequential):
         )
 
 
+class Checkpointed(torch.nn.Module):
+    """Computes the first layers again in the backward pass."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.first, self.last = torch.nn.Sequential(*list(inner)[:5]), torch.nn.Sequential(*list(inner)[5:])
+
+    def forward(self, x):
+        return self.last(checkpoint(self.first, x, use_reentrant=False))
+
+
+def adapted(model):
+    """LoRA on two layers; the rest is frozen."""
+    peft = pytest.importorskip("peft")
+    return peft.get_peft_model(model, peft.LoraConfig(r=2, target_modules=["0", "4"]))
+
+
+KINDS = {
+    "compiled": partial(torch.compile, backend="aot_eager"),
+    "checkpointed": Checkpointed,
+    "lora": adapted,
+}
+
+
 def trained(steps=60, every=None, to=None, kind="plain", optimizer=torch.optim.AdamW, only=None):
     """The weights after some steps, the state of the random numbers, and what the probes wrote."""
     torch.manual_seed(0)
     model = Net()
-    used = torch.compile(model, backend="aot_eager") if kind == "compiled" else model
-    update = optimizer(model.parameters(), lr=1e-2)
+    used = KINDS.get(kind, lambda model: model)(model)
+    update = optimizer([one for one in model.parameters() if one.requires_grad], lr=1e-2)
+    scaler = torch.amp.GradScaler("cpu", 2.0**8) if kind == "scaled" else None
     written = []
     micro_steps = 2 if kind == "accumulated" else 1
-    probe = sentinel.probe(used, update, to=to or (lambda *row: written.append(row)), every=every or 1)
+    write = to or (lambda *row: written.append(row))
+    probe = sentinel.probe(used, update, to=write, every=every or 1, sets=[only] if only else "cheap")
     if every is None:
         probe.close()
-    if only:
-        for name in [name for name in probe.sets if name != only]:
-            probe._switch_off(name, "not asked for")
     for _ in range(steps):
         for _ in range(micro_steps):
             batch = {"x": torch.randn(32, 12), "y": torch.randint(0, 4, (32,))}
             mixed = torch.autocast("cpu", torch.bfloat16) if kind == "mixed" else nullcontext()
             with mixed:
                 loss = torch.nn.functional.cross_entropy(used(batch["x"]), batch["y"]) / micro_steps
-            loss.backward()
+            (scaler.scale(loss) if scaler else loss).backward()
         if kind == "clipped":
             torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
-        update.step()
+        if scaler:
+            scaler.step(update)
+            scaler.update()
+        else:
+            update.step()
         update.zero_grad()
-        probe.step(batch=batch, loss=loss)
+        probe.step(batch=batch, loss=loss, scaler=scaler)
     probe.close()
     return [one.clone() for one in model.parameters()], torch.get_rng_state(), written
 
 
-@pytest.mark.parametrize("kind", ["plain", "clipped", "accumulated", "mixed", "compiled"])
+@pytest.mark.parametrize("kind", ["plain", "clipped", "accumulated", "mixed", "scaled", *KINDS])
 def test_a_training_is_the_same_with_all_probes_and_without(kind):
     weights, dice, none = trained(kind=kind)
     probed, dice_of_probed, rows = trained(kind=kind, every=3)
@@ -102,7 +135,7 @@ def faulty(change, batch=None, scaler=None):
     model, rows = Net(), []
     update = torch.optim.SGD(model.parameters(), lr=0.1)
     change(model, update)
-    with sentinel.probe(model, update, to=lambda _, row: rows.append(row), every=1) as probe:
+    with sentinel.probe(model, update, to=lambda _, row: rows.append(row), every=1, sets="cheap") as probe:
         for _ in range(5):
             loss = model(torch.randn(8, 12)).square().mean()
             if loss.requires_grad:
@@ -166,7 +199,7 @@ def test_the_scale_is_that_of_the_scaler():
 def test_between_two_measurements_nothing_is_hooked():
     model = Net()
     update = torch.optim.SGD(model.parameters(), lr=0.1)
-    probe = sentinel.probe(model, update, to=lambda *_: None, every=3)
+    probe = sentinel.probe(model, update, to=lambda *_: None, every=3, sets="cheap")
     hooked = []
     for _ in range(7):
         hooked.append(bool(model[2]._forward_hooks) and bool(update._optimizer_step_pre_hooks))
@@ -183,7 +216,7 @@ def test_between_two_measurements_nothing_is_hooked():
 def test_no_tensor_outlives_its_measurement():
     model = Net()
     update = torch.optim.SGD(model.parameters(), lr=0.1)
-    probe = sentinel.probe(model, update, to=lambda *_: None, every=5)
+    probe = sentinel.probe(model, update, to=lambda *_: None, every=5, sets="cheap")
     for _ in range(7):
         model(torch.randn(8, 12)).sum().backward()
         update.step()
@@ -206,7 +239,7 @@ def test_a_set_that_raises_is_switched_off_with_one_line_and_the_training_goes_o
 
 
 def test_a_slow_set_is_switched_off(monkeypatch, caplog):
-    monkeypatch.setattr("sentinel.probes.probe.SLOW_SECONDS", 0.0)
+    monkeypatch.setattr("sentinel.probes.probe.SLOW_SECONDS", -1.0)
     *_, rows = trained(every=10)
     assert len(rows) == 1
     assert "the probe inputs is off: a measurement took" in caplog.text
@@ -255,7 +288,9 @@ def test_several_optimizers_are_probed():
     model, rows = Net(), []
     first = torch.optim.SGD([{"params": model[0].parameters(), "name": "body"}], lr=0.1)
     second = torch.optim.SGD(model[6].parameters(), lr=0.2)
-    with sentinel.probe(model, [first, second], to=lambda _, row: rows.append(row), every=1) as probe:
+    with sentinel.probe(
+        model, [first, second], to=lambda _, row: rows.append(row), every=1, sets="cheap"
+    ) as probe:
         model(torch.randn(8, 12)).sum().backward()
         for update in (first, second):
             update.step()
@@ -270,3 +305,25 @@ def test_what_cannot_be_used_is_said_at_once(given, error):
     make = partial(sentinel.probe, model, torch.optim.SGD(model.parameters(), lr=0.1))
     with pytest.raises(error):
         make(**{"to": print, **given})
+
+
+def test_a_set_that_hangs_is_interrupted_and_switched_off(monkeypatch, caplog):
+    def hang(self, moment):
+        threading.Event().wait()
+
+    monkeypatch.setattr("sentinel.probes.deadline.HANG_SECONDS", 0.05)
+    monkeypatch.setattr(probe_sets()["inputs"], "measure", hang)
+    *_, rows = trained(every=10, only="inputs")
+    assert not rows
+    assert "the probe inputs is off: TimeoutError: it did not end within 0.05 s" in caplog.text
+    assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+
+
+def test_a_hook_that_raises_ends_its_set_and_not_the_training(monkeypatch, caplog):
+    def fail(self, *_):
+        raise RuntimeError("in a hook")
+
+    monkeypatch.setattr(probe_sets()["updates"], "_compare", fail)
+    weights, *_ = trained(every=10)
+    assert all(map(torch.equal, weights, trained()[0]))
+    assert caplog.text.count("the probe updates is off: RuntimeError: in a hook") == 1

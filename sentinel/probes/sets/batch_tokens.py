@@ -18,7 +18,7 @@ Probes `data/pad_fraction`, `data/valid_tokens`, `data/masked_label_fraction` of
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from sentinel.probes.base import Moment, Numbers, ProbeSet
+from sentinel.probes.base import Cost, Moment, Numbers, ProbeSet
 
 if TYPE_CHECKING:
     import torch
@@ -34,6 +34,7 @@ class BatchTokens(
         "data/masked_label_fraction": "share of labels that do not count",
     },
     entries=("O15", "L2", "L7"),
+    cost=Cost.DEFAULT,
 ):
     """Shares of a batch of token sequences."""
 

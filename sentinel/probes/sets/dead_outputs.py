@@ -39,7 +39,7 @@ class DeadOutputs(
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
-        if hasattr(subject.model, "_orig_mod") or getattr(subject.model, "_compiled_call_impl", None):
+        if subject.is_compiled():
             raise Unsuitable("hooks would make torch.compile compile the model again")
         kinds = _ZERO | _SATURATED
         layers = [(name, one) for name, one in subject.model.named_modules() if type(one).__name__ in kinds]
@@ -51,10 +51,11 @@ class DeadOutputs(
     def arm(self) -> None:
         """Look at the outputs of the next forward pass."""
         for name, layer in self._layers:
-            self._hooks.add(layer.register_forward_hook(partial(self._look, name or "model")))
+            self._hooks.add(layer.register_forward_hook, partial(self._look, name or "model"))
 
     def measure(self, moment: Moment) -> Numbers:
         """One number a layer."""
+        self._hooks.raise_failure()
         return self._found
 
     def disarm(self) -> None:

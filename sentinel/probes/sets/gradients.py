@@ -4,7 +4,7 @@ The norm before clipping tells an explosion that clipping hides; both together t
 A first layer whose gradient is a thousandth of the last one's learns next to nothing.
 
 ## Cost
-The norm of each gradient, twice, on the device.
+The norm of each gradient, twice, and that of each weight, on the device.
 
 ## When it misleads
 With a GradScaler the norm of backward is divided by the scale that is in force when the step ends. With
@@ -12,12 +12,13 @@ accumulation it is that of the sum so far. It is not measured where ranks share 
 each rank has only a part.
 
 ## Source
-Probes `grad/*` of the catalogue (GV, GE, G3, G4, G10).
+Probes `grad/*` of the catalogue (GV, GE, G3, G4, G10, G-ratio).
 """
 
 from typing import TYPE_CHECKING, Any
 
 from sentinel.probes.base import Hooks, Moment, Numbers, ProbeSet, Subject, Unsuitable
+from sentinel.probes.sets.carried_gradients import square
 
 if TYPE_CHECKING:
     import torch
@@ -28,9 +29,11 @@ class Gradients(
     shows={
         "grad/norm_before_clipping": "gradient norm as backward left it, before clipping",
         "grad/norm_after_clipping": "gradient norm as the optimizer got it",
+        "grad/kept_share": "norm after clipping over norm before",
+        "grad/param_ratio": "norm after clipping over norm of the weights",
         "grad/late_early_ratio": "gradient norm of the last tensors over that of the first ones",
     },
-    entries=("GV", "GE", "G3", "G4", "G10"),
+    entries=("GV", "GE", "G3", "G4", "G10", "G-ratio"),
 ):
     """Norms of gradients before and after clipping."""
 
@@ -42,26 +45,33 @@ class Gradients(
             raise Unsuitable("the gradients of one rank are not those of the step")
         self._hooks = Hooks()
         self._left: dict[int, torch.Tensor] = {}  # squared norms as backward left them
-        self._got: list[torch.Tensor] = []
+        self._got: list[tuple[torch.Tensor, torch.Tensor]] = []  # of gradients and weights
 
     def arm(self) -> None:
         """Watch each gradient until the optimizer steps."""
-        for parameter in {id(one): one for one in self.subject.optimized()}.values():
-            self._hooks.add(parameter.register_post_accumulate_grad_hook(self._arrived))
+        for parameter in self.subject.optimized():
+            self._hooks.add(parameter.register_post_accumulate_grad_hook, self._arrived)
         for optimizer in self.subject.optimizers:
-            self._hooks.add(optimizer.register_step_pre_hook(self._handed_over))
+            self._hooks.add(optimizer.register_step_pre_hook, self._handed_over)
 
     def measure(self, moment: Moment) -> Numbers:
         """What backward and the optimizers saw."""
         import torch
 
+        self._hooks.raise_failure()
         found: dict[str, torch.Tensor | float] = {}
-        if self._got:
-            found["grad/norm_after_clipping"] = torch.stack(self._got).sum().sqrt()
         left = list(self._left.values())  # backward reaches the last layer first
         if left:
-            scale = moment.scaler.get_scale() if moment.scaler is not None else 1.0
-            found["grad/norm_before_clipping"] = torch.stack(left).sum().sqrt() / scale
+            scale = getattr(moment.scaler, "_scale", None)  # `get_scale` would wait for the device
+            before = torch.stack(left).sum().sqrt() / (1.0 if scale is None else scale)
+            found["grad/norm_before_clipping"] = before
+        if self._got:
+            after = torch.stack([one for one, _ in self._got]).sum().sqrt()
+            weights = torch.stack([one for _, one in self._got]).sum().sqrt()
+            found["grad/norm_after_clipping"] = after
+            found["grad/param_ratio"] = after / weights.clamp_min(1e-30)
+            if left:
+                found["grad/kept_share"] = after / before.to(after.device).clamp_min(1e-30)
         if len(left) >= 4:
             quarter = len(left) // 4
             late, early = torch.stack(left[:quarter]).sum(), torch.stack(left[-quarter:]).sum()
@@ -75,13 +85,8 @@ class Gradients(
 
     def _arrived(self, parameter: "torch.Tensor") -> None:
         if parameter.grad is not None:
-            self._left[id(parameter)] = _square(parameter.grad)
+            self._left[id(parameter)] = square(parameter.grad)
 
     def _handed_over(self, optimizer: "torch.optim.Optimizer", *_: Any) -> None:
         held = (one for group in optimizer.param_groups for one in group["params"])
-        self._got += [_square(one.grad) for one in held if one.grad is not None]
-
-
-def _square(gradient: "torch.Tensor") -> "torch.Tensor":
-    dense = gradient.coalesce().values() if gradient.is_sparse else gradient
-    return dense.detach().float().square().sum()
+        self._got += [(square(one.grad), square(one)) for one in held if one.grad is not None]

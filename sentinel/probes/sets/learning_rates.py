@@ -7,22 +7,45 @@ destroys pretrained features, cannot be seen.
 Nothing that can be measured: the numbers lie on the host.
 
 ## When it misleads
-A rate that is kept as a tensor on a device is copied from there.
+A rate that is kept as a tensor on a device is copied from there. A group whose rate is constant on purpose
+beside one with a schedule counts as left behind.
 
 ## Source
-Probe `lr/<group>` of the catalogue.
+Probe `optim/lr/<group>` of the catalogue (O23, O19, X3).
 """
 
-from sentinel.probes.base import Moment, Numbers, ProbeSet
+from typing import Any
+
+from sentinel.probes.base import Cost, Moment, Numbers, ProbeSet, Subject
+
+_MOVED = 0.01  # of a rate, by which a schedule has moved it
 
 
 class LearningRates(
     ProbeSet,
-    shows={"lr/<group>": "learning rate of a parameter group"},
-    entries=("O23", "O19", "X3"),
+    shows={
+        "lr/<group>": "learning rate of a parameter group",
+        "optim/groups_left_behind": "groups whose rate rests while another one of the optimizer moved",
+    },
+    entries=("O23", "O19", "X3", "N-group-left-behind"),
+    cost=Cost.DEFAULT,
 ):
     """The rate of each group of each optimizer."""
 
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._first = [self._rates(optimizer) for optimizer in subject.optimizers]
+
     def measure(self, moment: Moment) -> Numbers:
-        """One number a group."""
-        return {f"lr/{name}": group["lr"] for name, group in self.subject.groups()}
+        """One number a group, and how many rest that should not."""
+        behind = 0
+        for optimizer, first in zip(self.subject.optimizers, self._first, strict=True):
+            pairs = list(zip(self._rates(optimizer), first, strict=False))  # a group may be added later
+            if any(abs(now - before) > _MOVED * max(now, before) for now, before in pairs):
+                behind += sum(now == before for now, before in pairs)
+        rates = {f"lr/{name}": group["lr"] for name, group in self.subject.groups()}
+        return {**rates, "optim/groups_left_behind": behind}
+
+    @staticmethod
+    def _rates(optimizer: Any) -> list[float]:
+        return [float(group["lr"]) for group in optimizer.param_groups]

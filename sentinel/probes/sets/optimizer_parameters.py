@@ -8,13 +8,16 @@ Two passes over the list of parameters, on the host: some microseconds a thousan
 
 ## When it misleads
 A model of which a part is meant to rest, but whose parameters still ask for gradients, has missing ones. A
-second optimizer has to be handed to the probe as well.
+second optimizer has to be handed to the probe as well. Two optimizers that take turns on the same weights on
+purpose hold them twice.
 
 ## Source
-Probes `params/*` of the catalogue (O2, O17, O21).
+Probes `params/*` of the catalogue (O2, O17, O21, X1); TrainCheck's invariant on a second optimizer.
 """
 
-from sentinel.probes.base import Moment, Numbers, ProbeSet
+from collections import Counter
+
+from sentinel.probes.base import Cost, Moment, Numbers, ProbeSet
 
 
 class OptimizerParameters(
@@ -22,20 +25,24 @@ class OptimizerParameters(
     shows={
         "params/missing_from_optimizer": "trainable tensors that no optimizer holds",
         "params/frozen_in_optimizer": "tensors that an optimizer holds and that ask for no gradient",
+        "params/held_twice": "tensors that more than one optimizer, or more than one group, holds",
         "params/trainable_fraction": "share of the weights that ask for gradients",
     },
-    entries=("O2", "O17", "O21", "X1"),
+    entries=("O2", "O17", "O21", "X1", "N-two-optimizers"),
+    cost=Cost.DEFAULT,
 ):
     """Counts of tensors, and the share of the weights that can be trained."""
 
     def measure(self, moment: Moment) -> Numbers:
-        """Three numbers."""
+        """Four numbers."""
         own = {id(parameter): parameter for parameter in self.subject.model.parameters()}
-        held = {id(one): one for _, group in self.subject.groups() for one in group["params"]}
+        every = [one for _, group in self.subject.groups() for one in group["params"]]
+        held, times = {id(one): one for one in every}, Counter(map(id, every))
         weights = sum(one.numel() for one in own.values())
         trainable = [one for one in own.values() if one.requires_grad]
         return {
             "params/missing_from_optimizer": sum(id(one) not in held for one in trainable),
             "params/frozen_in_optimizer": sum(not one.requires_grad for one in held.values()),
+            "params/held_twice": sum(count > 1 for count in times.values()),
             "params/trainable_fraction": sum(one.numel() for one in trainable) / max(weights, 1),
         }

@@ -8,20 +8,22 @@ A copy of at most 65,536 weights of each tensor, on the device, at each measurem
 
 ## When it misleads
 In warm-up the ratio is small because the rate is. Tensors that start at zero, such as biases and LoRA's
-second matrix, have a large ratio at first. A step that the scaler skipped moves nothing.
+second matrix, have a large ratio at first. A step that the scaler skipped moves nothing. A library that keeps
+a copy in 32 bits loses nothing of what it does not show in 16.
 
 ## Source
-Probes `update_ratio/<group>` and `params/unchanged_after_step` of the catalogue (O22); a ratio of 1e-3 is
-Karpathy's rule of thumb.
+Probes `update_ratio/<group>` and `params/unchanged_after_step` of the catalogue (O22, O2, O4; N-lost-updates
+for weights in 16 bits); a ratio of 1e-3 is Karpathy's rule of thumb.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sentinel.probes.base import Hooks, Moment, Numbers, ProbeSet, Subject
 
 if TYPE_CHECKING:
     import torch
 
+_BYTES_OF_HALF = 2
 _MOST_OF_A_TENSOR = 1 << 16  # weights; their ratio tells that of the whole within a percent
 
 
@@ -30,8 +32,10 @@ class Updates(
     shows={
         "update_ratio/<group>": "norm of a group's update over the norm of its weights",
         "params/unchanged_after_step": "share of the tensors that the step left as they were",
+        "params/frozen_moved": "tensors that ask for no gradient and that the step moved",
+        "params/lost_updates": "share of the weights in 16 bits that a gradient did not move",
     },
-    entries=("O22", "O7", "O17", "G3", "X3", "O2", "O4"),
+    entries=("O22", "O7", "O17", "G3", "X3", "O2", "O4", "N-lost-updates"),
 ):
     """Compares weights before and after the step of their optimizer."""
 
@@ -45,11 +49,12 @@ class Updates(
         """Let the optimizers say when they step."""
         self._found = {}
         for optimizer in self.subject.optimizers:
-            self._hooks.add(optimizer.register_step_pre_hook(self._keep))
-            self._hooks.add(optimizer.register_step_post_hook(self._compare))
+            self._hooks.add(optimizer.register_step_pre_hook, self._keep)
+            self._hooks.add(optimizer.register_step_post_hook, self._compare)
 
     def measure(self, moment: Moment) -> Numbers:
         """What the step's hooks found; nothing if no optimizer stepped."""
+        self._hooks.raise_failure()
         return self._found
 
     def disarm(self) -> None:
@@ -59,30 +64,62 @@ class Updates(
 
     def _keep(self, optimizer: "torch.optim.Optimizer", *_: Any) -> None:
         for group in optimizer.param_groups:
-            self._before |= {id(one): _sample(one).clone() for one in group["params"] if one.requires_grad}
+            self._before |= {id(one): _sample(one).clone() for one in group["params"]}
 
     def _compare(self, optimizer: "torch.optim.Optimizer", *_: Any) -> None:
         import torch
 
-        held = {id(one) for group in optimizer.param_groups for one in group["params"]}
-        unchanged: list[torch.Tensor] = []
+        own = {id(one) for group in optimizer.param_groups for one in group["params"]} & self._before.keys()
+        steps = {
+            name: [_Step(self._before[id(one)], one) for one in group["params"] if id(one) in own]
+            for name, group in self.subject.groups()
+        }
         found: dict[str, torch.Tensor | float] = {}
-        for name, group in self.subject.groups():
-            pairs = [
-                (self._before[id(one)], _sample(one))
-                for one in group["params"]
-                if id(one) in held and id(one) in self._before
-            ]
-            if not pairs:
-                continue
-            moved = torch.stack([(new.float() - old.float()).square().sum() for old, new in pairs]).sum()
-            size = torch.stack([old.float().square().sum() for old, _ in pairs]).sum()
-            found[f"update_ratio/{name}"] = (moved / size.clamp_min(1e-30)).sqrt()
-            unchanged += [(old == new).all() for old, new in pairs]
-        if unchanged:
-            found["params/unchanged_after_step"] = torch.stack(unchanged).float().mean()
+        for name, of in steps.items():
+            if trained := [one for one in of if one.parameter.requires_grad]:
+                moved, size = torch.stack([one.squares() for one in trained]).sum(0)
+                found[f"update_ratio/{name}"] = (moved / size.clamp_min(1e-30)).sqrt()
+        every = [one for of in steps.values() for one in of]
+        if trained := [one for one in every if one.parameter.requires_grad]:
+            still = torch.stack([~one.moved() for one in trained]).float().mean()
+            found["params/unchanged_after_step"] = still
+        if frozen := [one for one in every if not one.parameter.requires_grad]:
+            found["params/frozen_moved"] = torch.stack([one.moved() for one in frozen]).sum()
+        if half := [one for one in every if one.is_half()]:
+            lost, asked = torch.stack([one.lost() for one in half]).sum(0)
+            found["params/lost_updates"] = lost / asked.clamp_min(1)
         self._before = {}
         self._found = {**self._found, **found}
+
+
+class _Step(NamedTuple):
+    """Evenly spread weights of a tensor before a step, and the tensor after it."""
+
+    old: "torch.Tensor"
+    parameter: "torch.Tensor"
+
+    def squares(self) -> "torch.Tensor":
+        """Of the update, and of the weights."""
+        import torch
+
+        old = self.old.float()
+        return torch.stack([(_sample(self.parameter).float() - old).square().sum(), old.square().sum()])
+
+    def moved(self) -> "torch.Tensor":
+        """Whether any weight is another one."""
+        return (_sample(self.parameter) != self.old).any()
+
+    def is_half(self) -> bool:
+        """Whether the weights are kept in 16 bits and have a gradient."""
+        return self.parameter.grad is not None and self.parameter.element_size() <= _BYTES_OF_HALF
+
+    def lost(self) -> "torch.Tensor":
+        """How many weights a gradient did not move, and how many had a gradient."""
+        import torch
+
+        gradient: Any = self.parameter.grad
+        asked = _sample(gradient) != 0
+        return torch.stack([(asked & (_sample(self.parameter) == self.old)).sum(), asked.sum()])
 
 
 def _sample(parameter: "torch.Tensor") -> "torch.Tensor":

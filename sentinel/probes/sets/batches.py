@@ -1,0 +1,102 @@
+"""Whether batches, or the random numbers of their augmentation, come again.
+
+Workers that read the same shard give each batch once a worker. A sampler that is not told the epoch gives the
+same batches each epoch. Workers with one seed draw the same augmentations.
+
+## Cost
+At each step 64 values of one tensor that lies on the host; nothing for tensors of a device.
+
+## When it misleads
+It begins after 32 different batches, so it is silent about a training on few. Data that is not shuffled on
+purpose repeats its order. Augmentation is known only if the loop hands over its random parameters, as
+`augmentation=`, of which there must be eight or more.
+
+## Source
+Probe `data/batch_hash` of the catalogue (DP1, DP2, DP14).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sentinel.probes.base import Cost, Moment, Numbers, ProbeSet, Subject
+
+_VALUES = 64  # of a tensor, evenly spread
+_FEWEST_VALUES = 8
+_FEWEST_BATCHES = 32  # different ones, before a repetition means something
+_NEAR = 16  # batches: as many workers may read the same shard
+_MOST = 1 << 16  # batches that are remembered
+_HASH_BITS = 0xFFFFFF  # what a number of 32 bits holds exactly
+
+
+class Batches(
+    ProbeSet,
+    shows={
+        "data/batch_hash": "24 bits that are equal for equal batches",
+        "data/batches_again": "share of batches that came within 16 batches before",
+        "data/batches_in_old_order": "share of batches that follow the same batch as in an earlier epoch",
+        "data/augmentations_again": "share of batches whose augmentation was drawn before",
+    },
+    entries=("DP1", "DP2", "DP14"),
+    cost=Cost.DEFAULT,
+):
+    """Remembers what it saw by a hash, on the host."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._seen: dict[int, int] = {}  # the number of the batch at which a hash came last
+        self._pairs: set[tuple[int, int]] = set()
+        self._augmentations: set[int] = set()
+        self._count = 0
+        self._last: int | None = None
+        self._again: dict[str, list[bool]] = {}
+
+    def glance(self, moment: Moment) -> None:
+        """Compare with what came before."""
+        drawn = fingerprint(moment.augmentation)
+        if drawn is not None:
+            self._note("data/augmentations_again", drawn in self._augmentations)
+            if len(self._augmentations) < _MOST:
+                self._augmentations.add(drawn)
+        batch = fingerprint(moment.batch)
+        if batch is None:
+            return
+        self._count += 1
+        if len(self._seen) >= _FEWEST_BATCHES:
+            near = self._count - self._seen.get(batch, -_MOST) <= _NEAR
+            self._note("data/batches_again", near)
+            self._note("data/batches_in_old_order", not near and (self._last, batch) in self._pairs)
+        if len(self._seen) < _MOST:
+            self._seen[batch] = self._count
+            if self._last is not None and self._last != batch:
+                self._pairs.add((self._last, batch))
+        self._last = batch
+
+    def measure(self, moment: Moment) -> Numbers:
+        """The shares since the last measurement."""
+        found = {name: sum(of) / len(of) for name, of in self._again.items()}
+        self._again = {}
+        return found if self._last is None else {**found, "data/batch_hash": self._last & _HASH_BITS}
+
+    def _note(self, name: str, again: bool) -> None:
+        self._again.setdefault(name, []).append(again)
+
+
+def fingerprint(of: Any) -> int | None:
+    """A hash of evenly spread values of the first tensor or array on the host that has several values."""
+    for tensor in tensors(of):
+        if getattr(getattr(tensor, "device", None), "type", "cpu") != "cpu":
+            return None
+        flat = tensor.reshape(-1)
+        values = tuple(flat[:: max(1, len(flat) // _VALUES)][:_VALUES].tolist())
+        if len(values) >= _FEWEST_VALUES and len({*values}) > 1:
+            return hash(values)
+    return None
+
+
+def tensors(of: Any) -> list[Any]:
+    """The tensors and arrays in a batch, in their order."""
+    if hasattr(of, "reshape") and hasattr(of, "tolist"):
+        return [of]
+    if isinstance(of, Mapping):
+        of = list(of.values())
+    return [one for part in of for one in tensors(part)] if isinstance(of, list | tuple) else []

@@ -1,0 +1,47 @@
+"""Resident memory of the training, and what is free of its shared memory.
+
+A cache in the dataset, or a list that keeps tensors, grows until the kernel ends the training. Workers that
+hand over batches fail once `/dev/shm` is full.
+
+## Cost
+Two system calls.
+
+## When it misleads
+Workers of the loader are processes of their own and not counted. It knows Linux alone.
+
+## Source
+Probes `host/rss` and `host/shm_free` of the catalogue (DP9, DP15); `proc(5)`, `statvfs(3)`.
+"""
+
+import os
+from pathlib import Path
+
+from sentinel.probes.base import Cost, Moment, Numbers, ProbeSet, Subject, Unsuitable
+
+_GIB = 2.0**30
+_OWN, _SHARED = Path("/proc/self/statm"), Path("/dev/shm")  # noqa: S108  it is measured, not written to
+
+
+class HostMemory(
+    ProbeSet,
+    shows={
+        "host/rss": "resident memory of the training's process, GiB",
+        "host/shm_free": "free shared memory, GiB",
+    },
+    entries=("DP9", "DP15"),
+    cost=Cost.DEFAULT,
+):
+    """Asks the kernel."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        if not (_OWN.exists() and _SHARED.exists()):
+            raise Unsuitable("this system has no /proc or no /dev/shm")
+
+    def measure(self, moment: Moment) -> Numbers:
+        """Two numbers."""
+        pages, shared = int(_OWN.read_text().split()[1]), os.statvfs(_SHARED)
+        return {
+            "host/rss": pages * os.sysconf("SC_PAGESIZE") / _GIB,
+            "host/shm_free": shared.f_bavail * shared.f_frsize / _GIB,
+        }

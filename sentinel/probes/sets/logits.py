@@ -1,0 +1,34 @@
+"""The size of the logits.
+
+In long trainings logits may drift away together, which changes no probability until they overflow.
+
+## Cost
+One log-sum-exp over the logits of a step, on their device.
+
+## When it misleads
+It needs `outputs=` or what holds them as `logits`. Outputs that are no logits have such numbers as well.
+
+## Source
+Probes `logits/log_z` and `logits/max` of the catalogue (L6, A-nan-logsoftmax); the z-loss of PaLM.
+"""
+
+from sentinel.probes.base import Moment, Numbers, ProbeSet
+
+
+class Logits(
+    ProbeSet,
+    shows={
+        "logits/log_z": "mean logarithm of the sum of the exponentials of the logits",
+        "logits/max": "largest logit",
+    },
+    entries=("L6", "A-nan-logsoftmax"),
+):
+    """Two numbers of the logits of a step."""
+
+    def measure(self, moment: Moment) -> Numbers:
+        """The numbers, if the loop hands outputs over."""
+        logits = moment.logits()
+        if logits is None:
+            return {}
+        wide = logits.detach().float()
+        return {"logits/log_z": wide.logsumexp(-1).mean(), "logits/max": wide.max()}

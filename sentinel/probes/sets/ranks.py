@@ -1,0 +1,101 @@
+"""Whether all ranks hold equal weights, and whether any two get the same batch.
+
+Ranks drift apart where a part of the model is outside of DDP, or where the ranks begin differently. Each
+rank's loss falls, so no metric shows it. Ranks with equal batches compute the same gradient many times over.
+
+## Cost
+A sum over at most 4,096 weights of each tensor at measured steps, and some messages to the store by which
+torch's ranks found each other. It makes no collective call, so a rank that does not take part holds nobody.
+
+## When it misleads
+Ranks that train models of their own on purpose differ. It is off where each rank holds a shard, and where no
+rank can be asked. What is said of a step was measured at the measurement before.
+
+## Source
+TrainCheck's invariant that data-parallel ranks hold equal weights; entry N-ranks-apart and, for batches, DP2.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from sentinel.probes.base import Moment, Numbers, ProbeSet, Subject, Unsuitable
+from sentinel.probes.sets.batches import fingerprint
+
+if TYPE_CHECKING:
+    import torch
+
+_MOST_OF_A_TENSOR = 1 << 12  # weights
+
+
+class Ranks(
+    ProbeSet,
+    shows={
+        "ranks/differing_weights": "ranks whose weights are not those of the first rank",
+        "ranks/equal_batches": "ranks whose batch is that of another one",
+    },
+    entries=("N-ranks-apart", "DP2"),
+    on_every_rank=True,
+):
+    """Each rank tells the store a checksum; the first rank reads them a measurement later."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        import torch.distributed as together
+        from torch.distributed import distributed_c10d
+
+        several = together.is_available() and together.is_initialized() and together.get_world_size() > 1
+        self._others = together.get_world_size() if several else 0
+        if not several:
+            return
+        sharded = any(hasattr(one, "to_local") for one in subject.model.parameters())
+        if sharded or "FullyShardedDataParallel" in type(subject.model).__name__:
+            raise Unsuitable("each rank holds a shard of the weights")
+        self._store: Any = distributed_c10d._get_default_store()  # noqa: SLF001  torch has no public way
+        self._rank = together.get_rank()
+        self._measured = 0
+        self._told: list[int] = []
+        self._sum: torch.Tensor | None = None
+        self._batch: int | None = None
+
+    def glance(self, moment: Moment) -> None:
+        """Tell the store what the step before computed, which lies on the host by now."""
+        if self._others and self._sum is not None:
+            key = self._key(self._measured, self._rank)
+            self._store.set(key, f"{int(self._sum)} {'' if self._batch is None else self._batch}")
+            self._told.append(self._measured)
+            self._sum = None
+        self._batch = fingerprint(moment.batch)
+
+    def measure(self, moment: Moment) -> Numbers:
+        """What the ranks told of an earlier measurement, if all did."""
+        if not self._others:
+            return {}
+        self._measured += 1
+        total: Any = sum(_checksum(one) for one in self.subject.model.parameters())
+        self._sum = total.to("cpu", non_blocking=True)
+        return self._compared() if self._rank == 0 else {}
+
+    def _compared(self) -> Numbers:
+        for number in reversed(self._told):
+            keys = [self._key(number, rank) for rank in range(self._others)]
+            if self._store.check(keys):
+                told = [self._store.get(key).decode().split(" ") for key in keys]
+                self._told = [later for later in self._told if later > number]
+                for key in keys:
+                    self._store.delete_key(key)
+                batches = [batch for _, batch in told if batch]
+                found = {"ranks/differing_weights": float(sum(one[0] != told[0][0] for one in told))}
+                return found | {"ranks/equal_batches": float(len(batches) - len({*batches}))}
+        return {}
+
+    @staticmethod
+    def _key(number: int, rank: int) -> str:
+        return f"sentinel/{number}/{rank}"
+
+
+def _checksum(parameter: "torch.Tensor") -> "torch.Tensor":
+    """The sum of the bits of evenly spread weights, so that two that differ in a bit have different sums."""
+    import torch
+
+    flat = parameter.detach().reshape(-1)
+    bits = {2: torch.int16, 4: torch.int32, 8: torch.int64}.get(flat.element_size(), torch.uint8)
+    return flat[:: max(1, flat.numel() // _MOST_OF_A_TENSOR)].contiguous().view(bits).sum(dtype=torch.int64)

@@ -1,0 +1,55 @@
+"""Whether weights that are one tensor stay one.
+
+A language model whose head is the transpose of its embeddings trains two tensors once a copy, a cast or a
+resized vocabulary has parted them. The loss falls as before.
+
+## Cost
+A pass over the names of the parameters, on the host.
+
+## When it misleads
+A head that is a copy of the embeddings at the start, and free on purpose, counts as parted.
+
+## Source
+TrainCheck's invariant that tied weights stay tied; entry N-untied-weights.
+"""
+
+from sentinel.probes.base import Cost, Moment, Numbers, ProbeSet, Subject
+
+
+class Ties(
+    ProbeSet,
+    shows={"params/untied": "tensors that were, or ought to be, the same as another one and are not"},
+    entries=("N-untied-weights", "O2"),
+    cost=Cost.DEFAULT,
+):
+    """Compares names that meant one tensor at the start, and the ties that a model declares."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        names: dict[int, list[str]] = {}
+        for name, parameter in subject.model.named_parameters(remove_duplicate=False):
+            names.setdefault(id(parameter), []).append(name)
+        self._tied = [of for of in names.values() if len(of) > 1]
+        self._copies = _copies(subject)
+
+    def measure(self, moment: Moment) -> Numbers:
+        """How many names mean a tensor of their own by now."""
+        now = dict(self.subject.model.named_parameters(remove_duplicate=False))
+        parted = sum(now.get(name) is not now.get(of[0]) for of in self._tied for name in of[1:])
+        return {"params/untied": parted + self._copies}
+
+
+def _copies(subject: Subject) -> int:
+    """Heads that began as a copy of embeddings, which is how a tie that was lost earlier looks."""
+    import torch
+
+    kinds = torch.nn.Embedding, torch.nn.Linear
+    embeddings, heads = (
+        [one.weight for one in subject.model.modules() if isinstance(one, kind)] for kind in kinds
+    )
+    return sum(
+        head is not table and head.shape == table.shape and bool(torch.equal(head, table))
+        for head in heads
+        for table in embeddings
+        if head.requires_grad and table.requires_grad and not hasattr(head, "to_local")
+    )
