@@ -60,7 +60,7 @@ class CostGroup:
 
 
 @dataclass(frozen=True)
-class Cost:
+class CostOfFailures:
     """What the failures of an archive cost. ``tables`` have the costliest groups by title.
 
     ``failures`` are the costliest, and ``more`` is how many there are beside them.
@@ -78,7 +78,7 @@ class Cost:
         return self.failures[:_WORST]
 
 
-def cost(archive: Archive) -> Cost:
+def cost(archive: Archive) -> CostOfFailures:
     """What the failures of an archive cost."""
     read = [run for run in archive.runs if not run.record.unread]
     trainings = {archive.trainings[one.record.id] for one in read}
@@ -95,7 +95,7 @@ def cost(archive: Archive) -> Cost:
         ("By framework", lambda one: one.record.described.framework),
         ("By week", lambda one: _week(one.incident.onset_time)),
     )
-    return Cost(
+    return CostOfFailures(
         verdict=f"{counted_runs(len(trainings), len(read))}: {counts}",
         unread=len(archive.runs) - len(read) + len(archive.failed) + len(archive.complaints),
         tables=[(title, _groups(failures, key)) for title, key in keys] if failures else [],
@@ -104,7 +104,7 @@ def cost(archive: Archive) -> Cost:
     )
 
 
-def lines(found: Cost) -> Iterator[tuple[int, str]]:
+def lines(found: CostOfFailures) -> Iterator[tuple[int, str]]:
     """The cost for a terminal: each line with its indent."""
     yield 0, found.verdict
     if found.unread:

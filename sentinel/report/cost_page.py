@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from sentinel.ground.text import counted
-from sentinel.report.cost import Cost, Failure
+from sentinel.report.cost import CostOfFailures, Failure
 from sentinel.report.html import asset, environment, policy
 from sentinel.report.markdown import plain
 
@@ -16,7 +16,7 @@ _ROWS_A_PAGE = 100
 _STYLE = "page.css"
 
 
-def html(cost: Cost) -> str:
+def html(cost: CostOfFailures) -> str:
     """The page. It links to what lies on this machine; what lies elsewhere is named."""
     style = asset(_STYLE)
     return (
@@ -33,12 +33,12 @@ def html(cost: Cost) -> str:
     )
 
 
-def markdown(cost: Cost) -> str:
+def markdown(cost: CostOfFailures) -> str:
     """The report as GitHub-flavoured Markdown."""
     return "\n".join(_lines(cost))
 
 
-def _lines(cost: Cost) -> Iterator[str]:
+def _lines(cost: CostOfFailures) -> Iterator[str]:
     yield f"**{plain(cost.verdict)}**"
     if cost.unread:
         yield f"\ncould not be read: {cost.unread}"
@@ -52,7 +52,7 @@ def _lines(cost: Cost) -> Iterator[str]:
         yield f"| {plain(one.name)} | {one.incident.detector}: {plain(one.incident.headline)} | {one.spent} |"
 
 
-def _pages(cost: Cost) -> Iterator[tuple[int, list[Failure]]]:
+def _pages(cost: CostOfFailures) -> Iterator[tuple[int, list[Failure]]]:
     """The failures in pages, each with the number of its first one."""
     left, first = iter(cost.failures), 1
     while page := [*islice(left, _ROWS_A_PAGE)]:

@@ -5,7 +5,7 @@ from sentinel.archives.record import Record
 from sentinel.detectors.api import Maturity
 from sentinel.detectors.severity import Severity
 from sentinel.report import cost_page
-from sentinel.report.cost import Cost, CostGroup, Failure
+from sentinel.report.cost import CostGroup, CostOfFailures, Failure
 
 _MOST_BYTES = 20 << 20
 
@@ -31,7 +31,9 @@ def failure(number, name="run"):
 
 
 def cost(failures, more=0):
-    return Cost("a million runs", 0, [("By fault", [CostGroup("kl-blowup", failures)])], failures, more)
+    return CostOfFailures(
+        "a million runs", 0, [("By fault", [CostGroup("kl-blowup", failures)])], failures, more
+    )
 
 
 def test_it_stays_below_its_limit_however_many_runs_there_are():
