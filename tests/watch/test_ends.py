@@ -101,12 +101,28 @@ def test_the_end_of_a_process_is_told_as_what_it_was(house, end, detector, words
 
 @needs_kernel
 @pytest.mark.slow  # many processes
-@pytest.mark.parametrize("writer", sorted(WRITERS.keys() - {"held"}))
+@pytest.mark.parametrize("writer", sorted(WRITERS.keys() - {"held", "wandb"}))
 @pytest.mark.parametrize(("end", "detector", "words"), TOLD)
 def test_the_end_is_known_of_every_kind_of_writer(house, writer, end, detector, words):
     if writer == "tensorboard" and detector == "run-ended-early":
         pytest.skip("an event file holds no plan")
     found, summary, _ = ends(house, end, writer)
+    assert found == detector
+    assert words in summary
+
+
+@needs_kernel
+@pytest.mark.slow  # processes
+@pytest.mark.parametrize(
+    ("end", "detector", "words"),
+    [
+        ("sys.exit(3)", "run-crashed", "exit code 3"),
+        ("raise ValueError", "run-crashed", "exit code 1"),
+        (KILLED.format(9), "run-crashed", "was killed by SIGKILL"),
+    ],
+)
+def test_wandb_records_how_a_run_crashed_unless_its_process_was_killed(house, end, detector, words):
+    found, summary, _ = ends(house, end, "wandb")
     assert found == detector
     assert words in summary
 
