@@ -83,13 +83,15 @@ class OpenRuns:
 
     def _read(self, key: str) -> "asyncio.Task[None]":
         """What reads and draws the next slice of a run."""
-        if key not in self._reading:
+        task = self._reading.get(key)
+        if task is None or task.done():  # a task stays here for a moment after its end
             task = self._reading[key] = asyncio.create_task(self._advance(key))
             task.add_done_callback(partial(self._has_read, key))
-        return self._reading[key]
+        return task
 
     def _has_read(self, key: str, task: "asyncio.Task[None]") -> None:
-        del self._reading[key]
+        if self._reading[key] is task:
+            del self._reading[key]
         if task.cancelled() or task.exception():
             return  # who waits for the page gets the error; otherwise the next look tries again
         if key in self._open and self._open[key].reads_more:
