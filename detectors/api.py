@@ -188,13 +188,13 @@ class Detector(Declaration):
 
         from sentinel.detectors.schema import FINDINGS, INDEX, SERIES, SEVERITY, VALUE, VARIANT, severity_of
 
-        found = self.rule(points.lazy(), **(parameters or {}))
-        columns = found.collect_schema().names()
+        judged = self.rule(points.lazy(), **(parameters or {}))
+        columns = judged.collect_schema().names()
         missing = FINDINGS.keys() - columns
         declared = {name: variant.severities for name, variant in self.variants.items()}
         blanks = [pl.lit(None, dtype=FINDINGS[n]).alias(n) for n in missing]
         return (
-            found.with_columns(blanks)
+            judged.with_columns(blanks)
             .with_columns(pl.col(n).cast(t) for n, t in FINDINGS.items())
             .with_columns(pl.col(SEVERITY).fill_null(severity_of(declared, columns)))
             .with_columns(pl.when(pl.col(SEVERITY) > Severity.CLEAN).then(VARIANT))
@@ -278,12 +278,12 @@ def declared(
 
 def _parameters(rule: Callable[..., Any]) -> dict[str, Parameter]:
     hints = get_type_hints(rule, include_extras=True)
-    found = {}
+    parameters = {}
     for name, argument in inspect.signature(rule).parameters.items():
         if argument.kind is not inspect.Parameter.KEYWORD_ONLY:
             continue
         if get_origin(hints[name]) is not Annotated:
             raise TypeError(f"{rule.__name__}: annotate {name} with Annotated[type, 'meaning']")
         kind, meaning = get_args(hints[name])
-        found[name] = Parameter(kind, argument.default, meaning)
-    return found
+        parameters[name] = Parameter(kind, argument.default, meaning)
+    return parameters

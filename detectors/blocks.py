@@ -43,11 +43,11 @@ def with_blocks(
     """
 
     def columns(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
-        found = {name: np.full(len(due), np.nan) for name in names}
+        columns = {name: np.full(len(due), np.nan) for name in names}
         for rows, means in _by_count(frame, due):
             for name, values in measure(means).items():
-                found[name][rows] = values
-        return found
+                columns[name][rows] = values
+        return columns
 
     return with_arrays(points, names, columns, every=every, at_least=at_least)
 
@@ -85,8 +85,8 @@ def _width(rows: int) -> int:
 def rolling(means: Floats, n: int) -> Floats:
     """Means of each ``n`` neighbouring blocks: rows x (blocks - n + 1)."""
     sums = np.cumsum(np.pad(means, ((0, 0), (1, 0))), axis=1)
-    found: Floats = (sums[:, n:] - sums[:, :-n]) / n
-    return found
+    rolled: Floats = (sums[:, n:] - sums[:, :-n]) / n
+    return rolled
 
 
 def gain(means: Floats) -> Mapping[str, Floats]:

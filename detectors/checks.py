@@ -217,12 +217,12 @@ class RunCheck(Declaration):
         """What a run must log to be judged."""
         return Demand((self.expects.signal,), (), clock=True) if self.expects else Demand((), ())
 
-    def severity(self, found: RunFinding) -> Severity:
+    def severity(self, finding: RunFinding) -> Severity:
         """How bad a finding of the check is."""
-        if found.variant is None:
+        if finding.variant is None:
             return Severity.CLEAN
-        declared = self.variants[found.variant].severities
-        return found.severity if found.severity in declared else declared[0]
+        declared = self.variants[finding.variant].severities
+        return finding.severity if finding.severity in declared else declared[0]
 
 
 def run_check(

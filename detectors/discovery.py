@@ -14,11 +14,11 @@ def all_detectors() -> dict[str, Declaration]:
 
     Raises ValueError if two of them share a name.
     """
-    found: dict[str, Declaration] = {}
+    declared: dict[str, Declaration] = {}
     for module in pkgutil.walk_packages(detectors.__path__, f"{detectors.__name__}."):
         for thing in vars(importlib.import_module(module.name)).values():
             if not isinstance(thing, Declaration):
                 continue
-            if found.setdefault(thing.name, thing) is not thing:
+            if declared.setdefault(thing.name, thing) is not thing:
                 raise ValueError(f"two detectors are called {thing.name}")
-    return dict(sorted(found.items()))
+    return dict(sorted(declared.items()))

@@ -63,7 +63,7 @@ def with_ends_apart(points: pl.LazyFrame, *, most: int) -> pl.LazyFrame:
         "low": pl.col(VALUE).filter(index > index.max() - third).min(),
         "high": pl.col(VALUE).filter((index >= 0) & (index < third)).max(),
     }
-    return points.with_columns(pl.when(ENDED).then(one.over(SERIES)).alias(name) for name, one in of.items())
+    return points.with_columns(pl.when(ENDED).then(end.over(SERIES)).alias(name) for name, end in of.items())
 
 
 def rests_since(value: pl.Expr, most: int) -> pl.Expr:

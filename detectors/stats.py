@@ -225,9 +225,9 @@ def with_arrays(
         enough = due.filter(is_enough)
         with np.errstate(all="ignore"):
             parts = [columns(frame, enough[i : i + AT_ONCE]) for i in range(0, len(enough), AT_ONCE)]
-        found = {n: np.concatenate([np.empty(0), *(part[n] for part in parts)]) for n in names}
+        measured = {n: np.concatenate([np.empty(0), *(part[n] for part in parts)]) for n in names}
         at = pl.when(is_enough).then(is_enough.cum_sum() - 1)
-        values = (pl.lit(pl.Series(n, found[n], pl.Float64)).gather(at).alias(n) for n in names)
+        values = (pl.lit(pl.Series(n, measured[n], pl.Float64)).gather(at).alias(n) for n in names)
         return due.select(*frame.columns, *values)
 
     schema = {**points.collect_schema(), **dict.fromkeys(names, pl.Float64())}
@@ -236,8 +236,8 @@ def with_arrays(
 
 def last_values(column: Floats, rows: Ints, n: int) -> Floats:
     """The ``n`` values of ``column`` up to each of ``rows``, newest first: rows x n."""
-    found: Floats = column[np.maximum(rows[:, None] - np.arange(n), 0)]
-    return found
+    latest: Floats = column[np.maximum(rows[:, None] - np.arange(n), 0)]
+    return latest
 
 
 def row_quantile(values: Floats, q: float) -> Floats:
@@ -249,15 +249,15 @@ def row_quantile(values: Floats, q: float) -> Floats:
         np.take_along_axis(ordered, np.minimum(below + i, values.shape[1] - 1), 1)[:, 0] for i in (0, 1)
     )
     share = place - below[:, 0]
-    found: Floats = np.where(share > 0, low + share * (high - low), low)
-    return found
+    quantiles: Floats = np.where(share > 0, low + share * (high - low), low)
+    return quantiles
 
 
-def spearman(one: Floats, other: Floats) -> Floats:
+def spearman(first: Floats, other: Floats) -> Floats:
     """Rank correlation of each row of one array with that row of the other; equal values share a rank."""
-    a, b = (r - r.mean(axis=1, keepdims=True) for r in map(_ranks, (one, other)))
-    found: Floats = (a * b).sum(axis=1) / np.sqrt((a * a).sum(axis=1) * (b * b).sum(axis=1))
-    return found
+    a, b = (r - r.mean(axis=1, keepdims=True) for r in map(_ranks, (first, other)))
+    coefficients: Floats = (a * b).sum(axis=1) / np.sqrt((a * a).sum(axis=1) * (b * b).sum(axis=1))
+    return coefficients
 
 
 def _ranks(values: Floats) -> Floats:

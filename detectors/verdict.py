@@ -47,6 +47,6 @@ def verdicts(
     of_found = {ONSET: onset, ABOVE: above, BELOW: below}
     return row.with_columns(
         pl.when(clean & ~is_found).then(Severity.CLEAN).alias(SEVERITY),
-        *(pl.when(is_found).then(one).alias(name) for name, one in of_found.items()),
+        *(pl.when(is_found).then(value).alias(name) for name, value in of_found.items()),
         *(condition.alias(AS[severity]) for severity, condition in (severities or {}).items()),
     )

@@ -30,5 +30,5 @@ __all__ = ["IncidentStory", "Report", "SentinelError", "probe", "replay"]
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'sentinel' has no attribute {name!r}")
-    found: object = getattr(import_module(_HOMES[name]), name)
-    return found
+    value: object = getattr(import_module(_HOMES[name]), name)
+    return value

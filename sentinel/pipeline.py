@@ -76,8 +76,8 @@ class Pipeline:
         limit, guard = points_at_once // max(len(trackers), 1), Guard()
         news = [tracker.absorb(limit, read_at, guard) for tracker in trackers]
         past = [
-            (guard(tracker.log.run, "going on", tracker.book.go_on) or ()) if one.points else ()
-            for tracker, one in zip(trackers, news, strict=True)
+            (guard(tracker.log.run, "going on", tracker.book.go_on) or ()) if absorbed.points else ()
+            for tracker, absorbed in zip(trackers, news, strict=True)
         ]
         verdicts, looked = self._judging.judge(trackers, news, guard)
         changes = [
@@ -85,8 +85,8 @@ class Pipeline:
             for tracker, back in zip(trackers, past, strict=True)
         ]
         return [
-            Advance(tracker, one, new, guard.failures.get(tracker.id), looked[tracker.id])
-            for tracker, one, new in zip(trackers, news, changes, strict=True)
+            Advance(tracker, absorbed, new, guard.failures.get(tracker.id), looked[tracker.id])
+            for tracker, absorbed, new in zip(trackers, news, changes, strict=True)
         ]
 
     def conclude(self, trackers: Sequence[Tracker]) -> list[Advance]:
@@ -99,8 +99,8 @@ class Pipeline:
         verdicts, looked = self._judging.judge(trackers, news, guard, concluded=True)
         changes = [tracker.apply(verdicts[tracker.id], guard, concluded=True) for tracker in trackers]
         return [
-            Advance(tracker, one, new, guard.failures.get(tracker.id), looked[tracker.id])
-            for tracker, one, new in zip(trackers, news, changes, strict=True)
+            Advance(tracker, absorbed, new, guard.failures.get(tracker.id), looked[tracker.id])
+            for tracker, absorbed, new in zip(trackers, news, changes, strict=True)
         ]
 
     def review(self, tracker: Tracker, silence: Quiet) -> list[Change]:

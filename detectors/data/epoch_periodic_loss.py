@@ -89,7 +89,7 @@ def epoch_periodic_loss(
 def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
     """For each row the correlation with the epoch before, and the highest one at the lags around."""
     value, epoch = frame[VALUE].to_numpy(), frame[Signal.EPOCH].fill_null(np.nan).to_numpy()
-    found = {name: np.full(len(due), np.nan) for name in ("lag", "repeats", "around", "pairs")}
+    measured = {name: np.full(len(due), np.nan) for name in ("lag", "repeats", "around", "pairs")}
     for place, (row, index) in enumerate(zip(due["row"], due[INDEX], strict=True)):
         rows = slice(row - min(index, REACH), row + 1)
         grew = np.flatnonzero(np.diff(epoch[rows]) > 0)  # a whole number rests until the epoch is over
@@ -100,11 +100,11 @@ def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
         if len(changes) < EPOCHS * length - 1:
             continue
         near = {lag: _correlation(changes, lag) for lag in round(length) + np.arange(-1, 2)}
-        lag = max(near, key=lambda one: near[one])
+        lag = max(near, key=lambda shift: near[shift])
         around = [_correlation(changes, lag + sign * away) for away in AROUND for sign in (-1, 1)]
-        found["lag"][place], found["repeats"][place] = lag, near[lag]
-        found["around"][place], found["pairs"][place] = max(around), len(changes) - lag
-    return found
+        measured["lag"][place], measured["repeats"][place] = lag, near[lag]
+        measured["around"][place], measured["pairs"][place] = max(around), len(changes) - lag
+    return measured
 
 
 def _changes(values: Floats) -> Floats:

@@ -156,7 +156,7 @@ def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
     held = np.where(recent, last_values(mid, row, REACH), np.inf).min(axis=1)
     near = np.maximum(row[:, None] - np.arange(LONG), begin[:, None])
     then = np.clip(near - since[:, None] + 1, begin[:, None], near)
-    found = {
+    compared = {
         "best": np.exp(best),
         "level": np.exp(np.where(short, low[row], mid[row])),
         "stays": np.expm1(np.where(short, _rise_of_thirds(frame, row, count), held - best)),
@@ -167,16 +167,16 @@ def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
         column = frame[signal].fill_null(np.nan).to_numpy()
         for when, at in (("", near), ("_then", then)):
             few, many = (np.median(column[at[:, :n]], axis=1) for n in (SHORT, LONG))
-            found[name + when] = np.where(short, few, many)
-    return found
+            compared[name + when] = np.where(short, few, many)
+    return compared
 
 
 def _past(levels: Floats, row: Ints, count: Ints, size: Ints) -> Floats:
     """The levels before those of the last ``size`` evaluations, newest first: rows x REACH."""
     age = np.arange(REACH)
-    found = last_values(levels, row, REACH)
+    earlier = last_values(levels, row, REACH)
     past = (age >= size[:, None]) & (age < np.minimum(count + 1, REACH)[:, None])
-    return np.where(past & np.isfinite(found), found, np.inf)
+    return np.where(past & np.isfinite(earlier), earlier, np.inf)
 
 
 def _rise_of_thirds(frame: pl.DataFrame, row: Ints, count: Ints) -> Floats:
@@ -197,5 +197,5 @@ def _trend(frame: pl.DataFrame, row: Ints, many: Ints) -> Floats:
     counts = np.arange(LONG_FROM)[::-1] < many[:, None]
     rises = np.sign(values[:, None, :] - values[:, :, None]) * (counts[:, None, :] & counts[:, :, None])
     score = np.triu(rises, 1).sum(axis=(1, 2))
-    found: Floats = (score - np.sign(score)) / np.sqrt(many * (many - 1) * (2 * many + 5) / 18)
-    return found
+    z: Floats = (score - np.sign(score)) / np.sqrt(many * (many - 1) * (2 * many + 5) / 18)
+    return z

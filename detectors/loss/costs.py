@@ -39,12 +39,12 @@ def with_costs(points: pl.LazyFrame, *, reach: int) -> pl.LazyFrame:
     """
     wrong, loss = 1 - pl.col(Signal.ACCURACY), pl.col(VALUE).shift(1).over(SERIES)
     counts = (wrong >= LEAST_WRONG) & (wrong <= 1) & (loss > 0)
-    found = points.with_columns(share=pl.when(counts).then(wrong), cost=pl.when(counts).then(loss / wrong))
+    costed = points.with_columns(share=pl.when(counts).then(wrong), cost=pl.when(counts).then(loss / wrong))
     pays = recent_median("cost", reach, at_least=FEW)
     cost, share = (_spread(column, reach) for column in ("cost", "share"))
     cut = (pays / nearest(pays, CUT) - 1).abs() < NEAR
     constant = (pays > LEAST) & (cost < VARIES) & (cut | (share > cost + VARIES / 2))
-    return found.with_columns(pays=pays, constant=constant)
+    return costed.with_columns(pays=pays, constant=constant)
 
 
 def _spread(column: str, reach: int) -> pl.Expr:

@@ -116,7 +116,7 @@ def _by_points(columns: Mapping[int, pl.Expr]) -> pl.Expr:
     """The column of the longest window for which there are enough points."""
     (_, shortest), *longer = columns.items()
     return reduce(
-        lambda shorter, one: pl.when(pl.col(INDEX) >= WINDOWS[one[0]]).then(one[1]).otherwise(shorter),
+        lambda shorter, level: pl.when(pl.col(INDEX) >= WINDOWS[level[0]]).then(level[1]).otherwise(shorter),
         longer,
         shortest,
     )

@@ -95,7 +95,7 @@ def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
     ``off`` is their largest difference, ``risen`` the highest rate over the first one, and ``loss_left`` the
     share of the earlier fall of the loss that was lost.
     """
-    found = np.full((len(due), len(NAMES)), np.nan)
+    measured = np.full((len(due), len(NAMES)), np.nan)
     step, rate = frame[STEP].to_numpy(), frame[VALUE].to_numpy()
     loss = frame[Signal.LOSS].fill_null(np.nan).to_numpy()
     ends, begins = due["row"].to_numpy(), due["begin"].to_numpy()
@@ -105,7 +105,7 @@ def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
         at = last + 1 - rows
         head = slice(begin, begin + min(REACH, at - begin))
         # A restart may fall elsewhere between two points of the log than the start of the run does.
-        start, then = (np.r_[2 * one[begin] - one[begin + 1], one[head]] for one in (rate, step))
+        start, then = (np.r_[2 * series[begin] - series[begin + 1], series[head]] for series in (rate, step))
         again, rising = rate[at : last + 1], np.maximum.accumulate(start[: start.argmax() + 1])
         then_again = np.interp(again[0], rising, then[: len(rising)]) + step[at : last + 1] - step[at]
         if then_again[0] > then[2]:
@@ -114,5 +114,5 @@ def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
         ratios = off / start[: rows + 1].max(), again.max() / again[0]
         before, after = np.median(loss[at - LEAST + 1 : at + 1]), np.median(loss[at + 1 : last + 1])
         first = np.max(loss[head][np.isfinite(loss[head])], initial=before)
-        found[place] = rate[at - 1], again[0], step[at], rows, *ratios, (after - before) / (first - before)
-    return dict(zip(NAMES, found.T, strict=True))
+        measured[place] = rate[at - 1], again[0], step[at], rows, *ratios, (after - before) / (first - before)
+    return dict(zip(NAMES, measured.T, strict=True))

@@ -72,11 +72,11 @@ def _scatter(means: Floats, levels: Floats, fell_at: Ints) -> Floats:
     astride = (begin < fell_at[:, None]) & (fell_at[:, None] < begin + width)
     changes = np.diff(means, axis=1)
     near = np.abs(np.arange(changes.shape[1]) + 1 - fell_at[:, None]) <= width // 2
-    found: Floats = np.maximum(
+    scatter: Floats = np.maximum(
         _spread(np.where(astride, np.nan, about)) / np.sqrt(1 - 1 / width),
         _spread(np.where(near, np.nan, changes)) / np.sqrt(2),
     )
-    return found
+    return scatter
 
 
 def _spread(values: Floats) -> Floats:

@@ -90,7 +90,7 @@ def off_policy_drift(
     level, start, limit, signal = (pl.col(n) for n in ("level", "start", "limit", SIGNAL))
     is_gap = signal.is_in(GAPS)
     in_nats = is_gap & (signal != Signal.SAMPLING_PROBABILITY_DIFFERENCE)
-    gap, kl = (recent_median(one, NOW, at_least=1) for one in GAPS[:2])
+    gap, kl = (recent_median(measure, NOW, at_least=1) for measure in GAPS[:2])
     of_length = pl.coalesce(gap, (2 * kl.clip(0)).sqrt()) < warning_gap
     diverged = in_nats & (level > critical_gap)
     apart = diverged | (is_gap & (level > limit) & (level > growth * start))

@@ -54,11 +54,11 @@ def console_error(run: RunView) -> Iterator[RunFinding]:
     for news in run.printed:
         if news.preempted:
             continue
-        found = news.severity > Severity.CLEAN
+        is_error = news.severity > Severity.CLEAN
         yield RunFinding(
             index=news.line,
             severity=news.severity,
-            variant=("exception" if news.place else "signature") if found else None,
+            variant=("exception" if news.place else "signature") if is_error else None,
             tag=news.origin,
             step=news.step,
             time=news.time,

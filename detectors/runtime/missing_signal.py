@@ -80,10 +80,10 @@ def missing_signal(run: RunView) -> Iterator[RunFinding]:
                 step=survey.step,
                 time=survey.time,
                 evidence={
-                    "missing": ", ".join(f"{one.signal} ({because})" for one, because in missing),
-                    "lines": "; ".join(f"`{line_for(one.signal, framework)}`" for one, _ in missing),
+                    "missing": ", ".join(f"{need.signal} ({because})" for need, because in missing),
+                    "lines": "; ".join(f"`{line_for(need.signal, framework)}`" for need, _ in missing),
                 },
-                catalogue=(*(one.entry for one, _ in missing), "A-logging"),
+                catalogue=(*(need.entry for need, _ in missing), "A-logging"),
             )
 
 
@@ -101,7 +101,7 @@ def _missing(survey: Survey) -> list[tuple[ExpectedSignal, str]]:
         Signal.KL: f"its coefficient is {beta:g}" if pays else "",
     }
     return [
-        (one, reason)
-        for one in WATCHED
-        if (reason := reasons[one.signal]) and survey.signals.isdisjoint((one.signal, *one.others))
+        (need, reason)
+        for need in WATCHED
+        if (reason := reasons[need.signal]) and survey.signals.isdisjoint((need.signal, *need.others))
     ]

@@ -117,11 +117,11 @@ def resume_discontinuity(
 
 def _rate_before(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
     """What the attempt before had at each row's step; NaN where it was not there."""
-    found = np.full(len(due), np.nan)
+    rates = np.full(len(due), np.nan)
     earlier = frame.filter(pl.col(INDEX) < 0)
     series, steps = due[SERIES].to_numpy(), due[STEP].to_numpy()
-    for one, rows in earlier.group_by(SERIES):
-        at, then = np.flatnonzero(series == one[0]), rows[STEP].to_numpy()
+    for key, rows in earlier.group_by(SERIES):
+        at, then = np.flatnonzero(series == key[0]), rows[STEP].to_numpy()
         inside = at[(steps[at] >= then[0]) & (steps[at] <= then[-1])]
-        found[inside] = np.interp(steps[inside], then, rows[VALUE].to_numpy())
-    return {"rate_before": found}
+        rates[inside] = np.interp(steps[inside], then, rows[VALUE].to_numpy())
+    return {"rate_before": rates}

@@ -66,19 +66,19 @@ class Answers:
         """The one run that fits a glob, judged anew, with its curves."""
         if self.paths:
             names = [run]
-            found = replay(self.paths, self.config, lambda *_: None, curves=True, names=names).runs
+            runs = replay(self.paths, self.config, lambda *_: None, curves=True, names=names).runs
         else:
             with Store(self.config.state_dir, read_only=True) as store:
                 rows = [row for row in store.runs() if fits(row.path, run)]
             _only([row.path for row in rows], run)
             judged = replay(places([rows[0].path]), self.config, lambda *_: None, curves=True)
-            found = [
+            runs = [
                 judged_run
                 for judged_run in judged.runs
                 if judged_run.tracker.log.run.format == rows[0].format
             ]
-        _only([judged_run.tracker.log.name for judged_run in found], run)
-        return found[0]
+        _only([judged_run.tracker.log.name for judged_run in runs], run)
+        return runs[0]
 
     def silence(self, run: str, duration: str, reason: str) -> str:
         """Send nothing about runs that fit a glob for a while, a day at most; the id of the silence."""
@@ -111,9 +111,9 @@ class Answers:
         return replays.document(ordered(judged, "worst"), self.now())["runs"]
 
 
-def _only(found: Sequence[str], run: str) -> None:
+def _only(names: Sequence[str], run: str) -> None:
     """Raise SentinelError unless there is exactly one."""
-    if not found:
+    if not names:
         raise SentinelError(f"no run is called {run!r}; `list_runs` has them")
-    if len(found) > 1:
-        raise SentinelError(f"{len(found)} runs are called {run!r}; give more of the path of one")
+    if len(names) > 1:
+        raise SentinelError(f"{len(names)} runs are called {run!r}; give more of the path of one")

@@ -62,8 +62,8 @@ class Likelihoods(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def weights(self, listed: "Sequence[Listed]") -> list[float]:
         """The shares of the weights of entries that are listed in their usual order."""
         weights = [
-            self._factor(one.id) * self.confirms**one.confirms / self.excludes**one.excludes / rank
-            for rank, one in enumerate(listed, 1)
+            self._factor(cause.id) * self.confirms**cause.confirms / self.excludes**cause.excludes / rank
+            for rank, cause in enumerate(listed, 1)
         ]
         whole = sum(weights)
         return [weight / whole for weight in weights]
@@ -136,7 +136,7 @@ def share(cause: PossibleCause, causes: Sequence[PossibleCause]) -> str:
     Labelled runs show how often the first cause is right. They do not show it for the others, because several
     may describe one trouble.
     """
-    return f"{cause.score:.0%}" if cause == causes[0] and any(one.because for one in causes) else ""
+    return f"{cause.score:.0%}" if cause == causes[0] and any(other.because for other in causes) else ""
 
 
 def possible_causes(
@@ -151,11 +151,11 @@ def possible_causes(
         against = [rule.because for rule in entry.excludes if rule.speaks(clues)]
         listed.append(Listed(entry.id, len(speaks_for), len(against)))
         reasons.append("; ".join([*speaks_for, *(f"against it: {reason}" for reason in against)]))
-    found = [
+    causes = [
         PossibleCause(id_, round(share, 3), because, supposed[id_])
         for id_, share, because in zip(shown, likelihoods().shares(listed), reasons, strict=True)
     ]
-    return tuple(sorted(found, key=lambda cause: -cause.score))
+    return tuple(sorted(causes, key=lambda cause: -cause.score))
 
 
 def _supposed(entry: Entry, clues: Clues) -> tuple[str, ...]:

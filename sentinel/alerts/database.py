@@ -150,9 +150,9 @@ class Database:
 
     def check(self) -> None:
         """Raise StateDamaged unless the structure of the whole database is sound."""
-        ((found,),) = self.rows("PRAGMA quick_check(1)")
-        if found != "ok":
-            raise StateDamaged(f"{self._path}: {found}; {_MEND}")
+        ((problem,),) = self.rows("PRAGMA quick_check(1)")
+        if problem != "ok":
+            raise StateDamaged(f"{self._path}: {problem}; {_MEND}")
 
     def shrink(self) -> None:
         """Give at most 16 MiB of disk space back if more than a quarter of the file is free."""

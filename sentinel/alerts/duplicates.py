@@ -60,7 +60,7 @@ class KnownIncidents:
         return self._informed(other.run) > self._informed(incident.run)
 
 
-def same_finding(one: Incident, other: Incident) -> bool:
+def same_finding(this: Incident, other: Incident) -> bool:
     """Whether two logs report the same problem, if they are of one training.
 
     It is of the same signal, or of one tag if that has no meaning. It began or was found at about the same
@@ -68,10 +68,10 @@ def same_finding(one: Incident, other: Incident) -> bool:
     numbers need not agree: a console rounds, and a log with fewer rows shows another peak.
     """
     return (
-        one.run != other.run
-        and _kind(one) == _kind(other)
-        and _same_moment(one.fired_time, other.fired_time)
-        and (_near(one.onset_step, other.onset_step) or _near(one.fired_step, other.fired_step))
+        this.run != other.run
+        and _kind(this) == _kind(other)
+        and _same_moment(this.fired_time, other.fired_time)
+        and (_near(this.onset_step, other.onset_step) or _near(this.fired_step, other.fired_step))
     )
 
 
@@ -85,20 +85,20 @@ def _kind(incident: Incident) -> tuple[str, str]:
     return incident.detector, incident.signal or incident.tag
 
 
-def _near(one: int, other: int) -> bool:
-    return abs(one - other) <= SAME_STEPS * max(one, other)
+def _near(this: int, other: int) -> bool:
+    return abs(this - other) <= SAME_STEPS * max(this, other)
 
 
-def _same_moment(one: float | None, other: float | None) -> bool:
-    return one is None or other is None or abs(one - other) <= _SAME_MOMENT_SECONDS
+def _same_moment(this: float | None, other: float | None) -> bool:
+    return this is None or other is None or abs(this - other) <= _SAME_MOMENT_SECONDS
 
 
-def _same_numbers(one: Incident, other: Incident) -> bool:
+def _same_numbers(this: Incident, other: Incident) -> bool:
     """Whether the numbers of the evidence agree, as far as both have them. An escalation brings new ones."""
-    if one.severity != other.severity:
+    if this.severity != other.severity:
         return True
     shared = (
-        (one.evidence[name], other.evidence[name]) for name in one.evidence.keys() & other.evidence.keys()
+        (this.evidence[name], other.evidence[name]) for name in this.evidence.keys() & other.evidence.keys()
     )
     pairs = [pair for pair in shared if all(isinstance(value, int | float) for value in pair)]
     return bool(pairs) and all(math.isclose(*pair, rel_tol=_SAME_NUMBER) for pair in pairs)

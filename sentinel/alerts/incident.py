@@ -95,7 +95,7 @@ class Incident:
 def began_first(incident: Incident, others: Iterable[Incident]) -> Incident:
     """The open incident of a run that began first: this one, or another that sinks are told by default."""
     told = (i for i in others if i.open and i.severity > Severity.INFO and i.maturity is Maturity.STABLE)
-    return min((incident, *told), key=lambda one: (one.attempt, one.onset_step))
+    return min((incident, *told), key=lambda other: (other.attempt, other.onset_step))
 
 
 LASTED = "lasted"

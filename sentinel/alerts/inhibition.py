@@ -43,10 +43,10 @@ def _may_explain(cause: Incident, effect: Incident, detectors: Mapping[str, Decl
     return related and stable and cause.severity >= min(effect.severity, Severity.WARNING)
 
 
-def _begins_before(one: Incident, other: Incident) -> bool:
+def _begins_before(this: Incident, other: Incident) -> bool:
     """Compare by step within a stream, else by time if both times are known. Of equal times steps decide."""
-    if one.stream == other.stream:
-        return (one.attempt, one.onset_step) < (other.attempt, other.onset_step)
-    if one.onset_time is not None and other.onset_time is not None:
-        return (one.onset_time, one.onset_step) < (other.onset_time, other.onset_step)
-    return one.onset_step < other.onset_step
+    if this.stream == other.stream:
+        return (this.attempt, this.onset_step) < (other.attempt, other.onset_step)
+    if this.onset_time is not None and other.onset_time is not None:
+        return (this.onset_time, this.onset_step) < (other.onset_time, other.onset_step)
+    return this.onset_step < other.onset_step

@@ -284,7 +284,7 @@ class Book:
                 track.incident = incident.changed(causes=causes)
 
     def _findings(self, stream: str) -> Findings:
-        return {one.detector: one.evidence for _, one in self._open() if one.stream == stream}
+        return {told.detector: told.evidence for _, told in self._open() if told.stream == stream}
 
 
 def _taken_back(

@@ -87,7 +87,7 @@ def tell(news: News, audience: Audience, now: float) -> list[Outcome]:
     to_recall = [incident for incident in news.still_open if not incident.asked_once]
     standing_since = [*to_recall, *news.may_return] if news.reminders else []
     unchanged = [incident for incident in standing_since if incident.id not in changed]
-    found = []
+    outcomes = []
     for change in _worst_first([*news.changes, *(Change(Event.REPEAT, incident) for incident in unchanged)]):
         incident = change.incident
         explained_by = standing.get(incident.id, incident).inhibited_by  # a cause may have come since
@@ -106,7 +106,7 @@ def tell(news: News, audience: Audience, now: float) -> list[Outcome]:
             if hears_cause and explained_by and before and all(last.untried for last in before.values()):
                 before.clear()
                 withdrawn = Decision(Event.FIRING, Reason.WITHDRAWN)
-                found.append(Outcome(incident, policy.name, withdrawn))
+                outcomes.append(Outcome(incident, policy.name, withdrawn))
             cause = explained_by if hears_cause else None
             if incident.state is State.LOST and (before or change.event is Event.LOST):
                 cause = cause or _tells_of_silence(standing, policy, run)
@@ -116,10 +116,10 @@ def tell(news: News, audience: Audience, now: float) -> list[Outcome]:
                 number = 1 + max((last.number for last in before.values()), default=0)
                 before[decision.event] = Sent(now, incident.severity, incident.findings, number, waiting=True)
                 body = _body(decision.event, _as_it_is(incident, decision.event), number, news, policy.plots)
-                found.append(Outcome(incident, policy.name, decision, body, number))
+                outcomes.append(Outcome(incident, policy.name, decision, body, number))
             elif change.event is not Event.REPEAT:  # a reminder that is not due is not worth a record
-                found.append(Outcome(incident, policy.name, decision))
-    return found
+                outcomes.append(Outcome(incident, policy.name, decision))
+    return outcomes
 
 
 def _heard(incident: Incident, policy: SinkPolicy, sent: SentBefore) -> Mapping[Event, Sent]:

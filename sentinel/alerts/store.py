@@ -133,18 +133,18 @@ class Store:
             "ORDER BY updated DESC, rowid DESC LIMIT ?3"
         )
         rows = self._database.rows(query, int(open_only), utf8(run), -1 if open_only else limit)
-        found = (self._decoded(incident, whole) for (whole,) in rows)
-        return [incident for incident in found if incident is not None]
+        decoded = (self._decoded(incident, whole) for (whole,) in rows)
+        return [incident for incident in decoded if incident is not None]
 
     def incident(self, beginning: str) -> Incident:
         """The incident whose id begins so. Raises SentinelError unless there is exactly one."""
         query = "SELECT incident FROM incidents WHERE substr(id, 1, length(?1)) = ?1 LIMIT 2"
         rows = self._database.rows(query, beginning) if beginning else []
-        found = [one for (whole,) in rows if (one := self._decoded(incident, whole)) is not None]
-        if len(found) != 1:
-            what = "several incidents have ids that begin" if found else "no incident has an id that begins"
+        known = [decoded for (whole,) in rows if (decoded := self._decoded(incident, whole)) is not None]
+        if len(known) != 1:
+            what = "several incidents have ids that begin" if known else "no incident has an id that begins"
             raise SentinelError(f"{what} with {beginning!r}; `sentinel status` shows them")
-        return found[0]
+        return known[0]
 
     def open_counts(self) -> dict[tuple[str, str], int]:
         """How many incidents are open, by detector and severity."""
@@ -182,8 +182,8 @@ class Store:
     def health(self) -> dict[str, Any]:
         """The last health record of the watching process and its parts."""
         rows = self._database.rows("SELECT key, value FROM health ORDER BY key")
-        found = {key: self._decoded(json.loads, value) for key, value in rows}
-        return {key: value for key, value in found.items() if value is not None}
+        values = {key: self._decoded(json.loads, value) for key, value in rows}
+        return {key: value for key, value in values.items() if value is not None}
 
     def set_health(self, values: Mapping[str, Any]) -> None:
         """Record the health of some parts; None removes a part. Values must be JSON-able."""

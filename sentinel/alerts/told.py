@@ -57,25 +57,25 @@ class Told:
 
     def sent_before(self, incidents: Iterable[str]) -> dict[tuple[str, str], dict[Event, Sent]]:
         """What the sinks were sent of some incidents, by incident id and sink name."""
-        found: dict[tuple[str, str], dict[Event, Sent]] = {}
+        last_sent: dict[tuple[str, str], dict[Event, Sent]] = {}
         for of, sink, event, at, severity, findings, number, *states in self._database.rows(
             _SENT_BEFORE, json.dumps(list(incidents))
         ):
             kind, worst = self._decoded(Event, event), self._decoded(Severity, severity)
             if kind is not None and worst is not None:
                 last = Sent(at, worst, findings, number, *map(bool, states))
-                found.setdefault((of, sink), {})[kind] = last
-        return found
+                last_sent.setdefault((of, sink), {})[kind] = last
+        return last_sent
 
     def alike(self, incidents: Iterable[Incident]) -> list[Incident]:
         """The recorded incidents that may tell the same as one of these, which include these themselves."""
         wanted = json.dumps([msgspec.to_builtins(incident) for incident in incidents])
-        found = (
+        decoded = (
             self._decoded(incident, whole) for (whole,) in self._database.rows(_ALIKE, wanted, SAME_STEPS)
         )
-        return [incident for incident in found if incident is not None]
+        return [incident for incident in decoded if incident is not None]
 
     def may_return(self) -> list[Incident]:
         """Incidents that are over, although a sink was told last that they keep coming back."""
-        found = (self._decoded(incident, whole) for (whole,) in self._database.rows(_MAY_RETURN))
-        return [incident for incident in found if incident is not None]
+        decoded = (self._decoded(incident, whole) for (whole,) in self._database.rows(_MAY_RETURN))
+        return [incident for incident in decoded if incident is not None]

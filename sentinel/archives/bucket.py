@@ -49,13 +49,13 @@ class Bucket:
         prefix, any_there = "/".join(self.url.parts[1:]), False
         with _named(self.url):
             for objects in self._store().list(prefix or None):
-                for one in objects:
+                for entry in objects:
                     any_there = True
-                    place, _, name = one["path"].rpartition("/")
-                    below = one["path"].removeprefix(prefix).lstrip("/")
+                    place, _, name = entry["path"].rpartition("/")
+                    below = entry["path"].removeprefix(prefix).lstrip("/")
                     known = below.removesuffix(_SETTINGS).rpartition("/")[0]
-                    if is_wanted(below, one["size"]) and not _is_left_out(known):
-                        stamp = f"{one['size']}\0{one['e_tag'] or one['last_modified']}"
+                    if is_wanted(below, entry["size"]) and not _is_left_out(known):
+                        stamp = f"{entry['size']}\0{entry['e_tag'] or entry['last_modified']}"
                         yield ListedFile(self._address(place), name, stamp)
         if not any_there:
             raise SentinelError(f"{self.url}: {_NOTHING}")
@@ -67,10 +67,10 @@ class Bucket:
             copies = _ScratchCopies(self.url, Path(scratch).resolve())
             files = [(copies.root / self._key(path), names) for path, names in part.directories.items()]
             self._fetch(copies.root, [directory / name for directory, names in files for name in names])
-            found, complaints = runs_among([one for one in files if not is_skipped(one[0].name)], [])
-            beside = {path for run in found if run.local for path in settings_above(_directory(run.local))}
+            there, complaints = runs_among([file for file in files if not is_skipped(file[0].name)], [])
+            beside = {path for run in there if run.local for path in settings_above(_directory(run.local))}
             self._fetch(copies.root, [path for path in sorted(beside) if not path.exists()])
-            runs = [(run, run_name(run, common_path([self.url]))) for run in remote_runs(copies, found)]
+            runs = [(run, run_name(run, common_path([self.url]))) for run in remote_runs(copies, there)]
             yield Opened(runs, complaints)
 
     def _fetch(self, root: Path, copies: list[Path]) -> None:
@@ -114,11 +114,11 @@ class _ScratchCopies:
 
 def _copy(store: "ObjectStore", root: Path, copy: Path) -> None:
     with suppress(FileNotFoundError):
-        found = store.get(str(copy.relative_to(root)))
-        modified = int(found.meta["last_modified"].timestamp() * 1e9)
+        content = store.get(str(copy.relative_to(root)))
+        modified = int(content.meta["last_modified"].timestamp() * 1e9)
         copy.parent.mkdir(parents=True, exist_ok=True)
         with copy.open("wb") as file:
-            for piece in found.stream():
+            for piece in content.stream():
                 file.write(piece)
         os.utime(copy, ns=(modified, modified))
 

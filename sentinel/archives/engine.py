@@ -56,17 +56,17 @@ class Local:
         spawn = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(min(self._workers, len(first)), spawn, _follow_the_driver) as pool:
             waiting: dict[Future[list[bytes]], Part] = {
-                self._handed_out(pool, work, one): one for one in first
+                self._handed_out(pool, work, piece): piece for piece in first
             }
             whole = True
             try:
                 while waiting:
                     done, _ = wait(waiting, return_when=FIRST_COMPLETED)
-                    for one in done:
-                        part = waiting.pop(one)
-                        found = _result(one)
-                        whole = whole and not isinstance(one.exception(), BrokenProcessPool)
-                        yield part, found
+                    for future in done:
+                        part = waiting.pop(future)
+                        result = _result(future)
+                        whole = whole and not isinstance(future.exception(), BrokenProcessPool)
+                        yield part, result
                         if whole and (following := next(left, None)) is not None:
                             try:
                                 waiting[self._handed_out(pool, work, following)] = following

@@ -17,27 +17,27 @@ def isolated(engine: Engine, judge: Judge, parts: Iterable[Part]) -> Iterator[tu
     The record of what has no result then says why.
     """
     without: list[Part] = []
-    for part, found in engine.results(judge, parts):
-        if isinstance(found, str):
+    for part, result in engine.results(judge, parts):
+        if isinstance(result, str):
             without.append(part)
         else:
-            yield part, found
+            yield part, result
     for part in without:
         yield part, _alone(engine, judge, part)
 
 
 def _alone(engine: Engine, judge: Judge, part: Part) -> list[bytes]:
-    [(_, found)] = engine.results(judge, [part])
-    if not isinstance(found, str):
-        return found
+    [(_, result)] = engine.results(judge, [part])
+    if not isinstance(result, str):
+        return result
     if not part.only:
         [(_, names)] = engine.results(judge.names, [part])
-        runs = [] if isinstance(names, str) else [msgspec.msgpack.decode(one, type=RunName) for one in names]
+        runs = [] if isinstance(names, str) else [msgspec.msgpack.decode(run, type=RunName) for run in names]
         part = replace(part, only=runs)
     if len(part.only) > 1:
         return [record for half in part.halves() for record in _alone(engine, judge, half)]
     if part.only:
-        return [packed_record(failed(part.only[0], found))]
+        return [packed_record(failed(part.only[0], result))]
     where, *others = (folder.path for folder in part.folders)
     beside = f" (also {len(others)} other directories)" if others else ""
-    return [packed_record(Record(where, where, "", failure=f"{found}{beside}"))]
+    return [packed_record(Record(where, where, "", failure=f"{result}{beside}"))]

@@ -35,17 +35,17 @@ class Judge:
 
     def names(self, part: Part) -> list[bytes]:
         """The packed names of the runs of a part, each a `RunName`."""
-        with self.origin.opened(part) as found:
-            return [msgspec.msgpack.encode(RunName(run.id, name)) for run, name in found.runs]
+        with self.origin.opened(part) as opened:
+            return [msgspec.msgpack.encode(RunName(run.id, name)) for run, name in opened.runs]
 
     def _records(self, part: Part) -> Iterator[Record]:
-        only = {one.id for one in part.only}
-        with self.origin.opened(part) as found:
-            runs = [one for one in found.runs if not only or one[0].id in only]
+        only = {run.id for run in part.only}
+        with self.origin.opened(part) as opened:
+            runs = [run for run in opened.runs if not only or run[0].id in only]
             for first in range(0, len(runs), _AT_ONCE):
                 yield from map(self._record, judged(self._pipeline, runs[first : first + _AT_ONCE]))
-        for one in found.complaints:
-            yield Record(str(one.path), str(one.path), "", failure=one.problem)
+        for complaint in opened.complaints:
+            yield Record(str(complaint.path), str(complaint.path), "", failure=complaint.problem)
 
     @cached_property
     def _pipeline(self) -> Pipeline:

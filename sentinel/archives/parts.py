@@ -54,10 +54,12 @@ class Part:
     @property
     def directories(self) -> dict[str, Sequence[str]]:
         """The directories with the names of their files, and those above that may hold only directories."""
-        found: dict[str, Sequence[str]] = {one.path: one.names for one in self.folders if one.names}
-        for path in [*found]:
-            found.setdefault(unit_of(path).rstrip("/"), ())  # such as a run of MLflow without its meta.yaml
-        return found
+        names: dict[str, Sequence[str]] = {
+            inside.path: inside.names for inside in self.folders if inside.names
+        }
+        for path in [*names]:
+            names.setdefault(unit_of(path).rstrip("/"), ())  # such as a run of MLflow without its meta.yaml
+        return names
 
     def halves(self) -> "tuple[Part, Part]":
         """The part in two, to find the run that cannot be judged."""

@@ -41,8 +41,8 @@ class Ray:
                 if not waiting:
                     return
                 done, _ = ray.wait([*waiting], num_returns=1)
-                for one in done:
-                    yield waiting.pop(one), _result(ray, one)
+                for ended in done:
+                    yield waiting.pop(ended), _result(ray, ended)
 
 
 @contextmanager
@@ -70,9 +70,9 @@ def _connected(address: str | None, workers: int | None) -> Iterator[Any]:
 
 def _result(ray: Any, done: Any) -> Result:
     try:
-        found: list[bytes] = ray.get(done)
+        results: list[bytes] = ray.get(done)
     except ray.exceptions.RayTaskError as error:  # the work's own
         return reason(error.cause)
     except ray.exceptions.RayError:
         return DIED
-    return found
+    return results

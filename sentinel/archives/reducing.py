@@ -41,13 +41,15 @@ class Archive:
 
 def settled(records: Sequence[Record], complaints: Sequence[str], policies: Sequence[SinkPolicy]) -> Archive:
     """Decide what depends on other runs: which run continues which, and what a sink hears only once."""
-    seen = [(one, Observation(one.seen, True, one.silent_seconds)) for one in records if one.seen is not None]
+    seen = [
+        (read, Observation(read.seen, True, read.silent_seconds)) for read in records if read.seen is not None
+    ]
     judged = [record for record, _ in seen]
     states = standings([observation for _, observation in seen])
-    told = retold([(one.described, one.changes) for one in judged], _audience(judged, policies))
+    told = retold([(run.described, run.changes) for run in judged], _audience(judged, policies))
     overviews = [observation.run for _, observation in seen]
-    runs = [Settled(*one) for one in zip(judged, overviews, states, told, strict=True)]
-    return Archive(runs, [one for one in records if one.seen is None], complaints)
+    runs = [Settled(*parts) for parts in zip(judged, overviews, states, told, strict=True)]
+    return Archive(runs, [unread for unread in records if unread.seen is None], complaints)
 
 
 def _audience(records: Sequence[Record], policies: Sequence[SinkPolicy]) -> Audience:
@@ -55,7 +57,7 @@ def _audience(records: Sequence[Record], policies: Sequence[SinkPolicy]) -> Audi
     informed = {record.id: record.informed for record in records}
     known = KnownIncidents(
         [incident for record in records for incident in record.incidents],
-        lambda one, other, surely: same_training(traces[one], traces[other], surely),
+        lambda run, other, surely: same_training(traces[run], traces[other], surely),
         informed.__getitem__,
     )
     return Audience(policies, (), {}, known)

@@ -52,15 +52,15 @@ class Results:
 
     def write(self, key: str, packed: Sequence[bytes]) -> int:
         """Keep the records of a part. Gives the number of those that could not be judged."""
-        found = [unpacked_record(one) for one in packed]
-        incidents = [incident_row(record, incident) for record in found for incident in record.incidents]
+        records = [unpacked_record(content) for content in packed]
+        incidents = [incident_row(record, incident) for record in records for incident in record.incidents]
         _replace(self._file("incidents", key), pl.DataFrame(incidents, columns(IncidentColumns)), {})
-        rows = [run_row(record, key, self._owners) for record in found]
+        rows = [run_row(record, key, self._owners) for record in records]
         table = pl.DataFrame(rows, columns(RunColumns)).with_columns(
             record=pl.Series(packed, dtype=pl.Binary)
         )
         _replace(self._file("runs", key), table, {_OWNERS: self._owners.stamp})
-        return sum(record.seen is None for record in found)
+        return sum(record.seen is None for record in records)
 
     def _packed(self, key: str) -> Sequence[bytes]:
         return pl.read_parquet(self._file("runs", key), columns=["record"])["record"].to_list()
@@ -78,7 +78,7 @@ class Results:
             if not old.name.endswith(f"-of-{shard.count}.json"):
                 old.unlink()
         if len(self._manifests()) == shard.count:
-            kept = {key for one in self._told() for key in one["parts"]}
+            kept = {key for done in self._told() for key in done["parts"]}
             for kind in ("runs", "incidents"):
                 for file in (self._directory / kind).glob("*.parquet"):
                     if file.stem not in kept:
@@ -86,10 +86,10 @@ class Results:
 
     def records(self) -> list[Record]:
         """All runs, by path. Raises SentinelError if the results are not complete."""
-        keys = [key for one in self._told() for key in one["parts"]]
-        found = {(one.id, one.failure): one for key in keys for one in self._records(key)}
+        keys = [key for done in self._told() for key in done["parts"]]
+        records = {(record.id, record.failure): record for key in keys for record in self._records(key)}
         # A run to which a link leads may be in two parts.
-        return sorted(found.values(), key=lambda one: (Path(one.path).parts, one.format))
+        return sorted(records.values(), key=lambda record: (Path(record.path).parts, record.format))
 
     def _records(self, key: str) -> Iterator[Record]:
         rows = pl.read_parquet(self._file("runs", key), columns=["record", "user", "gpus"])
@@ -98,7 +98,7 @@ class Results:
 
     def complaints(self) -> list[str]:
         """What could not be searched."""
-        return [*dict.fromkeys(text for one in self._told() for text in one["complaints"])]
+        return [*dict.fromkeys(text for done in self._told() for text in done["complaints"])]
 
     def _told(self) -> list[dict[str, Any]]:
         told = [json.loads(place.read_text(encoding="utf-8")) for place in self._manifests()]

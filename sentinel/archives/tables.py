@@ -108,26 +108,26 @@ def run_row(record: Record, fingerprint: str, owners: Owners) -> RunColumns:
     }
 
 
-def incident_row(record: Record, one: Incident) -> IncidentColumns:
+def incident_row(record: Record, incident: Incident) -> IncidentColumns:
     """The row of an incident."""
     return {
         "run": record.name,
         "path": record.path,
-        "id": one.id,
-        "detector": one.detector,
-        "severity": one.severity.label,
-        "maturity": one.maturity.value,
-        "signal": one.signal,
-        "state": one.state.value,
-        "onset_step": one.onset_step,
-        "onset_time": utc_text(one.onset_time),
-        "fired_step": one.fired_step,
-        "fired_time": utc_text(one.fired_time),
-        "last_step": one.last_step,
-        "seconds_lost": record.seconds_after(one),
-        "causes": list(one.catalogue),
-        "inhibited_by": one.inhibited_by,
-        "summary": one.summary,
+        "id": incident.id,
+        "detector": incident.detector,
+        "severity": incident.severity.label,
+        "maturity": incident.maturity.value,
+        "signal": incident.signal,
+        "state": incident.state.value,
+        "onset_step": incident.onset_step,
+        "onset_time": utc_text(incident.onset_time),
+        "fired_step": incident.fired_step,
+        "fired_time": utc_text(incident.fired_time),
+        "last_step": incident.last_step,
+        "seconds_lost": record.seconds_after(incident),
+        "causes": list(incident.catalogue),
+        "inhibited_by": incident.inhibited_by,
+        "summary": incident.summary,
     }
 
 

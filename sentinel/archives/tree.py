@@ -37,14 +37,14 @@ class Tree:
     def opened(self, part: Part) -> Iterator[Opened]:
         """The runs of a part; see `ArchiveSource.opened`."""
         files = [(Path(path), names) for path, names in part.directories.items()]
-        runs, complaints = runs_among(files, [Path(one.path) for one in part.folders if not one.names])
+        runs, complaints = runs_among(files, [Path(place.path) for place in part.folders if not place.names])
         base = common_path(self.roots)
         yield Opened([(run, run_name(run, base)) for run in runs], complaints)
 
 
 def _stamp(file: str) -> str:
     try:
-        found = os.stat(file)
+        status = os.stat(file)
     except OSError as error:
         return f"{error.errno}"
-    return f"{found.st_size}\0{found.st_mtime_ns}"
+    return f"{status.st_size}\0{status.st_mtime_ns}"

@@ -26,8 +26,8 @@ def unit_of(directory: str) -> str:
 
     No directory belongs to two units, and what belongs to one has no other unit's beginning that is longer.
     """
-    if found := _WITH_ALL_BELOW.fullmatch(directory):
-        directory = found["above"]
+    if match := _WITH_ALL_BELOW.fullmatch(directory):
+        directory = match["above"]
     above, _, name = directory.rpartition("/")
     while above and (_INNER.fullmatch(name) or name == above.rpartition("/")[2]):
         directory = above

@@ -89,7 +89,7 @@ class Monitor:
     def incidents(self) -> list[IncidentStory]:
         """All incidents so far, as they stand."""
         now = dict(self._incidents)
-        return [incident_story(one, now) for one in now.values()]
+        return [incident_story(incident, now) for incident in now.values()]
 
     def close(self) -> list[IncidentStory]:
         """Judge what is left and end. Gives all incidents."""

@@ -24,11 +24,11 @@ _FAMILIES = {
 
 def families() -> Mapping[str, Sequence[Entry]]:
     """All entries by the name of their family, in the order of their ids."""
-    found: dict[str, list[Entry]] = {name: [] for name in _FAMILIES.values()}
+    families: dict[str, list[Entry]] = {name: [] for name in _FAMILIES.values()}
     for entry in load().values():
         letters = re.match("[A-Z]+", entry.id)[0]  # type: ignore[index] # a test holds that ids begin so
-        found[_FAMILIES.get(letters, _FAMILIES["G"])].append(entry)
-    return found
+        families[_FAMILIES.get(letters, _FAMILIES["G"])].append(entry)
+    return families
 
 
 def search(words: Sequence[str]) -> list[Entry]:

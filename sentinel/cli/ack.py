@@ -24,11 +24,11 @@ def ack(incident: _Id, config: ConfigFile = None, state_dir: StateDir = None) ->
 
     now = SystemClock().now()
     with Store(configuration(config, state_dir).state_dir, create=False) as store:
-        found = store.incident(incident)
-        new = acknowledgement(found, now)
+        known = store.incident(incident)
+        new = acknowledgement(known, now)
         store.add_silence(new)
     typer.echo(
-        f"{found.id}: {found.detector} is acknowledged; to take it back: sentinel silence remove {new.id}"
+        f"{known.id}: {known.detector} is acknowledged; to take it back: sentinel silence remove {new.id}"
     )
 
 
@@ -42,6 +42,6 @@ def feedback(
     from sentinel.alerts.store import Store
 
     with Store(configuration(config, state_dir).state_dir, create=False) as store:
-        found = store.incident(incident)
-        store.feedback.add(found, verdict, note, SystemClock().now())
-    typer.echo(f"{found.id}: {found.detector} is recorded as {verdict}")
+        known = store.incident(incident)
+        store.feedback.add(known, verdict, note, SystemClock().now())
+    typer.echo(f"{known.id}: {known.detector} is recorded as {verdict}")

@@ -39,12 +39,12 @@ def backtest(config: _New, paths: _Paths = None, old: _Old = None) -> None:
     before = configuration(old).model_copy(update={"paths": new.paths})
     if not new.paths:
         raise SentinelError("nothing to compare: name a PATH, or set `paths` in the new configuration")
-    found = differences(*(replay(new.paths, config, lambda *_: None) for config in (before, new)))
+    changed = differences(*(replay(new.paths, config, lambda *_: None) for config in (before, new)))
     said = _verdicts(new.state_dir)
-    for difference in found:
+    for difference in changed:
         if difference.kind != "same":
             typer.echo(_line(difference, said))
-    counts = Counter(difference.kind for difference in found)
+    counts = Counter(difference.kind for difference in changed)
     typer.echo(", ".join(f"{counts[kind]} {kind}" for kind in ("gained", "lost", "moved", "same")))
 
 

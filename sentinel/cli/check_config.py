@@ -30,8 +30,8 @@ def check_config(file: _File = Path("sentinel.toml"), schema: _Schema = False) -
     named = f"; rules: {', '.join(rules)}" if rules else ""
     typer.echo(f"{file}: no mistakes; sinks: {', '.join(sink.name for sink in config.sinks)}{named}")
     for pattern in (path for path in config.paths if isinstance(path, Path) and is_pattern(path)):
-        found = len(matches(pattern))
-        what = f"matches {counted(found, 'path')} here" if found else "matches nothing here yet"
+        count = len(matches(pattern))
+        what = f"matches {counted(count, 'path')} here" if count else "matches nothing here yet"
         typer.echo(f"{pattern} (`paths`): {what}")
     for missing in _missing(config):
         typer.echo(f"missing here: {missing}")

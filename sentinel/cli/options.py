@@ -96,8 +96,8 @@ def configuration(
         "poll": poll,
         "listen": address("--listen", listen) if listen else None,
     }
-    found = config_file(file)
-    config = load(found) if found else Config.model_construct()  # nothing to validate
+    path = config_file(file)
+    config = load(path) if path else Config.model_construct()  # nothing to validate
     if notify:
         from sentinel.sinks.addresses import sink_at
         from sentinel.sinks.discovery import named

@@ -213,8 +213,8 @@ def _write(parts: "Iterator[Replay]", format_: _Form, sort: Order | None, file: 
 
             from sentinel.report.json import document
 
-            found = document(ordered(next(parts), sort or "name"), now)
-            print(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode(), file=file)
+            written = document(ordered(next(parts), sort or "name"), now)
+            print(orjson.dumps(written, option=orjson.OPT_INDENT_2).decode(), file=file)
         case _Form.JSONL:
             import orjson
 

@@ -66,8 +66,8 @@ def add(
     now = SystemClock().now()
     with Store(settings.state_dir) as store:
         if incident:
-            found = store.incident(incident)
-            new = silence(found.run, found.detector, now + duration, reason, now, found.id)
+            known = store.incident(incident)
+            new = silence(known.run, known.detector, now + duration, reason, now, known.id)
         else:
             new = silence(run, detector, now + duration, reason, now)
             if not any(fnmatchcase(known.path, f"*{run}") for known in store.runs()):

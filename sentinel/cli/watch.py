@@ -90,7 +90,7 @@ def watch(
         if not settings.paths:
             raise SentinelError("nothing to watch: name a PATH, or set `paths` in the configuration")
         here = [path for path in settings.paths if isinstance(path, Path)]
-        missing = [path for path in here if not any(found.exists() for found in matches(path))]
+        missing = [path for path in here if not any(match.exists() for match in matches(path))]
         if missing == settings.paths and not wait and not any(map(is_pattern, missing)):
             raise SentinelError(f"{missing[0]}: no such file or directory; --wait waits until it exists")
         for path in missing:

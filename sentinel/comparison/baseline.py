@@ -24,8 +24,8 @@ def against(run: ComparedRun, baselines: Sequence[ComparedRun]) -> Comparison:
     The comparison has no measures if the run has no tag and no steps in common with all of them.
     """
     arms = {"this run": [run], "baseline": baselines}
-    courses = {signal: found for signal in COMPARED if (found := courses_of(signal, arms))}
-    measures = [measured(signal, found) for signal, found in courses.items()]
+    courses = {signal: of_arms for signal in COMPARED if (of_arms := courses_of(signal, arms))}
+    measures = [measured(signal, of_arms) for signal, of_arms in courses.items()]
     names = {value: [run.name for run in runs] for value, runs in arms.items()}
     outcomes = [measure for measure in measures if measure.signal in OUTCOMES]
     findings = [

@@ -31,14 +31,14 @@ _RATIO_BAND = 0.25  # O9: a ratio is expected within a quarter
 
 def compare(subjects: Sequence[ComparedRun]) -> list[Comparison]:
     """Compare all runs that differ in one setting or in the seed alone, where they log the same tag."""
-    found = (_compared(group, subjects) for group in grouped([subject.settings for subject in subjects]))
-    return [comparison for comparison in found if comparison.measures]
+    compared = (_compared(group, subjects) for group in grouped([subject.settings for subject in subjects]))
+    return [comparison for comparison in compared if comparison.measures]
 
 
 def _compared(group: Group, subjects: Sequence[ComparedRun]) -> Comparison:
     arms = {value: [subjects[run] for run in runs] for value, runs in group.arms.items()}
-    courses = {signal: found for signal in COMPARED if (found := courses_of(signal, arms))}
-    measures = [measured(signal, found) for signal, found in courses.items()]
+    courses = {signal: of_arms for signal in COMPARED if (of_arms := courses_of(signal, arms))}
+    measures = [measured(signal, of_arms) for signal, of_arms in courses.items()]
     names = {value: [run.name for run in runs] for value, runs in arms.items()}
     findings = [*_outcome(group, measures, courses), *_seeds(group), *_accumulation(group.setting, courses)]
     return Comparison(group.setting, names, measures, findings)

@@ -162,8 +162,8 @@ def parting(courses: Mapping[str, Sequence[Course]]) -> float | None:
     """From which share of the course on two arms stay apart by more than the noise of their difference."""
     if len(courses) != 2:
         return None
-    one, other = (np.mean(of_arm, axis=0) for of_arm in courses.values())
-    gap = one - other
+    first, other = (np.mean(of_arm, axis=0) for of_arm in courses.values())
+    gap = first - other
     changes = np.diff(gap)
     deviation = np.median(np.abs(changes - np.median(changes))) / ndtri(0.75)  # the standard one, if normal
     noise = deviation / np.sqrt(2)

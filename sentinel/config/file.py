@@ -204,7 +204,9 @@ def written_rules(path: Path) -> list[WrittenRule]:
     rules, text = load(path).rules, path.read_text(encoding="utf-8")
     tables = tomllib.loads(text).get("rules", [])
     lines = (line_of(text, ("rules", number, "name")) for number in range(len(rules)))
-    return [WrittenRule(*one[:2], path.absolute(), one[2]) for one in zip(rules, tables, lines, strict=True)]
+    return [
+        WrittenRule(*given[:2], path.absolute(), given[2]) for given in zip(rules, tables, lines, strict=True)
+    ]
 
 
 @cache

@@ -37,7 +37,7 @@ MAX_JUDGED_TAGS = 16
 _PLANNED = {Last(Signal.TOTAL_STEPS), Last(Signal.WARMUP_STEPS)}
 """Signals that the settings of a run state if its log does not."""
 
-_DERIVED = frozenset(one.signal for one in DERIVED)
+_DERIVED = frozenset(made.signal for made in DERIVED)
 
 
 @dataclass
@@ -61,7 +61,7 @@ class Attempt:
         """The attempt that begins where this one ends."""
         earlier = {view.key: dict(self.earlier.get(view.key, {})) for view in views if view.earlier_rows}
         for key, of_tag in earlier.items():
-            of_tag.update({tag: one.recent for tag, one in self.series.get(key, {}).items()})
+            of_tag.update({tag: history.recent for tag, history in self.series.get(key, {}).items()})
         return Attempt(number, self.sums, earlier=earlier, left_out=self.left_out)
 
     def windows(
@@ -79,8 +79,8 @@ class Attempt:
         self.context.extend(fresh, views.uses | _PLANNED, self.tags)
         complete = [*self._complete(views, raw, fresh)]
         beside = self.context.beside([_asked(view, judged) for view, judged, _ in complete], self.tags)
-        for (view, judged, needed), found in zip(complete, beside, strict=True):
-            rows = _rows(view, judged, [*needed, *found], plans)
+        for (view, judged, needed), aligned in zip(complete, beside, strict=True):
+            rows = _rows(view, judged, [*needed, *aligned], plans)
             for window in self._history(view, judged.tag).extend(rows):
                 yield view, judged.tag, window
         self.context.trim()
@@ -116,11 +116,11 @@ class Attempt:
             seen, tags = (raw, self.raw_tags) if view.non_finite else (fresh, self.tags)
             for tag in tags.get(view.judged, ())[:MAX_JUDGED_TAGS]:
                 if view.needs:
-                    found = self._joined(view, tag, seen.get(tag), fresh)
+                    joined = self._joined(view, tag, seen.get(tag), fresh)
                 else:
-                    found = (seen[tag], ()) if tag in seen else None
-                if found is not None and len(found[0]):
-                    yield view, *found
+                    joined = (seen[tag], ()) if tag in seen else None
+                if joined is not None and len(joined[0]):
+                    yield view, *joined
 
     def _joined(
         self, view: View, tag: str, judged: Points | None, fresh: Mapping[str, Points]
@@ -139,18 +139,18 @@ class Attempt:
 
     def _derived(self, fresh: Mapping[str, Points], views: Views) -> list[Points]:
         """New points of derived signals, if a view asks for them."""
-        found = []
-        for one in DERIVED:
-            tags = one.tags(self._first_tag, self.sums)
+        made = []
+        for sought in DERIVED:
+            tags = sought.tags(self._first_tag, self.sums)
             arrived = {tag: fresh[tag] for tag in tags if tag in fresh}
-            if one.signal in views.signals and arrived:
-                complete = self.joins.setdefault(one.signal, Join()).extend(tags, arrived)
+            if sought.signal in views.signals and arrived:
+                complete = self.joins.setdefault(sought.signal, Join()).extend(tags, arrived)
                 if complete is not None:
                     points, others = complete
                     with np.errstate(all="ignore"):
-                        value = one.value(points.value, *others)
-                    found.append(replace(points, tag=one.name(*tags), signal=one.signal, value=value))
-        return found
+                        value = sought.value(points.value, *others)
+                    made.append(replace(points, tag=sought.name(*tags), signal=sought.signal, value=value))
+        return made
 
     def _first_tag(self, signal: Signal) -> str:
         """The tag that represents a signal; "" if the signal has no tag yet."""
@@ -207,7 +207,7 @@ def _rows(view: View, judged: Points, beside: Sequence[Floats | None], plans: Pl
             known[place] = plans.column(setting, judged.position, judged.step)
     places = tuple(sorted(known))
     numbers = np.array([judged.time, judged.value, *(known[place] for place in places)]).T
-    lists = tuple(one for one in beside[number:] if one is not None)
+    lists = tuple(column for column in beside[number:] if column is not None)
     return Rows(np.array([judged.step, judged.position]).T, numbers, places, lists)
 
 
@@ -218,11 +218,11 @@ def _in_order(arrived: Iterable[Points]) -> list[Points]:
 
 def _admitted(arrived: Iterable[Points], tags: dict[str, list[str]]) -> dict[str, Points]:
     """The points by tag, without tags that come too late. Adds new tags to ``tags``, in order."""
-    found = {}
+    admitted = {}
     for points in arrived:
         known = tags.setdefault(points.signal, [])
         if points.tag not in known and len(known) < MAX_TAGS_PER_SIGNAL:
             known.append(points.tag)
         if points.tag in known:
-            found[points.tag] = points
-    return found
+            admitted[points.tag] = points
+    return admitted

@@ -74,9 +74,9 @@ class Points(msgspec.Struct, frozen=True, gc=False):
 
 def finite(points: Sequence[Points]) -> Sequence[Points]:
     """The points of some tags whose value is finite."""
-    if np.isfinite(np.concatenate([np.empty(0), *(one.value for one in points)])).all():
+    if np.isfinite(np.concatenate([np.empty(0), *(part.value for part in points)])).all():
         return points
-    return [one.take(np.isfinite(one.value)) for one in points]
+    return [part.take(np.isfinite(part.value)) for part in points]
 
 
 MAX_ATTEMPTS = 64

@@ -70,7 +70,7 @@ class Coarse:
                 self._widen()
                 continue
             part = slice(begin, begin + room)
-            self._fill(values[part], steps[part], {n: one[part] for n, one in (beside or {}).items()})
+            self._fill(values[part], steps[part], {n: column[part] for n, column in (beside or {}).items()})
             begin += room
 
     def _make(self) -> None:
@@ -113,9 +113,9 @@ class Coarse:
         """The coarse columns of a WINDOW frame, as arrays; NaN for a bucket without a finite value."""
         count = self.finite[: self.buckets]
         parts = {"coarse_low": self.low, "coarse_mean": self.total, "coarse_high": self.high}
-        found = {name: np.where(count > 0, part[: self.buckets], np.nan) for name, part in parts.items()}
-        found["coarse_mean"] /= np.maximum(count, 1)
-        return found
+        means = {name: np.where(count > 0, part[: self.buckets], np.nan) for name, part in parts.items()}
+        means["coarse_mean"] /= np.maximum(count, 1)
+        return means
 
     def dump(self) -> list[Any]:
         """Everything `load` needs."""

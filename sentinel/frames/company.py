@@ -45,10 +45,10 @@ class Company:
             stem = tag.removesuffix(STEP).removesuffix(EPOCH)
             if stem in self.epochs:
                 return find(stem + STEP) if tag == stem + EPOCH else None
-        found = find(tag)
-        if self.held_out and found is not None and found.signal is Signal.ACCURACY and _is_bare(tag):
-            return replace(found, signal=Signal.EVAL_ACCURACY)
-        return found
+        meaning = find(tag)
+        if self.held_out and meaning is not None and meaning.signal is Signal.ACCURACY and _is_bare(tag):
+            return replace(meaning, signal=Signal.EVAL_ACCURACY)
+        return meaning
 
     def dump(self) -> list[Any]:
         """Everything `load` needs."""
@@ -75,7 +75,7 @@ def _epochs(counts: Mapping[str, int], find: Find) -> set[str]:
 
 
 def _held_out(counts: Mapping[str, int], find: Find) -> bool:
-    meanings = {tag: found.signal for tag in counts if (found := find(tag)) is not None}
+    meanings = {tag: meaning.signal for tag in counts if (meaning := find(tag)) is not None}
     accuracies = [tag for tag, signal in meanings.items() if signal is Signal.ACCURACY and _is_bare(tag)]
     evaluated = [count for tag, count in counts.items() if not EVAL.isdisjoint(words_of(tag))]
     trained = any(

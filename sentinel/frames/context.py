@@ -127,23 +127,23 @@ class Context:
         """
         if not asked:
             return
-        of_use = {use: self._places(use, tags) for use in {use for one in asked for use in one.uses}}
-        places = [[of_use[use] for use in one.uses] for one in asked]
+        of_use = {use: self._places(use, tags) for use in {use for request in asked for use in request.uses}}
+        places = [[of_use[use] for use in request.uses] for request in asked]
         last, known = self._before(
-            [(one.rows, [*chain(*own)]) for one, own in zip(asked, places, strict=True)]
+            [(request.rows, [*chain(*own)]) for request, own in zip(asked, places, strict=True)]
         )
         value, begin = np.where(known, self.value[last], np.nan), 0
-        for one, own in zip(asked, places, strict=True):
-            found: list[Floats | None] = []
-            for use, them in zip(one.uses, own, strict=True):
-                part = slice(begin, begin := begin + len(them) * len(one.rows))
+        for request, own in zip(asked, places, strict=True):
+            values: list[Floats | None] = []
+            for use, them in zip(request.uses, own, strict=True):
+                part = slice(begin, begin := begin + len(them) * len(request.rows))
                 for tag in _asked(use, tags) if isinstance(use, Mean) else ():
-                    value[part] = self._means(tag, one.series, last[part], known[part])
+                    value[part] = self._means(tag, request.series, last[part], known[part])
                 if isinstance(use, Every):
-                    found.append(value[part].reshape(len(them), len(one.rows)).T)
+                    values.append(value[part].reshape(len(them), len(request.rows)).T)
                 else:
-                    found.append(value[part] if them else None)
-            yield found
+                    values.append(value[part] if them else None)
+            yield values
 
     def _places(self, use: Use, tags: Tags) -> list[int]:
         """The places of the points that a use asks for."""
@@ -161,15 +161,15 @@ class Context:
         of_pair, begin, size = np.array(pairs, np.int64).reshape(-1, 3).T
         place = of_pair.repeat(size)
         row = np.arange(len(place)) + (begin + size - size.cumsum()).repeat(size)
-        position = np.concatenate([one.position for one in rows])[row]
-        step = np.concatenate([one.step for one in rows])[row]
+        position = np.concatenate([part.position for part in rows])[row]
+        step = np.concatenate([part.step for part in rows])[row]
         last = self.key.searchsorted((place << _POSITION_BITS) + position) - 1
         last -= self._is_at(last, place) & (self.step[last] == step)
         return last, self._is_at(last, place) & (self.step[last] < step)
 
     def _is_at(self, points: Steps, place: Steps) -> NDArray[np.bool_]:
-        found: NDArray[np.bool_] = self.key[points] >> _POSITION_BITS == place
-        return found
+        is_there: NDArray[np.bool_] = self.key[points] >> _POSITION_BITS == place
+        return is_there
 
     def _means(self, tag: str, series: str, last: Steps, known: NDArray[np.bool_]) -> Floats:
         """The mean of a tag since the previous row, for each row of a series."""
@@ -200,7 +200,8 @@ class Context:
         """Everything `load` needs."""
         table = self.key, self.step, self.value
         sums = {
-            tag: {key: list(astuple(one)) for key, one in of_tag.items()} for tag, of_tag in self.sums.items()
+            tag: {key: list(astuple(mean)) for key, mean in of_tag.items()}
+            for tag, of_tag in self.sums.items()
         }
         return [self.places, *table, self.counts, sums]
 
@@ -208,7 +209,7 @@ class Context:
     def load(cls, state: Sequence[Any]) -> Self:
         """Undo `dump`."""
         places, key, step, value, counts, sums = state
-        restored = {tag: {k: Sum(*one) for k, one in of_tag.items()} for tag, of_tag in sums.items()}
+        restored = {tag: {k: Sum(*mean) for k, mean in of_tag.items()} for tag, of_tag in sums.items()}
         return cls(places, key, step, value, counts, restored)
 
 

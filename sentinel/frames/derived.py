@@ -25,8 +25,8 @@ class Derived:
 
     def tags(self, first: Callable[[Signal], str], sums: Mapping[str, Sequence[str]]) -> Sequence[str]:
         """The tags that it needs; "" for a tag that is not known yet."""
-        one, *more = self.parts
-        return [first(part) for part in self.parts] if more else sums.get(one, ())
+        only, *more = self.parts
+        return [first(part) for part in self.parts] if more else sums.get(only, ())
 
 
 def _sum(signal: Signal, part: Signal) -> Derived:
@@ -44,7 +44,7 @@ DERIVED = (
     _sum(Signal.EVAL_LOSS, Signal.EVAL_LOSS_PART),
 )
 
-SUMMED = frozenset(one.parts[0] for one in DERIVED if len(one.parts) == 1)
+SUMMED = frozenset(made.parts[0] for made in DERIVED if len(made.parts) == 1)
 """Signals whose tags are added up to another signal."""
 
 SHARES = frozenset(
@@ -61,10 +61,10 @@ _MOST = 1.5  # no share is larger, even if it was rounded
 def derived(tags: Mapping[str, Sequence[str]]) -> Iterator[tuple[Signal, str]]:
     """The derived signals and their tags, given the tags of logged signals."""
     sums: dict[str, Sequence[str]] = {part: sorted(tags.get(part, ())) for part in SUMMED}
-    for one in DERIVED:
-        parts = one.tags(lambda part: next(iter(tags.get(part, ())), ""), sums)
+    for made in DERIVED:
+        parts = made.tags(lambda part: next(iter(tags.get(part, ())), ""), sums)
         if parts and all(parts):
-            yield one.signal, one.name(*parts)
+            yield made.signal, made.name(*parts)
 
 
 @dataclass
@@ -79,8 +79,8 @@ class Units:
         telling = values[finite & (values != 0)]
         if tag not in self.factors and len(telling):
             self.factors[tag] = 0.01 if telling[0] > _MOST else 1.0
-        found = values * self.factors.get(tag, 1.0)
-        return found, ~finite | (found <= _MOST)
+        scaled = values * self.factors.get(tag, 1.0)
+        return scaled, ~finite | (scaled <= _MOST)
 
     def positive(self, tag: str, values: Floats) -> Floats:
         """The values with the sign that makes the first of them positive."""

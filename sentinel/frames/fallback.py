@@ -37,8 +37,8 @@ _TRAINING: Mapping[str, Signal] = {
     "elbo": Signal.LOSS,
     "elbo loss": Signal.LOSS,
     "negative elbo": Signal.LOSS,
-    **dict.fromkeys((f"{one} loss" for one in _GENERATORS), Signal.GENERATOR_LOSS),
-    **dict.fromkeys((f"{one} loss" for one in _DISCRIMINATORS), Signal.DISCRIMINATOR_LOSS),
+    **dict.fromkeys((f"{network} loss" for network in _GENERATORS), Signal.GENERATOR_LOSS),
+    **dict.fromkeys((f"{network} loss" for network in _DISCRIMINATORS), Signal.DISCRIMINATOR_LOSS),
     "policy loss": Signal.POLICY_LOSS,
     "policy grad loss": Signal.POLICY_LOSS,
     "pi loss": Signal.POLICY_LOSS,
@@ -235,8 +235,8 @@ def fallback(tag: str) -> Meaning | None:
     """The meaning of all words of ``tag`` together; None if they are not clear."""
     if _OF_A_LIST.search(tag):
         return None
-    if (found := _EXACT.get(tag) or probe(tag) or _read(tag)) is not None or not _OF_A_LOSS.match(tag):
-        return found
+    if (meaning := _EXACT.get(tag) or probe(tag) or _read(tag)) is not None or not _OF_A_LOSS.match(tag):
+        return meaning
     inner = _read(tag.partition("/")[2])
     return None if inner is None or inner.signal in _SIGN_UNKNOWN else inner
 
@@ -245,9 +245,9 @@ def _read(tag: str) -> Meaning | None:
     words = words_of(COMPARED.sub("", tag))
     words = [word for before, word in pairwise(["", *words]) if not (before in EVAL and word.isdigit())]
     words = [word for word, after in pairwise([*words, ""]) if not (word in _SUBSETS and after in _PARTS)]
-    if (found := _meaning(words)) is not None or len(one := _of_one_agent(words)) == len(words):
-        return found
-    inner = _meaning(one)
+    if (meaning := _meaning(words)) is not None or len(rest := _of_one_agent(words)) == len(words):
+        return meaning
+    inner = _meaning(rest)
     return inner if inner is not None and inner.signal in _OF_AGENTS else None
 
 
@@ -269,10 +269,10 @@ def _meaning(words: Sequence[str]) -> Meaning | None:
     evaluates, trains, percent = (bool(content & some) for some in (EVAL, TRAIN, PERCENT))
     content -= EVAL | TRAIN | PERCENT
     for table in _tables(evaluates, trains):
-        if (found := table.get(content) or table.get(content - FILLERS)) is not None:
+        if (meaning := table.get(content) or table.get(content - FILLERS)) is not None:
             if not percent:
-                return found
-            return replace(found, factor=0.01) if found.signal in SHARES else None
+                return meaning
+            return replace(meaning, factor=0.01) if meaning.signal in SHARES else None
     return None
 
 

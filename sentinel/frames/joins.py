@@ -47,15 +47,15 @@ class Join:
         parts = [self.waiting[tag] for tag in tags]
         steps = _common([part.step for part in parts])
         steps = steps[steps > self.passed]
-        found = [np.searchsorted(part.step, steps) for part in parts]
-        position = np.max([part.position[i] for part, i in zip(parts, found, strict=True)], axis=0)
-        newer = [np.searchsorted(part.position, position) - i for part, i in zip(parts, found, strict=True)]
+        indices = [np.searchsorted(part.step, steps) for part in parts]
+        position = np.max([part.position[i] for part, i in zip(parts, indices, strict=True)], axis=0)
+        newer = [np.searchsorted(part.position, position) - i for part, i in zip(parts, indices, strict=True)]
         reached = np.all([count <= REACH for count in newer], axis=0)
         order = np.flatnonzero(reached)[np.argsort(position[reached], kind="stable")]
-        complete = replace(parts[0].take(found[0][order]), position=position[order])
+        complete = replace(parts[0].take(indices[0][order]), position=position[order])
         self.passed = min(int(part.step[-1]) for part in parts)  # no partner of these can come any more
         self._forget(self.passed)
-        return complete, [part.value[i[order]] for part, i in zip(parts[1:], found[1:], strict=True)]
+        return complete, [part.value[i[order]] for part, i in zip(parts[1:], indices[1:], strict=True)]
 
     def _forget(self, passed: int) -> None:
         """Forget points that no later partner can need."""
@@ -77,7 +77,7 @@ class Join:
 def _common(steps: Sequence[Steps]) -> Steps:
     """The steps that all of them have, in order."""
     first, *others = steps
-    is_usual = all(len(one) == len(first) and (one == first).all() for one in others)
+    is_usual = all(len(theirs) == len(first) and (theirs == first).all() for theirs in others)
     if is_usual and (first[1:] > first[:-1]).all():
         return first
     return reduce(np.intersect1d, steps)

@@ -193,11 +193,11 @@ class Naming:
         for names in (self._overrides, profile.names if profile else None):
             if names and (pattern := names.find(tag)) is not None:
                 return names.rows[pattern]
-        found = fallback(tag)
-        if found is None or profile is None or found.signal not in profile.words:
-            return found
-        signal = profile.words[found.signal]
-        return None if signal == IGNORE else replace(found, signal=Signal(signal))
+        meaning = fallback(tag)
+        if meaning is None or profile is None or meaning.signal not in profile.words:
+            return meaning
+        signal = profile.words[meaning.signal]
+        return None if signal == IGNORE else replace(meaning, signal=Signal(signal))
 
 
 def _override(tag: str, name: str) -> Meaning | None:

@@ -148,10 +148,10 @@ class Oddities:
         end = begin + int(others[0]) if len(others) else part.stop
         names += [tag for place, tag in events if place < end and tag not in names]
         if len(others):
-            one = slice(end, end + 1)
+            point = slice(end, end + 1)
             self.told.append(signal)
             where, value = np.array([position + end]), np.array([float(len(names))])
-            yield Points(as_one_name(names), signal, chunk.step[one], chunk.time[one], where, value)
+            yield Points(as_one_name(names), signal, chunk.step[point], chunk.time[point], where, value)
 
     def dump(self) -> list[Any]:
         """Everything `load` needs."""

@@ -17,12 +17,12 @@ def outlines(streams: Mapping[str, list[Any]]) -> dict[str, tuple[str, NDArray[n
 
     ``streams`` are the states of a run's streams (`Stream.dump`). Only tags that detectors judge are there.
     """
-    found: dict[str, tuple[str, NDArray[np.float64]]] = {}
+    curves: dict[str, tuple[str, NDArray[np.float64]]] = {}
     for state in streams.values():
         for view, of_tag in Stream.attempt_in(state).series.items():
             signal = view.partition("+")[0].rstrip("?")
             for tag, history in of_tag.items():
-                if tag not in found:
+                if tag not in curves:
                     mean = history.coarse.view()["coarse_mean"]
-                    found[tag] = signal, mean[np.isfinite(mean)]
-    return found
+                    curves[tag] = signal, mean[np.isfinite(mean)]
+    return curves

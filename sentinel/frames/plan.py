@@ -47,13 +47,13 @@ def planned(settings: Mapping[str, Any]) -> dict[str, float]:
     A setting is left out if two names give it different values, or if its value means that it is not known,
     such as -1 or "auto".
     """
-    found: dict[Setting, dict[int, set[float]]] = {}
+    by_rank: dict[Setting, dict[int, set[float]]] = {}
     for key, stated in settings.items():
         parts = tuple(key.casefold().replace("/", ".").split("."))
         for name in _named(parts):
             if (value := _value(name, stated)) is not None:
-                found.setdefault(name.setting, {}).setdefault(name.rank, set()).add(value)
-    best = {setting: ranks[min(ranks)] for setting, ranks in found.items()}
+                by_rank.setdefault(name.setting, {}).setdefault(name.rank, set()).add(value)
+    best = {setting: ranks[min(ranks)] for setting, ranks in by_rank.items()}
     return {setting.value: values.pop() for setting, values in best.items() if len(values) == 1}
 
 
@@ -69,8 +69,8 @@ def _named(parts: tuple[str, ...]) -> list[_Name]:
     """The settings that a key may state."""
     names = _names()
     lengths = range(1, min(len(parts), _LONGEST_NAME) + 1)
-    found = ((one, parts[:-n]) for n in lengths for one in names.get(parts[-n:], ()))
-    return [one for one, tables in found if one.tables.issuperset(tables)]
+    candidates = ((name, parts[:-n]) for n in lengths for name in names.get(parts[-n:], ()))
+    return [name for name, tables in candidates if name.tables.issuperset(tables)]
 
 
 def _value(name: _Name, stated: Any) -> float | None:
@@ -85,8 +85,8 @@ def _value(name: _Name, stated: Any) -> float | None:
     if row.get("switch"):
         return float(str(stated).casefold() not in _OFF)
     if row.get("version"):
-        found = _VERSION.match(str(stated))
-        return int(found[1]) + int(found[2]) / 1000 if found else None
+        version = _VERSION.match(str(stated))
+        return int(version[1]) + int(version[2]) / 1000 if version else None
     try:
         number = math.nan if isinstance(stated, bool) else float(stated)
     except (TypeError, ValueError, OverflowError):
@@ -115,7 +115,7 @@ def _rows() -> dict[str, Any]:
 @cache
 def _names() -> dict[tuple[str, ...], list[_Name]]:
     """All names by their parts."""
-    found: dict[tuple[str, ...], list[_Name]] = {}
+    names: dict[tuple[str, ...], list[_Name]] = {}
     for setting in Setting:
         row = _rows()[setting]
         tables = frozenset([*_rows()["tables"], *row.get("tables", ())])
@@ -125,8 +125,8 @@ def _names() -> dict[tuple[str, ...], list[_Name]]:
             *((name, 2, None) for name in row.get("instead", ())),
         ]
         for name, rank, text in ways:
-            found.setdefault(tuple(name.split(".")), []).append(_Name(setting, rank, tables, text))
-    return found
+            names.setdefault(tuple(name.split(".")), []).append(_Name(setting, rank, tables, text))
+    return names
 
 
 @dataclass
@@ -203,17 +203,17 @@ class KnownOfRun(msgspec.Struct, frozen=True):
     @property
     def framework(self) -> str | None:
         """Of the first stream that is of one."""
-        return next((one.framework for one in self.streams if one.framework), None)
+        return next((stream.framework for stream in self.streams if stream.framework), None)
 
     def shows(self, word: str) -> bool:
         """Whether the profile of a stream says that its runs have it."""
-        return any(one.shows(word) for one in self.streams)
+        return any(stream.shows(word) for stream in self.streams)
 
     def logs(self, signal: str, position: int) -> bool:  # noqa: ARG002 - as rules ask
         """Whether the signal had a point in any stream."""
-        return any(signal in one.begun for one in self.streams)
+        return any(signal in stream.begun for stream in self.streams)
 
     def setting(self, name: str, position: int, step: int) -> float | str | bool | None:  # noqa: ARG002
         """The last value of a setting in the first stream that knows it."""
-        told = (one.setting(name, _END, 0) for one in self.streams)
+        told = (stream.setting(name, _END, 0) for stream in self.streams)
         return next((value for value in told if value is not None), None)

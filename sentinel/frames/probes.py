@@ -93,9 +93,9 @@ def _of_a_group(tag: str) -> Meaning | None:
     while names and names[0] <= _PLACES:
         names = names[1:]
     inner = frozenset().union(*names[1:])
-    found = _PROBES.get(names[0] - _PLACES) if names and inner and inner.isdisjoint(EVAL) else None
-    is_of_all = found is not None and found.signal is Signal.LAYER_GRAD_NORM and inner <= _OF_ALL
-    return None if is_of_all else found
+    meaning = _PROBES.get(names[0] - _PLACES) if names and inner and inner.isdisjoint(EVAL) else None
+    is_of_all = meaning is not None and meaning.signal is Signal.LAYER_GRAD_NORM and inner <= _OF_ALL
+    return None if is_of_all else meaning
 
 
 def _of_a_layer(tag: str) -> Meaning | None:

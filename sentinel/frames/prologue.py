@@ -51,5 +51,5 @@ def prologue_end(chunk: Chunk) -> int | None:
 
 def counts(chunk: Chunk, end: int | None = None) -> dict[str, int]:
     """How many of the first points each tag has that is among them."""
-    codes, found = np.unique(chunk.tag[:end], return_counts=True)
-    return {chunk.tags[code]: count for code, count in zip(codes.tolist(), found.tolist(), strict=True)}
+    codes, counts = np.unique(chunk.tag[:end], return_counts=True)
+    return {chunk.tags[code]: count for code, count in zip(codes.tolist(), counts.tolist(), strict=True)}

@@ -71,7 +71,7 @@ class Rows(msgspec.Struct, frozen=True, gc=False):
         return len(self.places)
 
     def __getitem__(self, part: slice) -> "Rows":
-        lists = tuple(one[part] for one in self.lists) if self.lists else ()
+        lists = tuple(values[part] for values in self.lists) if self.lists else ()
         return Rows(self.places[part], self.numbers[part], self.beside, lists)
 
     def last(self, count: int) -> "Rows":
@@ -93,7 +93,7 @@ class Rows(msgspec.Struct, frozen=True, gc=False):
             np.concatenate([part.places for part in parts]),
             np.concatenate([part.numbers for part in parts]),
             beside,
-            tuple(padded(one) for one in zip(*(part.lists for part in parts), strict=True)),
+            tuple(padded(same_list) for same_list in zip(*(part.lists for part in parts), strict=True)),
         )
 
     @staticmethod
@@ -147,10 +147,10 @@ class Tape:
         begin = max(0, self._end - self._keep)
         kept = self._rows[begin : self._end]
         if len(rows) > SPARE:
-            found = Rows.joined([kept, rows])
-            self._rows = found.last(self._keep).copy()  # not what a long log brought at once
+            joined = Rows.joined([kept, rows])
+            self._rows = joined.last(self._keep).copy()  # not what a long log brought at once
             self._end = len(self._rows)
-            return found
+            return joined
         if not self._has_room(rows):
             self._rows, begin, self._end = Rows.joined([kept, _blank(rows)]), 0, len(kept)
         part = slice(self._end, self._end + len(rows))
@@ -173,5 +173,5 @@ class Tape:
 
 def _blank(rows: Rows) -> Rows:
     """Room for more rows of this form."""
-    lists = tuple(np.full((SPARE, one.shape[1]), np.nan) for one in rows.lists)
+    lists = tuple(np.full((SPARE, values.shape[1]), np.nan) for values in rows.lists)
     return Rows(np.zeros((SPARE, 2), np.int64), np.zeros((SPARE, rows.numbers.shape[1])), rows.beside, lists)

@@ -140,7 +140,7 @@ class Stream:
         known = self.known
         surveys = self.surveyor.survey(self.name, chunk, self.position, known)
         expected = {
-            one: [tag for tag in chunk.tags if one in self.expected[tag]] for one in self.views.expected
+            wish: [tag for tag in chunk.tags if wish in self.expected[tag]] for wish in self.views.expected
         }
         absences = [*self.presence.extend(chunk, self.position, expected, read_at)]
         telling = np.array([self._tells_attempts(tag) for tag in chunk.tags], dtype=bool)
@@ -174,8 +174,8 @@ class Stream:
         if self.named or self.prologue is None:
             return self.profile, self.meanings
         profile, company = self._recognised(counts(self.prologue))
-        found = partial(self._named, profile)
-        return profile, {tag: company.meaning(tag, found) for tag in self.prologue.tags}
+        named = partial(self._named, profile)
+        return profile, {tag: company.meaning(tag, named) for tag in self.prologue.tags}
 
     def _recognised(self, tags: Mapping[str, int]) -> tuple[Profile | None, Company]:
         """What the first tags say, given how often each was logged."""
@@ -197,9 +197,9 @@ class Stream:
         meaning = self.meanings[tag] = self._meaning(tag)
         asked = self.views.signals | {Signal.TOTAL_STEPS}
         all_of_it = [*([meaning] if meaning else ()), *self.own(tag)]
-        self.judged[tag] = [one for one in all_of_it if one.signal in asked]
-        signals = {one.signal for one in all_of_it}
-        self.expected[tag] = [one for one in self.views.expected if one.signal in signals]
+        self.judged[tag] = [view for view in all_of_it if view.signal in asked]
+        signals = {view.signal for view in all_of_it}
+        self.expected[tag] = [wish for wish in self.views.expected if wish.signal in signals]
 
     def _full(self, tag: str) -> str:
         return f"{self.part}/{tag}" if self.part and not tag.startswith(f"{self.part}/") else tag
@@ -217,27 +217,34 @@ class Stream:
         position, ends = self.position + at, np.flatnonzero(code[1:] != code[:-1]) + 1
         arrived = []
         for begin, end in pairwise([0, *ends.tolist(), len(at)] if len(at) else ()):
-            one, tag = slice(begin, end), chunk.tags[code[begin]]
+            of_series, tag = slice(begin, end), chunk.tags[code[begin]]
             for meaning in self.judged[tag]:
-                points = Points(tag, meaning.signal, step[one], time[one], position[one], value[one])
+                points = Points(
+                    tag,
+                    meaning.signal,
+                    step[of_series],
+                    time[of_series],
+                    position[of_series],
+                    value[of_series],
+                )
                 arrived.append(self._converted(points, meaning))
         return arrived
 
     def _odd(self, chunk: Chunk, part: slice) -> list[Points]:
         """The points that tell of numbers that no detector judges, if a view asks for them."""
-        signals = [one.signal if (one := self.meanings[tag]) else None for tag in chunk.tags]
+        signals = [meaning.signal if (meaning := self.meanings[tag]) else None for tag in chunk.tags]
         free = [not is_of_histogram(tag) and not self.naming.ignores(self._full(tag)) for tag in chunk.tags]
         unnamed = [is_free and signal is None for is_free, signal in zip(free, signals, strict=True)]
-        found = []
+        odd = []
         if Signal.OTHER_METRIC in self.views.signals:
             unjudged = [
                 is_free and s not in JUDGED_THEMSELVES for is_free, s in zip(free, signals, strict=True)
             ]
             losses = [signal in LOSSES for signal in signals]
-            found += self.unnamed.extend(chunk, part, self.position, unjudged, losses)
+            odd += self.unnamed.extend(chunk, part, self.position, unjudged, losses)
         if not self.views.signals.isdisjoint(ODD):
-            found += self.oddities.extend(chunk, part, self.position, unnamed)
-        return found
+            odd += self.oddities.extend(chunk, part, self.position, unnamed)
+        return odd
 
     def _converted(self, points: Points, meaning: Meaning) -> Points:
         """The points in the unit and sign of their signal, without values that the signal cannot have."""

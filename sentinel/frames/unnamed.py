@@ -69,11 +69,11 @@ class Unnamed:
         asked = np.array(unnamed)[code[:end]]
         if is_finite[:end][asked].all() and not self.broken:
             self._count(chunk.tags, code[:end][asked])
-            found = []
+            told = []
         else:
-            found = self._walk(chunk, part, np.flatnonzero(asked), is_finite, position)
-        self.told = bool(found or len(by_themselves))
-        return found
+            told = self._walk(chunk, part, np.flatnonzero(asked), is_finite, position)
+        self.told = bool(told or len(by_themselves))
+        return told
 
     def _count(self, tags: Sequence[str], code: NDArray[np.uint32]) -> None:
         """Count points that are all finite."""
@@ -94,9 +94,9 @@ class Unnamed:
             elif (is_loss := _LOSS.search(tag) is not None) or self.finite.get(tag, 0) >= BEFORE:
                 self.broken[tag] = self.broken.get(tag, 0) + 1
                 if self.broken[tag] >= (OF_A_LOSS if is_loss else OF_OTHERS):
-                    one = slice(at, at + 1)
+                    point = slice(at, at + 1)
                     where = np.array([position + at])
-                    columns = chunk.step[one], chunk.time[one], where, chunk.value[one]
+                    columns = chunk.step[point], chunk.time[point], where, chunk.value[point]
                     return [Points(as_one_name([*self.broken]), Signal.OTHER_METRIC, *columns)]
         return []
 

@@ -54,7 +54,7 @@ class View:
     def signals(self) -> set[Signal]:
         """All signals that the view asks for, and those from which they are derived."""
         asked = {self.judged, *self.needs, *(use.signal for use in (*self.uses, *self.lists))}
-        return asked.union(*(one.parts for one in DERIVED if one.signal in asked))
+        return asked.union(*(made.parts for made in DERIVED if made.signal in asked))
 
     @cached_property
     def head_rows(self) -> int:
@@ -93,7 +93,7 @@ class Views(tuple[View, ...]):
     @cached_property
     def asked(self) -> set[Signal]:
         """All signals that a view judges or a run check expects."""
-        return {view.judged for view in self} | {one.signal for one in self.expected}
+        return {view.judged for view in self} | {wish.signal for wish in self.expected}
 
     @cached_property
     def signals(self) -> set[Signal]:
@@ -115,10 +115,10 @@ def views(detectors: Iterable[Declaration]) -> Views:
     """The views that these detectors need, and what run checks among them expect."""
     declared = [*detectors]
     shared: dict[tuple[Signal, bool, tuple[Signal, ...]], list[Detector]] = {}
-    for detector in (one for one in declared if isinstance(one, Detector)):
+    for detector in (rule for rule in declared if isinstance(rule, Detector)):
         for judged in detector.judges:
             shared.setdefault((judged, detector.non_finite, detector.needs), []).append(detector)
-    found = Views(
+    asked = Views(
         View(
             judged,
             non_finite,
@@ -130,15 +130,15 @@ def views(detectors: Iterable[Declaration]) -> Views:
         )
         for (judged, non_finite, needs), them in shared.items()
     )
-    checks = (one for one in declared if isinstance(one, RunCheck))
-    found.expected = [*dict.fromkeys(one.expects for one in checks if one.expects)]
-    return found
+    checks = (check for check in declared if isinstance(check, RunCheck))
+    asked.expected = [*dict.fromkeys(check.expects for check in checks if check.expects)]
+    return asked
 
 
 def layout(views: Views) -> list[Any]:
     """What the state of streams depends on. A state of another layout cannot be restored."""
     shapes = [
-        (v.key, v.columns, [one.column for one in v.lists], v.head_rows, v.recent_rows, v.earlier_rows)
+        (v.key, v.columns, [kept.column for kept in v.lists], v.head_rows, v.recent_rows, v.earlier_rows)
         for v in views
     ]
-    return [STATE, *shapes, *(one.key for one in views.expected)]
+    return [STATE, *shapes, *(wish.key for wish in views.expected)]

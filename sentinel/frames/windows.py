@@ -58,7 +58,7 @@ def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
     value, *beside = rows.numbers.T[1:]
     names = [*detector.needs, *(use.column for use in numbers(detector.uses)), *detector.settings]
     of_series = pl.Series(number).set_sorted()  # polars then need not search for the rows of each series
-    found = pl.DataFrame(
+    windows = pl.DataFrame(
         {
             SERIES: of_series,
             SIGNAL: judged.gather(of_series),
@@ -70,21 +70,21 @@ def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
             **{str(name): _known(column) for name, column in zip(names, beside, strict=True)},
         }
     )
-    more = [_text(found[s], CHOICES[s]) for s in detector.settings if s in CHOICES]
+    more = [_text(windows[s], CHOICES[s]) for s in detector.settings if s in CHOICES]
     more += [_list(use.column, part) for use, part in zip(lists(detector.uses), rows.lists, strict=True)]
     if detector.non_finite:
         more.append(pl.Series(RAW, value))
     if detector.at_end:
         ended = pl.Series(ENDED, [window.ended for _, window in series])
-        more.append(ended.gather(of_series) & found[NEW])
-    found = found.with_columns(more)
+        more.append(ended.gather(of_series) & windows[NEW])
+    windows = windows.with_columns(more)
     if detector.history.coarse:
         # Of a column with a single list, polars copies that list into every row, also into those without one.
         coarse = (_coarse(name, [*(w.coarse[name] for _, w in series), _NOTHING]) for name in COARSE)
         is_first = detector.due & (detector.due.cum_sum() == 1).over(SERIES)
-        of_first = found.select(pl.when(is_first).then(SERIES)).to_series()
-        found = found.with_columns(column.gather(of_first) for column in coarse)
-    return found
+        of_first = windows.select(pl.when(is_first).then(SERIES)).to_series()
+        windows = windows.with_columns(column.gather(of_first) for column in coarse)
+    return windows
 
 
 def _shown(detector: Detector, window: Window) -> Iterator[tuple[int, Rows]]:
@@ -137,8 +137,8 @@ def _list(name: str, values: Floats) -> pl.Series:
 
 def _coarse(name: str, values: Sequence[Floats]) -> pl.Series:
     """The known values of some arrays, as lists."""
-    known = [one[np.isfinite(one)] for one in values]
-    return _lists(name, padded([one[None, :] for one in known]), np.array([len(one) for one in known]))
+    known = [row[np.isfinite(row)] for row in values]
+    return _lists(name, padded([row[None, :] for row in known]), np.array([len(row) for row in known]))
 
 
 def _lists(name: str, values: Floats, lengths: NDArray[np.int64]) -> pl.Series:

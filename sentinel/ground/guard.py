@@ -62,7 +62,7 @@ class Guard:
             if not is_defect(error):
                 raise
             alone = [(run, partial(work, [thing])) for run, thing in zip(runs, things, strict=True)]
-            return [result for run, one in alone for result in self(run, stage, one) or ()]
+            return [result for run, item in alone for result in self(run, stage, item) or ()]
 
 
 def reason(run: Guarded, error: BaseException) -> str:

@@ -57,10 +57,10 @@ class Judged:
 class Verdicts:
     """The FINDINGS of a detector for some series, by their numbers."""
 
-    def __init__(self, found: pl.DataFrame, series: Mapping[int, Judged], history: History) -> None:
-        self._number, self._severity = found[SERIES].to_numpy(), found[SEVERITY].to_numpy()
-        self._rows = found.select(SERIES, INDEX, STEP, SEVERITY, VARIANT, ONSET, ABOVE, BELOW)
-        self._evidence = found.drop(list(FINDINGS))
+    def __init__(self, findings: pl.DataFrame, series: Mapping[int, Judged], history: History) -> None:
+        self._number, self._severity = findings[SERIES].to_numpy(), findings[SEVERITY].to_numpy()
+        self._rows = findings.select(SERIES, INDEX, STEP, SEVERITY, VARIANT, ONSET, ABOVE, BELOW)
+        self._evidence = findings.drop(list(FINDINGS))
         self._series = series
         self._history = history
 

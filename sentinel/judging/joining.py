@@ -33,7 +33,7 @@ def known_incidents(
         return how_informed(log) if log else (-1, 0)
 
     return KnownIncidents(
-        incidents, lambda one, other, surely: same_training(of(one), of(other), surely), informed
+        incidents, lambda trace, other, surely: same_training(of(trace), of(other), surely), informed
     )
 
 

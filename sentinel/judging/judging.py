@@ -52,9 +52,9 @@ class Judging:
         self, trackers: Sequence[Tracker], news: Sequence[Absorbed], guard: Guard, *, concluded: bool = False
     ) -> tuple[Verdicts, Looked]:
         """The verdicts on what is new in each run. The runs are over if they are ``concluded``."""
-        verdicts, looked = self._rows(trackers, [one.rows for one in news], guard)
-        for tracker, one in zip(trackers, news, strict=True):
-            check = partial(self._check, tracker, one, concluded)
+        verdicts, looked = self._rows(trackers, [absorbed.rows for absorbed in news], guard)
+        for tracker, absorbed in zip(trackers, news, strict=True):
+            check = partial(self._check, tracker, absorbed, concluded)
             findings = guard(tracker.log.run, "run checks", check) or ()
             verdicts.setdefault(tracker.id, []).extend(findings)
         return verdicts, looked
@@ -78,9 +78,9 @@ class Judging:
         def stretches(some: Sequence[tuple[Tracker, Sequence[Arrived]]]) -> list[Stretch]:
             detection = Detection(self._parameters, self._failed)
             awake = {key for tracker, _ in some for key in tracker.book.awake()}
-            found = [*detection.stretches([row for _, rows in some for row in rows], awake)]
+            stretches = [*detection.stretches([row for _, rows in some for row in rows], awake)]
             looked.update(detection.looked)
-            return found
+            return stretches
 
         runs = [tracker.log.run for tracker in trackers]
         pairs = [*zip(trackers, arrived, strict=True)]

@@ -131,7 +131,7 @@ async def form(receive: Receive, most: int = 4096) -> dict[str, str]:
 
 def _cookies(headers: Mapping[str, str]) -> dict[str, str]:
     try:
-        return {name: one.value for name, one in SimpleCookie(headers.get("cookie", "")).items()}
+        return {name: cookie.value for name, cookie in SimpleCookie(headers.get("cookie", "")).items()}
     except CookieError:
         return {}
 

@@ -74,8 +74,8 @@ class FleetTable:
         same = {key: row for key, row in self.rows.items() if row.html == rows.get(key)}
         version = self.version + 1
         rows = {**rows, **{key: "" for key in self.rows if key not in rows}}
-        found = {key: same.get(key) or _Rendered(version, html) for key, html in rows.items()}
-        new = FleetTable(version, verdict, counted, trouble, found)
+        rows_now = {key: same.get(key) or _Rendered(version, html) for key, html in rows.items()}
+        new = FleetTable(version, verdict, counted, trouble, rows_now)
         return self if replace(new, version=self.version) == self else new
 
 
@@ -113,13 +113,13 @@ class Fleet:
 
     def _rendered(self, shown: Status) -> Iterator[tuple[str, str]]:
         rows: Any = environment(__package__).get_template("runs.html").module
-        found: dict[str, list[Incident]] = {}
+        by_run: dict[str, list[Incident]] = {}
         for incident in shown.incidents:
             if incident.inhibited_by is None:
-                found.setdefault(incident.run, []).append(incident)
+                by_run.setdefault(incident.run, []).append(incident)
         for _, members in groupby(self.runs.items(), key=lambda item: item[1].training):
             keys, runs = zip(*members, strict=True)
-            logs = [self._of(run, found.get(run.row.id, ())) for run in runs]
+            logs = [self._of(run, by_run.get(run.row.id, ())) for run in runs]
             hrefs = [f"/runs/{key}" for key in keys]
             yield keys[0], str(rows.row(logs, hrefs, spark(logs[0].lead[1]), id=f"row-{keys[0]}")).strip()
 
@@ -154,14 +154,14 @@ def _verdict(shown: Status) -> str:
 def _severities(shown: Status) -> Counter[Severity]:
     """How many open incidents there are of each severity; what the logs of one training share counts once."""
     training = {run.row.id: run.training for run in shown.runs}
-    found: dict[str, Counter[tuple[Severity, str, str]]] = {}
+    counts_of: dict[str, Counter[tuple[Severity, str, str]]] = {}
     for incident in shown.incidents:
         if incident.inhibited_by is None:
-            found.setdefault(incident.run, Counter())[
+            counts_of.setdefault(incident.run, Counter())[
                 incident.severity, incident.detector, incident.signal
             ] += 1
     shared: dict[str, Counter[tuple[Severity, str, str]]] = {}
-    for run, counts in found.items():
+    for run, counts in counts_of.items():
         shared[training[run]] = shared.get(training[run], Counter()) | counts
     whole = Counter[Severity]()
     for counts in shared.values():

@@ -48,9 +48,9 @@ def differences(old: Replay, new: Replay) -> list[Difference]:
 
 
 def _by_series(replay: Replay) -> dict[_Series, Sequence[Incident]]:
-    found: dict[_Series, list[Incident]] = {}
+    by_key: dict[_Series, list[Incident]] = {}
     for run in replay.runs:
         for incident in run.own:
             series = incident.run, incident.stream, incident.attempt, incident.tag, incident.detector
-            found.setdefault(series, []).append(incident)
-    return {series: sorted(own, key=lambda incident: incident.fired_step) for series, own in found.items()}
+            by_key.setdefault(series, []).append(incident)
+    return {series: sorted(own, key=lambda incident: incident.fired_step) for series, own in by_key.items()}

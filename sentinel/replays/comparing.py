@@ -18,13 +18,13 @@ def compared(runs: Sequence[JudgedRun]) -> Sequence[Comparison]:
 def against_baseline(runs: Sequence[JudgedRun], baselines: Sequence[JudgedRun]) -> Iterator[Comparison]:
     """Each run that is no baseline itself, beside all baselines; also whether these have incidents."""
     known, good = {run.tracker.log.run.id for run in baselines}, _subjects(baselines)
-    found = {
+    doubtful = {
         incident.detector
         for run in baselines
         for incident in run.own
         if incident.severity >= Severity.WARNING
     }
-    doubt = [Finding(f"the baseline itself has incidents: {', '.join(sorted(found))}")] if found else []
+    doubt = [Finding(f"the baseline itself has incidents: {', '.join(sorted(doubtful))}")] if doubtful else []
     for subject in _subjects([run for run in runs if run.tracker.log.run.id not in known]):
         comparison = against(subject, good)
         yield replace(comparison, findings=[*comparison.findings, *doubt])

@@ -40,10 +40,10 @@ def begin(work: Callable[[], _R]) -> Callable[[], _R]:
     @cache
     def result() -> _R:
         try:
-            found: _R = receiver.recv()
+            result: _R = receiver.recv()
         except (EOFError, OSError):  # the copy may have ended in the middle of its answer
             return work()
-        return found
+        return result
 
     return result
 
@@ -78,11 +78,11 @@ def in_copies(work: Callable[[_T], _R], things: Sequence[_T]) -> list[_R]:
         return [(number, in_turn(work, shares[number])) for number in numbers]
 
     copies = [begin(free_shares) for _ in range(count)]
-    found = dict(chain.from_iterable(copy() for copy in copies))
+    results = dict(chain.from_iterable(copy() for copy in copies))
     os.close(tickets)
-    for number in set(range(_SHARES)) - found.keys():  # taken by a copy that ended without a result
-        found[number] = in_turn(work, shares[number])
-    return [found[i % _SHARES][i // _SHARES] for i in range(len(things))]
+    for number in set(range(_SHARES)) - results.keys():  # taken by a copy that ended without a result
+        results[number] = in_turn(work, shares[number])
+    return [results[i % _SHARES][i // _SHARES] for i in range(len(things))]
 
 
 def _has_one_thread() -> bool:

@@ -70,7 +70,7 @@ class JudgedRun:
         log = self.tracker.log
         signals = log.understanding().signals
         detectors = self.tracker.book.detectors
-        return {name: one.demand.missing(signals, log.no_clock) for name, one in detectors.items()}
+        return {name: detector.demand.missing(signals, log.no_clock) for name, detector in detectors.items()}
 
     @property
     def held_back(self) -> dict[str, dict[str, int]]:

@@ -71,33 +71,33 @@ def list_runs(
     """
     local = all(isinstance(path, Path) for path in paths)  # otherwise copies would share a connection
     spread = in_copies if local else in_turn
-    found = discover(paths, spread=spread)
-    complained = found.complained()
-    if not found.runs and complained:
+    discovered = discover(paths, spread=spread)
+    complained = discovered.complained()
+    if not discovered.runs and complained:
         raise SentinelError("\n".join(map(str, complained)))
-    if not found.runs:
+    if not discovered.runs:
         raise SentinelError(f"{', '.join(map(str, paths))}: no log that sentinel can read")
-    count = len(found.runs)  # each run has a fixed cost, so many runs leave less time for points
+    count = len(discovered.runs)  # each run has a fixed cost, so many runs leave less time for points
     limit = max(_FEWEST_POINTS, _MOST_POINTS // max(count, count**2 // _FEW_RUNS))
     pipeline, base = Pipeline((), {}, signals()), common_path(paths)
 
     def scan(run: Run) -> _Scanned:
         return _scan(pipeline, run, run_name(run, base), limit, now)
 
-    listed = spread(scan, found.runs)
-    of_training = _trainings([one.seen.run for one in listed])
+    listed = spread(scan, discovered.runs)
+    of_training = _trainings([part.seen.run for part in listed])
     asked = demands()
     lacking = cache(lambda logged: _lacking(logged, asked))  # the same in all runs of one project
     runs = [
         ListedRun(
-            one.seen.run,
-            of_training[_id(one.seen.run)],
+            each.seen.run,
+            of_training[_id(each.seen.run)],
             stands,
-            one.failure or one.seen.run.stopped,
-            one.seen.whole,
-            lacking(tuple(one.seen.run.understanding.signals)),
+            each.failure or each.seen.run.stopped,
+            each.seen.whole,
+            lacking(tuple(each.seen.run.understanding.signals)),
         )
-        for one, stands in zip(listed, standings([one.seen for one in listed]), strict=True)
+        for each, stands in zip(listed, standings([each.seen for each in listed]), strict=True)
     ]
     complaints = [*complained, *(complaint for run in listed for complaint in run.complaints)]
     return Listing(runs, complaints, len(asked))

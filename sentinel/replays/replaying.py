@@ -86,13 +86,13 @@ def _parts(
     names: Sequence[str],
 ) -> Iterator[Replay]:
     """The runs, read and judged, in parts. Which sinks are told is not decided yet."""
-    found = discover(paths)
-    complaints = found.complained()
+    discovered = discover(paths)
+    complaints = discovered.complained()
     pipeline = Pipeline(config.enabled_detectors, config.parameters, config.signals)
     base = common_path(paths)
-    wanted = [(run, name) for run in found.runs if _is_wanted(name := run_name(run, base), names)]
-    if found.runs and not wanted:
-        there = run_name(found.runs[0], base)
+    wanted = [(run, name) for run in discovered.runs if _is_wanted(name := run_name(run, base), names)]
+    if discovered.runs and not wanted:
+        there = run_name(discovered.runs[0], base)
         raise SentinelError(f"no run is called {one_of(names)}; there is {there}")
     done, any_read = 0, False
     progress(done, len(wanted))
@@ -110,13 +110,13 @@ def _parts(
 
 
 def judged(
-    pipeline: Pipeline, found: Iterable[tuple[Run, str]], *, curves: bool = False, means: bool = False
+    pipeline: Pipeline, named_runs: Iterable[tuple[Run, str]], *, curves: bool = False, means: bool = False
 ) -> list[JudgedRun]:
     """Runs with their names, read to their end, without those in which there is nothing at all.
 
     Which sinks are told is not decided yet.
     """
-    runs = [JudgedRun(pipeline.track(run, name)) for run, name in found]
+    runs = [JudgedRun(pipeline.track(run, name)) for run, name in named_runs]
     for run in runs:
         run.curves = Curves() if curves else None
         run.means = Means() if means else None

@@ -9,7 +9,7 @@ def document(archive: Archive) -> ReplayBody:
     """The archive as `sentinel replay --format json` gives the same runs."""
     bodies = [_body(run) for run in archive.runs]
     read = [run for run in archive.runs if not run.record.unread]
-    problems = [*archive.complaints, *(f"{one.path}: {one.failure}" for one in archive.failed)]
+    problems = [*archive.complaints, *(f"{failed.path}: {failed.failure}" for failed in archive.failed)]
     return {
         "schema": 1,
         "coverage": {
@@ -23,17 +23,17 @@ def document(archive: Archive) -> ReplayBody:
     }
 
 
-def _body(one: Settled) -> ReplayedRunBody:
-    record, seen = one.record, one.seen
+def _body(run: Settled) -> ReplayedRunBody:
+    record, seen = run.record, run.seen
     return {
-        **run_body(seen, one.standing, seen.stopped, record.lacking, record.held_back),
+        **run_body(seen, run.standing, seen.stopped, record.lacking, record.held_back),
         "complaints": list(record.complaints),
         "checks": [
             {"catalogue": list(check.catalogue), "because": check.because, "settings": dict(check.settings)}
             for check in record.checks
         ],
         "incidents": [
-            {**incident_body(incident), "told": told_bodies(one.told.get(incident.id, ()))}
+            {**incident_body(incident), "told": told_bodies(run.told.get(incident.id, ()))}
             for incident in record.incidents
         ],
     }

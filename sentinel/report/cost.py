@@ -81,19 +81,19 @@ class CostOfFailures:
 def cost(archive: Archive) -> CostOfFailures:
     """What the failures of an archive cost."""
     read = [run for run in archive.runs if not run.record.unread]
-    trainings = {archive.trainings[one.record.id] for one in read}
+    trainings = {archive.trainings[settled.record.id] for settled in read}
     failures = sorted(
         _failures(archive),
-        key=lambda one: (-one.seconds * (one.record.gpus or 1.0), one.record.name),
+        key=lambda loss: (-loss.seconds * (loss.record.gpus or 1.0), loss.record.name),
     )
     critical = sum(failure.incident.severity is Severity.CRITICAL for failure in failures)
     quiet = len(trainings) - len(failures)
     counts = f"{critical} critical, {len(failures) - critical} with a warning, {quiet} quiet"
     keys: Sequence[tuple[str, Callable[[Failure], str | None]]] = (
-        ("By fault", lambda one: one.incident.detector),
-        ("By user", lambda one: one.record.user),
-        ("By framework", lambda one: one.record.described.framework),
-        ("By week", lambda one: _week(one.incident.onset_time)),
+        ("By fault", lambda loss: loss.incident.detector),
+        ("By user", lambda loss: loss.record.user),
+        ("By framework", lambda loss: loss.record.described.framework),
+        ("By week", lambda loss: _week(loss.incident.onset_time)),
     )
     return CostOfFailures(
         verdict=f"{counted_runs(len(trainings), len(read))}: {counts}",
@@ -104,22 +104,22 @@ def cost(archive: Archive) -> CostOfFailures:
     )
 
 
-def lines(found: CostOfFailures) -> Iterator[tuple[int, str]]:
+def lines(cost: CostOfFailures) -> Iterator[tuple[int, str]]:
     """The cost for a terminal: each line with its indent."""
-    yield 0, found.verdict
-    if found.unread:
-        yield 0, f"could not be read: {found.unread}"
-    for title, groups in found.tables:
+    yield 0, cost.verdict
+    if cost.unread:
+        yield 0, f"could not be read: {cost.unread}"
+    for title, groups in cost.tables:
         yield 0, ""
         yield 0, f"{title}:"
         for group in groups:
             yield 2, f"{group.name}  {counted(len(group.failures), 'run')}, {group.spent}"
-    if found.worst:
+    if cost.worst:
         yield 0, ""
         yield 0, "What cost the most after its trouble began:"
-    for one in found.worst:
-        yield 2, f"{one.name}  {one.spent}"
-        yield 4, f"{one.incident.severity.label} {one.incident.detector}: {one.incident.headline}"
+    for failed in cost.worst:
+        yield 2, f"{failed.name}  {failed.spent}"
+        yield 4, f"{failed.incident.severity.label} {failed.incident.detector}: {failed.incident.headline}"
 
 
 def _failures(archive: Archive) -> Iterator[Failure]:
@@ -128,9 +128,9 @@ def _failures(archive: Archive) -> Iterator[Failure]:
     for run in archive.runs:
         logs[archive.trainings[run.record.id]].append(run)
     for training in logs.values():
-        found = [failure for one in training if (failure := _failure(one))]
-        if found:
-            yield max(found, key=lambda one: one.seconds)
+        failures = [failure for log in training if (failure := _failure(log))]
+        if failures:
+            yield max(failures, key=lambda failed: failed.seconds)
 
 
 def _failure(run: Settled) -> Failure | None:
@@ -139,10 +139,10 @@ def _failure(run: Settled) -> Failure | None:
         for id_, outcomes in run.told.items()
         if any(outcome.decision.reason.sends for outcome in outcomes)
     }
-    own = [one for one in run.record.incidents if one.id in told and one.inhibited_by is None]
+    own = [sent for sent in run.record.incidents if sent.id in told and sent.inhibited_by is None]
     if not own:
         return None
-    first = min(own, key=lambda one: (one.attempt, one.onset_step))
+    first = min(own, key=lambda sent: (sent.attempt, sent.onset_step))
     return Failure(run.record, first, run.record.seconds_after(first) or 0.0)
 
 
@@ -150,15 +150,15 @@ def _groups(failures: Iterable[Failure], key: Callable[[Failure], str | None]) -
     groups: dict[str, list[Failure]] = defaultdict(list)
     for failure in failures:
         groups[clean_text(key(failure) or "unknown")].append(failure)
-    found = [CostGroup(name, group) for name, group in groups.items()]
-    found.sort(key=lambda one: sum(failure.seconds for failure in one.failures), reverse=True)
-    return found[:_MOST_ROWS]
+    sorted_groups = [CostGroup(name, group) for name, group in groups.items()]
+    sorted_groups.sort(key=lambda rows: sum(failure.seconds for failure in rows.failures), reverse=True)
+    return sorted_groups[:_MOST_ROWS]
 
 
 def _spent(failures: Sequence[Failure]) -> str:
     """The time after the onsets, and the GPU-hours of those whose number of GPUs is known."""
-    told = duration_text(sum(one.seconds for one in failures))
-    hours = [one.hours for one in failures if one.hours is not None]
+    told = duration_text(sum(failure.seconds for failure in failures))
+    hours = [failure.hours for failure in failures if failure.hours is not None]
     if not hours:
         return f"{told} after the onset"
     of = "" if len(hours) == len(failures) else f" in the {len(hours)} whose size is known"

@@ -48,8 +48,9 @@ def _lines(cost: CostOfFailures) -> Iterator[str]:
             yield f"| {plain(group.name)} | {len(group.failures)} | {group.spent} |"
     if cost.worst:
         yield "\n| Run | What is wrong | Cost |\n| --- | --- | --- |"
-    for one in cost.worst:
-        yield f"| {plain(one.name)} | {one.incident.detector}: {plain(one.incident.headline)} | {one.spent} |"
+    for failed in cost.worst:
+        what = f"{failed.incident.detector}: {plain(failed.incident.headline)}"
+        yield f"| {plain(failed.name)} | {what} | {failed.spent} |"
 
 
 def _pages(cost: CostOfFailures) -> Iterator[tuple[int, list[Failure]]]:

@@ -49,9 +49,9 @@ def _table(rows: Sequence[tuple[str, str]]) -> Iterator[tuple[int, str]]:
     return ((_INDENT, f"{label:{width}}  {value}") for label, value in rows)
 
 
-def _curve(one: Excerpt) -> str:
-    known = [value for value in one.mean if value is not None]
+def _curve(excerpt: Excerpt) -> str:
+    known = [value for value in excerpt.mean if value is not None]
     if not known:
         return ""
-    drawn = sparkline([math.nan if value is None else value for value in one.mean])
-    return f"{drawn}  {clean_text(one.tag or one.label, 60)}, {min(known):.4g} to {max(known):.4g}"
+    drawn = sparkline([math.nan if value is None else value for value in excerpt.mean])
+    return f"{drawn}  {clean_text(excerpt.tag or excerpt.label, 60)}, {min(known):.4g} to {max(known):.4g}"

@@ -261,7 +261,7 @@ def _listed(run: ListedRun) -> ListedRunBody:
         **run_body(run.overview, run.standing, run.stopped, run.lacking, {}),
         "training": run.training,
         "whole": run.whole,
-        "config": {name: {"value": one.value, "origin": one.origin} for name, one in config.items()},
+        "config": {name: {"value": known.value, "origin": known.origin} for name, known in config.items()},
     }
 
 

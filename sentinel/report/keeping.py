@@ -105,7 +105,7 @@ def _metrics(
 
 def _setting(settings: Mapping[str, FoundSetting], name: str) -> object:
     """The value of a setting of this name, in whatever table."""
-    return next((one.value for key, one in settings.items() if key.rpartition(".")[2] == name), None)
+    return next((setting.value for key, setting in settings.items() if key.rpartition(".")[2] == name), None)
 
 
 def _spent_after(step: int, curves: Mapping[str, Curve], last_time: float | None) -> str:

@@ -30,8 +30,8 @@ def samples_near(run: Run, steps: Sequence[int]) -> tuple[Mapping[int, Sequence[
     """The samples nearest to each step, and what could not be searched for them."""
     if not isinstance(run.source, Illustrated) or not steps:
         return {}, ()
-    found = run.source.samples(steps)
-    return {step: [*_parsed(events)] for step, events in found.events.items()}, found.problems
+    samples = run.source.samples(steps)
+    return {step: [*_parsed(events)] for step, events in samples.events.items()}, samples.problems
 
 
 def _parsed(events: bytes) -> Iterator[Sample]:

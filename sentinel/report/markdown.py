@@ -25,16 +25,22 @@ def _lines(story: Story) -> Iterator[str]:
     yield ""
     if story.selection:
         yield f"Only these incidents are shown: {plain(story.selection)}.\n"
-    found = [(run, incident) for run in story.runs for incident in run.incidents if not incident.explained_by]
-    if found:
+    rows = [(run, incident) for run in story.runs for incident in run.incidents if not incident.explained_by]
+    if rows:
         yield "| | Run | What is wrong | Since step | Curve |"
         yield "| --- | --- | --- | --- | --- |"
-    for run, one in found[:_MOST_ROWS]:
-        headline = f"**{one.detector}**: {plain(one.headline)}"
-        row = _MARKS[one.severity.label], plain(run.name), headline, f"{one.onset_step:,}", _curve(run, one)
+    for run, told in rows[:_MOST_ROWS]:
+        headline = f"**{told.detector}**: {plain(told.headline)}"
+        row = (
+            _MARKS[told.severity.label],
+            plain(run.name),
+            headline,
+            f"{told.onset_step:,}",
+            _curve(run, told),
+        )
         yield f"| {' | '.join(row)} |"
-    if len(found) > _MOST_ROWS:
-        yield f"\nand {len(found) - _MOST_ROWS} more incidents"
+    if len(rows) > _MOST_ROWS:
+        yield f"\nand {len(rows) - _MOST_ROWS} more incidents"
     for run in story.runs:
         own = [incident for incident in run.incidents if not incident.explained_by]
         if own:
@@ -74,8 +80,8 @@ def _cause(cause: CauseStory) -> str:
     return f"- **{entry.id}: {entry.title}**{share}.{because} {entry.fix} *To tell:* {entry.check}"
 
 
-def _curve(run: RunStory, one: IncidentStory) -> str:
-    curve = run.curves.get(one.tag)
+def _curve(run: RunStory, told: IncidentStory) -> str:
+    curve = run.curves.get(told.tag)
     return sparkline([point.value for point in curve.points(_SPARK_POINTS)]) if curve else ""
 
 

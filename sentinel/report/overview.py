@@ -55,12 +55,13 @@ class Overview:
         self.runs += len(trainings)
         self.severities.update(max(run.worst for run in logs) for logs in trainings.values())
         states = {
-            run.tracker.id: one.state for run, one in zip(part.runs, standings_of(part, now), strict=True)
+            run.tracker.id: stands.state
+            for run, stands in zip(part.runs, standings_of(part, now), strict=True)
         }
         self.states.update(of_training(states[run.tracker.id] for run in logs) for logs in trainings.values())
         spent = ([loss for run in logs if (loss := _loss(run))] for logs in trainings.values())
-        found = [max(losses) for losses in spent if losses]
-        self.losses = nlargest(_MOST_SHOWN, [*self.losses, *found])
+        worst = [max(losses) for losses in spent if losses]
+        self.losses = nlargest(_MOST_SHOWN, [*self.losses, *worst])
 
 
 def overview(parts: Iterable[Replay], now: float) -> Overview:

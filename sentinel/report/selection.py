@@ -63,7 +63,7 @@ class Selection:
         if not self.text:
             return replay
         runs = [
-            replace(run, incidents={id_: one for id_, one in run.incidents.items() if self._selects(one)})
+            replace(run, incidents={id_: each for id_, each in run.incidents.items() if self._selects(each)})
             for run in replay.runs
         ]
         left = [run for run in runs if run.incidents or run.stopped]

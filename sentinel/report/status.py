@@ -121,18 +121,18 @@ def status(
     remember = remember or partial(remembered, store)
     stops = store.stops.all()
     rows = {row.id: row for row in store.runs() if wanted(row.path)}
-    found = [incident for incident in store.incidents(open_only=True) if incident.run in rows]
+    open_ = [incident for incident in store.incidents(open_only=True) if incident.run in rows]
     process, recorded = watching_process(place), store.health()
     lags = {
         run: lag for key, by_run in recorded.items() if key.endswith(BEHIND) for run, lag in by_run.items()
     }
     health = {key: value for key, value in recorded.items() if not key.endswith(BEHIND)}
     worst: dict[str, Severity] = {}
-    for incident in found:
+    for incident in open_:
         worst[incident.run] = max(worst.get(incident.run, Severity.CLEAN), incident.severity)
     stalls = {
         incident.run: str(incident.evidence["goes_on"])
-        for incident in found
+        for incident in open_
         if "goes_on" in incident.evidence
     }
     memory = {run: remember(row) for run, row in rows.items()}
@@ -147,7 +147,7 @@ def status(
     return Status(
         now=now,
         runs=_together(runs),
-        incidents=sorted(found, key=lambda incident: (-incident.severity, incident.inhibited_by is not None)),
+        incidents=sorted(open_, key=lambda incident: (-incident.severity, incident.inhibited_by is not None)),
         undelivered=store.outbox.undelivered(SHOWN),
         undelivered_count=store.outbox.undelivered_count(),
         decisions=[decision for decision in store.decisions(_DECISIONS_READ) if decision.run in rows][

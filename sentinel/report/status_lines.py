@@ -25,9 +25,9 @@ def lines(shown: Status) -> Iterator[tuple[int, str]]:
     name = names_of(shown.runs)
     yield 0, summary(shown.runs)
     for section in (_health, _incidents, _runs, _deliveries, _silences, _feedback):
-        if found := [*section(shown, name)]:
+        if told := [*section(shown, name)]:
             yield 0, ""
-            yield from found
+            yield from told
 
 
 _Names = Mapping[str, str]  # short names by run id

@@ -107,24 +107,24 @@ def story(parts: Iterable[Replay], now: float, order: Order) -> Story:
 
     Only the first `MOST_IN_FULL` runs in this order keep their curves.
     """
-    found: list[tuple[Any, RunStory]] = []
+    keyed: list[tuple[Any, RunStory]] = []
     problems: list[str] = []
     compared: list[tuple[str, Sequence[str]]] = []
     selection = ""
     coverage: Coverage | None = None
     for part in parts:
         stands = standings_of(part, now)
-        found += [
-            (ORDERS[order](run), run_story(run, one, part.trainings[run.tracker.id], Illustrations()))
-            for run, one in zip(part.runs, stands, strict=True)
+        keyed += [
+            (ORDERS[order](run), run_story(run, standing, part.trainings[run.tracker.id], Illustrations()))
+            for run, standing in zip(part.runs, stands, strict=True)
         ]
-        found.sort(key=lambda pair: pair[0])
-        found[MOST_IN_FULL:] = [(key, replace(run, curves={})) for key, run in found[MOST_IN_FULL:]]
+        keyed.sort(key=lambda pair: pair[0])
+        keyed[MOST_IN_FULL:] = [(key, replace(run, curves={})) for key, run in keyed[MOST_IN_FULL:]]
         problems += [clean_text(str(complaint), 500) for complaint in part.complaints]
         compared += [(title(comparison), [*statements(comparison)]) for comparison in part.comparisons]
         selection = part.selection
         coverage = coverage + part.coverage if coverage else part.coverage
-    runs = [run for _, run in found]
+    runs = [run for _, run in keyed]
     kinds = Counter(
         incident.detector for run in runs for incident in run.incidents if not incident.explained_by
     )
@@ -150,7 +150,7 @@ def verdict(runs: Sequence[RunStory]) -> str:
     if len(runs) == 1:
         others = f" {counted(len(own) - 1, 'more incident')}." if len(own) > 1 else ""
         return f"{own[0].severity.label.capitalize()}: {own[0].headline}{others}"
-    severities = [one.severity for one in own]
+    severities = [told.severity for told in own]
     parts = [f"{severities.count(s)} {s.label}" for s in sorted(set(severities), reverse=True)]
     troubled = {run.training for run in runs if run.worst > Severity.CLEAN}
     return f"{counted(len(own), 'incident')} ({', '.join(parts)}) in {len(troubled)} of {whole}."
@@ -164,7 +164,9 @@ def run_story(run: JudgedRun, stands: Standing, training: str, illustrations: Il
     if understood.unmapped:
         tags[""] = [clean_text(tag) for tag in understood.unmapped]
     curves = run.curves.of if run.curves else {}
-    incidents = sorted(run.incidents.values(), key=lambda one: (one.inhibited_by is not None, -one.severity))
+    incidents = sorted(
+        run.incidents.values(), key=lambda told: (told.inhibited_by is not None, -told.severity)
+    )
     illustrations.add(log, incidents[:_MOST_ILLUSTRATED])
     place = str(log.run.local or "")
     beside = log.run.path if isinstance(log.run.path, Path) else None
@@ -216,8 +218,8 @@ def run_story(run: JudgedRun, stands: Standing, training: str, illustrations: Il
 
 def _first_onset(run: JudgedRun) -> int | None:
     """The step at which the earliest open incident began that sinks are told of by default."""
-    told = [one for one in run.own if one.open and one.severity > Severity.INFO]
-    return min((began_first(one, told).onset_step for one in told), default=None)
+    told = [incident for incident in run.own if incident.open and incident.severity > Severity.INFO]
+    return min((began_first(incident, told).onset_step for incident in told), default=None)
 
 
 def _lead(
@@ -234,10 +236,10 @@ def _lead(
 def _cost_of(run: JudgedRun) -> str:
     """What the run spent from the first onset of its own incidents to its end."""
     facts = run.tracker.log.facts
-    found = [one for one in run.own if one.severity > Severity.INFO and one.open]
-    if not found or facts.last_step is None:
+    open_ = [incident for incident in run.own if incident.severity > Severity.INFO and incident.open]
+    if not open_ or facts.last_step is None:
         return ""
-    first = min(found, key=lambda one: one.onset_step)
+    first = min(open_, key=lambda incident: incident.onset_step)
     steps, length = facts.last_step - first.onset_step, facts.last_step - (facts.first_step or 0)
     parts = [f"{steps:,} of {length:,} steps"] if steps > 0 else []
     begin, end = first.onset_time, facts.last_time
@@ -260,16 +262,16 @@ def _blind(lacking: Mapping[str, Sequence[str]], framework: str) -> Iterator[Bli
     for detector, missing in sorted(lacking.items()):
         if missing:
             by_signals.setdefault(tuple(missing), []).append(detector)
-    found = []
+    blind = []
     for signals, detectors in by_signals.items():
         lines = (line_for(signal, framework) for signal in signals)
-        found.append(Blind(" and ".join(signals), detectors, [line for line in lines if line]))
-    by_probe = {one.signals: any(line.startswith(PROBE) for line in one.lines) for one in found}
-    yield from sorted(found, key=lambda one: (not by_probe[one.signals], -len(one.detectors)))
+        blind.append(Blind(" and ".join(signals), detectors, [line for line in lines if line]))
+    by_probe = {lack.signals: any(line.startswith(PROBE) for line in lack.lines) for lack in blind}
+    yield from sorted(blind, key=lambda lack: (not by_probe[lack.signals], -len(lack.detectors)))
 
 
 def _held_back(reasons: Mapping[str, Mapping[str, int]]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    by_reason: dict[str, list[str]] = {}
     for detector, rows in sorted(reasons.items()):
-        found.setdefault(" and ".join(rows), []).append(detector)
-    return found
+        by_reason.setdefault(" and ".join(rows), []).append(detector)
+    return by_reason

@@ -112,8 +112,8 @@ def _run(run: JudgedRun) -> Iterator[RenderableType]:
 
 def _checks(run: JudgedRun) -> Iterator[RenderableType]:
     """What the settings and the console lines of a run give reason to read."""
-    if found := checks(run.tracker.log):
-        rows = [(", ".join(check.catalogue), str(check)) for check in found]
+    if told := checks(run.tracker.log):
+        rows = [(", ".join(check.catalogue), str(check)) for check in told]
         yield Padding(_table("worth a look", rows), (0, 0, 1, 2), expand=False)
 
 

@@ -30,13 +30,13 @@ def checks(log: RunLog) -> list[Check]:
 
     One reason may lead to several entries.
     """
-    found: dict[str, Check] = {}
-    for one in (*_of_settings(log), *_of_console(log)):
-        before = found.get(one.because)
-        found[one.because] = (
-            one if before is None else replace(before, catalogue=before.catalogue + one.catalogue)
+    by_reason: dict[str, Check] = {}
+    for check in (*_of_settings(log), *_of_console(log)):
+        before = by_reason.get(check.because)
+        by_reason[check.because] = (
+            check if before is None else replace(before, catalogue=before.catalogue + check.catalogue)
         )
-    return [*found.values()]
+    return [*by_reason.values()]
 
 
 def _of_settings(log: RunLog) -> Iterator[Check]:

@@ -20,7 +20,7 @@ def concluded(log: RunLog) -> Absorbed:
         if stream is None or own or not stream.named:
             stream = _copy(log, name)
         windows = [window for chunk in own for window in stream.extend(chunk).windows]
-        rows += [Arrived(log.run.id, name, one) for one in (*windows, *stream.end())]
+        rows += [Arrived(log.run.id, name, rest) for rest in (*windows, *stream.end())]
     return Absorbed(rows, rest=left)
 
 

@@ -151,7 +151,7 @@ class ConsoleState(msgspec.Struct):
         signatures: Sequence[Signature],
     ) -> Iterator[Printed]:
         """The news in the next lines, of which only those are looked at that may bring any."""
-        at, wanted = 0, [one.text for one in signatures if one.key not in self.remarks]
+        at, wanted = 0, [signature.text for signature in signatures if signature.key not in self.remarks]
         for place in telling(texts, (_TRACEBACK, *PREEMPTION_WORDS, *wanted)):
             while at < place and not origin.is_quiet:
                 if passed := origin.pass_frames(texts[at : min(place, at + _LONGEST_TRACEBACK)]):
@@ -179,7 +179,7 @@ class ConsoleState(msgspec.Struct):
         if not text or text.isspace():
             return
         origin.keep([text])
-        near = [one for one in signatures if one.text in text]
+        near = [signature for signature in signatures if signature.text in text]
         error = _error(origin, text, near)
         if preempts(text) or (error is not None and origin.preempted):
             if not origin.preempted:
@@ -192,9 +192,9 @@ class ConsoleState(msgspec.Struct):
             place, entries = error.place, error.entries
             yield _printed(origin, name, line(), error.text, error.severity, place=place, catalogue=entries)
             return
-        for one in near:
-            if one.severity is Severity.INFO and one.key not in self.remarks and one.is_in(text):
-                self.remarks[one.key] = Remark(one.entry, text, name, origin.lines)
+        for known in near:
+            if known.severity is Severity.INFO and known.key not in self.remarks and known.is_in(text):
+                self.remarks[known.key] = Remark(known.entry, text, name, origin.lines)
         if origin.ordinary is not None and not origin.tracebacks:
             origin.ordinary += 1
             step = line().step
@@ -237,8 +237,8 @@ class _Error:
 
 def _error(origin: _Origin, line: str, signatures: Sequence[Signature]) -> _Error | None:
     """The error that the line completes, if any. Records a traceback that the line begins or continues."""
-    found = _WRITER.match(line)
-    writer, text = (found[0], line[found.end() :]) if found else ("", line)
+    prefix = _WRITER.match(line)
+    writer, text = (prefix[0], line[prefix.end() :]) if prefix else ("", line)
     if text.startswith(_TRACEBACK):
         if len(origin.tracebacks) < _MOST_WRITERS:
             origin.tracebacks[writer] = _Traceback(origin.lines, origin.announced)
@@ -254,16 +254,16 @@ def _error(origin: _Origin, line: str, signatures: Sequence[Signature]) -> _Erro
             if traceback.caught or text.startswith(_WANTED):
                 return None
             known = _known(signatures, text, f"{traceback.place}\n{traceback.innermost}")
-            severity = max((one.severity for one in known), default=Severity.CRITICAL)
+            severity = max((signature.severity for signature in known), default=Severity.CRITICAL)
             place = traceback.place or "at its top"
-            return _Error(text, severity, place, tuple(dict.fromkeys(one.entry for one in known)))
+            return _Error(text, severity, place, tuple(dict.fromkeys(signature.entry for signature in known)))
     if not _WARNING.search(text) and (known := _known(signatures, text, "")):
-        entries = tuple(dict.fromkeys(one.entry for one in known))
-        return _Error(text, max(one.severity for one in known), "", entries)
+        entries = tuple(dict.fromkeys(signature.entry for signature in known))
+        return _Error(text, max(signature.severity for signature in known), "", entries)
     return None
 
 
 def _known(signatures: Sequence[Signature], line: str, place: str) -> list[Signature]:
     """The signatures of an error that a line has; first those that ask where it was raised."""
-    found = [one for one in signatures if one.severity > Severity.INFO and one.is_in(line, place)]
-    return sorted(found, key=lambda one: one.raised is None)
+    known = [s for s in signatures if s.severity > Severity.INFO and s.is_in(line, place)]
+    return sorted(known, key=lambda signature: signature.raised is None)

@@ -42,7 +42,7 @@ def is_copy(path: Path) -> bool:
     that does not know births the answer is no.
     """
     try:
-        files = [path] if path.is_file() else [one for one in path.iterdir() if one.is_file()]
+        files = [path] if path.is_file() else [inside for inside in path.iterdir() if inside.is_file()]
         return bool(files) and all(_was_written_at_once(file) for file in files)
     except OSError:
         return False

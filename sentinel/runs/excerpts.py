@@ -20,7 +20,7 @@ def excerpts(log: RunLog, stream: str, attempt: int, tag: str, detector: str) ->
         return []
     for view in own.views:
         history = own.attempt.series.get(view.key, {}).get(tag)
-        if history is not None and any(one.name == detector for one in view.detectors):
+        if history is not None and any(rule.name == detector for rule in view.detectors):
             return [_judged(view, history, tag), *_beside(view, history, detector)]
     return []
 
@@ -40,8 +40,8 @@ def _judged(view: View, history: SeriesHistory, tag: str) -> Excerpt:
 
 
 def _beside(view: View, history: SeriesHistory, detector: str) -> Iterator[Excerpt]:
-    asked = [one for one in view.detectors if one.name == detector]
-    names = {name for one in asked for name in (*one.needs, *(use.column for use in one.uses))}
+    asked = [rule for rule in view.detectors if rule.name == detector]
+    names = {name for rule in asked for name in (*rule.needs, *(use.column for use in rule.uses))}
     coarse, recent = history.coarse, history.recent.last(_MOST_POINTS)
     for place, column in sorted(coarse.first.items()):
         mean, name = _numbers(column[: coarse.buckets].tolist()), view.columns[place]

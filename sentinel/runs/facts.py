@@ -73,11 +73,11 @@ class Facts(msgspec.Struct):
             self.pauses = (self.pauses + pauses[pauses > 0][-_PAUSES_KEPT:].tolist())[-_PAUSES_KEPT:]
             self.last_time = max(self.last_time or 0.0, float(time.max()))
         at_end = [i for i, tag in enumerate(chunk.tags) if tag.endswith(summaries())]
-        if at_end and (found := np.isin(chunk.tag, at_end)).any():
-            self.summary_step = int(chunk.step[found].max())
+        if at_end and (says_so := np.isin(chunk.tag, at_end)).any():
+            self.summary_step = int(chunk.step[says_so].max())
         done = [i for i, tag in enumerate(chunk.tags) if tag.rpartition("/")[2].casefold() == DONE]
-        if done and (found := np.isin(chunk.tag, done) & (chunk.value == 1)).any():
-            self.done_step = int(chunk.step[found].max())
+        if done and (says_so := np.isin(chunk.tag, done) & (chunk.value == 1)).any():
+            self.done_step = int(chunk.step[says_so].max())
 
     def record(self, settings: Mapping[str, Plain], origin: str) -> None:
         """Add settings. A later value replaces an earlier one."""
@@ -132,8 +132,8 @@ class Understanding:
 
 def framework(streams: Iterable[Stream]) -> str | None:
     """The framework that wrote most of some streams of one run; None if it is not known."""
-    found = Counter(profile.name for stream in streams if (profile := stream.explained()[0]) is not None)
-    return found.most_common(1)[0][0] if found else None
+    profiles = Counter(profile.name for stream in streams if (profile := stream.explained()[0]) is not None)
+    return profiles.most_common(1)[0][0] if profiles else None
 
 
 def understood(streams: Collection[Stream]) -> Understanding:

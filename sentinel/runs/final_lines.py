@@ -89,15 +89,15 @@ def _ending(outcome: EndKind, line: str) -> Ending:
 def _is_rare(line: str, lines: Sequence[str], attempts: int) -> bool:
     """Whether a line was printed no more often than the run ended; one that each epoch prints is no end."""
     shape = _DIGITS.sub("0", line.strip())
-    return sum(_DIGITS.sub("0", one.strip()) == shape for one in lines) <= attempts
+    return sum(_DIGITS.sub("0", other.strip()) == shape for other in lines) <= attempts
 
 
 def _stopped_early(lines: Sequence[str], attempts: int) -> Ending | None:
     """The end that an earlier line tells, if nothing that was printed before it was printed again."""
     for at in range(len(lines) - _LAST_LINES - 1, -1, -1):
         if _EARLY.search(lines[at]) and _is_rare(lines[at], lines, attempts):
-            counted = {_DIGITS.sub("0", one) for one in lines[max(0, at - _LAST_LINES) : at]}
-            over = counted.isdisjoint(_DIGITS.sub("0", one) for one in lines[at + 1 :])
+            counted = {_DIGITS.sub("0", line) for line in lines[max(0, at - _LAST_LINES) : at]}
+            over = counted.isdisjoint(_DIGITS.sub("0", line) for line in lines[at + 1 :])
             return _ending(EndKind.FINISHED, lines[at]) if over else None
     return None
 
@@ -112,13 +112,13 @@ def _is_whole(line: str, lines: Sequence[str], attempts: int) -> bool:
         return False
     if epoch := _EPOCH.search(line):
         same = sum(
-            bool((one := _EPOCH.search(other)) and one[0] == epoch[0] and _VALUE.search(other))
+            bool((match := _EPOCH.search(other)) and match[0] == epoch[0] and _VALUE.search(other))
             and _COUNT.findall(other)[: len(counts)] == counts
             for other in lines
         )
         return _VALUE.search(line[epoch.end() :]) is not None and same <= attempts
     if bar := _BAR.search(line):
-        drawn = [one[1] for other in lines if (one := _ANY_BAR.search(other)) and one[2] == bar[1]]
+        drawn = [match[1] for other in lines if (match := _ANY_BAR.search(other)) and match[2] == bar[1]]
         # A bar that was seen to fill up may be drawn once more; full ones alone are each one of its own.
         filled = (len([*full]) if len({*drawn}) == 1 else 1 for of, full in groupby(drawn) if of == bar[1])
         return sum(filled) <= attempts and not any(map(_OF_AN_EPOCH.search, lines))
@@ -132,10 +132,10 @@ def _ends_its_last_epoch(line: str, lines: Sequence[str], head: Callable[[], Ite
     """
     if any(int(done) != int(of) for done, of in _COUNT.findall(_EPOCH.sub("", line))):
         return False
-    counted = ((at, one) for at, text in enumerate(lines) if (one := _EPOCH.search(text)))
+    counted = ((at, match) for at, text in enumerate(lines) if (match := _EPOCH.search(text)))
     groups = [
-        (int(epoch), int(of), next(found)[0])
-        for (epoch, of), found in groupby(counted, key=lambda found: found[1].groups())
+        (int(epoch), int(of), next(members)[0])
+        for (epoch, of), members in groupby(counted, key=lambda item: item[1].groups())
     ]
     if len(groups) < 2:
         return False
@@ -146,7 +146,7 @@ def _ends_its_last_epoch(line: str, lines: Sequence[str], head: Callable[[], Ite
         return False
     if number == of - 1:
         firsts = (_EPOCH.search(text) for text in head())
-        return any(one is not None and one.groups() == ("0", str(of)) for one in firsts)
+        return any(match is not None and match.groups() == ("0", str(of)) for match in firsts)
     return number == of
 
 

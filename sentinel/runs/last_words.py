@@ -55,14 +55,14 @@ def last_words(run: Run, attempts: int = 1) -> Ending | None:
 
 def heard_from(run: Run) -> int:
     """A sum over the sizes and times of the files that may hold last words: while it stays, so do they."""
-    found = []
+    files = []
     if (path := run.local) is not None:
         own = [path] if run.format in _WRITTEN else []
         for file in (*_marks(path), *own, *_texts(run, path)):
             with suppress(OSError):
                 status = file.stat()
-                found.append((str(file), status.st_size, status.st_mtime_ns))
-    return zlib.crc32(repr(found).encode(errors="replace")) + 1
+                files.append((str(file), status.st_size, status.st_mtime_ns))
+    return zlib.crc32(repr(files).encode(errors="replace")) + 1
 
 
 def _texts(run: Run, path: Path) -> list[Path]:
@@ -82,7 +82,7 @@ def _marked(path: Path) -> Path | None:
     """The file that says that the run is done; one that is older than its log is of an earlier attempt."""
     for mark in _marks(path):
         with suppress(OSError):
-            logs = [one for one in path.iterdir() if one != mark] if path.is_dir() else [path]
+            logs = [file for file in path.iterdir() if file != mark] if path.is_dir() else [path]
             if mark.lstat().st_mtime >= max(map(last_write, logs), default=0.0) - _LATE_SECONDS:
                 return mark
     return None
@@ -94,7 +94,7 @@ def _marks(path: Path) -> list[Path]:
         return [path / DONE]
     marks = [path.with_name(f"{path.name}{DONE}")]
     with suppress(OSError):
-        if sum(one.suffix == path.suffix for one in path.parent.iterdir()) == 1:
+        if sum(file.suffix == path.suffix for file in path.parent.iterdir()) == 1:
             marks.append(path.with_name(DONE))
     return marks
 
@@ -111,8 +111,8 @@ def _says_done(path: Path) -> bool:
             place = [name.strip().casefold() for name in names].index("done")
             told = [row[place].strip().casefold() in _TRUE for row in rows if len(row) > place]
         else:
-            found = [json.loads(line) for line in lines[-2:]]
-            told = [str(row.get("done")).casefold() in _TRUE for row in found if isinstance(row, dict)]
+            statements = [json.loads(line) for line in lines[-2:]]
+            told = [str(row.get("done")).casefold() in _TRUE for row in statements if isinstance(row, dict)]
         return told[-1:] == [True] and told[:-1] != [True]
     return False
 

@@ -19,7 +19,7 @@ def first_failure(lines: Sequence[str]) -> Ending | None:
     rank, code, pid = map(int, told.groups())
     how = f"exited with status {code}"
     if code < 0:
-        names = {one.value: one.name for one in signal.Signals}
+        names = {number.value: number.name for number in signal.Signals}
         how = f"was killed by {names.get(-code, f'signal {-code}')}"
     outcome = EndKind.PREEMPTED if -code in ENDS_FROM_OUTSIDE else EndKind.CRASHED
     return Ending(outcome, f"torchrun printed that rank {rank} (process {pid}) {how}", inferred=True)

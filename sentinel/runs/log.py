@@ -102,13 +102,13 @@ class RunLog:
         self.reached_end = self.reached_end or not batch.more
         printed, prints_more = self._news(self.console, batch) if self.console is not None else ([], False)
         return Absorbed(
-            rows=[Arrived(self.run.id, name, one) for name, found in extensions for one in found.windows],
+            rows=[Arrived(self.run.id, name, row) for name, new in extensions for row in new.windows],
             chunks=batch.chunks,
             more=batch.more or prints_more,
             printed=printed,
-            stopped=[one for one in self._stopped() if one not in known],
-            surveys=[one for _, found in extensions for one in found.surveys],
-            absences=[one for _, found in extensions for one in found.absences],
+            stopped=[stop for stop in self._stopped() if stop not in known],
+            surveys=[survey for _, new in extensions for survey in new.surveys],
+            absences=[absence for _, new in extensions for absence in new.absences],
             complaints=complaints,
             readability_changed=readability_changed,
         )
@@ -118,13 +118,13 @@ class RunLog:
 
         Files beside the log are added after all points that precede them.
         """
-        found = [console.scan("", batch.lines, signatures())] if batch.lines else []
+        scans = [console.scan("", batch.lines, signatures())] if batch.lines else []
         more = False
         if not batch.more and self._output is not None:
-            found += [console.scan_text(name, text, signatures()) for name, text in self._output.text.items()]
+            scans += [console.scan_text(name, text, signatures()) for name, text in self._output.text.items()]
             more, console.cursor = self._output.more, dict(self._output.cursor)
             self._output = None
-        printed = [*chain.from_iterable(found)]
+        printed = [*chain.from_iterable(scans)]
         for news in printed:
             if news.severity is Severity.CLEAN:
                 self.facts.told_ending = None
@@ -172,7 +172,7 @@ class RunLog:
     @property
     def stopped(self) -> str | None:
         """Why the rest of the log is not judged; None if it is."""
-        return next((one.reason for one in self._stopped() if not one.signal), None) or self.unreadable
+        return next((stop.reason for stop in self._stopped() if not stop.signal), None) or self.unreadable
 
     @property
     def unreadable(self) -> str | None:

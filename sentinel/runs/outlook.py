@@ -34,7 +34,7 @@ def outlook(
     if facts.last_step is None:
         return Outlook()
     interval = _interval(streams)
-    schedules = (_of_schedule(*found) for found in map(_rates, streams) if found)
+    schedules = (_of_schedule(*rates) for rates in map(_rates, streams) if rates)
     schedule = next(filter(None, schedules), Outlook())
     if schedule.over:
         return schedule
@@ -106,12 +106,12 @@ def _signs(facts: Facts, streams: Sequence[Stream], interval: int | None) -> Ite
         yield f"{count} is a round number of steps"
     evaluated = {s for s in Signal if s.startswith("eval_")}
     for stream in streams:
-        evaluations = [one for one in _histories(stream, evaluated) if one.count]
-        trainings = [one for one in _histories(stream, {Signal.LOSS}) if one.count]
+        evaluations = [history for history in _histories(stream, evaluated) if history.count]
+        trainings = [history for history in _histories(stream, {Signal.LOSS}) if history.count]
         if evaluations and trainings:
-            rare = all(one.count * _RARELY_EVALUATED <= trainings[0].count for one in evaluations)
-            newest = max(int(one.recent.position[-1]) for one in evaluations)
-            if rare and newest > max(int(one.recent.position[-1]) for one in trainings):
+            rare = all(history.count * _RARELY_EVALUATED <= trainings[0].count for history in evaluations)
+            newest = max(int(history.recent.position[-1]) for history in evaluations)
+            if rare and newest > max(int(history.recent.position[-1]) for history in trainings):
                 yield "an evaluation was the last that it logged"
                 return
 
@@ -140,4 +140,4 @@ def _round(number: int) -> int:
     if number <= 0:
         return 0
     powers = (10**n * m for n in range(int(math.log10(number)) + 1) for m in (1, 2, 5))
-    return max((one for one in powers if number % one == 0), default=1)
+    return max((power for power in powers if number % power == 0), default=1)

@@ -27,10 +27,10 @@ def unpacked(state: bytes) -> dict[str, Any]:
         content = undo(state) if undo else state
     except (zlib.error, lzma.LZMAError) as error:
         raise msgspec.DecodeError(f"no state of a run: {error}") from None
-    found = msgspec.msgpack.decode(content, ext_hook=_array)
-    if not isinstance(found, dict):
+    restored = msgspec.msgpack.decode(content, ext_hook=_array)
+    if not isinstance(restored, dict):
         raise msgspec.DecodeError("no state of a run")
-    return found
+    return restored
 
 
 _COMPRESSED: dict[bytes, Callable[[bytes], bytes]] = {b"\x78": zlib.decompress, b"\xfd": lzma.decompress}

@@ -62,15 +62,15 @@ class Trace:
     times: tuple[float, float] | None = None
 
 
-def same_training(one: Trace, other: Trace, surely: bool = False) -> bool:
+def same_training(trace: Trace, other: Trace, surely: bool = False) -> bool:
     """Whether two logs are of one training. Symmetric.
 
     With ``surely``, whether a process or W&B's id joins them: a place may have seen several trainings.
     """
-    if one.format == other.format:
-        return bool(one.processes & other.processes) and _side_by_side(one, other)
-    differ = one.output and other.output and one.output != other.output
-    joints = (joint for joint in one.joints & other.joints if not (surely and joint.startswith(_PLACE)))
+    if trace.format == other.format:
+        return bool(trace.processes & other.processes) and _side_by_side(trace, other)
+    differ = trace.output and other.output and trace.output != other.output
+    joints = (joint for joint in trace.joints & other.joints if not (surely and joint.startswith(_PLACE)))
     return any(joints) and not differ
 
 
@@ -81,20 +81,20 @@ def trainings(traces: Mapping[str, Trace]) -> dict[str, str]:
     logs join in the order in which they began, so a training that ended is not looked at again.
     """
     formats = {trace.format for trace in traces.values()}
-    found: list[_Training] = []
+    members: list[_Training] = []
     near: dict[tuple[str, str], list[int]] = {}  # by joint and format: the trainings that such a log may join
     training_of: dict[str, int] = {}
     for log in sorted(traces, key=lambda log: (traces[log].times or (-math.inf,))[0]):
         trace = traces[log]
         for joint in trace.joints:
             known = near.get((joint, trace.format), ())
-            near[joint, trace.format] = [one for one in known if not found[one].over(trace)]
-        open_ = {one for joint in trace.joints for one in near[joint, trace.format]}
-        joined = next((one for one in sorted(open_) if found[one].takes(trace)), len(found))
-        if joined == len(found):
-            found.append(_Training())
+            near[joint, trace.format] = [number for number in known if not members[number].over(trace)]
+        open_ = {number for joint in trace.joints for number in near[joint, trace.format]}
+        joined = next((number for number in sorted(open_) if members[number].takes(trace)), len(members))
+        if joined == len(members):
+            members.append(_Training())
         training_of[log] = joined
-        for joint in found[joined].add(trace):
+        for joint in members[joined].add(trace):
             for format_ in formats:
                 near.setdefault((joint, format_), []).append(joined)
     first: dict[int, str] = {}
@@ -128,7 +128,7 @@ class _Training:
         """Whether the log is of this training."""
         if trace.format in self._processes:
             begin, end = self._common(trace.times or (-math.inf, math.inf), trace.format)
-            return begin <= end and all(trace.processes & one for one in self._processes[trace.format])
+            return begin <= end and all(trace.processes & own for own in self._processes[trace.format])
         outputs = (trace.output, "") if trace.output else (None,)
         return any((joint, output) in self._joints for joint in trace.joints for output in outputs)
 
@@ -155,18 +155,18 @@ def trace(place: Place, format_: str, facts: Facts) -> Trace:
     writers = _processes(place)
     output = _output(place, bool(writers), facts)
     exit_ = {facts.exit.evidence.partition(";")[0]} if facts.exit is not None else set()  # names the process
-    processes = frozenset(f"process {one}" for one in writers | exit_)
-    ids = (f"id {found[1]}" for part in place.parts if (found := _WANDB.fullmatch(part)))
-    places = (f"{_PLACE}{one}" for one in (_home(place), output) if one)
+    processes = frozenset(f"process {process}" for process in writers | exit_)
+    ids = (f"id {match[1]}" for part in place.parts if (match := _WANDB.fullmatch(part)))
+    places = (f"{_PLACE}{directory}" for directory in (_home(place), output) if directory)
     began, ended = facts.first_time, facts.last_time
     times = None if began is None or ended is None else (began, ended)
     return Trace(format_, frozenset([*processes, *ids, *places]), processes, output, times)
 
 
-def _side_by_side(one: Trace, other: Trace) -> bool:
-    if one.times is None or other.times is None:
+def _side_by_side(trace: Trace, other: Trace) -> bool:
+    if trace.times is None or other.times is None:
         return True
-    return max(one.times[0], other.times[0]) <= min(one.times[1], other.times[1])
+    return max(trace.times[0], other.times[0]) <= min(trace.times[1], other.times[1])
 
 
 def _home(place: Path) -> Path:
@@ -194,8 +194,8 @@ def _output(place: Path, has_events: bool, facts: Facts) -> str:
 
 def _working_directory(place: Path) -> Path:
     """Where the training was started, as far as its log tells: W&B writes two levels below."""
-    below = (one for one in (place, *place.parents) if _WANDB.fullmatch(one.name))
-    return next((one.parent.parent for one in below), place.parent)
+    below = (directory for directory in (place, *place.parents) if _WANDB.fullmatch(directory.name))
+    return next((directory.parent.parent for directory in below), place.parent)
 
 
 def _processes(place: Path) -> set[str]:

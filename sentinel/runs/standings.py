@@ -37,13 +37,13 @@ def standings(seen: Sequence[Observation]) -> list[Standing]:
     goes_on_in, stated = _successors(seen), _stated(seen)
     return [
         standing(
-            stated.get(_id(one.run), one.run.ending) if one.whole else None,
-            one.silent_seconds,
-            one.run.facts.lost_after_seconds,
-            goes_on_in.get(one.run.name),
-            one.run.facts.goes_on,
+            stated.get(_id(look.run), look.run.ending) if look.whole else None,
+            look.silent_seconds,
+            look.run.facts.lost_after_seconds,
+            goes_on_in.get(look.run.name),
+            look.run.facts.goes_on,
         )
-        for one in seen
+        for look in seen
     ]
 
 
@@ -52,16 +52,16 @@ def _stated(seen: Sequence[Observation]) -> dict[str, Ending]:
 
     Words may mean the end of a part; a record does not, so that it overrides them.
     """
-    ends = [(one.run, one.run.ending) for one in seen if one.run.ending and not one.run.ending.inferred]
+    ends = [(o.run, o.run.ending) for o in seen if o.run.ending and not o.run.ending.inferred]
     known = [(_trace(run), ending, run.name) for run, ending in ends]
-    silent = [one.run for one in seen if known and (one.run.ending is None or one.run.ending.inferred)]
-    found: dict[str, Ending] = {}
+    silent = [o.run for o in seen if known and (o.run.ending is None or o.run.ending.inferred)]
+    endings: dict[str, Ending] = {}
     for run in silent:
         mine = _trace(run)
         for theirs, ending, name in known:
             if same_training(mine, theirs, surely=True):
-                found[_id(run)] = replace(ending, evidence=f"{ending.evidence} of {name}")
-    return found
+                endings[_id(run)] = replace(ending, evidence=f"{ending.evidence} of {name}")
+    return endings
 
 
 def _id(run: RunOverview) -> str:
@@ -75,12 +75,12 @@ def _trace(run: RunOverview) -> Trace:
 def _successors(seen: Iterable[Observation]) -> dict[str, str]:
     return successors(
         Member(
-            one.run.name,
-            (one.run.path.rpartition("/")[0], one.run.format, one.run.understanding.framework),
-            one.run.facts,
-            one.whole,
+            look.run.name,
+            (look.run.path.rpartition("/")[0], look.run.format, look.run.understanding.framework),
+            look.run.facts,
+            look.whole,
         )
-        for one in seen
+        for look in seen
     )
 
 
@@ -99,7 +99,7 @@ def successors(members: Iterable[Member]) -> dict[str, str]:
     families: dict[tuple[str | None, ...], list[Member]] = {}
     for member in members:
         families.setdefault(member.kind, []).append(member)
-    found: dict[str, str] = {}
+    next_of: dict[str, str] = {}
     for family in families.values():
         facts = [member.facts for member in family]
         begin, end = (np.array([getattr(f, n) or 0 for f in facts]) for n in ("first_step", "last_step"))
@@ -108,8 +108,8 @@ def successors(members: Iterable[Member]) -> dict[str, str]:
             if member.asked and mine.last_time is not None:
                 later = _goes_on(mine, begin, end) & (since >= mine.last_time)
                 if later.any():
-                    found[member.name] = family[int(np.argmin(np.where(later, since, np.inf)))].name
-    return found
+                    next_of[member.name] = family[int(np.argmin(np.where(later, since, np.inf)))].name
+    return next_of
 
 
 def _goes_on(run: Facts, begin: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -11,8 +11,8 @@ def telling(lines: Sequence[str], words: Iterable[str]) -> list[int]:
     Lines without text count as none: the line before is the last one with text.
     """
     held = _texts(lines).str.contains_any([*words])
-    found = [*held.arg_true(), len(lines)]
-    return sorted({*found, *(_before(lines, place) for place in found)} - {len(lines), -1})
+    places = [*held.arg_true(), len(lines)]
+    return sorted({*places, *(_before(lines, place) for place in places)} - {len(lines), -1})
 
 
 def _texts(lines: Sequence[str]) -> pl.Series:

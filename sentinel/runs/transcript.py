@@ -14,25 +14,25 @@ _POINTS_AT_ONCE = 100_000
 
 def printed_lines(log: RunLog) -> dict[str, list[Line]]:
     """All lines by the file that they stand in."""
-    found: dict[str, list[Line]] = {}
+    printed: dict[str, list[Line]] = {}
     if log.console is None or not log.console.origins:
-        return found
+        return printed
     if "" in log.console.origins:
         batch = log.run.source.poll({}, _POINTS_AT_ONCE)
-        found[""] = [*batch.lines]
+        printed[""] = [*batch.lines]
         for _ in range(_MOST_POLLS):
-            if not batch.more or len(found[""]) > _MOST_LINES:
+            if not batch.more or len(printed[""]) > _MOST_LINES:
                 break
             batch = log.run.source.poll(batch.cursor, _POINTS_AT_ONCE)
-            found[""] += batch.lines
+            printed[""] += batch.lines
     output = OutputFiles(log.run).poll({})
     for _ in range(_MOST_POLLS):
         for name, text in output.text.items():
-            found.setdefault(name, []).extend(_lines(text))
+            printed.setdefault(name, []).extend(_lines(text))
         if not output.more:
             break
         output = OutputFiles(log.run).poll(output.cursor)
-    return found
+    return printed
 
 
 def _lines(text: str) -> Iterator[Line]:

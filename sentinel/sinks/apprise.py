@@ -87,7 +87,7 @@ class AppriseConfig(PlottingSinkConfig):
 
 def _refusal(said: Sequence[str]) -> SinkError:
     """What Apprise's log says of the service's answer."""
-    statuses = [int(found[1]) for found in map(_STATUS.search, said) if found]
+    statuses = [int(match[1]) for match in map(_STATUS.search, said) if match]
     if not statuses:
         return Transient("the service did not take the message")
     return (Transient if is_passing(statuses[-1]) else Permanent)(f"the service answered {statuses[-1]}")

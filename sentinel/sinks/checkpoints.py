@@ -40,8 +40,8 @@ def last_checkpoint(place: str, onset_step: int, onset_time: float | None) -> st
             with suppress(OSError):
                 if (changed := entry.stat().st_mtime) < onset_time:
                     undated.append((changed, entry.path))
-    found = known or undated
-    return max(found)[1] if found else ""
+    candidates = known or undated
+    return max(candidates)[1] if candidates else ""
 
 
 def checkpoints(place: str) -> Iterator[tuple[int | None, os.DirEntry[str]]]:
@@ -71,5 +71,5 @@ def _is_checkpoint(entry: os.DirEntry[str]) -> bool:
 
 
 def _step(name: str) -> int | None:
-    found = [match["step"] or match["steps"] for match in _STEP.finditer(name)]
-    return int(found[-1]) if found else None
+    steps = [match["step"] or match["steps"] for match in _STEP.finditer(name)]
+    return int(steps[-1]) if steps else None

@@ -27,17 +27,17 @@ def completed(notification: Notification, link: str, options: str = "") -> Notif
     ``link`` is a template with {run}, {path} and {step}.
     """
     run, place, incident = notification.run, notification.run.place, notification.incident
-    found: list[str] = []
+    saved: list[str] = []
     onset = notification.first_onset or (incident.onset_step, incident.onset_time)
     if place and "://" not in place and incident.open:
         _within(
             _LONGEST_LISTING_SECONDS,
-            lambda: found.append(last_checkpoint(place, *onset)),
+            lambda: saved.append(last_checkpoint(place, *onset)),
         )
     return replace(
         notification,
         link=_link(link, run.run, place, incident.onset_step),
-        checkpoint=found[0] if found else "",
+        checkpoint=saved[0] if saved else "",
         options=options,
     )
 
@@ -47,9 +47,9 @@ def _link(template: str, run: str, place: str, step: int) -> str:
     if template:
         values = {"run": quote(run, safe=""), "path": quote(place, safe=""), "step": str(step)}
         return re.sub(r"\{(run|path|step)\}", lambda name: values[name[1]], template)
-    if found := _WANDB_RUN.fullmatch(place):
+    if match := _WANDB_RUN.fullmatch(place):
         base = os.environ.get("WANDB_BASE_URL", "").rstrip("/")
-        entity, project, name = (quote(part, safe="") for part in found.groups())
+        entity, project, name = (quote(part, safe="") for part in match.groups())
         return f"{'https://wandb.ai' if base in _WANDB_CLOUD else base}/{entity}/{project}/runs/{name}"
     return ""
 

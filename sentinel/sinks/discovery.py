@@ -19,7 +19,7 @@ def sink_types() -> dict[str, type[SinkConfig]]:
 
     Only modules that define one are imported: a replay reads their configuration and delivers nothing.
     """
-    found: dict[str, type[SinkConfig]] = {}
+    kinds: dict[str, type[SinkConfig]] = {}
     for module in pkgutil.iter_modules(sinks.__path__):
         if not _KIND.search(pkgutil.get_data(sinks.__name__, f"{module.name}.py") or b""):
             continue
@@ -27,8 +27,8 @@ def sink_types() -> dict[str, type[SinkConfig]]:
             if isinstance(thing, type) and issubclass(thing, SinkConfig):
                 kind = thing.model_fields["type"].annotation
                 if get_origin(kind) is Literal:
-                    found[get_args(kind)[0]] = thing
-    return dict(sorted(found.items()))
+                    kinds[get_args(kind)[0]] = thing
+    return dict(sorted(kinds.items()))
 
 
 def named(configs: Sequence[SinkConfig]) -> list[SinkConfig]:

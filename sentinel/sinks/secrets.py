@@ -42,9 +42,9 @@ class Addressed(ConfigTable):
         """The address to post to. Raises ConfigError if it is missing or not an HTTP address."""
         if self._is_at_default:
             return SecretStr(self.default_address)
-        found = self.url or read_secret(self.url_env, self.url_file)
+        address = self.url or read_secret(self.url_env, self.url_file)
         try:
-            return _checked_address(found, str(self.url_env or self.url_file or "url"))
+            return _checked_address(address, str(self.url_env or self.url_file or "url"))
         except ValueError as error:
             raise ConfigError([str(error)]) from None
 

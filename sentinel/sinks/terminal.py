@@ -64,7 +64,7 @@ def _digest_lines(digest: Digest) -> Any:
     lines.extend(_lines(notification) for notification in digest.notifications[:MOST_IN_FULL])
     rest = zip(digest.notifications[MOST_IN_FULL:], shown.messages[MOST_IN_FULL:], strict=True)
     lines.extend(
-        Text.assemble((one.title, _colour(n)), "  ", (one.run, "bold"), "  ", one.headline) for n, one in rest
+        Text.assemble((m.title, _colour(n)), "  ", (m.run, "bold"), "  ", m.headline) for n, m in rest
     )
     return Text("\n").join(lines)
 

@@ -24,10 +24,10 @@ class Health:
         """One line for each part that is not well. Empty if all is well."""
         if not self._reports:
             return ["the watch has not begun to read"]
-        found = []
+        problems = []
         for part, (at, trouble) in sorted(self._reports.items()):
             if awake - at > SILENT_SECONDS:
-                found.append(f"{part}: reported nothing for {duration_text(awake - at)}")
+                problems.append(f"{part}: reported nothing for {duration_text(awake - at)}")
             elif trouble:
-                found.append(f"{part}: {trouble}")
-        return found
+                problems.append(f"{part}: {trouble}")
+        return problems

@@ -76,7 +76,7 @@ class Backlog:
         """Those lags with which a watch is not well."""
         runs = self._runs.copy()
         allowed = {
-            id_: LATE_SECONDS if one.looked_at else LONG_FIRST_LOOK_SECONDS for id_, one in runs.items()
+            id_: LATE_SECONDS if run.looked_at else LONG_FIRST_LOOK_SECONDS for id_, run in runs.items()
         }
         return {id_: lag for id_, lag in self.lags(awake).items() if lag > allowed.get(id_, LATE_SECONDS)}
 

@@ -64,7 +64,7 @@ class Ends:
         What is known of other runs, which are let go of, is forgotten.
         """
         ids = {watched.tracker.id for watched in runs}
-        self._behind = {id_: one for id_, one in self._behind.items() if id_ in ids}
+        self._behind = {id_: kept for id_, kept in self._behind.items() if id_ in ids}
         due = []
         for watched in runs:
             if (path := _sought(watched)) is None:
@@ -85,7 +85,7 @@ class Ends:
 
     def ended(self, runs: Iterable[Watched]) -> list[tuple[Watched, str, Ending | None]]:
         """The runs whose processes have ended since, in words, and how; None where that is not known."""
-        found = []
+        ended = []
         for watched in runs:
             behind = self._behind.get(watched.tracker.id)
             handle = behind.handle if behind else None
@@ -101,20 +101,20 @@ class Ends:
             ending = _ending(how, words)
             if ending is not None and ending.outcome is EndKind.CRASHED and (short := _full(watched)):
                 ending = replace(ending, evidence=f"{words}; {short}")
-            found.append((watched, words, ending))
-        return found
+            ended.append((watched, words, ending))
+        return ended
 
     def news(self, runs: Iterable[Watched], awake: float) -> list[Watched]:
         """The runs of which ranks died since, or of which it is known by now where their ranks stand."""
-        found = []
+        changed = []
         for watched in runs:
             if (behind := self._behind.get(watched.tracker.id)) is None:
                 continue
             examined = not behind.reported and behind.examination and behind.examination.result() is not None
             if behind.team.look(awake) or examined:
                 behind.reported |= bool(examined)
-                found.append(watched)
-        return found
+                changed.append(watched)
+        return changed
 
     def dead_rank(self, watched: Watched) -> str | None:
         """Says which rank died while others live; empty if none did, None if the ranks are not known."""
@@ -177,9 +177,9 @@ class Ends:
         """Look for the processes of some runs: among all, or while that costs too much, among young ones."""
         host, begun, all_ = self._look(awake), self._clock.worked(), awake >= self._ask_all_at
         for path, behind in due:
-            found = (host.writer(path) or named(path)) if all_ else host.young.writer(path)
-            if isinstance(found, Found) and found.process.name not in SHELLS:
-                self._follow(behind, found)
+            writer = (host.writer(path) or named(path)) if all_ else host.young.writer(path)
+            if isinstance(writer, Found) and writer.process.name not in SHELLS:
+                self._follow(behind, writer)
             elif behind.growth is None or behind.growth.over:
                 behind.growth = Growth(path, host if all_ else host.young)
             if all_:
@@ -203,7 +203,7 @@ class Ends:
 
     def _meet(self, awake: float) -> None:
         """Look for the ranks of the runs whose processes are known, now and then."""
-        due = [one for one in self._behind.values() if one.handle is not None and awake >= one.meet_at]
+        due = [run for run in self._behind.values() if run.handle is not None and awake >= run.meet_at]
         if not due or (awake < self._next_at and awake > self._host_at):
             return
         begun = self._clock.worked()
@@ -222,16 +222,16 @@ class Ends:
         self._next_at = max(self._next_at, self._rest(begun, awake))
 
     def _handles(self) -> int:
-        return sum(len(one.team.descriptors) + (one.handle is not None) for one in self._behind.values())
+        return sum(len(run.team.descriptors) + (run.handle is not None) for run in self._behind.values())
 
-    def _follow(self, behind: Behind, found: Found | None) -> None:
+    def _follow(self, behind: Behind, writer: Found | None) -> None:
         """Keep a handle of the process that was found."""
-        if found is None or self._handles() >= _MOST_HANDLES:
+        if writer is None or self._handles() >= _MOST_HANDLES:
             return
-        handles = (one.handle for one in self._behind.values() if one.handle is not None)
-        same = (one for one in handles if one.process[:2] == found.process[:2])
-        if (handle := next(same, None) or opened(found.process)) is not None:
-            behind.found, behind.handle, behind.growth = found, handle, None
+        handles = (other.handle for other in self._behind.values() if other.handle is not None)
+        same = (known for known in handles if known.process[:2] == writer.process[:2])
+        if (handle := next(same, None) or opened(writer.process)) is not None:
+            behind.found, behind.handle, behind.growth = writer, handle, None
             self._set_alarm([handle.descriptor])
 
     def _set_alarm(self, descriptors: Iterable[int]) -> None:

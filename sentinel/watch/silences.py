@@ -64,7 +64,7 @@ class Silences:
         together = self._together(expected, awake, now) if silent else {}
         going_on, likes = _continued(expected, silent), _likes(silent)
         heard = _heard(expected, awake) if silent else {}
-        found: dict[str, Sequence[Change]] = {}
+        changes: dict[str, Sequence[Change]] = {}
         for watched in expected:
             run = watched.tracker.log.run
             seconds = heard.get(run.id, watched.silence(awake)[0])
@@ -88,14 +88,14 @@ class Silences:
                 short,
             )
             judge = partial(self._judge, watched, silence, awake)
-            found[run.id] = guard(run, "the review", judge) or ()
+            changes[run.id] = guard(run, "the review", judge) or ()
         over = [watched for watched in runs if watched.is_newly_over(awake)]
         for watched, advance in zip(over, self._pipeline.conclude([w.tracker for w in over]), strict=True):
             watched.uncommitted += 1  # so that its last state is recorded
-            found[advance.tracker.id] = [*found.get(advance.tracker.id, ()), *advance.changes]
+            changes[advance.tracker.id] = [*changes.get(advance.tracker.id, ()), *advance.changes]
             if advance.failure:
                 guard.failures[advance.tracker.id] = advance.failure
-        return found
+        return changes
 
     def _judge(self, watched: Watched, silence: Quiet, awake: float) -> list[Change]:
         log = watched.tracker.log
@@ -115,14 +115,14 @@ class Silences:
             log = watched.tracker.log
             if log.facts.points and log.ending is None:
                 members.setdefault(self._place(log.run.path), []).append(watched)
-        found: dict[str, Together] = {}
+        told: dict[str, Together] = {}
         for place, runs in members.items():
             shortest = min(awake - watched.arrived_at for watched in runs)
             fell = [w for w in runs if awake - w.arrived_at - shortest <= w.usual_pause_seconds]
             since = datetime.fromtimestamp(now - shortest, UTC).strftime("%Y-%m-%d %H:%M UTC")
             same = len({w.tracker.log.facts.last_step for w in fell}) == 1
-            found |= {w.tracker.id: Together(len(fell), str(place), since, shortest, same) for w in fell}
-        return found
+            told |= {w.tracker.id: Together(len(fell), str(place), since, shortest, same) for w in fell}
+        return told
 
     def _place(self, path: Place) -> Place:
         """The watched place that a run lies below."""
@@ -141,17 +141,17 @@ def _heard(expected: Sequence[Watched], awake: float) -> Mapping[str, float]:
     seconds = {watched.tracker.id: watched.silence(awake)[0] for watched in expected}
     training = trainings_of({watched.tracker.id: watched.tracker.log.facts for watched in expected})
     last: dict[str, Watched] = {}
-    for one in sorted(
-        expected, key=lambda one: (one.silence(awake)[0], one.tracker.log.planned_steps is None)
+    for run in sorted(
+        expected, key=lambda run: (run.silence(awake)[0], run.tracker.log.planned_steps is None)
     ):
-        last.setdefault(training[one.tracker.id], one)
+        last.setdefault(training[run.tracker.id], run)
     return {run: seconds[run] if last[training[run]].tracker.id == run else 0.0 for run in seconds}
 
 
 def _continued(expected: Iterable[Watched], silent: Sequence[Watched]) -> dict[str, str]:
     """By the id of a silent run, the name of the run in the same directory that continues it."""
-    asked = {one.tracker.id for one in silent}
-    parents = {path.parent for one in silent if isinstance(path := one.tracker.log.run.path, Path)}
+    asked = {run.tracker.id for run in silent}
+    parents = {path.parent for run in silent if isinstance(path := run.tracker.log.run.path, Path)}
     members, names = [], {}
     for watched in expected if parents else ():
         log = watched.tracker.log
@@ -164,10 +164,10 @@ def _continued(expected: Iterable[Watched], silent: Sequence[Watched]) -> dict[s
 
 def _likes(runs: Iterable[Watched]) -> Mapping[object, Sequence[Watched]]:
     """The runs by what those that end alike have in common: format, tree and last step."""
-    found: dict[object, list[Watched]] = {}
+    alike: dict[object, list[Watched]] = {}
     for watched in runs:
-        found.setdefault(_kind(watched), []).append(watched)
-    return found
+        alike.setdefault(_kind(watched), []).append(watched)
+    return alike
 
 
 def _kind(watched: Watched) -> object:

@@ -72,7 +72,7 @@ def let_go(trackers: Sequence[Tracker], store: Store, policies: Sequence[SinkPol
 
 def _ended(tracker: Tracker) -> list[Change]:
     """The ends of the open incidents of a run; its book is then empty."""
-    lost = [Change(Event.LOST, one.changed(state=State.LOST, gone=True)) for one in tracker.book.open()]
+    lost = [Change(Event.LOST, told.changed(state=State.LOST, gone=True)) for told in tracker.book.open()]
     tracker.book.restore([(), None])
     return lost
 

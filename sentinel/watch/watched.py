@@ -168,8 +168,8 @@ class WatchedRuns:
 
     def touched(self, changed: Iterable[Path], new: Iterable[Watched]) -> list[Watched]:
         """The runs that changed files belong to, those that are new, and all remote ones."""
-        found = [watched for path in changed for watched in (*self._at(path), *self._printing_to(path))]
-        return [*{watched.tracker.id: watched for watched in (*found, *new, *self._remote)}.values()]
+        touched = [watched for path in changed for watched in (*self._at(path), *self._printing_to(path))]
+        return [*{watched.tracker.id: watched for watched in (*touched, *new, *self._remote)}.values()]
 
     def may_grow_by(self, path: Path) -> bool:
         """Whether a change of this file may bring a new run: it belongs to no run yet, or may hold many."""

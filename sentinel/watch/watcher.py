@@ -155,11 +155,11 @@ class Watcher:
     def _discover(self) -> list[Watched]:
         """Search all paths for runs. Gives the new ones."""
         begun = self._clock.awake()
-        found = discover(self._config.paths, self._config.state_dir / "copies")
-        self._reports.complain(found.complaints)
+        discovered = discover(self._config.paths, self._config.state_dir / "copies")
+        self._reports.complain(discovered.complaints)
         stopped = self._store.stops.all()
         added = []
-        for run in found.runs:
+        for run in discovered.runs:
             if run.id in self._runs:
                 continue
             watched = Watched(self._tracker(run), begun, _NEVER)
@@ -182,7 +182,7 @@ class Watcher:
                 watched.tracker = self._tracker(watched.tracker.log.run)
         advances = self._pipeline.advance([watched.tracker for watched in group], points, read_at=awake)
         self._backlog.took(self._clock.awake() - awake)
-        news = {one.tracker.id: one.changes for one in advances if one.changes and not one.failure}
+        news = {new.tracker.id: new.changes for new in advances if new.changes and not new.failure}
         for watched, advance in zip(group, advances, strict=True):
             if advance.absorbed.complaints and not is_gone(watched.tracker.log.run.path):
                 self._reports.complain(advance.absorbed.complaints)
@@ -225,10 +225,10 @@ class Watcher:
     def _review_runs(self, runs: Iterable[Watched], *, remind: bool = False) -> None:
         """Judge the silence and the end of runs, and record that. With ``remind``, reminders may be due."""
         running, guard = [watched for watched in runs if not watched.failures], Guard()
-        found = self._silences.news(running, self._clock.awake(), self._clock.now(), guard)
+        changes = self._silences.news(running, self._clock.awake(), self._clock.now(), guard)
         self._stop_failed(running, guard)
-        asked = [w for w in running if not w.failures and (remind or found.get(w.tracker.id))]
-        self._record(asked, found, reminders=True)
+        asked = [w for w in running if not w.failures and (remind or changes.get(w.tracker.id))]
+        self._record(asked, changes, reminders=True)
 
     def _let_go(self, awake: float, now: float) -> None:
         """End what is open of runs whose logs have been gone for long, and forget these runs."""

@@ -73,10 +73,10 @@ def render(story: Story) -> str:
 
 def _trainings(runs: Sequence[RunStory]) -> Iterable[Sequence[int]]:
     """The places of the logs of each training, in the order of the runs."""
-    found: dict[str, list[int]] = {}
+    members: dict[str, list[int]] = {}
     for at, run in enumerate(runs):
-        found.setdefault(run.training, []).append(at)
-    return found.values()
+        members.setdefault(run.training, []).append(at)
+    return members.values()
 
 
 @cache
@@ -84,20 +84,20 @@ def environment(package: str = __name__) -> "Environment":
     """The templates of a package beside those of this one, which it may extend and include."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined  # slow to import
 
-    found = Environment(
+    templates = Environment(
         loader=ChoiceLoader([PackageLoader(name, "") for name in dict.fromkeys((package, __name__))]),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    found.filters |= {"coded": _coded, "sentence": sentence}
-    found.globals |= {
+    templates.filters |= {"coded": _coded, "sentence": sentence}
+    templates.globals |= {
         "timeline": _timeline,
         "multiples": _multiples,
         "version": version("training-sentinel"),
     }
-    return found
+    return templates
 
 
 def asset(name: str) -> str:
@@ -140,32 +140,32 @@ def _html_of(entry: catalogue.Entry) -> str:
 def data_of(run: RunStory, allowed: int) -> str:
     """The curves of a run, about ``allowed`` points in all, as JSON that may stand in a script element."""
     most = min(2 * BUCKETS, max(_FEWEST_OF_CURVE, allowed // max(len(run.curves), 1)))
-    found = {
+    drawn = {
         "curves": {tag: _attempts(curve.points(most)) for tag, curve in run.curves.items()},
         "lost": {tag: curve.lost_at for tag, curve in run.curves.items() if curve.lost_at is not None},
         "marks": [_mark(incident) for incident in run.incidents],
         "checkpoints": run.checkpoints[-_MOST_CHECKPOINTS:],
     }
-    return json.dumps(found, separators=(",", ":")).replace("<", "\\u003c")
+    return json.dumps(drawn, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _attempts(points: Sequence[Point]) -> list[list[list[float]]]:
     """Steps and values of each attempt."""
-    found: dict[int, list[list[float]]] = {}
+    columns: dict[int, list[list[float]]] = {}
     for point in points:
-        steps, values = found.setdefault(point.attempt, [[], []])
+        steps, values = columns.setdefault(point.attempt, [[], []])
         steps.append(point.step)
         values.append(float(f"{point.value:.6g}"))
-    return [*found.values()]
+    return [*columns.values()]
 
 
-def _mark(one: IncidentStory) -> Mapping[str, Any]:
+def _mark(incident: IncidentStory) -> Mapping[str, Any]:
     return {
-        "tag": one.tag,
-        "severity": one.severity.label,
-        "onset": one.onset_step,
-        "fired": one.fired_step,
-        "resolved": one.resolved_step,
+        "tag": incident.tag,
+        "severity": incident.severity.label,
+        "onset": incident.onset_step,
+        "fired": incident.fired_step,
+        "resolved": incident.resolved_step,
     }
 
 
