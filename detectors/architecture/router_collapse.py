@@ -70,8 +70,8 @@ def router_collapse(
     critical_growth: Annotated[
         float, "multiple of its lowest level beyond which the router has collapsed"
     ] = 2.0,
-    violation: Annotated[float, "mean loads by which the fullest expert may grow"] = 1.0,
-    critical_violation: Annotated[float, "mean loads beyond which the router has collapsed"] = 3.0,
+    violation: Annotated[float, "how far the load of the fullest expert may rise, in mean loads"] = 1.0,
+    critical_violation: Annotated[float, "such a rise at which the router has collapsed"] = 3.0,
 ) -> pl.LazyFrame:
     """See the module's page."""
     level, lowest, loss = pl.col("level"), pl.col("lowest"), is_of(Signal.MOE_AUXILIARY_LOSS)

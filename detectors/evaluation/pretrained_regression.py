@@ -80,7 +80,7 @@ def pretrained_regression(
         float, "how much worse all others are: a share of the first loss, or points of a metric"
     ] = 0.1,
     least_ranges: Annotated[
-        float, "ranges of four evaluations by which all are worse; of more, fewer are enough"
+        float, "how many times their own range all of four evaluations are worse by; less with more of them"
     ] = 10.0,
 ) -> pl.LazyFrame:
     """See the module's page."""

@@ -80,9 +80,7 @@ def loss_plateau(
     points: pl.LazyFrame,
     *,
     least_points: Annotated[int, "points needed before a finding"] = 40,
-    most_change: Annotated[
-        float, "largest change, as a share of the loss, of one that stands still"
-    ] = 0.0125,
+    most_change: Annotated[float, "a loss that changes by a smaller share of itself stands still"] = 0.0125,
     least_rate: Annotated[float, "share of its peak that the learning rate must have"] = 0.2,
     least_share: Annotated[float, "share of the loss at the start above which a plateau is a warning"] = 0.5,
     least_progress: Annotated[float, "share of the plan before a plateau is a warning"] = 0.5,

@@ -94,7 +94,9 @@ def reward_zero_std(
     points: pl.LazyFrame,
     *,
     warning_share: Annotated[float, "share of groups without spread above which little is learnt"] = 0.8,
-    healthy_share: Annotated[float, "share that chance must not be able to explain"] = 0.7,
+    healthy_share: Annotated[
+        float, "share of groups without spread that a healthy run may have; more must not be chance"
+    ] = 0.7,
     silent_point: Annotated[float, "share of groups from which on a point carries no signal"] = 0.99,
 ) -> pl.LazyFrame:
     """Trials are points times the groups in each, estimated from the variance of a binomial share."""

@@ -66,9 +66,12 @@ def memory_growth(
     points: pl.LazyFrame,
     *,
     growth: Annotated[float, "share by which memory must have grown since the first quarter"] = 0.2,
-    steady: Annotated[float, "share of the sixteenths since then in which it rose"] = 0.9,
-    even: Annotated[float, "share of the growth that one of them may bring"] = 0.25,
-    pace: Annotated[float, "share of that growth at which the last quarter still grows"] = 0.85,
+    steady: Annotated[
+        float,
+        "share of the sixteenths of the run in which memory must have risen, from the second quarter on",
+    ] = 0.9,
+    even: Annotated[float, "largest share of the growth that a single sixteenth may bring"] = 0.25,
+    pace: Annotated[float, "least pace of the last quarter, as a share of the pace since the first"] = 0.85,
 ) -> pl.LazyFrame:
     """See the module's page."""
     measured = with_blocks(points, MEASURES, _growth, every=EVERY, at_least=LEAST)
