@@ -10,6 +10,8 @@ from graphlib import TopologicalSorter
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
+import pytest
+
 from sentinel.sources.registry import formats
 from tests.each import each
 
@@ -86,6 +88,7 @@ def test_reading_and_judging_know_no_receiver(file):
         assert not {f"sentinel.{other}" for other in ours(file)} & {*FORBIDDEN["forbidden_modules"]}
 
 
+@pytest.mark.slow
 def test_no_modules_import_each_other():
     """Not even within functions, where Python would allow it. An import for a type alone may point back."""
     modules = {module(file): file for file in FILES}
@@ -103,6 +106,7 @@ def compared(file: Path) -> Iterator[object]:
             yield from (part.value for part in ast.walk(node) if isinstance(part, ast.Constant))
 
 
+@pytest.mark.slow
 @each(FILES, module)
 def test_only_sources_ask_for_a_format_by_its_name(file):
     assert file.is_relative_to(ROOT / "sentinel" / "sources") or not formats().keys() & {*compared(file)}
@@ -160,6 +164,7 @@ def test_what_lies_in_a_run_is_never_executed(file):
     assert not banned & {name.split(".")[0] for name in imports(file)}
 
 
+@pytest.mark.slow
 def test_dependencies_are_those_that_are_imported():
     used = {name.split(".")[0] for file in FILES for name in imports(file)}
     used -= sys.stdlib_module_names | {"sentinel"}

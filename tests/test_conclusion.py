@@ -69,6 +69,7 @@ def conclude(pipeline, tracker):
     return [*advance.changes]
 
 
+@pytest.mark.slow
 def test_nothing_is_said_before_the_end_and_all_of_it_then(tmp_path):
     write(tmp_path / "a.jsonl", [1.0] * 42)
     pipeline, tracker = follow(tmp_path / "a.jsonl")
@@ -193,6 +194,7 @@ def test_a_run_that_goes_on_after_it_seemed_over_has_the_incidents_of_a_replay(
     assert [*tracker.book.open()] == [*once[1].book.open()]
 
 
+@pytest.mark.slow
 def test_what_was_found_at_an_end_is_withdrawn_when_the_run_goes_on(tmp_path):
     log = tmp_path / "a.jsonl"
     write(log, [1.0] * 42)

@@ -11,6 +11,7 @@ TEXTS = {page.name: page.read_text() for page in PAGES}
 WRITTEN = "".join(text.split("<!-- begin commands -->")[0] for text in TEXTS.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_generated_parts_are_up_to_date(text):
     assert rewritten(text) == text, "run `make docs`"

@@ -49,6 +49,7 @@ def pipeline(names: Iterable[str] = ("kl-blowup",), meaning: str = "kl") -> Pipe
     return Pipeline(chosen, {"kl-blowup": {"critical_per_token": 2.0}}, {"kl": meaning}, failed)
 
 
+@pytest.mark.slow
 def test_a_callback_drives_it_without_files_or_configuration():
     source, engine, told = Memory(), pipeline(), []
     tracker = engine.track(Run(Url("memory", ("training",)), "memory", source), "training")

@@ -48,6 +48,7 @@ def test_a_replay_works(here, sentinel, words):
     assert ran.out or "-o" in words
 
 
+@pytest.mark.slow
 def test_the_program_works(here, capsys):
     names = {}
     exec(PROGRAM, names)
@@ -55,6 +56,7 @@ def test_the_program_works(here, capsys):
     assert not names["kl"].is_empty()
 
 
+@pytest.mark.slow
 def test_the_test_works(tmp_path):
     names = {"train": lambda log_dir, **_: shutil.copytree(SAMPLES / "healthy-rl", log_dir / "run")}
     exec(TEST, names)

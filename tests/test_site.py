@@ -150,6 +150,7 @@ def test_the_deployment_in_kubernetes_fits_its_configuration(monkeypatch):
     assert config.listen.port == container["ports"][0]["containerPort"]
 
 
+@pytest.mark.slow
 def test_every_command_that_is_shown_has_these_options():
     found = [*commands()]
     assert len(found) > 20
@@ -193,6 +194,7 @@ def test_every_configuration_that_is_shown_is_valid(tmp_path):
             pytest.fail(f"{page}: {error}")
 
 
+@pytest.mark.slow
 def test_every_other_block_of_code_can_be_read():
     for page, block in blocks("sh"):
         done = subprocess.run(["bash", "-n"], input=block, text=True, capture_output=True, check=False)

@@ -4,6 +4,8 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
+
 from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.outcomes import Audience
 from sentinel.detectors.discovery import all_detectors
@@ -40,6 +42,7 @@ def passed(work) -> tuple[set[str], object]:
         sys.setprofile(None)
 
 
+@pytest.mark.slow
 def test_one_point_passes_few_modules(tmp_path):
     log = tmp_path / "metrics.jsonl"
     log.write_bytes(b"".join(line(step, 1.0 + step % 7 / 10) for step in range(300)))

@@ -224,6 +224,7 @@ def test_another_finding_counts_once_it_is_open_and_only_in_its_stream():
     assert firsts == ["O3", "O2", "O2"]
 
 
+@pytest.mark.slow
 @given(st.text(".wc", min_size=1, max_size=40), st.text(".wc", max_size=40), st.text(".wc", max_size=40))
 def test_causes_are_the_same_however_the_log_was_cut(flat, gradient, ratio):
     verdicts = told(flat) + rows(gradient, "zero-gradient", tag="g") + rows(ratio, "loss-spike", tag="u")

@@ -299,6 +299,7 @@ def test_a_stretch_is_not_gone_through_row_by_row():
     assert len(made) < 20
 
 
+@pytest.mark.slow
 @given(restless)
 def test_every_life_is_in_order(line):
     """An incident fires once, may get worse, returns only after its end, and never becomes less bad."""

@@ -72,6 +72,7 @@ def test_the_newest_state_of_an_incident_counts(store):
 SILENCE = {"runs_silent": 3, "place": "/runs", "since": 1000.5}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("open_", [True, False])
 def test_what_may_tell_the_same_is_found_among_any_number_of_incidents(store, open_):
     ours = book()
@@ -185,6 +186,7 @@ def test_the_same_notification_is_never_queued_twice(store):
     assert len(store.outbox.undelivered()) == 2
 
 
+@pytest.mark.slow
 def test_surrogates_and_nan_survive(store):
     committed = update("ww", run="jsonl:/runs/\udcff")
     odd = committed.incidents[0].changed(
@@ -239,6 +241,7 @@ def test_free_space_that_is_soon_used_again_is_kept(tmp_path, store):
     assert in_bytes(place) > 40 * 100_000
 
 
+@pytest.mark.slow
 def test_a_database_of_an_earlier_version_learns_to_shrink(tmp_path):
     with closing(sqlite3.connect(tmp_path / "sentinel.sqlite")) as database:
         database.execute("CREATE TABLE earlier (a)")  # from here on it is too late for the setting
@@ -252,6 +255,7 @@ def test_a_database_of_an_earlier_version_learns_to_shrink(tmp_path):
     assert in_bytes(tmp_path) < full / 5
 
 
+@pytest.mark.slow
 def test_a_database_that_cannot_be_rewritten_is_used_as_it_is(tmp_path, monkeypatch):
     with closing(sqlite3.connect(tmp_path / "sentinel.sqlite")) as database:
         database.execute("CREATE TABLE earlier (a)")
@@ -362,6 +366,7 @@ class TestRefused:
         with pytest.raises(sqlite3.ProgrammingError, match="closed"):
             opened[0].execute("SELECT 1")
 
+    @pytest.mark.slow
     def test_a_process_that_closes_the_database_leaves_it_to_those_that_have_it_open(self, tmp_path):
         look = f"import pathlib, sentinel.alerts.store as s; s.Store(pathlib.Path({str(tmp_path)!r}))"
         with Store(tmp_path) as store, Store(tmp_path):
@@ -383,6 +388,7 @@ class TestRefused:
             pass
 
 
+@pytest.mark.slow
 def test_readers_and_silencers_work_beside_the_watcher(tmp_path, store):
     with Store(tmp_path / "state", create=False) as beside:
         for n in range(20):

@@ -40,12 +40,14 @@ def test_a_report_is_plain_data(report):
     assert report.verdict in repr(report)
 
 
+@pytest.mark.slow
 def test_every_layout_is_that_of_the_command(report):
     assert "critical kl-blowup  onset at step 62, fired at 70" in str(report)
     assert report.to_markdown().startswith("**1 incident (1 critical)")
     fits("replay", json.dumps(report.to_dict()))
 
 
+@pytest.mark.slow
 def test_a_notebook_shows_the_page_in_a_sandbox(report):
     shown = report._repr_html_()
     assert shown.startswith('<iframe title="Report of sentinel" sandbox="allow-scripts" srcdoc="&lt;!doctype')
@@ -71,6 +73,7 @@ def test_a_log_without_times_has_none(tmp_path):
     assert points["value"].is_nan().to_list() == [False, True]
 
 
+@pytest.mark.slow
 def test_the_options_are_those_of_the_command(tmp_path):
     (tmp_path / "sentinel.toml").write_text('[signals]\n"my/odd" = "kl"\n')
     rows = [{"step": i, "my/odd": 0.01 if i < 50 else 1.0} for i in range(99)]
@@ -110,6 +113,7 @@ def test_a_report_compares_with_a_baseline():
     assert statements
 
 
+@pytest.mark.slow
 def test_a_run_that_cannot_be_read_is_not_healthy(tmp_path):
     (tmp_path / "good.jsonl").write_text("".join(f'{{"step": {i}, "loss": {9 - i}}}\n' for i in range(9)))
     assert sentinel.replay(tmp_path).is_healthy()

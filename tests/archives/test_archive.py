@@ -59,6 +59,7 @@ def test_processes_and_shards_give_the_same(tmp_path, tree):
     assert reported(results) == expected
 
 
+@pytest.mark.slow
 def test_shards_that_are_not_done_are_said(tmp_path, tree):
     results, _ = archived(tmp_path / "results", tree, shard=Shard(0, 3))
     with pytest.raises(SentinelError, match="2 of 3 shards are not done yet"):
@@ -163,6 +164,7 @@ def test_a_driver_that_dies_or_is_stopped_leaves_what_the_next_one_goes_on_with(
     assert found == wanted
 
 
+@pytest.mark.slow
 def test_a_directory_that_holds_only_directories_may_be_a_run(tmp_path):
     metrics = tmp_path / "mlruns" / "0" / "0123456789abcdef0123456789abcdef" / "metrics"
     metrics.mkdir(parents=True)
@@ -171,6 +173,7 @@ def test_a_directory_that_holds_only_directories_may_be_a_run(tmp_path):
     assert [one.path for one in results.records()] == [str(metrics.parent)]
 
 
+@pytest.mark.slow
 def test_the_tables_can_be_read_by_others(tmp_path, tree):
     archived(tmp_path / "results", tree)
     runs = pl.read_parquet(tmp_path / "results" / "runs" / "*.parquet")
@@ -183,6 +186,7 @@ def test_the_tables_can_be_read_by_others(tmp_path, tree):
     assert Path(runs["path"][0]).is_absolute()
 
 
+@pytest.mark.slow
 def test_what_changes_while_it_is_judged_costs_no_other_run_its_verdict(tmp_path, tree):
     class Late(InTurn):
         """An engine before whose work some logs go, and others grow."""
@@ -200,6 +204,7 @@ def test_what_changes_while_it_is_judged_costs_no_other_run_its_verdict(tmp_path
     }
 
 
+@pytest.mark.slow
 def test_the_report_says_what_failures_cost(tmp_path, tree):
     results, _ = archived(tmp_path / "results", tree)
     text = "\n".join(line for _, line in cost.lines(cost.cost(whole(results))))

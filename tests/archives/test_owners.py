@@ -65,6 +65,7 @@ def test_another_table_is_said(tmp_path):
             Owners.read(tmp_path / name)
 
 
+@pytest.mark.slow
 def test_other_owners_change_the_rows_and_judge_nothing_again(tmp_path):
     run = tmp_path / "runs" / "a"
     run.mkdir(parents=True)

@@ -44,6 +44,7 @@ _NAMES = st.sampled_from(
 _PATHS = st.lists(_NAMES, min_size=1, max_size=4).map("/".join)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(_PATHS, st.sampled_from(["x.csv", "y.jsonl"])), unique=True))
 def test_each_file_is_in_one_part_and_a_unit_in_one_piece(found):
     files = [ListedFile(f"/{directory}", name, "") for directory, name in found]

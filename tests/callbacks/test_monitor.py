@@ -47,6 +47,7 @@ def test_a_loop_hears_of_an_incident_and_can_act():
     assert monitor.failure is None
 
 
+@pytest.mark.slow
 def test_what_is_left_is_judged_at_the_end():
     monitor = Monitor({"max_steps": 300}, every_seconds=1e6)
     train(monitor)
@@ -55,6 +56,7 @@ def test_what_is_left_is_judged_at_the_end():
     assert monitor.news()[-1] == incident
 
 
+@pytest.mark.slow
 def test_an_incident_of_a_monitor_is_as_that_of_a_report(tmp_path):
     losses = [1.0 + n % 7 / 10 for n in range(50)] + [float("nan")] * 50
     (tmp_path / "log.jsonl").write_text(
@@ -69,6 +71,7 @@ def test_an_incident_of_a_monitor_is_as_that_of_a_report(tmp_path):
     assert [cause.entry.id for cause in own.causes] == [cause.entry.id for cause in reported.causes]
 
 
+@pytest.mark.slow
 def test_a_training_that_is_judged_has_the_same_losses():
     alone = train()
     with Monitor(every_seconds=0.001) as monitor:
@@ -95,6 +98,7 @@ def test_a_defect_stops_the_judging_and_not_the_training(monkeypatch, tmp_path, 
     assert "not judged any more: MemoryError: no room" in caplog.text
 
 
+@pytest.mark.slow
 def test_its_incidents_go_to_the_sinks_of_a_configuration(tmp_path):
     with Receiver() as receiver:
         (tmp_path / "sentinel.toml").write_text(f'[[sinks]]\ntype = "webhook"\nurl = "{receiver.url}"\n')
@@ -111,6 +115,7 @@ def test_its_incidents_go_to_the_sinks_of_a_configuration(tmp_path):
     assert told["run"]["run"] == "mine"
 
 
+@pytest.mark.slow
 def test_a_receiver_that_is_gone_changes_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(monitor_module, "_DELIVER_SECONDS", 0.1)
     (tmp_path / "sentinel.toml").write_text('[[sinks]]\ntype = "webhook"\nurl = "http://127.0.0.1:9"\n')
@@ -131,6 +136,7 @@ def test_a_full_disk_changes_nothing(tmp_path, monkeypatch, small_disk):
     assert "the disk is full; free some space" in monitor.failure
 
 
+@pytest.mark.slow
 def test_a_wrong_configuration_is_said_before_the_training(tmp_path):
     (tmp_path / "sentinel.toml").write_text("pols = 1\n")
     with pytest.raises(ConfigError, match="pols"):

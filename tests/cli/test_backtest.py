@@ -35,6 +35,7 @@ def test_what_a_threshold_changes(sentinel, logs, tmp_path, above, lines):
     assert "lost: kl-blowup" in ran.out
 
 
+@pytest.mark.slow
 def test_what_people_said_stands_beside_it(sentinel, logs, tmp_path):
     sentinel("watch", "runs", "--once")
     incidents = json.loads(sentinel("status", "--format", "json").out)["incidents"]

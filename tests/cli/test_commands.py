@@ -106,6 +106,7 @@ def test_a_watch_says_what_it_found(sentinel, sick_run):
     )
 
 
+@pytest.mark.slow
 def test_a_log_that_cannot_be_read_is_an_error_unless_others_can(sentinel, tmp_path):
     (tmp_path / "run-a.wandb").write_bytes(b"this is no log" * 10)
     alone = sentinel("replay", ".")
@@ -180,6 +181,7 @@ def test_a_threshold_from_the_configuration_counts(sentinel, sick_run, tmp_path)
     assert sentinel("replay", sick_run, "--config", file, "--fail-on", "info").status == 0
 
 
+@pytest.mark.slow
 def test_a_pass_over_runs_tells_and_is_remembered(sentinel, sick_run):
     first = sentinel("watch", "--once")
     assert first.status == 0
@@ -219,6 +221,7 @@ def test_a_run_whose_judging_stopped_is_said_everywhere(sentinel, tmp_path):
     assert sentinel("replay", "runs", "--fail-on", "critical").status == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["terminal", "jsonl"])
 def test_a_run_that_cannot_be_read_fails_beside_one_that_is_well(sentinel, tmp_path, form):
     (tmp_path / "well.jsonl").write_text("".join(f'{{"step": {i}, "loss": 1.0}}\n' for i in range(20)))
@@ -229,6 +232,7 @@ def test_a_run_that_cannot_be_read_fails_beside_one_that_is_well(sentinel, tmp_p
     assert sentinel(*words).status == 0
 
 
+@pytest.mark.slow
 def test_a_file_that_is_no_log_is_said_everywhere_and_an_incident_until_it_is_one(sentinel, tmp_path):
     log = tmp_path / "runs" / "metrics.json"
     log.parent.mkdir()
@@ -254,6 +258,7 @@ def test_status_shows_a_log_of_which_a_part_cannot_be_read(sentinel, sick_run):
     assert "metrics.jsonl at line 201" in sentinel("status").out.split("last complaint")[1]
 
 
+@pytest.mark.slow
 def test_status_tells_of_a_watch_that_records_nothing(sentinel, sick_run, tmp_path):
     state = tmp_path / "state" / "sentinel"
     sentinel("watch", "--once")
@@ -267,6 +272,7 @@ def test_status_tells_of_a_watch_that_records_nothing(sentinel, sick_run, tmp_pa
         assert "recorded nothing" not in sentinel("status").out
 
 
+@pytest.mark.slow
 def test_status_says_whether_a_watch_is_running(sentinel, sick_run, tmp_path):
     sentinel("watch", "--once")
     assert re.search(r"\nno watch is running\nwatch: looked \d+ s ago, 1 run\n", sentinel("status").out)
@@ -277,6 +283,7 @@ def test_status_says_whether_a_watch_is_running(sentinel, sick_run, tmp_path):
     assert shown["watch_process"] == str(os.getpid())
 
 
+@pytest.mark.slow
 def test_a_receiver_that_asks_for_a_pause_shows_in_the_status(sentinel, sick_run, tmp_path):
     with Receiver() as receiver:
         receiver.default = status(429, Retry_After="86400")
@@ -289,6 +296,7 @@ def test_a_receiver_that_asks_for_a_pause_shows_in_the_status(sentinel, sick_run
     assert re.search(r"in 1[45] min", shown)
 
 
+@pytest.mark.slow
 def test_a_silenced_run_is_recorded_and_not_told(sentinel, sick_run):
     added = sentinel("silence", "add", "*sick*", "--for", "2h", "--reason", "known [bold]defect")
     silence_id = added.out.split(":")[0]
@@ -319,6 +327,7 @@ def test_a_test_alert_reaches_each_sink_and_failures_are_said(sentinel, tmp_path
     assert "hunter2" not in ran.out + ran.err
 
 
+@pytest.mark.slow
 def test_settings_of_the_environment_that_cannot_be_used_fail_one_sink_alone(sentinel, tmp_path, monkeypatch):
     monkeypatch.setenv("ALL_PROXY", "socks5://user:hunter2@proxy:1080")
     with Receiver() as receiver:

@@ -40,6 +40,7 @@ def test_overwritten_bytes_cost_the_state_and_not_the_watch(sentinel, tmp_path, 
         assert {one.detector for one in store.incidents(open_only=True)} >= {"non-finite-metric"} or not kept
 
 
+@pytest.mark.slow
 def test_a_state_that_proves_damaged_in_use_is_kept_as_well(sentinel, tmp_path):
     log = broken_run(tmp_path)
     Store(tmp_path / "state").close()

@@ -53,6 +53,7 @@ def report(sentinel, tmp_path):
     return make
 
 
+@pytest.mark.slow
 def test_it_is_one_file_that_asks_for_nothing(report):
     page = Page(report(*(ROOT / "sample_logs" / name for name in ("kl-blowup", "loss-scale-collapse"))))
     assert not [a for _, a in page.elements if {"src", "srcset", "style", "action"} & {*a}]
@@ -63,6 +64,7 @@ def test_it_is_one_file_that_asks_for_nothing(report):
     assert {a["href"][1:] for a in page.all("a")} <= {*ids}
 
 
+@pytest.mark.slow
 def test_its_policy_allows_what_stands_in_it_and_nothing_else(report):
     page = Page(report(ROOT / "sample_logs" / "kl-blowup"))
     (policy,) = [a["content"] for a in page.all("meta") if "http-equiv" in a]
@@ -106,12 +108,14 @@ def test_of_very_many_runs_the_first_have_small_curves(report, monkeypatch):
     assert report(*runs).count('<svg class="spark"') == 2
 
 
+@pytest.mark.slow
 def test_a_curve_is_captioned_with_its_meaning_unless_its_name_says_it(report):
     text = report(ROOT / "sample_logs" / "kl-blowup")
     assert "<figcaption>train/grad_norm</figcaption>" in text
     assert "<figcaption>train/loss<small>policy loss</small></figcaption>" in text
 
 
+@pytest.mark.slow
 def test_why_a_sink_hears_of_nothing_is_said_in_words(report, tmp_path):
     (tmp_path / "sentinel.toml").write_text('[[sinks]]\ntype = "terminal"\nmin_severity = "critical"\n')
     text = report(ROOT / "sample_logs" / "flat-loss-at-init")
@@ -131,6 +135,7 @@ def test_what_is_not_ours_is_as_it_was_published():
     assert "MIT License" in folder.joinpath("uPlot.LICENSE").read_text()
 
 
+@pytest.mark.slow
 def test_a_report_stays_until_the_new_one_is_whole(sentinel, tmp_path):
     report = tmp_path / "report.html"
     report.write_text("older")

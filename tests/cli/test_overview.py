@@ -5,11 +5,14 @@ import os
 import re
 import shutil
 
+import pytest
+
 from tests.tools.docs import ROOT
 
 SAMPLES = ROOT / "sample_logs"
 
 
+@pytest.mark.slow
 def test_a_path_without_a_command_gives_one_screen_with_the_costliest_runs(sentinel):
     ran = sentinel(SAMPLES / "kl-blowup", SAMPLES / "loss-scale-collapse", SAMPLES / "healthy-rl")
     first, *rest = ran.out.splitlines()
@@ -20,6 +23,7 @@ def test_a_path_without_a_command_gives_one_screen_with_the_costliest_runs(senti
     assert ran.status == 0
 
 
+@pytest.mark.slow
 def test_two_logs_of_one_training_are_one_run(sentinel, sick_run):
     rows = [json.loads(line) for line in (sick_run / "metrics.jsonl").read_text().splitlines()]
     table = [",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]
@@ -34,6 +38,7 @@ def test_two_logs_of_one_training_are_one_run(sentinel, sick_run):
     assert markdown.startswith("**2 incidents (2 critical) in 1 of 1 run in 2 logs with 400 points.**")
 
 
+@pytest.mark.slow
 def test_a_training_that_one_of_its_logs_ends_did_not_go_silent(sentinel, tmp_path):
     rows = [{"step": step, "loss": 1 + step % 7 / 10} for step in range(100)]
     (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -52,6 +57,7 @@ def test_a_training_that_one_of_its_logs_ends_did_not_go_silent(sentinel, tmp_pa
     assert sentinel("runs", tmp_path).out.endswith("1 run in 2 logs: 1 finished\n")
 
 
+@pytest.mark.slow
 def test_a_quiet_run_is_said_to_be_quiet_and_the_next_commands_are_named(sentinel):
     screen = sentinel("overview", SAMPLES / "healthy-rl").out
     assert ": no trouble found" in screen
@@ -62,6 +68,7 @@ def test_without_arguments_the_paths_of_the_configuration_are_read(sentinel, sic
     assert "kl-blowup" in sentinel().out
 
 
+@pytest.mark.slow
 def test_without_a_configuration_the_current_directory_is_read(sentinel, tmp_path):
     shutil.copytree(SAMPLES / "kl-blowup", tmp_path / "here")
     assert sentinel().out.startswith("1 run read in ")

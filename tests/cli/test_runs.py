@@ -84,6 +84,7 @@ def test_a_run_that_another_goes_on_from_was_preempted(sentinel, run):
     assert found["first.jsonl"]["state_evidence"] == "resumed.jsonl goes on from there"
 
 
+@pytest.mark.slow
 def test_what_a_run_printed_ended_as_the_record_of_the_same_run_says(sentinel, tmp_path):
     for kind in ("finished", "crashed"):
         directory = tmp_path / "runs" / f"run-20260101_000000-{kind}"
@@ -99,6 +100,7 @@ def test_what_a_run_printed_ended_as_the_record_of_the_same_run_says(sentinel, t
         assert found["state_evidence"].endswith(f"in the exit record of {directory.name}")
 
 
+@pytest.mark.slow
 def test_a_replay_says_of_a_run_how_it_stands_as_the_listing_does(sentinel, run):
     later = [{**record, "timestamp": record["timestamp"] + 500} for record in LOSS]
     for name, records in (("first", LOSS[:100]), ("resumed", later[90:]), ("planned", LOSS)):
@@ -154,6 +156,7 @@ def test_many_runs_are_read_by_several_processes_with_the_same_outcome(sentinel,
     assert len(json.loads(here.out)["complaints"]) == 1
 
 
+@pytest.mark.slow
 def test_the_logs_of_one_training_stand_together(sentinel, run):
     better = run("a", LOSS)
     run("b", LOSS)

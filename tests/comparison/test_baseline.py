@@ -25,6 +25,7 @@ def test_a_loss_that_rests_too_high_is_told_from_chance():
     assert parted.endswith("from the start on")
 
 
+@pytest.mark.slow
 def test_equal_runs_seldom_differ_by_more_than_chance():
     compared = [against(subject("new", {}, seed=[7, n], loss=1.0), good(4)) for n in range(50)]
     quiet = [one for one in compared if not one.measures[0].beyond_chance]

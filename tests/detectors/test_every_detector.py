@@ -72,6 +72,7 @@ def test_every_variant_is_seen_in_a_golden_with_each_of_its_severities(detector)
     assert set(found.drop_nulls(VARIANT).unique().rows()) == declared
 
 
+@pytest.mark.slow
 @each_of_all
 def test_a_rule_asks_for_no_severity_that_it_does_not_declare(detector):
     shown = frame(detector, windows(detector, golden.shipped()[detector.name][0].streams))
@@ -125,6 +126,7 @@ def test_evidence_is_labelled_and_has_a_unit(detector):
         assert (measure.unit is Unit.TEXT) == (found.schema[name] == pl.String), name
 
 
+@pytest.mark.slow
 @each_of_all
 def test_messages_read_only_what_there_is(detector):
     row = judge(detector, windows(detector, golden.shipped()[detector.name][0].streams))
@@ -164,6 +166,7 @@ def test_runs_do_not_leak_into_each_other(detector):
     same(judge(detector, all_shown(detector)).sort(pl.all()), apart.sort(pl.all()))
 
 
+@pytest.mark.slow
 @each_of_all
 def test_leaves_its_input_alone(detector):
     window = frame(detector, windows(detector, golden.shipped()[detector.name][0].streams))
@@ -172,18 +175,21 @@ def test_leaves_its_input_alone(detector):
     assert_frame_equal(window, before)
 
 
+@pytest.mark.slow
 @each_of_all
 def test_an_empty_window_has_no_verdicts(detector):
     window = frame(detector, windows(detector, golden.shipped()[detector.name][0].streams))
     assert detector.run(window.clear()).is_empty()
 
 
+@pytest.mark.slow
 @each_of_all
 def test_one_point_is_no_finding(detector):
     found = judge(detector, windows(detector, same_everywhere(detector, "0.5")))
     assert found.filter(pl.col(SEVERITY) > 0).is_empty()
 
 
+@pytest.mark.slow
 @each_of_all
 def test_every_early_row_has_a_verdict_or_a_reason_for_none(detector):
     shown = frame(detector, all_shown(detector))
@@ -195,6 +201,7 @@ def test_every_early_row_has_a_verdict_or_a_reason_for_none(detector):
     assert looked.filter(both).is_empty()
 
 
+@pytest.mark.slow
 @each_of_all
 def test_a_detector_that_cannot_judge_a_single_point_says_so(detector):
     looked = detector.look(frame(detector, windows(detector, same_everywhere(detector, "0.5"))))

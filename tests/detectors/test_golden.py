@@ -59,6 +59,7 @@ def test_a_broken_page_is_told_by_file_and_heading(page, complaint, tmp_path, mo
         golden.scenarios(KL)
 
 
+@pytest.mark.slow
 def test_writing_fills_in_expectations_and_nothing_else(tmp_path, monkeypatch):
     page = golden.path_of(KL).read_text()
     monkeypatch.setattr(golden, "FOLDER", tmp_path)

@@ -154,6 +154,7 @@ def test_every_detector_is_a_case_or_says_why_it_is_none():
     assert rules == {*OTHERS, *(case.detector for case in CASES)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "shape"),
     [pytest.param(case, shape, id=f"{case.detector} {shape}") for case in CASES for shape in case.shapes],
@@ -172,6 +173,7 @@ def test_the_onset_is_the_first_bad_point(tmp_path, monkeypatch, case, shape):
         assert GOOD <= onset <= GOOD + halfway
 
 
+@pytest.mark.slow
 def test_a_fall_of_an_accuracy_begins_at_its_first_low_evaluation(tmp_path):
     learned, lost = (0.41, 0.55, 0.62, 0.66, 0.69, 0.70, 0.71, 0.72, 0.72), (0.36, 0.21, 0.10, 0.10)
     evaluations = {43 * n: accuracy for n, accuracy in enumerate((*learned, *lost), 1)}
@@ -185,6 +187,7 @@ def test_a_fall_of_an_accuracy_begins_at_its_first_low_evaluation(tmp_path):
     assert "to 0.1 and stays there" in found.summary
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("learned", "onset"), [(0, 10), (9, 100)], ids=["always", "then"])
 def test_an_accuracy_that_no_longer_changes_does_so_from_its_first_equal_evaluation(tmp_path, learned, onset):
     log = tmp_path / "metrics.jsonl"

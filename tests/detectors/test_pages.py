@@ -5,6 +5,8 @@ import inspect
 import re
 import sys
 
+import pytest
+
 from sentinel import catalogue
 from sentinel.detectors.api import Detector
 from sentinel.detectors.discovery import all_detectors
@@ -45,6 +47,7 @@ def told(page):
         yield found[0], value / 100 if found[2] else value
 
 
+@pytest.mark.slow
 @each_detector
 def test_the_numbers_of_a_page_stand_in_the_code(detector):
     code = numbers(detector.rule)

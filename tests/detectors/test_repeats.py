@@ -27,6 +27,7 @@ SCENARIOS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
 def test_no_golden_of_one_rule_is_told_by_both(scenario):
     of_one, of_other = (told(rule, scenario.streams, scenario.settings) for rule in (PLATEAU, REPEATED))

@@ -23,6 +23,7 @@ def test_rank_correlation_shares_ranks_among_equal_values(levels):
     assert np.isnan(spearman(one, other)).nonzero()[0].tolist() == [3]
 
 
+@pytest.mark.slow
 def test_ranks_come_without_scipy_which_takes_a_second_to_import():
     program = """if True:
         import sys

@@ -35,6 +35,7 @@ def found(name):
     return {(one.detector, cause.id) for one in incidents for cause in one.causes}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sick", FOUND)
 def test_a_training_that_goes_wrong_is_found_and_its_twin_is_not(sick):
     healthy, detector, entry = FOUND[sick]
@@ -42,15 +43,18 @@ def test_a_training_that_goes_wrong_is_found_and_its_twin_is_not(sick):
     assert detector not in {name for name, _ in found(healthy)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "told"), [("shapes-sick.log", ["N-recompile"]), ("shapes-healthy.log", [])])
 def test_a_model_that_is_compiled_for_each_length_is_worth_a_look(name, told):
     assert [remark.entry for remark in judged(name).tracker.log.console.remarks.values()] == told
 
 
+@pytest.mark.slow
 def test_a_healthy_training_with_probes_is_left_alone():
     assert not found("probed-healthy.jsonl")
 
 
+@pytest.mark.slow
 def test_a_sampler_of_fewer_bits_whose_gap_does_not_grow_is_left_alone():
     assert not found("rounded-healthy.log")
 

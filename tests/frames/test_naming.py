@@ -73,6 +73,7 @@ def test_a_rewritten_step_is_recognised_too(name: str):
     assert found.name == name
 
 
+@pytest.mark.slow
 @given(st.sampled_from(STEPS), st.lists(st.text("abcdef/_ ").map("mine/".__add__), max_size=20))
 def test_tags_of_the_users_own_do_not_change_what_is_recognised(step, own):
     name, tags = step

@@ -57,6 +57,7 @@ def test_what_any_log_holds_is_healthy(values):
     assert not told(rows(x=values))
 
 
+@pytest.mark.slow
 @given(st.sets(st.integers(1, 899)), st.integers(60, 120))
 def test_pieces_change_nothing(ends, begins):
     odd = [*noise(begins), *[1.0] * (300 - begins)]

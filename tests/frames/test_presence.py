@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,6 +52,7 @@ def one_by_one(rows):
     return told
 
 
+@pytest.mark.slow
 @given(POINTS, st.sets(st.integers(1, 59)), st.booleans())
 def test_absences_do_not_depend_on_the_cut_and_are_those_of_a_loop(points, cuts, restart):
     rows = [*zip([code for code, _ in points], np.cumsum([pause for _, pause in points]), strict=True)]

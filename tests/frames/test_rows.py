@@ -35,6 +35,7 @@ def assert_equal(found, wanted):
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.slow
 @given(sizes=SIZES, keep=st.sampled_from([SPARE, 50, 300]))
 def test_a_tape_shows_new_rows_behind_the_last_ones_and_never_changes_what_it_showed(sizes, keep):
     tape, shown, count = Tape(Rows.none(0), keep), [], 0

@@ -277,6 +277,7 @@ def test_parts_of_a_long_series_that_arrive_together_are_judged_in_their_order()
     assert verdicts(chunks, at_once=True) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 300, 700, 5000])
 def test_many_histograms_do_not_hide_the_framework(size: int) -> None:
     histograms = [(f"layer{i}#std", 0, 1.0) for i in range(1200)]
@@ -298,6 +299,7 @@ def test_a_log_of_nothing_but_histograms_does_not_wait_for_ever() -> None:
     assert stream.named
 
 
+@pytest.mark.slow
 def test_tags_written_one_after_the_other_are_joined_by_step() -> None:
     points = [(tag, step, 1.0) for tag in "ac" for step in range(100)]
     found = [v for v in verdicts(cut(points, range(0, 200, 7))) if v.key.detector == "joined"]
@@ -376,6 +378,7 @@ def test_steps_of_what_is_measured_of_the_machine_begin_no_attempt() -> None:
     assert {v.key.attempt for v in verdicts([chunk_of(points)])} == {1}
 
 
+@pytest.mark.slow
 def test_padding_follows_from_tokens_and_slots_of_the_same_step() -> None:
     points = [p for s in range(40) for p in (("n", s, 600.0), ("a", s, 2.0), ("m", s, 800.0))]
     found = [v for v in verdicts(cut(points, range(0, 120, 7))) if v.key.detector in ("joined", "beside")]
@@ -442,6 +445,7 @@ def test_a_bound_is_a_loss_whatever_its_sign(sign: float) -> None:
         assert [v.evidence["value"] for v in found] == [50.0 - step for step in range(60)]
 
 
+@pytest.mark.slow
 def test_the_coarse_view_is_in_one_row_of_a_long_window() -> None:
     """Its 64 numbers beside each of 100,000 rows would take 150 MB."""
     stream = Stream("s", "jsonl", "", Naming(TAGS), views(DETECTORS))

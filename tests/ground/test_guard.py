@@ -184,6 +184,7 @@ def test_in_a_watch(house, monkeypatch, stage, caplog):
         assert said == {BAD: ["firing: below-sink-severity", "resolved: not-sent-before"]}
 
 
+@pytest.mark.slow
 def test_state_that_cannot_be_restored_costs_that_run_a_re_read(house, monkeypatch, caplog):
     house.watch().once(GOING)
     for name in NAMES:

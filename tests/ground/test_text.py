@@ -32,6 +32,7 @@ def test_shows_only_what_has_a_shape(raw, shown):
     assert clean_text(raw) == shown
 
 
+@pytest.mark.slow
 @given(hostile, st.integers(1, 60))
 def test_any_text_becomes_one_bounded_printable_line(text, limit):
     line = clean_text(text, limit)

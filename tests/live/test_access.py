@@ -109,6 +109,7 @@ def test_a_page_may_load_nothing_from_elsewhere_and_stand_in_no_other_page(clien
         assert headers["referrer-policy"] == "no-referrer"
 
 
+@pytest.mark.slow
 def test_clients_that_ask_nothing_keep_nobody_out(client, caplog):
     where = client.base_url.host, client.base_url.port
     with ExitStack() as held:

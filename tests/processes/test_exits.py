@@ -80,6 +80,7 @@ LAST_PID = Path("/proc/sys/kernel/ns_last_pid")
 needs_kernel = pytest.mark.skipif(not told_by_kernel(), reason="the kernel does not tell, before Linux 6.15")
 
 
+@pytest.mark.slow
 @needs_kernel
 @pytest.mark.parametrize("code", ENDS)
 def test_the_end_of_a_process_of_somebody_else_is_known(code):

@@ -34,6 +34,7 @@ def log(tmp_path):
     return file
 
 
+@pytest.mark.slow
 def test_the_process_that_has_a_log_open_for_writing_is_found(log):
     assert writer(log) is None
     with holding(log) as one, holding(log, "r"):
@@ -56,6 +57,7 @@ def test_a_shell_that_started_the_process_does_not_count(log):
         shell.stdin.close()
 
 
+@pytest.mark.slow
 def test_among_young_processes_only_new_ones_and_those_above_them_are_asked(log, monkeypatch):
     def mine():
         """The processes of this test, because others begin meanwhile."""

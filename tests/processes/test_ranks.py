@@ -6,6 +6,8 @@ import subprocess
 import sys
 from contextlib import ExitStack, contextmanager
 
+import pytest
+
 from sentinel.processes.ranks import Roster, Team
 from sentinel.processes.table import process, processes, rank_keys
 from tests.processes.running import running, until
@@ -40,6 +42,7 @@ def found(one):
     return [(rank.number, rank.process.pid) for rank in Roster(processes()).ranks_of(process(one.pid))]
 
 
+@pytest.mark.slow
 def test_the_ranks_of_one_launch_are_found_and_what_they_started_is_none():
     with ranks(torchrun(3, 5001), "worker") as mine, ranks(torchrun(3, 5002)) as others:
         expected = [(number, one.pid) for number, one in enumerate(mine)]
@@ -47,6 +50,7 @@ def test_the_ranks_of_one_launch_are_found_and_what_they_started_is_none():
         assert found(others[0])[0] == (0, others[0].pid)
 
 
+@pytest.mark.slow
 def test_ranks_that_an_earlier_launch_left_at_the_same_address_are_others():
     with ranks(torchrun(2, 5005)) as earlier, ranks(torchrun(2, 5005)) as mine:
         left = {one.pid for one in earlier}
@@ -55,6 +59,7 @@ def test_ranks_that_an_earlier_launch_left_at_the_same_address_are_others():
         assert [rank.process.pid for rank in members] == [one.pid for one in mine]
 
 
+@pytest.mark.slow
 def test_slurm_and_mpi_number_their_ranks_in_their_own_words():
     slurm = [{"SLURM_PROCID": str(n), "SLURM_NTASKS": "2", "SLURM_JOB_ID": "77"} for n in range(2)]
     mpi = [{"OMPI_COMM_WORLD_RANK": str(n), "OMPI_COMM_WORLD_SIZE": "2"} for n in range(2)]
@@ -91,6 +96,7 @@ def test_spawned_processes_are_counted_in_the_order_of_their_start(tmp_path):
         parent.stdin.close()
 
 
+@pytest.mark.slow
 @needs_kernel
 def test_a_rank_that_fails_is_told_while_others_live_and_one_that_ends_is_not():
     with ranks(torchrun(4, 5003)) as mine:

@@ -41,6 +41,7 @@ def test_names_are_cleaned_and_no_value_is_read():
     assert "canary" not in repr(stack)
 
 
+@pytest.mark.slow
 def test_a_process_of_endless_depth_costs_its_limits():
     with running(DEEP) as one:
         stack = stack_of(one.pid)

@@ -34,11 +34,13 @@ def told(place, **sink):
     return [one for i in incidents if i["detector"] == "kl-blowup" for one in i["told"]]
 
 
+@pytest.mark.slow
 def test_a_sink_that_wants_it_is_told(tmp_path):
     log(tmp_path / "a.jsonl", kl=9.0)
     assert told(tmp_path) == [{"sink": "terminal", "event": "firing", "reason": "first-notification"}]
 
 
+@pytest.mark.slow
 def test_what_is_not_told_has_its_reason(tmp_path):
     log(tmp_path / "a.jsonl", kl=1.0)
     (one,) = told(tmp_path, min_severity="critical")
@@ -50,6 +52,7 @@ def test_an_old_log_is_told_as_it_would_have_been_then(tmp_path):
     assert [one["reason"] for one in told(tmp_path)] == ["first-notification"]
 
 
+@pytest.mark.slow
 def test_the_earlier_log_of_one_training_tells(tmp_path):
     """Whichever comes first by name: a replay decides in the order in which it happened."""
     log(tmp_path / "metrics.jsonl", kl=9.0)

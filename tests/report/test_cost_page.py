@@ -1,5 +1,7 @@
 """The page of what an archive cost stays small, and shows no text of a run as anything else."""
 
+import pytest
+
 from sentinel.alerts.incident import Incident
 from sentinel.archives.record import Record
 from sentinel.detectors.api import Maturity
@@ -36,6 +38,7 @@ def cost(failures, more=0):
     )
 
 
+@pytest.mark.slow
 def test_it_stays_below_its_limit_however_many_runs_there_are():
     page = cost_page.html(cost([failure(number) for number in range(5000)], 995_000))
     assert len(page.encode()) < _MOST_BYTES

@@ -1,5 +1,6 @@
 import math
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -19,6 +20,7 @@ def test_a_constant_is_flat_and_a_gap_is_a_gap():
     assert sparkline([math.nan]) == ""
 
 
+@pytest.mark.slow
 @example([7.4e297, -1.7976931348623157e308])
 @example([5e-324, 0.0])
 @given(st.lists(st.floats(allow_infinity=False), max_size=64))

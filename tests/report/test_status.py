@@ -43,6 +43,7 @@ def shown(store, tmp_path, end=""):
     return status.status(store, tmp_path, NOW + 60, lambda path: path.endswith(end))
 
 
+@pytest.mark.slow
 def test_of_a_thousand_runs_the_worst_are_shown_and_the_rest_is_counted(store, tmp_path, monkeypatch, capsys):
     fill(store, 1000, {7, 993})
     monkeypatch.setattr(lines.sys.stdout, "isatty", lambda: True, raising=False)
@@ -85,6 +86,7 @@ def test_the_document_is_json_and_holds_all_runs(store, tmp_path):
     assert document["incidents"][0]["run"] == f"jsonl:{PATH.format(3)}"
 
 
+@pytest.mark.slow
 def test_the_document_holds_all_open_incidents_the_worst_first(store, tmp_path):
     fill(store, 1500, range(1500))
     mild = replace(INCIDENT, id="mild", run=f"jsonl:{PATH.format(7)}", severity=Severity.INFO)

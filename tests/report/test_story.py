@@ -48,6 +48,7 @@ def evaluated(best):
     return lambda step: abs(step - best) / 100 + 1.0 if step % 20 == 0 else None
 
 
+@pytest.mark.slow
 def test_the_checkpoint_to_keep_is_the_best_by_the_evaluation_loss(told, tmp_path):
     rows(
         tmp_path / "metrics.jsonl",
@@ -65,6 +66,7 @@ def test_the_checkpoint_to_keep_is_the_best_by_the_evaluation_loss(told, tmp_pat
     )
 
 
+@pytest.mark.slow
 def test_a_run_that_names_its_metric_is_taken_at_its_word(told, tmp_path):
     rows(
         tmp_path / "metrics.jsonl",
@@ -145,6 +147,7 @@ def illustrated(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_texts_and_images_nearest_to_the_onset_are_shown(told, illustrated):
     told = told()
     (found,) = [one.samples for one in told.runs[0].incidents if one.detector == "kl-blowup"]

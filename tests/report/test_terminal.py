@@ -51,6 +51,7 @@ def test_several_runs_say_where_a_signal_is_missing(tmp_path, report):
     assert "kl-blowup" not in lacking
 
 
+@pytest.mark.slow
 def test_a_detector_that_judged_no_point_says_why(tmp_path, report):
     for run, points in {"short": 15, "long": 50}.items():
         written(tmp_path / run, [{"step": i, "loss": 2.0 / (1 + i)} for i in range(points)])

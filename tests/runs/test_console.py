@@ -169,6 +169,7 @@ def test_any_cut_says_the_same(pieces, cuts, reload):
     assert not printed or slow.origins["train.log"].tracebacks == whole.origins["train.log"].tracebacks
 
 
+@pytest.mark.slow
 def test_hostile_lines_end_and_are_not_kept():
     hostile = [
         "loss" + " " * 10**6 + "nan",

@@ -44,6 +44,7 @@ ENDLESS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_schedule_tells_its_end_from_its_middle(tmp_path, shape):
     whole = rows(range(3, 2403, 8), SHAPES[shape])
@@ -52,12 +53,14 @@ def test_a_schedule_tells_its_end_from_its_middle(tmp_path, shape):
     assert (amid.over, "the middle of its schedule" in amid.goes_on) == ("", True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ENDLESS)
 def test_a_schedule_without_an_end_says_nothing(tmp_path, shape):
     told = outlook(tmp_path, rows(range(3, 2403, 8), ENDLESS[shape]))
     assert (told.over, told.goes_on) == ("", "")
 
 
+@pytest.mark.slow
 def test_a_plan_is_reached_if_no_further_row_was_to_come(tmp_path):
     plan = {"max_steps": 4044}
     near, amid = (outlook(tmp_path, rows(range(50, last + 1, 50)), plan) for last in (4000, 3950))
@@ -74,6 +77,7 @@ def test_a_plan_that_was_passed_counts_something_else(tmp_path):
     assert (told.over, told.goes_on) == ("", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [0, 1])
 def test_a_row_for_each_planned_epoch_is_the_end(tmp_path, first):
     epochs = [{"epoch": first + n, "loss": 1.0} for n in range(30)]
@@ -81,6 +85,7 @@ def test_a_row_for_each_planned_epoch_is_the_end(tmp_path, first):
     assert not outlook(tmp_path, epochs[:29], {"epochs": 30}).over
 
 
+@pytest.mark.slow
 def test_two_signs_that_may_each_be_chance_are_enough(tmp_path):
     training = rows(range(1, 1001))
     assert outlook(tmp_path, training).hint == "1000 is a round number of steps"
@@ -93,5 +98,6 @@ def test_two_signs_that_may_each_be_chance_are_enough(tmp_path):
     assert not outlook(tmp_path, [*with_evaluation[:973], {"step": 972, "eval_loss": 1.0}]).over
 
 
+@pytest.mark.slow
 def test_a_step_is_only_as_round_as_all_that_are_logged(tmp_path):
     assert outlook(tmp_path, rows(range(100, 1001, 100))).hint == ""

@@ -16,6 +16,7 @@ ARRAYS = st.sampled_from(["<f8", "<i8", "|b1"]).flatmap(
 )
 
 
+@pytest.mark.slow
 @given(ARRAYS, st.booleans())
 def test_an_array_comes_back_as_it_was(array, lasting):
     back = unpacked(packed({"a": array}, lasting=lasting))["a"]

@@ -139,6 +139,7 @@ def one_by_one(logs):
     return {log: min(group) for group in groups for log in group}
 
 
+@pytest.mark.slow
 @given(st.lists(traces(), max_size=9))
 def test_a_log_joins_a_training_if_it_could_be_with_all_of_its_format_there(found):
     logs = {f"log {number}": one for number, one in enumerate(found)}
@@ -186,6 +187,7 @@ def blown(place, name):
     (place / name).write_text(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("directories", "messages"), [(("a", "b"), 2), (("a", "a/tb"), 1)])
 def test_two_trainings_with_equal_numbers_are_told_twice_and_one_once(tmp_path, directories, messages):
     for directory, name in zip(directories, ("metrics.jsonl", "metrics.csv"), strict=True):

@@ -1,5 +1,6 @@
 """Lines that hold one of some words are found without a look at each line."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,6 +9,7 @@ from sentinel.runs.telling import telling
 TEXTS = st.lists(st.text(st.sampled_from(["a", "b", " ", "é", "\ud800", "\0"]), max_size=6), max_size=12)
 
 
+@pytest.mark.slow
 @given(TEXTS)
 def test_it_finds_what_a_look_at_each_line_finds(lines):
     expected = set()

@@ -6,6 +6,7 @@ from sentinel.ground.errors import ConfigError, SentinelError
 from sentinel.sinks.addresses import sink_at
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("address", "type_"),
     [

@@ -254,6 +254,7 @@ def test_a_few_that_wait_are_told_one_by_one(store, deliver, clock):
     assert sorted(int(message.incident.id) for message in sink.took) == list(range(PILE))
 
 
+@pytest.mark.slow
 def test_a_receiver_that_refuses_digests_is_told_one_by_one(store, deliver, clock):
     class Strict(Collector):
         def send(self, message, now):

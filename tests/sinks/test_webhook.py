@@ -82,6 +82,7 @@ def test_the_body_of_one_notification_changes_only_in_its_time():
     assert {key for key in first if first[key] != second[key]} == {"sent_at"}
 
 
+@pytest.mark.slow
 def test_a_digest_is_the_documented_one_and_small(receiver):
     WebhookConfig(url=receiver.url).open().send(digest(1500, over=1), NOW)
     (received,) = receiver.received

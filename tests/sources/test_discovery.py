@@ -247,6 +247,7 @@ def test_a_home_directory_without_runs_has_none(tmp_path):
     assert not discovered.complaints
 
 
+@pytest.mark.slow
 def test_a_messy_home_directory_lists_no_run(tmp_path):
     messy_home.build(tmp_path, 2000)
     assert [run.path.relative_to(tmp_path) for run in discover([tmp_path]).runs] == []

@@ -55,6 +55,7 @@ def test_a_glob_that_matches_nothing_is_missing(tmp_path):
     assert (found.missing, found.any_there) == ([tmp_path / "*" / "logs"], False)
 
 
+@pytest.mark.slow
 def test_a_missing_path_does_not_stop_the_others(sentinel, runs):
     for command in ("replay", "runs"):
         ran = sentinel(command, "runs", "nowhere")
@@ -64,10 +65,12 @@ def test_a_missing_path_does_not_stop_the_others(sentinel, runs):
     assert sentinel("replay", "runs", "nowhere", "--fail-on", "critical").status == 1
 
 
+@pytest.mark.slow
 def test_the_json_of_a_replay_holds_the_runs_that_are_there(sentinel, runs):
     assert len(json.loads(sentinel("replay", "runs", "nowhere", "--format", "json").out)["runs"]) == 2
 
 
+@pytest.mark.slow
 def test_a_watch_waits_for_what_is_missing(sentinel, runs):
     Path("sentinel.toml").write_text('paths = ["runs", "nowhere", "later/*/logs"]\n')
     ran = sentinel("watch", "--once")

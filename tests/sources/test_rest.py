@@ -47,6 +47,7 @@ def test_a_last_line_without_a_line_break_is_read_at_the_end(tmp_path, name):
     assert left(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_reports_hold_the_last_line(tmp_path):
     path = tmp_path / "train.log"
     path.write_text("\n".join(f"step {n} loss {3 / n:.3f}" for n in range(1, 41)))

@@ -48,6 +48,7 @@ def server(metrics):
         yield f"http://{address}"
 
 
+@pytest.mark.slow
 def test_health_is_what_every_part_reported(server, health):
     assert get(f"{server}/healthz").status_code == 503
     now = SystemClock().awake()
@@ -62,6 +63,7 @@ def test_health_is_what_every_part_reported(server, health):
     assert "sentinel_healthy 0.0" in get(f"{server}/metrics").text
 
 
+@pytest.mark.slow
 def test_a_watch_whom_no_sink_hears_is_not_well(server, health, tmp_path):
     clock = SystemClock()
     health.report("watch", "", clock.awake())
@@ -97,6 +99,7 @@ def test_clients_that_ask_nothing_keep_nobody_out(server, health, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 def test_a_request_may_not_take_for_ever(metrics):
     clock = ManualClock()
     with (
@@ -111,6 +114,7 @@ def test_a_request_may_not_take_for_ever(metrics):
             assert slow.recv(1) == b""
 
 
+@pytest.mark.slow
 def test_a_mistake_of_ours_is_logged_once_a_minute(metrics, monkeypatch, caplog):
     def fail():
         raise ValueError("a mistake of ours")
@@ -124,6 +128,7 @@ def test_a_mistake_of_ours_is_logged_once_a_minute(metrics, monkeypatch, caplog)
             assert len(caplog.records) == times
 
 
+@pytest.mark.slow
 def test_a_state_that_cannot_be_read_is_a_line_and_no_traceback(server, tmp_path, capfd):
     (tmp_path / "sentinel.sqlite").write_bytes(b"this was a database once" * 100)
     answer = get(f"{server}/metrics")
@@ -132,10 +137,12 @@ def test_a_state_that_cannot_be_read_is_a_line_and_no_traceback(server, tmp_path
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 def test_other_pages_are_not_found(server):
     assert get(f"{server}/").status_code == 404
 
 
+@pytest.mark.slow
 def test_an_address_in_use_is_one_line(server, metrics):
     taken = Address.parse(server.removeprefix("http://"))
     with pytest.raises(SentinelError, match=f"cannot listen on {taken}: Address already in use"):
@@ -228,6 +235,7 @@ def names(server):
     return set(re.findall(r"^# TYPE (\S+)", get(f"{server}/metrics").text, re.MULTILINE))
 
 
+@pytest.mark.slow
 def test_the_rules_and_the_dashboard_name_metrics_that_exist(server):
     dashboard = json.loads((DEPLOY / "grafana-dashboard.json").read_text())
     asked = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
@@ -237,6 +245,7 @@ def test_the_rules_and_the_dashboard_name_metrics_that_exist(server):
     assert {name.removesuffix("_bucket") for name in used} <= names(server)
 
 
+@pytest.mark.slow
 def test_prometheus_takes_the_rules_and_the_metrics(server):
     program = shutil.which("promtool")
     if program is None:

@@ -22,6 +22,7 @@ def test_a_removed_file_that_comes_back_causes_a_search_at_once(tmp_path):
     assert asked == [True, False, False, True]
 
 
+@pytest.mark.slow
 def test_whether_a_file_is_a_log_is_remembered_while_it_is_asked_for(tmp_path):
     sniffed = []
     is_log = remembered(lambda path: not sniffed.append(path.name))

@@ -79,6 +79,7 @@ def house(tmp_path):
     return House(tmp_path, tmp_path / "state")
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_waited_for(tmp_path, small_disk, caplog):
     house = House(tmp_path, small_disk / "state")
     watcher = house.watch()
@@ -179,6 +180,7 @@ def test_a_watch_that_begins_on_a_full_disk_waits(tmp_path, small_disk):
         limit.cancel()
 
 
+@pytest.mark.slow
 def test_a_watch_that_begins_while_another_program_holds_the_lock_waits(house, monkeypatch):
     monkeypatch.setattr(database, "_BUSY_SECONDS", 0.01)
     with closing(Store(house.state)) as store:

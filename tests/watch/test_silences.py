@@ -73,6 +73,7 @@ def test_runs_that_should_go_on_and_fall_silent_together_are_critical(house):
     assert incident["severity"] == Severity.CRITICAL
 
 
+@pytest.mark.slow
 def test_three_runs_of_one_length_that_stop_together_are_one_question(house):
     names, watcher = [f"run {number}" for number in range(3)], house.watch()
     for begin in range(0, 60, 20):
@@ -88,6 +89,7 @@ def test_three_runs_of_one_length_that_stop_together_are_one_question(house):
     assert (incident["severity"], incident["causes"]) == (Severity.WARNING, [])
 
 
+@pytest.mark.slow
 def test_a_run_that_stops_where_its_siblings_stopped_has_ended(house):
     watcher = house.watch()
     for name in ("first", "second"):
@@ -147,6 +149,7 @@ def test_a_run_whose_directory_vanishes_is_told_of(house):
     assert incident["causes"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("goes_on", [True, False])
 def test_a_training_is_silent_once_all_of_its_logs_are(house, goes_on):
     """wandb writes its record in blocks, long after what the training printed."""

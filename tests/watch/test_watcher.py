@@ -68,6 +68,7 @@ def house(tmp_path):
     return House(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("once", [False, True])
 def test_what_runs_that_were_over_show_is_told_in_one_message(house, once):
     for number in range(3):
@@ -82,6 +83,7 @@ def test_what_runs_that_were_over_show_is_told_in_one_message(house, once):
     assert batches[""] == 1, "what goes on is told at once and alone"
 
 
+@pytest.mark.slow
 def test_a_run_that_appears_after_it_was_over_is_told_of_at_once(house):
     watcher = house.watch()
     house.log("first", range(60), kl=0.1)
@@ -93,6 +95,7 @@ def test_a_run_that_appears_after_it_was_over_is_told_of_at_once(house):
         assert "over at" in first_waiting(store.outbox, "terminal").batch
 
 
+@pytest.mark.slow
 def test_the_state_of_a_finished_run_shrinks_and_still_is_where_it_goes_on(house):
     watcher, log = house.watch(), house.runs / "a.jsonl"
     house.log("a", range(300), kl=0.1, loss=1.0)
@@ -129,6 +132,7 @@ def test_a_watch_rests_after_a_round_that_cost_much(house, monkeypatch):
     assert waits == [(2.0, 15.0)]
 
 
+@pytest.mark.slow
 def test_what_a_killed_watch_held_is_told_by_the_next(house):
     house.log("old", range(60), kl=9.0, at=NOW - 30 * 86400)
     with Store(house.state) as store:
@@ -142,6 +146,7 @@ def test_what_a_killed_watch_held_is_told_by_the_next(house):
         assert first_waiting(store.outbox, "terminal") is not None
 
 
+@pytest.mark.slow
 def test_a_run_that_falls_silent_is_lost_and_one_that_goes_on_is_repeated(house):
     watcher = house.watch()
     house.log("run", range(60), kl=9.0)
@@ -159,6 +164,7 @@ def test_a_run_that_falls_silent_is_lost_and_one_that_goes_on_is_repeated(house)
     assert told.startswith("the KL to the reference is 12,"), "a reminder has the number of now"
 
 
+@pytest.mark.slow
 def test_a_run_that_stops_growing_under_the_watch_stalls_until_it_goes_on(house):
     watcher = house.watch()
     house.log("old", range(60), kl=0.1, at=NOW - 86400)
@@ -181,6 +187,7 @@ def test_a_training_that_dies_of_an_exception_is_told_of_at_once(house):
     assert house.look(watcher, hours=5, detector="stream-stall") == [], "it ended"
 
 
+@pytest.mark.slow
 def test_an_exception_in_a_file_beside_the_log_is_noticed_when_that_file_changes(house):
     watcher = house.watch()
     house.log("run", range(60), kl=0.1)
@@ -213,6 +220,7 @@ def test_a_run_that_is_over_is_judged_once_more(house, monkeypatch, planned, hou
     assert again == ["firing: first-notification"], "another end is another finding"
 
 
+@pytest.mark.slow
 def test_one_training_in_two_logs_is_told_once(house):
     house.log("run", range(60), kl=9.0)
     rows = [json.loads(line) for line in (house.runs / "run.jsonl").read_text().splitlines()]
@@ -231,6 +239,7 @@ def test_one_training_in_two_logs_is_told_once(house):
     assert house.look(house.watch(), hours=5) == []
 
 
+@pytest.mark.slow
 def test_another_configuration_reads_again_and_tells_nothing_twice(house):
     house.log("run", range(60), kl=9.0)
     house.watch().once(GOING)
@@ -259,6 +268,7 @@ def test_a_detector_in_which_polars_panics_stops_no_other(house, monkeypatch):
         assert store.stops.all() == {}
 
 
+@pytest.mark.slow
 def test_a_detector_that_fails_and_a_source_that_fails_stop_nobody(house, monkeypatch, caplog):
     def fail(*_: object, **__: object):
         raise RuntimeError("a defect")
@@ -277,6 +287,7 @@ def test_a_detector_that_fails_and_a_source_that_fails_stop_nobody(house, monkey
     assert "the jsonl reader failed: RuntimeError" in caplog.text
 
 
+@pytest.mark.slow
 def test_a_file_that_becomes_a_log_late_is_soon_found(house):
     watcher, log = house.watch(), house.runs / "train.log"
     watcher.round(None, GOING)
@@ -306,6 +317,7 @@ def test_a_run_that_begins_in_a_known_database_is_soon_found(house, changed):
     writer.close()
 
 
+@pytest.mark.slow
 def test_changes_of_a_known_run_search_nothing(house, monkeypatch):
     watcher, path = house.watch(), house.runs / "run.jsonl"
     house.log("run", range(3), kl=0.1)

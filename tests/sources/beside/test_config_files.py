@@ -177,11 +177,13 @@ def test_every_setting_is_plain_and_can_be_kept(tree):
     json.dumps(found).encode()
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text("abc", min_size=1), st.integers(-9, 9) | st.text("abcd ", max_size=5)))
 def test_yaml_reads_what_yaml_writes(tree):
     assert load(yaml.safe_dump(tree).encode()) == tree
 
 
+@pytest.mark.slow
 @given(st.binary(max_size=200) | st.text("ab:-? []{}&*!<\n\"'|>#%,0", max_size=60).map(str.encode))
 def test_whatever_stands_there_is_read_or_refused(data):
     with contextlib.suppress(ValueError):

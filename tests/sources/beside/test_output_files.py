@@ -50,6 +50,7 @@ def test_lines_come_once_and_whole(tmp_path):
     assert texts(files) == ["anew"]
 
 
+@pytest.mark.slow
 def test_a_long_log_comes_whole_in_pieces(tmp_path):
     lines = [f"line {i:07}" for i in range(100_000)]
     append(tmp_path / "slurm-1.out", "".join(f"{line}\n" for line in lines))

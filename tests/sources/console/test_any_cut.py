@@ -96,6 +96,7 @@ def test_any_cut_gives_the_same_points(tmp_path_factory, text, cuts, limit):
     assert left(pieces) == left(at_once)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(texts)
 def test_what_is_passed_over_tells_nothing(tmp_path_factory, text):

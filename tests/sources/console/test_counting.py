@@ -241,6 +241,7 @@ def test_tables_whose_columns_blanks_separate(tmp_path, name):
     assert [(step, value) for tag, step, value in points if tag == losses[name]] == expected[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_any_cut_gives_the_same_points(tmp_path, seed):
     dice = random.Random(seed)

@@ -44,6 +44,7 @@ def test_of_a_metric_behind_a_bar_the_last_state_counts(tmp_path):
     assert found == [("loss", 2, 0.25), ("loss", 4, 0.5)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", [1, 7, 64, 10_000])
 def test_each_state_of_a_bar_without_a_title_is_a_point(tmp_path, cut):
     """Its shorter sisters are evaluations, of which it does not say so."""

@@ -327,6 +327,7 @@ def test_lines_have_their_time(tmp_path):
     assert [line.text for line in batch.lines] == ["RuntimeError: oh"]
 
 
+@pytest.mark.slow
 def test_a_table_is_one_record_however_it_is_cut(tmp_path):
     rule = "-" * 40
     table = [
@@ -353,6 +354,7 @@ def test_a_table_that_counts_nothing_is_none(tmp_path):
     assert not discover([tmp_path]).runs
 
 
+@pytest.mark.slow
 def test_a_long_line_is_skipped_and_bars_without_end_are_read(tmp_path):
     path = log(tmp_path, loss(1), "x" * (2 * LONGEST_LINE), loss(2))
     reader = read(path)
@@ -365,6 +367,7 @@ def test_a_long_line_is_skipped_and_bars_without_end_are_read(tmp_path):
     assert not reader.complaints
 
 
+@pytest.mark.slow
 def test_each_shape_is_found_in_what_a_library_printed():
     expected = {
         "hf_trainer.log": ({"loss", "grad_norm", "learning_rate", "eval_loss", "max_steps"}, 10),
@@ -389,6 +392,7 @@ def test_the_lines_of_keras_follow_a_heading(tmp_path):
     assert read(path).points == read(path, 1).points == expected
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(
     st.lists(

@@ -247,6 +247,7 @@ def test_logs_that_libraries_wrote(path, tag, step, count):
     assert not reader.complaints
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.lists(CELLS, min_size=3, max_size=3), min_size=1, max_size=12),
     st.integers(1, 15),

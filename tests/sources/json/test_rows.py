@@ -47,6 +47,7 @@ def test_a_regular_log_is_read_at_once(tmp_path, text):
     assert len(Reader(log).poll().points) == 10_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [

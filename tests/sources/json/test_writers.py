@@ -32,6 +32,7 @@ def losses(begin, count):
     return [("loss", step, step / 8) for step in range(begin, begin + count)]
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(order=st.lists(st.booleans(), min_size=2, max_size=30), limit=st.integers(1, 9))
 @pytest.mark.parametrize("column", [{"rank": 0}, {"run_id": "a"}, {"PID": 4711.0}])

@@ -137,6 +137,7 @@ def test_a_metric_that_cannot_be_read(run):
     assert len(reader.complaints) == 1
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(0, 9)), max_size=300),

@@ -50,6 +50,7 @@ def test_records_over_block_ends(length):
     assert not log.problems
 
 
+@pytest.mark.slow
 @given(st.integers(0, 4 * BLOCK), st.integers(0, 2))
 @example(BLOCK, 1)
 def test_reading_goes_on_anywhere(cut, zeros):

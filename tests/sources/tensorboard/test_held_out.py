@@ -42,6 +42,7 @@ def names(directory: Path) -> list[str]:
     return [run_name(run, directory) for run in discover([directory]).runs]
 
 
+@pytest.mark.slow
 def test_one_run_with_two_streams(keras):
     (run,) = replay([keras], Config(), lambda *_: None).runs
     log = run.tracker.log
@@ -75,6 +76,7 @@ def test_trainings_of_ultralytics_are_runs_beside_a_validation(keras):
     assert names(keras) == ["train", "train2", "val"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("training", "validation"),
     [("loss_train", "loss_val"), ("Train vs. Val Loss_Training", "Train vs. Val Loss_Validation")],

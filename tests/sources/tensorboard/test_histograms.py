@@ -58,6 +58,7 @@ def test_what_tensorboardx_writes(tmp_path, limit):
         assert tails == pytest.approx(kurtosis(data), rel=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # in tbparse, of pandas
 def test_tbparse_sees_the_same_buckets(tmp_path):
     from tbparse import SummaryReader  # pandas is slow to import

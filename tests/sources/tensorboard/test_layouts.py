@@ -63,6 +63,7 @@ def by_tbparse(log):
     return sorted((tag, step, str(float(value))) for tag, step, value in rows if np.size(value) == 1)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # in tbparse, of pandas
 def test_what_tensorboardx_writes(tmp_path, monkeypatch):
     with SummaryWriter(str(tmp_path), max_queue=1) as writer:
@@ -156,6 +157,7 @@ def several(step, count=20):
     return event(*values, step=step, time=1.7e9 + step)
 
 
+@pytest.mark.slow
 def test_many_scalars_do_not_go_through_protobuf_one_by_one(log, parsed):
     tags = [f"layer{i}/norm" for i in range(20)]
     assert len(read(log, *[scalar(tags[i % 20], i // 20, i) for i in range(20_000)]).points) == 20_000
@@ -182,6 +184,7 @@ def test_values_that_are_no_plain_floats_are_tried_ever_more_seldom(log, parsed)
     assert len(parsed) < 2 * 500 + 100
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     numbers=st.lists(NUMBERS, min_size=1, max_size=12),
@@ -207,6 +210,7 @@ def test_a_layout_reads_what_protobuf_reads(numbers, step, form, time):
         assert repr(layout.read_one(record)) == repr((expected.step, expected.time, list(expected.values)))
 
 
+@pytest.mark.slow
 def test_memory_is_bounded(log, parsed, monkeypatch):
     monkeypatch.setattr(tensorboard_layouts, "_MOST_SKELETONS", 10)
     records = [scalar(f"tag{i:03}", step, i) for i in range(100) for step in range(100)]

@@ -63,6 +63,7 @@ def many_payloads(draw):
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(written=many_payloads(), data=st.data())
 def test_records_are_found_whatever_their_lengths(written, data):
@@ -102,6 +103,7 @@ def test_every_flipped_bit_is_noticed(bit):
     assert payloads(frames) == alike(100)[:hit] + alike(100)[hit + 1 :]
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(data=st.data())
 def test_pieces_give_what_the_whole_gives(data):
@@ -167,6 +169,7 @@ def test_nothing_to_go_by_is_searched_to_the_end():
         assert (payloads(again), again.problems) == ([b"sound"], [])
 
 
+@pytest.mark.slow
 @given(rows=st.lists(st.binary(min_size=37, max_size=37), min_size=1, max_size=9))
 def test_checksums_of_many_rows(rows):
     matrix = np.array([list(row) for row in rows], np.uint8)
@@ -175,6 +178,7 @@ def test_checksums_of_many_rows(rows):
     assert found == list(map(google_crc32c.value, rows))
 
 
+@pytest.mark.slow
 def test_checksums_are_those_of_the_library_for_every_length():
     assert google_crc32c.value(b"123456789") == 0xE3069283
     for length in range(1, tfrecord.LONGEST_ROW + 1, 51):

@@ -112,12 +112,14 @@ def test_what_is_no_json(text):
         read(record({"key": "a", "value_json": text}))
 
 
+@pytest.mark.slow
 @given(st.lists(st.binary(max_size=40), max_size=4))
 def test_any_bytes(records):
     with suppress(ValueError, DecodeError):
         read_history(records)
 
 
+@pytest.mark.slow
 @given(
     rows=st.lists(st.dictionaries(st.sampled_from(["a", "a.b", "a.b.c", "a.c", "b", "ab"]), st.booleans()))
 )

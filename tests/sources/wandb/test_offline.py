@@ -216,6 +216,7 @@ def test_a_file_of_another_kind_is_refused_once(log, reader, begin, words):
     assert reader.poll().points == [("loss", 0, "1.0")]
 
 
+@pytest.mark.slow
 def test_zeros_may_be_bytes_on_their_way(log, tmp_path):
     log.history({"loss": 1, "_step": 0})
     shown = log.size

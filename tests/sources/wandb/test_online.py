@@ -23,6 +23,7 @@ from tests.sources.reader import Reader
 from tests.sources.wandb.backend import PROJECT, StoredRun, history, losses
 
 
+@pytest.mark.slow
 def test_only_what_is_new_is_read(backend, live):
     assert live.points == losses(0, 10)
     (run,) = live.runs.values()
@@ -41,6 +42,7 @@ def test_only_what_is_new_is_read(backend, live):
     assert [(page["minStep"], page["maxStep"]) for page in pages] == [(10, 13)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [1, 7, 1000])
 def test_chunking_changes_nothing(backend, clock, monkeypatch, limit):
     monkeypatch.setattr(wandb_online, "_STEPS_A_PAGE", 5)
@@ -95,6 +97,7 @@ def test_a_run_that_was_rewound_begins_again(backend, live):
     assert live.points == losses(0, 10) + losses(0, 4)
 
 
+@pytest.mark.slow
 def test_runs_that_appear_later_and_go(backend, clock):
     backend.runs = {f"r{i:03}": StoredRun() for i in range(450)}
     assert len(discover([PROJECT]).runs) == 450
@@ -121,6 +124,7 @@ def test_addresses_that_are_none(text):
         place(text)
 
 
+@pytest.mark.slow
 def test_replay_names_runs_by_their_address(backend, clock, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     backend.runs["r1"] = StoredRun(rows=history(0, 5), state="finished")

@@ -48,6 +48,7 @@ def test_finds_its_fault(name):
     assert sum(map(bool, simulated(name, [kind], 0.01, resumes=False))) >= 0.8 * RUNS
 
 
+@pytest.mark.slow
 def test_the_page_shows_the_figures():
     assert PAGE.read_text() == rendered(read()), "run `make detector-figures`"
 
@@ -64,6 +65,7 @@ def test_a_stable_detector_has_good_figures(name):
     assert not shortfalls(name, read()[name])
 
 
+@pytest.mark.slow
 def test_all_stable_detectors_together_ring_seldom():
     assert not by_run.broken(by_run.together(by_run.read()), by_run.ONE_IN_TOGETHER)
 

@@ -30,6 +30,7 @@ def test_what_was_right_more_often_than_its_place_says_weighs_more():
     assert fitted([case("B")]).entries["B"].factor < 1.3, "one case says little"
 
 
+@pytest.mark.slow
 def test_a_clue_that_misleads_counts_less_and_one_that_tells_more():
     misleads = fitted([case("A", second=("B", 1, 0)), case("A", first=("A", 0, 1))] * 10)
     tells = fitted([case("B", second=("B", 1, 0)), case("B", first=("A", 0, 1))] * 10)
@@ -37,6 +38,7 @@ def test_a_clue_that_misleads_counts_less_and_one_that_tells_more():
     assert misleads.excludes < 4 < tells.excludes
 
 
+@pytest.mark.slow
 def test_the_first_is_called_as_likely_as_it_is_right():
     cases = [case(*("A" if at % 4 else "B"), fold=at % 5) for at in range(80)]
     told = claims(fitted(cases), cases)

@@ -50,6 +50,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_log_belongs_to_the_label_above_it(folder):
     empty, faulty, healthy = judged(folder, [*read(folder)])
     assert (faulty.found, faulty.wanted, faulty.label.fold) == (1, 1, 3)
@@ -59,6 +60,7 @@ def test_a_log_belongs_to_the_label_above_it(folder):
     assert not empty.read
 
 
+@pytest.mark.slow
 def test_the_command_writes_tables_and_data(folder, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(command, "PAGE", tmp_path / "page.md")
     monkeypatch.setattr(command, "LIKELIHOODS", tmp_path / "likelihoods.toml")
