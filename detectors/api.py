@@ -7,7 +7,7 @@ else about it is declared in the decorator; its thresholds are keyword-only argu
 
 import inspect
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -129,6 +129,7 @@ class Declaration:
     enabled: bool  # whether it judges where the configuration does not say
     cause: Cause | None  # the class of trouble that it finds
     silences: tuple[Cause, ...]  # classes that its findings explain
+    informs: frozenset[str] = field(default=frozenset(), kw_only=True)  # variants that page nobody
 
     @property
     def catalogue(self) -> tuple[str, ...]:
@@ -186,7 +187,16 @@ class Detector(Declaration):
         """
         import polars as pl
 
-        from sentinel.detectors.schema import FINDINGS, INDEX, SERIES, SEVERITY, VALUE, VARIANT, severity_of
+        from sentinel.detectors.schema import (
+            FINDINGS,
+            INDEX,
+            SERIES,
+            SEVERITY,
+            VALUE,
+            VARIANT,
+            capped,
+            severity_of,
+        )
 
         judged = self.rule(points.lazy(), **(parameters or {}))
         columns = judged.collect_schema().names()
@@ -198,6 +208,7 @@ class Detector(Declaration):
             .with_columns(pl.col(n).cast(t) for n, t in FINDINGS.items())
             .with_columns(pl.col(SEVERITY).fill_null(severity_of(declared, columns)))
             .with_columns(pl.when(pl.col(SEVERITY) > Severity.CLEAN).then(VARIANT))
+            .with_columns(capped(self.informs))
             .filter(self.due)
             .select(*FINDINGS, VALUE, *self.evidence)
             .sort(SERIES, INDEX)

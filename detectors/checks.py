@@ -222,7 +222,8 @@ class RunCheck(Declaration):
         if finding.variant is None:
             return Severity.CLEAN
         declared = self.variants[finding.variant].severities
-        return finding.severity if finding.severity in declared else declared[0]
+        severity = finding.severity if finding.severity in declared else declared[0]
+        return min(severity, Severity.INFO) if finding.variant in self.informs else severity
 
 
 def run_check(

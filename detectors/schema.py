@@ -94,6 +94,14 @@ def severity_of(declared: Mapping[str, Sequence[Severity]], columns: Collection[
     )
 
 
+def capped(informs: Collection[str]) -> pl.Expr:
+    """How bad a finding is if these variants only inform."""
+    is_quiet = pl.col(VARIANT).is_in([*informs]) & (pl.col(SEVERITY) > Severity.INFO)
+    return (
+        pl.when(is_quiet).then(pl.lit(Severity.INFO, FINDINGS[SEVERITY])).otherwise(SEVERITY).alias(SEVERITY)
+    )
+
+
 @dataclass(frozen=True)
 class Last:
     """The last value, in a column with the signal's name. A bare Signal in ``uses`` means this."""

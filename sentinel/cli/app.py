@@ -15,6 +15,7 @@ from typer.main import get_command
 from sentinel.cli.ack import ack, feedback
 from sentinel.cli.archive import reduce
 from sentinel.cli.backtest import backtest
+from sentinel.cli.calibrate import calibrate
 from sentinel.cli.catalogue import catalogue
 from sentinel.cli.check_config import check_config
 from sentinel.cli.explain import explain
@@ -34,7 +35,7 @@ from sentinel.ground.errors import SentinelError
 UNUSABLE = 2
 """Exit status for arguments or a configuration that cannot be used."""
 
-_WAITED_FOR = ("overview", "replay", "backtest")
+_WAITED_FOR = ("overview", "replay", "backtest", "calibrate")
 """Commands that judge whole logs while somebody waits. They use a second core."""
 
 _COLLECTION = (200_000, 20, 100)
@@ -76,6 +77,7 @@ app.command()(watch)
 app.command()(replay)
 app.command()(reduce)
 app.command()(backtest)
+app.command()(calibrate)
 app.command()(runs)
 app.command()(explain)
 app.command()(catalogue)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sentinel.cli.options import configuration
+from sentinel.cli.options import answers, configuration
 from sentinel.ground.errors import SentinelError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def backtest(config: _New, paths: _Paths = None, old: _Old = None) -> None:
     if not new.paths:
         raise SentinelError("nothing to compare: name a PATH, or set `paths` in the new configuration")
     changed = differences(*(replay(new.paths, config, lambda *_: None) for config in (before, new)))
-    said = _verdicts(new.state_dir)
+    said = answers(new.state_dir)
     for difference in changed:
         if difference.kind != "same":
             typer.echo(_line(difference, said))
@@ -58,15 +58,3 @@ def _line(difference: "Difference", said: dict[str, str]) -> str:
     return (
         f"{difference.kind}: {incident.detector} in {clean_text(incident.run)}, {' to '.join(places)}{judged}"
     )
-
-
-def _verdicts(state_dir: Path) -> dict[str, str]:
-    """What people said of incidents, by id; nothing where nothing was watched."""
-    from sentinel.alerts.store import Store
-    from sentinel.ground.errors import StateError
-
-    try:
-        with Store(state_dir, create=False) as store:
-            return store.feedback.verdicts()
-    except StateError:
-        return {}

@@ -29,6 +29,9 @@ def check_config(file: _File = Path("sentinel.toml"), schema: _Schema = False) -
     rules = [rule.detector_name for rule in config.rules]
     named = f"; rules: {', '.join(rules)}" if rules else ""
     typer.echo(f"{file}: no mistakes; sinks: {', '.join(sink.name for sink in config.sinks)}{named}")
+    quiet = [f"{d.name}: {variant}" for d in config.enabled_detectors for variant in sorted(d.informs)]
+    if quiet:
+        typer.echo(f"only inform: {', '.join(quiet)}")
     for pattern in (path for path in config.paths if isinstance(path, Path) and is_pattern(path)):
         count = len(matches(pattern))
         what = f"matches {counted(count, 'path')} here" if count else "matches nothing here yet"

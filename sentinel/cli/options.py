@@ -104,3 +104,15 @@ def configuration(
 
         given["sinks"] = named([*config.sinks, *map(sink_at, notify)])
     return config.model_copy(update={name: value for name, value in given.items() if value})
+
+
+def answers(state_dir: Path) -> dict[str, str]:
+    """What people answered about incidents, by their ids; nothing where nothing was watched."""
+    from sentinel.alerts.store import Store
+    from sentinel.ground.errors import StateError
+
+    try:
+        with Store(state_dir, create=False) as store:
+            return store.feedback.verdicts()
+    except StateError:
+        return {}

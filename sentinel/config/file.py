@@ -5,11 +5,20 @@ like any other unknown key, and the JSON Schema holds them all.
 """
 
 import tomllib
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, Union
 
-from pydantic import AfterValidator, Field, PlainValidator, ValidationError, ValidationInfo, create_model
+from pydantic import (
+    AfterValidator,
+    Field,
+    PlainValidator,
+    ValidationError,
+    ValidationInfo,
+    create_model,
+    model_validator,
+)
 
 from sentinel.config import CONFIG_FILE
 from sentinel.config.errors import describe, line_of
@@ -30,6 +39,9 @@ from sentinel.sinks.terminal import TerminalConfig
 from sentinel.sources.discovery import place
 from sentinel.sources.places import Place
 
+_OF_ALL = {"enabled", "informs"}
+"""The keys of a detector's table that every detector has; the others are its parameters."""
+
 
 def _settings(detector: Declaration) -> Any:
     parameters: dict[str, Any] = {
@@ -37,7 +49,12 @@ def _settings(detector: Declaration) -> Any:
         for name, parameter in detector.parameters.items()
     }
     enabled = (bool, Field(detector.enabled, description="whether the detector judges runs"))
-    return create_model(detector.name, __base__=ConfigTable, enabled=enabled, **parameters)
+    variants: Any = Literal[(*detector.variants,)]
+    informs: Any = (
+        list[variants],
+        Field([], description="variants that only inform: reports show them, and nobody is paged"),
+    )
+    return create_model(detector.name, __base__=ConfigTable, enabled=enabled, informs=informs, **parameters)
 
 
 def _all_settings() -> Any:
@@ -99,6 +116,11 @@ class ProcessConfig(ConfigTable):
 class Config(ConfigTable):
     """The whole file."""
 
+    include: list[LocalPath] = Field(
+        default=[],
+        description="other configurations whose `[detectors]` hold here, too, such as what "
+        "`sentinel calibrate` wrote; this file comes first",
+    )
     paths: list[NamedPlace] = Field(
         default=[],
         description="log files, run directories, directories of runs, globs of these, or addresses "
@@ -159,11 +181,24 @@ class Config(ConfigTable):
         description="the signal that each of your own tags means, or `ignore`; overrides built-in names",
     )
 
+    @model_validator(mode="after")
+    def _with_included(self, info: ValidationInfo) -> Self:
+        if self.include and (info.context or {}).get("included"):
+            raise ValueError("a file that is included cannot include others; name them all in one file")
+        for file in self.include:
+            for name, table in _load(file, included=True).detectors.items():
+                self.detectors[name] = table | self.detectors.get(name, {})
+        return self
+
     @property
     def enabled_detectors(self) -> list[Declaration]:
         """The enabled detectors in alphabetical order, then the rules of one's own."""
-        chosen = {n: self.detectors.get(n, {}).get("enabled", d.enabled) for n, d in all_detectors().items()}
-        built_in = [d for n, d in all_detectors().items() if chosen[n]]
+        tables = {name: self.detectors.get(name, {}) for name in all_detectors()}
+        built_in = [
+            replace(detector, informs=frozenset(tables[name].get("informs", ())))
+            for name, detector in all_detectors().items()
+            if tables[name].get("enabled", detector.enabled)
+        ]
         return [*built_in, *(rule.detector() for rule in self.rules)]
 
     @property
@@ -175,7 +210,8 @@ class Config(ConfigTable):
     def parameters(self) -> dict[str, dict[str, Any]]:
         """The thresholds that the file sets, by detector. Other thresholds keep their defaults."""
         return {
-            name: {k: v for k, v in table.items() if k != "enabled"} for name, table in self.detectors.items()
+            name: {key: value for key, value in table.items() if key not in _OF_ALL}
+            for name, table in self.detectors.items()
         }
 
 
@@ -184,6 +220,10 @@ def load(path: Path) -> Config:
 
     Raises ConfigError with a line for each mistake: the file, the line, the key, and how to correct it.
     """
+    return _load(path, included=False)
+
+
+def _load(path: Path, *, included: bool) -> Config:
     try:
         text = path.read_text(encoding="utf-8")
         tables = tomllib.loads(text)
@@ -194,7 +234,7 @@ def load(path: Path) -> Config:
     except tomllib.TOMLDecodeError as error:
         raise ConfigError([f"{path}: not TOML: {error}"]) from None
     try:
-        return Config.model_validate(tables, context={"directory": path.parent})
+        return Config.model_validate(tables, context={"directory": path.parent, "included": included})
     except ValidationError as error:
         raise ConfigError(describe(path, text, error, json_schema())) from None
 

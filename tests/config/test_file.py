@@ -76,12 +76,18 @@ def test_without_sinks_the_terminal_is_told():
     assert [sink.name for sink in Config().sinks] == ["terminal"]
 
 
+def json_schema_words(items):
+    """The words that the items of a list may be."""
+    return items.get("enum") or [items["const"]]
+
+
 def test_the_schema_holds_every_threshold():
     definitions = json_schema()["$defs"]
     for name, detector in all_detectors().items():
         properties = definitions[name]["properties"]
-        assert set(properties) == {"enabled", *detector.parameters}
+        assert set(properties) == {"enabled", "informs", *detector.parameters}
         assert properties["enabled"]["default"] == detector.enabled
+        assert {*json_schema_words(properties["informs"]["items"])} == {*detector.variants}
         for parameter, declared in detector.parameters.items():
             assert properties[parameter]["default"] == declared.default
             assert properties[parameter]["description"] == declared.meaning
@@ -125,3 +131,31 @@ def test_an_address_that_none_can_listen_on(tmp_path, written):
     (tmp_path / "sentinel.toml").write_text(f"listen = {written}")
     with pytest.raises(ConfigError, match="listen: should be a port"):
         load(tmp_path / "sentinel.toml")
+
+
+def test_an_included_file_gives_the_detectors_that_this_one_does_not_set(tmp_path):
+    file, other = tmp_path / "sentinel.toml", tmp_path / "calibration.toml"
+    other.write_text("[detectors.kl-blowup]\ncritical_per_token = 3\ninforms = ['far']\n")
+    file.write_text("include = ['calibration.toml']\n[detectors.kl-blowup]\ncritical_per_token = 4\n")
+    config = load(file)
+    assert config.parameters["kl-blowup"] == {"critical_per_token": 4.0}
+    assert [d.informs for d in config.enabled_detectors if d.informs] == [{"far"}]
+
+
+def test_a_mistake_in_an_included_file_is_named_there(tmp_path):
+    file, other = tmp_path / "sentinel.toml", tmp_path / "calibration.toml"
+    other.write_text("[detectors.kl-blowup]\ninforms = ['fart']\n")
+    file.write_text("include = ['calibration.toml']\n")
+    with pytest.raises(ConfigError) as caught:
+        load(file)
+    assert [*caught.value.problems] == [
+        f"{other}:2: detectors.kl-blowup.informs[0]: 'fart' is unknown (did you mean 'far'?)"
+    ]
+
+
+def test_a_file_cannot_include_one_that_includes_it(tmp_path):
+    file = tmp_path / "sentinel.toml"
+    file.write_text("include = ['sentinel.toml']\n")
+    assert problems(file) == [
+        "1: the file: a file that is included cannot include others; name them all in one file"
+    ]

@@ -65,6 +65,16 @@ def test_has_a_golden_that_fires_and_one_that_stays_quiet(detector):
     assert Severity.CLEAN in worst, f"nothing is judged and stays quiet in {page}"
 
 
+@pytest.mark.slow
+@each_detector
+def test_a_variant_that_only_informs_is_found_alike_and_pages_nobody(detector):
+    quiet = replace(detector, informs=frozenset(detector.variants))
+    for scenario in golden.shipped()[detector.name]:
+        told = replace(scenario, detector=quiet).verdicts
+        assert_frame_equal(told.drop(SEVERITY), scenario.verdicts.drop(SEVERITY))
+        assert (told[SEVERITY].max() or Severity.CLEAN) <= Severity.INFO
+
+
 @each_of_all
 def test_every_variant_is_seen_in_a_golden_with_each_of_its_severities(detector):
     found = pl.concat(s.verdicts.select(VARIANT, SEVERITY) for s in golden.shipped()[detector.name])

@@ -13,6 +13,7 @@ from sentinel.detectors.checks import (
     Outlook,
     Printed,
     RunCheck,
+    RunFinding,
     RunView,
     Standstill,
     Stopped,
@@ -129,3 +130,11 @@ def test_asks_nothing_of_a_run(check):
 def test_a_check_asks_for_no_severity_that_it_does_not_declare(check):
     asked = [finding for view in (ILL, AMID, *ENDED) for finding in check.check(view) if finding.severity]
     assert all(check.severity(finding) is finding.severity for finding in asked)
+
+
+@each_check
+def test_a_variant_that_only_informs_pages_nobody(check):
+    quiet = replace(check, informs=frozenset(check.variants))
+    for name, variant in check.variants.items():
+        for severity in variant.severities:
+            assert quiet.severity(RunFinding(0, name, severity)) == min(severity, Severity.INFO)

@@ -1,0 +1,97 @@
+"""`sentinel calibrate`: keep a budget of pages from healthy runs on an archive of one's own."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sentinel.cli.options import ConfigFile, answers, configuration
+from sentinel.ground.errors import SentinelError
+from sentinel.ground.text import counted
+
+if TYPE_CHECKING:
+    from sentinel.replays.calibrating import Move, Pages
+
+_Archive = Annotated[
+    list[str], typer.Argument(metavar="ARCHIVE...", help="Finished runs, most of them healthy.")
+]
+_Budget = Annotated[
+    float,
+    typer.Option(
+        "--pages-per-run", min=0.0, max=1.0, metavar="SHARE", help="Share of healthy runs that may page."
+    ),
+]
+_Bad = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Names or globs of runs that went wrong, one a line."),
+]
+_Out = Annotated[
+    Path, typer.Option("--output", "-o", metavar="FILE", help="Where to write the result, for `include`.")
+]
+
+
+def calibrate(
+    archive: _Archive,
+    pages_per_run: _Budget = 0.01,
+    bad: _Bad = None,
+    output: _Out = Path("calibration.toml"),
+    config: ConfigFile = None,
+) -> None:
+    """Find out how often healthy runs of an archive would page, and keep that within a budget.
+
+    A run counts as healthy unless it crashed, `--bad` names it, or somebody called one of its incidents
+    useful. Variants that page too often only inform from then on: they stand in reports, and
+    nobody is paged. The result is written as a configuration; name it in `include` of sentinel.toml.
+    """
+    from sentinel.replays.calibrating import Pages, kept_within
+    from sentinel.replays.replaying import replay_in_parts
+
+    settings = configuration(config, paths=archive)
+    marked, said = _lines(bad), answers(settings.state_dir)
+    pages, loud = Pages(), settings.model_copy(update={"detectors": _loud(settings.detectors)})
+    for part in replay_in_parts(settings.paths, loud, lambda *_: None):
+        for run in part.runs:
+            pages.add(run, marked, said)
+    if not pages.healthy:
+        raise SentinelError(f"{', '.join(archive)}: no run counts as healthy, so there is nothing to keep to")
+    moves = kept_within(pages_per_run, pages)
+    output.write_text("\n".join([*_written(moves, pages, pages_per_run), ""]), encoding="utf-8")
+    typer.echo(f"before: {pages.rate()} would page; {counted(len(pages.others), 'other run')} left out")
+    for move in moves:
+        told = f"; {move.lost} of the other runs have nothing else that pages" if move.lost else ""
+        typer.echo(f"{move.kind} only informs: it paged in {move.rate}{told}")
+    typer.echo(f"after: {pages.rate({move.kind for move in moves})}")
+    typer.echo(f'{output}: written; add `include = ["{output}"]` to sentinel.toml')
+
+
+def _loud(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The settings of the detectors without what an earlier calibration made quiet."""
+    return {
+        name: {key: value for key, value in table.items() if key != "informs"}
+        for name, table in tables.items()
+    }
+
+
+def _lines(file: Path | None) -> list[str]:
+    if file is None:
+        return []
+    try:
+        return [line.strip() for line in file.read_text("utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise SentinelError(f"{file}: cannot be read: {error}") from None
+
+
+def _written(moves: "Iterable[Move]", pages: "Pages", budget: float) -> Iterator[str]:
+    by_detector: dict[str, list[Move]] = {}
+    for move in moves:
+        by_detector.setdefault(move.kind.detector, []).append(move)
+    yield f"# Made by `sentinel calibrate` for at most {budget:.3g} pages a healthy run."
+    yield f"# Before: {pages.rate()}."
+    yield f"# After: {pages.rate({move.kind for move in moves})}."
+    for detector, moved in sorted(by_detector.items()):
+        yield f"\n[detectors.{detector}]"
+        for move in moved:
+            yield f"# {move.kind.variant}: {move.rate}"
+        yield f"informs = {json.dumps(sorted(move.kind.variant for move in moved))}"

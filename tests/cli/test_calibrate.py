@@ -1,0 +1,62 @@
+"""From an archive to a configuration that keeps a budget of pages."""
+
+import json
+
+import pytest
+
+pytestmark = pytest.mark.slow  # each replays an archive several times
+
+SIGNALS = '[signals]\n"my/odd/kl" = "kl"\n'
+
+
+@pytest.fixture
+def archive(sick_run, tmp_path):
+    """Nineteen runs that are well, and one whose KL leaves the far behind."""
+    for number in range(19):
+        run = tmp_path / "runs" / f"well-{number}"
+        run.mkdir()
+        rows = [{"step": i, "my/odd/kl": 0.01 + (i * number) % 7 / 1000} for i in range(200)]
+        (run / "metrics.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return tmp_path / "runs"
+
+
+def test_what_pages_too_often_only_informs(sentinel, archive, tmp_path):
+    ran = sentinel("calibrate", "runs", "--pages-per-run", 0.01)
+    assert ran.status == 0
+    assert ran.out.splitlines() == [
+        "before: 1 of 20 healthy runs (5.0%, at most 24.9%) would page; 0 other runs left out",
+        "kl-blowup: far only informs: it paged in 1 of 20 healthy runs (5.0%, at most 24.9%)",
+        "after: 0 of 20 healthy runs (0.0%, at most 16.8%)",
+        'calibration.toml: written; add `include = ["calibration.toml"]` to sentinel.toml',
+    ]
+    (tmp_path / "sentinel.toml").write_text(f'include = ["calibration.toml"]\n{SIGNALS}')
+    assert "only inform: kl-blowup: far" in sentinel("check-config").out
+    told = json.loads(sentinel("replay", "runs/sick", "--format", "json").out)["runs"][0]["incidents"]
+    assert [(one["detector"], one["severity"]) for one in told] == [("kl-blowup", "info")]
+    again = sentinel("calibrate", "runs", "--pages-per-run", 0.01)
+    assert again.out == ran.out, "an archive is calibrated as if it had never been"
+
+
+def test_runs_that_went_wrong_do_not_count(sentinel, archive, tmp_path):
+    (tmp_path / "bad.txt").write_text("sick*\n")
+    ran = sentinel("calibrate", "runs", "--bad", "bad.txt", "-o", "budget.toml")
+    assert "before: 0 of 19 healthy runs" in ran.out
+    assert "1 other run left out" in ran.out
+    assert "[detectors" not in (tmp_path / "budget.toml").read_text()
+
+
+def test_an_answer_says_that_a_run_went_wrong(sentinel, archive):
+    sentinel("watch", "runs", "--once")
+    (incident,) = json.loads(sentinel("status", "--format", "json").out)["incidents"]
+    sentinel("feedback", incident["id"], "useful")
+    assert "before: 0 of 19 healthy runs" in sentinel("calibrate", "runs").out
+
+
+def test_what_cannot_be_done_is_said(sentinel, archive, tmp_path):
+    (tmp_path / "bad.txt").write_text("*\n")
+    nothing = sentinel("calibrate", "runs", "--bad", "bad.txt")
+    assert (nothing.status, nothing.out) == (2, "")
+    assert "no run counts as healthy" in nothing.err
+    missing = sentinel("calibrate", "runs", "--bad", "none.txt")
+    assert missing.status == 2
+    assert "none.txt: cannot be read: " in missing.err
