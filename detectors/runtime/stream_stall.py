@@ -47,6 +47,7 @@ STANDSTILL_EVIDENCE = {
     "standstill_kind": Measure("kind of hang", Unit.TEXT),
     "frames": Measure("frames", Unit.TEXT),
     "ranks": Measure("ranks", Unit.COUNT),
+    "devices": Measure("its devices", Unit.TEXT),
 }
 
 
@@ -96,8 +97,9 @@ def stream_stall(
         if (stands := run.standstill()) is None:
             return  # it is told in some seconds, with what the ranks do
         if stands.sentence:
-            told = (stands.sentence, stands.kind, stands.frames, stands.ranks)
-            variant, evidence = "hangs", {**evidence, **dict(zip(STANDSTILL_EVIDENCE, told, strict=True))}
+            told = (stands.sentence, stands.kind, stands.frames, stands.ranks, stands.devices)
+            known = {name: one for name, one in zip(STANDSTILL_EVIDENCE, told, strict=True) if one}
+            variant, evidence = "hangs", {**evidence, **known}
     certain = long.sure or variant == "gone"
     worse = long.times_allowed > TIMES_CRITICAL and certain and variant != "together"
     yield RunFinding(run.points, variant, CRITICAL if worse else None, evidence=evidence)

@@ -4,6 +4,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 from sentinel.detectors.checks import Standstill
 from sentinel.processes.description import waits_in
@@ -17,15 +18,25 @@ _MOST_SECONDS = 20.0  # for all dumps
 _MOST_WORKERS = 16  # of a rank
 _MOST = 64  # processes
 _AT_ONCE = 4  # dumps
+_ASKED_SECONDS = 5.0  # for what is known of the devices, beside the dumps
 
 
 class Examination:
     """One examination. ``gone`` says that a rank died, in words, and ``others`` whether the stacks of other
-    users' processes are looked at, too. ``ring`` is called when the result is there.
+    users' processes are looked at, too. ``ring`` is called when the result is there. ``devices`` says what is
+    known of the devices, and may take long.
     """
 
-    def __init__(self, ranks: Sequence[Rank], gone: str, others: bool, ring: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        ranks: Sequence[Rank],
+        gone: str,
+        others: bool,
+        ring: Callable[[], None],
+        devices: Callable[[], str] = str,
+    ) -> None:
         self._ranks, self._gone, self._others, self._ring = ranks, gone, others, ring
+        self._devices = devices
         self._late = threading.Event()
         self._found: Standstill | None = None
         self._thread = threading.Thread(target=self._examine, daemon=True)
@@ -43,6 +54,14 @@ class Examination:
         self._ring()
 
     def _verdict(self) -> Standstill:
+        known: list[str] = []
+        asking = threading.Thread(target=lambda: known.append(self._devices()), daemon=True)
+        asking.start()
+        found = verdict(self._look_twice(), self._gone)
+        asking.join(_ASKED_SECONDS)
+        return replace(found, devices="".join(known))
+
+    def _look_twice(self) -> list[Seen]:
         workers = _workers(self._ranks, processes())
         all_ = [*(rank.process for rank in self._ranks), *(one for some in workers.values() for one in some)]
         before = {one.pid: cpu_seconds(one.pid) for one in all_}
@@ -56,11 +75,10 @@ class Examination:
             now = process(one.pid)
             state = now.state if now else "X"
             looks[one.pid] = Look(state, waits_in(one.pid), max(used, moved), second[one.pid])
-        seen = [
+        return [
             Seen(rank, looks[rank.process.pid], [looks[worker.pid] for worker in workers[rank.process.pid]])
             for rank in self._ranks
         ]
-        return verdict(seen, self._gone)
 
     def _stacks(self, some: Iterable[Process]) -> Mapping[int, Stack]:
         with ThreadPoolExecutor(_AT_ONCE) as pool:

@@ -50,7 +50,9 @@ class Stack(NamedTuple):
         return next((frame for frame in self.frames if frame.ours), self.frames[0] if self.frames else None)
 
 
-class _DumpedFrame(msgspec.Struct):
+class DumpedFrame(msgspec.Struct):
+    """A call as py-spy names it, and PyTorch's flight recorder."""
+
     name: str
     filename: str
     line: int
@@ -58,7 +60,7 @@ class _DumpedFrame(msgspec.Struct):
 
 
 class _Thread(msgspec.Struct):
-    frames: list[_DumpedFrame]
+    frames: list[DumpedFrame]
     os_thread_id: int | None = None
     thread_name: str | None = None
 
@@ -83,7 +85,7 @@ def stack_of(pid: int) -> Stack:
         with suppress(msgspec.MsgspecError):
             if threads := _THREADS.decode(output):
                 main = next((thread for thread in threads if thread.os_thread_id == pid), threads[0])
-                return Stack(_frames(main))
+                return Stack(frames_of(main.frames))
     return Stack(unknown=_reason(said))
 
 
@@ -104,9 +106,10 @@ def _run(command: Sequence[str]) -> tuple[bytes, str]:
     return output, said.decode(errors="replace")
 
 
-def _frames(thread: _Thread) -> tuple[Frame, ...]:
+def frames_of(dumped: Sequence[DumpedFrame]) -> tuple[Frame, ...]:
+    """Some calls, the innermost first, cleaned and cut."""
     found: list[Frame] = []
-    for frame in thread.frames[:_MOST_FRAMES]:
+    for frame in dumped[:_MOST_FRAMES]:
         if frame.name in _BEGINNINGS and found:
             break
         file = clean_text(Path(frame.short_filename or frame.filename).name, 60)
