@@ -27,7 +27,7 @@ from sentinel.processes.table import started_at
 _NAME = re.compile(r"(?:comm_lib|nccl)_trace_rank_(\d{1,6})")
 _TEMPORARY = Path("/tmp")  # noqa: S108  where older versions write
 _MOST_BYTES = 1 << 22  # of all files; a full recorder of 2,000 collectives takes about one MiB
-_MOST_GROUPS = 4
+_MOST_WORDS = 4  # different last collectives
 
 
 class _Collective(msgspec.Struct):
@@ -51,14 +51,13 @@ def recorded(ranks: Sequence[Rank], log: Path) -> str:
     """
     groups: dict[str, dict[str, list[Rank]]] = {}
     for rank, collective in _last(ranks, log):
-        group = groups.setdefault(clean_text(collective.process_group[1] or "a group", 40), defaultdict(list))
-        group[_words(collective)].append(rank)
-    several = [(name, by) for name, by in groups.items() if sum(map(len, by.values())) > 1]
-    several.sort(key=lambda one: len(one[1]) == 1)
-    if not several:
+        name = clean_text(collective.process_group[1] or "a group", 40)
+        groups.setdefault(name, defaultdict(list))[_words(collective)].append(rank)
+    comparable = {name: by for name, by in groups.items() if sum(map(len, by.values())) > 1}
+    if not comparable:
         return ""
-    name, by = several[0]
-    few_first = sorted(by.items(), key=lambda one: len(one[1]))[:_MOST_GROUPS]
+    name = max(comparable, key=lambda name: len(comparable[name]) > 1)  # else the first
+    few_first = sorted(comparable[name].items(), key=lambda item: len(item[1]))[:_MOST_WORDS]
     said = (f"{names(some).lower()} began {words}" for words, some in few_first)
     return f"PyTorch's flight recorder, {name}: {'; '.join(said)}"
 
@@ -67,14 +66,14 @@ def _last(ranks: Sequence[Rank], log: Path) -> Iterator[tuple[Rank, _Collective]
     """The last collective of each rank in each group."""
     left = _MOST_BYTES
     for rank in ranks:
-        content = next((one for place in _places(rank, log) for one in _written(rank, place, left)), b"")
+        content = next((file for place in _places(rank, log) for file in _written(rank, place, left)), b"")
         left -= len(content)
         with suppress(ValueError, msgspec.MsgspecError):
             last: dict[Any, _Collective] = {}
-            for one in _recording(data_of(content)).entries:
-                if not one.is_p2p:
-                    last[one.process_group] = one
-            yield from ((rank, one) for one in last.values())
+            for collective in _recording(data_of(content)).entries:
+                if not collective.is_p2p:
+                    last[collective.process_group] = collective
+            yield from ((rank, collective) for collective in last.values())
 
 
 def _places(rank: Rank, log: Path) -> Iterator[Path]:
@@ -89,7 +88,7 @@ def _written(rank: Rank, place: Path, most: int) -> Iterator[bytes]:
     """What a rank wrote to a directory since it was started, up to so many bytes."""
     with suppress(OSError):
         for name in os.listdir(place):
-            if (found := _NAME.fullmatch(name)) is None or int(found[1]) != rank.number:
+            if (numbered := _NAME.fullmatch(name)) is None or int(numbered[1]) != rank.number:
                 continue
             descriptor = os.open(place / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
             with open(descriptor, "rb") as file:
@@ -99,8 +98,8 @@ def _written(rank: Rank, place: Path, most: int) -> Iterator[bytes]:
                     yield file.read(most)
 
 
-def _words(one: _Collective) -> str:
+def _words(collective: _Collective) -> str:
     """A collective for a person: "collective 18, gloo:all_reduce, in backward (train.py:34)"."""
-    place = Stack(frames_of(one.frames)).place
-    where = f" in {place}" if place else ""
-    return f"collective {one.collective_seq_id:,}, {clean_text(one.profiling_name, 60)},{where}".rstrip(",")
+    place = Stack(frames_of(collective.frames)).place
+    name = clean_text(collective.profiling_name, 60)
+    return f"collective {collective.collective_seq_id:,}, {name}" + (f", in {place}" if place else "")

@@ -40,10 +40,9 @@ def xids(one: Process) -> str:
     """The last errors of GPUs that NVIDIA's driver told of a process, or of no process, in words; empty if it
     told none.
     """
-    found = [match.groups() for match in _search(one, _XID) or ()]
     said = (
-        f"Xid {int(number)} of the GPU at {os.fsdecode(place)} ({clean_text(os.fsdecode(text), 80)})"
-        for place, number, text in found
+        f"Xid {int(line[2])} of the GPU at {os.fsdecode(line[1])} ({clean_text(os.fsdecode(line[3]), 80)})"
+        for line in _search(one, _XID) or ()
     )
     return "; ".join([*dict.fromkeys(said)][-_MOST_XIDS:])
 

@@ -36,11 +36,12 @@ def _use(nvml: Any, number: int, processes: Mapping[int, str]) -> Iterator[str]:
     700 W, 61.2 GiB".
     """
     device = nvml.nvmlDeviceGetHandleByIndex(number)
-    own = [one for one in nvml.nvmlDeviceGetComputeRunningProcesses(device) if one.pid in processes]
+    all_ = nvml.nvmlDeviceGetComputeRunningProcesses(device)
+    own = [process for process in all_ if process.pid in processes]
     if own:
         busy = nvml.nvmlDeviceGetUtilizationRates(device).gpu
         watts = nvml.nvmlDeviceGetPowerUsage(device) / 1000
         most = nvml.nvmlDeviceGetEnforcedPowerLimit(device) / 1000
-        memory = sum(one.usedGpuMemory or 0 for one in own) / _GIB
-        who = " and ".join(processes[one.pid] for one in own)
+        memory = sum(process.usedGpuMemory or 0 for process in own) / _GIB
+        who = " and ".join(processes[process.pid] for process in own)
         yield f"GPU {number} ({who}): {busy}% busy, {watts:.0f} of {most:.0f} W, {memory:.1f} GiB"

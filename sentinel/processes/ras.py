@@ -63,13 +63,14 @@ def asked(pids: Collection[int]) -> str:
     with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         told = _ANSWER.decode(_status())
         if _is_about(told, {*pids}):
-            found: dict[tuple[str, int], str] = {}  # a process is told of once, by its largest communicator
-            for one in sorted(told.communicators, key=lambda one: -one.size):
-                for peer, words in (*_missing(one), *_failed(one), *_behind(one)):
+            troubles: dict[tuple[str, int], str] = {}  # one a process, of its largest communicator
+            for group in sorted(told.communicators, key=lambda group: -group.size):
+                for peer, words in (*_missing(group), *_failed(group), *_behind(group)):
                     who = f"process {peer.pid} on {clean_text(peer.host, 60)}"
-                    found.setdefault((peer.host, peer.pid), f"rank {peer.rank} of {one.size} ({who}) {words}")
-            more = f" and {len(found) - _MOST_SAID} more" if len(found) > _MOST_SAID else ""
-            return f"NCCL: {'; '.join([*found.values()][:_MOST_SAID])}{more}" if found else ""
+                    said = f"rank {peer.rank} of {group.size} ({who}) {words}"
+                    troubles.setdefault((peer.host, peer.pid), said)
+            more = f" and {len(troubles) - _MOST_SAID} more" if len(troubles) > _MOST_SAID else ""
+            return f"NCCL: {'; '.join([*troubles.values()][:_MOST_SAID])}{more}" if troubles else ""
     return ""
 
 
@@ -93,30 +94,30 @@ def _hang_up(peer: socket.socket) -> None:
 def _is_about(told: _RasAnswer, pids: set[int]) -> bool:
     """Whether one host of an answer has all of these processes."""
     by_host: dict[str, set[int]] = {}
-    for one in told.communicators:
-        for peer in (*one.ranks, *one.missing_ranks):
+    for group in told.communicators:
+        for peer in (*group.ranks, *group.missing_ranks):
             by_host.setdefault(peer.host, set()).add(peer.pid)
     return bool(pids) and any(pids <= theirs for theirs in by_host.values())
 
 
-def _missing(one: _Communicator) -> Iterator[tuple[_Peer, str]]:
-    for peer in one.missing_ranks:
+def _missing(group: _Communicator) -> Iterator[tuple[_Peer, str]]:
+    for peer in group.missing_ranks:
         if peer.status.considered_dead or peer.status.unresponsive:
             yield peer, "is considered dead" if peer.status.considered_dead else "does not answer"
 
 
-def _failed(one: _Communicator) -> Iterator[tuple[_Peer, str]]:
-    for peer in one.ranks:
+def _failed(group: _Communicator) -> Iterator[tuple[_Peer, str]]:
+    for peer in group.ranks:
         codes = (code for code in (peer.status.init_state, peer.status.async_error) if code not in _GOOD)
         if code := next(codes, 0):
             yield peer, f"has failed: {_ERRORS.get(code, f'error {code}')}"
 
 
-def _behind(one: _Communicator) -> Iterator[tuple[_Peer, str]]:
+def _behind(group: _Communicator) -> Iterator[tuple[_Peer, str]]:
     """The ranks that launched fewer collectives of one kind than most of them."""
-    for kind in {kind: None for peer in one.ranks for kind in peer.collective_counts}:
-        counts = Counter(peer.collective_counts.get(kind, 0) for peer in one.ranks)
+    for kind in {kind: None for peer in group.ranks for kind in peer.collective_counts}:
+        counts = Counter(peer.collective_counts.get(kind, 0) for peer in group.ranks)
         most = max(counts, key=lambda count: (counts[count], count))
-        for peer in one.ranks:
+        for peer in group.ranks:
             if (count := peer.collective_counts.get(kind, 0)) < most:
                 yield peer, f"launched {count:,} {clean_text(kind, 40)}, most others {most:,}"
