@@ -94,14 +94,14 @@ class Examination:
 
 def _workers(ranks: Iterable[Rank], all_: Mapping[int, Process]) -> Mapping[int, Sequence[Process]]:
     """By rank, the processes that it started to load data."""
-    found: dict[int, list[Process]] = {rank.process.pid: [] for rank in ranks}
-    programs = {pid: arguments(pid) for pid in found}  # which forked workers share
-    left = _MOST - len(found)
-    for one in all_.values():
-        mine = found.get(one.parent)
-        if mine is None or one.pid in found or len(mine) >= _MOST_WORKERS or not left:
+    by_rank: dict[int, list[Process]] = {rank.process.pid: [] for rank in ranks}
+    programs = {pid: arguments(pid) for pid in by_rank}  # which forked workers share
+    left = _MOST - len(by_rank)
+    for child in all_.values():
+        mine = by_rank.get(child.parent)
+        if mine is None or child.pid in by_rank or len(mine) >= _MOST_WORKERS or not left:
             continue
-        if one.name == LOADER or arguments(one.pid) == programs[one.parent] or is_spawned(one):
-            mine.append(one)
+        if child.name == LOADER or arguments(child.pid) == programs[child.parent] or is_spawned(child):
+            mine.append(child)
             left -= 1
-    return found
+    return by_rank

@@ -70,7 +70,7 @@ def _records() -> Iterator[tuple[float, bytes]]:
                 return
             except BrokenPipeError:  # it was overwritten meanwhile
                 continue
-            if found := _RECORD.match(record):
-                yield int(found[1]) / 1e6, found[2]
+            if parts := _RECORD.match(record):
+                yield int(parts[1]) / 1e6, parts[2]
     finally:
         os.close(log)

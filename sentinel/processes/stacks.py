@@ -111,14 +111,14 @@ def _run(command: Sequence[str], seconds: float) -> tuple[bytes, str]:
 
 def frames_of(dumped: Sequence[DumpedFrame]) -> tuple[Frame, ...]:
     """Some calls, the innermost first, cleaned and cut."""
-    found: list[Frame] = []
+    calls: list[Frame] = []
     for frame in dumped[:_MOST_FRAMES]:
-        if frame.name in _BEGINNINGS and found:
+        if frame.name in _BEGINNINGS and calls:
             break
         file = clean_text(Path(frame.short_filename or frame.filename).name, 60)
         ours = not any(part in frame.filename for part in _LIBRARIES)
-        found.append(Frame(clean_text(frame.name, 80), file, frame.line, ours))
-    return tuple(found)
+        calls.append(Frame(clean_text(frame.name, 80), file, frame.line, ours))
+    return tuple(calls)
 
 
 def _reason(said: str) -> str:
