@@ -14,15 +14,18 @@ _ARGUMENTS = frozenset(
         *("SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"),
     )
 )
+_MOST_INSTRUCTIONS = 1_000_000  # some seconds; a full flight recorder takes a third of them
 _TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 _EMPTY = {"EMPTY_TUPLE": tuple, "EMPTY_LIST": list, "EMPTY_DICT": dict}
 
 
 def data_of(pickled: bytes) -> Any:
-    """The data of a pickle. Raises ValueError if it holds anything else, or ends too early."""
+    """The data of a pickle. Raises ValueError if it holds anything else, ends too early or is very long."""
     machine = _Machine()
     try:
-        for instruction, argument, _ in genops(pickled):
+        for count, (instruction, argument, _) in enumerate(genops(pickled)):
+            if count >= _MOST_INSTRUCTIONS:
+                raise ValueError("too long")
             machine.run(instruction.name, argument)
         return machine.stack.pop()
     except (IndexError, KeyError, TypeError, UnicodeDecodeError) as error:

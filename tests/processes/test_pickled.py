@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sentinel.processes import pickled
 from sentinel.processes.pickled import data_of
 
 VALUES = st.recursive(
@@ -17,6 +18,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(VALUES, st.integers(2, pickle.HIGHEST_PROTOCOL))
 def test_data_come_out_as_they_went_in(value, protocol):
     assert data_of(pickle.dumps(value, protocol)) == value
@@ -34,16 +36,24 @@ def test_what_is_no_data_is_refused(value, protocol):
         data_of(pickle.dumps([value], protocol))
 
 
+@pytest.mark.slow
 @given(st.binary(max_size=40))
 def test_whatever_else_is_refused_without_more_ado(content):
     with suppress(ValueError):
         data_of(b"\x80\x02" + content + b".")
 
 
+@pytest.mark.slow
 def test_nesting_without_end_is_no_harm():
-    assert len(data_of(b"\x80\x02)" + b"\x85" * 1_000_000 + b".")) == 1
+    assert len(data_of(b"\x80\x02)" + b"\x85" * 200_000 + b".")) == 1
     with pytest.raises(ValueError, match="key"):
-        data_of(b"\x80\x02})" + b"\x85" * 1_000_000 + b"Ns.")
+        data_of(b"\x80\x02})" + b"\x85" * 200_000 + b"Ns.")
+
+
+def test_a_long_one_costs_its_limit(monkeypatch):
+    monkeypatch.setattr(pickled, "_MOST_INSTRUCTIONS", 100)
+    with pytest.raises(ValueError, match="too long"):
+        data_of(pickle.dumps([*range(100)]))
 
 
 def test_a_large_number_of_a_value_takes_no_room():

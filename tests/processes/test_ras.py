@@ -152,6 +152,7 @@ def test_what_cannot_be_read_is_no_answer(monkeypatch):
         assert said(broken, monkeypatch) == ""
 
 
+@pytest.mark.slow
 def test_one_that_never_ends_costs_its_limit(monkeypatch):
     monkeypatch.setattr(ras, "_SECONDS", 0.2)
     with answering(HELLO + b"{", monkeypatch, ends=False):
