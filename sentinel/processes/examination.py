@@ -38,6 +38,7 @@ class Examination:
         self._ranks, self._gone, self._others, self._ring = ranks, gone, others, ring
         self._devices = devices
         self._late = threading.Event()
+        self._dumps = threading.BoundedSemaphore(_AT_ONCE)
         self._found: Standstill | None = None
         self._thread = threading.Thread(target=self._examine, daemon=True)
         self._thread.start()
@@ -64,32 +65,29 @@ class Examination:
     def _look_twice(self) -> list[Seen]:
         workers = _workers(self._ranks, processes())
         all_ = [*(rank.process for rank in self._ranks), *(one for some in workers.values() for one in some)]
-        before = {one.pid: cpu_seconds(one.pid) for one in all_}
-        first = self._stacks(all_)
-        threading.Event().wait(_APART_SECONDS)
-        second = self._stacks(all_)
-        looks = {}
-        for one in all_:
-            used = (cpu_seconds(one.pid) - before[one.pid]) / _APART_SECONDS
-            moved = None not in (places := {first[one.pid].place, second[one.pid].place}) and len(places) > 1
-            now = process(one.pid)
-            state = now.state if now else "X"
-            looks[one.pid] = Look(state, waits_in(one.pid), max(used, moved), second[one.pid])
+        with ThreadPoolExecutor(max(1, len(all_))) as pool:
+            looks = dict(pool.map(lambda one: (one.pid, self._look(one)), all_))
         return [
             Seen(rank, looks[rank.process.pid], [looks[worker.pid] for worker in workers[rank.process.pid]])
             for rank in self._ranks
         ]
 
-    def _stacks(self, some: Iterable[Process]) -> Mapping[int, Stack]:
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            return dict(pool.map(lambda one: (one.pid, self._stack(one)), some))
+    def _look(self, one: Process) -> Look:
+        """What a process does between two looks at its stack."""
+        first, before = self._stack(one), cpu_seconds(one.pid)
+        threading.Event().wait(_APART_SECONDS)
+        used = (cpu_seconds(one.pid) - before) / _APART_SECONDS
+        second, now = self._stack(one), process(one.pid)
+        moved = None not in (places := {first.place, second.place}) and len(places) > 1
+        return Look(now.state if now else "X", waits_in(one.pid), max(used, moved), second)
 
     def _stack(self, one: Process) -> Stack:
         if one.user != os.geteuid() and not self._others:
             return Stack(unknown="it belongs to another user, and `[process] stacks` is not true")
-        if self._late.is_set():
-            return Stack(unknown="there was no time to read it")
-        return stack_of(one.pid) if lives(one) else Stack(unknown="it has ended")
+        with self._dumps:
+            if self._late.is_set():
+                return Stack(unknown="there was no time to read it")
+            return stack_of(one.pid) if lives(one) else Stack(unknown="it has ended")
 
 
 def _workers(ranks: Iterable[Rank], all_: Mapping[int, Process]) -> Mapping[int, Sequence[Process]]:
