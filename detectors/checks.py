@@ -136,12 +136,14 @@ class Writer:
 class Standstill:
     """Where the ranks of a silent run stand: a sentence for the message, the kind of the verdict, and the
     frames of all ranks. All are empty if nothing is known. ``ranks`` counts those on all machines.
+    ``devices`` says what is known of their devices and collectives.
     """
 
     sentence: str = ""
     kind: str = ""
     frames: str = ""
     ranks: int = 0
+    devices: str = ""
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ an exit status. A real `sentinel watch` follows them, and a report of them ends 
 """
 
 import json
+import multiprocessing
 import os
 import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 
@@ -108,12 +108,12 @@ def demo(seconds):
         wait_until(has_begun, config, PATIENCE_SECONDS)
         ranks += train("hanging", runs, 0.2 * seconds, world=3, end="hang")
         ranks += train("failing", runs, 0.6 * seconds, world=1, end="3")
-        writers = [threading.Thread(target=grow, args=(name, runs, seconds)) for name in SHARES]
+        writers = [multiprocessing.Process(target=grow, args=(name, runs, seconds)) for name in SHARES]
         for writer in writers:
             writer.start()
         for writer in writers:
             writer.join()
-        wait_until(has_told_all, config, seconds)
+        wait_until(has_told_all, config, 4 * seconds)
     finally:
         watch.terminate()
         watch.wait(30)

@@ -19,6 +19,7 @@ word cost as much as training does, and nothing reports them.
 See whether the process lives: the finding names it where it runs on this machine. If it lives, the finding
 says where its ranks stand and which one the others wait for, with the lines if the extra `stacks` is
 installed; else let `py-spy dump --pid` show that. If it is gone, look for a kill in the kernel's log.
+`[process] devices = true` adds what GPUs and NCCL tell, which is not proved on a GPU yet.
 
 ## When it is wrong
 The first evaluation of a run, where it takes longer than ten minutes; a log whose writer buffers for long; a
@@ -47,6 +48,7 @@ STANDSTILL_EVIDENCE = {
     "standstill_kind": Measure("kind of hang", Unit.TEXT),
     "frames": Measure("frames", Unit.TEXT),
     "ranks": Measure("ranks", Unit.COUNT),
+    "devices": Measure("its devices", Unit.TEXT),
 }
 
 
@@ -96,8 +98,9 @@ def stream_stall(
         if (stands := run.standstill()) is None:
             return  # it is told in some seconds, with what the ranks do
         if stands.sentence:
-            told = (stands.sentence, stands.kind, stands.frames, stands.ranks)
-            variant, evidence = "hangs", {**evidence, **dict(zip(STANDSTILL_EVIDENCE, told, strict=True))}
+            told = (stands.sentence, stands.kind, stands.frames, stands.ranks, stands.devices)
+            known = {name: one for name, one in zip(STANDSTILL_EVIDENCE, told, strict=True) if one}
+            variant, evidence = "hangs", {**evidence, **known}
     certain = long.sure or variant == "gone"
     worse = long.times_allowed > TIMES_CRITICAL and certain and variant != "together"
     yield RunFinding(run.points, variant, CRITICAL if worse else None, evidence=evidence)

@@ -68,6 +68,9 @@ def watch(
 
     Runs that begin later are followed as well. A restart continues where the last watch stopped. SIGHUP
     makes the watch read its configuration again.
+
+    On Linux the processes of the runs are watched, too. What GPUs and NCCL tell of them is off until
+    `[process] devices = true`: it is not proved on a GPU yet.
     """
     from sentinel.alerts.lock import sole_watcher
     from sentinel.cli.logs import log_to_stderr

@@ -111,6 +111,7 @@ class ProcessConfig(ConfigTable):
     """What a watch may learn of the processes that write its logs."""
 
     stacks: bool | None = None
+    devices: bool = False
 
 
 class Config(ConfigTable):
@@ -170,7 +171,8 @@ class Config(ConfigTable):
     process: ProcessConfig = Field(
         default_factory=ProcessConfig,
         description="`stacks`: whether py-spy shows at which line the processes of a silent run stand; by "
-        "default only those of the watch's own user",
+        "default only those of the watch's own user; `devices`: whether the evidence of a stall says what "
+        "NVML, Xid, NCCL's RAS and PyTorch's flight recorder tell; off by default, not proved on a GPU yet",
     )
     detectors: DetectorTables = Field(
         default_factory=dict, description="whether a detector is enabled, and its thresholds, by name"

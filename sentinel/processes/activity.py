@@ -33,10 +33,10 @@ class Activity:
 
 def _family(pid: int) -> list[int]:
     """A process and those below it, as far as its main thread started them."""
-    found = [pid]
-    for one in found:
-        found += [child for child in _children(one) if len(found) < _MOST]
-    return found[:_MOST]
+    family = [pid]
+    for member in family:
+        family += [child for child in _children(member) if len(family) < _MOST]
+    return family[:_MOST]
 
 
 def _children(pid: int) -> Iterator[int]:

@@ -4,6 +4,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 from sentinel.detectors.checks import Standstill
 from sentinel.processes.description import waits_in
@@ -17,16 +18,27 @@ _MOST_SECONDS = 20.0  # for all dumps
 _MOST_WORKERS = 16  # of a rank
 _MOST = 64  # processes
 _AT_ONCE = 4  # dumps
+_ASKED_SECONDS = 5.0  # for what is known of the devices, beside the dumps
 
 
 class Examination:
     """One examination. ``gone`` says that a rank died, in words, and ``others`` whether the stacks of other
-    users' processes are looked at, too. ``ring`` is called when the result is there.
+    users' processes are looked at, too. ``ring`` is called when the result is there. ``devices`` says what is
+    known of the devices, and may take long.
     """
 
-    def __init__(self, ranks: Sequence[Rank], gone: str, others: bool, ring: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        ranks: Sequence[Rank],
+        gone: str,
+        others: bool,
+        ring: Callable[[], None],
+        devices: Callable[[], str] = str,
+    ) -> None:
         self._ranks, self._gone, self._others, self._ring = ranks, gone, others, ring
+        self._devices = devices
         self._late = threading.Event()
+        self._dumps = threading.BoundedSemaphore(_AT_ONCE)
         self._found: Standstill | None = None
         self._thread = threading.Thread(target=self._examine, daemon=True)
         self._thread.start()
@@ -43,47 +55,51 @@ class Examination:
         self._ring()
 
     def _verdict(self) -> Standstill:
+        known: list[str] = []
+        asking = threading.Thread(target=lambda: known.append(self._devices()), daemon=True)
+        asking.start()
+        found = verdict(self._look_twice(), self._gone)
+        asking.join(_ASKED_SECONDS)
+        return replace(found, devices="".join(known))
+
+    def _look_twice(self) -> list[Seen]:
         workers = _workers(self._ranks, processes())
         all_ = [*(rank.process for rank in self._ranks), *(one for some in workers.values() for one in some)]
-        before = {one.pid: cpu_seconds(one.pid) for one in all_}
-        first = self._stacks(all_)
-        threading.Event().wait(_APART_SECONDS)
-        second = self._stacks(all_)
-        looks = {}
-        for one in all_:
-            used = (cpu_seconds(one.pid) - before[one.pid]) / _APART_SECONDS
-            moved = None not in (places := {first[one.pid].place, second[one.pid].place}) and len(places) > 1
-            now = process(one.pid)
-            state = now.state if now else "X"
-            looks[one.pid] = Look(state, waits_in(one.pid), max(used, moved), second[one.pid])
-        seen = [
+        with ThreadPoolExecutor(max(1, len(all_))) as pool:
+            looks = dict(pool.map(lambda one: (one.pid, self._look(one)), all_))
+        return [
             Seen(rank, looks[rank.process.pid], [looks[worker.pid] for worker in workers[rank.process.pid]])
             for rank in self._ranks
         ]
-        return verdict(seen, self._gone)
 
-    def _stacks(self, some: Iterable[Process]) -> Mapping[int, Stack]:
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            return dict(pool.map(lambda one: (one.pid, self._stack(one)), some))
+    def _look(self, one: Process) -> Look:
+        """What a process does between two looks at its stack."""
+        first, before = self._stack(one), cpu_seconds(one.pid)
+        threading.Event().wait(_APART_SECONDS)
+        used = (cpu_seconds(one.pid) - before) / _APART_SECONDS
+        second, now = self._stack(one), process(one.pid)
+        moved = None not in (places := {first.place, second.place}) and len(places) > 1
+        return Look(now.state if now else "X", waits_in(one.pid), max(used, moved), second)
 
     def _stack(self, one: Process) -> Stack:
         if one.user != os.geteuid() and not self._others:
             return Stack(unknown="it belongs to another user, and `[process] stacks` is not true")
-        if self._late.is_set():
-            return Stack(unknown="there was no time to read it")
-        return stack_of(one.pid) if lives(one) else Stack(unknown="it has ended")
+        with self._dumps:
+            if self._late.is_set():
+                return Stack(unknown="there was no time to read it")
+            return stack_of(one.pid) if lives(one) else Stack(unknown="it has ended")
 
 
 def _workers(ranks: Iterable[Rank], all_: Mapping[int, Process]) -> Mapping[int, Sequence[Process]]:
     """By rank, the processes that it started to load data."""
-    found: dict[int, list[Process]] = {rank.process.pid: [] for rank in ranks}
-    programs = {pid: arguments(pid) for pid in found}  # which forked workers share
-    left = _MOST - len(found)
-    for one in all_.values():
-        mine = found.get(one.parent)
-        if mine is None or one.pid in found or len(mine) >= _MOST_WORKERS or not left:
+    by_rank: dict[int, list[Process]] = {rank.process.pid: [] for rank in ranks}
+    programs = {pid: arguments(pid) for pid in by_rank}  # which forked workers share
+    left = _MOST - len(by_rank)
+    for child in all_.values():
+        mine = by_rank.get(child.parent)
+        if mine is None or child.pid in by_rank or len(mine) >= _MOST_WORKERS or not left:
             continue
-        if one.name == LOADER or arguments(one.pid) == programs[one.parent] or is_spawned(one):
-            mine.append(one)
+        if child.name == LOADER or arguments(child.pid) == programs[child.parent] or is_spawned(child):
+            mine.append(child)
             left -= 1
-    return found
+    return by_rank

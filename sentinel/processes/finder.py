@@ -113,8 +113,8 @@ class Host:
     def above(self, pid: int) -> Iterator[Process]:
         """The parents of a process, the nearest first."""
         seen: set[int] = set()
-        while (one := self.processes.get(pid)) is not None and one.parent not in seen:
-            seen.add(pid := one.parent)
+        while (process := self.processes.get(pid)) is not None and process.parent not in seen:
+            seen.add(pid := process.parent)
             if (parent := self.processes.get(pid)) is not None:
                 yield parent
 
@@ -151,14 +151,14 @@ class Host:
 
     def _may_write(self, pid: int, owners: Mapping[File, int]) -> bool:
         """Whether a process has a log open for its owner now; it had some file of this number open."""
-        one = self.processes[pid]
+        process = self.processes[pid]
         now = descriptors(pid).writes
-        of_owner = (file for file, owner in owners.items() if one.user == owner or one.name in _SERVICES)
-        return any(file in now for file in of_owner)
+        serves = process.name in _SERVICES
+        return any(file in now for file, owner in owners.items() if process.user == owner or serves)
 
     def _found(self, pid: int | None, by: str, owners: Mapping[File, int]) -> Found | None:
-        one = self.processes.get(pid or 0)
-        return Found(one, by) if one is not None and one.user in owners.values() else None
+        process = self.processes.get(pid or 0)
+        return Found(process, by) if process is not None and process.user in owners.values() else None
 
     def _topmost(self, pids: list[int]) -> int | None:
         """Of some processes, the one that none of the others started; None if there are none or several.
@@ -186,33 +186,33 @@ class Host:
         """The process that the newest event file of this machine names, if it is as old as that file says."""
         with suppress(OSError):
             named = [
-                (int(found[1]), int(found[3]), file)
+                (int(told[1]), int(told[3]), file)
                 for file in _listed(log)
-                if (found := _EVENTS.fullmatch(file.name)) and found[2] == socket.gethostname()
+                if (told := _EVENTS.fullmatch(file.name)) and told[2] == socket.gethostname()
             ]
             for began, pid, file in sorted(named, reverse=True)[:1]:
-                one = self.processes.get(pid)
-                if one and one.user == file.stat().st_uid and started_at(one) <= began + _SLACK_SECONDS:
-                    return Found(one, NAMED)
+                process, owner = self.processes.get(pid), file.stat().st_uid
+                if process and process.user == owner and started_at(process) <= began + _SLACK_SECONDS:
+                    return Found(process, NAMED)
         return None
 
 
 def _by(pairs: Iterable[tuple[_Key, int]]) -> Mapping[_Key, list[int]]:
-    found: dict[_Key, list[int]] = {}
+    lists: dict[_Key, list[int]] = {}
     for key, pid in pairs:
-        found.setdefault(key, []).append(pid)
-    return found
+        lists.setdefault(key, []).append(pid)
+    return lists
 
 
 def files_of(log: Path) -> Mapping[File, int]:
     """The files of a log, with their owners."""
-    found = {}
+    owners = {}
     with suppress(OSError):
         for file in _listed(log):
             status = file.stat()
             if stat.S_ISREG(status.st_mode):
-                found[status.st_dev, status.st_ino] = status.st_uid
-    return found
+                owners[status.st_dev, status.st_ino] = status.st_uid
+    return owners
 
 
 def size_of(log: Path) -> int:

@@ -30,20 +30,21 @@ class Growth:
 
     def look(self) -> Found | None:
         """The writer, once it is certain; call it when the log may have grown."""
-        before = {one: written(one.pid) for one in self._wrote}
+        before = {candidate: written(candidate.pid) for candidate in self._wrote}
         grown = size_of(self._log) - self._size
         if not before or not grown:
             return None
         self._size += grown
-        for one, earlier in [*self._wrote.items()]:
-            wrote = (written(one.pid) or 0) - earlier
-            if wrote < grown or not lives(one):
-                del self._wrote[one]
+        for candidate, earlier in [*self._wrote.items()]:
+            wrote = (written(candidate.pid) or 0) - earlier
+            if wrote < grown or not lives(candidate):
+                del self._wrote[candidate]
                 continue
-            self._wrote[one] = before[one] or 0  # from before the size was read, so that none is missed
-            self._agreed[one] += grown > 0 and wrote <= grown + _MOST_BESIDE
-        found = self._only()
-        return Found(found, WRITES) if found and self._agreed[found] >= _ENOUGH else None
+            # from before the size was read, so that none is missed
+            self._wrote[candidate] = before[candidate] or 0
+            self._agreed[candidate] += grown > 0 and wrote <= grown + _MOST_BESIDE
+        writer = self._only()
+        return Found(writer, WRITES) if writer and self._agreed[writer] >= _ENOUGH else None
 
     @property
     def over(self) -> bool:
@@ -52,8 +53,8 @@ class Growth:
 
     def probable(self) -> Found | None:
         """The only process that may write the log; None if there are none or several."""
-        found = self._only()
-        return Found(found, PROBABLY) if found and lives(found) else None
+        writer = self._only()
+        return Found(writer, PROBABLY) if writer and lives(writer) else None
 
     def _only(self) -> Process | None:
         return next(iter(self._wrote)) if len(self._wrote) == 1 else None
@@ -63,8 +64,8 @@ def _candidates(log: Path, host: Host) -> Iterator[Process]:
     """The processes that may write a log that none of them has open."""
     files = files_of(log)
     owners = {*files.values()}
-    for one in host.about(log):
-        watches = any(Path(word).name in _WATCHERS for word in arguments(one.pid)[:3])
-        reads = host.open(one.pid).reads & files.keys()
-        if one.user in owners and one.name not in COPY_FILES | SHELLS and not watches and not reads:
-            yield one
+    for process in host.about(log):
+        watches = any(Path(word).name in _WATCHERS for word in arguments(process.pid)[:3])
+        reads = host.open(process.pid).reads & files.keys()
+        if process.user in owners and process.name not in COPY_FILES | SHELLS and not watches and not reads:
+            yield process

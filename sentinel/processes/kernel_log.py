@@ -1,4 +1,5 @@
-"""What the kernel's log says of a process: that the OOM killer ended it, or in which library it failed.
+"""What the kernel's log says of a process: that the OOM killer ended it, in which library it failed, or that
+its GPU did.
 
 The log is readable for few, and numbers processes as the machine does, so not within a container. Names in
 it are the process's own, so they are untrusted.
@@ -17,6 +18,10 @@ _INITIAL = "pid:[4026531836]"  # PROC_PID_INIT_INO: the numbers of processes are
 _RECORD = re.compile(rb"\d+,\d+,(\d+),[^;]*;(.*)")
 _KILLED = rb"Killed process %d \("
 _FAULT = rb"\[%d\]: segfault at .* in ([^\[\]]+)\["
+_XID = (  # of NVIDIA's driver; an error of the whole GPU names no process
+    rb"NVRM: Xid \(PCI:([\da-fA-F:.]+)\): (\d+)(?:, pid='?(?:%d|<unknown>)'?, name=[^,]*)?, (?!pid=)(.+)"
+)
+_MOST_XIDS = 4
 
 
 def killed_by_oom(one: Process) -> bool | None:
@@ -29,6 +34,17 @@ def faulted_in(one: Process) -> str:
     """The library in which a process's main thread had a segmentation fault; empty if that is unknown."""
     found = _search(one, _FAULT)
     return clean_text(os.fsdecode(found[-1][1]), 60) if found else ""
+
+
+def xids(one: Process) -> str:
+    """The last errors of GPUs that NVIDIA's driver told of a process, or of no process, in words; empty if it
+    told none.
+    """
+    said = (
+        f"Xid {int(line[2])} of the GPU at {os.fsdecode(line[1])} ({clean_text(os.fsdecode(line[3]), 80)})"
+        for line in _search(one, _XID) or ()
+    )
+    return "; ".join([*dict.fromkeys(said)][-_MOST_XIDS:])
 
 
 def _search(one: Process, words: bytes) -> list[re.Match[bytes]] | None:
@@ -54,7 +70,7 @@ def _records() -> Iterator[tuple[float, bytes]]:
                 return
             except BrokenPipeError:  # it was overwritten meanwhile
                 continue
-            if found := _RECORD.match(record):
-                yield int(found[1]) / 1e6, found[2]
+            if parts := _RECORD.match(record):
+                yield int(parts[1]) / 1e6, parts[2]
     finally:
         os.close(log)

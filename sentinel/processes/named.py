@@ -43,9 +43,9 @@ class _Named(NamedTuple):
 def named(log: Path) -> Found | Writer:
     """The process that a file beside a log names if it fits, else what is to be said of it."""
     with suppress(OSError):
-        found = [*_of_wandb(log)] or [*_of_pid_files(log)]
-        if len(found) == 1:  # several name several
-            return _checked(found[0], last_write(log))
+        names = [*_of_wandb(log)] or [*_of_pid_files(log)]
+        if len(names) == 1:  # several name several
+            return _checked(names[0], last_write(log))
     return Writer()
 
 

@@ -88,24 +88,25 @@ class Roster:
         mine = self._places.get(trainer.pid)
         if mine is None:
             return self._spawned_with(trainer)
-        found: dict[int, Rank] = {}
+        by_number: dict[int, Rank] = {}
         members = self._by_group.get((trainer.user, mine.group, mine.world), [])
         siblings = [member for member in members if member.parent == trainer.parent]
         members = siblings if len(siblings) > 1 else members  # others may be left of an earlier launch
-        for member in sorted(members, key=lambda one: one.started):
+        for member in sorted(members, key=lambda member: member.started):
             number = self._places[member.pid].number
-            found.setdefault(number, Rank(member, number, mine.world))
-        return sorted(found.values(), key=lambda rank: rank.number)[:_MOST_RANKS]
+            by_number.setdefault(number, Rank(member, number, mine.world))
+        return sorted(by_number.values(), key=lambda rank: rank.number)[:_MOST_RANKS]
 
     def _spawned_with(self, trainer: Process) -> list[Rank]:
         """The processes that the parent of a spawned one spawned, in the order of their start."""
         if not self._is_spawned(trainer):
             return []
         children = [process for process in self._processes.values() if process.parent == trainer.parent]
-        spawned = [one for one in children if self._is_spawned(one)]
-        spawned.sort(key=lambda one: (one.started, one.pid))
+        spawned = [child for child in children if self._is_spawned(child)]
+        spawned.sort(key=lambda child: (child.started, child.pid))
         return [
-            Rank(one, number, len(spawned), spawned=True) for number, one in enumerate(spawned[:_MOST_RANKS])
+            Rank(child, number, len(spawned), spawned=True)
+            for number, child in enumerate(spawned[:_MOST_RANKS])
         ]
 
     def _is_spawned(self, one: Process) -> bool:

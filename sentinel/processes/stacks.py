@@ -7,7 +7,8 @@ be built to keep its reader busy. Names of functions and files are the process's
 import subprocess
 import sysconfig
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from shutil import which
@@ -17,7 +18,7 @@ import msgspec
 
 from sentinel.ground.text import clean_text
 
-_SECONDS = 5.0  # for one dump
+_SECONDS = 5.0  # for one stack
 _TRIES = 3
 _MOST_BYTES = 1 << 20
 _MOST_FRAMES = 64  # of a thread
@@ -50,7 +51,9 @@ class Stack(NamedTuple):
         return next((frame for frame in self.frames if frame.ours), self.frames[0] if self.frames else None)
 
 
-class _DumpedFrame(msgspec.Struct):
+class DumpedFrame(msgspec.Struct):
+    """A call as py-spy names it, and PyTorch's flight recorder."""
+
     name: str
     filename: str
     line: int
@@ -58,7 +61,7 @@ class _DumpedFrame(msgspec.Struct):
 
 
 class _Thread(msgspec.Struct):
-    frames: list[_DumpedFrame]
+    frames: list[DumpedFrame]
     os_thread_id: int | None = None
     thread_name: str | None = None
 
@@ -72,25 +75,27 @@ def py_spy() -> str | None:
     return str(beside) if beside.exists() else which("py-spy")
 
 
-def stack_of(pid: int) -> Stack:
-    """The stack of the main thread of a Python process."""
+def stack_of(pid: int, now: Callable[[], float] = time.monotonic) -> Stack:
+    """The stack of the main thread of a Python process. All tries together have one time limit."""
     program = py_spy()
     if program is None:
         return Stack(unknown="py-spy is not installed (pip install '.[stacks]')")
-    said = ""
+    said, until = "", now() + _SECONDS
     for _ in range(_TRIES):
-        output, said = _run([program, "dump", "--json", "--nonblocking", "--pid", str(pid)])
+        if (left := until - now()) <= 0:
+            break
+        output, said = _run([program, "dump", "--json", "--nonblocking", "--pid", str(pid)], left)
         with suppress(msgspec.MsgspecError):
             if threads := _THREADS.decode(output):
                 main = next((thread for thread in threads if thread.os_thread_id == pid), threads[0])
-                return Stack(_frames(main))
+                return Stack(frames_of(main.frames))
     return Stack(unknown=_reason(said))
 
 
-def _run(command: Sequence[str]) -> tuple[bytes, str]:
+def _run(command: Sequence[str], seconds: float) -> tuple[bytes, str]:
     """What a program printed, cut, and what it said of its trouble; it is killed at its deadline."""
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=-1, stderr=-1) as running:  # noqa: S603
-        deadline = threading.Timer(_SECONDS, running.kill)
+        deadline = threading.Timer(seconds, running.kill)
         deadline.start()
         try:
             output, said = b"", b""
@@ -104,15 +109,16 @@ def _run(command: Sequence[str]) -> tuple[bytes, str]:
     return output, said.decode(errors="replace")
 
 
-def _frames(thread: _Thread) -> tuple[Frame, ...]:
-    found: list[Frame] = []
-    for frame in thread.frames[:_MOST_FRAMES]:
-        if frame.name in _BEGINNINGS and found:
+def frames_of(dumped: Sequence[DumpedFrame]) -> tuple[Frame, ...]:
+    """Some calls, the innermost first, cleaned and cut."""
+    calls: list[Frame] = []
+    for frame in dumped[:_MOST_FRAMES]:
+        if frame.name in _BEGINNINGS and calls:
             break
         file = clean_text(Path(frame.short_filename or frame.filename).name, 60)
         ours = not any(part in frame.filename for part in _LIBRARIES)
-        found.append(Frame(clean_text(frame.name, 80), file, frame.line, ours))
-    return tuple(found)
+        calls.append(Frame(clean_text(frame.name, 80), file, frame.line, ours))
+    return tuple(calls)
 
 
 def _reason(said: str) -> str:

@@ -83,13 +83,13 @@ def processes() -> dict[int, Process]:
     """All processes but this one, by number."""
     with suppress(OSError):
         numbers = (int(name) for name in os.listdir(PROC) if name.isdigit())
-        return {pid: one for pid in numbers if pid != os.getpid() and (one := process(pid)) is not None}
+        return {pid: known for pid in numbers if pid != os.getpid() and (known := process(pid)) is not None}
     return {}
 
 
 def descriptors(pid: int) -> Descriptors:
     """What a process has open; nothing where that may not be seen."""
-    found = Descriptors()
+    opened = Descriptors()
     with suppress(OSError), os.scandir(PROC / str(pid) / "fd") as links:
         for link in islice(links, _MOST_DESCRIPTORS):
             with suppress(OSError):
@@ -98,16 +98,16 @@ def descriptors(pid: int) -> Descriptors:
                     continue
                 file, mode = (status.st_dev, status.st_ino), os.lstat(link.path).st_mode
                 if link.name == "0":
-                    found.stdin = file
+                    opened.stdin = file
                 if mode & stat.S_IWUSR:
-                    found.writes.add(file)
+                    opened.writes.add(file)
                     if link.name in "12":
-                        found.prints.add(file)
+                        opened.prints.add(file)
                 if mode & stat.S_IRUSR:
-                    found.reads.add(file)
+                    opened.reads.add(file)
                     if stat.S_ISFIFO(status.st_mode):
-                        found.pipes.add(file)
-    return found
+                        opened.pipes.add(file)
+    return opened
 
 
 def arguments(pid: int) -> list[str]:

@@ -6,16 +6,20 @@ import select
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+from sentinel.config.file import ProcessConfig
 from sentinel.detectors.checks import Standstill, Writer
 from sentinel.ground.clock import Clock
 from sentinel.processes.alarm import Alarm
 from sentinel.processes.description import described, process_of, title
+from sentinel.processes.devices import devices
 from sentinel.processes.examination import Examination
 from sentinel.processes.exits import Exit, opened
 from sentinel.processes.finder import SHELLS, Found, Host
 from sentinel.processes.growth import Growth
+from sentinel.processes.kernel_log import xids
 from sentinel.processes.machine import full, shortages
 from sentinel.processes.named import named
 from sentinel.processes.ranks import Rank, Roster
@@ -38,8 +42,8 @@ _MOST_HANDLES = resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2  # each is an
 class Ends:
     """The processes of the runs of one watcher."""
 
-    def __init__(self, clock: Clock, stacks: bool | None = None) -> None:
-        self._clock, self._stacks = clock, stacks
+    def __init__(self, clock: Clock, allowed: ProcessConfig) -> None:
+        self._clock, self._allowed = clock, allowed
         self._behind: dict[str, Behind] = {}  # by run id
         self._alarm: Alarm | None = None
         self._ring: Callable[[], None] = lambda: None
@@ -99,8 +103,9 @@ class Ends:
             behind.found = behind.handle = behind.growth = None
             behind.search_at, behind.pause = -math.inf, FIRST_PAUSE_SECONDS  # it may go on in another one
             ending = _ending(how, words)
-            if ending is not None and ending.outcome is EndKind.CRASHED and (short := _full(watched)):
-                ending = replace(ending, evidence=f"{words}; {short}")
+            if ending is not None and ending.outcome is EndKind.CRASHED:
+                met = [_full(watched), xids(handle.process) if self._allowed.devices else ""]
+                ending = replace(ending, evidence="; ".join(filter(None, [words, *met])))
             ended.append((watched, words, ending))
         return ended
 
@@ -139,13 +144,15 @@ class Ends:
     def standstill(self, watched: Watched) -> Standstill | None:
         """Where the ranks of a silent run stand; None while that is being found out."""
         behind, points = self._behind.get(watched.tracker.id), watched.tracker.log.facts.points
-        if behind is None or behind.handle is None or self._stacks is False:
+        path, allowed = watched.tracker.log.run.path, self._allowed
+        if behind is None or behind.handle is None or allowed.stacks is False:
             return Standstill()
         awake = self._clock.awake()
         if behind.examined[0] != points and awake - behind.examined[1] >= _EXAMINED_SECONDS:
             ranks = behind.team.living or [Rank(behind.handle.process, 0, 1)]
             gone = behind.team.news(awake).partition(". ")[0]
-            behind.examination = Examination(ranks, gone, self._stacks is True, self._ring)
+            ask = partial(devices, ranks, path) if allowed.devices and isinstance(path, Path) else str
+            behind.examination = Examination(ranks, gone, allowed.stacks is True, self._ring, ask)
             behind.examined, behind.reported = (points, awake), False
         return (
             behind.examination.result()

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from sentinel.alerts.incident import Change
+from sentinel.config.file import ProcessConfig
 from sentinel.detectors.checks import Together
 from sentinel.ground.clock import Clock
 from sentinel.ground.guard import Guard
@@ -26,11 +27,11 @@ class Silences:
     """Judges the silence of the runs below some places."""
 
     def __init__(
-        self, pipeline: Pipeline, places: Sequence[Place], clock: Clock, stacks: bool | None
+        self, pipeline: Pipeline, places: Sequence[Place], clock: Clock, processes: ProcessConfig
     ) -> None:
         self._pipeline = pipeline
         self._places = places
-        self._ends = Ends(clock, stacks)
+        self._ends = Ends(clock, processes)
 
     def alarmed(self, ring: Callable[[], None]) -> AbstractContextManager[object]:
         """Surround a watch in which the end of a process calls ``ring``."""

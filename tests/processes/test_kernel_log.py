@@ -7,7 +7,7 @@ import pytest
 
 from sentinel.processes import kernel_log
 from sentinel.processes.exits import Exit, opened
-from sentinel.processes.kernel_log import faulted_in, killed_by_oom
+from sentinel.processes.kernel_log import faulted_in, killed_by_oom, xids
 from sentinel.processes.table import process
 from tests.processes.running import running, until
 from tests.processes.test_exits import needs_kernel
@@ -47,9 +47,34 @@ def test_it_names_the_library_of_a_segmentation_fault(log, mine):
     assert "\x1b" not in faulted_in(mine._replace(started=0))
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            "NVRM: Xid (PCI:0000:3b:00): 31, pid=%d, name=python3, Ch 00000008, intr 00000000. MMU Fault",
+            "Xid 31 of the GPU at 0000:3b:00 (Ch 00000008, intr 00000000. MMU Fault)",
+        ),
+        (
+            "NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
+            "Xid 79 of the GPU at 0000:3b:00 (GPU has fallen off the bus.)",
+        ),
+        (
+            "NVRM: Xid (PCI:0000:01:00): 62, 323f0f30 0000c3d8",
+            "Xid 62 of the GPU at 0000:01:00 (323f0f30 0000c3d8)",
+        ),
+        ("NVRM: Xid (PCI:0000:3b:00): 31, pid=1, name=python3, Ch 00000008", ""),
+        ("NVRM: loading NVIDIA UNIX Open Kernel Module", ""),
+    ],
+)
+def test_it_tells_the_errors_of_gpus_of_a_process_or_of_none(monkeypatch, log, mine, line, said):
+    log(line if "%d" in line else line + "%.0s")
+    assert xids(mine._replace(started=0)) == said
+    assert xids(mine) == "", "it is older than the process"
+
+
 def test_a_log_that_cannot_be_read_says_nothing(monkeypatch, mine):
     monkeypatch.setattr(kernel_log, "_INITIAL", "another")
-    assert (killed_by_oom(mine), faulted_in(mine)) == (None, "")
+    assert (killed_by_oom(mine), faulted_in(mine), xids(mine)) == (None, "", "")
 
 
 @needs_kernel

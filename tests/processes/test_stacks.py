@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from sentinel.processes import stacks
 from sentinel.processes.stacks import py_spy, stack_of
 from tests.processes.running import running
 
@@ -24,13 +25,13 @@ wait()
 DEEP = """
 import sys, threading
 sys.setrecursionlimit(10**6)
-threading.stack_size(512 << 20)
-for _ in range(100): threading.Thread(target=threading.Event().wait, daemon=True).start()
+threading.stack_size(1 << 16)
+for _ in range(3_000): threading.Thread(target=threading.Event().wait, daemon=True).start()
 def sink(depth):
     if depth: return sink(depth - 1)
     print("ready", flush=True)
     sys.stdin.read()
-sink(50_000)
+sink(100_000)
 """
 
 
@@ -42,11 +43,16 @@ def test_names_are_cleaned_and_no_value_is_read():
 
 
 @pytest.mark.slow
-def test_a_process_of_endless_depth_costs_its_limits():
+def test_a_process_of_endless_depth_costs_its_limits(monkeypatch):
+    run, limits = stacks._run, []
+    monkeypatch.setattr(stacks, "_run", lambda command, left: limits.append(left) or run(command, left))
     with running(DEEP) as one:
         stack = stack_of(one.pid)
+    assert one.wait() == 0, "it went on"
     assert len(stack.frames) <= 64
     assert stack.frames or stack.unknown == "it could not be read within 5 s and 1 MiB"
+    assert limits[0] <= 5
+    assert limits == sorted(limits, reverse=True), "each try has what the others left"
 
 
 def test_what_is_no_python_has_no_stack():

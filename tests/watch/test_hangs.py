@@ -1,10 +1,12 @@
 """Hangs of four ranks: which of them the others wait for, and at which line it stands."""
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
 import threading
+import time
 from contextlib import contextmanager
 
 import pytest
@@ -13,6 +15,7 @@ from sentinel.alerts.store import Store
 from sentinel.processes.stacks import py_spy
 from tests.processes.running import until
 from tests.processes.test_exits import needs_kernel
+from tests.processes.test_flight_recorder import RECORDINGS
 from tests.watch.test_watcher import House
 
 RANKS = """
@@ -138,9 +141,9 @@ def hanging(place, fault):
                 rank.communicate()
 
 
-def stalled(house, fault, hours=0.4):
-    """The incident about four ranks that hang, once the silence is long; and the watch."""
-    watcher = house.watch()
+def stalled(house, fault, hours=0.4, **settings):
+    """The incident about four ranks that hang, once the silence is long."""
+    watcher = house.watch(**settings)
     house.look(watcher)
     with hanging(house.runs, fault) as ranks:
         for turn in range(3):
@@ -192,6 +195,16 @@ def test_the_rank_that_hangs_is_named_with_its_line(house, fault, says):
     )
     assert others in incident.summary
     assert "canary" not in repr(incident)
+
+
+@needs_stacks
+@pytest.mark.parametrize("devices", [False, True])
+def test_what_is_known_of_the_devices_stands_beside_it_if_that_is_allowed(house, devices):
+    for file in RECORDINGS.glob("comm_lib*"):
+        shutil.copyfile(file, house.runs / file.name)
+        os.utime(house.runs / file.name, (time.time() + 3600,) * 2)  # after the ranks have begun
+    evidence = stalled(house, "collective", process={"devices": devices}).evidence
+    assert ("rank 2 began collective 2, gloo:all_gather" in evidence.get("devices", "")) is devices
 
 
 @needs_kernel

@@ -3,8 +3,9 @@
 `python -m tests.tools.hangs PYTHON [FAULT...]` needs py-spy, and a Python with PyTorch for the trainings,
 which torchrun starts (for `kill` nothing does, because torchrun would end the others). Each fault prints the
 seconds from the moment when its silence is long enough, as the configuration has it, or from the death of a
-rank. The fault `none` is a training that does not hang, of which nothing may be told in ``minutes``
-(`none=60`). Whatever a rank says of itself holds a canary, which no output may show.
+rank; and apart, the seconds from the firing of the rule. The rule fires later where the run had long pauses,
+and a watch asks it every ten seconds. The fault `none` is a training that does not hang, of which nothing may
+be told in ``minutes`` (`none=60`). Whatever a rank says of itself holds a canary, which no output may show.
 """
 
 import os
@@ -23,12 +24,24 @@ from tests.tools.ear import Ear, Heard, watching
 
 WORLD = 4
 STALL_SECONDS = 30.0  # in place of ten minutes
-REVIEW_SECONDS = 10.0  # between two looks at what time alone brings
-EXAMINED_SECONDS = 2.0  # from the rule to the message, and more on a busy machine
 LATE_SECONDS = 60.0
+TOLD_SECONDS = 2.0  # from the firing of the rule to the message
 HANGS_AT = 100  # step
 CANARY = "canary-7f3a"
+FIRED = "fired:"
 TRAIN = Path(__file__).with_name("train.py")
+SAYS_WHEN = f"""
+import sys, time
+from sentinel.watch.ends import Ends
+ask = Ends.standstill
+def asked(self, watched):
+    print("{FIRED}", watched.tracker.log.run.path.parent.name, time.monotonic(), file=sys.stderr, flush=True)
+    return ask(self, watched)
+Ends.standstill = asked
+from sentinel.cli.app import main
+main()
+"""
+"""A watch that says when the rule fires: it then asks where the ranks stand."""
 SAID = {
     "loader": "Rank 2 waits for its data loader: both workers are at Data.__getitem__ (train.py:",
     "stop": "Rank 2 is stopped by a signal at stop (train.py:",
@@ -84,7 +97,7 @@ def _family(pid: int) -> list[int]:
     return [one for one in reversed(found) if Path(f"/proc/{one}").exists()]
 
 
-def follow(python: str, fault: str, place: Path, ear: Ear) -> Iterator[str]:
+def follow(python: str, fault: str, place: Path, ear: Ear, said_when: Path) -> Iterator[str]:
     """Let ranks hang until the watch has told of it; gives what was not as it should be."""
     log = place / "run.jsonl"
     with training(python, fault, place):
@@ -95,13 +108,23 @@ def follow(python: str, fault: str, place: Path, ear: Ear) -> Iterator[str]:
         yield f"{fault}: nothing was told"
         return
     late, said = heard.at - silent_since - allowed, heard.incident["summary"]
-    print(f"{fault}, {late:.1f} s late:\n    {heard}", flush=True)
+    fired = _fired_at(said_when, place.name)
+    after = heard.at - fired if fired else late
+    print(f"{fault}, {late:.1f} s late, {after:.1f} s after the rule fired:\n    {heard}", flush=True)
     if not said.startswith(SAID[fault]) and f". {SAID[fault]}" not in said:
         yield f"{fault}: should say {SAID[fault]!r}"
     if OTHERS.get(fault, WAIT) not in said:
         yield f"{fault}: should say of the others {OTHERS.get(fault, WAIT)!r}"
     if late > LATE_SECONDS:
         yield f"{fault}: told {late:.1f} s late"
+    if after > TOLD_SECONDS:
+        yield f"{fault}: told {after:.1f} s after the rule fired"
+
+
+def _fired_at(said_when: Path, fault: str) -> float | None:
+    """When the rule fired for a run at first, in monotonic seconds; None if it did not."""
+    lines = (line.split() for line in said_when.read_text().splitlines() if line.startswith(FIRED))
+    return next((float(at) for _, name, at in lines if name == fault), None)
 
 
 def _silent_since(log: Path) -> float:
@@ -138,13 +161,14 @@ def main(python: str, faults: Sequence[str]) -> None:
         places = {fault: root / "runs" / fault.partition("=")[0] for fault in faults}
         for place in places.values():
             place.mkdir(parents=True)
-        with watching(root / "watch", [*places.values()], more) as ear:
+        command = [sys.executable, "-c", SAYS_WHEN]
+        with watching(root / "watch", [*places.values()], more, command) as ear:
             for fault, place in places.items():
                 name, _, minutes = fault.partition("=")
                 if name == "none":
                     wrong += healthy(python, float(minutes or 5), place, ear)
                 else:
-                    wrong += follow(python, name, place, ear)
+                    wrong += follow(python, name, place, ear, root / "watch" / "watch.log")
             ear.listen("")
         wrong += canaries(root / "watch", ear.heard)
     sys.exit("\n".join(wrong) or None)

@@ -1,0 +1,90 @@
+"""Data out of a pickle without unpickling it, which would run whatever the file asks for.
+
+A pickle is a program for a small machine. Of its instructions only those are known here that data need: None,
+booleans, numbers, text, tuples, lists and dictionaries. One that names a class or calls something is refused.
+"""
+
+from pickletools import genops
+from typing import Any
+
+_VALUES = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
+_ARGUMENTS = frozenset(
+    (
+        *("BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT"),
+        *("SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"),
+    )
+)
+_MOST_INSTRUCTIONS = 1_000_000  # some seconds; a full flight recorder takes a third of them
+_TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
+_EMPTY = {"EMPTY_TUPLE": tuple, "EMPTY_LIST": list, "EMPTY_DICT": dict}
+
+
+def data_of(pickled: bytes) -> Any:
+    """The data of a pickle. Raises ValueError if it holds anything else, ends too early or is very long."""
+    machine = _Machine()
+    try:
+        for count, (instruction, argument, _) in enumerate(genops(pickled)):
+            if count >= _MOST_INSTRUCTIONS:
+                raise ValueError("too long")
+            machine.run(instruction.name, argument)
+        return machine.stack.pop()
+    except (IndexError, KeyError, TypeError, UnicodeDecodeError) as error:
+        raise ValueError("not a pickle") from error
+
+
+class _Machine:
+    """What was built so far: values on a stack, where groups of them begin, and those kept by number."""
+
+    def __init__(self) -> None:
+        self.stack: list[Any] = []
+        self._marks: list[int] = []
+        self._memo: dict[int, Any] = {}
+
+    def run(self, name: str, argument: Any) -> None:
+        """Run an instruction. Raises ValueError for one that data do not need."""
+        if name in ("PROTO", "FRAME", "STOP"):
+            return
+        if name == "MARK":
+            self._marks.append(len(self.stack))
+        elif name in ("BINPUT", "LONG_BINPUT"):
+            self._memo[argument] = self.stack[-1]
+        elif name == "MEMOIZE":
+            self._memo[len(self._memo)] = self.stack[-1]
+        elif name in ("APPEND", "APPENDS"):
+            self._take(1 if name == "APPEND" else None, list.extend)
+        elif name in ("SETITEM", "SETITEMS"):
+            self._take(2 if name == "SETITEM" else None, _set_items)
+        else:
+            self.stack.append(self._value(name, argument))
+
+    def _value(self, name: str, argument: Any) -> Any:
+        if name in ("BINGET", "LONG_BINGET"):
+            return self._memo[argument]
+        if name in _ARGUMENTS:
+            return argument
+        if name in _VALUES:
+            return _VALUES[name]
+        if name in _EMPTY:
+            return _EMPTY[name]()
+        if name == "TUPLE" or name in _TUPLES:
+            return tuple(self._popped(_TUPLES.get(name)))
+        raise ValueError(f"not data: {name}")
+
+    def _take(self, count: int | None, into: Any) -> None:
+        values = self._popped(count)
+        into(self.stack[-1], values)
+
+    def _popped(self, count: int | None) -> list[Any]:
+        """The last values, so many or all since the last mark."""
+        start = self._marks.pop() if count is None else len(self.stack) - count
+        if start < 0:
+            raise ValueError("not a pickle")
+        values = self.stack[start:]
+        del self.stack[start:]
+        return values
+
+
+def _set_items(into: dict[Any, Any], values: list[Any]) -> None:
+    if not all(isinstance(key, str | int) for key in values[::2]):  # a deep tuple would overflow the stack
+        raise ValueError("not data: a key that is no text")
+    dict.update(into, zip(values[::2], values[1::2], strict=True))

@@ -1,0 +1,123 @@
+"""What NCCL's RAS threads say of a training: which ranks do not answer, failed, or launched less than others.
+
+Every process with NCCL 2.24 or newer may answer on a port of this machine, since 2.28.7 in JSON. The first
+one to take the port answers for its own job, which may be another one, so an answer counts only if it names
+the ranks that are asked about. What cannot be read, such as the JSON of 2.28.9, is no answer. Only the status
+is asked for. Source: NCCL's user guide, "RAS".
+"""
+
+import socket
+import threading
+from collections import Counter
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+
+import msgspec
+
+from sentinel.ground.text import clean_text
+
+_ADDRESS = ("127.0.0.1", 28028)
+_REQUEST = b"CLIENT PROTOCOL 2\nSET FORMAT json\nTIMEOUT 2\nSTATUS\n"
+_REPLIES = 3  # lines before the status
+_SECONDS = 4.0
+_MOST_BYTES = 1 << 22
+_MOST_SAID = 4  # ranks
+_GOOD = (0, 7)  # ncclSuccess and ncclInProgress
+_ERRORS = {1: "CUDA error", 2: "system error", 3: "internal error", 5: "invalid usage", 6: "remote error"}
+
+
+class _PeerStatus(msgspec.Struct):
+    """Of a rank that answered, its errors; of one that did not, why it is missed."""
+
+    init_state: int = 0
+    async_error: int = 0
+    unresponsive: bool = False
+    considered_dead: bool = False
+
+
+class _Peer(msgspec.Struct):
+    rank: int
+    host: str
+    pid: int
+    status: _PeerStatus
+    collective_counts: dict[str, int] = {}
+
+
+class _Communicator(msgspec.Struct):
+    size: int
+    ranks: list[_Peer]
+    missing_ranks: list[_Peer] = []
+
+
+class _RasAnswer(msgspec.Struct):
+    communicators: list[_Communicator]
+
+
+_ANSWER = msgspec.json.Decoder(_RasAnswer)
+
+
+def asked(pids: Collection[int]) -> str:
+    """What is wrong with the ranks of the job that some processes of this machine belong to, in words; empty
+    if nothing is, or nobody answers for these processes.
+    """
+    with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        told = _ANSWER.decode(_status())
+        if _is_about(told, {*pids}):
+            troubles: dict[tuple[str, int], str] = {}  # one a process, of its largest communicator
+            for group in sorted(told.communicators, key=lambda group: -group.size):
+                for peer, words in (*_missing(group), *_failed(group), *_behind(group)):
+                    who = f"process {peer.pid} on {clean_text(peer.host, 60)}"
+                    said = f"rank {peer.rank} of {group.size} ({who}) {words}"
+                    troubles.setdefault((peer.host, peer.pid), said)
+            more = f" and {len(troubles) - _MOST_SAID} more" if len(troubles) > _MOST_SAID else ""
+            return f"NCCL: {'; '.join([*troubles.values()][:_MOST_SAID])}{more}" if troubles else ""
+    return ""
+
+
+def _status() -> bytes:
+    """The status as it was sent, without the lines before it, cut. Raises OSError if nobody answers."""
+    with socket.create_connection(_ADDRESS, _SECONDS) as peer, peer.makefile("rb") as stream:
+        deadline = threading.Timer(_SECONDS, _hang_up, [peer])
+        deadline.start()
+        try:
+            peer.sendall(_REQUEST)
+            return stream.read(_MOST_BYTES).split(b"\n", _REPLIES)[-1]
+        finally:
+            deadline.cancel()
+
+
+def _hang_up(peer: socket.socket) -> None:
+    with suppress(OSError):
+        peer.shutdown(socket.SHUT_RDWR)
+
+
+def _is_about(told: _RasAnswer, pids: set[int]) -> bool:
+    """Whether one host of an answer has all of these processes."""
+    by_host: dict[str, set[int]] = {}
+    for group in told.communicators:
+        for peer in (*group.ranks, *group.missing_ranks):
+            by_host.setdefault(peer.host, set()).add(peer.pid)
+    return bool(pids) and any(pids <= theirs for theirs in by_host.values())
+
+
+def _missing(group: _Communicator) -> Iterator[tuple[_Peer, str]]:
+    for peer in group.missing_ranks:
+        if peer.status.considered_dead or peer.status.unresponsive:
+            yield peer, "is considered dead" if peer.status.considered_dead else "does not answer"
+
+
+def _failed(group: _Communicator) -> Iterator[tuple[_Peer, str]]:
+    for peer in group.ranks:
+        codes = (code for code in (peer.status.init_state, peer.status.async_error) if code not in _GOOD)
+        if code := next(codes, 0):
+            yield peer, f"has failed: {_ERRORS.get(code, f'error {code}')}"
+
+
+def _behind(group: _Communicator) -> Iterator[tuple[_Peer, str]]:
+    """The ranks that launched fewer collectives of one kind than most of them."""
+    for kind in {kind: None for peer in group.ranks for kind in peer.collective_counts}:
+        counts = Counter(peer.collective_counts.get(kind, 0) for peer in group.ranks)
+        most = max(counts, key=lambda count: (counts[count], count))
+        for peer in group.ranks:
+            if (count := peer.collective_counts.get(kind, 0)) < most:
+                yield peer, f"launched {count:,} {clean_text(kind, 40)}, most others {most:,}"

@@ -1,0 +1,30 @@
+"""What is known of the devices of a training, from all that knows something."""
+
+import os
+import sys
+
+import pytest
+
+from sentinel.processes import devices
+from sentinel.processes.ranks import Rank
+from sentinel.processes.table import process
+
+
+@pytest.fixture
+def mine():
+    return process(os.getpid()) or pytest.skip("no /proc")
+
+
+def test_what_is_known_stands_in_one_text(monkeypatch, mine, tmp_path):
+    monkeypatch.setattr(devices, "xids", lambda _: "Xid 79")
+    monkeypatch.setattr(devices, "asked", lambda pids: f"NCCL: {[*pids] == [mine.pid]}")
+    monkeypatch.setattr(devices, "recorded", lambda *_: "")
+    monkeypatch.setattr(devices, "devices_of", lambda called: f"GPU 0 ({called[mine.pid]})")
+    said = devices.devices([Rank(mine, 1, 4)], tmp_path)
+    assert said == "Xid 79; NCCL: True; GPU 0 (rank 1 of 4)"
+
+
+def test_a_machine_without_devices_says_only_what_is_not_installed(monkeypatch, mine, tmp_path):
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    said = devices.devices([Rank(mine, 0, 1)], tmp_path)
+    assert said == "the GPUs are unknown because nvidia-ml-py is not installed (pip install '.[devices]')"
