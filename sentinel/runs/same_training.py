@@ -28,6 +28,7 @@ from typing import Any
 
 from sentinel.runs.facts import Facts
 from sentinel.sources.places import Place, Url
+from sentinel.sources.tensorboard.held_out import is_of_part
 from sentinel.sources.tensorboard.names import is_event_file, writer_in
 
 _KINDS = re.compile(
@@ -199,18 +200,28 @@ def _working_directory(place: Path) -> Path:
 
 
 def _processes(place: Path) -> set[str]:
-    try:
-        names = [name for name in os.listdir(place) if is_event_file(name)]
-    except (OSError, ValueError):  # ValueError: a name that no path can have
-        return set()
+    names = _event_files(place)
     return {writer["process"] if (writer := writer_in(name)) else f"of {_writer(place)}" for name in names}
 
 
 def _writer(place: Path) -> Path:
     """The directory of the writer of tensorboardX, whose files do not name their process.
 
-    Its `add_scalars` writes `TAG/TAG/` below that, if a program logs one number under its own name.
+    Its `add_scalars` writes `TAG/CURVE/` below that, of which only some are sure: `TAG/TAG/`, if a program
+    logs one number under its own name, and curves that are called like a part of the data, as in
+    `Loss/Training/` and `Loss/Validation/`. A tag may have slashes.
     """
     parts = place.parts
     repeated = (n for n in range(1, _DEEPEST_TAG + 1) if parts[-n:] == parts[-2 * n : -n])
-    return next((place.parents[2 * n - 1] for n in repeated), place)
+    if (deep := next(repeated, None)) is not None:
+        return place.parents[2 * deep - 1]
+    above = place.parents[: _DEEPEST_TAG + 1] if is_of_part(place) else ()
+    nearest = next(filter(_event_files, above), place.parent)
+    return place if nearest == place.parent else nearest
+
+
+def _event_files(place: Path) -> list[str]:
+    try:
+        return [name for name in os.listdir(place) if is_event_file(name)]
+    except (OSError, ValueError):  # ValueError: a name that no path can have
+        return []
