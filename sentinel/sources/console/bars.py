@@ -101,8 +101,8 @@ class Bars:
             if part := part_of(bar):
                 metrics = {f"{part}/{name}": value for name, value in metrics.items()}
             self._counts_batches |= ended and count < total
-            step = {"step": epoch * total + count} if self._counts_batches else {}
-            self._shown[title] = {**metrics, "epoch": epoch, **step}
+            batch = {"iter": f"{count}/{total}"} if self._counts_batches else {}
+            self._shown[title] = {**metrics, "epoch": epoch, **batch}
             if ended and count < total:
                 found.append({n: value for n, value in self._all.items() if not self._is_old(n, value)})
             elif ended:
@@ -121,7 +121,7 @@ class Bars:
     def _rest(self, without_late: bool = False) -> Record:
         """What the bars of this epoch show and is no point yet."""
         shown = self._all
-        axis = {name: shown.pop(name) for name in ("epoch", "step") if name in shown}
+        axis = {name: shown.pop(name) for name in ("epoch", "iter") if name in shown}
         rest = {
             name: value
             for name, value in shown.items()
