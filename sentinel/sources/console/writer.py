@@ -190,6 +190,12 @@ class PrintedMetrics:
 
     def parse_bar(self, bar: re.Match[str], ended: bool) -> bool:
         """Whether a state of a progress bar shows metrics of a training; ``ended`` if it ends its line."""
+        if record := self.columns.row(bar["title"].strip(" :")):
+            if ended and bar["count"] == bar["total"]:
+                self._add_of_bar([record])
+            return True
+        if self.columns.begin(bar["title"].strip(" :")):
+            return True
         if counts_steps(bar):
             _, metrics = parse(f"step {bar['count']} | {bar['rest']}") or ("", {})
             if len(metrics) > 1:
