@@ -198,6 +198,14 @@ def is_kept(bar: re.Match[str]) -> bool:
     return _IS_KEPT.match(bar.string) is not None
 
 
+def shown_by(bar: re.Match[str]) -> str:
+    """What a bar shows beside its count. StyleGAN2 calls its losses "d: 0.5; g: 1.5"."""
+    title = bar["title"].rstrip(" :")
+    if title.startswith("d: ") and "; g: " in title:
+        title = f"d_loss{title[1:].replace('; g: ', '; g_loss: ', 1)}"
+    return f"{title} | {bar['rest']}"
+
+
 def part_of(bar: re.Match[str]) -> str:
     """The part of the data that the title of a bar names, if it is held out."""
     found = _HELD_OUT.search(bar["title"])

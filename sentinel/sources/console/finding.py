@@ -21,6 +21,7 @@ _STRONG = (
     "---", "===", "───", "━━━",  # the rules of tables
     "[sample=", "[token=",  # blocks
     "gpu_mem",  # a table of YOLO
+    " sent/s - ",  # XLM
 )  # fmt: skip
 _OF_A_PLAN = ("num ex", "num ep", "batch size", "accumulation", "optimization")
 _WEAK = ("step", "iter", "epoch", "update", "train", "episode", "batch", "val", "test")

@@ -130,6 +130,11 @@ SHAPES = (
         plain=False,
         word=" (epoch ",
     ),
+    Shape(
+        "xlm",  # also UnsupervisedMT
+        re.compile(r"(?:^|(?<= ))(?P<step>\d{1,15}) - {1,9}[\d.]{1,15} sent/s - "),
+        word=" sent/s - ",
+    ),
     Shape("torchtune", re.compile(r"^(?P<epoch>\d{1,9})\|(?P<step>\d{1,15})\|(?=Loss: )"), word="|loss: "),
     Shape(
         "td3", re.compile(r"^Total T: (?P<step>\d{1,15})(?= Episode Num: )"), word="total t: "
@@ -263,6 +268,7 @@ WORDS = (
     "loss",
     "reward",
     " up. ",
+    " sent/s",
 )
 """A line counts only if it holds one of these words, in upper or lower case. Most other lines hold none."""
 
