@@ -98,7 +98,7 @@ SHAPES = (
     Shape(
         "marian",
         re.compile(
-            r"(?<!\w)Ep\. (?P<epoch>\d{1,9}) : Up\. (?P<step>\d{1,15}) : Sen\. [\d,]{1,20} : "
+            r"(?<!\w)Ep\. (?P<epoch>\d{1,9}(?:\.\d{1,9})?) : Up\. (?P<step>\d{1,15}) : Sen\. [\d,]{1,20} : "
             rf"Cost (?P<Cost>{NUMBER})"
         ),
         word=" up. ",
