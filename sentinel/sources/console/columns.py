@@ -68,10 +68,9 @@ class Columns:
         """The row of all classes, once for each epoch: at its end, a training evaluates again."""
         if self._epoch is None or len(cells) != len(self._evaluated):
             return {}
-        pairs = zip(
-            reversed(self._evaluated), reversed(cells), strict=True
-        )  # of the same name, the first one
-        pairs = ((name, number(cell)) for name, cell in pairs if name not in self.names)
+        # Of the same name, the first one counts.
+        shown = dict(zip(reversed(self._evaluated), reversed(cells), strict=True))
+        pairs = ((name, number(cell)) for name, cell in shown.items() if name not in self.names)
         record: Record = {name: value for name, value in pairs if value is not None}
         record["epoch"], self._epoch = self._epoch, None
         return record
