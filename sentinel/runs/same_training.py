@@ -45,6 +45,9 @@ _DEEPEST_TAG = 3  # parts between slashes
 _VERSION = re.compile(r"version_\d+")
 _PLACE = "place "
 _WANDB = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-(\w+)")
+_RECORD = re.compile(r"run-(\w+)\.wandb")
+_FILES = "files"
+"""Where W&B keeps what was printed, beside its record. A copy of `latest-run` has no id in its name."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +160,9 @@ def trace(place: Place, format_: str, facts: Facts) -> Trace:
     output = _output(place, bool(writers), facts)
     exit_ = {facts.exit.evidence.partition(";")[0]} if facts.exit is not None else set()  # names the process
     processes = frozenset(f"process {process}" for process in writers | exit_)
-    ids = (f"id {match[1]}" for part in place.parts if (match := _WANDB.fullmatch(part)))
+    records = [place.name, *(_names(place.parents[1]) if place.parent.name == _FILES else ())]
+    named = (*map(_WANDB.fullmatch, place.parts), *map(_RECORD.fullmatch, records))
+    ids = (f"id {match[1]}" for match in named if match)
     places = (f"{_PLACE}{directory}" for directory in (_home(place), output) if directory)
     began, ended = facts.first_time, facts.last_time
     times = None if began is None or ended is None else (began, ended)
@@ -221,7 +226,11 @@ def _writer(place: Path) -> Path:
 
 
 def _event_files(place: Path) -> list[str]:
+    return [name for name in _names(place) if is_event_file(name)]
+
+
+def _names(directory: Path) -> list[str]:
     try:
-        return [name for name in os.listdir(place) if is_event_file(name)]
+        return os.listdir(directory)
     except (OSError, ValueError):  # ValueError: a name that no path can have
         return []

@@ -176,6 +176,19 @@ def test_curves_of_one_writer_of_tensorboardx_are_one_training(tmp_path):
     assert len({*found.values()}) == 2
 
 
+def test_a_copied_run_of_wandb_is_one_training_with_what_it_printed(tmp_path):
+    record, printed = (
+        tmp_path / "latest-run" / "run-abc.wandb",
+        tmp_path / "latest-run" / "files" / "output.log",
+    )
+    printed.parent.mkdir(parents=True)
+    for file in (record, printed):
+        file.touch()
+    facts = Facts(first_time=0.0, last_time=9.0)
+    one, other = trace(record, "wandb", facts), trace(printed, "console", facts)
+    assert same_training(one, other, surely=True)
+
+
 def test_directories_below_one_another_are_no_curves_without_a_writer_above(tmp_path):
     paths = [tmp_path / name / part for name in ("lr1", "lr2") for part in ("train", "seed0")]
     for path in paths:
