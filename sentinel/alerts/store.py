@@ -16,8 +16,6 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-import msgspec
-
 from sentinel.alerts.database import Database, utf8
 from sentinel.alerts.decision import Reason
 from sentinel.alerts.incident import Incident
@@ -31,6 +29,7 @@ from sentinel.alerts.tables import (
     Receipts,
     RunRow,
     Stops,
+    as_json,
     forget_incidents,
     forget_old,
     forget_runs,
@@ -104,10 +103,9 @@ class Store:
                     (run, utf8(update.path), update.format, update.state, now),
                 )
                 for incident in update.incidents:
-                    whole = json.dumps(msgspec.to_builtins(incident))
                     connection.execute(
                         "INSERT OR REPLACE INTO incidents VALUES (?, ?, ?, ?, ?)",
-                        (incident.id, run, incident.open, now, whole),
+                        (incident.id, run, incident.open, now, as_json(incident)),
                     )
                 for outcome in update.outcomes:
                     _record(connection, run, outcome, now, held=update.held)

@@ -2,10 +2,13 @@
 
 import json
 import logging
+import math
 import sqlite3
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
+
+import msgspec
 
 from sentinel.alerts.database import Database, utf8
 from sentinel.alerts.decision import Reason
@@ -35,9 +38,25 @@ class Decoder:
             return None
 
 
+_NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+"""What stands for numbers that JSON does not know; SQLite before 3.42 takes no row that has one."""
+
+
+def as_json(kept: Incident) -> str:
+    """An incident as JSON that SQLite reads as well. `incident` undoes it."""
+    fields = msgspec.to_builtins(kept)
+    odd = {k: v for k, v in fields["evidence"].items() if isinstance(v, float) and not math.isfinite(v)}
+    fields["evidence"] |= {name: json.dumps(number) for name, number in odd.items()}
+    return json.dumps(fields)
+
+
 def incident(kept: str) -> Incident:
     """An incident from its JSON. Raises ValueError."""
-    return _to_incident(json.loads(kept))
+    found = _to_incident(json.loads(kept))
+    odd = {
+        name: _NOT_FINITE[v] for name, v in found.evidence.items() if isinstance(v, str) and v in _NOT_FINITE
+    }
+    return found.changed(evidence={**found.evidence, **odd}) if odd else found
 
 
 Opinion = Literal["useful", "false-alarm"]

@@ -3,13 +3,11 @@
 import json
 from collections.abc import Iterable
 
-import msgspec
-
 from sentinel.alerts.database import Database
 from sentinel.alerts.decision import Sent
 from sentinel.alerts.duplicates import SAME_STEPS
 from sentinel.alerts.incident import Event, Incident
-from sentinel.alerts.tables import Decoder, incident
+from sentinel.alerts.tables import Decoder, as_json, incident
 from sentinel.detectors.api import Severity
 
 _SENT_BEFORE = """
@@ -69,7 +67,7 @@ class Told:
 
     def alike(self, incidents: Iterable[Incident]) -> list[Incident]:
         """The recorded incidents that may tell the same as one of these, which include these themselves."""
-        wanted = json.dumps([msgspec.to_builtins(incident) for incident in incidents])
+        wanted = f"[{','.join(map(as_json, incidents))}]"
         decoded = (
             self._decoded(incident, whole) for (whole,) in self._database.rows(_ALIKE, wanted, SAME_STEPS)
         )

@@ -28,16 +28,20 @@ class Company:
 
     ``epochs`` are the stems of pairs ``X_step`` and ``X_epoch`` of which the epochs count. ``held_out`` says
     whether an accuracy without any further word is that of held-out data: training and evaluation have other
-    metrics that name them, and it is logged no more often than those of the evaluation.
+    metrics that name them, and it is logged no more often than those of the evaluation. ``errors`` are tags
+    of an error on training data that is the loss: the evaluation has the same, and nothing else is a loss.
     """
 
     epochs: frozenset[str] = frozenset()
     held_out: bool = False
+    errors: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, counts: Mapping[str, int], find: Find) -> Self:
         """The company of the first tags, given how often each was logged."""
-        return cls(frozenset(_epochs(counts, find)), _held_out(counts, find))
+        return cls(
+            frozenset(_epochs(counts, find)), _held_out(counts, find), frozenset(_errors(counts, find))
+        )
 
     def meaning(self, tag: str, find: Find) -> Meaning | None:
         """What a tag means; ``find`` is asked what its name says."""
@@ -48,17 +52,17 @@ class Company:
         meaning = find(tag)
         if self.held_out and meaning is not None and meaning.signal is Signal.ACCURACY and _is_bare(tag):
             return replace(meaning, signal=Signal.EVAL_ACCURACY)
-        return meaning
+        return Meaning(Signal.LOSS) if tag in self.errors else meaning
 
     def dump(self) -> list[Any]:
         """Everything `load` needs."""
-        return [sorted(self.epochs), self.held_out]
+        return [sorted(self.epochs), self.held_out, sorted(self.errors)]
 
     @classmethod
     def load(cls, state: Sequence[Any]) -> Self:
         """Undo `dump`."""
-        epochs, held_out = state
-        return cls(frozenset(epochs), held_out)
+        epochs, held_out, errors = state
+        return cls(frozenset(epochs), held_out, frozenset(errors))
 
 
 def _epochs(counts: Mapping[str, int], find: Find) -> set[str]:
@@ -88,6 +92,20 @@ def _held_out(counts: Mapping[str, int], find: Find) -> bool:
         and counts[accuracies[0]] <= max(evaluated, default=0)
         and Signal.EVAL_ACCURACY not in meanings.values()
     )
+
+
+def _errors(counts: Mapping[str, int], find: Find) -> set[str]:
+    """Such as `Train MSE` beside `Valid MSE`, which alone may be a term of a loss."""
+    meanings = {tag: find(tag) for tag in counts}
+    if any(found is not None and found.signal is Signal.LOSS for found in meanings.values()):
+        return set()
+    evaluated = {
+        frozenset(words_of(tag)) - EVAL
+        for tag, found in meanings.items()
+        if found is not None and found.signal is Signal.EVAL_LOSS and not EVAL.isdisjoint(words_of(tag))
+    }
+    unknown = {tag: frozenset(words_of(tag)) for tag, found in meanings.items() if found is None}
+    return {tag for tag, words in unknown.items() if words & TRAIN and words - TRAIN in evaluated}
 
 
 def _is_bare(tag: str) -> bool:

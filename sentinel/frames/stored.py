@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
-STATE = 12
+STATE = 13
 """A number to raise whenever what is stored changes its form. The log of an older state is read again."""
 
 

@@ -9,7 +9,7 @@ _WORD = re.compile(
 )
 
 EVAL = frozenset(
-    {"val", "valid", "validation", "eval", "evaluation", "test", "dev"}
+    {"val", "valid", "validate", "validation", "eval", "evaluation", "test", "dev"}
     | {"heldout", "held-out", "held_out", "held out", "holdout"}
 )
 TRAIN = frozenset({"train", "training"})

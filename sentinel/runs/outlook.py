@@ -10,6 +10,7 @@ from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.frames.coarse import Floats, Steps
 from sentinel.frames.history import SeriesHistory
+from sentinel.frames.plan import planned
 from sentinel.frames.stream import Stream
 from sentinel.runs.facts import Facts
 
@@ -40,7 +41,7 @@ def outlook(
         return schedule
     if told := _of_plan(facts.last_step, planned_steps, max(interval or 0, save_steps), schedule):
         return told
-    if over := _of_epochs(facts, streams):
+    if over := _of_epochs(facts):
         return Outlook(over=over)
     if schedule.amid:
         return schedule
@@ -48,24 +49,27 @@ def outlook(
     return Outlook(over=" and ".join(signs)) if len(signs) >= _ENOUGH else Outlook(hint=" and ".join(signs))
 
 
-def _of_plan(last: int, planned: float | None, interval: int, schedule: Outlook) -> Outlook | None:
+def _of_plan(last: int, steps: float | None, interval: int, schedule: Outlook) -> Outlook | None:
     """What the planned steps say; a plan that was passed counts something else."""
-    if not planned or last > planned:
+    if not steps or last > steps:
         return None
-    of = f"step {last} of {planned:.0f} planned"
-    if planned - last < interval <= _LAST_PART * planned:
+    of = f"step {last} of {steps:.0f} planned"
+    if steps - last < interval <= _LAST_PART * steps:
         return Outlook(over=f"it stopped at {of}, and its log is written every {interval} steps")
     return Outlook(goes_on=f"it is at {of}", amid=schedule.goes_on != "")
 
 
-def _of_epochs(facts: Facts, streams: Sequence[Stream]) -> str:
-    """Says that a log with one row for each epoch has all planned epochs; empty if it does not."""
-    epochs = {stream.plans.now.get(Setting.EPOCHS) for stream in streams} - {None}
-    if len(epochs) != 1 or not (planned := epochs.pop()) or facts.last_step is None:
+def _of_epochs(facts: Facts) -> str:
+    """Says that a log with one row for each epoch has all planned epochs; empty if it does not.
+
+    Unlike a rule, this may use settings that were written after the first point.
+    """
+    epochs = planned({key: setting.value for key, setting in facts.config.items()}).get(Setting.EPOCHS)
+    if epochs is None or facts.last_step is None:
         return ""
     rows = facts.last_step - (facts.first_step or 0) + 1
-    whole = rows == planned and facts.first_step in (0, 1)
-    return f"it logged {rows} epochs of {planned:.0f} planned" if whole else ""
+    whole = rows == epochs and facts.first_step in (0, 1)
+    return f"it logged {rows} epochs of {epochs:.0f} planned" if whole else ""
 
 
 def _of_schedule(steps: Steps, rates: Floats) -> Outlook | None:

@@ -28,6 +28,7 @@ from typing import Any
 
 from sentinel.runs.facts import Facts
 from sentinel.sources.places import Place, Url
+from sentinel.sources.tensorboard.held_out import is_of_part
 from sentinel.sources.tensorboard.names import is_event_file, writer_in
 
 _KINDS = re.compile(
@@ -44,6 +45,9 @@ _DEEPEST_TAG = 3  # parts between slashes
 _VERSION = re.compile(r"version_\d+")
 _PLACE = "place "
 _WANDB = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-(\w+)")
+_RECORD = re.compile(r"run-(\w+)\.wandb")
+_FILES = "files"
+"""Where W&B keeps what was printed, beside its record. A copy of `latest-run` has no id in its name."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +160,9 @@ def trace(place: Place, format_: str, facts: Facts) -> Trace:
     output = _output(place, bool(writers), facts)
     exit_ = {facts.exit.evidence.partition(";")[0]} if facts.exit is not None else set()  # names the process
     processes = frozenset(f"process {process}" for process in writers | exit_)
-    ids = (f"id {match[1]}" for part in place.parts if (match := _WANDB.fullmatch(part)))
+    records = [place.name, *(_names(place.parents[1]) if place.parent.name == _FILES else ())]
+    named = (*map(_WANDB.fullmatch, place.parts), *map(_RECORD.fullmatch, records))
+    ids = (f"id {match[1]}" for match in named if match)
     places = (f"{_PLACE}{directory}" for directory in (_home(place), output) if directory)
     began, ended = facts.first_time, facts.last_time
     times = None if began is None or ended is None else (began, ended)
@@ -199,18 +205,32 @@ def _working_directory(place: Path) -> Path:
 
 
 def _processes(place: Path) -> set[str]:
-    try:
-        names = [name for name in os.listdir(place) if is_event_file(name)]
-    except (OSError, ValueError):  # ValueError: a name that no path can have
-        return set()
+    names = _event_files(place)
     return {writer["process"] if (writer := writer_in(name)) else f"of {_writer(place)}" for name in names}
 
 
 def _writer(place: Path) -> Path:
     """The directory of the writer of tensorboardX, whose files do not name their process.
 
-    Its `add_scalars` writes `TAG/TAG/` below that, if a program logs one number under its own name.
+    Its `add_scalars` writes `TAG/CURVE/` below that, of which only some are sure: `TAG/TAG/`, if a program
+    logs one number under its own name, and curves that are called like a part of the data, as in
+    `Loss/Training/` and `Loss/Validation/`. A tag may have slashes.
     """
     parts = place.parts
     repeated = (n for n in range(1, _DEEPEST_TAG + 1) if parts[-n:] == parts[-2 * n : -n])
-    return next((place.parents[2 * n - 1] for n in repeated), place)
+    if (deep := next(repeated, None)) is not None:
+        return place.parents[2 * deep - 1]
+    above = place.parents[: _DEEPEST_TAG + 1] if is_of_part(place) else ()
+    nearest = next(filter(_event_files, above), place.parent)
+    return place if nearest == place.parent else nearest
+
+
+def _event_files(place: Path) -> list[str]:
+    return [name for name in _names(place) if is_event_file(name)]
+
+
+def _names(directory: Path) -> list[str]:
+    try:
+        return os.listdir(directory)
+    except (OSError, ValueError):  # ValueError: a name that no path can have
+        return []

@@ -1,6 +1,7 @@
 """What the state directory keeps, through kills and beside others."""
 
 import json
+import math
 import os
 import sqlite3
 import stat
@@ -195,6 +196,15 @@ def test_surrogates_and_nan_survive(store):
     store.commit([Update("jsonl:/runs/\udcff", "/runs/\udcff", "jsonl", b"x", [odd])], NOW)
     assert store.run_state("jsonl:/runs/\udcff") == b"x"
     assert store.incidents() == [odd]
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_an_incident_with_a_number_that_json_does_not_know_is_found_again(store, number):
+    odd = update("ww").incidents[0].changed(evidence={"value": number, "level": 1.0})
+    store.commit([Update(odd.run, "/runs/a", "jsonl", b"x", [odd])], NOW)
+    (found,) = store.told.alike([odd])
+    assert str(found.evidence) == str(odd.evidence)
+    assert store.open_counts() == {(odd.detector, "warning"): 1}
 
 
 def test_old_records_go_and_waiting_ones_stay(store):

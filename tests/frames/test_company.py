@@ -67,3 +67,13 @@ def test_another_accuracy_is_that_of_training_batches(tags: str):
 
 def test_an_accuracy_of_each_step_is_no_evaluation():
     assert signals("train_loss val_loss", accuracy=9)["accuracy"] is Signal.ACCURACY
+
+
+@pytest.mark.parametrize("beside", ["val_mse", "valid_mse val_mae"])
+def test_an_error_that_the_evaluation_has_as_well_is_the_loss(beside: str):
+    assert signals(f"train_mse {beside}")["train_mse"] is Signal.LOSS
+
+
+@pytest.mark.parametrize("beside", ["", "val_rmse", "train_loss val_mse", "val_loss"])
+def test_another_error_of_the_training_may_be_a_term_of_the_loss(beside: str):
+    assert signals(f"train_mse {beside}")["train_mse"] is None

@@ -9,6 +9,7 @@ from sentinel.detectors.discovery import all_detectors
 from sentinel.pipeline import Pipeline
 from sentinel.runs.settling import outlook_of
 from sentinel.sources.base import Run
+from sentinel.sources.csv.file import CsvLog
 from sentinel.sources.json.lines import JsonLines
 
 
@@ -16,8 +17,12 @@ def outlook(directory, rows, settings=None):
     log = directory / "metrics.jsonl"
     head = [{"config": settings}] if settings else []
     log.write_text("".join(json.dumps(row) + "\n" for row in (*head, *rows)))
+    return outlook_of_run(Run(log, "jsonl", JsonLines(log)))
+
+
+def outlook_of_run(run):
     pipeline = Pipeline(all_detectors().values(), {}, {})
-    tracker = pipeline.track(Run(log, "jsonl", JsonLines(log)), "a")
+    tracker = pipeline.track(run, "a")
     while pipeline.advance([tracker])[0].more:
         pass
     return outlook_of(tracker.log)
@@ -83,6 +88,17 @@ def test_a_row_for_each_planned_epoch_is_the_end(tmp_path, first):
     epochs = [{"epoch": first + n, "loss": 1.0} for n in range(30)]
     assert outlook(tmp_path, epochs, {"epochs": 30}).over == "it logged 30 epochs of 30 planned"
     assert not outlook(tmp_path, epochs[:29], {"epochs": 30}).over
+
+
+def test_arguments_beside_a_table_without_times_tell_its_end(tmp_path):
+    """Ultralytics writes both so. Whether the file is older than the first row is not known."""
+    log = tmp_path / "results.csv"
+    log.write_text("epoch,train/box_loss\n" + "".join(f"{epoch},1.{epoch}\n" for epoch in range(1, 31)))
+    (tmp_path / "args.yaml").write_text("epochs: 30\n")
+    run = Run(log, "csv", CsvLog(log))
+    assert outlook_of_run(run).over == "it logged 30 epochs of 30 planned"
+    (tmp_path / "args.yaml").write_text("epochs: 50\n")
+    assert not outlook_of_run(run).over
 
 
 @pytest.mark.slow

@@ -162,16 +162,41 @@ def test_the_logs_of_one_process_are_looked_at_a_few_times_each(monkeypatch, apa
 
 def test_curves_of_one_writer_of_tensorboardx_are_one_training(tmp_path):
     """Its event files do not name their process."""
-    traces = {}
+    paths = {}
+    curves = ("Loss/Training", "Loss/Validation", "agent0/loss/train", "agent0/loss/val")
     for run in ("a", "b"):
-        for place in ("logs", "logs/dist_entropy/dist_entropy", "logs/agent0/loss/agent0/loss"):
-            path = tmp_path / run / place
+        for place in ("dist_entropy/dist_entropy", "agent0/loss/agent0/loss", *curves, ""):
+            path = tmp_path / run / "logs" / place
             path.mkdir(parents=True, exist_ok=True)
             (path / "events.out.tfevents.1767230000.node").touch()
-            traces[f"{run}/{place}"] = trace(path, "tensorboard", Facts(first_time=0.0, last_time=9.0))
-    found = trainings(traces)
+            paths[f"{run}/{place}"] = path
+    facts = Facts(first_time=0.0, last_time=9.0)
+    found = trainings({log: trace(path, "tensorboard", facts) for log, path in paths.items()})
     assert {of.partition("/")[0]: log for log, of in found.items()}.keys() == {"a", "b"}
     assert len({*found.values()}) == 2
+
+
+def test_a_copied_run_of_wandb_is_one_training_with_what_it_printed(tmp_path):
+    record, printed = (
+        tmp_path / "latest-run" / "run-abc.wandb",
+        tmp_path / "latest-run" / "files" / "output.log",
+    )
+    printed.parent.mkdir(parents=True)
+    for file in (record, printed):
+        file.touch()
+    facts = Facts(first_time=0.0, last_time=9.0)
+    one, other = trace(record, "wandb", facts), trace(printed, "console", facts)
+    assert same_training(one, other, surely=True)
+
+
+def test_directories_below_one_another_are_no_curves_without_a_writer_above(tmp_path):
+    paths = [tmp_path / name / part for name in ("lr1", "lr2") for part in ("train", "seed0")]
+    for path in paths:
+        path.mkdir(parents=True)
+        (path / "events.out.tfevents.1767230000.node").touch()
+    facts = Facts(first_time=0.0, last_time=9.0)
+    found = trainings({str(path): trace(path, "tensorboard", facts) for path in paths})
+    assert len({*found.values()}) == len(paths)
 
 
 def blown(place, name):

@@ -31,9 +31,14 @@ _NAMES = (
     *("train_config.json", "training_config.json", "params.json"),
     *("ds_config.json", "deepspeed_config.json", "deepspeed.json"),
     *("adapter_config.json", "config.json"),
+    "opt.yaml",  # of YOLOv5
     "files/config.yaml",  # of W&B and SwanLab, below a run directory
 )
 """File names, in order of precedence: if two files have the same setting, that of the first counts."""
+
+_SPINNING_UP = "progress.txt"
+"""The log of Spinning Up's EpochLogger, which writes its arguments into ``config.json`` beside it. Elsewhere,
+this file mostly describes a model."""
 
 _ABOVE = (".hydra/config.yaml", "configuration.yaml", "torchtune_config.yaml")
 """Files that hold settings of all runs in the directories below: Hydra's, ML-Agents' and torchtune's."""
@@ -70,7 +75,8 @@ class ConfigFiles:
         return [file for file in found if file is not None], complaints
 
     def _candidates(self, own: Path) -> Iterator[str]:
-        trained = self.run.format in ("tensorboard", "trainer_state")
+        is_spinning_up = self.run.local is not None and self.run.local.name == _SPINNING_UP
+        trained = self.run.format in ("tensorboard", "trainer_state") or is_spinning_up
         for place, names in _places(own):
             for name in _there(os.fspath(place), names):
                 if name != "config.json" or trained or (place / "trainer_state.json").exists():

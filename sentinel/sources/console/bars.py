@@ -101,8 +101,8 @@ class Bars:
             if part := part_of(bar):
                 metrics = {f"{part}/{name}": value for name, value in metrics.items()}
             self._counts_batches |= ended and count < total
-            step = {"step": epoch * total + count} if self._counts_batches else {}
-            self._shown[title] = {**metrics, "epoch": epoch, **step}
+            batch = {"iter": f"{count}/{total}"} if self._counts_batches else {}
+            self._shown[title] = {**metrics, "epoch": epoch, **batch}
             if ended and count < total:
                 found.append({n: value for n, value in self._all.items() if not self._is_old(n, value)})
             elif ended:
@@ -121,7 +121,7 @@ class Bars:
     def _rest(self, without_late: bool = False) -> Record:
         """What the bars of this epoch show and is no point yet."""
         shown = self._all
-        axis = {name: shown.pop(name) for name in ("epoch", "step") if name in shown}
+        axis = {name: shown.pop(name) for name in ("epoch", "iter") if name in shown}
         rest = {
             name: value
             for name, value in shown.items()
@@ -196,6 +196,14 @@ class StepBar:
 def is_kept(bar: re.Match[str]) -> bool:
     """Whether each state of a bar is seen; see `without_redrawn`."""
     return _IS_KEPT.match(bar.string) is not None
+
+
+def shown_by(bar: re.Match[str]) -> str:
+    """What a bar shows beside its count. StyleGAN2 calls its losses "d: 0.5; g: 1.5"."""
+    title = bar["title"].rstrip(" :")
+    if title.startswith("d: ") and "; g: " in title:
+        title = f"d_loss{title[1:].replace('; g: ', '; g_loss: ', 1)}"
+    return f"{title} | {bar['rest']}"
 
 
 def part_of(bar: re.Match[str]) -> str:

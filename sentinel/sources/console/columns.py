@@ -1,4 +1,8 @@
-"""Tables whose columns only blanks separate, as fastai, skorch and spaCy print them, row by row."""
+"""Tables whose columns only blanks separate, as fastai, skorch, spaCy and YOLO print them, row by row.
+
+YOLO draws a row as the title of a progress bar, of which the full one counts. Below it stands the evaluation
+of the epoch, as a table of classes, of which the row of all counts.
+"""
 
 import re
 from collections.abc import Mapping
@@ -14,6 +18,10 @@ _AXES = {"epoch": "epoch", "e": "epoch", "step": "step", "#": "step", "iteration
 """Names of the first column, and of the step wherever it stands, in lower case. spaCy's are "E" and "#"."""
 
 _NUMBER = re.compile(NUMBER, re.IGNORECASE)
+_OF_TRAINING = "gpu_mem"  # in YOLO's tables, of which older ones call a loss "box"
+_CLASS, _ALL = "Class", "all"
+_FULL = re.compile(r":(?:\s{1,9}100%.*|$)")
+_AROUND = re.compile(r"\w*\(|\)")  # what stands around the names in "Box(P  R  mAP50  mAP50-95)"
 
 
 class Columns:
@@ -21,25 +29,48 @@ class Columns:
 
     def __init__(self, memory: Mapping[str, Any]) -> None:
         self.names: list[str] = memory.get("names", [])
+        self._evaluated: list[str] = memory.get("evaluated", [])  # the columns of the table of classes
+        self._epoch: float | None = memory.get("epoch")  # of the last row, while it waits for that table
 
     def memory(self) -> dict[str, Any]:
         """What the next lines need to know of it; JSON-able."""
-        return {"names": self.names}
+        return {"names": self.names, "evaluated": self._evaluated, "epoch": self._epoch}
 
     def begin(self, line: str) -> bool:
         """Whether the line, without blanks around it, is the header of a table."""
+        if self.names and line.startswith(_CLASS):
+            self._evaluated = _AROUND.sub("", _FULL.sub("", line)).split()
+            return True
         names = _GAP.split(line) if line[:1].lower() in ("e", "s", "i") else []
         if len(names) < _LEAST_COLUMNS or names[0].lower() not in _AXES:
             return False
-        if not any(map(is_metric, names)) or any(map(_NUMBER.fullmatch, names)) or not has_word(line.lower()):
+        if not any(is_metric(name) or name.lower() == _OF_TRAINING for name in names):
+            return False
+        if any(map(_NUMBER.fullmatch, names)) or not has_word(line.lower()):
             return False
         self.names = [_AXES.get(name.lower(), name) for name in names]
         return True
 
     def row(self, line: str) -> Record:
         """The numbers in the next row of the table; none if the line is no row of it."""
-        cells = _GAP.split(line) if self.names and line[:1].isdigit() else []
-        if len(cells) != len(self.names) or not cells or not cells[0].isdecimal():
+        if line.startswith(_ALL):
+            return self._evaluation(line.split())
+        cells = _GAP.split(_FULL.sub("", line)) if self.names and line[:1].isdigit() else []
+        count = cells[0].partition("/")[0] if cells else ""
+        if len(cells) != len(self.names) or not count.isdecimal():
             return {}
-        pairs = zip(self.names, cells, strict=True)
-        return {name: value for name, cell in pairs if (value := number(cell)) is not None}
+        pairs = zip(self.names, (count, *cells[1:]), strict=True)
+        record: Record = {name: value for name, cell in pairs if (value := number(cell)) is not None}
+        self._epoch = float(count) if self.names[0] == "epoch" else None
+        return record
+
+    def _evaluation(self, cells: list[str]) -> Record:
+        """The row of all classes, once for each epoch: at its end, a training evaluates again."""
+        if self._epoch is None or len(cells) != len(self._evaluated):
+            return {}
+        # Of the same name, the first one counts.
+        shown = dict(zip(reversed(self._evaluated), reversed(cells), strict=True))
+        pairs = ((name, number(cell)) for name, cell in shown.items() if name not in self.names)
+        record: Record = {name: value for name, value in pairs if value is not None}
+        record["epoch"], self._epoch = self._epoch, None
+        return record

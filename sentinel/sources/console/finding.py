@@ -20,6 +20,8 @@ _STRONG = (
     "%|", "it/s", "s/it",  # progress bars, and what a notebook leaves of them
     "---", "===", "───", "━━━",  # the rules of tables
     "[sample=", "[token=",  # blocks
+    "gpu_mem",  # a table of YOLO
+    " sent/s - ",  # XLM
 )  # fmt: skip
 _OF_A_PLAN = ("num ex", "num ep", "batch size", "accumulation", "optimization")
 _WEAK = ("step", "iter", "epoch", "update", "train", "episode", "batch", "val", "test")
@@ -33,7 +35,7 @@ _TELLING = (
 _COUNTED = r"(?i)epoch[: ]{1,3}\[?\d|^(?:update|iteration|step): \d+\s*$|:\s*$"  # or a heading
 _BEGIN = r"^(?:\x1b\[[0-9;]*m|\[\w{1,30}\]:? ?|\([^)]{1,120}\) ?)*[ \t]{0,9}"  # and a process
 _IN_TABLE = _BEGIN + "[|│┃]"
-_IN_COLUMNS = _BEGIN + r"\d{1,15} {2}"
+_IN_COLUMNS = _BEGIN + r"(?:\d{1,15}| {0,20}all) {2}"
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ SHAPES = (
     Shape(
         "marian",
         re.compile(
-            r"(?<!\w)Ep\. (?P<epoch>\d{1,9}) : Up\. (?P<step>\d{1,15}) : Sen\. [\d,]{1,20} : "
+            r"(?<!\w)Ep\. (?P<epoch>\d{1,9}(?:\.\d{1,9})?) : Up\. (?P<step>\d{1,15}) : Sen\. [\d,]{1,20} : "
             rf"Cost (?P<Cost>{NUMBER})"
         ),
         word=" up. ",
@@ -129,6 +129,11 @@ SHAPES = (
         ),
         plain=False,
         word=" (epoch ",
+    ),
+    Shape(
+        "xlm",  # also UnsupervisedMT
+        re.compile(r"(?:^|(?<= ))(?P<step>\d{1,15}) - {1,9}[\d.]{1,15} sent/s - "),
+        word=" sent/s - ",
     ),
     Shape("torchtune", re.compile(r"^(?P<epoch>\d{1,9})\|(?P<step>\d{1,15})\|(?=Loss: )"), word="|loss: "),
     Shape(
@@ -263,6 +268,7 @@ WORDS = (
     "loss",
     "reward",
     " up. ",
+    " sent/s",
 )
 """A line counts only if it holds one of these words, in upper or lower case. Most other lines hold none."""
 

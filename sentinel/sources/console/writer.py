@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sentinel.sources.console.bars import Bars, StepBar, counts_steps, part_of
+from sentinel.sources.console.bars import Bars, StepBar, counts_steps, part_of, shown_by
 from sentinel.sources.console.columns import Columns
 from sentinel.sources.console.counting import CountedRows, Laps
 from sentinel.sources.console.lines import (
@@ -190,6 +190,12 @@ class PrintedMetrics:
 
     def parse_bar(self, bar: re.Match[str], ended: bool) -> bool:
         """Whether a state of a progress bar shows metrics of a training; ``ended`` if it ends its line."""
+        if record := self.columns.row(bar["title"].strip(" :")):
+            if ended and bar["count"] == bar["total"]:
+                self._add_of_bar([record])
+            return True
+        if self.columns.begin(bar["title"].strip(" :")):
+            return True
         if counts_steps(bar):
             _, metrics = parse(f"step {bar['count']} | {bar['rest']}") or ("", {})
             if len(metrics) > 1:
@@ -206,7 +212,7 @@ class PrintedMetrics:
 
     def _parse_bar_of_unknown(self, bar: re.Match[str], ended: bool) -> bool:
         """Whether a state of a bar shows metrics, of which it tells no step or epoch but its own count."""
-        metrics = uncounted(f"{bar['title'].rstrip(' :')} | {bar['rest']}")
+        metrics = uncounted(shown_by(bar))
         if not metrics:
             return False
         if part := part_of(bar):

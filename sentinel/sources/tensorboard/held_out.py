@@ -39,6 +39,11 @@ def part_in(directory: Path) -> str:
     return _ending(directory.name, _PARTS).lower()
 
 
+def is_of_part(directory: Path) -> bool:
+    """Whether a directory is called like a part of the data."""
+    return bool(_ending(directory.name, (*_PARTS, *_TRAININGS)))
+
+
 def training_of(directory: Path) -> Path | None:
     """The directory of the training whose held-out data this directory has; None if it belongs to none."""
     part = _ending(directory.name, _PARTS)

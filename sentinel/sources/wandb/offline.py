@@ -96,7 +96,7 @@ class _Messages:
         self._chunks: list[Chunk] = []
         self._complaints: list[Complaint] = []
         self._config: dict[str, Plain] = {}  # that precedes the next point
-        self._ending: Ending | None = None
+        self._exit: int | None = cursor.get("exit")  # code; a last row may follow it
         self._lines: list[Line] = []
 
     def batch(self, mark: Mark, more: bool) -> Batch:
@@ -107,9 +107,11 @@ class _Messages:
             "unfinished": self._unfinished,
             "restarted": self._restarted,
             "refused": self._refused,
+            "exit": self._exit,
         }
         chunks, complaints = self._chunks, self._complaints
-        return Batch(cursor, chunks, complaints, more, ending=self._ending, lines=self._lines)
+        ending = None if self._exit is None else _ending(self._exit)
+        return Batch(cursor, chunks, complaints, more, ending=ending, lines=self._lines)
 
     def parse(self, read: Read, log: Log, most: int) -> tuple[int, bool]:
         """Parse up to ``most`` bytes of history. Gives the bytes consumed, and whether more follow."""
@@ -165,10 +167,7 @@ class _Messages:
                 case "output" | "output_raw" as kind:
                     self._print(getattr(message, kind))
                 case "exit":
-                    code = message.exit.exit_code
-                    failed = EndKind.PREEMPTED if code == _INTERRUPTED else EndKind.CRASHED
-                    outcome = failed if code else EndKind.FINISHED
-                    self._ending = Ending(outcome, f"exit code {code} in the exit record")
+                    self._exit = message.exit.exit_code
         return 0
 
     def _configure(self, config: Any) -> None:
@@ -222,6 +221,11 @@ class _Messages:
         restarted = self._restarted and found
         self._chunks.append(replace(chunk, restarted=restarted, config=self._config))
         self._restarted, self._config = self._restarted and not found, {}
+
+
+def _ending(code: int) -> Ending:
+    failed = EndKind.PREEMPTED if code == _INTERRUPTED else EndKind.CRASHED
+    return Ending(failed if code else EndKind.FINISHED, f"exit code {code} in the exit record")
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

@@ -39,6 +39,7 @@ def write(path, text):
         ("args.json", '{"lr": 1e-3, "name": "x", "nested": {"a": [1, true, null]}}',
          {"lr": 1e-3, "name": "x", "nested.a.0": 1, "nested.a.1": True, "nested.a.2": None}),
         ("training_args.yaml", "max_steps: 500\n", {"max_steps": 500}),
+        ("opt.yaml", "epochs: 300\n", {"epochs": 300}),
         ("adapter_config.json", '{"r": 16, "target_modules": ["q"]}', {"r": 16, "target_modules.0": "q"}),
         ("ds_config.json", '{"scheduler": {"params": {"warmup_num_steps": 10}}}',
          {"scheduler.params.warmup_num_steps": 10}),
@@ -58,6 +59,13 @@ def write(path, text):
 def test_what_frameworks_leave(run, name, text, expected):
     write(run / name, text)
     assert read(run) == ({name: expected}, [])
+
+
+@pytest.mark.parametrize(("log", "counts"), [("progress.txt", True), ("log.txt", False)])
+def test_the_arguments_of_spinning_up_lie_where_others_describe_a_model(run, log, counts):
+    write(run / log, "")
+    write(run / "config.json", '{"epochs": 50}')
+    assert read(run / log, "csv") == ({"config.json": {"epochs": 50}} if counts else {}, [])
 
 
 def test_a_log_that_is_a_file_has_its_directory(run):

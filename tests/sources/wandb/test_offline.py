@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from wandb.proto.wandb_internal_pb2 import ConfigRecord, HistoryRecord, MetricRecord, OutputRawRecord, Record
+from wandb.proto.wandb_internal_pb2 import (
+    ConfigRecord,
+    HistoryRecord,
+    MetricRecord,
+    OutputRawRecord,
+    Record,
+    RunExitRecord,
+)
 
 from sentinel.sources.base import EndKind
 from sentinel.sources.discovery import discover
@@ -43,6 +50,19 @@ def reader(tmp_path):
 def define(name, axis):
     field = "glob_name" if name.endswith("*") else "name"
     return Record(metric=MetricRecord(**{field: name}, step_metric=axis))
+
+
+def test_a_row_that_follows_the_exit_record_does_not_undo_it(log):
+    """wandb writes the row that was not yet committed once the program has ended."""
+    log.history({"_step": 0, "loss": 1.0})
+    log.write(Record(exit=RunExitRecord(exit_code=0)))
+    source = WandbFile(log.path)
+    first = source.poll({}, 100)
+    log.history({"_step": 1, "loss": 0.5})
+    second = source.poll(first.cursor, 100)
+    assert [len(chunk.step) for chunk in second.chunks] == [1]
+    assert first.ending == second.ending
+    assert second.ending.evidence == ENDINGS["finished"]
 
 
 @pytest.mark.parametrize("kind", ENDINGS)
