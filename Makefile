@@ -15,7 +15,7 @@ PYTEST := .venv/bin/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 # The type checker keeps one core busy, so the tests run beside it.
 TOGETHER := $(MAKE) --no-print-directory --jobs=2
 
-.PHONY: demo test test-browser test-package test-probes check bench detector-figures faults strangers lint tests release lock docs site clean
+.PHONY: demo test test-browser test-package test-probes check bench detector-figures faults silent strangers lint tests release lock docs site clean
 
 demo: .venv/runtime  ## four trainings go wrong under a watch, in half a minute
 	@.venv/bin/python sample_logs/demo.py
@@ -61,6 +61,9 @@ detector-figures: .venv/dev  ## measure the detectors on simulated runs, into de
 
 faults: .venv/dev .venv/trainers/installed .venv/peers/installed  ## train with and without each fault, into detectors/FAULTS.md
 	.venv/bin/python -m tests.tools.faults
+
+silent: .venv/trainers/tested  ## train with and without each silent error, into detectors/SILENT.md
+	.venv/trainers/bin/python -m tests.tools.silent
 
 strangers: .venv/dev  ## judge strangers' labelled logs below FOLDER, into detectors/STRANGERS.md and build/strangers
 	.venv/bin/python -m tests.tools.strangers $(FOLDER)

@@ -88,6 +88,38 @@ class Signal(StrEnum):
     MISSING_TENSORS = "missing_tensors"  # trainable tensors that no optimizer holds
     UNCHANGED_SHARE = "unchanged_share"  # of the tensors, those that the last step left as they were, 0..1
     TRAINING_SHARE = "training_share"  # of the modules, those in training mode at a step, 0..1
+    TENSORS_HELD_TWICE = "tensors_held_twice"  # by more than one optimizer or parameter group
+    FROZEN_TENSORS_MOVED = "frozen_tensors_moved"  # tensors without a gradient that a step moved
+    TENSORS_NEVER_REACHED = "tensors_never_reached"  # trained tensors that had no gradient so far
+    UNTIED_TENSORS = "untied_tensors"  # tensors that ought to be one with another and are not
+    LOST_UPDATE_SHARE = "lost_update_share"  # of the weights in 16 bits, those that no gradient moved, 0..1
+    DIFFERING_RANKS = "differing_ranks"  # ranks whose weights are not those of the first
+    FROZEN_STATISTICS_DRIFT = (
+        "frozen_statistics_drift"  # of BatchNorm in frozen layers, since the start, >= 0
+    )
+    GROUPS_LEFT_BEHIND = "groups_left_behind"  # parameter groups whose rate rests while another one moves
+    SCHEDULER_OFFSET = "scheduler_offset"  # steps by which the optimizer is ahead of its scheduler
+    SCHEDULER_RATE = "scheduler_rate"  # steps of the scheduler for each of the optimizer
+    CARRIED_GRADIENT = "carried_gradient"  # norm left of the step before, over that of the new gradient, >= 0
+    LOSS_WEIGHT = "loss_weight"  # factor by which the gradient differs from that of the mean loss; 1 is right
+    KEPT_GRADIENT = "kept_gradient"  # norm after clipping over norm before, 0..1
+    LATE_EARLY_GRADIENT = "late_early_gradient"  # norm in the last layers over that in the first, >= 0
+    MASKED_BATCH_SHARE = "masked_batch_share"  # of the batches, those without any label that counts, 0..1
+    BATCHES_AGAIN = "batches_again"  # share of batches that came shortly before, 0..1
+    BATCHES_IN_OLD_ORDER = "batches_in_old_order"  # share of batches in the order of an earlier epoch, 0..1
+    AUGMENTATIONS_AGAIN = "augmentations_again"  # share of batches whose augmentation was drawn before, 0..1
+    EQUAL_BATCHES = "equal_batches"  # ranks whose batch is that of another one
+    LATENT_STD = "latent_std"  # of scaled latents; about 1
+    CONDITION_DROPPED = "condition_dropped"  # share of samples without their condition, 0..1
+    LATE_EARLY_LOSS = "late_early_loss"  # of the last quarter of the positions over that of the first
+    EVAL_TRAINING_SHARE = (
+        "eval_training_share"  # of dropout and BatchNorm, in training mode at evaluation, 0..1
+    )
+    EVAL_INPUT_SHIFT = "eval_input_shift"  # of evaluation's inputs from training's, deviations, >= 0
+    BOXES_KEPT = "boxes_kept"  # share of boxes that suppression keeps, 0..1
+    IMAGE_GAIN = "image_gain"  # what the own image lowers the loss by, in proportion
+    REFERENCE_DRIFT = "reference_drift"  # of a frozen model's log-probability of one batch, nats, >= 0
+    PREDICTION_ENTROPY = "prediction_entropy"  # of predicted classes over that of the labels, >= 0
     WEIGHT_NORM = "weight_norm"  # L2 of all parameters
     DEAD_FRACTION = "dead_fraction"  # share of a layer's outputs that are zero or saturated, 0..1
     HISTOGRAM_STD = "histogram_std"  # of weights, gradients or activations; a series each

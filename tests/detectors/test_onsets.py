@@ -103,7 +103,13 @@ RESTS = "it judges that a metric does not move"
 RELATES = "it judges how two metrics, or two parts of one, go together"
 SCATTERS = "it judges how a metric scatters, not its level"
 SETTINGS = "it compares with the settings of the run"
+BOUNDED = "its numbers are right or wrong from the start"
 OTHERS = {
+    "broken-batches": BOUNDED,
+    "broken-evaluation": BOUNDED,
+    "broken-wiring": BOUNDED,
+    "misscaled-gradient": BOUNDED,
+    "scheduler-out-of-step": BOUNDED,
     "class-collapse": RESTS,
     "flat-loss-at-init": RESTS,
     "loss-plateau": RESTS,

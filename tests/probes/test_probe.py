@@ -188,6 +188,17 @@ def test_padding_and_masked_labels_are_counted():
     assert row["data/pad_fraction"] == 0.5
     assert row["data/valid_tokens"] == 2
     assert row["data/masked_label_fraction"] == 0.75
+    assert row["data/batches_all_masked"] == 0
+
+
+def test_batches_without_a_label_are_counted_at_each_step(tmp_path):
+    log = tmp_path / "log.jsonl"
+    model, labels = Net(), torch.full((2, 4), -100)
+    with sentinel.probe(model, torch.optim.SGD(model.parameters(), 0.1), to=log, every=4) as probe:
+        for step in range(9):
+            probe.step(batch={"labels": labels if step % 2 else labels + 100})
+    shares = [json.loads(line)["data/batches_all_masked"] for line in log.read_text().splitlines()]
+    assert shares == pytest.approx([0, 2 / 5, 4 / 9])
 
 
 def test_the_scale_is_that_of_the_scaler():

@@ -4,7 +4,8 @@ A loss that averages over padding falls and rises with the lengths of a batch. L
 train nothing.
 
 ## Cost
-Two means of the masks of one batch, on their device.
+Two means of the masks of one batch, on their device. At each step a comparison of labels that lie on the
+host; of a device only the labels of measured steps count.
 
 ## When it misleads
 It knows batches by the usual names: a mapping with `attention_mask` and `labels`, where masked labels are
@@ -16,9 +17,9 @@ Probes `data/pad_fraction`, `data/valid_tokens`, `data/masked_label_fraction` of
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sentinel.probes.base import Cost, Moment, Numbers, ProbeSet
+from sentinel.probes.base import Cost, Moment, Numbers, ProbeSet, Subject
 
 if TYPE_CHECKING:
     import torch
@@ -32,11 +33,23 @@ class BatchTokens(
         "data/pad_fraction": "share of padding in the batch",
         "data/valid_tokens": "tokens of the batch that are no padding",
         "data/masked_label_fraction": "share of labels that do not count",
+        "data/batches_all_masked": "share of the batches so far of whose labels none counts",
     },
-    entries=("O15", "L2", "L7"),
+    entries=("O15", "L2", "L7", "L8", "A-nan-data"),
     cost=Cost.DEFAULT,
 ):
     """Shares of a batch of token sequences."""
+
+    def __init__(self, subject: Subject) -> None:
+        super().__init__(subject)
+        self._batches = 0
+        self._all_masked: torch.Tensor | int = 0
+
+    def glance(self, moment: Moment) -> None:
+        """Count the batches that train nothing."""
+        labels = _labels(moment)
+        if labels is not None and labels.device.type == "cpu":
+            self._count(labels)
 
     def measure(self, moment: Moment) -> Numbers:
         """What the names of the batch tell."""
@@ -49,6 +62,20 @@ class BatchTokens(
             valid = (mask != 0).sum()
             found["data/valid_tokens"] = valid
             found["data/pad_fraction"] = 1.0 - valid / mask.numel()
-        if "labels" in batch and batch["labels"].ndim > 1:
-            found["data/masked_label_fraction"] = (batch["labels"] == _MASKED).float().mean()
+        labels = _labels(moment)
+        if labels is not None:
+            found["data/masked_label_fraction"] = (labels == _MASKED).float().mean()
+            if labels.device.type != "cpu":
+                self._count(labels)
+            found["data/batches_all_masked"] = self._all_masked / self._batches
         return found
+
+    def _count(self, labels: "torch.Tensor") -> None:
+        self._batches += 1
+        self._all_masked = self._all_masked + (labels == _MASKED).all().int()
+
+
+def _labels(moment: Moment) -> "torch.Tensor | None":
+    """The labels of a batch of sequences."""
+    labels: Any = moment.batch.get("labels") if hasattr(moment.batch, "keys") else None
+    return labels if getattr(labels, "ndim", 0) > 1 else None

@@ -97,6 +97,11 @@ def supervised(
             "missing_tensors": lambda: np.zeros(shape.points),
             "unchanged_share": lambda: (random.random(shape.points) < 0.01).astype(float),  # skipped steps
             "training_share": lambda: np.ones(shape.points),
+            "tensors_held_twice": lambda: np.zeros(shape.points),
+            "scheduler_offset": lambda: -np.cumsum(random.random(shape.points) < 20 / shape.points),
+            "loss_weight": lambda: shape.noisy(random, 1.0, 0.1),
+            "batches_again": lambda: np.zeros(shape.points),
+            "eval_input_shift": lambda: shape.noisy(random, 0.05, 2)[at],
             "pad_fraction": lambda: np.clip(padding + 0.08 * random.standard_normal(shape.points), 0, 0.9),
             "throughput": lambda: speed * pace(),
             "data_share": lambda: np.where(random.random(shape.points) < 0.01, 0.9, share(0.1)),

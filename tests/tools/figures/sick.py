@@ -143,6 +143,32 @@ def moves_nothing(random: Random, shape: Shape) -> Run:
     return supervised(random, shape).but(unchanged_share=lambda: np.ones(shape.points))
 
 
+def holds_twice(random: Random, shape: Shape) -> Run:
+    """A second optimizer holds four tensors."""
+    return supervised(random, shape).but(tensors_held_twice=lambda: np.full(shape.points, 4.0))
+
+
+def forgets_its_scheduler(random: Random, shape: Shape) -> Run:
+    """The scheduler begins anew at a resume from step 5,000."""
+    return supervised(random, shape).but(scheduler_offset=lambda: np.full(shape.points, 5000.0))
+
+
+def divides_twice(random: Random, shape: Shape) -> Run:
+    """The loss is divided twice by four accumulation steps."""
+    return supervised(random, shape).but(loss_weight=lambda: shape.noisy(random, 0.25, 0.1))
+
+
+def reads_a_shard_twice(random: Random, shape: Shape) -> Run:
+    """Two workers give each batch twice."""
+    return supervised(random, shape).but(batches_again=lambda: np.full(shape.points, 0.5))
+
+
+def normalises_otherwise(random: Random, shape: Shape) -> Run:
+    """The evaluation leaves out the normalisation."""
+    shift = lambda: shape.noisy(random, 1.2, 0.3)[shape.evaluated]  # noqa: E731
+    return supervised(random, shape).but(eval_input_shift=shift)
+
+
 def stays_in_evaluation(random: Random, shape: Shape) -> Run:
     """The model stays in evaluation mode after an evaluation."""
     return supervised(random, shape).but(training_share=lambda: (shape.time < ONSET).astype(float))
@@ -299,6 +325,9 @@ def forgets_its_schedule(random: Random, shape: Shape) -> Run:
 
 SICK: Mapping[str, tuple[Kind, float]] = {
     "attention-logit-growth": (sharpens_its_attention, ONSET),
+    "broken-batches": (reads_a_shard_twice, 0),
+    "broken-evaluation": (normalises_otherwise, 0),
+    "broken-wiring": (holds_twice, 0),
     "class-collapse": (answers_alike, 0),
     "clip-fraction-saturation": (policies.is_clipped_often, ONSET),
     "clipped-completion-ratio": (policies.never_stops, ONSET),
@@ -330,6 +359,7 @@ SICK: Mapping[str, tuple[Kind, float]] = {
     "lr-schedule-restart": (forgets_its_schedule, ONSET),
     "memory-growth": (leaks, 0),
     "metric-band": (policies.repeats_itself, ONSET),
+    "misscaled-gradient": (divides_twice, 0),
     "non-finite-metric": (breaks, ONSET),
     "off-policy-drift": (policies.drifts_off, ONSET),
     "perplexity-inconsistency": (averages_perplexities, 0),
@@ -346,6 +376,7 @@ SICK: Mapping[str, tuple[Kind, float]] = {
     "router-collapse": (crowds_one_expert, ONSET),
     "saturated-gradient-clipping": (is_clipped, 0),
     "tool-failures": (policies.loses_its_tool, ONSET),
+    "scheduler-out-of-step": (forgets_its_scheduler, 0),
     "throughput-shift": (slows_down, ONSET),
     "train-eval-mismatch": (learns_nothing_of_use, 0),
     "update-ratio-out-of-band": (steps_too_little, 0),
