@@ -47,7 +47,7 @@ lint: .venv/dev  ## style and types
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 
-bench: .venv/dev  ## speed and memory beside other readers
+bench: .venv/dev  ## speed and memory beside other readers, and what probes cost where `make test-probes` ran
 	.venv/bin/python -m tests.tools.benchmarks.whole
 	.venv/bin/python -m tests.tools.benchmarks.tensorboard
 	.venv/bin/python -m tests.tools.benchmarks.wandb
@@ -55,6 +55,7 @@ bench: .venv/dev  ## speed and memory beside other readers
 	.venv/bin/python -m tests.tools.benchmarks.listing
 	.venv/bin/python -m tests.tools.benchmarks.live
 	.venv/bin/python -m tests.tools.benchmarks.extras
+	@[ ! -e .venv/trainers/tested ] || .venv/trainers/bin/python -m tests.tools.benchmarks.probes
 
 detector-figures: .venv/dev  ## measure the detectors on simulated runs, into detectors/FIGURES.md
 	.venv/bin/python -m tests.tools.figures

@@ -14,7 +14,8 @@ class SentinelCallback(TrainerCallback):
 
     ``stop_at`` is the severity at which the training stops after the step, and ``save_at`` the one at which
     it saves a checkpoint; by default it does neither. With ``probes`` the monitor also gets the numbers of
-    `sentinel.probe`, every hundred steps.
+    `sentinel.probe`, every hundred steps. The batches are what the model gets, so of a compiled model, which
+    a hook would make compile again, they are not known.
     """
 
     def __init__(
@@ -30,6 +31,8 @@ class SentinelCallback(TrainerCallback):
         self._save_at = save_at
         self._probes = probes
         self._probe: probe | None = None
+        self._batch: Any = None  # of the step that goes on
+        self._hook: Any = None
 
     def on_train_begin(
         self,
@@ -48,13 +51,24 @@ class SentinelCallback(TrainerCallback):
             self._probe = probe(
                 model, optimizer, to=self._monitor, sets="cheap", scheduler=lr_scheduler, first_step=first
             )
+            if not args.torch_compile:
+                self._hook = model.register_forward_pre_hook(self._keep, with_kwargs=True)
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
         """Let the probes measure."""
         if self._probe is not None:
-            self._probe.step()
+            self._probe.step(batch=self._batch)
+            self._batch = None
+
+    def on_prediction_step(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
+    ) -> None:
+        """Let the probes look at a batch of the evaluation."""
+        if self._probe is not None:
+            self._probe.evaluate(batch=self._batch)
+            self._batch = None
 
     def on_log(
         self,
@@ -77,6 +91,12 @@ class SentinelCallback(TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
     ) -> None:
         """Judge what is left."""
+        if self._hook is not None:
+            self._hook.remove()
         if self._probe is not None:
             self._probe.close()
         self._monitor.close()
+
+    def _keep(self, _: Any, given: tuple[Any, ...], named: dict[str, Any]) -> None:
+        """Keep what the model gets until the step has ended."""
+        self._batch = named or given

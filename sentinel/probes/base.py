@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from sentinel.probes.deadline import deadline
 
@@ -55,8 +55,7 @@ class Subject:
         return compiled or hasattr(self.model, "_orig_mod")
 
 
-@dataclass(frozen=True)
-class Moment:
+class Moment(NamedTuple):
     """A step of the training, or a batch of an evaluation, with what the loop hands over of it."""
 
     batch: Any = None

@@ -74,6 +74,7 @@ class probe:  # noqa: N801  it reads as a function at its call, as `contextlib.s
         for name, kind in chosen(sets).items():
             if writes or kind.on_every_rank:
                 self._guarded(name, partial(self._begin, name, kind, subject))
+        self._glancing = self._that("glance")
         self._steps, self._first_step = 0, subject.first_step
         self._waiting: list[_OnTheWay] = []
         self._evaluates = False
@@ -96,9 +97,9 @@ class probe:  # noqa: N801  it reads as a function at its call, as `contextlib.s
         self._flush()
         if self._evaluates:
             self._conclude(step - 1)
-        for name, one in self._glancing:
+        for name in self._glancing:
             try:
-                one.glance(moment)
+                self._sets[name].glance(moment)
             except Exception as error:  # noqa: BLE001  a defect of a probe must not end the training
                 self._switch_off(name, _said(error))
         if step % self._every == 0:
@@ -110,8 +111,8 @@ class probe:  # noqa: N801  it reads as a function at its call, as `contextlib.s
         """Note a batch of an evaluation, with what `Moment` names, while the model is as it evaluates."""
         self._evaluates = True
         moment = Moment(**given)
-        for name, one in list(self._sets.items()):
-            self._guarded(name, partial(one.evaluate, moment))
+        for name in self._that("evaluate"):
+            self._guarded(name, partial(self._sets[name].evaluate, moment))
 
     def close(self) -> None:
         """Write what is left and remove every hook."""
@@ -131,27 +132,26 @@ class probe:  # noqa: N801  it reads as a function at its call, as `contextlib.s
     def _begin(self, name: str, kind: type[ProbeSet], subject: Subject) -> None:
         self._sets[name] = kind(subject)
 
-    @property
-    def _glancing(self) -> list[tuple[str, ProbeSet]]:
-        """The sets that look at every step."""
-        return [(n, one) for n, one in self._sets.items() if type(one).glance is not ProbeSet.glance]
+    def _that(self, does: str) -> list[str]:
+        """The sets that have a method of their own; to guard one that does nothing would cost something."""
+        theirs = getattr(ProbeSet, does)
+        return [name for name, one in self._sets.items() if getattr(type(one), does) is not theirs]
 
     def _arm(self) -> None:
-        for name, one in list(self._sets.items()):
-            self._guarded(name, one.arm)
+        for name in self._that("arm"):
+            self._guarded(name, self._sets[name].arm)
 
     def _disarm(self) -> None:
         for one in self._sets.values():
             with suppress(Exception):
                 one.disarm()
-        self._sets = {}
+        self._sets, self._glancing = {}, []
 
     def _measure(self, step: int, moment: Moment) -> None:
         found: dict[str, torch.Tensor | float] = {}
         for name, one in list(self._sets.items()):
             begun = time.perf_counter()
             found |= self._guarded(name, partial(_measured, one, moment)) or {}
-            self._guarded(name, one.disarm)
             if (took := time.perf_counter() - begun) > SLOW_SECONDS and name in self._sets:
                 self._switch_off(name, f"a measurement took {took:.1f} s")
         self._send(step, found)
@@ -195,6 +195,7 @@ class probe:  # noqa: N801  it reads as a function at its call, as `contextlib.s
 
     def _switch_off(self, name: str, reason: str) -> None:
         if (one := self._sets.pop(name, None)) is not None:
+            self._glancing = self._that("glance")
             with suppress(Exception):
                 one.disarm()
         _log.warning("the probe %s is off: %s", name, clean_text(reason, 300))
@@ -207,7 +208,9 @@ def _unwrapped(optimizer: Any) -> "torch.optim.Optimizer":
 
 
 def _measured(one: ProbeSet, moment: Moment) -> Numbers:
-    return _on_the_way(one.measure(moment))
+    numbers = _on_the_way(one.measure(moment))
+    one.disarm()
+    return numbers
 
 
 def _evaluated(one: ProbeSet) -> Numbers:

@@ -143,6 +143,12 @@ def evaluated(model, of_training=None, **given):
     return found
 
 
+def test_the_dropout_of_a_recurrent_layer_is_seen_at_an_evaluation():
+    model = torch.nn.LSTM(12, 8, 2, dropout=0.3)
+    assert evaluated(model)["model/training_at_evaluation"] == 1
+    assert evaluated(model.eval())["model/training_at_evaluation"] == 0
+
+
 def test_dropout_in_training_mode_at_an_evaluation_is_seen():
     assert evaluated(net(0.1))["model/training_at_evaluation"] == 1
     assert evaluated(net(0.1).eval())["model/training_at_evaluation"] == 0

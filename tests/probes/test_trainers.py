@@ -43,15 +43,25 @@ def test_the_trainer_of_transformers_hands_over_probes(tmp_path):
 
     monitor = Rows()
     arguments = transformers.TrainingArguments(
-        str(tmp_path), max_steps=5, logging_steps=1, save_strategy="no", report_to=[], use_cpu=True
+        str(tmp_path),
+        max_steps=5,
+        logging_steps=1,
+        eval_strategy="steps",
+        eval_steps=5,
+        save_strategy="no",
+        report_to=[],
+        use_cpu=True,
     )
-    trainer = transformers.Trainer(
-        Model(), arguments, train_dataset=Data(), callbacks=[SentinelCallback(monitor, probes=True)]
-    )
+    model, callback = Model(), SentinelCallback(monitor, probes=True)
+    data = {"train_dataset": Data(), "eval_dataset": Data()}
+    trainer = transformers.Trainer(model, arguments, **data, callbacks=[callback])
     trainer.train()
     (probed,) = (row for row in monitor.rows if "params/missing_from_optimizer" in row)
     assert probed["update_ratio/0"] > 0
     assert probed["params/missing_from_optimizer"] == 0
+    assert "data/input_mean" in probed
+    assert any("data/eval_input_shift" in row for row in monitor.rows)
+    assert not model._forward_pre_hooks
     assert monitor.failure is None
 
 

@@ -93,8 +93,9 @@ def _change(before: "torch.Tensor", now: "torch.Tensor") -> "torch.Tensor":
 
 
 def _drops(module: "torch.nn.Module") -> bool:
-    """Whether it is a dropout of a share above zero."""
-    return "Dropout" in type(module).__name__ and bool(getattr(module, "p", None))
+    """Whether it is a dropout of a share above zero, or a layer with one of its own, as an LSTM is."""
+    share = getattr(module, "p" if "Dropout" in type(module).__name__ else "dropout", None)
+    return isinstance(share, float) and share > 0
 
 
 def _share(of: Iterable[bool]) -> float:
