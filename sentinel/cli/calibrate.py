@@ -60,7 +60,7 @@ def calibrate(
     output.write_text("\n".join([*_written(moves, pages, pages_per_run), ""]), encoding="utf-8")
     typer.echo(f"before: {pages.rate()} would page; {counted(len(pages.others), 'other run')} left out")
     for move in moves:
-        told = f"; {move.lost} of the other runs have nothing else that pages" if move.lost else ""
+        told = f"; nothing else tells of {counted(move.lost, 'other run')}" if move.lost else ""
         typer.echo(f"{move.kind} only informs: it paged in {move.rate}{told}")
     typer.echo(f"after: {pages.rate({move.kind for move in moves})}")
     typer.echo(f'{output}: written; add `include = ["{output}"]` to sentinel.toml')
