@@ -99,7 +99,7 @@ def _family(pid: int) -> list[int]:
 
 def follow(python: str, fault: str, place: Path, ear: Ear, said_when: Path) -> Iterator[str]:
     """Let ranks hang until the watch has told of it; gives what was not as it should be."""
-    log = place / "run.jsonl"
+    log = place / f"{fault}.jsonl"
     with training(python, fault, place):
         silent_since = _silent_since(log)
         allowed = 0.0 if fault == "kill" else STALL_SECONDS
@@ -139,9 +139,11 @@ def healthy(python: str, minutes: float, place: Path, ear: Ear) -> Iterator[str]
     with training(python, "none", place):
         threading.Event().wait(60 * minutes)
         heard: list[Heard] = ear.listen(place.name)
-    steps = (place / "run.jsonl").read_bytes().count(b"\n")
+    steps = (place / "none.jsonl").read_bytes().count(b"\n")
     print(f"none: {steps} steps in {minutes:g} min, {len(heard)} messages", flush=True)
     yield from (f"none: {one}" for one in heard)
+    if ear.wait(place.name, lambda one: one not in heard, LATE_SECONDS) is None:
+        yield "none: not even its end was told, so whatever was told before was missed"
 
 
 def canaries(root: Path, heard: Sequence[Heard]) -> Iterator[str]:

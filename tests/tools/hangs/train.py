@@ -108,7 +108,7 @@ def main() -> None:
     secret = f"{sys.argv[4]}-local"  # noqa: F841  no output may show it
     dist.init_process_group("gloo")
     torch.set_num_threads(1)
-    name = f"{DIRECTORY}/run.jsonl" if rank() == 0 else os.devnull
+    name = f"{DIRECTORY}/{FAULT}.jsonl" if rank() == 0 else os.devnull
     with open(name, "a", buffering=1) as log:
         learn(log)
 
