@@ -29,6 +29,7 @@ _COPIED = {
     "detectors/COVERAGE.md": "coverage.md",
     "detectors/FIGURES.md": "figures.md",
     "detectors/FAULTS.md": "faults.md",
+    "detectors/SILENT.md": "silent.md",
     "SECURITY.md": "security.md",
     "CHANGELOG.md": "changelog.md",
 }
