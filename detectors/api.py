@@ -208,7 +208,7 @@ class Detector(Declaration):
             .with_columns(pl.col(n).cast(t) for n, t in FINDINGS.items())
             .with_columns(pl.col(SEVERITY).fill_null(severity_of(declared, columns)))
             .with_columns(pl.when(pl.col(SEVERITY) > Severity.CLEAN).then(VARIANT))
-            .with_columns(capped(self.informs))
+            .with_columns([capped(self.informs)] if self.informs else [])
             .filter(self.due)
             .select(*FINDINGS, VALUE, *self.evidence)
             .sort(SERIES, INDEX)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sentinel.cli.options import ConfigFile, answers, configuration
+from sentinel.cli.options import ConfigFile, answers, configuration, opened
 from sentinel.ground.errors import SentinelError
 from sentinel.ground.text import counted
 
@@ -51,13 +51,14 @@ def calibrate(
     settings = configuration(config, paths=archive)
     marked, said = _lines(bad), answers(settings.state_dir)
     pages, loud = Pages(), settings.model_copy(update={"detectors": _loud(settings.detectors)})
-    for part in replay_in_parts(settings.paths, loud, lambda *_: None):
-        for run in part.runs:
-            pages.add(run, marked, said)
-    if not pages.healthy:
-        raise SentinelError(f"{', '.join(archive)}: no run counts as healthy, so there is nothing to keep to")
-    moves = kept_within(pages_per_run, pages)
-    output.write_text("\n".join([*_written(moves, pages, pages_per_run), ""]), encoding="utf-8")
+    with opened(output) as file:
+        for part in replay_in_parts(settings.paths, loud, lambda *_: None):
+            for run in part.runs:
+                pages.add(run, marked, said)
+        if not pages.healthy:
+            raise SentinelError(f"{', '.join(archive)}: no run counts as healthy, so nothing can be kept to")
+        moves = kept_within(pages_per_run, pages)
+        file.writelines(f"{line}\n" for line in _written(moves, pages, pages_per_run))
     typer.echo(f"before: {pages.rate()} would page; {counted(len(pages.others), 'other run')} left out")
     for move in moves:
         told = f"; nothing else tells of {counted(move.lost, 'other run')}" if move.lost else ""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
@@ -116,3 +118,28 @@ def answers(state_dir: Path) -> dict[str, str]:
             return store.feedback.verdicts()
     except StateError:
         return {}
+
+
+@contextmanager
+def opened(output: Path | None) -> Iterator[TextIO]:
+    """The file to write to, standard output by default. An older file stays until the new one is whole.
+
+    Raises SentinelError at once for a file that cannot be written.
+    """
+    if output is None:
+        yield sys.stdout
+        return
+    is_file = output.is_file() or not output.exists()  # and no pipe or device
+    whole = output.resolve() if is_file else output
+    part = whole.with_name(f"{whole.name}.part") if is_file else whole
+    try:
+        file = part.open("w", encoding="utf-8")
+    except OSError as error:
+        raise SentinelError(f"{output}: the report cannot be written: {error.strerror}") from None
+    with file, ExitStack() as failed:
+        if is_file:
+            failed.callback(part.unlink)
+        yield file
+        failed.pop_all()
+    if is_file:
+        part.replace(whole)

@@ -1,8 +1,7 @@
 """`sentinel replay`: judge finished logs."""
 
-import sys
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -22,7 +21,7 @@ from sentinel.cli.archive import (
     Workers,
     judge,
 )
-from sentinel.cli.options import ConfigFile, Paths, configuration
+from sentinel.cli.options import ConfigFile, Paths, configuration, opened
 from sentinel.cli.progress import Progress, progress_bar
 from sentinel.detectors.severity import Severity, SeverityName
 from sentinel.ground.clock import SystemClock
@@ -134,7 +133,7 @@ def replay(
     known = {*all_detectors(), *(detector.name for detector in settings.enabled_detectors)}
     selection = Selection.parse(only or (), since, known)
     seen = _ForExitStatus()
-    with _opened(output) as file, _progress(format_) as progress:
+    with opened(output) as file, _progress(format_) as progress:
         curves, names = format_ in (_Form.HTML, _Form.MARKDOWN), run or ()
         if compare or baseline or format_ in (_Form.TERMINAL, _Form.JSON):
             whole = replay_whole(
@@ -174,31 +173,6 @@ class _ForExitStatus:
         if not self.read:
             return 2
         return int(fail_on is not None and (self.unjudged or self.worst >= Severity.named(fail_on)))
-
-
-@contextmanager
-def _opened(output: Path | None) -> Iterator[TextIO]:
-    """The file to write to, standard output by default. A file that cannot be written is said at once.
-
-    An older report stays until the new one is whole.
-    """
-    if output is None:
-        yield sys.stdout
-        return
-    is_file = output.is_file() or not output.exists()  # and no pipe or device
-    whole = output.resolve() if is_file else output
-    part = whole.with_name(f"{whole.name}.part") if is_file else whole
-    try:
-        file = part.open("w", encoding="utf-8")
-    except OSError as error:
-        raise SentinelError(f"{output}: the report cannot be written: {error.strerror}") from None
-    with file, ExitStack() as failed:
-        if is_file:
-            failed.callback(part.unlink)
-        yield file
-        failed.pop_all()
-    if is_file:
-        part.replace(whole)
 
 
 def _write(parts: "Iterator[Replay]", format_: _Form, sort: Order | None, file: TextIO) -> None:

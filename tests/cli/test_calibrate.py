@@ -60,3 +60,9 @@ def test_what_cannot_be_done_is_said(sentinel, archive, tmp_path):
     missing = sentinel("calibrate", "runs", "--bad", "none.txt")
     assert missing.status == 2
     assert "none.txt: cannot be read: " in missing.err
+
+
+def test_a_file_that_cannot_be_written_is_said_before_anything_is_read(sentinel, archive):
+    ran = sentinel("calibrate", "none", "-o", "no/such/c.toml")
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err.startswith("sentinel: no/such/c.toml: ")
