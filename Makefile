@@ -15,17 +15,20 @@ PYTEST := .venv/bin/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 # The type checker keeps one core busy, so the tests run beside it.
 TOGETHER := $(MAKE) --no-print-directory --jobs=2
 
-.PHONY: demo test test-browser test-package test-probes check bench detector-figures faults silent strangers lint tests release lock docs site clean
+.PHONY: demo test test-long test-browser test-package test-probes check bench detector-figures faults silent strangers lint tests release lock docs site clean
 
 demo: .venv/runtime  ## four trainings go wrong under a watch, in half a minute
 	@.venv/bin/python sample_logs/demo.py
 
-test: .venv/remote  ## everything that has to pass, or with AREA=sources/csv the tests of one room
+test: .venv/remote  ## style, types and all tests but the long ones, or with AREA=sources/csv every test of one room
 ifdef AREA
 	$(PYTEST) tests/$(AREA)
 else
-	$(TOGETHER) lint tests
+	$(TOGETHER) lint tests SELECT="not long"
 endif
+
+test-long: .venv/remote  ## the long tests: processes that are killed, floods, poison, whole days
+	$(PYTEST) -m long
 
 test-browser: .venv/browser  ## the HTML report and the live page in a real browser; needs `chromium` (apt-get install chromium)
 	$(PYTEST) --numprocesses 0 tests/browser
@@ -37,7 +40,7 @@ test-probes: .venv/trainers/tested  ## the probes in trainings with PyTorch
 	.venv/trainers/bin/python -m pytest tests/probes
 
 check: .venv/dev  ## style, types and the fast tests: what to run after each change
-	$(TOGETHER) lint tests SELECT="not slow" WORKERS=$(CORES)
+	$(TOGETHER) lint tests SELECT="not slow and not long" WORKERS=$(CORES)
 
 tests:
 	$(PYTEST) -m "$(SELECT)"
@@ -75,7 +78,7 @@ docs: .venv/dev  ## rewrite the generated parts of the docs, and detectors/COVER
 site: .venv/site  ## the docs site, into build/site
 	NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs --quiet build --config-file deploy/site/mkdocs.yml
 
-release: test  ## cut the release whose version stands in pyproject.toml; with REHEARSE=1 commit and tag nothing
+release: test test-long  ## cut the release whose version stands in pyproject.toml; with REHEARSE=1 commit and tag nothing
 	.venv/bin/python -m tests.tools.release $(if $(REHEARSE),--rehearse)
 
 lock:  ## pin the newest versions that fit pyproject.toml (needs uv)

@@ -21,9 +21,16 @@ settings.load_profile("sentinel")
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Do not even import a module whose tests are all left out: some need libraries that load slowly."""
-    if config.option.markexpr != "not slow" or collection_path.suffix != ".py":
+    if not config.option.markexpr or not collection_path.name.startswith("test_"):
         return None
-    return "\npytestmark = pytest.mark.slow" in collection_path.read_text(encoding="utf-8") or None
+    module = collection_path.read_text(encoding="utf-8")
+    if config.option.markexpr == "long":
+        return "pytest.mark.long" not in module or None
+    return any(f"\npytestmark = pytest.mark.{mark}" in module for mark in _left_out(config)) or None
+
+
+def _left_out(config: pytest.Config) -> list[str]:
+    return [word.removeprefix("not ") for word in config.option.markexpr.split(" and ")]
 
 
 def pytest_collection_finish() -> None:

@@ -77,6 +77,7 @@ def test_the_table_of_imports_names_every_room():
     assert there == ROOMS.keys()
 
 
+@pytest.mark.long
 @each(FILES, module)
 def test_a_room_imports_only_rooms_below_it(file):
     assert not [other for other in ours(file) if ROOMS[other] <= ROOMS[room(module(file))]]
@@ -88,7 +89,7 @@ def test_reading_and_judging_know_no_receiver(file):
         assert not {f"sentinel.{other}" for other in ours(file)} & {*FORBIDDEN["forbidden_modules"]}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_no_modules_import_each_other():
     """Not even within functions, where Python would allow it. An import for a type alone may point back."""
     modules = {module(file): file for file in FILES}
@@ -126,6 +127,7 @@ def test_a_type_is_learned_before_threads_start(file):
     assert file.name == "conversion.py" or "msgspec.convert" not in text(file)
 
 
+@pytest.mark.slow
 @each(FILES, module)
 def test_time_is_an_argument(file):
     if file == ROOT / "sentinel" / "ground" / "clock.py" or "cli" in file.parts:
@@ -164,7 +166,7 @@ def test_what_lies_in_a_run_is_never_executed(file):
     assert not banned & {name.split(".")[0] for name in imports(file)}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_dependencies_are_those_that_are_imported():
     used = {name.split(".")[0] for file in FILES for name in imports(file)}
     used -= sys.stdlib_module_names | {"sentinel"}

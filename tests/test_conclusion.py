@@ -80,6 +80,7 @@ def test_nothing_is_said_before_the_end_and_all_of_it_then(tmp_path):
     assert conclude(pipeline, tracker) == [], "it was said"
 
 
+@pytest.mark.slow
 def test_a_log_too_short_to_be_named_is_judged_at_its_end(tmp_path):
     write(tmp_path / "a.jsonl", [1.0] * 4)
     pipeline, tracker = follow(tmp_path / "a.jsonl")
@@ -102,7 +103,7 @@ def test_who_is_not_asked_at_the_end_has_no_more_rows(tmp_path):
     assert tracker.book.open() == [before]
 
 
-@pytest.mark.slow  # many examples
+@pytest.mark.long  # many examples
 @settings(deadline=None, max_examples=30)
 @given(
     length=st.integers(0, 60),
@@ -155,7 +156,7 @@ def high(points: pl.LazyFrame) -> pl.LazyFrame:
 BOTH = replace(high_at_the_end, cause=Cause.LOSS_SHAPE, every=1), high
 
 
-@pytest.mark.slow  # many examples
+@pytest.mark.long  # many examples
 @settings(deadline=None, max_examples=40)
 @example(parts=[[0.1, 0.9, 0.9, 0.1], [0.1, 0.7], [0.1]], names=["train/lr"], reload=False)
 @given(

@@ -11,7 +11,7 @@ from sentinel.pipeline import Pipeline
 from sentinel.sources.base import Batch, Chunk, Run
 from sentinel.sources.places import Url
 
-pytestmark = pytest.mark.slow  # each replays whole runs
+pytestmark = pytest.mark.long  # each replays whole runs
 
 STEPS = 400
 

@@ -23,7 +23,7 @@ from tests.sources.wandb.backend import PROJECT, Backend
 from tests.sources.writers import WRITERS, WandbOnlineWriter
 from tests.tools.survival import rows
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 STEPS = 220
 

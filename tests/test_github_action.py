@@ -60,7 +60,7 @@ def job(tmp_path):
     return run
 
 
-@pytest.mark.slow  # real processes
+@pytest.mark.long  # real processes
 def test_the_replay_step_leaves_summary_and_results(job, tmp_path):
     paths = f"\n{ROOT}/sample_logs/kl-blowup\n\n"
     given = {"FAIL_ON": "critical", "BASELINE": "", "CONFIG": "", "SARIF": "out.sarif"}
@@ -72,7 +72,7 @@ def test_the_replay_step_leaves_summary_and_results(job, tmp_path):
     assert [one["ruleId"] for one in run["results"]] == ["kl-blowup"]
 
 
-@pytest.mark.slow  # real processes
+@pytest.mark.long  # real processes
 def test_inputs_are_never_executed(job, tmp_path):
     hostile = "$(touch hit); `touch hit`; ' \" --config=x"
     given = {"FAIL_ON": "critical", "BASELINE": hostile, "CONFIG": "", "SARIF": "out.sarif"}

@@ -158,7 +158,7 @@ def chosen(monkeypatch):
     choose_detectors(monkeypatch, {n: every[n] for n in ("kl-blowup", "non-finite-metric", "stream-stall")})
 
 
-@pytest.mark.slow  # many examples
+@pytest.mark.long  # many examples
 @settings(max_examples=25)
 @given(st.lists(st.tuples(MODES, st.lists(st.tuples(st.sampled_from(RUNS), TURNS), max_size=6)), max_size=5))
 @example([("down", [("a", "nan"), ("a", "clean"), ("a", "clean"), ("a", "nan")])])

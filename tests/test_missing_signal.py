@@ -73,7 +73,7 @@ def test_what_comes_later_counts_as_missing(tmp_path):
     assert "grad_norm" in summary
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(deadline=None, max_examples=15)
 @given(cuts=st.sets(st.integers(1, STEPS), max_size=5), reload=st.booleans())
 def test_it_is_the_same_however_the_log_grew(tmp_path_factory, cuts, reload):

@@ -46,7 +46,7 @@ def installed(distribution, home, python=sys.executable):
     return home / "bin"
 
 
-@pytest.mark.slow  # builds, and makes an environment
+@pytest.mark.long  # builds, and makes an environment
 def test_the_wheel_works_beside_a_directory_of_the_same_name(built, tmp_path):
     commands = installed(built[1], tmp_path / "venv")
     mine = tmp_path / "project" / "detectors"
@@ -65,7 +65,7 @@ def test_the_wheel_works_beside_a_directory_of_the_same_name(built, tmp_path):
     assert "critical non-finite-metric" in tested.stdout, tested.stdout + tested.stderr
 
 
-@pytest.mark.slow  # builds, and makes environments
+@pytest.mark.long  # builds, and makes environments
 @pytest.mark.parametrize("version", PYTHONS)
 def test_both_distributions_work_on_every_python_that_is_supported(built, tmp_path, version):
     python = ROOT / ".venv" / "pythons" / version / "bin" / "python"

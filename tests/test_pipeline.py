@@ -49,7 +49,7 @@ def pipeline(names: Iterable[str] = ("kl-blowup",), meaning: str = "kl") -> Pipe
     return Pipeline(chosen, {"kl-blowup": {"critical_per_token": 2.0}}, {"kl": meaning}, failed)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_callback_drives_it_without_files_or_configuration():
     source, engine, told = Memory(), pipeline(), []
     tracker = engine.track(Run(Url("memory", ("training",)), "memory", source), "training")
@@ -89,7 +89,7 @@ def test_it_makes_no_difference_how_much_is_read_at_once(at_once):
     assert [(c.event, c.incident.fired_step) for c in changes] == [("firing", changes[0].incident.fired_step)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("at_once", [1, 7, 1000])
 def test_steps_that_order_nothing_are_told_where_judging_stopped(at_once):
     source, engine, changes = Memory(), pipeline(["kl-blowup", "judging-stopped"]), []
@@ -123,7 +123,7 @@ class Layers(Memory):
         return Batch({"points": end}, [chunk], more=end < 300)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("at_once", [1, 7, 1000])
 def test_tags_that_are_too_many_are_said_once_where_they_begin(at_once):
     engine, changes = Pipeline(all_detectors().values(), {}, {"kl/*": "kl"}, print), []
@@ -141,6 +141,7 @@ def test_tags_that_are_too_many_are_said_once_where_they_begin(at_once):
     assert tracker.log.stopped is None, "all else is judged"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_once", [7, 300_000])
 def test_rows_that_a_detector_looked_at_are_counted_once(at_once):
     source, engine, looked = Memory(), pipeline(), Counter()
@@ -167,6 +168,7 @@ def test_the_last_row_is_not_held_back_twice(rows):
     assert looked == {("zero-gradient", HeldBack.FEW_POINTS): rows}
 
 
+@pytest.mark.slow
 def test_detectors_that_judge_at_once_find_the_same(monkeypatch):
     def broken(points, **_):
         raise ValueError("broken")

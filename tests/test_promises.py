@@ -107,7 +107,7 @@ def sent(place):
         return [f"{one.event}: {one.detector}" for one in told if one.detector == "kl-blowup"]
 
 
-@pytest.mark.slow  # each starts real processes
+@pytest.mark.long  # each starts real processes
 def test_poison_of_every_kind_stops_no_other_run_and_nothing_is_written_or_run(place):
     for number, (name, make) in enumerate(POISONS.values()):
         (place / "runs" / str(number)).mkdir()
@@ -151,7 +151,7 @@ def test_each_poison_alone_is_found_harmless(tmp_path, poison):
     assert not (tmp_path / "mark").exists()
 
 
-@pytest.mark.slow  # starts real processes
+@pytest.mark.long  # starts real processes
 def test_a_poisoned_row_and_a_receiver_that_refuses_delay_no_other(place):
     (place / "runs" / "bad.jsonl").write_bytes(rows(range(50)))
     with Receiver() as refusing, Receiver() as taking:
@@ -171,7 +171,7 @@ def test_a_poisoned_row_and_a_receiver_that_refuses_delay_no_other(place):
         assert sentinel(place, "status").returncode == 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_is_kept_of_a_run_does_not_grow_with_its_length(tmp_path):
     log = tmp_path / "a.jsonl"
     pipeline = Pipeline(all_detectors().values(), {}, {"kl": "kl"}, lambda *what: pytest.fail(str(what)))

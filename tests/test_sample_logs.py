@@ -43,7 +43,7 @@ def test_replay_finds_what_went_wrong_and_nothing_else(name):
         assert earliest <= incident.fired_step <= latest
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @every_sample
 def test_a_log_that_grows_gives_the_same(name, tmp_path):
     content = log_of(name).read_bytes()

@@ -150,7 +150,7 @@ def test_the_deployment_in_kubernetes_fits_its_configuration(monkeypatch):
     assert config.listen.port == container["ports"][0]["containerPort"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_command_that_is_shown_has_these_options():
     found = [*commands()]
     assert len(found) > 20
@@ -164,7 +164,7 @@ def test_every_command_that_is_shown_has_these_options():
             command.make_context("sentinel", rest)  # raises UsageError for what it does not know
 
 
-@pytest.mark.slow  # judges the same run several times
+@pytest.mark.long  # judges the same run several times
 @pytest.mark.parametrize("page", ["index.md", "why.md"])
 def test_the_first_steps_can_be_taken(sentinel, tmp_path, page):
     """What follows runs until it is stopped looks once instead; what serves has its own tests, and so has
@@ -185,6 +185,7 @@ def test_the_first_steps_can_be_taken(sentinel, tmp_path, page):
         assert ran.status == 0, f"{words}: {ran.err}"
 
 
+@pytest.mark.slow
 def test_every_configuration_that_is_shown_is_valid(tmp_path):
     assert blocks("toml")
     for page, block in blocks("toml"):

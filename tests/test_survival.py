@@ -4,7 +4,7 @@ import pytest
 
 from tests.tools.survival import check, survive
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 @pytest.mark.parametrize("flaky", [False, True], ids=["steady", "flaky"])

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from scipy.stats import binomtest
+from scipy.special import betaincinv  # scipy.stats has the same and takes a second to import
 
 from sentinel.alerts.tables import Opinion
 from sentinel.detectors.api import Detector, Severity
@@ -40,8 +40,8 @@ class Rate:
     runs: int
 
     def __str__(self) -> str:
-        highest = binomtest(self.pages, self.runs).proportion_ci(0.95, "exact").high
         share = self.pages / self.runs
+        highest = betaincinv(self.pages + 1, self.runs - self.pages, 0.975) if share < 1 else 1.0
         return f"{self.pages} of {self.runs:,} healthy runs ({share:.1%}, at most {highest:.1%})"
 
 

@@ -76,6 +76,7 @@ def hostile(tmp_path):
     return tmp_path, tag
 
 
+@pytest.mark.long
 def test_a_watch_and_its_agent(sentinel, sick_run, tmp_path):
     sentinel("watch", "--once")
     assert sentinel("mcp", "runs", "--config", "missing.toml").status == 2
@@ -109,6 +110,7 @@ def test_a_watch_and_its_agent(sentinel, sick_run, tmp_path):
     assert any("an agent: known" in line for line in told)
 
 
+@pytest.mark.long
 def test_runs_below_a_path_are_judged_when_one_asks(asked):
     async def talk(agent):
         (run,) = data(await agent.asks("list_runs"))["runs"]
@@ -126,6 +128,7 @@ def test_runs_below_a_path_are_judged_when_one_asks(asked):
     asked(Answers(Config(), [SAMPLES / "kl-blowup"], lambda: NOW), talk)
 
 
+@pytest.mark.long
 def test_text_from_a_run_is_data(asked, hostile):
     place, tag = hostile
 

@@ -181,7 +181,7 @@ def test_reasons_for_and_against_are_said():
     assert "against it: the loss falls by more than its noise" in found["O2"]
 
 
-@pytest.mark.slow  # many examples
+@pytest.mark.long  # many examples
 @given(
     st.lists(st.sampled_from([*catalogue.load()]), unique=True, max_size=12),
     st.dictionaries(st.sampled_from([*GRADIENT, "level"]), st.none() | st.text() | st.floats()),
@@ -224,7 +224,7 @@ def test_another_finding_counts_once_it_is_open_and_only_in_its_stream():
     assert firsts == ["O3", "O2", "O2"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(st.text(".wc", min_size=1, max_size=40), st.text(".wc", max_size=40), st.text(".wc", max_size=40))
 def test_causes_are_the_same_however_the_log_was_cut(flat, gradient, ratio):
     verdicts = told(flat) + rows(gradient, "zero-gradient", tag="g") + rows(ratio, "loss-spike", tag="u")

@@ -96,6 +96,7 @@ class TestReturn:
         assert told(book().advance(rows(line)))[-1] == "reopened warning @350"
         assert told(book().advance(rows(line + ".")))[-1] == "resolved warning @750"
 
+    @pytest.mark.slow
     def test_what_keeps_coming_back_says_so_once_and_stays_open_for_long(self):
         line = "".join("ww" + "." * 10 * 2**n for n in range(8)) + "ww"
         changes = book().advance(rows(line))
@@ -118,6 +119,7 @@ class TestReturn:
         assert first.incident.id != second.incident.id
         assert second.incident.onset_step == 10 * len(gone)
 
+    @pytest.mark.slow
     def test_nothing_is_remembered_for_good(self):
         ours = book()
         ours.advance(rows("ww" + "." * 10 + "." * REMEMBERED_ROWS))
@@ -229,7 +231,7 @@ lines = st.lists(parts, max_size=6).map(lambda drawn: "".join(mark * length for 
 restless = st.text("..wwci|", max_size=40) | lines
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(deadline=None)  # what is drawn may be long
 @given(
     data=st.data(),
@@ -271,7 +273,7 @@ def _poll(ours, verdicts, together):
     return ours.advance(stretches(heard) if together else heard)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(st.lists(st.tuples(restless, st.sampled_from("ab"), st.sampled_from(DETECTORS)), max_size=5))
 def test_stretches_tell_the_same_as_rows(drawn):
     verdicts = {}

@@ -376,7 +376,7 @@ class TestRefused:
         with pytest.raises(sqlite3.ProgrammingError, match="closed"):
             opened[0].execute("SELECT 1")
 
-    @pytest.mark.slow
+    @pytest.mark.long
     def test_a_process_that_closes_the_database_leaves_it_to_those_that_have_it_open(self, tmp_path):
         look = f"import pathlib, sentinel.alerts.store as s; s.Store(pathlib.Path({str(tmp_path)!r}))"
         with Store(tmp_path) as store, Store(tmp_path):
@@ -433,7 +433,7 @@ with Store(Path(sys.argv[1])) as store:
 """
 
 
-@pytest.mark.slow  # real processes
+@pytest.mark.long  # real processes
 @pytest.mark.parametrize("commits", [1, 5, 23])
 def test_a_kill_leaves_whole_commits(tmp_path, commits):
     """State, incident, decisions and notifications of a commit are all there or all missing."""

@@ -54,6 +54,7 @@ def test_a_notebook_shows_the_page_in_a_sandbox(report):
     assert shown.count("<") == shown.count(">") == 2
 
 
+@pytest.mark.slow
 def test_points_are_those_of_the_log(report):
     points = report.points("kl-*")
     kl = points.filter(pl.col("tag") == "train/kl")
@@ -86,6 +87,7 @@ def test_the_options_are_those_of_the_command(tmp_path):
     assert sentinel.replay(tmp_path, config=config).is_healthy(below="critical")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "options", "problem"),
     [
@@ -105,7 +107,7 @@ def test_every_mistake_is_one_kind_of_error(arguments, options, problem, tmp_pat
         sentinel.replay(*arguments, **options)
 
 
-@pytest.mark.slow  # many runs
+@pytest.mark.long  # many runs
 def test_a_report_compares_with_a_baseline():
     good = sentinel.replay(SAMPLES / "kl-blowup", baseline=[SAMPLES / "healthy-rl"])
     ((title, statements),) = good.story.comparisons
@@ -113,7 +115,7 @@ def test_a_report_compares_with_a_baseline():
     assert statements
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_that_cannot_be_read_is_not_healthy(tmp_path):
     (tmp_path / "good.jsonl").write_text("".join(f'{{"step": {i}, "loss": {9 - i}}}\n' for i in range(9)))
     assert sentinel.replay(tmp_path).is_healthy()

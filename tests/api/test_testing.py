@@ -27,6 +27,7 @@ def test_a_healthy_run_passes_and_gives_its_report(tested):
     done.assert_outcomes(passed=1)
 
 
+@pytest.mark.long
 def test_a_sick_run_fails_with_what_a_person_reads(tested):
     sick = str(SAMPLES / "kl-blowup")
     done = tested(f"assert_healthy({sick!r})")
@@ -42,6 +43,7 @@ def test_a_sick_run_fails_with_what_a_person_reads(tested):
     assert "is_healthy" not in done.stdout.str()  # the report says it all, and not a line of sentinel's code
 
 
+@pytest.mark.long
 def test_options_are_those_of_a_replay(tested):
     sick = str(SAMPLES / "kl-blowup")
     tested(f"assert_healthy({sick!r}, only=['loss-spike'])").assert_outcomes(passed=1)

@@ -40,7 +40,7 @@ class Failing(InTurn):
             yield part, "its process died" if self.poison in names else found
 
 
-@pytest.mark.slow  # processes
+@pytest.mark.long  # processes
 def test_an_archive_gives_what_one_replay_gives(tmp_path, tree):
     results, judged = archived(tmp_path / "results", tree)
     expected = as_json(document(replay([tree], config(tree), lambda *_: None), NOW))
@@ -51,7 +51,7 @@ def test_an_archive_gives_what_one_replay_gives(tmp_path, tree):
     assert len(told) > 1  # what depends on other runs was decided
 
 
-@pytest.mark.slow  # processes
+@pytest.mark.long  # processes
 def test_processes_and_shards_give_the_same(tmp_path, tree):
     expected = reported(archived(tmp_path / "whole", tree)[0])
     for index in range(3):
@@ -59,14 +59,14 @@ def test_processes_and_shards_give_the_same(tmp_path, tree):
     assert reported(results) == expected
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_shards_that_are_not_done_are_said(tmp_path, tree):
     results, _ = archived(tmp_path / "results", tree, shard=Shard(0, 3))
     with pytest.raises(SentinelError, match="2 of 3 shards are not done yet"):
         results.records()
 
 
-@pytest.mark.slow  # processes
+@pytest.mark.long  # processes
 def test_what_did_not_change_is_not_judged_again(tmp_path, tree):
     out = tmp_path / "results"
     _, first = archived(out, tree)
@@ -84,7 +84,7 @@ def test_what_did_not_change_is_not_judged_again(tmp_path, tree):
     }
 
 
-@pytest.mark.slow  # processes
+@pytest.mark.long  # processes
 def test_a_run_that_no_process_survives_costs_no_other_run_its_verdict(tmp_path, tree):
     results, judged = archived(tmp_path / "results", tree, Failing("kl-blowup"))
     found = whole(results)
@@ -122,7 +122,7 @@ class Deadly:
         return [msgspec.msgpack.encode(RunName(f"csv:{name}", name)) for name in part.folders[0].names]
 
 
-@pytest.mark.slow  # processes
+@pytest.mark.long  # processes
 @pytest.mark.parametrize("way", ["raises", "exits", "eats", "hangs"])
 def test_a_poisoned_run_is_isolated_by_splitting(way):
     names = [[f"{part}-{number}" for number in range(4)] for part in range(5)]
@@ -136,7 +136,7 @@ def test_a_poisoned_run_is_isolated_by_splitting(way):
     assert "secret" not in records["poison"]
 
 
-@pytest.mark.slow  # processes
+@pytest.mark.long  # processes
 def test_a_driver_that_dies_or_is_stopped_leaves_what_the_next_one_goes_on_with(tmp_path, tree):
     for number in range(12):
         shutil.copytree(tree / "kl-blowup", tree / f"more-{number}" / "run")
@@ -173,7 +173,7 @@ def test_a_directory_that_holds_only_directories_may_be_a_run(tmp_path):
     assert [one.path for one in results.records()] == [str(metrics.parent)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_tables_can_be_read_by_others(tmp_path, tree):
     archived(tmp_path / "results", tree)
     runs = pl.read_parquet(tmp_path / "results" / "runs" / "*.parquet")
@@ -186,7 +186,7 @@ def test_the_tables_can_be_read_by_others(tmp_path, tree):
     assert Path(runs["path"][0]).is_absolute()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_changes_while_it_is_judged_costs_no_other_run_its_verdict(tmp_path, tree):
     class Late(InTurn):
         """An engine before whose work some logs go, and others grow."""
@@ -204,7 +204,7 @@ def test_what_changes_while_it_is_judged_costs_no_other_run_its_verdict(tmp_path
     }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_report_says_what_failures_cost(tmp_path, tree):
     results, _ = archived(tmp_path / "results", tree)
     text = "\n".join(line for _, line in cost.lines(cost.cost(whole(results))))
@@ -217,7 +217,7 @@ def test_the_report_says_what_failures_cost(tmp_path, tree):
     assert "| kl-blowup | 1 |" in cost_page.markdown(found)
 
 
-@pytest.mark.slow  # processes
+@pytest.mark.long  # processes
 def test_commands(sentinel, tmp_path, tree):
     out = tmp_path / "results"
     ran = sentinel("replay", tree / "kl-blowup", "--out", out, "--workers", 1)

@@ -47,6 +47,7 @@ def bucket(server, tree):
     return server
 
 
+@pytest.mark.long
 def test_a_bucket_gives_what_one_replay_of_it_gives(bucket, tmp_path):
     url = place(bucket.address)
     expected = as_json(document(replay([url], config(url), lambda *_: None), NOW))
@@ -77,6 +78,7 @@ def test_settings_above_a_run_are_fetched_with_it(server, tmp_path):
     assert not scratch.exists()
 
 
+@pytest.mark.long
 def test_a_server_that_is_busy_for_a_while_costs_nothing(bucket, tmp_path):
     url = place(bucket.address)
     expected, _ = archived(tmp_path / "expected", url)
@@ -86,6 +88,7 @@ def test_a_server_that_is_busy_for_a_while_costs_nothing(bucket, tmp_path):
     assert reported(results) == reported(expected)
 
 
+@pytest.mark.long
 def test_what_cannot_be_listed_or_is_gone_is_said_without_secrets(bucket, tmp_path):
     bucket.welcome = False
     with pytest.raises(SentinelError, match="access is denied") as denied:
@@ -98,6 +101,7 @@ def test_what_cannot_be_listed_or_is_gone_is_said_without_secrets(bucket, tmp_pa
         origin_of([place(bucket.address), tmp_path])
 
 
+@pytest.mark.long
 def test_what_cannot_be_fetched_is_a_row_with_its_reason_and_is_tried_again(bucket, tmp_path):
     url = place(bucket.address)
 

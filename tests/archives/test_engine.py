@@ -24,7 +24,7 @@ class Waiting:
         threading.Event().wait()
 
 
-@pytest.mark.slow  # processes
+@pytest.mark.long  # processes
 def test_no_process_outlives_a_driver_that_was_killed(tmp_path):
     pipe, main = tmp_path / "pipe", tmp_path / "main.py"
     os.mkfifo(pipe)

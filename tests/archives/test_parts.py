@@ -71,7 +71,7 @@ def test_a_new_directory_moves_only_the_parts_around_it():
     assert len(before - {part.key for part in parts(changed, "")}) == 1
 
 
-@pytest.mark.slow  # judges the logs several times
+@pytest.mark.long  # judges the logs several times
 @settings(max_examples=5, deadline=None)
 @given(st.data())
 def test_any_partition_gives_the_same_runs_and_incidents(data):

@@ -19,7 +19,7 @@ def _has_namespaces():
     return tools and subprocess.run(_NAMESPACE, capture_output=True, check=False).returncode == 0
 
 
-@pytest.mark.slow  # starts Ray
+@pytest.mark.long  # starts Ray
 @pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
 @pytest.mark.skipif(not _has_namespaces(), reason="this machine gives no network namespace")
 def test_ray_gives_the_same_whatever_dies(tmp_path, tree):

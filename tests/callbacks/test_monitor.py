@@ -31,7 +31,7 @@ def train(monitor=None, steps=300):
     return [loss for loss in losses if loss == loss]
 
 
-@pytest.mark.slow  # a long run
+@pytest.mark.long  # a long run
 def test_a_loop_hears_of_an_incident_and_can_act():
     told = threading.Event()
     with Monitor(every_seconds=0.01) as monitor:
@@ -56,7 +56,7 @@ def test_what_is_left_is_judged_at_the_end():
     assert monitor.news()[-1] == incident
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_incident_of_a_monitor_is_as_that_of_a_report(tmp_path):
     losses = [1.0 + n % 7 / 10 for n in range(50)] + [float("nan")] * 50
     (tmp_path / "log.jsonl").write_text(
@@ -78,6 +78,7 @@ def test_a_training_that_is_judged_has_the_same_losses():
         assert train(monitor) == alone
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", ["Pipeline", "advance", "record"])
 def test_a_defect_stops_the_judging_and_not_the_training(monkeypatch, tmp_path, broken, caplog):
     def fail(*_, **__):

@@ -66,12 +66,14 @@ def test_an_id_that_nobody_knows_is_refused():
         page("O99")
 
 
+@pytest.mark.slow
 @each([*catalogue.load(), *all_detectors(), *unwritten()])
 def test_a_page_fits_eighty_columns(name):
     for line in page(name).splitlines():
         assert len(line) <= 80 or len(line.split()) <= 2 or line.startswith("#"), line
 
 
+@pytest.mark.slow
 def test_the_lists_name_everything():
     shown = index()
     assert all(f"**{name}**: " in shown for name in all_detectors())

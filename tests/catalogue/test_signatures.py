@@ -31,6 +31,7 @@ def printed(line):
     return f"Traceback (most recent call last):\n{frames}{line['text']}\n"
 
 
+@pytest.mark.slow
 @each(LINES, lambda line: line["text"][:60])
 def test_a_line_names_its_entries(line):
     console, ends = ConsoleState(), line.get("ends", True)

@@ -17,6 +17,7 @@ def rule(above):
     return f'[[rules]]\nname = "high"\ntag = "my/metric"\nabove = {above}\nfor_points = 1\n'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("above", "lines"),
     [

@@ -20,6 +20,7 @@ def archive(sick_run, tmp_path):
     return tmp_path / "runs"
 
 
+@pytest.mark.long
 def test_what_pages_too_often_only_informs(sentinel, archive, tmp_path):
     ran = sentinel("calibrate", "runs", "--pages-per-run", 0.01)
     assert ran.status == 0
@@ -45,6 +46,7 @@ def test_runs_that_went_wrong_do_not_count(sentinel, archive, tmp_path):
     assert "[detectors" not in (tmp_path / "budget.toml").read_text()
 
 
+@pytest.mark.long
 def test_an_answer_says_that_a_run_went_wrong(sentinel, archive):
     sentinel("watch", "runs", "--once")
     (incident,) = json.loads(sentinel("status", "--format", "json").out)["incidents"]

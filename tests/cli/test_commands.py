@@ -57,6 +57,7 @@ def test_what_cannot_be_used_gets_one_line(sentinel, tmp_path, words, line):
     assert re.fullmatch(line, ran.err.rstrip("\n"))
 
 
+@pytest.mark.slow
 def test_every_defect_of_a_configuration_gets_a_line(sentinel, tmp_path):
     (tmp_path / "sentinel.toml").write_text("pats = []\n[signals]\na = 'los'\n")
     ran = sentinel("check-config")
@@ -67,6 +68,7 @@ def test_every_defect_of_a_configuration_gets_a_line(sentinel, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_the_configuration_here_is_used_and_can_be_checked(sentinel, sick_run):
     assert sentinel("check-config").out == "sentinel.toml: no mistakes; sinks: terminal\n"
     assert json.loads(sentinel("check-config", "--schema").out)["title"] == "sentinel.toml"
@@ -90,11 +92,13 @@ def test_what_a_configuration_needs_and_lacks_is_named(sentinel, tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_a_watch_can_wait_for_a_path(sentinel, tmp_path):
     ran = sentinel("watch", "later", "--wait", "--once")
     assert (ran.status, ran.out) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_watch_says_what_it_found(sentinel, sick_run):
     found = [
         line for line in sentinel("watch", "--once").err.splitlines() if " INFO " in line and "found" in line
@@ -118,13 +122,14 @@ def test_a_log_that_cannot_be_read_is_an_error_unless_others_can(sentinel, tmp_p
     assert "nothing found  metrics.jsonl" in both.out
 
 
+@pytest.mark.slow
 def test_help_comes_without_the_heavy_libraries():
     program = "import sys, sentinel.cli.app; print(*sys.modules)"
     loaded = subprocess.check_output([sys.executable, "-c", program], text=True).split()
     assert not {"polars", "numpy", "pydantic", "rich", "httpx", "sentinel.detectors.api"} & set(loaded)
 
 
-@pytest.mark.slow  # a real process
+@pytest.mark.long  # a real process
 def test_a_replay_comes_without_what_sends_and_stores():
     program = """if True:
         import sys
@@ -151,6 +156,7 @@ def test_the_cores_are_left_to_the_trainings():
     assert printed.splitlines()[-1] == "1"
 
 
+@pytest.mark.slow
 def test_replay_as_json_prints_one_object(sentinel, sick_run):
     ran = sentinel("replay", sick_run, "--format", "json")
     assert ran.status == 0
@@ -159,6 +165,7 @@ def test_replay_as_json_prints_one_object(sentinel, sick_run):
     assert run["incidents"][0]["onset_step"] >= 100
 
 
+@pytest.mark.slow
 def test_replay_as_report_names_run_and_detector(sentinel, sick_run):
     ran = sentinel("replay", sick_run.parent)
     assert ran.status == 0
@@ -166,11 +173,13 @@ def test_replay_as_report_names_run_and_detector(sentinel, sick_run):
     assert "kl-blowup" in ran.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fail_on", ["info", "warning", "critical"])
 def test_findings_become_a_status_where_asked(sentinel, sick_run, fail_on):
     assert sentinel("replay", sick_run, "--format", "json", "--fail-on", fail_on).status == 1
 
 
+@pytest.mark.slow
 def test_a_threshold_from_the_configuration_counts(sentinel, sick_run, tmp_path):
     file = tmp_path / "lenient.toml"
     file.write_text(
@@ -193,6 +202,7 @@ def test_a_pass_over_runs_tells_and_is_remembered(sentinel, sick_run):
     assert "kl-blowup" in shown.split("Open incidents")[1]
 
 
+@pytest.mark.slow
 def test_status_copes_with_what_cannot_be_decoded(sentinel, sick_run, tmp_path):
     sentinel("watch", "--once")
     with closing(sqlite3.connect(tmp_path / "state" / "sentinel" / "sentinel.sqlite")) as state, state:
@@ -205,7 +215,7 @@ def test_status_copes_with_what_cannot_be_decoded(sentinel, sick_run, tmp_path):
     assert "its saved state cannot be decoded" in shown.out
 
 
-@pytest.mark.slow  # many commands
+@pytest.mark.long  # many commands
 def test_a_run_whose_judging_stopped_is_said_everywhere(sentinel, tmp_path):
     """Two trainings that write one log side by side order nothing."""
     log = tmp_path / "runs" / "a.jsonl"
@@ -221,7 +231,7 @@ def test_a_run_whose_judging_stopped_is_said_everywhere(sentinel, tmp_path):
     assert sentinel("replay", "runs", "--fail-on", "critical").status == 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["terminal", "jsonl"])
 def test_a_run_that_cannot_be_read_fails_beside_one_that_is_well(sentinel, tmp_path, form):
     (tmp_path / "well.jsonl").write_text("".join(f'{{"step": {i}, "loss": 1.0}}\n' for i in range(20)))
@@ -251,6 +261,7 @@ def test_a_file_that_is_no_log_is_said_everywhere_and_an_incident_until_it_is_on
     assert "Open incidents: none" in sentinel("status").out
 
 
+@pytest.mark.slow
 def test_status_shows_a_log_of_which_a_part_cannot_be_read(sentinel, sick_run):
     with (sick_run / "metrics.jsonl").open("a") as log:
         log.write('{"step": oh}\n{"step": 201}\n')
@@ -346,6 +357,7 @@ def test_the_version_is_told(sentinel):
     assert sentinel("--version").out == f"sentinel {version('training-sentinel')}\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [[], ["watch"], ["silence", "add"]])
 def test_help_has_a_short_name(sentinel, words):
     assert sentinel(*words, "-h").out == sentinel(*words, "--help").out
@@ -358,6 +370,7 @@ def test_a_shell_completes_commands(sentinel, monkeypatch):
     assert sentinel("che").out == "check-config\n"
 
 
+@pytest.mark.slow
 def test_the_catalogue_can_be_listed_and_searched(sentinel):
     everything = sentinel("explain").out
     assert "- **kl-blowup**: " in everything
@@ -367,6 +380,7 @@ def test_the_catalogue_can_be_listed_and_searched(sentinel):
     assert "- **L6**: " in sentinel("explain", "P15").out
 
 
+@pytest.mark.slow
 def test_the_page_of_a_detector_says_how_severe_each_of_its_findings_can_be(sentinel):
     page = sentinel("explain", "loss-spike").out
     assert "- **repeated** (warning): loss jumped {spikes} times" in page
@@ -381,7 +395,7 @@ def test_a_page_has_no_empty_part(sentinel):
     assert "## What it may be" not in page
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_page_can_be_explained(sentinel):
     for name, detector in all_detectors().items():
         ran = sentinel("explain", name)

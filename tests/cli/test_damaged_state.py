@@ -22,7 +22,7 @@ def broken_run(place: Path) -> Path:
     return log
 
 
-@pytest.mark.slow  # many watches
+@pytest.mark.long  # many watches
 @pytest.mark.parametrize("seed", range(10))
 def test_overwritten_bytes_cost_the_state_and_not_the_watch(sentinel, tmp_path, seed):
     arguments = ("watch", "--once", str(broken_run(tmp_path)), "--state-dir", str(tmp_path / "state"))

@@ -53,7 +53,7 @@ def report(sentinel, tmp_path):
     return make
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_it_is_one_file_that_asks_for_nothing(report):
     page = Page(report(*(ROOT / "sample_logs" / name for name in ("kl-blowup", "loss-scale-collapse"))))
     assert not [a for _, a in page.elements if {"src", "srcset", "style", "action"} & {*a}]
@@ -64,7 +64,7 @@ def test_it_is_one_file_that_asks_for_nothing(report):
     assert {a["href"][1:] for a in page.all("a")} <= {*ids}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_its_policy_allows_what_stands_in_it_and_nothing_else(report):
     page = Page(report(ROOT / "sample_logs" / "kl-blowup"))
     (policy,) = [a["content"] for a in page.all("meta") if "http-equiv" in a]
@@ -75,6 +75,7 @@ def test_its_policy_allows_what_stands_in_it_and_nothing_else(report):
             assert f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" in policy, tag
 
 
+@pytest.mark.slow
 def test_names_from_a_run_are_text(report, tmp_path):
     hostile = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\u202e"
     rows = [{"step": i, f"loss/{hostile}": "NaN" if i > 50 else 1.0, "kl": 0.1} for i in range(99)]
@@ -90,7 +91,7 @@ def test_names_from_a_run_are_text(report, tmp_path):
     assert "&lt;img src=x" in text
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_long_run_takes_at_most_a_megabyte(report, tmp_path):
     steps, rng = np.arange(50_000), np.random.default_rng(0)
     walks = rng.normal(size=(50_000, 20)).cumsum(axis=0)
@@ -100,7 +101,7 @@ def test_a_long_run_takes_at_most_a_megabyte(report, tmp_path):
     assert len(report(tmp_path / "metrics.csv")) < 1_000_000
 
 
-@pytest.mark.slow  # many runs
+@pytest.mark.long  # many runs
 def test_of_very_many_runs_the_first_have_small_curves(report, monkeypatch):
     runs = [ROOT / "sample_logs" / name for name in ("kl-blowup", "healthy-rl", "flat-loss-at-init")]
     assert report(*runs).count('<svg class="spark"') == 3
@@ -115,7 +116,7 @@ def test_a_curve_is_captioned_with_its_meaning_unless_its_name_says_it(report):
     assert "<figcaption>train/loss<small>policy loss</small></figcaption>" in text
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_why_a_sink_hears_of_nothing_is_said_in_words(report, tmp_path):
     (tmp_path / "sentinel.toml").write_text('[[sinks]]\ntype = "terminal"\nmin_severity = "critical"\n')
     text = report(ROOT / "sample_logs" / "flat-loss-at-init")

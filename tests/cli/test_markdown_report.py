@@ -13,7 +13,7 @@ def rendered(text):
     return MarkdownIt("gfm-like", {"linkify": False}).render(text)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_table_of_what_is_wrong_and_details_that_fold(sentinel):
     shown = sentinel(
         "replay",

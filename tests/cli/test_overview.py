@@ -12,7 +12,7 @@ from tests.tools.docs import ROOT
 SAMPLES = ROOT / "sample_logs"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_path_without_a_command_gives_one_screen_with_the_costliest_runs(sentinel):
     ran = sentinel(SAMPLES / "kl-blowup", SAMPLES / "loss-scale-collapse", SAMPLES / "healthy-rl")
     first, *rest = ran.out.splitlines()
@@ -38,7 +38,7 @@ def test_two_logs_of_one_training_are_one_run(sentinel, sick_run):
     assert markdown.startswith("**2 incidents (2 critical) in 1 of 1 run in 2 logs with 400 points.**")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_training_that_one_of_its_logs_ends_did_not_go_silent(sentinel, tmp_path):
     rows = [{"step": step, "loss": 1 + step % 7 / 10} for step in range(100)]
     (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -64,6 +64,7 @@ def test_a_quiet_run_is_said_to_be_quiet_and_the_next_commands_are_named(sentine
     assert f"sentinel watch {SAMPLES / 'healthy-rl'}" in screen
 
 
+@pytest.mark.slow
 def test_without_arguments_the_paths_of_the_configuration_are_read(sentinel, sick_run):
     assert "kl-blowup" in sentinel().out
 

@@ -49,6 +49,7 @@ def test_it_says_what_it_is_told_to_say(replayed):
     assert (found["summary"], found["severity"], found["fired_step"]) == ("loss 7.2!", "critical", 1)
 
 
+@pytest.mark.long
 def test_a_lowest_value_is_remembered_for_a_whole_run(replayed):
     _, (found,) = replayed('signal = "loss"\nrises_by = 2.0', [1.0] + [2.5] * 3000 + [3.5] * 3)
     assert (found["onset_step"], found["summary"]) == (3001, "loss rose from 1 to 3.5, by more than 2")
@@ -60,6 +61,7 @@ def test_a_tag_that_nobody_logs_is_said(replayed):
     assert {"detector": "my-rule", "missing": ["tag:my/metric"], "held_back": {}} in run["not_judged"]
 
 
+@pytest.mark.long
 def test_a_tag_keeps_its_other_meanings(replayed):
     run, (found,) = replayed('tag = "loss"\nabove = 5.0', [6.0] * 10)
     assert run["signals"] == {"loss": ["loss"], "tag:loss": ["loss"]}
@@ -85,6 +87,7 @@ def missing(sentinel, tmp_path):
     return run
 
 
+@pytest.mark.long
 def test_a_tag_that_is_missing_while_the_run_goes_on(missing):
     _, (found,) = missing(evaluated(9000, without=range(301, 700)))
     assert (found["onset_step"], found["fired_step"], found["resolved_step"]) == (300, 481, 700)
@@ -94,6 +97,7 @@ def test_a_tag_that_is_missing_while_the_run_goes_on(missing):
     assert (found["summary"], found["state"]) == ("eval_loss: 30 min 10 s!", "firing")
 
 
+@pytest.mark.long
 def test_a_run_that_pauses_as_a_whole_misses_nothing(missing):
     rows = [*evaluated(9000)]
     for row in rows[405:]:
@@ -107,6 +111,7 @@ def test_a_replay_says_why_it_cannot_know_what_is_missing(missing):
     assert {"detector": "no-eval", "missing": ["times"], "held_back": {}} in run["not_judged"]
 
 
+@pytest.mark.long
 def test_hovering_is_one_incident(replayed):
     values = [5.0 + (0.1 if (i * 7919) % 97 < 48 else -0.1) for i in range(20_000)]
     _, incidents = replayed('signal = "loss"\nabove = 5.0\nfor_points = 1', values)

@@ -47,7 +47,7 @@ class House:
         return [(run["attempts"], i["detector"], i["onset_step"], i["fired_step"]) for i in run["incidents"]]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "renew"),
     [
@@ -79,7 +79,7 @@ def copytruncate(path):
     os.truncate(path, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("rotate", [create, copytruncate])
 @pytest.mark.parametrize("look_between", [True, False])
 @pytest.mark.parametrize(

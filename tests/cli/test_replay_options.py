@@ -71,6 +71,7 @@ def test_what_is_asked_for_is_shown(shown, options, expected):
     assert shown(*options) == expected
 
 
+@pytest.mark.long
 def test_a_severity_stands_for_itself_and_all_worse_ones(shown):
     assert "non-finite-metric" in shown("--only", "critical")["c-both"]
     assert shown("--only", "info").keys() == {"b-high", "c-both"}
@@ -95,6 +96,7 @@ def test_what_nothing_can_match_is_said(sentinel, tree, options, message):
     assert (ran.status, ran.out, ran.err) == (2, "", f"sentinel: {message}\n")
 
 
+@pytest.mark.long
 def test_the_exit_status_is_about_what_is_shown(sentinel, tree):
     words = "replay", tree, "--fail-on", "critical", "--format", "jsonl"
     assert sentinel(*words).status == 1
@@ -102,6 +104,7 @@ def test_the_exit_status_is_about_what_is_shown(sentinel, tree):
     assert sentinel(*words, "--since", "59").status == 0
 
 
+@pytest.mark.long
 def test_a_filtered_report_says_that_it_is(sentinel, tree):
     options = "--only", "kl-blowup", "--since", "5"
     assert "kl-blowup since step 5: 2 runs, " in sentinel("replay", tree, *options).out.splitlines()[-1]
@@ -109,6 +112,7 @@ def test_a_filtered_report_says_that_it_is(sentinel, tree):
         assert "kl-blowup since step 5" in sentinel("replay", tree, *options, "--format", form).out
 
 
+@pytest.mark.long
 def test_lines_hold_what_the_document_holds(sentinel, tree):
     whole = json.loads(sentinel("replay", tree, "--format", "json").out)["runs"]
     lines = [json.loads(line) for line in sentinel("replay", tree, "--format", "jsonl").out.splitlines()]
@@ -136,6 +140,7 @@ def test_without_a_terminal_nothing_is_folded_or_padded(sentinel, tree, monkeypa
     assert all(name in lacking for name, one in enabled if one.demand.missing({"kl", "loss"}))
 
 
+@pytest.mark.long
 def test_every_form_says_how_much_was_read_and_judged(sentinel, tree):
     (tree / "d-broken").mkdir()
     (tree / "d-broken" / "run-x.wandb").write_text("x" * 500)

@@ -36,6 +36,7 @@ def listed(sentinel, *words):
     return {run["run"]: run for run in json.loads(ran.out)["runs"]}
 
 
+@pytest.mark.slow
 def test_a_run_is_told_with_what_can_be_judged(sentinel, run):
     run("a", LOSS)
     first, last = sentinel("runs", "runs").out.splitlines()
@@ -68,6 +69,7 @@ def test_a_plan_that_came_later_than_the_log_is_shown_and_not_believed(sentinel,
     assert found["state"] != "finished"
 
 
+@pytest.mark.slow
 def test_a_run_that_another_goes_on_from_was_preempted(sentinel, run):
     later = [{**record, "timestamp": record["timestamp"] + 500} for record in LOSS]
     logs = {"first": LOSS[:100], "resumed": later[90:], "unrelated": later, "logged seldom": later[5::5]}
@@ -114,6 +116,7 @@ def test_a_replay_says_of_a_run_how_it_stands_as_the_listing_does(sentinel, run)
     assert {state for state, _ in states.values()} == {"preempted", "lost"}
 
 
+@pytest.mark.slow
 def test_of_many_runs_only_the_beginning_is_read(sentinel, run, monkeypatch):
     monkeypatch.setattr("sentinel.replays.listing._MOST_POINTS", 100)
     run("a", LOSS)
@@ -142,7 +145,7 @@ def test_nothing_to_list_gets_one_line(sentinel, tmp_path, path, line):
     assert ran.err.startswith(f"sentinel: {line}")
 
 
-@pytest.mark.slow  # several processes
+@pytest.mark.long  # several processes
 def test_many_runs_are_read_by_several_processes_with_the_same_outcome(sentinel, run, tmp_path):
     for number in range(150):
         run(f"run{number}", LOSS[: 20 + number])

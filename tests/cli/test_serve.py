@@ -18,7 +18,7 @@ def state(tmp_path):
     return tmp_path / "state"
 
 
-@pytest.mark.slow  # a process of its own
+@pytest.mark.long  # a process of its own
 def test_it_prints_a_link_and_ends_when_told_though_a_page_is_open(state):
     command = [sys.executable, "-m", "sentinel", "serve", "--state-dir", state, "--listen", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -39,6 +39,7 @@ def test_others_may_reach_it_only_with_a_token_that_was_chosen(sentinel, state):
     assert ran.err == ("sentinel: others can reach 0.0.0.0:0: set $SENTINEL_TOKEN or name a --token-file\n")
 
 
+@pytest.mark.slow
 def test_a_token_that_can_be_guessed_is_refused(sentinel, state, tmp_path, monkeypatch):
     (tmp_path / "token").write_text("short\n")
     ran = sentinel("serve", "--state-dir", state, "--token-file", tmp_path / "token")
@@ -48,6 +49,7 @@ def test_a_token_that_can_be_guessed_is_refused(sentinel, state, tmp_path, monke
     assert "cannot be read as a token" in sentinel("serve", "--state-dir", state, "--token-file", state).err
 
 
+@pytest.mark.slow
 def test_what_it_needs_is_said_at_once(sentinel, tmp_path, state):
     assert "nothing was watched" in sentinel("serve", "--state-dir", tmp_path / "none").err
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -15,7 +15,7 @@ import pytest
 from tests.patience import PATIENCE
 from tests.sinks.receiver import Receiver
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 @contextlib.contextmanager

@@ -52,7 +52,7 @@ def test_nothing_in_common_is_said():
     assert texts(comparison)[0].startswith("logs nothing that runs are judged by")
 
 
-@pytest.mark.slow  # many runs
+@pytest.mark.long  # many runs
 def test_the_command_compares_each_run_that_is_no_baseline(tmp_path, sentinel):
     for name, level, steps in (("good/a", 1.0, 90), ("good/b", 1.01, 90), ("new/c", 1.5, 60)):
         rows = [{"step": s, "loss": level + 1 / (1 + s) + 0.01 * (s % 3)} for s in range(steps)]

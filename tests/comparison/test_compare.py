@@ -41,7 +41,7 @@ def test_an_effect_beyond_the_spread_of_seeds_is_told_from_chance():
     assert texts(comparison)[1:] == ["eval loss differs from the start on"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_equal_arms_seldom_differ_by_more_than_chance():
     rang = 0
     for trial in range(100):

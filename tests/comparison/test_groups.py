@@ -7,7 +7,7 @@ from sentinel.comparison.groups import grouped
 SETTINGS = st.dictionaries(st.sampled_from(["lr", "depth", "seed"]), st.sampled_from([1, 2]), max_size=3)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(st.lists(SETTINGS, max_size=7))
 def test_a_pair_shares_a_group_if_one_setting_beside_the_seed_tells_it_apart(configs):
     grouped_pairs = {

@@ -51,12 +51,14 @@ each_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
 # Goldens
 
 
+@pytest.mark.slow
 @each_detector
 def test_says_what_its_goldens_expect(detector):
     for scenario in golden.shipped()[detector.name]:
         assert golden.rendered(scenario) == scenario.expected, str(scenario)
 
 
+@pytest.mark.slow
 @each_of_all
 def test_has_a_golden_that_fires_and_one_that_stays_quiet(detector):
     page = path_of(detector)
@@ -75,6 +77,7 @@ def test_a_variant_that_only_informs_is_found_alike_and_pages_nobody(detector):
         assert (told[SEVERITY].max() or Severity.CLEAN) <= Severity.INFO
 
 
+@pytest.mark.slow
 @each_of_all
 def test_every_variant_is_seen_in_a_golden_with_each_of_its_severities(detector):
     found = pl.concat(s.verdicts.select(VARIANT, SEVERITY) for s in golden.shipped()[detector.name])
@@ -136,7 +139,7 @@ def test_evidence_is_labelled_and_has_a_unit(detector):
         assert (measure.unit is Unit.TEXT) == (found.schema[name] == pl.String), name
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @each_of_all
 def test_messages_read_only_what_there_is(detector):
     row = judge(detector, windows(detector, golden.shipped()[detector.name][0].streams))
@@ -149,6 +152,7 @@ def test_messages_read_only_what_there_is(detector):
 # Behaviour
 
 
+@pytest.mark.long
 @each_of_all
 def test_verdicts_keep_to_the_schema(detector):
     for scenario in golden.shipped()[detector.name]:
@@ -176,7 +180,7 @@ def test_runs_do_not_leak_into_each_other(detector):
     same(judge(detector, all_shown(detector)).sort(pl.all()), apart.sort(pl.all()))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @each_of_all
 def test_leaves_its_input_alone(detector):
     window = frame(detector, windows(detector, golden.shipped()[detector.name][0].streams))
@@ -185,21 +189,21 @@ def test_leaves_its_input_alone(detector):
     assert_frame_equal(window, before)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @each_of_all
 def test_an_empty_window_has_no_verdicts(detector):
     window = frame(detector, windows(detector, golden.shipped()[detector.name][0].streams))
     assert detector.run(window.clear()).is_empty()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @each_of_all
 def test_one_point_is_no_finding(detector):
     found = judge(detector, windows(detector, same_everywhere(detector, "0.5")))
     assert found.filter(pl.col(SEVERITY) > 0).is_empty()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @each_of_all
 def test_every_early_row_has_a_verdict_or_a_reason_for_none(detector):
     shown = frame(detector, all_shown(detector))
@@ -211,7 +215,7 @@ def test_every_early_row_has_a_verdict_or_a_reason_for_none(detector):
     assert looked.filter(both).is_empty()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @each_of_all
 def test_a_detector_that_cannot_judge_a_single_point_says_so(detector):
     looked = detector.look(frame(detector, windows(detector, same_everywhere(detector, "0.5"))))

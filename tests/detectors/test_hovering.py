@@ -39,7 +39,7 @@ DETECTORS = [d for d in all_detectors().values() if isinstance(d, Detector) and 
 """Those that judge what a run logs; what sentinel counts itself does not hover."""
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("detector", DETECTORS, ids=lambda d: d.name)
 def test_hovering_is_one_incident(detector):
     scenario, fired_at = _threshold(detector)

@@ -187,6 +187,7 @@ def test_tells_counted_padding_from_easy_short_texts(random, noise, ease, counte
 # pretrained-regression
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("noise", [0.002, 0.01, 0.03])
 def test_a_fine_tuning_whose_evaluations_rest_is_healthy(random, noise):
     """A million points may ring a few times; these are 40,000 of each noise."""

@@ -47,7 +47,7 @@ def told(page):
         yield found[0], value / 100 if found[2] else value
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @each_detector
 def test_the_numbers_of_a_page_stand_in_the_code(detector):
     code = numbers(detector.rule)

@@ -34,6 +34,7 @@ def test_ranks_come_without_scipy_which_takes_a_second_to_import():
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:All-NaN slice")
 @pytest.mark.parametrize("q", [0, 0.05, 0.5, 0.95, 1])
 @pytest.mark.parametrize("columns", [1, 2, 3, 40])

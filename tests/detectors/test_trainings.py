@@ -35,7 +35,7 @@ def found(name):
     return {(one.detector, cause.id) for one in incidents for cause in one.causes}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("sick", FOUND)
 def test_a_training_that_goes_wrong_is_found_and_its_twin_is_not(sick):
     healthy, detector, entry = FOUND[sick]

@@ -72,7 +72,7 @@ def defined(log):
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(
     moves=st.lists(st.tuples(st.sampled_from([*TAGS, "row"]), st.sampled_from([0, 0, 1, 1, 2])), max_size=60),

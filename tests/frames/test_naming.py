@@ -46,6 +46,7 @@ def test_every_profile_has_a_table_and_every_table_a_profile():
     assert set(TABLES) == set(profiles())
 
 
+@pytest.mark.slow
 @each(TABLES)
 def test_tags_mean_what_the_framework_means(name: str):
     found = {tag: Naming({}).meaning(profiles()[name], tag) for tag in TABLES[name]["tags"]}
@@ -58,6 +59,7 @@ def test_tags_mean_the_same_when_rewritten(name: str):
     assert found == {tag: expected(text) for tag, text in TABLES[name]["tags"].items()}
 
 
+@pytest.mark.slow
 @each(STEPS)
 def test_one_step_is_enough_to_recognise_a_framework(step: tuple[str, list[str]]):
     name, tags = step
@@ -89,6 +91,7 @@ def test_profiles_are_described():
         assert profile.marks or profile.formats
 
 
+@pytest.mark.slow
 def test_importing_does_not_load_profiles():
     script = "from sentinel.frames.naming import profiles; assert profiles.cache_info().currsize == 0"
     subprocess.run([sys.executable, "-c", script], check=True)

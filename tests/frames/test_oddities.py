@@ -57,7 +57,7 @@ def test_what_any_log_holds_is_healthy(values):
     assert not told(rows(x=values))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(st.sets(st.integers(1, 899)), st.integers(60, 120))
 def test_pieces_change_nothing(ends, begins):
     odd = [*noise(begins), *[1.0] * (300 - begins)]
@@ -66,6 +66,7 @@ def test_pieces_change_nothing(ends, begins):
     assert told(chunk, *sorted(ends)) == told(chunk) != []
 
 
+@pytest.mark.slow
 def test_of_very_many_numbers_the_first_are_followed():
     chunk = rows(**{f"n{i}": [float(i), 1.0] for i in range(600)})
     oddities = Oddities()

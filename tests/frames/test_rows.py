@@ -45,7 +45,7 @@ def test_a_tape_shows_new_rows_behind_the_last_ones_and_never_changes_what_it_sh
     assert all(same(*one) for one in shown)
 
 
-@pytest.mark.slow  # many examples
+@pytest.mark.long  # many examples
 @given(
     sizes=SIZES,
     known=st.lists(st.sets(st.integers(0, 4)), min_size=60, max_size=60),
@@ -66,7 +66,7 @@ def test_columns_and_lists_that_become_known_late_were_not_known_before(sizes, k
         assert np.isnan(own[-len(rows) :, length:]).all()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(sizes=SIZES)
 def test_a_tape_does_not_hold_what_a_long_log_brought_at_once(sizes):
     tape = Tape(Rows.none(0), SPARE)
@@ -76,7 +76,7 @@ def test_a_tape_does_not_hold_what_a_long_log_brought_at_once(sizes):
     assert len(tape.rows.numbers if base is None else base) <= 2 * SPARE
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(sizes=SIZES, looks=st.sets(st.integers(0, 59)))
 def test_the_coarse_whole_is_the_same_whenever_somebody_looks(sizes, looks):
     series, whole = SeriesHistory(10, 20, Rows.none(0), sliced=True, plotted=[3]), Coarse()

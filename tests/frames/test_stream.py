@@ -235,7 +235,7 @@ def log(rows: int, seed: int, restarts: Sequence[int] = ()) -> list[tuple[str, i
     return points
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=30, deadline=None)
 @given(
     rows=st.integers(1, 120),
@@ -260,7 +260,7 @@ def test_any_cut_gives_the_same_verdicts(
     assert verdicts(cut(points, [*cuts, *plans], plans), reload, at_once) == expected
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("rows", "begin", "size"), [(900, 0, 256), (900, 0, 17), (330, 300, 1)])
 def test_long_series_have_the_same_coarse_view_however_they_arrive(rows: int, begin: int, size: int) -> None:
     points = [point for point in log(rows, seed=1) if point[0] in "ab"]  # 1.3 for each row of the loss
@@ -268,7 +268,7 @@ def test_long_series_have_the_same_coarse_view_however_they_arrive(rows: int, be
     assert verdicts(cut(points, cuts)) == verdicts([chunk_of(points)])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_parts_of_a_long_series_that_arrive_together_are_judged_in_their_order() -> None:
     points = log(1500, seed=1)  # more than are searched for an attempt's end at once
     chunks = cut(points, range(0, len(points), 256))
@@ -299,13 +299,14 @@ def test_a_log_of_nothing_but_histograms_does_not_wait_for_ever() -> None:
     assert stream.named
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_tags_written_one_after_the_other_are_joined_by_step() -> None:
     points = [(tag, step, 1.0) for tag in "ac" for step in range(100)]
     found = [v for v in verdicts(cut(points, range(0, 200, 7))) if v.key.detector == "joined"]
     assert [v.step for v in found] == [*range(FEW), *range(FEW + 1, 100, 2)]
 
 
+@pytest.mark.slow
 def test_settings_hold_from_their_place_on() -> None:
     points = [("a", s, 1.0) for s in range(40)]
     found = [v.evidence for v in verdicts(cut(points, [30], {30: 5})) if v.key.detector == "everything-seen"]
@@ -341,6 +342,7 @@ def test_a_step_that_goes_back_begins_an_attempt() -> None:
     assert [(v.key.attempt, v.index, v.step) for v in found][29:31] == [(1, 29, 29), (2, 0, 20)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "attempts"), [(0, {1, 2}), (39, {1, 2}), (40, {1}), (50, {1})])
 def test_a_file_that_began_anew_begins_an_attempt_unless_it_goes_on(first: int, attempts: set[int]) -> None:
     before, after = (
@@ -350,6 +352,7 @@ def test_a_file_that_began_anew_begins_an_attempt_unless_it_goes_on(first: int, 
     assert {v.key.attempt for v in verdicts([before, replace(after, restarted=True)])} == attempts
 
 
+@pytest.mark.slow
 def test_the_last_rows_before_a_restart_are_known_and_not_judged() -> None:
     points = [("a", s, float(s)) for s in [*range(30), *range(20, 40), *range(35, 37)]]
     found = [v for v in verdicts([chunk_of(points)]) if v.key.detector == "resumed"]
@@ -365,6 +368,7 @@ def test_an_attempt_without_rows_hides_nothing_of_the_one_before() -> None:
     assert (found[-1].key.attempt, found[-1].evidence["last_step"]) == (3, 29)
 
 
+@pytest.mark.slow
 def test_steps_of_what_means_nothing_begin_no_attempt() -> None:
     points = [
         point for s in range(60) for point in (("a", s, 1.0), ("x", s % 10, 1.0), ("a#std", s % 7, 1.0))
@@ -378,7 +382,7 @@ def test_steps_of_what_is_measured_of_the_machine_begin_no_attempt() -> None:
     assert {v.key.attempt for v in verdicts([chunk_of(points)])} == {1}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_padding_follows_from_tokens_and_slots_of_the_same_step() -> None:
     points = [p for s in range(40) for p in (("n", s, 600.0), ("a", s, 2.0), ("m", s, 800.0))]
     found = [v for v in verdicts(cut(points, range(0, 120, 7))) if v.key.detector in ("joined", "beside")]
@@ -392,6 +396,7 @@ def test_padding_without_slots_is_not_known() -> None:
     assert not [v for v in verdicts([chunk_of(points)]) if v.key.detector in ("joined", "beside")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("logged", "judged"),
     [
@@ -436,7 +441,7 @@ def test_the_terms_of_a_loss_are_summed_where_their_sum_is_not_logged(cuts: Sequ
     assert found[-1].evidence["learning_rate"] == 0.1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_bound_is_a_loss_whatever_its_sign(sign: float) -> None:
     points = [("train_elbo", step, sign * (50.0 - step)) for step in range(60)]
@@ -445,7 +450,7 @@ def test_a_bound_is_a_loss_whatever_its_sign(sign: float) -> None:
         assert [v.evidence["value"] for v in found] == [50.0 - step for step in range(60)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_coarse_view_is_in_one_row_of_a_long_window() -> None:
     """Its 64 numbers beside each of 100,000 rows would take 150 MB."""
     stream = Stream("s", "jsonl", "", Naming(TAGS), views(DETECTORS))

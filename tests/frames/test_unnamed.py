@@ -60,7 +60,7 @@ def test_a_loss_with_a_meaning_speaks_for_all():
     assert not told(rows(loss=[1.0, NAN, NAN, NAN], d_loss=[1.0, NAN, NAN, NAN]), losses=("loss",))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(
     st.lists(st.sampled_from([1.0, NAN]), min_size=1, max_size=40),
     st.lists(st.sampled_from([1.0, NAN]), min_size=40, max_size=40),

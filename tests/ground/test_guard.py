@@ -160,6 +160,7 @@ def house(runs):
     return House(runs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", STAGES)
 def test_in_a_watch(house, monkeypatch, stage, caplog):
     with monkeypatch.context() as broken:
@@ -202,6 +203,7 @@ def test_state_that_cannot_be_restored_costs_that_run_a_re_read(house, monkeypat
     assert all(told[0] == "firing: first-notification" for told in house.told().values())
 
 
+@pytest.mark.slow
 def test_a_search_that_fails_at_one_file_finds_the_others(house, monkeypatch, caplog):
     with monkeypatch.context() as broken:
         find(broken)
@@ -213,6 +215,7 @@ def test_a_search_that_fails_at_one_file_finds_the_others(house, monkeypatch, ca
     assert sorted(house.told()) == NAMES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", [poll, absorb, name, judge, advance])
 def test_in_a_replay(runs, monkeypatch, stage):
     stage(monkeypatch)
@@ -227,6 +230,7 @@ def test_in_a_replay(runs, monkeypatch, stage):
         assert [f"the run is not judged at present: {bad.failure}"] == summaries
 
 
+@pytest.mark.slow
 def test_in_the_review_of_a_watch(house, monkeypatch, caplog):
     with monkeypatch.context() as broken:
         review(broken)
@@ -241,6 +245,7 @@ def test_in_the_review_of_a_watch(house, monkeypatch, caplog):
     assert house.stopped() == {}
 
 
+@pytest.mark.slow
 def test_in_status_and_metrics(house, monkeypatch):
     watcher = house.watch()
     watcher.once(GOING)
@@ -265,7 +270,7 @@ def test_in_a_listing(runs, monkeypatch, stage):
     assert [run.overview.name for run in found if run.stopped] == [BAD]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_that_goes_on_failing_is_tried_ever_less(house, monkeypatch):
     poll(monkeypatch)
     watcher, tried, failed = house.watch(), [], Watched.failed

@@ -81,7 +81,7 @@ def test_without_run_checks_nothing_is_read_beside_the_log(tmp_path):
     assert not read(*follow(tmp_path, checks=()))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(deadline=None, max_examples=30)
 @given(
     cuts=st.lists(st.tuples(st.integers(0, 20), st.integers(0, len(CONSOLE))), max_size=5),

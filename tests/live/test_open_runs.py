@@ -13,7 +13,7 @@ from sentinel.live.views import StateView
 from tests.live.conftest import log
 from tests.manual_clock import ManualClock
 
-pytestmark = pytest.mark.slow  # it watches two runs
+pytestmark = pytest.mark.long  # it watches two runs
 
 
 def test_a_page_that_is_asked_for_as_a_reading_ends_shows_the_state_of_then(runs, watch, tmp_path):

@@ -45,6 +45,7 @@ def test_all_runs_stand_in_a_table_with_what_the_watch_found(client):
     assert text.count("<polyline") == 2
 
 
+@pytest.mark.long
 def test_the_logs_of_one_training_are_one_row_that_unfolds(client, runs, watch):
     rows = [json.loads(line) for line in (runs / "sick" / "metrics.jsonl").read_text().splitlines()]
     table = [",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]
@@ -89,6 +90,7 @@ def test_what_is_not_there_is_said(client):
     assert "no incident has an id" in client.post("/incidents/0000/acknowledge").text
 
 
+@pytest.mark.long
 def test_names_from_a_run_are_text(client, runs, watch):
     hostile = "<img src=x onerror=alert(1)>\u202e"
     log(runs / hostile, range(200))
@@ -102,6 +104,7 @@ def test_names_from_a_run_are_text(client, runs, watch):
         assert "\u202e" not in text
 
 
+@pytest.mark.long
 def test_a_page_hears_of_the_rows_that_changed_and_of_no_others(client, runs, watch):
     with client.stream("GET", "/events?since=1") as answer:
         log(runs / "well", range(200, 400), loss=math.nan)
@@ -143,6 +146,7 @@ def test_a_run_that_a_page_shows_stays_open(runs, watch, tmp_path):
             assert next(seen) > first
 
 
+@pytest.mark.long
 def test_acknowledging_and_silencing_do_what_the_commands_do(client, tmp_path):
     key = key_of(client, "sick")
     text = client.get(f"/runs/{key}").text
@@ -173,6 +177,7 @@ def test_a_silence_needs_a_duration(client):
     assert "write 30m, 2h, 1d or 1w" in answer.text
 
 
+@pytest.mark.long
 def test_the_state_is_looked_at_once_for_all_pages(runs, watch, tmp_path, monkeypatch):
     watch()
     looks, real = [], fleet.status
@@ -244,6 +249,7 @@ def test_a_run_whose_page_cannot_be_made_holds_up_no_other(client, monkeypatch, 
     assert client.get(f"/runs/{key_of(client, 'well')}").status_code == 200
 
 
+@pytest.mark.long
 def test_a_log_that_cannot_be_read_now_holds_up_no_other_page(client, runs, watch, monkeypatch):
     def grow(run):
         if "sick" in str(run._tracker.log.run.path):
@@ -281,6 +287,7 @@ def test_a_state_that_cannot_be_read_is_said_above_what_was_there(client, tmp_pa
     assert key_of(client, "sick")
 
 
+@pytest.mark.long
 def test_a_run_that_says_how_long_it_will_be_shows_its_progress(runs, watch, tmp_path):
     shutil.copytree(SAMPLES / "kl-blowup", runs / "planned")
     watch()

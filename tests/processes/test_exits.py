@@ -151,7 +151,7 @@ def test_a_number_that_was_given_again_is_another_process():
 
 
 @needs_kernel
-@pytest.mark.slow  # ten thousand processes
+@pytest.mark.long  # ten thousand processes
 @pytest.mark.skipif(not os.access(LAST_PID, os.W_OK), reason="may not choose the number of a process")
 def test_ten_thousand_reuses_of_a_number_confuse_nothing():
     """Every process gets the number of the one before, and each ends with a status of its own."""

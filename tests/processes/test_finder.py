@@ -76,6 +76,7 @@ def test_among_young_processes_only_new_ones_and_those_above_them_are_asked(log,
         assert Host().young.writer(log).process.pid == one.pid
 
 
+@pytest.mark.slow
 def test_two_processes_that_write_one_log_are_no_answer(log):
     with holding(log), holding(log):
         assert writer(log) is None
@@ -95,6 +96,7 @@ def test_behind_tee_stands_the_process_that_prints(log):
         training.stdin.close()
 
 
+@pytest.mark.slow
 def test_an_event_file_names_its_process(log):
     with running("import sys; print('ready', flush=True); sys.stdin.read()") as one:
         stem = f"events.out.tfevents.{int(time.time())}.{socket.gethostname()}"
@@ -107,6 +109,7 @@ def test_an_event_file_names_its_process(log):
         assert writer(log.parent) is None, "the number was given again"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["slurmstepd", "containerd-shim"])
 def test_behind_a_service_that_copies_what_a_job_prints_stands_the_job(log, tmp_path, name):
     service = """
@@ -129,6 +132,7 @@ job.wait()
         assert writer(log) == (pid, BEHIND_PIPE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("named", [True, False])
 def test_the_helper_of_wandb_names_its_training(log, named):
     """By its arguments as `wandb-core` has them, else by its parent."""
@@ -147,6 +151,7 @@ def test_a_program_that_brings_a_log_from_elsewhere_does_not_write_it(log):
         assert writer(log) is None
 
 
+@pytest.mark.slow
 def test_a_file_that_got_the_number_of_a_removed_one_is_another(log):
     with holding(log):
         host = Host()
@@ -156,6 +161,7 @@ def test_a_file_that_got_the_number_of_a_removed_one_is_another(log):
     assert host.writer(log) is None
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start processes of others")
 def test_a_process_of_another_user_does_not_count(log):
     os.chown(log, 65534, 65534)

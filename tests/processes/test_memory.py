@@ -41,6 +41,7 @@ def group():
     place.rmdir()
 
 
+@pytest.mark.slow
 @needs_kernel
 @pytest.mark.parametrize("log", [True, False])
 def test_a_process_that_the_oom_killer_ended_is_told_apart(group, monkeypatch, log):
@@ -58,6 +59,7 @@ def test_a_process_that_the_oom_killer_ended_is_told_apart(group, monkeypatch, l
     assert end.words == "was killed by SIGKILL of the OOM killer (cgroup limit 0.0625 GiB)"
 
 
+@pytest.mark.slow
 def test_where_the_kernel_tells_no_status_a_new_count_of_the_group_does(group, monkeypatch):
     monkeypatch.setattr(kernel_log, "_LOG", Path("/nowhere"))
     monkeypatch.setattr(exits, "_GET_INFO", 0)

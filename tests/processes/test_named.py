@@ -38,6 +38,7 @@ def wandb_names(directory, pid, host=None):
         (directory / "files" / "wandb-metadata.json").write_bytes(orjson.dumps(metadata))
 
 
+@pytest.mark.slow
 def test_the_process_that_has_the_log_open_is_named(log):
     assert told(log.parent).text == ""
     with holding(log) as one, log.open() as mine:
@@ -49,6 +50,7 @@ def test_the_process_that_has_the_log_open_is_named(log):
     assert told(log.parent) == Writer()
 
 
+@pytest.mark.slow
 def test_the_process_that_a_pid_file_names_is_described_while_it_fits(log, tmp_path):
     named = log.parent / "train.pid"
     with holding(tmp_path / "else") as one:
@@ -72,6 +74,7 @@ def test_the_process_that_a_pid_file_names_is_described_while_it_fits(log, tmp_p
     assert told(log).text.endswith(f"which does not run on {here}")
 
 
+@pytest.mark.slow
 def test_the_process_that_wandb_names(log, tmp_path):
     run, here = log.parent, socket.gethostname()
     with holding(tmp_path / "else") as one:

@@ -18,7 +18,7 @@ VALUES = st.recursive(
 )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(VALUES, st.integers(2, pickle.HIGHEST_PROTOCOL))
 def test_data_come_out_as_they_went_in(value, protocol):
     assert data_of(pickle.dumps(value, protocol)) == value
@@ -43,7 +43,7 @@ def test_whatever_else_is_refused_without_more_ado(content):
         data_of(b"\x80\x02" + content + b".")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_nesting_without_end_is_no_harm():
     assert len(data_of(b"\x80\x02)" + b"\x85" * 200_000 + b".")) == 1
     with pytest.raises(ValueError, match="key"):

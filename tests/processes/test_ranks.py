@@ -68,11 +68,13 @@ def test_slurm_and_mpi_number_their_ranks_in_their_own_words():
         assert found(other[0]) == [(number, rank.pid) for number, rank in enumerate(other)]
 
 
+@pytest.mark.slow
 def test_a_process_that_trains_alone_has_no_ranks():
     with ranks([{"RANK": "0", "WORLD_SIZE": "1"}, {}]) as both:
         assert [found(one) for one in both] == [[], []]
 
 
+@pytest.mark.slow
 def test_spawned_processes_are_counted_in_the_order_of_their_start(tmp_path):
     script = tmp_path / "spawn.py"
     script.write_text(
@@ -119,6 +121,7 @@ def test_a_rank_that_fails_is_told_while_others_live_and_one_that_ends_is_not():
         assert team.news(4.0).endswith(". Rank 3 still runs and waits for it")
 
 
+@pytest.mark.slow
 @needs_kernel
 def test_what_a_dead_rank_leaves_behind_does_not_replace_it():
     """Another process with its number counts only if the same launcher started it."""

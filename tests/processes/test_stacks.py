@@ -42,7 +42,7 @@ def test_names_are_cleaned_and_no_value_is_read():
     assert "canary" not in repr(stack)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_process_of_endless_depth_costs_its_limits(monkeypatch):
     run, limits = stacks._run, []
     monkeypatch.setattr(stacks, "_run", lambda command, left: limits.append(left) or run(command, left))
@@ -63,6 +63,7 @@ def test_what_is_no_python_has_no_stack():
     assert stack.unknown
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a reader of another user")
 def test_what_may_not_be_read_is_said():
     """A reader without privileges asks for the stack of a process of root."""

@@ -38,23 +38,28 @@ CORES = "os.sched_getaffinity = lambda _: range(3)\n"
 WORK = CORES + "work = lambda n: (n, os.getpid())"
 
 
+@pytest.mark.slow
 def test_copies_do_it_all(done):
     assert done(WORK) == {True}
 
 
+@pytest.mark.slow
 def test_a_process_with_threads_is_not_copied(done):
     assert done(WORK + "\nthreading.Thread(target=threading.Event().wait, daemon=True).start()") == {False}
 
 
+@pytest.mark.slow
 def test_what_a_copy_left_undone_is_done_here(done):
     die_at = "def work(n): return (n, os.getpid()) if n != 77 or os.getpid() == parent else os._exit(1)"
     assert False in done(CORES + die_at)
 
 
+@pytest.mark.slow
 def test_where_there_can_be_no_copies_all_is_done_here(done):
     assert done(WORK + "\ndef refused(): raise BlockingIOError(11, 'no more')\nos.fork = refused") == {False}
 
 
+@pytest.mark.slow
 def test_trouble_is_raised_here():
     program = PROGRAM.format(before=CORES + "def work(n): return 1 / (n - 77)")
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

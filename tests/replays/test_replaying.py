@@ -47,6 +47,7 @@ def test_what_is_not_told_has_its_reason(tmp_path):
     assert one["reason"] == "below-sink-severity"
 
 
+@pytest.mark.slow
 def test_an_old_log_is_told_as_it_would_have_been_then(tmp_path):
     log(tmp_path / "a.jsonl", kl=9.0, at=1e9)
     assert [one["reason"] for one in told(tmp_path)] == ["first-notification"]

@@ -26,12 +26,12 @@ def written(sentinel):
     return lambda *words: sentinel(words[0], *paths, *words[1:]).out
 
 
-@pytest.mark.slow  # replays whole runs
+@pytest.mark.long  # replays whole runs
 def test_a_replay_is_as_documented(written):
     fits("replay", written("replay", "--format", "json"))
 
 
-@pytest.mark.slow  # replays whole runs
+@pytest.mark.long  # replays whole runs
 def test_each_line_is_as_documented(written):
     lines = written("replay", "--format", "jsonl").splitlines()
     assert len(lines) == 4
@@ -39,5 +39,6 @@ def test_each_line_is_as_documented(written):
         fits("replay-line", line)
 
 
+@pytest.mark.slow
 def test_a_listing_is_as_documented(written):
     fits("runs", written("runs", "--format", "json"))

@@ -16,6 +16,7 @@ def test_the_examples_are_those_of_the_goldens():
     assert EXAMPLES.read_text(encoding="utf-8") == examples.written(), "run `make docs`"
 
 
+@pytest.mark.slow
 @each(all_detectors())
 def test_false_alarms_and_guards_have_a_heading_each(name):
     lines = page(name).splitlines()
@@ -25,6 +26,7 @@ def test_false_alarms_and_guards_have_a_heading_each(name):
     assert any(line.strip() for line in after[: after.index("## Source")])
 
 
+@pytest.mark.slow
 @each([name for name, detector in all_detectors().items() if isinstance(detector, Detector)])
 def test_a_rule_is_shown_as_a_picture_in_text(name):
     lines = page(name).splitlines()

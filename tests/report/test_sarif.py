@@ -25,7 +25,7 @@ def written(sentinel):
     return write
 
 
-@pytest.mark.slow  # replays whole runs
+@pytest.mark.long  # replays whole runs
 def test_an_incident_is_a_result_at_its_log(written, tmp_path):
     log = tmp_path / "a run" / "metrics.jsonl"
     log.parent.mkdir()

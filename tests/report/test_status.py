@@ -86,7 +86,7 @@ def test_the_document_is_json_and_holds_all_runs(store, tmp_path):
     assert document["incidents"][0]["run"] == f"jsonl:{PATH.format(3)}"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_document_holds_all_open_incidents_the_worst_first(store, tmp_path):
     fill(store, 1500, range(1500))
     mild = replace(INCIDENT, id="mild", run=f"jsonl:{PATH.format(7)}", severity=Severity.INFO)

@@ -81,6 +81,7 @@ def test_a_run_that_names_its_metric_is_taken_at_its_word(told, tmp_path):
     assert "f1 is 0.5 there, the highest of 3 checkpoints on disk from before step 60 (the" in keep.because
 
 
+@pytest.mark.slow
 def test_no_checkpoint_is_named_that_nobody_evaluated(told, tmp_path):
     rows(tmp_path / "metrics.jsonl", eval__loss=lambda s: 1.0 if s == 60 else None)
     (tmp_path / "checkpoint-50").mkdir()
@@ -117,6 +118,7 @@ def test_an_error_stands_among_the_lines_around_it(told, tmp_path):
     assert found.lines[-2] == '  File "train.py", line 3, in <module>'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "stamp",
     ["2023-11-14 22:{:02}:20 tick", "step {}: loss 1.5", "[{}/100] loss 1.5"],
@@ -129,6 +131,7 @@ def test_other_trouble_is_found_in_the_lines_by_its_time_or_its_step(told, tmp_p
     assert found.lines[found.at - found.first] == stamp.format(59 if "tick" in stamp else 46)
 
 
+@pytest.mark.slow
 def test_lines_that_tell_neither_time_nor_step_are_left_out(told, tmp_path):
     rows(tmp_path / "metrics.jsonl")
     (tmp_path / "train.log").write_text("hello\n" * 100)
@@ -147,7 +150,7 @@ def illustrated(tmp_path):
     return tmp_path
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_texts_and_images_nearest_to_the_onset_are_shown(told, illustrated):
     told = told()
     (found,) = [one.samples for one in told.runs[0].incidents if one.detector == "kl-blowup"]
@@ -161,6 +164,7 @@ def test_texts_and_images_nearest_to_the_onset_are_shown(told, illustrated):
     assert "&lt;img src=x" in page
 
 
+@pytest.mark.slow
 def test_files_that_are_too_large_or_too_many_are_said(told, illustrated, monkeypatch):
     monkeypatch.setattr(samples, "_LARGEST", 100)
     (problem,) = told().runs[0].problems
@@ -170,6 +174,7 @@ def test_files_that_are_too_large_or_too_many_are_said(told, illustrated, monkey
     assert "texts and images were searched in 1 of 2 event files" in told().runs[0].problems
 
 
+@pytest.mark.slow
 def test_damaged_event_files_show_what_is_whole(told, illustrated):
     (file,) = illustrated.glob("*tfevents*")
     data = bytearray(file.read_bytes())
@@ -180,6 +185,7 @@ def test_damaged_event_files_show_what_is_whole(told, illustrated):
     assert {one.step for one in found} == {60}
 
 
+@pytest.mark.slow
 def test_what_is_not_logged_has_the_line_that_logs_it(told, tmp_path):
     rows(tmp_path / "metrics.jsonl")
     told = told()
@@ -188,6 +194,7 @@ def test_what_is_not_logged_has_the_line_that_logs_it(told, tmp_path):
     assert "log(&#34;loss_scale&#34;, scaler.get_scale())" in render(told)
 
 
+@pytest.mark.slow
 def test_the_report_names_settings_with_their_origin(told, tmp_path):
     rows(tmp_path / "metrics.jsonl")
     (tmp_path / "training_args.json").write_text('{"adam_epsilon": 1e-6}')

@@ -43,6 +43,7 @@ def test_a_quiet_run_says_how_much_of_it_could_be_judged(tmp_path, report):
     assert coverage == f"1 log was read; {able} of {len(named)} detectors could judge it"
 
 
+@pytest.mark.slow
 def test_several_runs_say_where_a_signal_is_missing(tmp_path, report):
     written(tmp_path / "a", [{"step": i, "kl": 0.01} for i in range(50)])
     written(tmp_path / "b", [{"step": i, "kl": 0.01, "entropy": 0.5} for i in range(50)])
@@ -61,6 +62,7 @@ def test_a_detector_that_judged_no_point_says_why(tmp_path, report):
     assert "non-finite-metric" not in held_back
 
 
+@pytest.mark.slow
 def test_an_incident_names_what_it_saw_and_what_to_try(tmp_path, report):
     written(tmp_path / "run", [{"step": i, "kl": 0.01 if i < 100 else 3.0} for i in range(200)])
     lines = report()

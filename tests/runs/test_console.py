@@ -143,7 +143,7 @@ PIECES = [
 ]
 
 
-@pytest.mark.slow  # many examples
+@pytest.mark.long  # many examples
 @given(
     pieces=st.lists(st.sampled_from(PIECES), max_size=8),
     cuts=st.lists(st.integers(0, 300), max_size=6),
@@ -169,7 +169,7 @@ def test_any_cut_says_the_same(pieces, cuts, reload):
     assert not printed or slow.origins["train.log"].tracebacks == whole.origins["train.log"].tracebacks
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_hostile_lines_end_and_are_not_kept():
     hostile = [
         "loss" + " " * 10**6 + "nan",

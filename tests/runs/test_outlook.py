@@ -77,6 +77,7 @@ def test_a_few_rows_of_a_plan_do_not_say_that_the_next_one_is_its_last(tmp_path)
     assert outlook(tmp_path, rows([500, 1000, 1500]), {"max_steps": 1999}).goes_on
 
 
+@pytest.mark.slow
 def test_a_plan_that_was_passed_counts_something_else(tmp_path):
     told = outlook(tmp_path, rows(range(3, 303)), {"max_steps": 100})
     assert (told.over, told.goes_on) == ("", "")
@@ -90,6 +91,7 @@ def test_a_row_for_each_planned_epoch_is_the_end(tmp_path, first):
     assert not outlook(tmp_path, epochs[:29], {"epochs": 30}).over
 
 
+@pytest.mark.slow
 def test_arguments_beside_a_table_without_times_tell_its_end(tmp_path):
     """Ultralytics writes both so. Whether the file is older than the first row is not known."""
     log = tmp_path / "results.csv"
@@ -101,7 +103,7 @@ def test_arguments_beside_a_table_without_times_tell_its_end(tmp_path):
     assert not outlook_of_run(run).over
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_signs_that_may_each_be_chance_are_enough(tmp_path):
     training = rows(range(1, 1001))
     assert outlook(tmp_path, training).hint == "1000 is a round number of steps"

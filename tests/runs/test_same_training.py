@@ -139,7 +139,7 @@ def one_by_one(logs):
     return {log: min(group) for group in groups for log in group}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(st.lists(traces(), max_size=9))
 def test_a_log_joins_a_training_if_it_could_be_with_all_of_its_format_there(found):
     logs = {f"log {number}": one for number, one in enumerate(found)}

@@ -30,6 +30,7 @@ def test_what_is_no_address_is_refused_and_not_repeated(address):
     assert "secret" not in str(refused.value)
 
 
+@pytest.mark.slow
 def test_a_service_that_nobody_knows_is_refused():
     with pytest.raises(ConfigError, match="does not hold an address that Apprise knows"):
         sink_at("nonsense://secret").open()

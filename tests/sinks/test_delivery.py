@@ -134,7 +134,7 @@ def test_what_was_refused_waits_alone_and_is_tried_again(store, deliver, clock, 
     assert [r.levelno for r in caplog.records] == [logging.ERROR]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_after_a_day_of_pauses_it_is_given_up(store, deliver, clock):
     sink = ScriptedSink("sink", *[Transient("busy")] * 1000)
     enqueue(store, NOTIFICATION, ["sink"], START)
@@ -202,7 +202,7 @@ def pile_up(store, count):
     enqueue_all(store, told, ["sink"], START)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_ten_thousand_that_piled_up_are_a_few_messages_and_the_worst_come_first(store, deliver, clock):
     sink = Collector("sink", *[Transient("down")] * 4)
     pile_up(store, 10_000)
@@ -244,6 +244,7 @@ def test_a_row_that_cannot_be_read_stops_no_other(tmp_path, store, deliver, cloc
     )
 
 
+@pytest.mark.slow
 def test_a_few_that_wait_are_told_one_by_one(store, deliver, clock):
     sink = Collector("sink", Transient("down"))
     for number in range(PILE):
@@ -385,6 +386,7 @@ def test_an_unusable_state_directory_is_said_and_survived(tmp_path, clock, caplo
     assert not thread.is_alive()
 
 
+@pytest.mark.slow
 def test_an_http_receiver_in_trouble_gets_everything_in_the_end(store, deliver, clock, receiver):
     receiver.answers.extend([rx.status(500), rx.close, rx.status(429, Retry_After="30"), rx.garbage])
     for number in range(3):
@@ -397,7 +399,7 @@ def test_an_http_receiver_in_trouble_gets_everything_in_the_end(store, deliver, 
     assert {r.headers["Idempotency-Key"] for r in receiver.received} == {f"{n}-firing-{n}" for n in range(3)}
 
 
-@pytest.mark.slow  # many examples
+@pytest.mark.long  # many examples
 @given(st.text(max_size=20), st.integers(0, 10_000))
 def test_pauses_grow_to_five_minutes_and_are_the_same_each_time(key, attempts):
     pause = pause_seconds(key, attempts)
@@ -406,7 +408,7 @@ def test_pauses_grow_to_five_minutes_and_are_the_same_each_time(key, attempts):
     assert pause == pause_seconds(key, attempts)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_killed_at_any_moment_everything_arrives(tmp_path, store, receiver):
     chance = random.Random(7)
     accepted, fine = [], rx.status(200)

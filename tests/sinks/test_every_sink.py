@@ -81,6 +81,7 @@ MEANS = {
 """What becomes of a message, by the status of the answer."""
 
 
+@pytest.mark.slow
 @every_http_sink
 @pytest.mark.parametrize("expected", MEANS, ids=lambda kind: kind.__name__)
 def test_status_decides(kind, expected, receiver):
@@ -139,6 +140,7 @@ RETRY_AFTER = (
 )
 
 
+@pytest.mark.slow
 @every_http_sink
 @pytest.mark.parametrize("code", [429, 503])
 def test_retry_after_is_passed_on(kind, code, receiver):

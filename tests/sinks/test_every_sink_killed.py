@@ -26,7 +26,7 @@ def heard(request):
     return body["title"] if isinstance(body, dict) else None
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_sink_tells_the_life_of_an_incident_in_order_across_kills(tmp_path, store, receiver):
     """A notification that was on its way at a kill may come twice, with the same key."""
     receiver.default = rx.status(200, '{"ok": true, "channel": "C1", "ts": "1.5"}')

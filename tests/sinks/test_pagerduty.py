@@ -45,7 +45,7 @@ def test_the_end_resolves_it():
     assert event(about(Event.RESOLVED)) == {"event_action": "resolve", "dedup_key": INCIDENT.id}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_digest_is_one_alert():
     told = event(digest(1500, over=3))
     assert told["dedup_key"] == "d1gest"

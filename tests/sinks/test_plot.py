@@ -41,6 +41,7 @@ def size(picture):
     return image.imread(io.BytesIO(picture)).shape[:2]
 
 
+@pytest.mark.long
 def test_each_signal_has_a_panel():
     assert size(png(PLOTTED)) == (580, 800)
     assert size(png(replace(PLOTTED, excerpts=[KL]))) == (405, 800)

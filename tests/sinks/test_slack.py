@@ -79,7 +79,7 @@ def test_text_from_a_run_stands_in_elements_that_slack_shows_literally(raw):
     assert "\u202e" not in json.dumps(body, ensure_ascii=False)
 
 
-@pytest.mark.slow  # many examples
+@pytest.mark.long  # many examples
 @given(st.dictionaries(text, text | st.floats() | st.integers(), max_size=30), text, text, text)
 @settings(deadline=None)
 def test_any_run_makes_a_message_that_slack_takes(evidence, name, summary, tag):

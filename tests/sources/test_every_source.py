@@ -42,6 +42,7 @@ ODD_NAMES = [
 ]
 
 
+@pytest.mark.slow
 def test_every_format_has_a_writer(tmp_path):
     for name, writer in WRITERS.items():
         write(writer(), tmp_path / name, STEPS)
@@ -53,6 +54,7 @@ def test_what_makes_no_sense_is_named_rightly():
     assert named <= {*WRITERS, ONLINE}
 
 
+@pytest.mark.slow
 def test_a_growing_run_gives_exactly_what_was_written(source, writer, reader, tmp_path):
     writer.start(tmp_path)
     for count, (step, values) in enumerate(STEPS, 1):
@@ -79,7 +81,7 @@ def test_pieces_give_the_same(source, writer, reader, tmp_path, seed):
     assert not reader.restarts
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_torn_tail_waits(source, torn, tmp_path):
     data, expected = contents(torn), ordered(source, points(STEPS))
     size = sum(map(len, data.values()))
@@ -105,7 +107,7 @@ def test_a_restarted_training_goes_on(source, writer, reader, tmp_path):
     assert not reader.complaints
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_ten_thousand_tags(source, writer, reader, tmp_path):
     steps = [(step, {f"layer{i:04}/grad_norm": float(i) for i in range(10_000)}) for step in range(2)]
     write(writer, tmp_path, steps)
@@ -167,7 +169,7 @@ def twice(name):
         return contents(write(WRITERS[name](), Path(scratch, "logged"), STEPS * 2))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
 @pytest.mark.parametrize("name", held("logged", "torn"))

@@ -176,7 +176,7 @@ LOGS = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=100, deadline=None)
 @given(rows=ROWS, limit=st.integers(1, 20))
 @example(rows=ODD, limit=3)

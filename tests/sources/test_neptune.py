@@ -15,6 +15,7 @@ EXPORT = Path(__file__).parent / "fixtures" / "neptune"
 BEGIN = 1767312000.0
 
 
+@pytest.mark.slow
 def test_a_run_that_the_exporter_wrote():
     for limit in (1, 100):
         reader = Reader(EXPORT).poll(limit)

@@ -55,7 +55,7 @@ def test_a_glob_that_matches_nothing_is_missing(tmp_path):
     assert (found.missing, found.any_there) == ([tmp_path / "*" / "logs"], False)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_missing_path_does_not_stop_the_others(sentinel, runs):
     for command in ("replay", "runs"):
         ran = sentinel(command, "runs", "nowhere")
@@ -79,6 +79,7 @@ def test_a_watch_waits_for_what_is_missing(sentinel, runs):
     assert "later/*/logs: nothing matches it yet; the watch waits for it" in ran.err
 
 
+@pytest.mark.slow
 def test_the_configuration_says_what_a_glob_matches(sentinel, runs):
     Path("sentinel.toml").write_text('paths = ["runs/*/logs", "later/*/logs"]\n')
     out = sentinel("check-config").out

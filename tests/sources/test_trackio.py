@@ -85,6 +85,7 @@ def test_another_database_under_the_same_name_is_read_from_its_start(tmp_path):
     writer.close()
 
 
+@pytest.mark.long
 def test_a_writer_leaves_a_log_behind_and_the_reader_nothing(tmp_path):
     code = WRITER.format(directory=str(tmp_path))
     with subprocess.Popen(

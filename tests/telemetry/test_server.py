@@ -82,7 +82,7 @@ def test_a_watch_whom_no_sink_hears_is_not_well(server, health, tmp_path):
     assert get(f"{server}/healthz").status_code == 200
 
 
-@pytest.mark.slow  # more connections than may wait at once
+@pytest.mark.long  # more connections than may wait at once
 def test_clients_that_ask_nothing_keep_nobody_out(server, health, capfd):
     health.report("watch", "", SystemClock().awake())
     address = Address.parse(server.removeprefix("http://"))

@@ -7,7 +7,7 @@ from sentinel.replays.replaying import replay
 from tests.watch.test_watcher import House
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_fired_and_was_over_between_two_polls_is_told_as_a_replay_says(tmp_path):
     house = House(tmp_path)
     watcher = house.watch()

@@ -30,7 +30,7 @@ def look(place: Path, receiver: Receiver) -> list[dict]:
     return [json.loads(request.body) for request in receiver.received]
 
 
-@pytest.mark.slow  # 261 logs
+@pytest.mark.long  # 261 logs
 def test_261_old_logs_are_one_message(tmp_path):
     place = tmp_path / "runs"
     place.mkdir()

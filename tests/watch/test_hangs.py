@@ -79,7 +79,7 @@ for step in range(1, 10000):
 WORLD = 4
 TOLD = ("stream-stall", "rank-died", "run-crashed", "run-preempted", "ended-or-stuck")
 
-pytestmark = pytest.mark.slow  # four processes and an examination each
+pytestmark = pytest.mark.long  # four processes and an examination each
 needs_stacks = pytest.mark.skipif(py_spy() is None, reason="py-spy is not installed")
 
 

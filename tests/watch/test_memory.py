@@ -56,6 +56,7 @@ else:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="proc says how much memory is in use")
 def test_free_memory_below_what_is_in_use_goes_back_to_the_system():
     share = subprocess.run(

@@ -13,7 +13,7 @@ from tests.patience import PATIENCE
 from tests.sinks.receiver import Receiver
 from tests.tools.docs import ROOT
 
-pytestmark = pytest.mark.slow  # real processes
+pytestmark = pytest.mark.long  # real processes
 
 WATCH = [sys.executable, "-m", "sentinel", "watch"]
 

@@ -79,7 +79,7 @@ def house(tmp_path):
     return House(tmp_path, tmp_path / "state")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_full_disk_is_waited_for(tmp_path, small_disk, caplog):
     house = House(tmp_path, small_disk / "state")
     watcher = house.watch()
@@ -157,7 +157,7 @@ def test_a_state_that_is_put_back_is_used_again(house):
     assert house.heard[1:] == [None]
 
 
-@pytest.mark.slow  # a real process
+@pytest.mark.long  # a real process
 def test_a_watch_that_begins_on_a_full_disk_waits(tmp_path, small_disk):
     house = House(tmp_path, small_disk / "state")
     rows = [{"step": step, "kl": 9.0} for step in range(60)]
@@ -197,6 +197,7 @@ def test_a_watch_that_begins_while_another_program_holds_the_lock_waits(house, m
         assert service.status == "0 runs"
 
 
+@pytest.mark.slow
 def test_a_lock_that_is_held_for_long_is_waited_for(house, monkeypatch):
     monkeypatch.setattr(database, "_BUSY_SECONDS", 0.01)
     watcher = house.watch()
@@ -221,6 +222,7 @@ def test_a_lock_that_is_held_for_long_is_waited_for(house, monkeypatch):
     assert {run.tracker.log.facts.points for run in watcher._runs} == {60, 90}
 
 
+@pytest.mark.slow
 def test_state_that_is_damaged_costs_one_run_a_re_read(house, caplog):
     house.log("good", range(60))
     house.log("bad", range(60))

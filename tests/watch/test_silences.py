@@ -29,7 +29,7 @@ def grow(house, watcher, names, steps, minutes=1):
     return house.look(watcher, hours=minutes / 60, detector=SILENCES)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("count", "alone"), [(40, False), (4, True)], ids=["all", "one"])
 def test_forty_runs_on_a_file_system_that_goes_away_are_one_message(house, count, alone):
     names, watcher = [f"run {number}" for number in range(count)], house.watch()
@@ -56,6 +56,7 @@ def test_forty_runs_on_a_file_system_that_goes_away_are_one_message(house, count
     assert sorted(chain.from_iterable(over)) == ["resolved: not-sent-before"] * 39 + ["resolved: resolved"]
 
 
+@pytest.mark.slow
 def test_runs_that_should_go_on_and_fall_silent_together_are_critical(house):
     names, watcher = [f"run {number}" for number in range(3)], house.watch()
     for name in names:
@@ -73,7 +74,7 @@ def test_runs_that_should_go_on_and_fall_silent_together_are_critical(house):
     assert incident["severity"] == Severity.CRITICAL
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_three_runs_of_one_length_that_stop_together_are_one_question(house):
     names, watcher = [f"run {number}" for number in range(3)], house.watch()
     for begin in range(0, 60, 20):
@@ -99,6 +100,7 @@ def test_a_run_that_stops_where_its_siblings_stopped_has_ended(house):
         assert told == (["firing: first-notification"] if name == "first" else []), name
 
 
+@pytest.mark.slow
 def test_runs_that_stop_one_after_the_other_are_not_told_of_together(house):
     names, watcher = [f"run {number}" for number in range(3)], house.watch()
     for begin in range(0, 60, 20):
@@ -111,6 +113,7 @@ def test_runs_that_stop_one_after_the_other_are_not_told_of_together(house):
     assert {body["incident"]["summary"][:13] for body in bodies} == {"no new point "}
 
 
+@pytest.mark.slow
 def test_a_run_that_another_one_continues_does_not_stall(house):
     watcher = house.watch()
     for begin in range(0, 60, 20):
@@ -119,6 +122,7 @@ def test_a_run_that_another_one_continues_does_not_stall(house):
         assert grow(house, watcher, ["second"], range(begin, begin + 1), minutes=5) == []
 
 
+@pytest.mark.slow
 def test_a_run_of_another_framework_beside_it_does_not_continue_a_run(house):
     watcher = house.watch()
     for begin in range(0, 60, 20):
@@ -149,7 +153,7 @@ def test_a_run_whose_directory_vanishes_is_told_of(house):
     assert incident["causes"] == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("goes_on", [True, False])
 def test_a_training_is_silent_once_all_of_its_logs_are(house, goes_on):
     """wandb writes its record in blocks, long after what the training printed."""

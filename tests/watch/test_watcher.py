@@ -95,7 +95,7 @@ def test_a_run_that_appears_after_it_was_over_is_told_of_at_once(house):
         assert "over at" in first_waiting(store.outbox, "terminal").batch
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_state_of_a_finished_run_shrinks_and_still_is_where_it_goes_on(house):
     watcher, log = house.watch(), house.runs / "a.jsonl"
     house.log("a", range(300), kl=0.1, loss=1.0)
@@ -146,7 +146,7 @@ def test_what_a_killed_watch_held_is_told_by_the_next(house):
         assert first_waiting(store.outbox, "terminal") is not None
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_that_falls_silent_is_lost_and_one_that_goes_on_is_repeated(house):
     watcher = house.watch()
     house.log("run", range(60), kl=9.0)
@@ -164,7 +164,7 @@ def test_a_run_that_falls_silent_is_lost_and_one_that_goes_on_is_repeated(house)
     assert told.startswith("the KL to the reference is 12,"), "a reminder has the number of now"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_that_stops_growing_under_the_watch_stalls_until_it_goes_on(house):
     watcher = house.watch()
     house.log("old", range(60), kl=0.1, at=NOW - 86400)
@@ -178,6 +178,7 @@ def test_a_run_that_stops_growing_under_the_watch_stalls_until_it_goes_on(house)
     assert house.look(watcher, hours=0.01, detector="stream-stall") == ["resolved: resolved"]
 
 
+@pytest.mark.slow
 def test_a_training_that_dies_of_an_exception_is_told_of_at_once(house):
     watcher = house.watch()
     house.log("run", range(60), kl=0.1)
@@ -198,6 +199,7 @@ def test_an_exception_in_a_file_beside_the_log_is_noticed_when_that_file_changes
         assert [decision.detector for decision in store.decisions()] == ["console-error"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("planned", "hours"), [(19, 0.02), (1000, 0.2)], ids=["finished", "lost"])
 def test_a_run_that_is_over_is_judged_once_more(house, monkeypatch, planned, hours):
     found = {high_at_the_end.name: high_at_the_end}
@@ -220,7 +222,7 @@ def test_a_run_that_is_over_is_judged_once_more(house, monkeypatch, planned, hou
     assert again == ["firing: first-notification"], "another end is another finding"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_one_training_in_two_logs_is_told_once(house):
     house.log("run", range(60), kl=9.0)
     rows = [json.loads(line) for line in (house.runs / "run.jsonl").read_text().splitlines()]
@@ -252,6 +254,7 @@ def test_another_configuration_reads_again_and_tells_nothing_twice(house):
         assert {i.id for i in store.incidents()} == first
 
 
+@pytest.mark.slow
 def test_a_detector_in_which_polars_panics_stops_no_other(house, monkeypatch):
     class Panic(BaseException):
         pass

@@ -160,6 +160,7 @@ LAUGHS = ten_aliases_of_the_last("[x, x]", "[%s]")
 MERGES = ten_aliases_of_the_last("{x: 1}", "{<<: [%s]}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [LAUGHS, MERGES, "a: &a [*a, *a]", LAUGHS.replace("[x, x]", "[]")])
 def test_aliases_cost_no_more_than_they_may(text):
     assert len(flat(load(text.encode()))) <= MOST_KEYS
@@ -175,7 +176,7 @@ trees = st.dictionaries(
 )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(trees)
 def test_every_setting_is_plain_and_can_be_kept(tree):
     found = flat(tree)
@@ -185,7 +186,7 @@ def test_every_setting_is_plain_and_can_be_kept(tree):
     json.dumps(found).encode()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(st.dictionaries(st.text("abc", min_size=1), st.integers(-9, 9) | st.text("abcd ", max_size=5)))
 def test_yaml_reads_what_yaml_writes(tree):
     assert load(yaml.safe_dump(tree).encode()) == tree

@@ -98,7 +98,7 @@ def test_what_is_no_file_is_not_waited_for(tmp_path):
 printed = st.text(st.characters(codec="utf-8", exclude_characters="\n\r"), min_size=1, max_size=9)
 
 
-@pytest.mark.slow  # many examples
+@pytest.mark.long  # many examples
 @given(
     st.lists(printed),
     st.data(),

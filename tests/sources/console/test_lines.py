@@ -173,7 +173,7 @@ def test_other_text(line):
     assert parse(line) is None
 
 
-@pytest.mark.slow  # many examples
+@pytest.mark.long  # many examples
 @settings(max_examples=300, deadline=None)
 @given(
     st.text(
@@ -187,7 +187,7 @@ def test_any_line_is_read(line):
         parse(text)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(
     st.dictionaries(
         st.from_regex(r"[a-z_/ \'\"\\\\é]{1,12}", fullmatch=True), st.floats() | st.integers(), min_size=1
@@ -200,7 +200,7 @@ def test_any_printed_dictionary(metrics, printed, rest):
     assert list(map(str, found.values())) == list(map(str, map(float, [1, *metrics.values()])))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "unit",
     [

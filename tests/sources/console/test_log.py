@@ -392,7 +392,7 @@ def test_the_lines_of_keras_follow_a_heading(tmp_path):
     assert read(path).points == read(path, 1).points == expected
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=50, deadline=None)
 @given(
     st.lists(
@@ -425,6 +425,7 @@ def test_a_file_is_looked_at_again_when_it_changed(tmp_path, monkeypatch):
     assert not list(find(tmp_path, ["train.log"]))
 
 
+@pytest.mark.slow
 def test_the_bar_of_an_epoch_is_a_point_when_it_is_full():
     """Lightning draws the bar of an epoch anew behind its validation, and keeps old values until then."""
     path = FIXTURES / "lightning.log"

@@ -264,7 +264,7 @@ def test_reading_at_once_is_reading_line_by_line(table, most, torn):
     assert (one.lines, one.broken, one.times) == (other.lines, other.broken, other.times)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_chunking_changes_nothing_however_odd_the_content(data):
@@ -290,7 +290,7 @@ def test_chunking_changes_nothing_however_odd_the_content(data):
         assert (reader.points, reader.complaints) == (expected.points, expected.complaints)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_mutated_files(data):

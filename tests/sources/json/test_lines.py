@@ -98,6 +98,7 @@ def test_complaints_have_an_end(log):
     assert "skipped silently" in reader.complaints[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
 @pytest.mark.parametrize("rows", [40, 10_000])
 def test_utf_16_is_read_while_it_grows(tmp_path, encoding, rows):
@@ -129,7 +130,7 @@ def test_a_line_that_is_too_long_is_skipped(log, polled_while_torn, monkeypatch)
     assert reader.complaints == [f"{log} at line 3: is longer than 0 MiB and was skipped"]
 
 
-@pytest.mark.slow  # long logs
+@pytest.mark.long  # long logs
 @pytest.mark.parametrize("pieces", [1, 7])
 def test_a_file_without_line_breaks_is_read_however_long_it_grows(log, pieces, monkeypatch):
     monkeypatch.setattr(jsonl, "LONGEST_LINE", 100_000)
@@ -161,7 +162,7 @@ def test_two_processes_that_write_one_file(log):
     assert steps(reader) == sorted([*range(20), *range(20)])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_poll_reads_about_as_much_as_it_may(log):
     log.write_text("".join(json.dumps({"step": i, "a": 1.0, "b": 2.0}) + "\n" for i in range(100_000)))
     batch = JsonLines(log).poll({}, 1000)
@@ -189,7 +190,7 @@ ODD_PIECES = [
 ]  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(
     pieces=st.lists(st.sampled_from(ODD_PIECES), max_size=30),
@@ -250,7 +251,7 @@ def test_which_files_count(tmp_path):
     assert found == {name.partition("/")[2] for name in contents if name.startswith("yes/")}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_mutated_files():
     assert fuzz_jsonl(300, seed=0)
 

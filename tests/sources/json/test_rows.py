@@ -38,6 +38,7 @@ def polls(log, limit=10_000):
     return batches
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [LINES, LINES.replace(" ", ""), LINES.replace("\n", "\r\n"), LINES + '{"st'])
 def test_a_regular_log_is_read_at_once(tmp_path, text):
     log = tmp_path / "log.jsonl"
@@ -75,7 +76,7 @@ def test_what_is_tried_at_once_in_vain_leaves_nothing_behind(tmp_path, monkeypat
     assert ("loss", 1, "nan") in Reader(log).poll(limit=1).points
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), limit=st.integers(1, 20))
 def test_reading_at_once_is_reading_line_by_line(tmp_path, monkeypatch, data, limit):

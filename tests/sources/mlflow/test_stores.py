@@ -158,6 +158,7 @@ def test_the_order_does_not_depend_on_the_limit(tmp_path_factory, rows, limit):
     assert expected.times == sorted(expected.times)
 
 
+@pytest.mark.slow
 def test_a_long_file_beside_a_short_one_keeps_the_order(run):
     write(run, "loss", *((step, 1.0, step) for step in range(5000)))
     write(run, "val", *((step, 2.0, step) for step in range(0, 5000, 1000)))

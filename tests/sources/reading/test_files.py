@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from sentinel.sources.reading.files import as_utf_8, plain_utf_8, utf_16
 
 
+@pytest.mark.slow
 @given(st.binary(), st.sampled_from(["utf-16-le", "utf-16-be"]))
 def test_text_has_as_many_bytes_as_before_even_if_it_is_broken(data, encoding):
     found = as_utf_8(data, encoding).decode().encode(encoding)

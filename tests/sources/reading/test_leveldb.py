@@ -104,6 +104,7 @@ def test_an_overlong_record_is_skipped(monkeypatch):
     assert whole(data[: 5 * BLOCK], at_end=False).consumed > 3 * BLOCK
 
 
+@pytest.mark.slow
 @given(st.binary(max_size=3000), st.booleans())
 def test_any_bytes(data, at_end):
     log = split(data, 0, 0, at_end)

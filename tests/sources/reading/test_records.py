@@ -153,6 +153,7 @@ def test_nesting_has_an_end():
     assert read({"step": 1, "loss": 0.25, **record}) == [("loss", 1, 0.25)]
 
 
+@pytest.mark.slow
 def test_joined_names_have_bounded_memory():
     record = {"x" * 1_000_000: {str(i): 1.0 for i in range(100_000)}}
     assert len(read(record)) < 10
@@ -189,6 +190,7 @@ def test_a_series_may_be_missing_elsewhere_and_its_null_still_be_nan():
     assert values({"loss": 1.0}, {"eval_loss": 2.0}, {"loss": None}) == ["1.0", "nan"]
 
 
+@pytest.mark.slow
 def test_nulls_of_very_many_series_are_not_logged():
     many = {f"layer{i}": 1.0 for i in range(5000)}
     memory = Records({})

@@ -156,6 +156,7 @@ def test_one_file(server, clock):
     assert run.path == reader.path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("server", ["s3"], indirect=True)
 def test_names_that_lead_elsewhere(server, reader, tmp_path):
     server.write("a/metrics.jsonl", lines(0, 3))
@@ -227,6 +228,7 @@ def test_settings_beside_a_log(server, clock, tmp_path, monkeypatch, capsys):
     assert "learning_rate" in json.dumps(run)
 
 
+@pytest.mark.long
 def test_a_watch_that_is_killed_says_nothing_twice(server, clock, tmp_path, capsys):
     def log(count):
         steps = itertools.islice(rows(random.Random(7)), count)

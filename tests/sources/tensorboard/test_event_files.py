@@ -84,6 +84,7 @@ def test_a_torn_tail_is_not_read_again_and_again(log, monkeypatch):
     assert not reads
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [20, 33, 100])
 @pytest.mark.parametrize("each", [1, 20])
 def test_a_poll_keeps_to_its_limit(log, limit, each):
@@ -198,7 +199,7 @@ def test_a_run_whose_files_are_gone_is_quiet(tmp_path):
     assert nothing_new(tmp_path / "gone", cursor)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_damaged_files():
     assert fuzz_tensorboard(150, seed=0)
 

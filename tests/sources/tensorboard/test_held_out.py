@@ -104,7 +104,7 @@ def test_the_part_of_another_process_is_found_beside_a_known_run(keras):
     assert names(keras) == ["test", "train"]
 
 
-@pytest.mark.slow  # replays whole runs
+@pytest.mark.long  # replays whole runs
 @pytest.mark.parametrize("seed", range(3))
 def test_any_order_of_arrival_gives_what_a_replay_gives(keras, tmp_path_factory, seed):
     """Each writer flushes when it likes: the validation may be seconds or the whole training late."""

@@ -40,6 +40,7 @@ def tensor(shape, metadata=None, **fields):
     return Summary.Value(tag="weights", tensor=content, metadata=plugin)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [1, 2, 1000])
 def test_what_tensorboardx_writes(tmp_path, limit):
     with SummaryWriter(str(tmp_path)) as writer:

@@ -110,7 +110,7 @@ def logged(draw):
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # in tbparse, of pandas
 @settings(max_examples=40, deadline=None)
 @given(records=logged())
@@ -164,6 +164,7 @@ def test_many_scalars_do_not_go_through_protobuf_one_by_one(log, parsed):
     assert len(parsed) < 600
 
 
+@pytest.mark.slow
 def test_nor_do_events_of_many_values(log, parsed):
     assert len(read(log, *map(several, range(1000))).points) == 20_000
     assert len(parsed) < 200
@@ -176,7 +177,7 @@ def test_what_one_run_proved_holds_for_the_next(log, parsed):
     assert len(parsed) == 1  # the version of the file
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_values_that_are_no_plain_floats_are_tried_ever_more_seldom(log, parsed):
     counts = [tensor(f"count{i}", dtype="DT_INT64", int64_val=[i]) for i in range(3)]
     for step in range(500):

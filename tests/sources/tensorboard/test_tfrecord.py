@@ -76,7 +76,7 @@ def test_records_are_found_whatever_their_lengths(written, data):
     assert not frames.problems
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(data=st.data())
 def test_damage_costs_no_more_than_it_must(data):
@@ -92,6 +92,7 @@ def test_damage_costs_no_more_than_it_must(data):
     assert bool(frames.problems) == bool(broken)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(bit=st.integers(0, 8 * 100 * 36 - 1))
 def test_every_flipped_bit_is_noticed(bit):
@@ -103,7 +104,7 @@ def test_every_flipped_bit_is_noticed(bit):
     assert payloads(frames) == alike(100)[:hit] + alike(100)[hit + 1 :]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=100, deadline=None)
 @given(data=st.data())
 def test_pieces_give_what_the_whole_gives(data):
@@ -187,6 +188,7 @@ def test_checksums_are_those_of_the_library_for_every_length():
         assert found == google_crc32c.value(bytes(row[0]))
 
 
+@pytest.mark.slow
 def test_a_repetition_is_leapt_over_not_walked(monkeypatch):
     leaps = []
     real = tfrecord._leap

@@ -44,7 +44,7 @@ def record(*items):
     return HistoryRecord(item=[HistoryItem(**item) for item in items])
 
 
-@pytest.mark.slow  # many examples
+@pytest.mark.long  # many examples
 @given(RECORDS)
 def test_every_number_of_any_records(records):
     expected = []
@@ -119,7 +119,7 @@ def test_any_bytes(records):
         read_history(records)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(
     rows=st.lists(st.dictionaries(st.sampled_from(["a", "a.b", "a.b.c", "a.c", "b", "ab"]), st.booleans()))
 )

@@ -101,6 +101,7 @@ def test_a_run_that_wandb_wrote(kind):
         assert batch.lines[-1].time > batch.lines[0].time > 1.79e9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ENDINGS)
 def test_pieces_of_a_run_give_the_same(kind):
     whole = Reader(RUNS / f"run-{kind}.wandb").poll()
@@ -267,7 +268,7 @@ def test_a_record_that_is_no_message_is_skipped(log, reader):
 MESSAGES = split((RUNS / "run-finished.wandb").read_bytes(), len(HEADER), 0, True).records
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(data=st.data())
 def test_any_message_with_a_sound_checksum(data):
     with tempfile.TemporaryDirectory() as scratch:
@@ -280,6 +281,7 @@ def test_any_message_with_a_sound_checksum(data):
         Reader(Path(scratch)).poll()
 
 
+@pytest.mark.slow
 def test_many_axes_cost_what_they_hold(tmp_path, monkeypatch):
     filled = []
     fill = Steps._filled

@@ -74,7 +74,7 @@ def test_every_detector_was_judged_by_run():
     assert {*by_run.read()} == {*DETECTORS}
 
 
-@pytest.mark.slow  # whole runs
+@pytest.mark.long  # whole runs
 def test_healthy_runs_are_counted_by_length_and_noise():
     rang = by_run.measured(["zero-eval-metric"], {10: 2})
     assert rang == {"zero-eval-metric": {10: [(2, 0)] * len(by_run.CELLS)}}

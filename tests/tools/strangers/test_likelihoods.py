@@ -23,6 +23,7 @@ def test_without_cases_the_usual_order_stands():
     assert (by.confirms, by.excludes, by.entries) == (4.0, 4.0, {})
 
 
+@pytest.mark.slow
 def test_what_was_right_more_often_than_its_place_says_weighs_more():
     by = fitted([case("B")] * 20)
     assert by.weights(case().listed)[1] > BY_HAND.weights(case().listed)[1]
@@ -38,7 +39,7 @@ def test_a_clue_that_misleads_counts_less_and_one_that_tells_more():
     assert misleads.excludes < 4 < tells.excludes
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_first_is_called_as_likely_as_it_is_right():
     cases = [case(*("A" if at % 4 else "B"), fold=at % 5) for at in range(80)]
     told = claims(fitted(cases), cases)

@@ -60,7 +60,7 @@ def test_a_log_belongs_to_the_label_above_it(folder):
     assert not empty.read
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_command_writes_tables_and_data(folder, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(command, "PAGE", tmp_path / "page.md")
     monkeypatch.setattr(command, "LIKELIHOODS", tmp_path / "likelihoods.toml")
