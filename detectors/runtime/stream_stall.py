@@ -99,7 +99,7 @@ def stream_stall(
             return  # it is told in some seconds, with what the ranks do
         if stands.sentence:
             told = (stands.sentence, stands.kind, stands.frames, stands.ranks, stands.devices)
-            known = {name: one for name, one in zip(STANDSTILL_EVIDENCE, told, strict=True) if one}
+            known = {name: value for name, value in zip(STANDSTILL_EVIDENCE, told, strict=True) if value}
             variant, evidence = "hangs", {**evidence, **known}
     certain = long.sure or variant == "gone"
     worse = long.times_allowed > TIMES_CRITICAL and certain and variant != "together"

@@ -52,11 +52,13 @@ def as_json(kept: Incident) -> str:
 
 def incident(kept: str) -> Incident:
     """An incident from its JSON. Raises ValueError."""
-    found = _to_incident(json.loads(kept))
+    incident = _to_incident(json.loads(kept))
     odd = {
-        name: _NOT_FINITE[v] for name, v in found.evidence.items() if isinstance(v, str) and v in _NOT_FINITE
+        name: _NOT_FINITE[v]
+        for name, v in incident.evidence.items()
+        if isinstance(v, str) and v in _NOT_FINITE
     }
-    return found.changed(evidence={**found.evidence, **odd}) if odd else found
+    return incident.changed(evidence={**incident.evidence, **odd}) if odd else incident
 
 
 Opinion = Literal["useful", "false-alarm"]

@@ -97,14 +97,14 @@ def _held_out(counts: Mapping[str, int], find: Find) -> bool:
 def _errors(counts: Mapping[str, int], find: Find) -> set[str]:
     """Such as `Train MSE` beside `Valid MSE`, which alone may be a term of a loss."""
     meanings = {tag: find(tag) for tag in counts}
-    if any(found is not None and found.signal is Signal.LOSS for found in meanings.values()):
+    if any(meaning is not None and meaning.signal is Signal.LOSS for meaning in meanings.values()):
         return set()
     evaluated = {
         frozenset(words_of(tag)) - EVAL
-        for tag, found in meanings.items()
-        if found is not None and found.signal is Signal.EVAL_LOSS and not EVAL.isdisjoint(words_of(tag))
+        for tag, meaning in meanings.items()
+        if meaning is not None and meaning.signal is Signal.EVAL_LOSS and not EVAL.isdisjoint(words_of(tag))
     }
-    unknown = {tag: frozenset(words_of(tag)) for tag, found in meanings.items() if found is None}
+    unknown = {tag: frozenset(words_of(tag)) for tag, meaning in meanings.items() if meaning is None}
     return {tag for tag, words in unknown.items() if words & TRAIN and words - TRAIN in evaluated}
 
 

@@ -16,9 +16,9 @@ _MIB = 1 << 20
 class Activity:
     """What a process and those that it started do from now on. Times are times awake."""
 
-    def __init__(self, one: Process, awake: float) -> None:
+    def __init__(self, target: Process, awake: float) -> None:
         self._begun = awake
-        self._before = {pid: (cpu_seconds(pid), moved(pid) or 0) for pid in _family(one.pid)}
+        self._before = {pid: (cpu_seconds(pid), moved(pid) or 0) for pid in _family(target.pid)}
 
     def words(self, awake: float) -> str:
         """It in words: "it computed in the last 9 min (97% of a core)"; empty if too little time passed."""

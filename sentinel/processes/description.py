@@ -19,31 +19,31 @@ def process_of(log: Path, host: Host) -> Writer:
 
     Else what a file beside the log says of it: "train.pid names process 7, which does not run on gpu-3".
     """
-    found = host.writer(log) or named(log)
-    return described(found) if isinstance(found, Found) else found
+    writer = host.writer(log) or named(log)
+    return described(writer) if isinstance(writer, Found) else writer
 
 
-def described(found: Found) -> Writer:
+def described(writer: Found) -> Writer:
     """What a process that writes a log does at present."""
-    now = process(found.process.pid)
-    if now is None or now.started != found.process.started:
+    now = process(writer.process.pid)
+    if now is None or now.started != writer.process.started:
         return Writer()
-    text = f"{title(now)}, which {found.by}, {does(now)}"
+    text = f"{title(now)}, which {writer.by}, {does(now)}"
     if now.state in "ZX":
         return Writer(text, lives=False)
-    sure = found.by != PROBABLY and not _outlives_a_training(now.pid)
+    sure = writer.by != PROBABLY and not _outlives_a_training(now.pid)
     return Writer(text, lives=True if sure else None)
 
 
-def title(one: Process) -> str:
+def title(target: Process) -> str:
     """A process for a person: "process 7 (python)"."""
-    return f"process {one.pid} ({clean_text(one.name, 40)})"
+    return f"process {target.pid} ({clean_text(target.name, 40)})"
 
 
-def does(one: Process) -> str:
+def does(target: Process) -> str:
     """What a process does, and where it waits in the kernel: "sleeps in pipe_read"."""
-    wait = waits_in(one.pid)
-    return _STATES.get(one.state, "lives") + (f" in {wait}" if wait else "")
+    wait = waits_in(target.pid)
+    return _STATES.get(target.state, "lives") + (f" in {wait}" if wait else "")
 
 
 def waits_in(pid: int) -> str:

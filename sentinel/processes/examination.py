@@ -58,36 +58,39 @@ class Examination:
         known: list[str] = []
         asking = threading.Thread(target=lambda: known.append(self._devices()), daemon=True)
         asking.start()
-        found = verdict(self._look_twice(), self._gone)
+        standstill = verdict(self._look_twice(), self._gone)
         asking.join(_ASKED_SECONDS)
-        return replace(found, devices="".join(known))
+        return replace(standstill, devices="".join(known))
 
     def _look_twice(self) -> list[Seen]:
         workers = _workers(self._ranks, processes())
-        all_ = [*(rank.process for rank in self._ranks), *(one for some in workers.values() for one in some)]
+        all_ = [
+            *(rank.process for rank in self._ranks),
+            *(worker for some in workers.values() for worker in some),
+        ]
         with ThreadPoolExecutor(max(1, len(all_))) as pool:
-            looks = dict(pool.map(lambda one: (one.pid, self._look(one)), all_))
+            looks = dict(pool.map(lambda target: (target.pid, self._look(target)), all_))
         return [
             Seen(rank, looks[rank.process.pid], [looks[worker.pid] for worker in workers[rank.process.pid]])
             for rank in self._ranks
         ]
 
-    def _look(self, one: Process) -> Look:
+    def _look(self, target: Process) -> Look:
         """What a process does between two looks at its stack."""
-        first, before = self._stack(one), cpu_seconds(one.pid)
+        first, before = self._stack(target), cpu_seconds(target.pid)
         threading.Event().wait(_APART_SECONDS)
-        used = (cpu_seconds(one.pid) - before) / _APART_SECONDS
-        second, now = self._stack(one), process(one.pid)
+        used = (cpu_seconds(target.pid) - before) / _APART_SECONDS
+        second, now = self._stack(target), process(target.pid)
         moved = None not in (places := {first.place, second.place}) and len(places) > 1
-        return Look(now.state if now else "X", waits_in(one.pid), max(used, moved), second)
+        return Look(now.state if now else "X", waits_in(target.pid), max(used, moved), second)
 
-    def _stack(self, one: Process) -> Stack:
-        if one.user != os.geteuid() and not self._others:
+    def _stack(self, target: Process) -> Stack:
+        if target.user != os.geteuid() and not self._others:
             return Stack(unknown="it belongs to another user, and `[process] stacks` is not true")
         with self._dumps:
             if self._late.is_set():
                 return Stack(unknown="there was no time to read it")
-            return stack_of(one.pid) if lives(one) else Stack(unknown="it has ended")
+            return stack_of(target.pid) if lives(target) else Stack(unknown="it has ended")
 
 
 def _workers(ranks: Iterable[Rank], all_: Mapping[int, Process]) -> Mapping[int, Sequence[Process]]:

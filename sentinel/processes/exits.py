@@ -62,9 +62,9 @@ class Exit:
 class Handle:
     """One process from now to its end."""
 
-    def __init__(self, one: Process, descriptor: int) -> None:
-        self.process, self.descriptor = one, descriptor
-        self._memory: GroupMemory = memory_of(one)
+    def __init__(self, target: Process, descriptor: int) -> None:
+        self.process, self.descriptor = target, descriptor
+        self._memory: GroupMemory = memory_of(target)
         self._looks = 0
         self._exit: Exit | None = None
         self._poll = select.poll()
@@ -113,14 +113,14 @@ class Handle:
         return None
 
 
-def opened(one: Process) -> Handle | None:
+def opened(target: Process) -> Handle | None:
     """A handle of a process; None if it is gone, its number has another one, or the system knows no pidfd."""
     try:
-        descriptor = os.pidfd_open(one.pid)
+        descriptor = os.pidfd_open(target.pid)
     except (OSError, AttributeError):
         return None
-    now = process(one.pid)  # after the descriptor was made, so that it is of this process or of none
-    if now is None or now.started != one.started:
+    now = process(target.pid)  # after the descriptor was made, so that it is of this process or of none
+    if now is None or now.started != target.started:
         os.close(descriptor)
         return None
     return Handle(now, descriptor)

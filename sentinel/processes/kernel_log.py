@@ -24,30 +24,30 @@ _XID = (  # of NVIDIA's driver; an error of the whole GPU names no process
 _MOST_XIDS = 4
 
 
-def killed_by_oom(one: Process) -> bool | None:
+def killed_by_oom(target: Process) -> bool | None:
     """Whether the OOM killer ended a process; None if the log cannot be asked."""
-    found = _search(one, _KILLED)
-    return None if found is None else bool(found)
+    records = _search(target, _KILLED)
+    return None if records is None else bool(records)
 
 
-def faulted_in(one: Process) -> str:
+def faulted_in(target: Process) -> str:
     """The library in which a process's main thread had a segmentation fault; empty if that is unknown."""
-    found = _search(one, _FAULT)
-    return clean_text(os.fsdecode(found[-1][1]), 60) if found else ""
+    records = _search(target, _FAULT)
+    return clean_text(os.fsdecode(records[-1][1]), 60) if records else ""
 
 
-def xids(one: Process) -> str:
+def xids(target: Process) -> str:
     """The last errors of GPUs that NVIDIA's driver told of a process, or of no process, in words; empty if it
     told none.
     """
     said = (
         f"Xid {int(line[2])} of the GPU at {os.fsdecode(line[1])} ({clean_text(os.fsdecode(line[3]), 80)})"
-        for line in _search(one, _XID) or ()
+        for line in _search(target, _XID) or ()
     )
     return "; ".join([*dict.fromkeys(said)][-_MOST_XIDS:])
 
 
-def _search(one: Process, words: bytes) -> list[re.Match[bytes]] | None:
+def _search(target: Process, words: bytes) -> list[re.Match[bytes]] | None:
     """The lines about a process since it started; None if the log cannot be read."""
     try:
         if str((PROC / "self" / "ns" / "pid").readlink()) != _INITIAL:
@@ -55,8 +55,8 @@ def _search(one: Process, words: bytes) -> list[re.Match[bytes]] | None:
         records = [*_records()]
     except OSError:
         return None
-    since, about = seconds_awake(one) - 1, re.compile(words % one.pid)
-    return [found for at, text in records if at >= since and (found := about.search(text))]
+    since, about = seconds_awake(target) - 1, re.compile(words % target.pid)
+    return [match for at, text in records if at >= since and (match := about.search(text))]
 
 
 def _records() -> Iterator[tuple[float, bytes]]:

@@ -17,10 +17,10 @@ _MIB = 1 << 20
 
 def shortages(log: Path, writer: Process | None) -> str:
     """What is used up or waited for, in words: "/dev/shm is full (0 MiB left)"; empty if nothing is."""
-    found = [full(log)] if full(log) else []
+    lacks = [full(log)] if full(log) else []
     if writer is not None:
-        found += [*_memory(writer), *_descriptors(writer)]
-    return "; ".join([*found, *(line for name in ("memory", "io") for line in _pressure(name))])
+        lacks += [*_memory(writer), *_descriptors(writer)]
+    return "; ".join([*lacks, *(line for name in ("memory", "io") for line in _pressure(name))])
 
 
 def full(log: Path) -> str:

@@ -53,10 +53,10 @@ _USED = "memory.current", "memory.usage_in_bytes"
 _COUNTS = "memory.events", "memory.oom_control"
 
 
-def memory_of(one: Process) -> GroupMemory:
+def memory_of(target: Process) -> GroupMemory:
     """What is known of the memory of a process's control group."""
-    group = _group(one.pid)
-    return GroupMemory(one, group, _kills(group))
+    group = _group(target.pid)
+    return GroupMemory(target, group, _kills(group))
 
 
 def _group(pid: int) -> Path | None:

@@ -55,11 +55,11 @@ def _checked(told: _Named, written: float) -> Found | Writer:
     names = f"{file} names process {told.pid}"
     if told.host and told.host != here:
         return Writer(f"{names} on {clean_text(told.host, 80)}, and this is {here}")
-    one = process(told.pid)
-    if one is None or started_at(one) > written + _SLACK_SECONDS:
+    writer = process(told.pid)
+    if writer is None or started_at(writer) > written + _SLACK_SECONDS:
         return Writer(f"{names}, which does not run on {here}", lives=False if told.host == here else None)
-    soon = -_SLACK_SECONDS < told.at - started_at(one) < _SOON_SECONDS
-    return Found(one, f"is named by {file}") if soon and one.user == told.owner else Writer()
+    soon = -_SLACK_SECONDS < told.at - started_at(writer) < _SOON_SECONDS
+    return Found(writer, f"is named by {file}") if soon and writer.user == told.owner else Writer()
 
 
 def _of_wandb(log: Path) -> Iterator[_Named]:
@@ -83,7 +83,7 @@ def _of_pid_files(log: Path) -> Iterator[_Named]:
     """What pid files say: that of the log's own name, else all in its directory."""
     place = log if log.is_dir() else log.parent
     files = sorted(place.glob("*.pid"))
-    for file in [one for one in files if one.stem == log.stem] or files:
+    for file in [file for file in files if file.stem == log.stem] or files:
         with suppress(OSError, UnicodeDecodeError):
             if number := _PID.fullmatch(_beginning(file)):
                 status = file.stat()

@@ -72,16 +72,16 @@ class Roster:
     def __init__(self, processes: Mapping[int, Process], before: "Roster | None" = None) -> None:
         known = before.told if before else {}
         self._processes = processes
-        settled = max((one.started for one in processes.values()), default=0) - ticks_per_second()
+        settled = max((process.started for process in processes.values()), default=0) - ticks_per_second()
         self.told: Mapping[int, _Introduced] = {
-            pid: _told(one, known.get(pid), settled) for pid, one in processes.items()
+            pid: _told(process, known.get(pid), settled) for pid, process in processes.items()
         }
         self._places = {pid: told.place for pid, told in self.told.items() if told.place is not None}
         self._by_group: dict[tuple[object, ...], list[Process]] = {}
         for pid, place in self._places.items():
-            one = processes[pid]
-            if self._places.get(one.parent) != place:  # else what a rank started
-                self._by_group.setdefault((one.user, place.group, place.world), []).append(one)
+            process = processes[pid]
+            if self._places.get(process.parent) != place:  # else what a rank started
+                self._by_group.setdefault((process.user, place.group, place.world), []).append(process)
 
     def ranks_of(self, trainer: Process) -> list[Rank]:
         """The ranks that train together with a process, itself among them; none if it is no rank."""
@@ -109,33 +109,33 @@ class Roster:
             for number, child in enumerate(spawned[:_MOST_RANKS])
         ]
 
-    def _is_spawned(self, one: Process) -> bool:
-        told = self.told.get(one.pid)
-        return told.spawned if told else is_spawned(one)
+    def _is_spawned(self, target: Process) -> bool:
+        told = self.told.get(target.pid)
+        return told.spawned if told else is_spawned(target)
 
 
-def _told(one: Process, before: _Introduced | None, settled: int) -> _Introduced:
+def _told(target: Process, before: _Introduced | None, settled: int) -> _Introduced:
     """What a process tells of itself, or told before, if it was started before some time and is the same."""
-    if before is not None and before.settled and before.by[:5] == one[:5]:
+    if before is not None and before.settled and before.by[:5] == target[:5]:
         return before
-    place = None if one.name in SHELLS | {LOADER} else _place(one)
-    return _Introduced(one, place, is_spawned(one), one.started < settled)
+    place = None if target.name in SHELLS | {LOADER} else _place(target)
+    return _Introduced(target, place, is_spawned(target), target.started < settled)
 
 
-def _place(one: Process) -> _Place | None:
+def _place(target: Process) -> _Place | None:
     """Where a process says that it stands; None if it says nothing, or trains alone."""
-    keys = rank_keys(one.pid)
+    keys = rank_keys(target.pid)
     for number, world in _NUMBERS:
         with suppress(KeyError, ValueError):
             if (of := int(keys[world])) > 1:
                 group = tuple(keys.get(key) for key in _GROUP)
-                return _Place(group if any(group) else (one.parent,), int(keys[number]), of)
+                return _Place(group if any(group) else (target.parent,), int(keys[number]), of)
     return None
 
 
-def is_spawned(one: Process) -> bool:
+def is_spawned(target: Process) -> bool:
     """Whether Python's multiprocessing started a process as a new one, by its arguments."""
-    return any(_SPAWNED in word for word in arguments(one.pid))
+    return any(_SPAWNED in word for word in arguments(target.pid))
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,9 @@ class Team:
 
     def look(self, awake: float) -> bool:
         """Whether ranks have ended since the last look."""
-        ended = {number: how for number, one in self._handles.items() if (how := one.exit()) is not None}
+        ended = {
+            number: how for number, handle in self._handles.items() if (how := handle.exit()) is not None
+        }
         within, self._looked_at = max(0.0, awake - self._looked_at), awake
         for number, how in ended.items():
             self.dead[number] = Death(self.ranks[number], how, awake, within)
@@ -218,8 +220,8 @@ class Team:
 
 def still(living: Sequence[Rank]) -> str:
     """That some ranks are left: "Ranks 0, 1 and 3 still run and wait for it"."""
-    one = len(living) == 1
-    return f"{names(living)} still {'runs and waits' if one else 'run and wait'} for it"
+    alone = len(living) == 1
+    return f"{names(living)} still {'runs and waits' if alone else 'run and wait'} for it"
 
 
 def names(ranks: Sequence[Rank]) -> str:

@@ -65,7 +65,7 @@ def verdict(seen: Sequence[Seen], gone: str = "") -> Standstill:
     if not seen:
         return Standstill()
     kind, guilty, what = _guilty(seen) if not gone else ("gone", [], "")
-    others = [one for one in seen if one not in guilty]
+    others = [member for member in seen if member not in guilty]
     said = [gone] if gone else [f"{_who(guilty)} {what}"] if guilty else []
     if guilty or gone:
         said += _waiting(others)
@@ -80,11 +80,11 @@ def _guilty(seen: Sequence[Seen]) -> tuple[str, list[Seen], str]:
         ("stopped", "Tt", "stopped by a signal"),
         ("device", "D", "waiting for a device"),
     ):
-        if found := [one for one in seen if one.look.state in states]:
-            where = _in_kernel(found) if kind == "device" else ""
-            return kind, found, f"{_is(found)} {what}{where}{_at(found)}"
-    if (found := [one for one in seen if _starved(one)]) and len(found) < max(len(seen), 2):
-        return "loader", found, _loading(found)
+        if stuck := [member for member in seen if member.look.state in states]:
+            where = _in_kernel(stuck) if kind == "device" else ""
+            return kind, stuck, f"{_is(stuck)} {what}{where}{_at(stuck)}"
+    if (stuck := [member for member in seen if _starved(member)]) and len(stuck) < max(len(seen), 2):
+        return "loader", stuck, _loading(stuck)
     apart = _apart(seen, lines=False)
     apart = _apart(seen, lines=True) if apart == [] else apart
     if not apart:
@@ -94,37 +94,41 @@ def _guilty(seen: Sequence[Seen]) -> tuple[str, list[Seen], str]:
 
 def _apart(seen: Sequence[Seen], *, lines: bool) -> list[Seen] | None:
     """The ranks that are not where most of them are; None if there is no such place."""
-    most, count = Counter(one.look.calls(lines=lines) for one in seen).most_common(1)[0]
-    return [one for one in seen if one.look.calls(lines=lines) != most] if 2 * count > len(seen) else None
+    most, count = Counter(member.look.calls(lines=lines) for member in seen).most_common(1)[0]
+    return (
+        [member for member in seen if member.look.calls(lines=lines) != most]
+        if 2 * count > len(seen)
+        else None
+    )
 
 
-def _starved(one: Seen) -> bool:
+def _starved(member: Seen) -> bool:
     """Whether a rank waits for loader workers that are in code of the training."""
-    waits = any(frame.file in _LOADING for frame in one.look.stack.frames)
-    return waits and any(_in_own_code(worker) for worker in one.workers)
+    waits = any(frame.file in _LOADING for frame in member.look.stack.frames)
+    return waits and any(_in_own_code(worker) for worker in member.workers)
 
 
 def _in_own_code(worker: Look) -> bool:
     return worker.place is not None and worker.place.ours
 
 
-def _loading(found: Sequence[Seen]) -> str:
-    workers = [worker for one in found for worker in one.workers if _in_own_code(worker)]
+def _loading(starved: Sequence[Seen]) -> str:
+    workers = [worker for member in starved for worker in member.workers if _in_own_code(worker)]
     place, count = Counter(worker.place for worker in workers).most_common(1)[0]
-    whole = sum(len(one.workers) for one in found)
+    whole = sum(len(member.workers) for member in starved)
     which = {1: "its worker is", 2: "both workers are"}.get(whole, f"all {whole} workers are")
     if count < whole:
         which = f"{counted(count, 'worker')} of {whole} {'is' if count == 1 else 'are'}"
     doing = {worker.doing for worker in workers if worker.place == place}
-    wait, loader = ("waits", "its data loader") if len(found) == 1 else ("wait", "their data loaders")
+    wait, loader = ("waits", "its data loader") if len(starved) == 1 else ("wait", "their data loaders")
     return f"{wait} for {loader}: {which} at {place}, {joined(sorted(doing))}"
 
 
 def _waiting(others: Sequence[Seen]) -> list[str]:
     """Where the other ranks wait: "Ranks 0, 1 and 3 wait in backward (train.py:34)"."""
     places: dict[object, list[Seen]] = {}
-    for one in others:
-        places.setdefault(one.look.place and one.look.place[:2], []).append(one)
+    for member in others:
+        places.setdefault(member.look.place and member.look.place[:2], []).append(member)
     return [f"{_who(some)} {_waits(some)}" for some in places.values()]
 
 
@@ -135,7 +139,7 @@ def _waits(some: Sequence[Seen]) -> str:
 
 def _alike(seen: Sequence[Seen]) -> str:
     """That all ranks are at one place, and what they wait for."""
-    place, busy = seen[0].look.place, any(one.look.busy >= _IDLE for one in seen)
+    place, busy = seen[0].look.place, any(member.look.busy >= _IDLE for member in seen)
     if place is None:
         return "; ".join(map(_alone, seen))
     if len(seen) == 1:
@@ -152,9 +156,13 @@ def _alike(seen: Sequence[Seen]) -> str:
     return f"{here} use no CPU: {cause}, probably; no single rank is at fault"
 
 
-def _alone(one: Seen) -> str:
-    place = one.look.place
-    return f"{_who([one])} is at {place}, {one.look.doing}" if place else f"{_who([one])} {_asleep([one])}"
+def _alone(member: Seen) -> str:
+    place = member.look.place
+    return (
+        f"{_who([member])} is at {place}, {member.look.doing}"
+        if place
+        else f"{_who([member])} {_asleep([member])}"
+    )
 
 
 def _asleep(some: Sequence[Seen]) -> str:
@@ -165,21 +173,21 @@ def _asleep(some: Sequence[Seen]) -> str:
 
 
 def _known(some: Iterable[Seen]) -> bool:
-    return all(one.look.place is not None for one in some)
+    return all(member.look.place is not None for member in some)
 
 
 def _at(some: Sequence[Seen]) -> str:
-    places = {str(one.look.place) for one in some if one.look.place}
+    places = {str(member.look.place) for member in some if member.look.place}
     return f" at {joined(sorted(places))}" if places else ""
 
 
 def _in_kernel(some: Sequence[Seen]) -> str:
-    waits = {one.look.waits_in for one in some if one.look.waits_in}
+    waits = {member.look.waits_in for member in some if member.look.waits_in}
     return f" in {joined(sorted(waits))}" if waits else ""
 
 
 def _doing(some: Iterable[Seen]) -> str:
-    return joined(sorted({one.look.doing for one in some}))
+    return joined(sorted({member.look.doing for member in some}))
 
 
 def _is(some: Sequence[Seen]) -> str:
@@ -187,17 +195,17 @@ def _is(some: Sequence[Seen]) -> str:
 
 
 def _who(some: Sequence[Seen]) -> str:
-    ranks = [one.rank for one in some]
+    ranks = [member.rank for member in some]
     return names(ranks) if ranks[0].world > 1 else "Its process"
 
 
 def _all_frames(seen: Sequence[Seen]) -> str:
     """The frames of each rank and of its workers, the innermost first."""
     lines = []
-    for one in seen:
+    for member in seen:
         for name, look in [
-            (_who([one]), one.look),
-            *((f"{_who([one])}, worker", each) for each in one.workers),
+            (_who([member]), member.look),
+            *((f"{_who([member])}, worker", each) for each in member.workers),
         ]:
             calls = " < ".join(map(str, look.stack.frames[:_FRAMES_SHOWN]))
             lines.append(f"{name}: {calls or look.stack.unknown}")

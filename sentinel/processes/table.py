@@ -62,10 +62,10 @@ def process(pid: int) -> Process | None:
     return None
 
 
-def lives(one: Process) -> bool:
+def lives(target: Process) -> bool:
     """Whether a process is still there, and not another one that got its number."""
-    now = process(one.pid)
-    return now is not None and now.started == one.started and now.state not in "ZX"
+    now = process(target.pid)
+    return now is not None and now.started == target.started and now.state not in "ZX"
 
 
 def stat_fields(pid: int) -> list[str]:
@@ -156,14 +156,14 @@ def cpu_seconds(pid: int) -> float:
     return 0.0
 
 
-def started_at(one: Process) -> float:
+def started_at(target: Process) -> float:
     """When a process was started, in seconds since the epoch."""
-    return _booted() + one.started / ticks_per_second()
+    return _booted() + target.started / ticks_per_second()
 
 
-def seconds_awake(one: Process) -> float:
+def seconds_awake(target: Process) -> float:
     """When a process was started, in seconds since the machine was."""
-    return one.started / ticks_per_second()
+    return target.started / ticks_per_second()
 
 
 @cache
