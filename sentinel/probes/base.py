@@ -1,9 +1,13 @@
 """What a set of probes is. torch comes from the environment of the training; an import does without it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
 
 from sentinel.probes.deadline import deadline
 
@@ -25,29 +29,51 @@ class Cost(StrEnum):
     CHEAP = "cheap"  # at most a hundredth
 
 
+class Parts(NamedTuple):
+    """What a model and its optimizers consist of at a step, from one walk over them."""
+
+    modules: "Sequence[torch.nn.Module]"
+    parameters: "Sequence[tuple[str, torch.Tensor]]"  # by each of their names
+    groups: Sequence[tuple[str, Mapping[str, Any]]]  # each by its own name, else by its number
+    held: "Sequence[torch.Tensor]"  # the parameters of the groups, each once
+
+
 @dataclass(frozen=True)
 class Subject:
     """The training that is probed. What it does not have is None."""
 
-    model: "torch.nn.Module"
+    model: "torch.nn.Module"  # of other libraries whatever stands for one
     optimizers: "Sequence[torch.optim.Optimizer]"
     scheduler: Any = None  # a learning-rate scheduler
     reference: "torch.nn.Module | None" = None  # the frozen model of a preference training
-    environment: Any = None  # normalises observations: has `obs_rms` or `running_mean`
+    environment: Any = None  # normalises observations: has `obs_rms`
     replay: Any = None  # a replay buffer: has `size()` or a length
     loss_of: Callable[[Any], Any] | None = None  # the loss of a batch, without its gradient
     first_step: int = 0
 
-    def groups(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """The parameter groups of all optimizers, each by its own name, else by its number."""
+    @cached_property
+    def parts(self) -> Parts:
+        """What the model and its optimizers consist of. Models may be large, so it is done once a step."""
         groups = [group for optimizer in self.optimizers for group in optimizer.param_groups]
-        for number, group in enumerate(groups):
-            yield str(group.get("name", number)), group
+        held = {id(parameter): parameter for group in groups for parameter in group["params"]}
+        return Parts(
+            list(self.model.modules()),
+            list(self.model.named_parameters(remove_duplicate=False)),
+            [(str(group.get("name", number)), group) for number, group in enumerate(groups)],
+            list(held.values()),
+        )
+
+    def forget_parts(self) -> None:
+        """Hold none of the parts any longer, as a model may change between two measurements."""
+        vars(self).pop("parts", None)
 
     def optimized(self) -> "list[torch.Tensor]":
         """The parameters that an optimizer holds and may change, each once."""
-        held = (one for _, group in self.groups() for one in group["params"] if one.requires_grad)
-        return list({id(one): one for one in held}.values())
+        return [parameter for parameter in self.parts.held if parameter.requires_grad]
+
+    def is_of_torch(self) -> bool:
+        """Whether the model is one of torch, which then is imported."""
+        return "torch" in sys.modules and isinstance(self.model, sys.modules["torch"].nn.Module)
 
     def is_compiled(self) -> bool:
         """Whether hooks on modules would make torch.compile compile the model again."""
@@ -73,8 +99,8 @@ class Moment(NamedTuple):
         outputs = self.outputs
         if isinstance(outputs, Mapping) and "logits" in outputs:
             outputs = outputs["logits"]
-        found: Any = getattr(outputs, "logits", outputs)
-        return found if hasattr(found, "softmax") and found.ndim > 1 else None
+        logits: Any = getattr(outputs, "logits", outputs)
+        return logits if hasattr(logits, "softmax") and logits.ndim > 1 else None
 
     def labels(self) -> "torch.Tensor | None":
         """The labels of the batch: those of that name, else its last tensor of integers."""
@@ -91,13 +117,14 @@ class ProbeSet:
     ``shows`` says what each number is, by name; `<layer>` and `<group>` stand for one of many. ``entries``
     are the catalogue entries that the numbers make sure. A set may look at the training only while it is
     armed: from just before a step that is measured to its end. It never draws random numbers and never
-    changes a tensor of the training.
+    changes a tensor of the training. One that does not ask for torch works on arrays of NumPy as well.
     """
 
     shows: ClassVar[Mapping[str, str]]
     entries: ClassVar[Sequence[str]]
     cost: ClassVar[Cost]
     on_every_rank: ClassVar[bool]
+    needs_torch: ClassVar[bool]
 
     def __init_subclass__(
         cls,
@@ -105,8 +132,10 @@ class ProbeSet:
         entries: Sequence[str],
         cost: Cost = Cost.CHEAP,
         on_every_rank: bool = False,
+        needs_torch: bool = True,
     ) -> None:
-        cls.shows, cls.entries, cls.cost, cls.on_every_rank = shows, entries, cost, on_every_rank
+        cls.shows, cls.entries, cls.cost = shows, entries, cost
+        cls.on_every_rank, cls.needs_torch = on_every_rank, needs_torch
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
@@ -161,3 +190,18 @@ class Hooks:
         """Remove all hooks."""
         while self.handles:
             self.handles.pop().remove()
+
+
+def arrival() -> Callable[[], object]:
+    """What waits for copies from a CUDA device that are on their way; a step later they have long arrived."""
+    if "torch" not in sys.modules or not sys.modules["torch"].cuda.is_initialized():
+        return lambda: None
+    event = sys.modules["torch"].cuda.Event()
+    event.record()
+    return lambda: event.synchronize()
+
+
+def is_on_host(numbers: Any) -> bool:
+    """Whether these can be read without waiting for a device: of torch, of NumPy, or of Python."""
+    known: bool = getattr(numbers, "is_cpu", isinstance(numbers, np.ndarray | float | int))
+    return known

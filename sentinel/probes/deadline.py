@@ -2,7 +2,7 @@
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -18,8 +18,8 @@ def _raise(_: int, __: FrameType | None) -> None:
 
 
 @contextmanager
-def deadline() -> Iterator[None]:
-    """Raises TimeoutError within work that takes too long.
+def deadline() -> Iterator[Callable[[], None]]:
+    """Raises TimeoutError within work that takes too long. It gives what starts the time anew.
 
     It reaches all that returns to Python or waits in a system call, in the main thread of a process that does
     not use SIGALRM itself. Elsewhere, and within another deadline, it does nothing. A thread of its own would
@@ -32,14 +32,18 @@ def deadline() -> Iterator[None]:
         or threading.current_thread() is not threading.main_thread()
         or signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL
     ):
-        yield
+        yield lambda: None
         return
     signal.signal(signal.SIGALRM, _raise)
     _rings = True
-    signal.setitimer(signal.ITIMER_REAL, HANG_SECONDS)
+    _start()
     try:
-        yield
+        yield _start
     finally:
         _rings = False  # first, so that an alarm that comes now raises nothing
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+
+def _start() -> None:
+    signal.setitimer(signal.ITIMER_REAL, HANG_SECONDS)

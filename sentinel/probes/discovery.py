@@ -13,12 +13,12 @@ from sentinel.probes.base import Cost, ProbeSet
 @cache
 def probe_sets() -> dict[str, type[ProbeSet]]:
     """Every set by the name of its file, in alphabetical order."""
-    found: dict[str, type[ProbeSet]] = {}
+    kinds: dict[str, type[ProbeSet]] = {}
     for module in pkgutil.iter_modules(sets.__path__):
         for thing in vars(importlib.import_module(f"{sets.__name__}.{module.name}")).values():
             if isinstance(thing, type) and issubclass(thing, ProbeSet) and thing is not ProbeSet:
-                found[module.name] = thing
-    return dict(sorted(found.items()))
+                kinds[module.name] = thing
+    return dict(sorted(kinds.items()))
 
 
 def chosen(names: str | Iterable[str]) -> dict[str, type[ProbeSet]]:
@@ -27,7 +27,7 @@ def chosen(names: str | Iterable[str]) -> dict[str, type[ProbeSet]]:
     if names == Cost.CHEAP:
         return known
     if names == Cost.DEFAULT:
-        return {name: one for name, one in known.items() if one.cost is Cost.DEFAULT}
+        return {name: kind for name, kind in known.items() if kind.cost is Cost.DEFAULT}
     wanted = [names] if isinstance(names, str) else list(names)
     if unknown := sorted({*wanted} - {*known}):
         raise ValueError(f"sets={unknown[0]!r}: give 'default', 'cheap' or names among {', '.join(known)}")

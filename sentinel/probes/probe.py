@@ -7,15 +7,16 @@ number or changes a tensor, so a training with probes gives the same weights as 
 
 import logging
 import math
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from sentinel.ground.text import clean_text
-from sentinel.probes.base import Moment, Numbers, ProbeSet, Subject, Unsuitable
+from sentinel.probes.base import Moment, Numbers, ProbeSet, Subject, Unsuitable, arrival
 from sentinel.probes.deadline import deadline
 from sentinel.probes.discovery import chosen
 from sentinel.probes.target import Target, target
@@ -68,14 +69,12 @@ class probe:  # noqa: N801  it reads as a function at its call, as `contextlib.s
         self._every = every
         self._write = target(to)
         several = (optimizer,) if hasattr(optimizer, "param_groups") else tuple(optimizer)
-        subject = Subject(model, [_unwrapped(one) for one in several], **training)
+        self._subject = Subject(model, [_unwrapped(optimizer) for optimizer in several], **training)
+        self._kinds = self._suitable(chosen(sets))
         self._sets: dict[str, ProbeSet] = {}
-        writes = _is_first_process()
-        for name, kind in chosen(sets).items():
-            if writes or kind.on_every_rank:
-                self._guarded(name, partial(self._begin, name, kind, subject))
+        self._each(self._kinds, self._begin)
         self._glancing = self._that("glance")
-        self._steps, self._first_step = 0, subject.first_step
+        self._steps = 0
         self._waiting: list[_OnTheWay] = []
         self._evaluates = False
         self._arm()
@@ -94,7 +93,8 @@ class probe:  # noqa: N801  it reads as a function at its call, as `contextlib.s
             return
         moment = Moment(**given)
         step, self._steps = self._steps, self._steps + 1
-        self._flush()
+        if self._waiting:
+            self._flush()
         if self._evaluates:
             self._conclude(step - 1)
         for name in self._glancing:
@@ -103,7 +103,7 @@ class probe:  # noqa: N801  it reads as a function at its call, as `contextlib.s
             except Exception as error:  # noqa: BLE001  a defect of a probe must not end the training
                 self._switch_off(name, _said(error))
         if step % self._every == 0:
-            self._measure(step, moment)
+            self._send(step, self._each(self._sets, partial(self._measured, moment)))
         if self._steps % self._every == 0:
             self._arm()
 
@@ -111,8 +111,7 @@ class probe:  # noqa: N801  it reads as a function at its call, as `contextlib.s
         """Note a batch of an evaluation, with what `Moment` names, while the model is as it evaluates."""
         self._evaluates = True
         moment = Moment(**given)
-        for name in self._that("evaluate"):
-            self._guarded(name, partial(self._sets[name].evaluate, moment))
+        self._each(self._that("evaluate"), lambda name: self._sets[name].evaluate(moment))
 
     def close(self) -> None:
         """Write what is left and remove every hook."""
@@ -129,44 +128,53 @@ class probe:  # noqa: N801  it reads as a function at its call, as `contextlib.s
     ) -> None:
         self.close()
 
-    def _begin(self, name: str, kind: type[ProbeSet], subject: Subject) -> None:
-        self._sets[name] = kind(subject)
+    def _suitable(self, kinds: Mapping[str, type[ProbeSet]]) -> Mapping[str, type[ProbeSet]]:
+        """The sets that this process measures."""
+        if not self._subject.is_of_torch():
+            if off := [name for name, kind in kinds.items() if kind.needs_torch]:
+                _log.warning("these probes are off, as they need a model of torch: %s", ", ".join(off))
+            return {name: kind for name, kind in kinds.items() if not kind.needs_torch}
+        if _is_first_process():
+            return kinds
+        return {name: kind for name, kind in kinds.items() if kind.on_every_rank}
+
+    def _begin(self, name: str) -> None:
+        self._sets[name] = self._kinds[name](self._subject)
 
     def _that(self, does: str) -> list[str]:
-        """The sets that have a method of their own; to guard one that does nothing would cost something."""
+        """The sets that have a method of their own; to call one that does nothing would cost something."""
         theirs = getattr(ProbeSet, does)
-        return [name for name, one in self._sets.items() if getattr(type(one), does) is not theirs]
+        return [name for name, probes in self._sets.items() if getattr(type(probes), does) is not theirs]
 
     def _arm(self) -> None:
-        for name in self._that("arm"):
-            self._guarded(name, self._sets[name].arm)
+        self._each(self._that("arm"), lambda name: self._sets[name].arm())
 
     def _disarm(self) -> None:
-        for one in self._sets.values():
+        for probes in self._sets.values():
             with suppress(Exception):
-                one.disarm()
+                probes.disarm()
         self._sets, self._glancing = {}, []
 
-    def _measure(self, step: int, moment: Moment) -> None:
-        found: dict[str, torch.Tensor | float] = {}
-        for name, one in list(self._sets.items()):
-            begun = time.perf_counter()
-            found |= self._guarded(name, partial(_measured, one, moment)) or {}
-            if (took := time.perf_counter() - begun) > SLOW_SECONDS and name in self._sets:
-                self._switch_off(name, f"a measurement took {took:.1f} s")
-        self._send(step, found)
+    def _measured(self, moment: Moment, name: str) -> Numbers:
+        """The numbers of a set, which ends if they took too long."""
+        probes, begun = self._sets[name], time.perf_counter()
+        numbers = _on_the_way(probes.measure(moment))
+        probes.disarm()
+        if (took := time.perf_counter() - begun) > SLOW_SECONDS:
+            self._switch_off(name, f"a measurement took {took:.1f} s")
+        return numbers
 
     def _conclude(self, step: int) -> None:
         """Send the numbers of the evaluation that ended."""
         self._evaluates = False
-        found: dict[str, torch.Tensor | float] = {}
-        for name, one in list(self._sets.items()):
-            found |= self._guarded(name, partial(_evaluated, one)) or {}
-        self._send(max(step, 0), found)
+        evaluated = self._each(
+            self._that("evaluated"), lambda name: _on_the_way(self._sets[name].evaluated())
+        )
+        self._send(max(step, 0), evaluated)
 
-    def _send(self, step: int, found: Numbers) -> None:
-        if found:
-            self._waiting.append(_OnTheWay(self._first_step + step, found, _arrival()))
+    def _send(self, step: int, numbers: Numbers) -> None:
+        if numbers:
+            self._waiting.append(_OnTheWay(self._subject.first_step + step, numbers, arrival()))
 
     def _flush(self) -> None:
         """Write the numbers of the last measurements, which a device has computed by now."""
@@ -182,22 +190,27 @@ class probe:  # noqa: N801  it reads as a function at its call, as `contextlib.s
                 self._disarm()
                 _log.error("probes are off: the numbers cannot be written: %s", _said(error))
 
-    def _guarded(self, name: str, work: Callable[[], Any]) -> Any:
-        """What the work gives without gradients; None, and the set is off, if it raises or hangs."""
-        import torch
-
+    def _each(self, names: Iterable[str], work: Callable[[str], Numbers | None]) -> Numbers:
+        """What work with sets gives, without gradients. A set that raises or hangs is switched off."""
+        numbers: dict[str, torch.Tensor | float] = {}
         try:
-            with torch.no_grad(), deadline():
-                return work()
-        except Exception as error:  # noqa: BLE001  a defect of a probe must not end the training
-            self._switch_off(name, _said(error))
-        return None
+            with _without_gradients(), deadline() as restart:
+                for name in list(names):
+                    restart()
+                    try:
+                        numbers |= work(name) or {}
+                    except Exception as error:  # noqa: BLE001  a defect of a probe must not end the training
+                        self._switch_off(name, _said(error))
+        except TimeoutError:  # the alarm came just when a set had ended, so the others wait for the next time
+            _log.warning("some probes are late: another one took all the time")
+        self._subject.forget_parts()
+        return numbers
 
     def _switch_off(self, name: str, reason: str) -> None:
-        if (one := self._sets.pop(name, None)) is not None:
+        if (probes := self._sets.pop(name, None)) is not None:
             self._glancing = self._that("glance")
             with suppress(Exception):
-                one.disarm()
+                probes.disarm()
         _log.warning("the probe %s is off: %s", name, clean_text(reason, 300))
 
 
@@ -207,33 +220,19 @@ def _unwrapped(optimizer: Any) -> "torch.optim.Optimizer":
     return _unwrapped(inner) if hasattr(inner, "param_groups") else optimizer
 
 
-def _measured(one: ProbeSet, moment: Moment) -> Numbers:
-    numbers = _on_the_way(one.measure(moment))
-    one.disarm()
-    return numbers
-
-
-def _evaluated(one: ProbeSet) -> Numbers:
-    return _on_the_way(one.evaluated())
-
-
-def _on_the_way(numbers: Numbers) -> Mapping[str, "torch.Tensor | float"]:
-    """The numbers, with each tensor on its way to the host, so that nobody waits for the device."""
+def _on_the_way(numbers: Numbers) -> Numbers:
+    """The numbers, with a copy of each tensor on its way to the host, so that nobody waits for the device."""
     return {
-        name: number.detach().to("cpu", non_blocking=True) if hasattr(number, "detach") else float(number)
+        name: number.detach().to("cpu", non_blocking=True, copy=True)
+        if hasattr(number, "detach")
+        else float(number)
         for name, number in numbers.items()
     }
 
 
-def _arrival() -> Callable[[], object]:
-    """What waits for the copies from a CUDA device, which a step later have long arrived."""
-    import torch
-
-    if not torch.cuda.is_initialized():
-        return lambda: None
-    event = torch.cuda.Event()
-    event.record()
-    return lambda: event.synchronize()
+def _without_gradients() -> AbstractContextManager[Any]:
+    """What keeps torch from recording what the probes compute."""
+    return sys.modules["torch"].no_grad() if "torch" in sys.modules else nullcontext()
 
 
 def _is_first_process() -> bool:

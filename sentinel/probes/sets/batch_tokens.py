@@ -16,10 +16,10 @@ Probes `data/pad_fraction`, `data/valid_tokens`, `data/masked_label_fraction` of
 -100 is the `ignore_index` of torch's cross-entropy.
 """
 
-from collections.abc import Mapping
+import math
 from typing import TYPE_CHECKING, Any
 
-from sentinel.probes.base import Cost, Moment, Numbers, ProbeSet, Subject
+from sentinel.probes.base import Cost, Moment, Numbers, ProbeSet, Subject, is_on_host
 
 if TYPE_CHECKING:
     import torch
@@ -37,6 +37,7 @@ class BatchTokens(
     },
     entries=("O15", "L2", "L7", "L8", "A-nan-data"),
     cost=Cost.DEFAULT,
+    needs_torch=False,
 ):
     """Shares of a batch of token sequences."""
 
@@ -48,31 +49,27 @@ class BatchTokens(
     def glance(self, moment: Moment) -> None:
         """Count the batches that train nothing."""
         labels = _labels(moment)
-        if labels is not None and labels.device.type == "cpu":
+        if labels is not None and is_on_host(labels):
             self._count(labels)
 
     def measure(self, moment: Moment) -> Numbers:
         """What the names of the batch tell."""
-        batch = moment.batch
-        found: dict[str, torch.Tensor | float] = {}
-        if not isinstance(batch, Mapping) and not hasattr(batch, "keys"):
-            return found
-        if "attention_mask" in batch:
-            mask = batch["attention_mask"]
-            valid = (mask != 0).sum()
-            found["data/valid_tokens"] = valid
-            found["data/pad_fraction"] = 1.0 - valid / mask.numel()
+        numbers: dict[str, torch.Tensor | float] = {}
+        mask = moment.batch.get("attention_mask") if hasattr(moment.batch, "keys") else None
+        if mask is not None:
+            numbers["data/valid_tokens"] = valid = (mask != 0).sum()
+            numbers["data/pad_fraction"] = 1.0 - valid / math.prod(mask.shape)
         labels = _labels(moment)
         if labels is not None:
-            found["data/masked_label_fraction"] = (labels == _MASKED).float().mean()
-            if labels.device.type != "cpu":
+            numbers["data/masked_label_fraction"] = (labels == _MASKED).sum() / math.prod(labels.shape)
+            if not is_on_host(labels):
                 self._count(labels)
-            found["data/batches_all_masked"] = self._all_masked / self._batches
-        return found
+            numbers["data/batches_all_masked"] = self._all_masked / self._batches
+        return numbers
 
     def _count(self, labels: "torch.Tensor") -> None:
         self._batches += 1
-        self._all_masked = self._all_masked + (labels == _MASKED).all().int()
+        self._all_masked = self._all_masked + (labels == _MASKED).all()
 
 
 def _labels(moment: Moment) -> "torch.Tensor | None":

@@ -25,6 +25,7 @@ class Boxes(
     },
     entries=("V3", "V4"),
     cost=Cost.DEFAULT,
+    needs_torch=False,
 ):
     """Adds up what the evaluation tells."""
 

@@ -42,11 +42,11 @@ class DeadOutputs(
         if subject.is_compiled():
             raise Unsuitable("hooks would make torch.compile compile the model again")
         kinds = _ZERO | _SATURATED
-        layers = [(name, one) for name, one in subject.model.named_modules() if type(one).__name__ in kinds]
-        every = max(1, -(-len(layers) // _MOST_LAYERS))
-        self._layers = layers[::every]
+        modules = subject.model.named_modules()
+        layers = [(name, module) for name, module in modules if type(module).__name__ in kinds]
+        self._layers = layers[:: max(1, -(-len(layers) // _MOST_LAYERS))]
         self._hooks = Hooks()
-        self._found: dict[str, torch.Tensor | float] = {}
+        self._shares: dict[str, torch.Tensor | float] = {}
 
     def arm(self) -> None:
         """Look at the outputs of the next forward pass."""
@@ -56,12 +56,12 @@ class DeadOutputs(
     def measure(self, moment: Moment) -> Numbers:
         """One number a layer."""
         self._hooks.raise_failure()
-        return self._found
+        return self._shares
 
     def disarm(self) -> None:
         """Remove the hooks."""
         self._hooks.remove()
-        self._found = {}
+        self._shares = {}
 
     def _look(self, name: str, layer: "torch.nn.Module", _: Any, output: Any) -> None:
         import torch
@@ -76,4 +76,4 @@ class DeadOutputs(
                 if type(layer).__name__ == "Sigmoid":
                     dead |= flat < 1 - _NEAR_END
             share = dead.all(dim=1).float().mean()
-        self._found[f"dead_fraction/{name}"] = share
+        self._shares[f"dead_fraction/{name}"] = share

@@ -13,7 +13,13 @@ A library may keep a copy in 32 bits beside weights in 16 (DeepSpeed, Megatron);
 TrainCheck's invariants on types; entries N-lost-updates and O10 of the catalogue.
 """
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from sentinel.probes.base import Cost, Moment, Numbers, ProbeSet
+
+if TYPE_CHECKING:
+    import torch
 
 _BYTES_OF_HALF = 2
 
@@ -32,8 +38,13 @@ class Dtypes(
     def measure(self, moment: Moment) -> Numbers:
         """Two numbers."""
         trained = self.subject.optimized()
-        half = sum(one.numel() for one in trained if one.element_size() <= _BYTES_OF_HALF)
+        half = [weights for weights in trained if weights.element_size() <= _BYTES_OF_HALF]
+        pairs = [(weights, weights.grad) for weights in trained]
         return {
-            "params/half_share": half / max(sum(one.numel() for one in trained), 1),
-            "grad/other_dtype": sum(one.grad is not None and one.grad.dtype != one.dtype for one in trained),
+            "params/half_share": _count(half) / max(_count(trained), 1),
+            "grad/other_dtype": sum(of is not None and of.dtype != weights.dtype for weights, of in pairs),
         }
+
+
+def _count(tensors: "Sequence[torch.Tensor]") -> int:
+    return sum(tensor.numel() for tensor in tensors)

@@ -28,19 +28,20 @@ class Environment(
     },
     entries=("R3", "R4"),
     cost=Cost.DEFAULT,
+    needs_torch=False,
 ):
     """Reads what the loop handed over at the start."""
 
     def measure(self, moment: Moment) -> Numbers:
         """Up to three numbers."""
-        found: dict[str, float] = {}
+        numbers: dict[str, float] = {}
         statistics: Any = getattr(self.subject.environment, "obs_rms", None)
         if hasattr(statistics, "mean") and hasattr(statistics.mean, "mean"):
-            found["rl/observation_norm_mean"] = float(statistics.mean.mean())
-            found["rl/observation_norm_count"] = float(statistics.count)
+            numbers["rl/observation_norm_mean"] = float(statistics.mean.mean())
+            numbers["rl/observation_norm_count"] = float(statistics.count)
         if self.subject.replay is not None:
-            found["rl/replay_size"] = float(_size(self.subject.replay))
-        return found
+            numbers["rl/replay_size"] = float(_size(self.subject.replay))
+        return numbers
 
 
 def _size(replay: Any) -> int:

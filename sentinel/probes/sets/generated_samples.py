@@ -24,6 +24,7 @@ class GeneratedSamples(
     ProbeSet,
     shows={"fid": "Fréchet distance between the features of real and of generated samples"},
     entries=("DF1",),
+    needs_torch=False,
 ):
     """Takes the features of an evaluation."""
 
@@ -48,10 +49,10 @@ class GeneratedSamples(
         return {"fid": frechet_distance(_array(real), _array(generated))}
 
 
-def frechet_distance(one: Any, other: Any) -> float:
+def frechet_distance(real: Any, generated: Any) -> float:
     """Between the normal distributions that fit two arrays of samples x dimensions."""
-    means = one.mean(0) - other.mean(0)
-    first, second = (np.atleast_2d(np.cov(features, rowvar=False)) for features in (one, other))
+    means = real.mean(0) - generated.mean(0)
+    first, second = (np.atleast_2d(np.cov(features, rowvar=False)) for features in (real, generated))
     roots = np.sqrt(np.linalg.eigvals(first @ second).real.clip(0))
     return float(means @ means + np.trace(first) + np.trace(second) - 2 * roots.sum())
 

@@ -59,24 +59,24 @@ class Gradients(
         import torch
 
         self._hooks.raise_failure()
-        found: dict[str, torch.Tensor | float] = {}
+        numbers: dict[str, torch.Tensor | float] = {}
         left = list(self._left.values())  # backward reaches the last layer first
         if left:
             scale = getattr(moment.scaler, "_scale", None)  # `get_scale` would wait for the device
             before = torch.stack(left).sum().sqrt() / (1.0 if scale is None else scale)
-            found["grad/norm_before_clipping"] = before
+            numbers["grad/norm_before_clipping"] = before
         if self._got:
-            after = torch.stack([one for one, _ in self._got]).sum().sqrt()
-            weights = torch.stack([one for _, one in self._got]).sum().sqrt()
-            found["grad/norm_after_clipping"] = after
-            found["grad/param_ratio"] = after / weights.clamp_min(1e-30)
+            after = torch.stack([gradient for gradient, _ in self._got]).sum().sqrt()
+            weights = torch.stack([weight for _, weight in self._got]).sum().sqrt()
+            numbers["grad/norm_after_clipping"] = after
+            numbers["grad/param_ratio"] = after / weights.clamp_min(1e-30)
             if left:
-                found["grad/kept_share"] = after / before.to(after.device).clamp_min(1e-30)
+                numbers["grad/kept_share"] = after / before.to(after.device).clamp_min(1e-30)
         if len(left) >= 4:
             quarter = len(left) // 4
             late, early = torch.stack(left[:quarter]).sum(), torch.stack(left[-quarter:]).sum()
-            found["grad/late_early_ratio"] = (late / early.clamp_min(1e-30)).sqrt()
-        return found
+            numbers["grad/late_early_ratio"] = (late / early.clamp_min(1e-30)).sqrt()
+        return numbers
 
     def disarm(self) -> None:
         """Remove the hooks and forget the norms."""
@@ -88,5 +88,6 @@ class Gradients(
             self._left[id(parameter)] = square(parameter.grad)
 
     def _handed_over(self, optimizer: "torch.optim.Optimizer", *_: Any) -> None:
-        held = (one for group in optimizer.param_groups for one in group["params"])
-        self._got += [(square(one.grad), square(one)) for one in held if one.grad is not None]
+        held = (parameter for group in optimizer.param_groups for parameter in group["params"])
+        pairs = [(parameter.grad, parameter) for parameter in held if parameter.grad is not None]
+        self._got += [(square(gradient), square(parameter)) for gradient, parameter in pairs]

@@ -30,6 +30,7 @@ class HostMemory(
     },
     entries=("DP9", "DP15"),
     cost=Cost.DEFAULT,
+    needs_torch=False,
 ):
     """Asks the kernel."""
 

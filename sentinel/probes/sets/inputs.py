@@ -15,15 +15,17 @@ is known only if the loop calls `probe.evaluate(batch=...)`.
 Probes `data/input_*` of the catalogue (DP10, DP11, DP12, V1).
 """
 
+import sys
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from sentinel.probes.base import Moment, Numbers, ProbeSet, Subject
 
-if TYPE_CHECKING:
-    import torch
-
 _IMAGES, _MOST_CHANNELS = 4, 4  # dimensions of a batch of images: samples x channels x height x width
+
+Array = Any  # a tensor of torch or an array of NumPy
 
 
 class Inputs(
@@ -40,6 +42,7 @@ class Inputs(
         "deviations; means in training's deviations",
     },
     entries=("DP10", "DP11", "DP12", "V1", "V2"),
+    needs_torch=False,
 ):
     """Statistics of the first tensor of real numbers in a batch."""
 
@@ -54,13 +57,13 @@ class Inputs(
         if values is None:
             return {}
         self._trained = Statistics.of(values)
-        found = {
+        numbers = {
             "data/input_mean": self._trained.mean,
             "data/input_std": self._trained.std,
-            "data/input_min": values.detach().min(),
-            "data/input_max": values.detach().max(),
+            "data/input_min": values.min(),
+            "data/input_max": values.max(),
         }
-        return found | {f"data/input_mean/{i}": one for i, one in enumerate(self._trained.channels)}
+        return numbers | {f"data/input_mean/{i}": mean for i, mean in enumerate(self._trained.channels)}
 
     def evaluate(self, moment: Moment) -> None:
         """Keep the statistics of the evaluation's first batch."""
@@ -72,44 +75,47 @@ class Inputs(
         here, self._evaluated = self._evaluated, None
         if here is None:
             return {}
-        found = {"data/eval_input_mean": here.mean, "data/eval_input_std": here.std}
-        return found | ({"data/eval_input_shift": here.shift_from(self._trained)} if self._trained else {})
+        numbers = {"data/eval_input_mean": here.mean, "data/eval_input_std": here.std}
+        shift = {"data/eval_input_shift": here.shift_from(self._trained)} if self._trained else {}
+        return numbers | shift
 
 
 class Statistics(NamedTuple):
     """Mean and deviation of a tensor, and the means of its channels if it holds images."""
 
-    mean: "torch.Tensor"
-    std: "torch.Tensor"
-    channels: "tuple[torch.Tensor, ...]"
+    mean: Array
+    std: Array
+    channels: tuple[Array, ...]
 
     @classmethod
-    def of(cls, tensor: "torch.Tensor") -> "Statistics":
+    def of(cls, values: Array) -> "Statistics":
         """Over all samples."""
-        values = tensor.detach().float()
         are_images = values.ndim == _IMAGES and values.shape[1] <= _MOST_CHANNELS
         channels = tuple(values.mean((0, 2, 3))) if are_images else ()
-        return cls(values.mean(), values.std(correction=0), channels)
+        return cls(values.mean(), _library(values).std(values, correction=0), channels)
 
-    def shift_from(self, other: "Statistics") -> "torch.Tensor":
+    def shift_from(self, other: "Statistics") -> Array:
         """The largest difference of a mean, in the other's deviations, or of the logarithms of both."""
-        import torch
-
-        least = torch.finfo(torch.float32).tiny
+        library, least = _library(self.mean), float(np.finfo(np.float32).tiny)
         means = zip((self.mean, *self.channels), (other.mean, *other.channels), strict=False)
-        away = [(one - of).abs() / other.std.clamp_min(least) for one, of in means]
-        return torch.stack(
-            [*away, (self.std.clamp_min(least) / other.std.clamp_min(least)).log().abs()]
-        ).max()
+        away = [abs(mean - of) / (other.std + least) for mean, of in means]
+        wider = abs(library.log((self.std + least) / (other.std + least)))
+        return library.stack([*away, wider]).max()
 
 
-def _real(batch: Any) -> "Iterator[torch.Tensor]":
+def _library(values: Array) -> Any:
+    """What the values are of: torch or NumPy, whose functions have the same names."""
+    return sys.modules["torch"] if hasattr(values, "is_floating_point") else np
+
+
+def _real(batch: Any) -> Iterator[Array]:
+    """The tensors and arrays of real numbers in a batch, in 32 bits or more."""
     if hasattr(batch, "is_floating_point"):
         if batch.is_floating_point() and batch.numel():
+            yield batch.detach().float()
+    elif isinstance(batch, np.ndarray):
+        if batch.dtype.kind == "f" and batch.size:
             yield batch
-    elif isinstance(batch, Mapping):
-        for value in batch.values():
-            yield from _real(value)
-    elif isinstance(batch, list | tuple):
-        for value in batch:
+    elif isinstance(batch, Mapping | list | tuple):
+        for value in batch.values() if isinstance(batch, Mapping) else batch:
             yield from _real(value)

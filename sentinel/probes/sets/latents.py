@@ -32,10 +32,10 @@ class Latents(
         """Up to three numbers."""
         import torch
 
-        found: dict[str, torch.Tensor | float] = {}
+        numbers: dict[str, torch.Tensor | float] = {}
         if moment.latents is not None:
             latents = moment.latents.detach().float()
-            found = {"latents/mean": latents.mean(), "latents/std": latents.std(correction=0)}
+            numbers = {"latents/mean": latents.mean(), "latents/std": latents.std(correction=0)}
         if moment.condition_dropped is not None:
-            found["data/condition_dropped"] = torch.as_tensor(moment.condition_dropped).float().mean()
-        return found
+            numbers["data/condition_dropped"] = torch.as_tensor(moment.condition_dropped).float().mean()
+        return numbers

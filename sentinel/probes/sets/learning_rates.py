@@ -7,16 +7,18 @@ destroys pretrained features, cannot be seen.
 Nothing that can be measured: the numbers lie on the host.
 
 ## When it misleads
-A rate that is kept as a tensor on a device is copied from there. A group whose rate is constant on purpose
-beside one with a schedule counts as left behind.
+A group whose rate is constant on purpose beside one with a schedule counts as left behind.
 
 ## Source
 Probe `optim/lr/<group>` of the catalogue (O23, O19, X3).
 """
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sentinel.probes.base import Cost, Moment, Numbers, ProbeSet, Subject
+
+if TYPE_CHECKING:
+    import torch
 
 _MOVED = 0.01  # of a rate, by which a schedule has moved it
 
@@ -38,14 +40,16 @@ class LearningRates(
 
     def measure(self, moment: Moment) -> Numbers:
         """One number a group, and how many rest that should not."""
-        behind = 0
+        behind: torch.Tensor | float = 0
         for optimizer, first in zip(self.subject.optimizers, self._first, strict=True):
             pairs = list(zip(self._rates(optimizer), first, strict=False))  # a group may be added later
-            if any(abs(now - before) > _MOVED * max(now, before) for now, before in pairs):
-                behind += sum(now == before for now, before in pairs)
-        rates = {f"lr/{name}": group["lr"] for name, group in self.subject.groups()}
+            moved = sum(abs(now - before) > _MOVED * before for now, before in pairs)
+            behind += sum(now == before for now, before in pairs) * (moved > 0)
+        rates = {f"lr/{name}": group["lr"] for name, group in self.subject.parts.groups}
         return {**rates, "optim/groups_left_behind": behind}
 
     @staticmethod
-    def _rates(optimizer: Any) -> list[float]:
-        return [float(group["lr"]) for group in optimizer.param_groups]
+    def _rates(optimizer: "torch.optim.Optimizer") -> "list[torch.Tensor | float]":
+        """As they are now. A rate may be a tensor on a device, which changes in place."""
+        rates = (group["lr"] for group in optimizer.param_groups)
+        return [rate.detach().clone() if hasattr(rate, "detach") else rate for rate in rates]

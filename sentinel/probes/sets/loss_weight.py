@@ -73,7 +73,7 @@ class LossWeight(
         import torch
 
         classes = 1 if logits.ndim > 3 else -1  # an image of logits has its classes second
-        rows, slopes = (one.movedim(classes, -1).flatten(0, -2).float() for one in (logits, gradient))
+        rows, slopes = (of.movedim(classes, -1).flatten(0, -2).float() for of in (logits, gradient))
         pushed = slopes.amin(1) < 0
         least, label = slopes.min(1)
         missing = 1 - rows.softmax(1).gather(1, label[:, None])[:, 0]

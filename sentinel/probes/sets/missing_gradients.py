@@ -47,7 +47,8 @@ class MissingGradients(
         self._hooks.raise_failure()
         if not self._stepped:
             return {}
-        return {"grad/never": sum(id(one) not in self._reached for one in self.subject.optimized())}
+        trained = self.subject.optimized()
+        return {"grad/never": sum(id(parameter) not in self._reached for parameter in trained)}
 
     def disarm(self) -> None:
         """Remove the hooks."""
@@ -55,5 +56,5 @@ class MissingGradients(
 
     def _look(self, optimizer: "torch.optim.Optimizer", *_: Any) -> None:
         self._stepped = True
-        held = (one for group in optimizer.param_groups for one in group["params"])
-        self._reached |= {id(one) for one in held if one.grad is not None}
+        held = (parameter for group in optimizer.param_groups for parameter in group["params"])
+        self._reached |= {id(parameter) for parameter in held if parameter.grad is not None}

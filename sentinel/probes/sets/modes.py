@@ -16,7 +16,7 @@ Probes `model/training_flag` and `bn/running_stat_drift` of the catalogue (O5, O
 invariant on the mode of dropout.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sentinel.probes.base import Cost, Moment, Numbers, ProbeSet, Subject
@@ -41,51 +41,55 @@ class Modes(
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
+        norms = _norms(subject.parts.modules)
         self._means: torch.Tensor | None = None
-        self._frozen = _means(self._norms(frozen=True))
+        self._frozen = _means(_frozen(norms))
         self._at_evaluation: float | None = None
 
     def measure(self, moment: Moment) -> Numbers:
         """The shares of modules, and from the second time on the drift."""
-        leaves = [one for one in self.subject.model.modules() if next(one.children(), None) is None]
-        found: dict[str, torch.Tensor | float] = {"model/training": _share(one.training for one in leaves)}
-        if dropouts := [one for one in leaves if _drops(one)]:
-            found["model/dropout_off"] = _share(not one.training for one in dropouts)
-        now, frozen = _means(self._norms()), _means(self._norms(frozen=True))
+        modules = self.subject.parts.modules
+        leaves = [module for module in modules if next(module.children(), None) is None]
+        norms = _norms(modules)
+        numbers: dict[str, torch.Tensor | float] = {"model/training": _share(leaves)}
+        if dropouts := [leaf for leaf in leaves if _drops(leaf)]:
+            numbers["model/dropout_off"] = 1.0 - _share(dropouts)
+        now, frozen = _means(norms), _means(_frozen(norms))
         if now is not None and self._means is not None and self._means.shape == now.shape:
-            found["bn/running_stat_drift"] = _change(self._means, now)
+            numbers["bn/running_stat_drift"] = _change(self._means, now)
         if frozen is not None and self._frozen is not None and self._frozen.shape == frozen.shape:
-            found["bn/frozen_stat_drift"] = _change(self._frozen, frozen)
+            numbers["bn/frozen_stat_drift"] = _change(self._frozen, frozen)
         self._means = now
-        return found
+        return numbers
 
     def evaluate(self, moment: Moment) -> None:
         """Look at the modules whose outputs depend on the mode."""
-        modules = self.subject.model.modules()
-        judged = [one for one in modules if getattr(one, "running_mean", None) is not None or _drops(one)]
-        if judged:
-            share = _share(one.training for one in judged)
-            self._at_evaluation = max(self._at_evaluation or 0.0, share)
+        modules = self.subject.parts.modules
+        if judged := [*_norms(modules), *filter(_drops, modules)]:
+            self._at_evaluation = max(self._at_evaluation or 0.0, _share(judged))
 
     def evaluated(self) -> Numbers:
         """The largest share of the evaluation's batches."""
         share, self._at_evaluation = self._at_evaluation, None
         return {} if share is None else {"model/training_at_evaluation": share}
 
-    def _norms(self, *, frozen: bool = False) -> "list[torch.nn.Module]":
-        """Modules with running statistics; those alone whose weights rest."""
-        norms = [one for one in self.subject.model.modules() if hasattr(one, "running_mean")]
-        weights = [(one, list(one.parameters())) for one in norms]
-        return [
-            one for one, own in weights if not frozen or (own and not any(part.requires_grad for part in own))
-        ]
+
+def _norms(modules: "Iterable[torch.nn.Module]") -> "list[torch.nn.Module]":
+    """Those with running statistics."""
+    return [module for module in modules if getattr(module, "running_mean", None) is not None]
 
 
-def _means(norms: "list[torch.nn.Module]") -> "torch.Tensor | None":
+def _frozen(norms: "Iterable[torch.nn.Module]") -> "list[torch.nn.Module]":
+    """Those whose weights rest."""
+    weights = [(norm, [parameter.requires_grad for parameter in norm.parameters()]) for norm in norms]
+    return [norm for norm, ask in weights if ask and not any(ask)]
+
+
+def _means(norms: "Sequence[torch.nn.Module]") -> "torch.Tensor | None":
     import torch
 
-    means: list[Any] = [one.running_mean for one in norms if one.running_mean is not None]
-    return torch.cat([mean.detach().float().reshape(-1) for mean in means]) if means else None
+    means: list[Any] = [norm.running_mean for norm in norms]
+    return torch.cat([mean.reshape(-1) for mean in means]).float() if means else None
 
 
 def _change(before: "torch.Tensor", now: "torch.Tensor") -> "torch.Tensor":
@@ -94,10 +98,11 @@ def _change(before: "torch.Tensor", now: "torch.Tensor") -> "torch.Tensor":
 
 def _drops(module: "torch.nn.Module") -> bool:
     """Whether it is a dropout of a share above zero, or a layer with one of its own, as an LSTM is."""
-    share = getattr(module, "p" if "Dropout" in type(module).__name__ else "dropout", None)
+    share = vars(module).get("p" if "Dropout" in type(module).__name__ else "dropout")
     return isinstance(share, float) and share > 0
 
 
-def _share(of: Iterable[bool]) -> float:
-    flags = list(of)
+def _share(modules: "Sequence[torch.nn.Module]") -> float:
+    """Of those in training mode."""
+    flags = [bool(module.training) for module in modules]
     return sum(flags) / max(len(flags), 1)

@@ -35,14 +35,14 @@ class OptimizerParameters(
 
     def measure(self, moment: Moment) -> Numbers:
         """Four numbers."""
-        own = {id(parameter): parameter for parameter in self.subject.model.parameters()}
-        every = [one for _, group in self.subject.groups() for one in group["params"]]
-        held, times = {id(one): one for one in every}, Counter(map(id, every))
-        weights = sum(one.numel() for one in own.values())
-        trainable = [one for one in own.values() if one.requires_grad]
+        parts = self.subject.parts
+        own = {id(parameter): parameter for _, parameter in parts.parameters}.values()
+        times = Counter(id(parameter) for _, group in parts.groups for parameter in group["params"])
+        trainable = [parameter for parameter in own if parameter.requires_grad]
+        weights = sum(parameter.numel() for parameter in own)
         return {
-            "params/missing_from_optimizer": sum(id(one) not in held for one in trainable),
-            "params/frozen_in_optimizer": sum(not one.requires_grad for one in held.values()),
+            "params/missing_from_optimizer": sum(id(parameter) not in times for parameter in trainable),
+            "params/frozen_in_optimizer": sum(not parameter.requires_grad for parameter in parts.held),
             "params/held_twice": sum(count > 1 for count in times.values()),
-            "params/trainable_fraction": sum(one.numel() for one in trainable) / max(weights, 1),
+            "params/trainable_fraction": sum(parameter.numel() for parameter in trainable) / max(weights, 1),
         }

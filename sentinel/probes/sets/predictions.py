@@ -54,7 +54,8 @@ class Predictions(
         labels = labels.to(logits.device)
         counts = (labels >= 0)[:, None]  # others are masked
         predicted, labelled = (
-            torch.nn.functional.one_hot(one, classes) * counts for one in (logits.argmax(1), labels.clamp(0))
+            torch.nn.functional.one_hot(index, classes) * counts
+            for index in (logits.argmax(1), labels.clamp(0))
         )
         more = torch.stack([labelled.sum(0), (labelled * predicted).sum(0), predicted.sum(0)]).float()
         self._counts = more if self._counts is None else self._counts + more
@@ -67,7 +68,7 @@ class Predictions(
             return {}
         (labelled, hits, predicted), self._counts = self._counts, None
         recall = torch.where(labelled >= _FEWEST_SAMPLES, hits / labelled.clamp_min(1), torch.inf).min()
-        entropy, most = (torch.special.entr(one / one.sum()).sum() for one in (predicted, labelled))
+        entropy, most = (torch.special.entr(of / of.sum()).sum() for of in (predicted, labelled))
         return {
             "eval/recall_min": torch.where(recall.isfinite(), recall, torch.nan),
             "eval/prediction_entropy": entropy / most.clamp_min(1e-12),

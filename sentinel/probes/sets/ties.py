@@ -27,14 +27,14 @@ class Ties(
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
         names: dict[int, list[str]] = {}
-        for name, parameter in subject.model.named_parameters(remove_duplicate=False):
+        for name, parameter in subject.parts.parameters:
             names.setdefault(id(parameter), []).append(name)
         self._tied = [of for of in names.values() if len(of) > 1]
         self._copies = _copies(subject)
 
     def measure(self, moment: Moment) -> Numbers:
         """How many names mean a tensor of their own by now."""
-        now = dict(self.subject.model.named_parameters(remove_duplicate=False))
+        now = dict(self.subject.parts.parameters) if self._tied else {}
         parted = sum(now.get(name) is not now.get(of[0]) for of in self._tied for name in of[1:])
         return {"params/untied": parted + self._copies}
 
@@ -43,10 +43,9 @@ def _copies(subject: Subject) -> int:
     """Heads that began as a copy of embeddings, which is how a tie that was lost earlier looks."""
     import torch
 
-    kinds = torch.nn.Embedding, torch.nn.Linear
-    embeddings, heads = (
-        [one.weight for one in subject.model.modules() if isinstance(one, kind)] for kind in kinds
-    )
+    modules = subject.parts.modules
+    embeddings = [module.weight for module in modules if isinstance(module, torch.nn.Embedding)]
+    heads = [module.weight for module in modules if isinstance(module, torch.nn.Linear)]
     return sum(
         head is not table and head.shape == table.shape and bool(torch.equal(head, table))
         for head in heads

@@ -43,11 +43,11 @@ class Updates(
         super().__init__(subject)
         self._hooks = Hooks()
         self._before: dict[int, torch.Tensor] = {}
-        self._found: Numbers = {}
+        self._numbers: Numbers = {}
 
     def arm(self) -> None:
         """Let the optimizers say when they step."""
-        self._found = {}
+        self._numbers = {}
         for optimizer in self.subject.optimizers:
             self._hooks.add(optimizer.register_step_pre_hook, self._keep)
             self._hooks.add(optimizer.register_step_post_hook, self._compare)
@@ -55,41 +55,42 @@ class Updates(
     def measure(self, moment: Moment) -> Numbers:
         """What the step's hooks found; nothing if no optimizer stepped."""
         self._hooks.raise_failure()
-        return self._found
+        return self._numbers
 
     def disarm(self) -> None:
         """Remove the hooks and forget the copies."""
         self._hooks.remove()
-        self._before, self._found = {}, {}
+        self._before, self._numbers = {}, {}
 
     def _keep(self, optimizer: "torch.optim.Optimizer", *_: Any) -> None:
         for group in optimizer.param_groups:
-            self._before |= {id(one): _sample(one).clone() for one in group["params"]}
+            self._before |= {id(parameter): _sample(parameter).clone() for parameter in group["params"]}
 
     def _compare(self, optimizer: "torch.optim.Optimizer", *_: Any) -> None:
         import torch
 
-        own = {id(one) for group in optimizer.param_groups for one in group["params"]} & self._before.keys()
-        steps = {
-            name: [_Step(self._before[id(one)], one) for one in group["params"] if id(one) in own]
-            for name, group in self.subject.groups()
+        held = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+        own = held & self._before.keys()
+        groups = {
+            name: [_Step(self._before[id(tensor)], tensor) for tensor in group["params"] if id(tensor) in own]
+            for name, group in self.subject.parts.groups
         }
-        found: dict[str, torch.Tensor | float] = {}
-        for name, of in steps.items():
-            if trained := [one for one in of if one.parameter.requires_grad]:
-                moved, size = torch.stack([one.squares() for one in trained]).sum(0)
-                found[f"update_ratio/{name}"] = (moved / size.clamp_min(1e-30)).sqrt()
-        every = [one for of in steps.values() for one in of]
-        if trained := [one for one in every if one.parameter.requires_grad]:
-            still = torch.stack([~one.moved() for one in trained]).float().mean()
-            found["params/unchanged_after_step"] = still
-        if frozen := [one for one in every if not one.parameter.requires_grad]:
-            found["params/frozen_moved"] = torch.stack([one.moved() for one in frozen]).sum()
-        if half := [one for one in every if one.is_half()]:
-            lost, asked = torch.stack([one.lost() for one in half]).sum(0)
-            found["params/lost_updates"] = lost / asked.clamp_min(1)
+        numbers: dict[str, torch.Tensor | float] = {}
+        for name, steps in groups.items():
+            if trained := [step for step in steps if step.parameter.requires_grad]:
+                moved, size = torch.stack([step.squares() for step in trained]).sum(0)
+                numbers[f"update_ratio/{name}"] = (moved / size.clamp_min(1e-30)).sqrt()
+        every = [step for steps in groups.values() for step in steps]
+        if trained := [step for step in every if step.parameter.requires_grad]:
+            still = torch.stack([~step.moved() for step in trained]).float().mean()
+            numbers["params/unchanged_after_step"] = still
+        if frozen := [step for step in every if not step.parameter.requires_grad]:
+            numbers["params/frozen_moved"] = torch.stack([step.moved() for step in frozen]).sum()
+        if half := [step for step in every if step.is_half()]:
+            lost, asked = torch.stack([step.lost() for step in half]).sum(0)
+            numbers["params/lost_updates"] = lost / asked.clamp_min(1)
         self._before = {}
-        self._found = {**self._found, **found}
+        self._numbers = {**self._numbers, **numbers}
 
 
 class _Step(NamedTuple):

@@ -19,7 +19,7 @@ import sentinel
 EVERY = 100  # steps, for which the cost is told
 TURNS = 25
 WARM_UP = 5
-Batches = Callable[[], tuple[torch.Tensor, torch.Tensor]]
+Batches = Callable[[], dict[str, torch.Tensor]]
 
 
 class Transformer(nn.Module):
@@ -45,15 +45,15 @@ def network() -> nn.Module:
     return nn.Sequential(*parts, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(128, 10))
 
 
-def pictures() -> tuple[torch.Tensor, torch.Tensor]:
+def pictures() -> dict[str, torch.Tensor]:
     """128 pictures and their classes."""
-    return torch.randn(128, 3, 32, 32), torch.randint(10, (128,))
+    return {"inputs": torch.randn(128, 3, 32, 32), "labels": torch.randint(10, (128,))}
 
 
-def texts() -> tuple[torch.Tensor, torch.Tensor]:
+def texts() -> dict[str, torch.Tensor]:
     """16 texts of 64 tokens, and the token after each."""
     tokens = torch.randint(1000, (16, 65))
-    return tokens[:, :-1], tokens[:, 1:]
+    return {"inputs": tokens[:, :-1], "labels": tokens[:, 1:]}
 
 
 TRAININGS: dict[str, tuple[Callable[[], nn.Module], Batches]] = {
@@ -77,7 +77,7 @@ class Training:
         for _ in range(steps):
             batch = self.batches()
             begun = time.process_time()
-            loss = cross_entropy(self.model(batch[0]), batch[1])
+            loss = cross_entropy(self.model(batch["inputs"]), batch["labels"])
             self.optimizer.zero_grad()
             loss.backward()
             self.optimizer.step()
