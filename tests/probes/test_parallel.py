@@ -1,7 +1,7 @@
 """Two ranks train to the same weights with probes and without, and ranks that drift apart are seen."""
 
+import logging
 import os
-from datetime import timedelta
 
 import pytest
 
@@ -13,6 +13,7 @@ from torch.distributed.fsdp import fully_shard  # noqa: E402
 from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 
 import sentinel  # noqa: E402
+from tests.tools.ranks import on_ranks  # noqa: E402
 
 RANKS = 2
 pytestmark = pytest.mark.slow
@@ -44,33 +45,58 @@ def weights(kind, every, steps=40):
         together.barrier()  # both ranks have told of the measurement before
         probe.step(batch=batch, loss=loss)
     probe.close()
-    parts = [one.detach() for one in used.parameters()]
-    return [one.to_local().clone() if hasattr(one, "to_local") else one.clone() for one in parts], rows
+    parts = [parameter.detach() for parameter in used.parameters()]
+    local = [part.to_local() if hasattr(part, "to_local") else part for part in parts]
+    return [part.clone() for part in local], rows
 
 
-def rank(number, place, kind):
+def train_twice(rank, kind):
     """The same training without probes and with them, in one rank."""
-    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
-    torch.set_num_threads(1)
-    together.init_process_group(
-        "gloo",
-        init_method=f"file://{place}",
-        rank=number,
-        world_size=RANKS,
-        timeout=timedelta(seconds=60),
-    )
     plain, none = weights(kind, None)
     probed, rows = weights(kind, 3)
     assert all(map(torch.equal, plain, probed))
     assert not none
     differing = [row["ranks/differing_weights"] for _, row in rows if "ranks/differing_weights" in row]
-    assert bool(rows) is (number == 0)
-    if number == 0 and kind != "sharded":
+    assert bool(rows) is (rank == 0)
+    if rank == 0 and kind != "sharded":
         assert differing
         assert max(differing) == (1 if kind == "apart" else 0)
-    together.destroy_process_group()
 
 
 @pytest.mark.parametrize("kind", ["replicated", "apart", "sharded"])
-def test_a_training_on_two_ranks_is_the_same_with_probes_and_without(kind, tmp_path):
-    torch.multiprocessing.spawn(rank, (str(tmp_path / "meet"), kind), nprocs=RANKS)
+def test_a_training_on_two_ranks_is_the_same_with_probes_and_without(kind):
+    on_ranks(RANKS, train_twice, kind)
+
+
+def leave_early(rank):
+    """The last rank ends its process without a word after a few steps, and the first one goes on alone."""
+    model, rows = net(), []
+    update = torch.optim.SGD(model.parameters(), lr=0.1)
+    together.barrier()
+    probe = sentinel.probe(model, update, to=lambda *row: rows.append(row), every=1, sets="ranks")
+    for step in range(30):
+        if rank and step == 5:
+            os._exit(0)
+        probe.step(batch=torch.randn(8, 12))
+    assert probe.sets == ["ranks"]
+    os._exit(0)  # to leave the group would wait for the other one
+
+
+def test_a_rank_that_leaves_holds_nobody():
+    on_ranks(RANKS, leave_early)
+
+
+def meet_elsewhere(rank):
+    """Ranks that found each other in another way."""
+    del os.environ["MASTER_ADDR"]
+    lines = []
+    handler = logging.Handler()
+    handler.emit = lambda record: lines.append(record.getMessage())
+    logging.getLogger("sentinel").addHandler(handler)
+    model = net()
+    sentinel.probe(model, torch.optim.SGD(model.parameters(), lr=0.1), to=print, sets="ranks")
+    assert lines == ["the probe ranks is off: the ranks did not meet at MASTER_ADDR and MASTER_PORT"]
+
+
+def test_ranks_that_met_elsewhere_are_not_compared():
+    on_ranks(RANKS, meet_elsewhere)

@@ -5,7 +5,7 @@ import torch
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 
-from tests.tools.silent.error import STEPS, Blobs, Run, descend, layers, norm_of, silent
+from tests.tools.silent.error import STEPS, Blobs, Run, descend, layers, silent
 
 
 class Augmented(Dataset):
@@ -34,11 +34,7 @@ def augmented_alike(run: Run) -> None:
     with run.probe(model, optimizer) as probe:
         for step, (inputs, moved, labels) in enumerate(DataLoader(data, 64, shuffle=True, num_workers=2)):
             loss = cross_entropy(model(inputs), labels)
-            optimizer.zero_grad()
-            loss.backward()
-            run.log(step, loss=loss, grad_norm=norm_of(model), learning_rate=1e-3)
-            optimizer.step()
-            probe.step(batch=(inputs, labels), loss=loss, augmentation=moved)
+            descend(run, probe, step, model, optimizer, (inputs, labels), loss, augmentation=moved)
 
 
 class Stream(IterableDataset):
@@ -75,8 +71,4 @@ def labels_all_masked(run: Run) -> None:
             labels = follows[tokens].masked_fill(torch.arange(32) < prompt, -100)
             losses = cross_entropy(model(tokens).flatten(0, 1), labels.flatten(), reduction="sum")
             loss = losses / (labels >= 0).sum().clamp_min(1)
-            optimizer.zero_grad()
-            loss.backward()
-            run.log(step, loss=loss, grad_norm=norm_of(model), learning_rate=1e-3)
-            optimizer.step()
-            probe.step(batch={"input_ids": tokens, "labels": labels}, loss=loss)
+            descend(run, probe, step, model, optimizer, {"input_ids": tokens, "labels": labels}, loss)

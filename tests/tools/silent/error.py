@@ -1,21 +1,19 @@
 """What a silent error is: a training that is broken or not, and what it logs."""
 
 import itertools
-import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import torch
-import torch.distributed as together
 from torch import nn
 from torch.utils.tensorboard import SummaryWriter
 
 import sentinel
+from tests.tools.ranks import on_ranks
 
 FAMILIES = "wiring", "gradients", "data", "evaluation", "held_out"
 """The modules of the errors."""
@@ -102,13 +100,24 @@ class Blobs:
 
 
 def descend(
-    run: Run, probe: sentinel.probe, step: int, model: nn.Module, optimizer: Any, batch: Any, **given: Any
+    run: Run,
+    probe: sentinel.probe,
+    step: int,
+    model: nn.Module,
+    optimizer: Any,
+    batch: Any,
+    loss: torch.Tensor | None = None,
+    most: float = 1.0,
+    clears: bool = True,
+    **given: Any,
 ) -> None:
-    """One step of a classifier, as a person would write it."""
-    loss = nn.functional.cross_entropy(model(batch[0]), batch[1])
-    optimizer.zero_grad()
+    """One step of a training, as a person would write it; without a loss that of a classifier."""
+    if loss is None:
+        loss = nn.functional.cross_entropy(model(batch[0]), batch[1])
+    if clears:
+        optimizer.zero_grad()
     loss.backward()
-    run.log(step, loss=loss, grad_norm=norm_of(model), learning_rate=optimizer.param_groups[0]["lr"])
+    run.log(step, loss=loss, grad_norm=norm_of(model, most), learning_rate=optimizer.param_groups[0]["lr"])
     optimizer.step()
     probe.step(batch=batch, loss=loss, **given)
 
@@ -124,22 +133,16 @@ def evaluate(run: Run, probe: sentinel.probe, step: int, model: nn.Module, batch
 
 def on_two_ranks(run: Run, train: Callable[[Run, int], None]) -> None:
     """Train on two ranks, of which the first one writes the run's logs."""
-    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-    with tempfile.TemporaryDirectory() as place:
-        of = str(run.folder), run.broken, run.seed
-        torch.multiprocessing.spawn(_rank, (place, train, of), nprocs=2)
+    with tempfile.TemporaryDirectory() as elsewhere:
+        on_ranks(2, _train, train, (run.folder, Path(elsewhere)), run.broken, run.seed)
 
 
-def _rank(rank: int, place: str, train: Callable[[Run, int], None], of: tuple[str, bool, int]) -> None:
-    torch.set_num_threads(1)  # two ranks share the cores
-    together.init_process_group(
-        "gloo", init_method=f"file://{place}/meet", rank=rank, world_size=2, timeout=timedelta(seconds=60)
-    )
-    folder, broken, seed = of
-    run = Run(Path(place if rank else folder), broken, seed)
+def _train(
+    rank: int, train: Callable[[Run, int], None], folders: Sequence[Path], broken: bool, seed: int
+) -> None:
+    run = Run(folders[rank], broken, seed)
     train(run, rank)
     run.close()
-    together.destroy_process_group()
 
 
 def norm_of(model: nn.Module, most: float = 1.0) -> torch.Tensor:

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from tests.tools.silent.error import STEPS, Blobs, Run, descend, evaluate, layers, norm_of, silent
+from tests.tools.silent.error import STEPS, Blobs, Run, descend, evaluate, layers, silent
 
 OFTEN = 20
 
@@ -49,11 +49,7 @@ def frozen_statistics(run: Run) -> None:
             backbone.train(run.broken)
             inputs, labels = task.batch()
             loss = cross_entropy(model(inputs + shift), labels)
-            optimizer.zero_grad()
-            loss.backward()
-            run.log(step, loss=loss, grad_norm=norm_of(model), learning_rate=1e-3)
-            optimizer.step()
-            probe.step(batch=(inputs, labels), loss=loss)
+            descend(run, probe, step, model, optimizer, (inputs, labels), loss)
 
 
 @silent("V1", "DP10", title="the inputs of the evaluation are normalised by other statistics")

@@ -35,13 +35,7 @@ def zero_grad_missing(run: Run) -> None:
     with run.probe(model, optimizer) as probe:
         for step in range(STEPS):
             batch = task.batch()
-            loss = cross_entropy(model(batch[0]), batch[1])
-            if not run.broken:
-                optimizer.zero_grad()
-            loss.backward()
-            run.log(step, loss=loss, grad_norm=norm_of(model), learning_rate=1e-3)
-            optimizer.step()
-            probe.step(batch=batch, loss=loss)
+            descend(run, probe, step, model, optimizer, batch, clears=not run.broken)
 
 
 @silent("GA", "G2", title="the loss is scaled by the scaler and, by hand, once more")

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from tests.tools.silent.error import STEPS, Run, evaluate, norm_of, on_two_ranks, silent
+from tests.tools.silent.error import STEPS, Run, descend, evaluate, norm_of, on_two_ranks, silent
 
 OFTEN = 25
 
@@ -96,11 +96,7 @@ def positions_left_out(run: Run) -> None:
         for step in range(STEPS):
             batch = task.batch()
             loss = cross_entropy(model(batch[0]).flatten(0, 1), batch[1].flatten(), label_smoothing=0.1)
-            optimizer.zero_grad()
-            loss.backward()
-            run.log(step, loss=loss, grad_norm=norm_of(model), learning_rate=2e-3)
-            optimizer.step()
-            probe.step(batch=batch, loss=loss)
+            descend(run, probe, step, model, optimizer, batch, loss)
 
 
 @silent("O3", "X1", title="the features of a convolutional network are computed without gradients")
@@ -113,11 +109,7 @@ def features_without_gradients(run: Run) -> None:
             with torch.set_grad_enabled(not run.broken):
                 features = model[:2](batch[0])
             loss = cross_entropy(model[2](features), batch[1])
-            optimizer.zero_grad()
-            loss.backward()
-            run.log(step, loss=loss, grad_norm=norm_of(model, 5.0), learning_rate=0.02)
-            optimizer.step()
-            probe.step(batch=batch, loss=loss)
+            descend(run, probe, step, model, optimizer, batch, loss, most=5.0)
 
 
 @silent("O4", "G5", title="gradients are set to zero once an epoch")
@@ -127,13 +119,8 @@ def zero_grad_each_epoch(run: Run) -> None:
     with run.probe(model, optimizer) as probe:
         for step in range(STEPS):
             batch = task.batch()
-            loss = cross_entropy(model(batch[0]), batch[1])
-            if step % 50 == 0 or not run.broken:
-                optimizer.zero_grad()
-            loss.backward()
-            run.log(step, loss=loss, grad_norm=norm_of(model, math.inf), learning_rate=1e-3)
-            optimizer.step()
-            probe.step(batch=batch, loss=loss)
+            clears = step % 50 == 0 or not run.broken
+            descend(run, probe, step, model, optimizer, batch, most=math.inf, clears=clears)
 
 
 @silent("O5", title="an LSTM is evaluated with its dropout")
@@ -144,11 +131,7 @@ def recurrent_dropout_at_evaluation(run: Run) -> None:
         for step in range(STEPS):
             batch = task.batch()
             loss = cross_entropy(model(batch[0]).flatten(0, 1), batch[1].flatten())
-            optimizer.zero_grad()
-            loss.backward()
-            run.log(step, loss=loss, grad_norm=norm_of(model), learning_rate=3e-3)
-            optimizer.step()
-            probe.step(batch=batch, loss=loss)
+            descend(run, probe, step, model, optimizer, batch, loss)
             if step % OFTEN == OFTEN - 1:
                 model.train(run.broken)
                 evaluate(run, probe, step, model, task.evaluation)
@@ -210,12 +193,7 @@ def read_alike(run: Run, rank: int) -> None:
         for step in range(STEPS):
             chosen = torch.randint(2048, (32,), generator=order)
             batch = pictures[chosen], labels[chosen]
-            loss = cross_entropy(model(batch[0]), batch[1])
-            optimizer.zero_grad()
-            loss.backward()
-            run.log(step, loss=loss, grad_norm=norm_of(model), learning_rate=1e-3)
-            optimizer.step()
-            probe.step(batch=batch, loss=loss)
+            descend(run, probe, step, model, optimizer, batch)
 
 
 @silent("V1", "DP10", title="pictures are normalised for training and not for the evaluation")
@@ -229,11 +207,7 @@ def evaluated_without_normalisation(run: Run) -> None:
             raw, classes = task.batch()
             batch = (raw - 0.5) / 0.25, classes
             loss = cross_entropy(model(batch[0]), classes)
-            optimizer.zero_grad()
-            loss.backward()
-            run.log(step, loss=loss, grad_norm=norm_of(model), learning_rate=1e-3)
-            optimizer.step()
-            probe.step(batch=batch, loss=loss)
+            descend(run, probe, step, model, optimizer, batch, loss)
             if step % OFTEN == OFTEN - 1:
                 model.eval()
                 evaluate(run, probe, step, model, (seen, labels))

@@ -72,11 +72,7 @@ def tie_lost(run: Run) -> None:
         for step in range(STEPS):
             tokens = torch.randint(50, (128,))
             loss = cross_entropy(model(tokens), follows[tokens])
-            optimizer.zero_grad()
-            loss.backward()
-            run.log(step, loss=loss, grad_norm=norm_of(model), learning_rate=1e-3)
-            optimizer.step()
-            probe.step(batch=tokens, loss=loss)
+            descend(run, probe, step, model, optimizer, tokens, loss)
 
 
 @silent("N-lost-updates", title="weights in bfloat16 without a copy in 32 bits, at a small rate")
@@ -89,11 +85,7 @@ def half_weights(run: Run) -> None:
         for step in range(5 * STEPS):
             batch = task.batch()
             loss = cross_entropy(model(batch[0].to(kind)).float(), batch[1])
-            optimizer.zero_grad()
-            loss.backward()
-            run.log(step, loss=loss, grad_norm=norm_of(model), learning_rate=5e-5)
-            optimizer.step()
-            probe.step(batch=batch, loss=loss)
+            descend(run, probe, step, model, optimizer, batch, loss)
 
 
 @silent("N-group-left-behind", title="a group is added after the scheduler was made, by hand")
@@ -109,13 +101,7 @@ def group_forgotten(run: Run) -> None:
             ]:
                 group["lr"] = rate * (1 - step / STEPS)
             batch = task.batch()
-            loss = cross_entropy(model(batch[0]), batch[1])
-            optimizer.zero_grad()
-            loss.backward()
-            rate = optimizer.param_groups[0]["lr"]
-            run.log(step, loss=loss, grad_norm=norm_of(model), learning_rate=rate)
-            optimizer.step()
-            probe.step(batch=batch, loss=loss)
+            descend(run, probe, step, model, optimizer, batch)
 
 
 @silent("R4", "O8", title="a resume restores the optimizer and not the scheduler")
