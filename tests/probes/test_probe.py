@@ -6,7 +6,7 @@ import math
 import signal
 import threading
 from contextlib import nullcontext
-from functools import partial
+from functools import cache, partial
 
 import pytest
 
@@ -67,15 +67,19 @@ def trained(steps=60, every=None, to=None, kind="plain", optimizer=torch.optim.A
     written = []
     micro_steps = 2 if kind == "accumulated" else 1
     write = to or (lambda *row: written.append(row))
-    probe = sentinel.probe(used, update, to=write, every=every or 1, sets=[only] if only else "cheap")
+    more = {"reference": torch.nn.Embedding(4, 4).requires_grad_(False).eval(), "replay": [0]}
+    if kind != "compiled":  # it would be compiled once more to evaluate
+        more["loss_of"] = lambda batch: used(batch["images"]).square().mean()
+    probe = sentinel.probe(used, update, to=write, every=every or 1, sets=[only] if only else "cheap", **more)
     if every is None:
         probe.close()
-    for _ in range(steps):
+    for step in range(steps):
         for _ in range(micro_steps):
-            batch = {"x": torch.randn(32, 12), "y": torch.randint(0, 4, (32,))}
+            inputs, labels = torch.randn(32, 12), torch.randint(0, 4, (32,))
             mixed = torch.autocast("cpu", torch.bfloat16) if kind == "mixed" else nullcontext()
             with mixed:
-                loss = torch.nn.functional.cross_entropy(used(batch["x"]), batch["y"]) / micro_steps
+                scores = used(inputs)
+                loss = torch.nn.functional.cross_entropy(scores, labels) / micro_steps
             (scaler.scale(loss) if scaler else loss).backward()
         if kind == "clipped":
             torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
@@ -85,24 +89,43 @@ def trained(steps=60, every=None, to=None, kind="plain", optimizer=torch.optim.A
         else:
             update.step()
         update.zero_grad()
-        probe.step(batch=batch, loss=loss, scaler=scaler)
+        batch = {"x": inputs, "images": inputs, "labels": labels, "input_ids": labels.reshape(4, 8)}
+        of_batch = {"augmentation": inputs, "latents": inputs, "condition_dropped": labels == 0}
+        probe.step(batch=batch, loss=loss, scaler=scaler, outputs=scores, **of_batch)
+        if step % 100 == 99:
+            used.eval()
+            probe.evaluate(batch=batch, outputs=scores, boxes=(9, 3), features=(inputs, inputs))
+            used.train()
     probe.close()
     return [one.clone() for one in model.parameters()], torch.get_rng_state(), written
 
 
-@pytest.mark.parametrize("kind", ["plain", "clipped", "accumulated", "mixed", "scaled", *KINDS])
+LONG = 200  # steps
+WAYS = ["plain", "clipped", "accumulated", "mixed", "scaled", *KINDS]
+NOT_HERE = {"ranks", "loss_by_position", "loss_scale", "environment", "batch_tokens"}
+unprobed = cache(partial(trained, LONG))
+
+
+def assert_equal(training, other):
+    """The weights and the state of the random numbers are those of the other training, bit for bit."""
+    assert all(map(torch.equal, training[0], other[0]))
+    assert torch.equal(training[1], other[1])
+
+
+@pytest.mark.parametrize("kind", WAYS)
 def test_a_training_is_the_same_with_all_probes_and_without(kind):
-    weights, dice, none = trained(kind=kind)
-    probed, dice_of_probed, rows = trained(kind=kind, every=3)
-    assert all(map(torch.equal, weights, probed))
-    assert torch.equal(dice, dice_of_probed)
-    assert not none
-    assert len(rows) == 20
+    probed = trained(LONG, kind=kind, every=3)
+    assert_equal(probed, unprobed(kind=kind))
+    assert len(probed[2]) == 67 + 2  # with the evaluations
+    assert not unprobed(kind=kind)[2]
 
 
+@pytest.mark.parametrize("kind", [kind for kind in WAYS if kind != "compiled"])  # that takes seconds
 @pytest.mark.parametrize("name", probe_sets())
-def test_a_training_is_the_same_with_each_set(name):
-    assert all(map(torch.equal, trained()[0], trained(every=2, only=name)[0]))
+def test_a_training_is_the_same_with_each_set(name, kind):
+    *training, rows = trained(LONG, kind=kind, every=5, only=name)
+    assert_equal(training, unprobed(kind=kind))
+    assert rows or name in NOT_HERE
 
 
 def test_no_number_is_written_that_no_set_declares():

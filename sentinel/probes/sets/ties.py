@@ -13,7 +13,13 @@ A head that is a copy of the embeddings at the start, and free on purpose, count
 TrainCheck's invariant that tied weights stay tied; entry N-untied-weights.
 """
 
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
 from sentinel.probes.base import Cost, Moment, Numbers, ProbeSet, Subject
+
+if TYPE_CHECKING:
+    import torch
 
 
 class Ties(
@@ -44,11 +50,16 @@ def _copies(subject: Subject) -> int:
     import torch
 
     modules = subject.parts.modules
-    embeddings = [module.weight for module in modules if isinstance(module, torch.nn.Embedding)]
-    heads = [module.weight for module in modules if isinstance(module, torch.nn.Linear)]
+    embeddings, heads = (_weights(modules, kind) for kind in (torch.nn.Embedding, torch.nn.Linear))
     return sum(
         head is not table and head.shape == table.shape and bool(torch.equal(head, table))
         for head in heads
         for table in embeddings
         if head.requires_grad and table.requires_grad and not hasattr(head, "to_local")
     )
+
+
+def _weights(modules: "Iterable[torch.nn.Module]", kind: "type[torch.nn.Module]") -> "list[torch.Tensor]":
+    """As they are kept: to ask for the weight of a module with spectral norm would change its estimate."""
+    kept = [dict(module.named_parameters(recurse=False)) for module in modules if isinstance(module, kind)]
+    return [parameters["weight"] for parameters in kept if "weight" in parameters]
