@@ -17,7 +17,7 @@ from sentinel.config.file import Config
 from sentinel.detectors.severity import Severity
 from sentinel.replays.replaying import replay
 from tests.tools.silent.error import Run, SilentError, all_errors
-from tests.tools.silent.page import RESULTS, Told, read, write
+from tests.tools.silent.page import RESULTS, Outcome, Told, read, write
 
 SEEDS = (1, 2, 3)
 
@@ -30,7 +30,7 @@ def told(folder: Path) -> list[list[str]]:
     return [[one.detector, *(cause.id for cause in one.causes)] for one in ordered]
 
 
-def trained(error: SilentError, folder: Path) -> list[Told]:
+def trained(error: SilentError, folder: Path) -> Outcome:
     """What is told of each seed: broken and healthy, with probes and without."""
     found = []
     for seed in SEEDS:
@@ -43,18 +43,18 @@ def trained(error: SilentError, folder: Path) -> list[Told]:
             said |= {f"{kind} {log}": told(place / log) for log in ("with", "without")}
         found.append(Told(**{name.replace(" ", "_"): of for name, of in said.items()}))
         print(f"{error.name} {seed}: {json.dumps(said)}", flush=True)
-    return found
+    return Outcome(error.name, error.title, error.catalogue, error.is_held_out, found)
 
 
 def main(names: Sequence[str]) -> None:
     """Train, judge and write."""
     torch.set_num_threads(1)
     known = all_errors()
-    results = read() if RESULTS.exists() else {}
+    results = {outcome.name: outcome for outcome in read()} if RESULTS.exists() else {}
     for name in names or known:
         with tempfile.TemporaryDirectory() as folder:
             results[name] = trained(known[name], Path(folder))
-        write({name: results[name] for name in known if name in results}, known)
+        write(results[name] for name in known if name in results)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,11 @@
 """The table of what is told of each silent error."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.tools.docs import table
-
-if TYPE_CHECKING:
-    from tests.tools.silent.error import SilentError
 
 RESULTS = Path(__file__).with_name("results.json")
 PAGE = Path(__file__).parents[3] / "detectors" / "SILENT.md"
@@ -54,50 +50,59 @@ class Told:
     healthy_without: Incidents
 
 
-def read() -> dict[str, list[Told]]:
-    """What was told last, by error."""
+@dataclass(frozen=True)
+class Outcome:
+    """What is told of a silent error. Each of the entries of the catalogue is a right cause."""
+
+    name: str
+    title: str
+    catalogue: Sequence[str]
+    is_held_out: bool
+    seeds: Sequence[Told]
+
+
+def read() -> list[Outcome]:
+    """What was told last."""
     kept = json.loads(RESULTS.read_text("utf-8"))
-    return {name: [Told(**one) for one in seeds] for name, seeds in kept.items()}
+    return [Outcome(**{**one, "seeds": [Told(**seed) for seed in one["seeds"]]}) for one in kept]
 
 
-def write(results: Mapping[str, Sequence[Told]], errors: "Mapping[str, SilentError]") -> None:
-    """Keep the results, and write the page."""
-    kept = {name: [asdict(one) for one in seeds] for name, seeds in results.items()}
-    RESULTS.write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
-    PAGE.write_text(rendered(results, errors), "utf-8")
+def write(outcomes: Iterable[Outcome]) -> None:
+    """Keep the outcomes, and write the page."""
+    kept = list(outcomes)
+    RESULTS.write_text(json.dumps([asdict(outcome) for outcome in kept], indent=1) + "\n", "utf-8")
+    PAGE.write_text(rendered(kept), "utf-8")
 
 
-def rendered(results: Mapping[str, Sequence[Told]], errors: "Mapping[str, SilentError]") -> str:
+def rendered(outcomes: Sequence[Outcome]) -> str:
     """The whole page."""
-    tuned = {name: seeds for name, seeds in results.items() if not errors[name].is_held_out}
-    held_out = {name: seeds for name, seeds in results.items() if name not in tuned}
-    return f"{_HEAD}\n{_part(tuned, errors)}\n{_HELD_OUT}\n{_part(held_out, errors)}"
+    tuned, held_out = ([one for one in outcomes if one.is_held_out is held] for held in (False, True))
+    return f"{_HEAD}\n{_part(tuned)}\n{_HELD_OUT}\n{_part(held_out)}"
 
 
-def _part(results: Mapping[str, Sequence[Told]], errors: "Mapping[str, SilentError]") -> str:
+def _part(outcomes: Sequence[Outcome]) -> str:
     """A sentence and a table about some of the errors."""
     rows, with_probes, alone, rang = [], 0, 0, 0
-    for name, seeds in results.items():
-        right = errors[name].catalogue
-        named = [detectors(one.broken_with, right) for one in seeds]
-        metrics = [detectors(one.broken_without, right) for one in seeds]
-        any_warning = sum(bool(one.broken_without) for one in seeds)
-        twins = sum(bool(one.healthy_with) for one in seeds)
+    for outcome in outcomes:
+        seeds, right = outcome.seeds, outcome.catalogue
+        named = [detectors(seed.broken_with, right) for seed in seeds]
+        metrics = [detectors(seed.broken_without, right) for seed in seeds]
+        any_warning = sum(bool(seed.broken_without) for seed in seeds)
+        twins = sum(bool(seed.healthy_with) for seed in seeds)
         with_probes, alone, rang = with_probes + all(named), alone + all(metrics), rang + twins
-        by = sorted({f"`{detector}`" for of in named for detector in of})
-        causes = ", ".join(right)
+        by = sorted({f"`{detector}`" for names in named for detector in names})
         rows.append(
             [
-                f"{name} ({causes}): {errors[name].title}",
+                f"{outcome.name} ({', '.join(right)}): {outcome.title}",
                 f"{sum(map(bool, named))} of {len(seeds)} {', '.join(by)}",
                 f"{sum(map(bool, metrics))} of {len(seeds)} ({any_warning})",
                 f"{twins} of {len(seeds)}",
             ]
         )
-    count = len(rows)
+    twins_of_all = sum(len(outcome.seeds) for outcome in outcomes)
     summary = (
-        f"Of {count} errors, {with_probes} are told with the right cause first for every seed, and {alone} "
-        f"by metrics alone. Of {sum(map(len, results.values()))} twins, {rang} rang."
+        f"Of {len(rows)} errors, {with_probes} are told with the right cause first for every seed, and "
+        f"{alone} by metrics alone. Of {twins_of_all} twins, {rang} rang."
     )
     return f"{summary}\n\n{table(['Error', 'With probes', 'Metrics alone', 'Twins'], rows)}\n"
 
