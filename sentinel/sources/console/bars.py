@@ -22,17 +22,17 @@ BAR = re.compile(
 
 _COUNTED = r"(?:global )?(?:steps?|iter(?:ation)?s?|train(?:ing)?(?: steps?| progress)?):?"
 _OF_STEPS = re.compile(_COUNTED, re.IGNORECASE)
-_KEPT = rf"\s*(?:{_COUNTED}\s*\d{{1,3}}%|\d{{1,3}}%\|[^|\r]*\|[^\],\r]*,[^\],\r]*,)"
+_KEPT = rf"\s*(?:(?i:{_COUNTED})\s*\d{{1,3}}%|\d{{1,3}}%\|[^|\r\n]*+\|[^\],\r\n]*+,[^\],\r\n]*+,)"
 """A state of a bar that counts steps by its title, or that has none and shows more than its speed."""
 
-_IS_KEPT = re.compile(_KEPT, re.IGNORECASE)
+_IS_KEPT = re.compile(_KEPT)
+_NEXT = r"\r(?P=title)\d{1,3}%\|[^|\r\n]*+\| *+[1-9]\d{0,14}(?P=total)"
 _REDRAWN = re.compile(
-    rf"(?<=\]\r)(?!{_KEPT})(?P<title>[^\r|%]{{0,200}}?)\d{{1,3}}%\|[^|\r]*\|"
-    r" *\d{1,15}(?P<total>/\d{1,15} \[)[^\r]*\r"
-    r"(?=(?P=title)\d{1,3}%\|[^|\r]*\| *[1-9]\d{0,14}(?P=total))".encode(),
-    re.IGNORECASE,
+    rf"\r(?<=\]\r)(?!{_KEPT})(?P<title>[^\r\n|%]{{0,200}}?)\d{{1,3}}%\|[^|\r\n]*+\|"
+    r" *+\d{1,15}(?P<total>/\d{1,15} \[)[^\r\n]*+"
+    rf"(?:(?<=\]){_NEXT}[^\],\r\n]*+,[^\],\r\n]*+\])*(?={_NEXT})".encode()
 )
-"""A state of a bar between two others. Of other bars, only the first and the last count."""
+"""States of a bar between two others. Of other bars, only the first and the last count."""
 
 _MOST_PRINTED = 64  # names; further ones are read from bars as well
 
@@ -42,9 +42,9 @@ _HELD_OUT = re.compile(
 )
 
 
-def without_redrawn(line: bytes) -> bytes:
-    """The line of a terminal without states of a bar that cannot count."""
-    return _REDRAWN.sub(b"", line) if b"%|" in line and b"\r" in line else line
+def without_redrawn(data: bytes) -> bytes:
+    """The lines of a terminal without states of a bar that cannot count."""
+    return _REDRAWN.sub(b"", data) if b"%|" in data and b"\r" in data else data
 
 
 class Bars:

@@ -3,11 +3,11 @@
 A few signs are searched in all lines at once, which is some hundred times faster than to parse each line.
 """
 
-import re
+import functools
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import polars as pl
 
 _OF_METRICS = (
@@ -32,7 +32,7 @@ _TELLING = (
     "iteration ", "iters:", "[metric]", "skipped=", "micro_step=", "total t: ", "/step",
     "global_step: ", "saving dict", "[step=", "[batch=", "[epoch=", "[iteration=",
 )  # fmt: skip
-_COUNTED = r"(?i)epoch[: ]{1,3}\[?\d|^(?:update|iteration|step): \d+\s*$|:\s*$"  # or a heading
+_COUNTED = (r"(?i)epoch[: ]{1,3}\[?\d", r"(?i)^(?:update|iteration|step): \d+\s*$", r":\s*$")  # or a heading
 _BEGIN = r"^(?:\x1b\[[0-9;]*m|\[\w{1,30}\]:? ?|\([^)]{1,120}\) ?)*[ \t]{0,9}"  # and a process
 _IN_TABLE = _BEGIN + "[|│┃]"
 _IN_COLUMNS = _BEGIN + r"(?:\d{1,15}| {0,20}all) {2}"
@@ -48,24 +48,24 @@ class Wanted:
     plan: bool  # what is printed before the first step
 
 
-def may_count(data: bytes, wanted: Wanted) -> list[int]:
-    """Where the lines begin that may count; ``data`` ends with a line break."""
-    if b"\0" in data:  # as UTF-16 has between letters
-        return [0, *(found.end() for found in re.finditer(rb"\n(?!\Z)", data))]
-    ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n"))
-    text = pl.Series([data.decode(errors="replace")])
-    lines = text.str.split("\n").explode().head(len(ends))
+def may_count(lines: Sequence[str], wanted: Wanted) -> list[int]:
+    """The numbers of the lines that may count."""
+    series = pl.Series(lines, dtype=pl.String)
     signs = (*_STRONG, *(_OF_A_PLAN if wanted.plan else ()), *(_OF_METRICS if wanted.rows else ()))
-    counts = _hold(lines, signs) | lines.str.strip_suffix("\r").str.contains("\r", literal=True)
-    counts |= _hold(lines, _WEAK) & (_hold(lines, _TELLING) | lines.str.contains(_COUNTED))
+    counts = _hold(series, _WEAK) & (_hold(series, _TELLING) | _match(series, _COUNTED))
+    counts |= _hold(series, signs) | series.str.contains("\r", literal=True)
     for is_wanted, pattern in ((wanted.table, _IN_TABLE), (wanted.columns, _IN_COLUMNS)):
         if is_wanted:
-            counts |= lines.str.contains(pattern)
-    begins = np.append(0, ends[:-1] + 1)
-    found: list[int] = begins[counts.to_numpy()].tolist()
-    return found
+            counts |= series.str.contains(pattern)
+    numbers: list[int] = counts.arg_true().to_list()
+    return numbers
 
 
 def _hold(lines: pl.Series, signs: Sequence[str]) -> pl.Series:
     """Whether each line holds one of the signs."""
     return lines.str.contains_any([*signs], ascii_case_insensitive=True)
+
+
+def _match(lines: pl.Series, patterns: Sequence[str]) -> pl.Series:
+    """Whether each line matches one of the patterns, which takes less time than one pattern of them all."""
+    return functools.reduce(operator.or_, map(lines.str.contains, patterns))

@@ -169,6 +169,8 @@ def uncounted(line: str) -> Record:
 
 def _without_prefix(text: str) -> str:
     """The text without what a logger puts before a message: the time, the level and the place in the code."""
+    if not text or text.isspace():
+        return text
     if (clock := _CLOCK.match(text)) is not None:
         text = f"|{text[clock.end() :]}"
     text = _LEVEL.sub("|", _STAMP.sub("|", text, 1), 1)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from sentinel.sources.console.printed import NUMBER, number
 
@@ -49,10 +50,10 @@ _OF_GROUPS = re.compile(r"(?<![a-z])lr|learning.?rate|mom", re.IGNORECASE)
 _PARTS = {"%": 100, "ms": 1000}  # of what metrics are in: shares and seconds
 
 
-_APART = re.compile(r" / (?=[A-Za-z])|(?<=\d)\. (?=[A-Za-z])")
+_APART = re.compile(r"(?: /|\.(?<=\d\.)) (?=[A-Za-z])")
 """What stands between pairs: a slash (Dreamer), or the full stop of a sentence (minGPT)."""
 
-_ETA = re.compile(r"(?<!\w)eta:?\s\d+(?: days?,? [\d:]+|(?::\d\d)+)")
+_ETA = re.compile(r"eta(?<!\weta):?\s\d+(?: days?,? [\d:]+|(?::\d\d)+)")
 """The time that is left, which no pair begins with."""
 
 _SPELLINGS = (
@@ -63,11 +64,13 @@ _SPELLINGS = (
 """What stands between names and numbers in some lines, and what is read in its place."""
 
 
+@lru_cache(maxsize=1 << 10)  # there are few names, and many of each
 def is_metric(name: str) -> bool:
     """Whether the name is that of a known metric."""
     return bool(_METRIC.search(name))
 
 
+@lru_cache(maxsize=1 << 10)
 def is_of_training(name: str) -> bool:
     """Whether the name is surely that of a metric of a training, wherever it stands."""
     return bool(_PROOF.search(name))

@@ -7,6 +7,7 @@ begin with it, unless they name a part themselves.
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from sentinel.sources.console.pairs import is_metric, pairs
 from sentinel.sources.console.printed import Record
@@ -93,7 +94,14 @@ def _named(found: Iterator[tuple[str, float]], part: str) -> Iterator[tuple[str,
     often = Counter(name for name, _ in listed)
     part, before = _USUAL.get(part.lower(), part), ""
     for name, value in listed:
-        if own := _NAMED.search(name):
-            before = own[0]
+        if own := _own_part(name):
+            before = own
         of = "" if own or name.lower() in _AXES else part or (before if often[name] > 1 else "")
         yield f"{of} {name}" if of else name, value
+
+
+@lru_cache(maxsize=1 << 10)  # there are few names, and many of each
+def _own_part(name: str) -> str:
+    """The part that a name tells."""
+    found = _NAMED.search(name)
+    return found[0] if found else ""

@@ -1,7 +1,7 @@
 """Reads the printed text of one poll: which lines count, what progress bars overwrote, who printed what."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from sentinel.sources.console.finding import Wanted, may_count
 from sentinel.sources.console.lines import counts_metrics, parse, planned
 from sentinel.sources.console.passages import Passages
 from sentinel.sources.console.writer import PrintedMetrics
-from sentinel.sources.reading.growing import Mark
+from sentinel.sources.reading.growing import Mark, size_of
 
 LONGEST_LINE = 1 << 20
 """Bytes. A longer line is skipped. This bounds the memory of a poll."""
@@ -75,10 +75,12 @@ class Text:
         start, end = 0, data.rfind(b"\n") + 1
         if self._overlong and end:
             start, self._overlong = data.find(b"\n") + 1, False
-        while start < end:
-            start = self._parse_lines(data, start, end, limit)
+        lines, read = _lines(data[start:end]), 0
+        while read < len(lines):
+            read += self._parse_lines(lines[read:], limit)
             if self.count >= limit:
-                return start
+                return start + size_of(read, data[start:end])
+        start = max(start, end)
         shown = data.rfind(b"\r", start, len(data) - 1)  # not the last byte: a line break may follow it
         if b"\0" not in data:
             if shown >= 0:
@@ -133,37 +135,31 @@ class Text:
         steps = (one.last_step for one in self._writers.values())
         return max((step for step in steps if step is not None), default=None)
 
-    def _parse_lines(self, data: bytes, start: int, end: int, limit: int) -> int:
-        """Read the lines between these places, up to one after which others may count than before."""
-        wanted, begin = self._wanted, start
-        for place in (*may_count(data[begin:end], wanted), end - begin):
-            while start < begin + place and any(one.expects for one in self._writers.values()):
-                start, counts = self._parse_next(data, start)
-                if counts and self.count >= limit:
-                    return start
-            self._pass(data[start : max(start, begin + place)])
-            if start <= begin + place < end:
-                start, counts = self._parse_next(data, begin + place)
-                if counts and (self.count >= limit or self._wanted != wanted):
-                    return start
-        return end
+    def _parse_lines(self, lines: Sequence[str], limit: int) -> int:
+        """Read lines, up to one after which others may count than before. Gives the number of those read."""
+        at, wanted = 0, self._wanted
+        for place in (*may_count(lines, wanted), len(lines)):
+            while at < place and any(writer.expects for writer in self._writers.values()):
+                if self._counts(lines[at]) and self.count >= limit:
+                    return at + 1
+                at += 1
+            self._pass(lines[at:place])
+            if at <= place < len(lines):
+                at = place + 1
+                if self._counts(lines[place]) and (self.count >= limit or self._wanted != wanted):
+                    return at
+        return len(lines)
 
-    def _parse_next(self, data: bytes, start: int) -> tuple[int, bool]:
-        """Read the line that begins here. Gives the place of the next one, and whether this one counts."""
-        end, count = data.find(b"\n", start), self.count
-        # A power cut leaves zeros, and PowerShell appends UTF-16 to a text in UTF-8.
-        *overwritten, line = _segments(data[start:end].replace(b"\0", b"").removesuffix(b"\r"))
-        self._parse_overwritten(overwritten)
-        return end + 1, self._parse_line(line) or self.count != count
+    def _counts(self, line: str) -> bool:
+        """Read a line of the terminal. True if something on it counts."""
+        *overwritten, line = line.split("\r")
+        counts = self._parse_overwritten(overwritten)
+        return self._parse_line(line) or counts
 
-    def _pass(self, data: bytes) -> None:
+    def _pass(self, lines: Sequence[str]) -> None:
         """Pass lines on that tell no metrics."""
-        if data:
-            text = _clean(data.decode(errors="replace"))
-            lines = text.replace("\r\n", "\n").removesuffix("\r").split("\n")
-            self.lines.add(
-                [line[:_LONGEST_TEXT] for line in lines if line and not line.isspace()], self._last_step
-            )
+        if told := [line[:_LONGEST_TEXT] for line in lines if line and not line.isspace()]:
+            self.lines.add(told, self._last_step)
 
     def _glance(self, torn: bytes) -> bool:
         """Take what a last line without its end tells for sure. True if nothing more is expected of it.
@@ -180,34 +176,36 @@ class Text:
             self._progress(bar)
         return False
 
-    def _parse_overwritten(self, segments: Iterable[str]) -> None:
+    def _parse_overwritten(self, segments: Iterable[str]) -> bool:
         """Add what was overwritten. Of a bar whose states are no points each, the last one stands for all.
 
-        A record is only overwritten if its line break still lies in a buffer.
+        A record is only overwritten if its line break still lies in a buffer. True if something counts.
         """
-        last: re.Match[str] | None = None
+        last, counts = None, False
         for text in segments:
             if text.startswith("{"):
-                self._parse_line(text)
+                counts |= self._parse_line(text)
             if (bar := _bar(text)) is None:
                 continue
             if last and (last["title"] != bar["title"] or not int(bar["count"]) or is_kept(bar)):
-                self._parse_bar(last, ended=False)
+                counts |= self._parse_bar(last, ended=False)
             last = bar
-            self._progress(bar)
-        if last is not None:
-            self._parse_bar(last, ended=False)
+            counts |= self._progress(bar)
+        return (last is not None and self._parse_bar(last, ended=False)) or counts
 
     def _parse_line(self, line: str) -> bool:
         """Read a line. True if it holds metrics or a part of a table, so that others may count after it."""
         name, text = _split_writer(line)
+        counts = False
         if (bar := _bar(text)) is not None:
-            self._progress(bar)
+            counts = self._progress(bar)
             after = text[bar.end() :].lstrip("] ")
             if after and parse(after) is not None:  # a line that was printed while the bar stood there
                 text = after
-            elif self._parse_bar(bar, ended=True) or not _tells_more(bar):
-                return False
+            elif self._parse_bar(bar, ended=True):
+                return True
+            elif not _tells_more(bar):
+                return counts
             else:
                 text = f"{bar['title']} {bar['rest']}{text[bar.end() :]}"
         writer = self._writer(name)
@@ -218,13 +216,15 @@ class Text:
             self.lines.add([text[:_LONGEST_TEXT]], last := self._last_step)
             if last is None:
                 self.config |= planned(text)
-        return is_metric
+        return is_metric or counts
 
-    def _progress(self, bar: re.Match[str]) -> None:
-        writer = self._writer("")
-        if writer is not None and not bar["title"].strip():
-            writer.progress(int(bar["count"]), int(bar["total"]))
-            self._keep("", writer)
+    def _progress(self, bar: re.Match[str]) -> bool:
+        """Pass on a bar without a title. True if rows had waited for it."""
+        writer = None if bar["title"].strip() else self._writer("")
+        if writer is None:
+            return False
+        self._keep("", writer)
+        return writer.progress(int(bar["count"]), int(bar["total"]))
 
     def _parse_bar(self, bar: re.Match[str], ended: bool) -> bool:
         writer = self._writer("") if bar["title"].strip() or "=" in bar["rest"] else None
@@ -242,14 +242,26 @@ class Text:
             self._unused = PrintedMetrics({})
 
 
+def _lines(data: bytes) -> list[str]:
+    """The whole lines in the data, each with what was shown on it before."""
+    # A power cut leaves zeros, and PowerShell appends UTF-16 to a text in UTF-8.
+    text = without_redrawn(data.replace(b"\0", b"")).decode(errors="replace").replace("\r\n", "\n")
+    lines = text.split("\n")[:-1]
+    return lines if _is_clean(text) else [*map(_clean, lines)]
+
+
 def _segments(line: bytes) -> list[str]:
     """The texts that were shown on one line of the terminal, in order."""
-    return [_clean(text) for text in without_redrawn(line).decode(errors="replace").split("\r")]
+    return _clean(without_redrawn(line).decode(errors="replace")).split("\r")
 
 
 def _clean(text: str) -> str:
     """The text without colours and other commands to a terminal."""
-    return _CONTROL.sub("", text) if "\x1b" in text or "\x08" in text or "\ufeff" in text else text
+    return text if _is_clean(text) else _CONTROL.sub("", text)
+
+
+def _is_clean(text: str) -> bool:
+    return not ("\x1b" in text or "\x08" in text or "\ufeff" in text)
 
 
 def _bar(text: str) -> re.Match[str] | None:

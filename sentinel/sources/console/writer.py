@@ -180,13 +180,14 @@ class PrintedMetrics:
             return any(map(is_of_training, record)) and self._parse_part(record)
         return bool(record) and self.rows.add(self._time(text) | record)
 
-    def progress(self, count: int, total: int) -> None:
-        """Add a progress bar without a title.
+    def progress(self, count: int, total: int) -> bool:
+        """Add a progress bar without a title. True if rows had waited for it.
 
         HF's Trainer redraws its bar after each line that it prints, and this bar shows the step of the line.
         The bar before the line may be late, or may belong to an evaluation.
         """
-        self._add_all(self._waiting.bar(count, total))
+        self._add_all(rows := [*self._waiting.bar(count, total)])
+        return bool(rows)
 
     def parse_bar(self, bar: re.Match[str], ended: bool) -> bool:
         """Whether a state of a progress bar shows metrics of a training; ``ended`` if it ends its line."""

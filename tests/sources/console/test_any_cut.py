@@ -1,7 +1,6 @@
 """However a log is cut, and whichever of its lines are looked at, it gives the same points."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -110,7 +109,7 @@ def test_what_is_passed_over_tells_nothing(tmp_path_factory, text):
     path.write_bytes(text)
     fast = ConsoleLog(path).poll({}, 10_000)
     real = console_text.may_count
-    console_text.may_count = lambda data, _: [0, *(found.end() for found in re.finditer(rb"\n(?!\Z)", data))]
+    console_text.may_count = lambda lines, _: [*range(len(lines))]
     try:
         slow = ConsoleLog(path).poll({}, 10_000)
     finally:
