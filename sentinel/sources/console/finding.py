@@ -22,6 +22,7 @@ _STRONG = (
     "[sample=", "[token=",  # blocks
     "gpu_mem",  # a table of YOLO
     " sent/s - ",  # XLM
+    "result for ",  # Ray Tune
 )  # fmt: skip
 _OF_A_PLAN = ("num ex", "num ep", "batch size", "accumulation", "optimization")
 _WEAK = ("step", "iter", "epoch", "update", "train", "episode", "batch", "val", "test")

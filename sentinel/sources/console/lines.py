@@ -30,7 +30,9 @@ _BEGUN_BLOCK = (
     re.compile(r"\[(?:batch|iteration|sample|token)=(?P<step>\d{1,15})/(?P<planned>\d{1,15})\]:"),
     re.compile(r"Learning iteration (?P<step>\d{1,15})/(?P<planned>\d{1,15})"),  # rsl_rl
     re.compile(r"(?:Update|Iteration|Step): (?P<step>\d{1,15})"),
-    re.compile(r"--> STEP: \d{1,15}/\d{1,15} -- GLOBAL_STEP: (?P<step>\d{1,15})"),  # Coqui TTS
+    re.compile(
+        r"--> (?:TIME: [\d: -]{1,40} -- )?STEP: \d{1,15}/\d{1,15} -- GLOBAL_STEP: (?P<step>\d{1,15})"
+    ),  # Coqui TTS
     re.compile(
         r"(?:.*\s)?\[step=(?P<step>\d{1,15})/(?:(?P<planned>\d{1,15})|\?{3})"
         r"(?:,epoch=(?P<epoch>\d{1,9}))?(?:,eta=[^\],]{1,40})?\]"

@@ -31,7 +31,7 @@ _COLON = re.compile(
 )
 _SPACE = re.compile(
     rf"(?:^|[|,;\t:\]]) *+(?P<name>{_WORD}(?: {_WORD}){{0,3}}+) ++{_VALUE}"
-    r" *+(?:\([^()|,\t]{0,40}\) *+)?(?=[|,;\t]|$)",
+    r" *+(?:\([^()|\t]{0,40}\) *+)?(?=[|,;\t]|$)",
     re.IGNORECASE,
 )
 """Pairs such as "name: 1.0" or "name=1.0"; if a line has none, pairs such as "name 1.0, other 2.0"."""
@@ -53,7 +53,7 @@ _PARTS = {"%": 100, "ms": 1000}  # of what metrics are in: shares and seconds
 _APART = re.compile(r"(?: /|\.(?<=\d\.)) (?=[A-Za-z])")
 """What stands between pairs: a slash (Dreamer), or the full stop of a sentence (minGPT)."""
 
-_ETA = re.compile(r"eta(?<!\weta):?\s\d+(?: days?,? [\d:]+|(?::\d\d)+)")
+_ETA = re.compile(r"(?:eta(?<!\weta)|ETA(?<!\wETA)):?\s\d+(?: days?,? [\d:]+|(?::\d\d)+)")
 """The time that is left, which no pair begins with."""
 
 _SPELLINGS = (

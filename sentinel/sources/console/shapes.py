@@ -104,6 +104,14 @@ SHAPES = (
         word=" up. ",
     ),
     Shape(
+        "marian validation",
+        re.compile(
+            r"(?<!\w)Ep\. (?P<epoch>\d{1,9}(?:\.\d{1,9})?) : Up\. (?P<step>\d{1,15})"
+            rf"(?= : [\w-]{{1,40}} : {NUMBER} : )"
+        ),
+        word=" up. ",
+    ),
+    Shape(
         "espnet",
         re.compile(r"(?<!\w)(?P<epoch>\d{1,9})epoch:train:\d{1,15}-(?P<iter>\d{1,15})batch(?=: )"),
         word="epoch:train:",
@@ -172,7 +180,8 @@ SHAPES = (
         "epoch, step",
         re.compile(
             r"(?<![\w?&])epoch[\s:=\[(#]{1,6}(?P<epoch>\d{1,9})(?:/\d{1,9})?[\])]?[\s,|:\[-]{1,5}"
-            rf"(?:global[ _])?(?:step|iter|iteration|it|batch)[\s:=\[(#]{{1,6}}(?P<iter>{_LONG})(?!\.?\d)"
+            r"(?:global[ _])?(?:step|iter|iteration|it|batch)[\s:=\[(#]{1,6}(?:\d{1,9}-)?"  # MXNet's "[0-50]"
+            rf"(?P<iter>{_LONG})(?!\.?\d)"
             r"(?:\s?/\s?(?P<batches>\d{1,15}))?",
             re.IGNORECASE,
         ),

@@ -23,6 +23,7 @@ from sentinel.sources.console.lines import (
 from sentinel.sources.console.pairs import is_metric, is_of_training
 from sentinel.sources.console.parts import begun_part, of_part
 from sentinel.sources.console.printed import Record, kept, number, restored
+from sentinel.sources.console.results import TrialResults
 from sentinel.sources.console.shapes import IN_EPOCH, KERAS
 from sentinel.sources.console.waiting import Waiting
 from sentinel.sources.reading.records import STEP_KEYS, Records, is_metrics, named
@@ -47,6 +48,7 @@ class PrintedMetrics:
         self._part: str = memory.get("part", "")  # of the data, that the next line is about
         self._laps = Laps(memory.get("laps", {}))
         self.columns = Columns(memory.get("columns", {}))
+        self._results = TrialResults(memory.get("results", {}))
         self._bars = Bars(memory.get("bars", {}))
         self._step_bar = StepBar(memory.get("step_bar", {}))
 
@@ -65,6 +67,7 @@ class PrintedMetrics:
             "held": self._waiting.memory(),
             "laps": self._laps.memory(),
             "columns": self.columns.memory(),
+            "results": self._results.memory(),
             "bars": self._bars.memory(),
             "step_bar": self._step_bar.memory(),
         }
@@ -82,7 +85,7 @@ class PrintedMetrics:
     @property
     def expects(self) -> bool:
         """Whether the meaning of the next line depends on those before, whatever it holds."""
-        return self._waiting.holds or self._block is not None or bool(self._part)
+        return self._waiting.holds or self._block is not None or bool(self._part) or self._results.begun
 
     @property
     def last_step(self) -> int | None:
@@ -97,6 +100,11 @@ class PrintedMetrics:
         stripped = text.strip()
         if stripped and "{" not in text:
             self._add_all(self._waiting.due())
+        if self._results.add(text):
+            return True
+        self._end_result()
+        if self._results.begin(stripped):
+            return True
         if is_rule(stripped):
             self._end_table()
             self._table = {}
@@ -152,6 +160,7 @@ class PrintedMetrics:
     def end(self) -> None:
         """Add what waits for lines that will not come."""
         self._end_table()
+        self._end_result()
         self._add_all(self._waiting.due())
         self._add_of_bar(filter(None, (self._bars.full(), self._step_bar.due())))
 
@@ -251,6 +260,11 @@ class PrintedMetrics:
             self.shapes["table"] += 1
             self._add(record)
         self._table, self._heading = None, ""
+
+    def _end_result(self) -> None:
+        if self._results.begun and is_metrics(record := self._results.end()):
+            self.shapes["result"] += 1
+            self._add(record)
 
     def _add(self, record: Record) -> None:
         for one in (*self._waiting.due(), record):
