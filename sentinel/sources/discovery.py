@@ -120,8 +120,8 @@ class _Search:
 
     def look(self, files: Sequence[Files], named: Sequence[Path], spread: Spread) -> None:
         finds = [each.find for each in formats().values()]
-        for found in spread(lambda files: _scan(finds, *files), files):
-            self._add(found)
+        for scanned in spread(lambda files: _scan(finds, *files), files):
+            self._add(scanned)
         for path in named:
             self._add(_named(finds, path))
 
@@ -130,8 +130,8 @@ class _Search:
         runs = (run for run in self.runs.values() if f"{run.format}:{run.part_of}" not in self.runs)
         return sorted(runs, key=lambda run: (run.path.parts, run.format))
 
-    def _add(self, found: _Found) -> None:
-        runs, complaints = found
+    def _add(self, scanned: _Found) -> None:
+        runs, complaints = scanned
         self.complaints += complaints
         for run in runs:
             if run.local is None or can_exist(run.local):
@@ -156,8 +156,9 @@ def _named(finds: Iterable[Find], path: Path) -> _Found:
 
 def _scan(finds: Iterable[Find], directory: Path, names: Sequence[str]) -> _Found:
     """The runs of all formats among some files of one directory."""
-    found = [each for find in finds for each in _found_by(find, directory, names)]
-    return [run for runs, _ in found for run in runs], [one for _, complaints in found for one in complaints]
+    results = [each for find in finds for each in _found_by(find, directory, names)]
+    runs = [run for runs, _ in results for run in runs]
+    return runs, [problem for _, problems in results for problem in problems]
 
 
 def _found_by(find: Find, directory: Path, names: Sequence[str]) -> list[_Found]:

@@ -83,9 +83,7 @@ class NeptuneExport:
         run = self.path.name.removesuffix("_part_0.parquet")
         with os.scandir(self.path.parent) as entries:
             names = [entry.name for entry in entries if entry.name.startswith(run)]
-        numbers = {
-            int(found[1]): name for name in names if (found := _PART.fullmatch(name.removeprefix(run)))
-        }
+        numbers = {int(part[1]): name for name in names if (part := _PART.fullmatch(name.removeprefix(run)))}
         return [self.path.with_name(numbers[number]) for number in sorted(numbers)]
 
 

@@ -21,8 +21,8 @@ class Url:
     @classmethod
     def parse(cls, text: str) -> Self | None:
         """The address in the text; None if the text is a path."""
-        found = _ADDRESS.fullmatch(text)
-        return cls(found["scheme"], tuple(filter(None, found["rest"].split("/")))) if found else None
+        address = _ADDRESS.fullmatch(text)
+        return cls(address["scheme"], tuple(filter(None, address["rest"].split("/")))) if address else None
 
     def __str__(self) -> str:
         return f"{self.scheme}://{'/'.join(self.parts)}"

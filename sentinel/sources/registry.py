@@ -53,13 +53,13 @@ class Remote:
 @cache
 def formats() -> Mapping[str, Format]:
     """The formats by name. Raises ValueError if two modules share a name."""
-    found: dict[str, Format] = {}
+    known: dict[str, Format] = {}
     for module in _modules("FORMAT"):
-        if module.FORMAT in found:
+        if module.FORMAT in known:
             raise ValueError(f"two sources read the format {module.FORMAT}")
         declared = {field.name for field in fields(Format)} & vars(module).keys()
-        found[module.FORMAT] = Format(**{name: getattr(module, name) for name in declared})
-    return dict(sorted(found.items()))
+        known[module.FORMAT] = Format(**{name: getattr(module, name) for name in declared})
+    return dict(sorted(known.items()))
 
 
 @cache

@@ -59,8 +59,8 @@ class Trackio:
             return connection.execute(_ROWS.format(key=self.key), (self.value, row))
 
         rows = rows_from(last[0])
-        if last[0] and (found := _place(rows.fetchone())) != last:
-            if not found and _place(rows_from(0).fetchone()) == cursor.get("first"):
+        if last[0] and (place := _place(rows.fetchone())) != last:
+            if not place and _place(rows_from(0).fetchone()) == cursor.get("first"):
                 return Batch(cursor)  # an older copy, or one whose write-ahead log is not copied yet
             cursor, last, restarted = {}, [0], True  # another database under the same name
             rows = rows_from(0)
@@ -97,8 +97,8 @@ class Trackio:
     def _config(self, connection: sqlite3.Connection) -> dict[str, Any]:
         if self.key not in sqlite.columns(connection, "configs"):
             return {}
-        found = connection.execute(_CONFIG.format(key=self.key), (self.value,)).fetchone()
-        return dict(flat((found and _object(found[0])) or {}))
+        row = connection.execute(_CONFIG.format(key=self.key), (self.value,)).fetchone()
+        return dict(flat((row and _object(row[0])) or {}))
 
 
 def _runs(path: Path) -> list[Run]:
@@ -109,8 +109,8 @@ def _runs(path: Path) -> list[Run]:
         if not columns >= _COLUMNS:
             return []
         key = "run_id" if "run_id" in columns else "run_name"
-        found = connection.execute(_RUNS.format(key=key), (_MOST_RUNS,))
-        return [_run(path, key, str(name), value) for name, value in found]
+        rows = connection.execute(_RUNS.format(key=key), (_MOST_RUNS,))
+        return [_run(path, key, str(name), value) for name, value in rows]
 
     try:
         return sqlite.read(path, runs)
@@ -130,7 +130,7 @@ def _place(row: Sequence[Any] | None) -> list[Any]:
 
 def _object(text: Any) -> dict[str, Any] | None:
     try:
-        found = JSON.decode(text)
+        decoded = JSON.decode(text)
     except (TypeError, ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return decoded if isinstance(decoded, dict) else None

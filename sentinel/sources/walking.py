@@ -31,11 +31,11 @@ class Walk:
         self._visited: set[str] = set()
         self._tops: list[str] = []
         for path in paths:
-            found = matches(path)
-            if not found:
+            places = matches(path)
+            if not places:
                 self.missing.append(path)
-            for one in found:
-                self._start(one)
+            for place in places:
+                self._start(place)
 
     def __iter__(self) -> Iterator[Files]:
         for top in self._tops:

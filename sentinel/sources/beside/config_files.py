@@ -71,8 +71,8 @@ class ConfigFiles:
             return [], []
         own = self.run.local if self.run.local.is_dir() else self.run.local.parent
         complaints: list[Complaint] = []
-        found = [self._read(path, own, complaints) for path in self._candidates(own)]
-        return [file for file in found if file is not None], complaints
+        files = [self._read(path, own, complaints) for path in self._candidates(own)]
+        return [file for file in files if file is not None], complaints
 
     def _candidates(self, own: Path) -> Iterator[str]:
         is_spinning_up = self.run.local is not None and self.run.local.name == _SPINNING_UP
@@ -114,8 +114,8 @@ def _there(directory: str, names: Sequence[str]) -> Iterator[str]:
     """Which of the names exist. Only a small directory is listed, because many runs may share a large one."""
     with suppress(OSError):
         if os.stat(directory).st_size <= _SMALL:
-            found = {*os.listdir(directory)}
-            names = [name for name in names if name.partition("/")[0] in found]
+            present = {*os.listdir(directory)}
+            names = [name for name in names if name.partition("/")[0] in present]
     return (name for name in names if os.access(f"{directory}/{name}", os.F_OK))
 
 
@@ -138,10 +138,10 @@ def _settings(path: Path) -> Mapping[Any, Any]:
         raise ValueError(f"is larger than {_LARGEST >> 20} MiB")
     if not data.strip():
         return {}
-    found = _json(data) if path.suffix == ".json" else _yaml(data)
-    if not isinstance(found, dict):
+    content = _json(data) if path.suffix == ".json" else _yaml(data)
+    if not isinstance(content, dict):
         return {}
-    return {name: _unwrapped(value) for name, value in found.items() if name not in _WANDBS_OWN}
+    return {name: _unwrapped(value) for name, value in content.items() if name not in _WANDBS_OWN}
 
 
 def _json(data: bytes) -> Any:

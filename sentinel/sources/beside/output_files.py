@@ -39,14 +39,14 @@ class OutputFiles:
 
         A file that cannot be read gives no lines. A file that shrank or was replaced is read from its start.
         """
-        found: dict[str, str] = {}
+        texts: dict[str, str] = {}
         marks, more = dict(cursor), False
         for path in self.paths():
             with suppress(OSError):
                 if (read := _read(path, marks.get(path.name, {}))) is not None:
-                    found[path.name], marks[path.name], goes_on = read
+                    texts[path.name], marks[path.name], goes_on = read
                     more = more or goes_on
-        return Output(found, marks, more)
+        return Output(texts, marks, more)
 
     def paths(self) -> list[Path]:
         """The files; none if there are too many to be those of one run."""
@@ -61,12 +61,12 @@ class OutputFiles:
     def _names(self, directory: Path, own: Path) -> list[str]:
         with os.scandir(directory) as entries:
             names = sorted(entry.name for entry in entries)
-        found = [name for name in names if name.endswith(ENDINGS)]
+        outputs = [name for name in names if name.endswith(ENDINGS)]
         if directory != own:  # a log file, which shares its directory with other things, or runs
-            found = [name for name in found if name != own.name]
+            outputs = [name for name in outputs if name != own.name]
             if sum(name.endswith(own.suffix) for name in names) > 1:
-                found = [name for name in found if Path(name).stem == own.stem]
-        return [name for name in found if (directory / name).is_file()]
+                outputs = [name for name in outputs if Path(name).stem == own.stem]
+        return [name for name in outputs if (directory / name).is_file()]
 
 
 def _read(path: Path, mark: Mark) -> tuple[str, Mark, bool] | None:

@@ -85,9 +85,9 @@ class Bars:
 
         ``ended`` says that the line ends with this state.
         """
-        found = []
+        due = []
         if epoch != self._epoch:
-            found.append(self._rest())
+            due.append(self._rest())
             self._epoch, self._shown, self._told, self._reached = epoch, {}, [], {}
         title, count, total = bar["title"].strip(), int(bar["count"]), int(bar["total"])
         # A terminal that moved its cursor leaves old states behind newer ones.
@@ -104,10 +104,10 @@ class Bars:
             batch = {"iter": f"{count}/{total}"} if self._counts_batches else {}
             self._shown[title] = {**metrics, "epoch": epoch, **batch}
             if ended and count < total:
-                found.append({n: value for n, value in self._all.items() if not self._is_old(n, value)})
+                due.append({n: value for n, value in self._all.items() if not self._is_old(n, value)})
             elif ended:
-                found.append(self._rest(without_late=not self._told))
-        return [record for record in found if record]
+                due.append(self._rest(without_late=not self._told))
+        return [record for record in due if record]
 
     def full(self) -> Record:
         """What the bars of this epoch show and is no point yet, if the last one is full."""
@@ -157,7 +157,7 @@ class StepBar:
 
     def parse(self, bar: re.Match[str], metrics: Record, ended: bool) -> list[Record]:
         """The points that are due when the bar shows these metrics; ``ended`` says that its line ends so."""
-        count, found = int(bar["count"]), list[Record]()
+        count, due = int(bar["count"]), list[Record]()
         if not bar["title"].strip():
             if int(bar["total"]) < self._longest:  # of an evaluation, which has fewer batches
                 return []
@@ -166,21 +166,21 @@ class StepBar:
         is_next = count == self._count == int(bar["total"]) and not self._shown and not was_told
         goes_on = bar["title"] == self._title and count > self._count and not is_kept(bar)
         if count != self._count or is_next:
-            found += [] if goes_on else [self.due()]
+            due += [] if goes_on else [self.due()]
             self._before += self._count if count < self._count or is_next else 0
             self._title, self._count = bar["title"], count
         if count:
             self._shown = {**metrics, "step": float(self._before + count)}
         if ended:
-            found.append(self.due())
-        return [record for record in found if record]
+            due.append(self.due())
+        return [record for record in due if record]
 
     def held_out(self, metrics: Record, ended: bool) -> list[Record]:
         """The points that are due when the bar of an evaluation shows these metrics. It stands at a step."""
-        found = self.due()
+        due = self.due()
         step = self._before + self._count
         aside = {**metrics, "step": float(step)} if ended and step else {}
-        return [record for record in (found, aside) if record]
+        return [record for record in (due, aside) if record]
 
     def due(self) -> Record:
         """What is shown and no point yet. Results of an evaluation stay until the next, and count once."""
@@ -208,8 +208,8 @@ def shown_by(bar: re.Match[str]) -> str:
 
 def part_of(bar: re.Match[str]) -> str:
     """The part of the data that the title of a bar names, if it is held out."""
-    found = _HELD_OUT.search(bar["title"])
-    return found[0].lower() if found else ""
+    part = _HELD_OUT.search(bar["title"])
+    return part[0].lower() if part else ""
 
 
 def counts_steps(bar: re.Match[str]) -> bool:

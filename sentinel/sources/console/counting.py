@@ -82,13 +82,13 @@ class CountedRows:
         self._waiting.append(record)
         if not self.count and not self._are_proof(record):
             return False
-        for one in self._waiting:
-            names = one.keys() - TIME_KEYS
+        for row in self._waiting:
+            names = row.keys() - TIME_KEYS
             if not self.count or not names.isdisjoint(self._names):
                 self.count += 1
                 self._names.clear()
             self._names |= names
-            self.records.add(one, self.count)
+            self.records.add(row, self.count)
         self._waiting.clear()
         return True
 
@@ -96,4 +96,4 @@ class CountedRows:
         """Whether enough lines have the names of this record, and these are surely those of a training."""
         if not any(map(is_of_training, record)):
             return False
-        return sum(one.keys() == record.keys() for one in self._waiting) >= _LEAST_ALIKE
+        return sum(row.keys() == record.keys() for row in self._waiting) >= _LEAST_ALIKE

@@ -90,15 +90,15 @@ _PLANNED = re.compile(rf"(?:^|>>|-) {{0,9}}(?P<name>{'|'.join(_PLANS)}) = (?P<nu
 
 def seconds(line: str) -> float:
     """The time with which a line begins, in seconds since the epoch; NaN if it has none."""
-    found = _STAMP.search(line, 0, _STAMP_WITHIN)
-    when = records.seconds(found[0].replace("/", "-")) if found else None
+    stamp = _STAMP.search(line, 0, _STAMP_WITHIN)
+    when = records.seconds(stamp[0].replace("/", "-")) if stamp else None
     return math.nan if when is None else when
 
 
 def planned(line: str) -> dict[str, int]:
     """The setting that transformers' Trainer states in a line before it trains, by its name there."""
-    found = _PLANNED.search(line)
-    return {_PLANS[found["name"]]: int(found["number"].replace(",", ""))} if found else {}
+    plan = _PLANNED.search(line)
+    return {_PLANS[plan["name"]]: int(plan["number"].replace(",", ""))} if plan else {}
 
 
 def is_rule(line: str) -> bool:
@@ -108,24 +108,24 @@ def is_rule(line: str) -> bool:
 
 def row(line: str) -> tuple[str, str] | None:
     """The name and the value in a row of a table with two columns. The name keeps its indentation."""
-    found = _ROW.fullmatch(line)
-    return (found["name"].rstrip(), found["value"].strip()) if found else None
+    cells = _ROW.fullmatch(line)
+    return (cells["name"].rstrip(), cells["value"].strip()) if cells else None
 
 
 def begun_block(line: str) -> Record | None:
     """The step in a line that holds nothing else, whose metrics stand on the lines below."""
     if not line.endswith(("]", "]:")) and not line.startswith(_BEGINS_BLOCK):
         return None
-    found = next(filter(None, (pattern.fullmatch(line) for pattern in _BEGUN_BLOCK)), None)
-    return _count(found) if found else None
+    heading = next(filter(None, (pattern.fullmatch(line) for pattern in _BEGUN_BLOCK)), None)
+    return _count(heading) if heading else None
 
 
 def in_block(line: str) -> dict[str, float]:
     """The names and the values in an indented line of a block; none if there are none."""
     if not line[:1].isspace():
         return {}
-    if (found := _ENTRY.fullmatch(line)) is not None and (value := number(found["value"])) is not None:
-        return {found["name"]: value}
+    if (entry := _ENTRY.fullmatch(line)) is not None and (value := number(entry["value"])) is not None:
+        return {entry["name"]: value}
     group = _GROUP.match(line)
     before = f"{group['name']} " if group else ""
     return {before + name: value for name, value in pairs(line[group.end() if group else 0 :], {})}
@@ -133,8 +133,8 @@ def in_block(line: str) -> dict[str, float]:
 
 def begun_epoch(line: str) -> float | None:
     """The epoch in a line that only says that this epoch begins."""
-    found = _BEGUN_EPOCH.fullmatch(line) or _BEGUN_EPOCH.fullmatch(line, message_at(line))
-    return float(found["epoch"]) if found else None
+    heading = _BEGUN_EPOCH.fullmatch(line) or _BEGUN_EPOCH.fullmatch(line, message_at(line))
+    return float(heading["epoch"]) if heading else None
 
 
 def parse(line: str) -> tuple[str, Record] | None:
@@ -147,8 +147,8 @@ def parse(line: str) -> tuple[str, Record] | None:
     lowered = line.lower()
     if not has_word(lowered):
         return None
-    for shape, found in _counts(line, lowered):
-        if record := _counted(shape, found):
+    for shape, count in _counts(line, lowered):
+        if record := _counted(shape, count):
             return shape.name, record
     return None
 
@@ -176,7 +176,7 @@ def _without_prefix(text: str) -> str:
     if (clock := _CLOCK.match(text)) is not None:
         text = f"|{text[clock.end() :]}"
     text = _LEVEL.sub("|", _STAMP.sub("|", text, 1), 1)
-    return _CALLER.sub(lambda found: found[0] if is_metric(found["module"]) else "|", text)
+    return _CALLER.sub(lambda caller: caller[0] if is_metric(caller["module"]) else "|", text)
 
 
 def _counts(text: str, lowered: str) -> Iterator[tuple[Shape, re.Match[str]]]:
@@ -184,14 +184,14 @@ def _counts(text: str, lowered: str) -> Iterator[tuple[Shape, re.Match[str]]]:
     for shape in SHAPES:
         if shape.word in lowered:
             matches = shape.line.finditer(text)
-            if found := next((m for m in matches if not m.groupdict().get("other")), None):
-                yield shape, found
+            if count := next((m for m in matches if not m.groupdict().get("other")), None):
+                yield shape, count
 
 
 def _count_before(text: str) -> Record:
     """The step with which the text ends, as in "step 100: "."""
     ends = (
-        found for _, found in _counts(text, text.lower()) if not any(map(str.isalpha, text[found.end() :]))
+        count for _, count in _counts(text, text.lower()) if not any(map(str.isalpha, text[count.end() :]))
     )
     return next(map(_count, ends), {})
 
@@ -203,21 +203,21 @@ def with_step(record: Record) -> Record:
     return record
 
 
-def _counted(shape: Shape, found: re.Match[str]) -> Record:
-    before, after = _without_prefix(found.string[: found.start()]), found.string[found.end() :]
+def _counted(shape: Shape, count: re.Match[str]) -> Record:
+    before, after = _without_prefix(count.string[: count.start()]), count.string[count.end() :]
     joint = _PREPOSITION.search(before)
     text = f"{before[: joint.start()]}{after}" if joint else f"{before}|{after.lstrip('])')}"
     metrics = {name: value for name, value in parted(text, shape.names or {}) if name.lower() not in _COUNTS}
     if not shape.plain and not any(map(is_metric, metrics)):
         return {}
-    if part := _EVALUATES.search(found[0]):
+    if part := _EVALUATES.search(count[0]):
         metrics = {f"{part[1]} {name}" if "loss" in name else name: metrics[name] for name in metrics}
-    return with_step({**metrics, **_count(found)})
+    return with_step({**metrics, **_count(count)})
 
 
-def _count(found: re.Match[str]) -> Record:
-    groups = {name: text.replace(",", "") for name, text in found.groupdict().items() if text is not None}
-    if _EVALUATES.search(found[0]):
+def _count(count: re.Match[str]) -> Record:
+    groups = {name: text.replace(",", "") for name, text in count.groupdict().items() if text is not None}
+    if _EVALUATES.search(count[0]):
         groups = {name: text for name, text in groups.items() if name == "epoch"}
     for name, of in (("step", "planned"), ("iter", "batches")):
         if name in groups and of in groups:

@@ -125,10 +125,10 @@ def _tells_crash(path: Path) -> bool:
     try:
         with open_log(path) as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - _SNIFFED))
-            found = _TRACEBACK.search(file.read(_SNIFFED))
+            traceback = _TRACEBACK.search(file.read(_SNIFFED))
     except OSError:
         return False
-    return found is not None and _OF_A_TRAINING.search(found[0]) is not None
+    return traceback is not None and _OF_A_TRAINING.search(traceback[0]) is not None
 
 
 def _is_plain(path: Path, piece: bytes, with_rows: bool) -> bool:

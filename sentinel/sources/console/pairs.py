@@ -85,13 +85,13 @@ def pairs(text: str, names: Mapping[str, str]) -> Iterator[tuple[str, float]]:
     for spelling, plain in _SPELLINGS:
         text = text.replace(spelling, plain)
     text = _APART.sub("|", _ETA.sub("|", text))
-    found = [*_DASHED.finditer(text), *_COLON.finditer(text)]
+    matches = [*_DASHED.finditer(text), *_COLON.finditer(text)]
     spaced = _SPACE.finditer(text)
-    found += [pair for pair in spaced if not found or _METRIC.search(pair["name"])]
-    found.sort(key=re.Match[str].start)
-    if not found or _METRIC.search(text, found[-1].end()):
-        found = _only_pairs(text) or found
-    for pair in found:
+    matches += [pair for pair in spaced if not matches or _METRIC.search(pair["name"])]
+    matches.sort(key=re.Match[str].start)
+    if not matches or _METRIC.search(text, matches[-1].end()):
+        matches = _only_pairs(text) or matches
+    for pair in matches:
         value = number(pair["value"])
         is_list = pair["list"] and text.startswith(",", pair.end()) and not _OF_GROUPS.search(pair["name"])
         if value is not None and pair["name"] != "eta" and not is_list:

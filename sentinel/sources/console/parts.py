@@ -44,14 +44,14 @@ _LOGGED = re.compile(
 
 def message_at(line: str) -> int:
     """The place behind what a logger puts before a message."""
-    found = _LOGGED.match(line)
-    return found.end() if found else 0
+    prefix = _LOGGED.match(line)
+    return prefix.end() if prefix else 0
 
 
 def begun_part(line: str) -> str:
     """The part of the data that the next line is about, if the line holds nothing else."""
-    found = _BEGUN_PART.fullmatch(line)
-    return found["part"] if found else ""
+    heading = _BEGUN_PART.fullmatch(line)
+    return heading["part"] if heading else ""
 
 
 def of_part(line: str) -> Record:
@@ -63,11 +63,11 @@ def of_part(line: str) -> Record:
     if (own := _OWN_PART.match(line) or _OWN_PART.match(line, begin)) is not None:
         record: Record = dict(pairs(line[own.end() :], {}))
         return record if any(map(is_metric, record)) else {}
-    found = _PART.match(line) or _PART.match(line, begin)
-    if found is None:
+    heading = _PART.match(line) or _PART.match(line, begin)
+    if heading is None:
         return {}
-    text = _SHARE.sub(lambda share: str(int(share[1]) / max(1, int(share[2]))), line[found.end() :])
-    record = dict(parted(text, {}, found["part"]))
+    text = _SHARE.sub(lambda share: str(int(share[1]) / max(1, int(share[2]))), line[heading.end() :])
+    record = dict(parted(text, {}, heading["part"]))
     return record if any(map(is_metric, record)) else {}
 
 
@@ -84,13 +84,13 @@ def parted(text: str, names: Mapping[str, str], part: str = "") -> Iterator[tupl
     yield from _named(pairs(text[begin:], names), part)
 
 
-def _named(found: Iterator[tuple[str, float]], part: str) -> Iterator[tuple[str, float]]:
+def _named(metrics: Iterator[tuple[str, float]], part: str) -> Iterator[tuple[str, float]]:
     """The pairs with the part in their names.
 
     A name that comes twice belongs to the parts that are named before it: "Train loss 2, acc 0.1; Test loss
     3, acc 0.2".
     """
-    listed = [*found]
+    listed = [*metrics]
     often = Counter(name for name, _ in listed)
     part, before = _USUAL.get(part.lower(), part), ""
     for name, value in listed:
@@ -103,5 +103,5 @@ def _named(found: Iterator[tuple[str, float]], part: str) -> Iterator[tuple[str,
 @lru_cache(maxsize=1 << 10)  # there are few names, and many of each
 def _own_part(name: str) -> str:
     """The part that a name tells."""
-    found = _NAMED.search(name)
-    return found[0] if found else ""
+    part = _NAMED.search(name)
+    return part[0] if part else ""

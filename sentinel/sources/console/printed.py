@@ -38,12 +38,12 @@ def entries(line: str, start: int) -> Record:
     for name, value in _as_json(line[start - 1 : line.rfind("}") + 1]) or _one_by_one(line, start):
         if not isinstance(value, str):
             record[name] = float(value)
-        elif (found := number(value)) is not None:
-            record[name] = found
+        elif (parsed := number(value)) is not None:
+            record[name] = parsed
         elif name in STEP_KEYS:
             record[name] = value
-        elif name in EPOCH_KEYS and (found := number(value.partition("/")[0])) is not None:
-            record[name] = found
+        elif name in EPOCH_KEYS and (parsed := number(value.partition("/")[0])) is not None:
+            record[name] = parsed
     return record
 
 
@@ -52,22 +52,22 @@ def _as_json(text: str) -> Collection[tuple[str, float | str]]:
     if "\\" in text or ("'" in text and '"' in text):
         return ()
     try:
-        found = orjson.loads(text.replace("'", '"'))
+        content = orjson.loads(text.replace("'", '"'))
     except orjson.JSONDecodeError:
         return ()
-    return found.items() if {float, int, str}.issuperset(map(type, found.values())) else ()
+    return content.items() if {float, int, str}.issuperset(map(type, content.values())) else ()
 
 
 def _one_by_one(line: str, start: int) -> list[tuple[str, str]]:
     """The entries whose values are numbers or texts; none if the dictionary is incomplete."""
-    found = []
+    pairs = []
     end = ","
     while end == "," and (entry := _ENTRY.match(line, start)) is not None:
         start, end = entry.end(), entry["end"]
         name, value = _unquoted(entry["name"]), entry["value"]
         if value is not None and name is not None:
-            found.append((name, value.strip("'\"")))
-    return found if end == "}" else []
+            pairs.append((name, value.strip("'\"")))
+    return pairs if end == "}" else []
 
 
 def _unquoted(text: str) -> str | None:

@@ -42,10 +42,10 @@ class TrialResults:
 
     def begin(self, line: str) -> bool:
         """Whether a line is the heading of a result that counts."""
-        found = _BEGUN.fullmatch(line)
-        if found is None or found["trial"] != (self._trial or found["trial"]):
+        heading = _BEGUN.fullmatch(line)
+        if heading is None or heading["trial"] != (self._trial or heading["trial"]):
             return False
-        self._trial, self._record, self._path = found["trial"], {}, []
+        self._trial, self._record, self._path = heading["trial"], {}, []
         return True
 
     def add(self, line: str) -> bool:

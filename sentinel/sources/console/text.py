@@ -51,7 +51,7 @@ class Text:
     @property
     def count(self) -> int:
         """The number of points so far."""
-        return sum(len(one.records) + len(one.rows.records) for one in self._writers.values())
+        return sum(len(writer.records) + len(writer.rows.records) for writer in self._writers.values())
 
     def memory(self, mark: Mark) -> dict[str, Any]:
         """The next cursor."""
@@ -119,8 +119,8 @@ class Text:
     def _wanted(self) -> Wanted:
         writers = self._writers.values()
         return Wanted(
-            table=any(one.in_table for one in writers),
-            columns=any(one.columns.names for one in writers),
+            table=any(writer.in_table for writer in writers),
+            columns=any(writer.columns.names for writer in writers),
             rows=self._wants_rows,
             plan=self._last_step is None,
         )
@@ -128,11 +128,11 @@ class Text:
     @property
     def _wants_rows(self) -> bool:
         """Whether metrics without a step count: no step was told before them."""
-        return self.has_rows or not any(one.begun for one in self._writers.values())
+        return self.has_rows or not any(writer.begun for writer in self._writers.values())
 
     @property
     def _last_step(self) -> int | None:
-        steps = (one.last_step for one in self._writers.values())
+        steps = (writer.last_step for writer in self._writers.values())
         return max((step for step in steps if step is not None), default=None)
 
     def _parse_lines(self, lines: Sequence[str], limit: int) -> int:
@@ -278,7 +278,7 @@ def _split_writer(line: str) -> tuple[str, str]:
 
     A number before metrics is their step, and not a process, if the rest tells no step.
     """
-    found = _WRITER.match(line)
-    if found is None or (found["number"] and counts_metrics(line)):
+    prefix = _WRITER.match(line)
+    if prefix is None or (prefix["number"] and counts_metrics(line)):
         return "", line
-    return found[0].strip(" :"), line[found.end() :]
+    return prefix[0].strip(" :"), line[prefix.end() :]

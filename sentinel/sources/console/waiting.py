@@ -117,10 +117,10 @@ class Waiting:
         rows, passed = len(training), self._count - self._before
         if rows:
             spread = steps[training[-1]] - steps[training[0]]
-            found = chain(
+            strides = chain(
                 range(passed // rows, passed // (rows + 1) - 1, -1), [round(spread / max(1, rows - 1))]
             )
-            yield from (stride for stride in found if stride > 0)
+            yield from (stride for stride in strides if stride > 0)
 
 
 def _epoch(row: Record) -> float:

@@ -121,8 +121,8 @@ class PrintedMetrics:
         if (count := begun_block(stripped)) is not None:
             self._block = count | self._time(text)
             return True
-        if self._block is not None and (found := in_block(text)):
-            self._parse_entries(self._block, found)
+        if self._block is not None and (metrics := in_block(text)):
+            self._parse_entries(self._block, metrics)
             return True
         if stripped and not text.startswith(
             (" ", "\t", "[")
@@ -241,18 +241,20 @@ class PrintedMetrics:
         if not value and name.endswith("/"):
             self._heading = name.strip()
         elif (
-            (found := number(value)) is not None and self._table is not None and len(self._table) < _MOST_ROWS
+            (parsed := number(value)) is not None
+            and self._table is not None
+            and len(self._table) < _MOST_ROWS
         ):
             indented = name.startswith("   ")
-            self._table[f"{self._heading}{name.strip()}" if indented else name.strip()] = found
+            self._table[f"{self._heading}{name.strip()}" if indented else name.strip()] = parsed
 
     @staticmethod
     def _time(text: str) -> Record:
         return {"wall_time": when} if math.isfinite(when := seconds(text)) else {}
 
-    def _parse_entries(self, block: Record, found: Mapping[str, float]) -> None:
-        self.shapes["block"] += any(map(is_metric, found))
-        self._add({**block, **found})
+    def _parse_entries(self, block: Record, metrics: Mapping[str, float]) -> None:
+        self.shapes["block"] += any(map(is_metric, metrics))
+        self._add({**block, **metrics})
         self._block = {k: v for k, v in block.items() if k == "wall_time"}  # and the same step
 
     def _end_table(self) -> None:
@@ -267,9 +269,9 @@ class PrintedMetrics:
             self._add(record)
 
     def _add(self, record: Record) -> None:
-        for one in (*self._waiting.due(), record):
+        for each in (*self._waiting.due(), record):
             self._count += 1
-            self.records.add(one, self._count)
+            self.records.add(each, self._count)
 
     def _add_all(self, records: Iterable[Record]) -> None:
         for record in records:

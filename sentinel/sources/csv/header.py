@@ -120,7 +120,7 @@ def _quoted_line(separator: str) -> re.Pattern[str]:
 
 def _settings(line: bytes) -> dict[str, Any]:
     try:
-        found = orjson.loads(line) if len(line) < _LONGEST_SETTINGS else None
+        settings = orjson.loads(line) if len(line) < _LONGEST_SETTINGS else None
     except orjson.JSONDecodeError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return settings if isinstance(settings, dict) else {}

@@ -40,8 +40,8 @@ class MetricFiles:
                 more = True
                 break
             cursors[name] = batch.cursor
-            chunks += (found := [self._named(chunk, log.path, name) for chunk in batch.chunks])
-            limit -= sum(chunk.value.size for chunk in found)
+            chunks += (named := [self._named(chunk, log.path, name) for chunk in batch.chunks])
+            limit -= sum(chunk.value.size for chunk in named)
             complaints += batch.complaints
             more = more or batch.more
         return Batch(cursors, chunks, complaints, more)
@@ -95,16 +95,16 @@ def _is_of_deepspeed(name: str) -> bool:
 
 def _files(directory: Path) -> Iterator[Path]:
     """The files of metrics, in an order that does not depend on the file system."""
-    found: list[Path] = []
+    files: list[Path] = []
     for above, folders, names in os.walk(directory):
         if _is_of_torchrl(directory) or directory.parts[-2:] == _DVCLIVE:
-            found += [Path(above, name) for name in names if name.endswith((".csv", ".tsv"))]
+            files += [Path(above, name) for name in names if name.endswith((".csv", ".tsv"))]
         else:
-            found += [
+            files += [
                 Path(above, name) for name in names if _is_of_deepspeed(name) or name in _CATBOOST_PARTS
             ]
             folders.clear()
-    yield from sorted(found)[:_MOST_FILES]
+    yield from sorted(files)[:_MOST_FILES]
 
 
 def _tags(directory: Path, path: Path, columns: Sequence[str]) -> Sequence[str]:

@@ -165,8 +165,8 @@ def _times(header: Header, values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _seconds(value: float | str) -> float:
-    found = seconds(value)
-    return np.nan if found is None else found
+    when = seconds(value)
+    return np.nan if when is None else when
 
 
 @lru_cache(maxsize=1 << 14)

@@ -42,7 +42,7 @@ def settled(data: bytes) -> bytes:
     Of each conflict the first side stays, which is what `git merge` calls ours.
     """
     data = plain_utf_8(data)
-    return _CONFLICT.sub(lambda found: found["ours"], data)
+    return _CONFLICT.sub(lambda conflict: conflict["ours"], data)
 
 
 def load(path: Path) -> Any:

@@ -154,8 +154,8 @@ class _Lines:
             return 0
         from sentinel.sources.json.rows import read_rows  # with polars, which is slow to import
 
-        if found := read_rows(data, limit):
-            frame, size = found
+        if rows := read_rows(data, limit):
+            frame, size = rows
             if self._writers.add_rows(frame):
                 self.at_once = True
                 self._finished += frame.height
@@ -252,14 +252,14 @@ def _objects(line: bytes) -> tuple[list[dict[str, Any]], int]:
 def _loosely(text: str) -> Any:
     """The JSON value in a text with numbers that JSON does not allow; None if the text is still no JSON."""
     try:
-        return JSON.decode(_BARE_NUMBER.sub(lambda found: json.dumps(float(found[0])), text))
+        return JSON.decode(_BARE_NUMBER.sub(lambda number: json.dumps(float(number[0])), text))
     except (ValueError, RecursionError):
         return None
 
 
 def _skip_blank(text: str, start: int) -> int:
-    found = _BLANK.match(text, start)
-    return found.end() if found else start
+    blank = _BLANK.match(text, start)
+    return blank.end() if blank else start
 
 
 @remembered
@@ -271,9 +271,9 @@ def _is_log(path: Path) -> bool:
     except OSError:
         return False
     *whole, rest = head.split(b"\n", _SNIFFED_LINES)
-    found = [_objects(line) for line in (*whole, rest)[:_SNIFFED_LINES]]
-    records = [record for objects, _ in found for record in objects]
-    broken = sum(taken < len(line) for line, (_, taken) in zip(whole, found, strict=False))
+    parsed = [_objects(line) for line in (*whole, rest)[:_SNIFFED_LINES]]
+    records = [record for objects, _ in parsed for record in objects]
+    broken = sum(taken < len(line) for line, (_, taken) in zip(whole, parsed, strict=False))
     if path.suffix not in _LINES_BY_NAME and (
         4 * broken > len(whole) or len(records) < 2 or not any(map(is_metrics, records))
     ):

@@ -109,7 +109,7 @@ def _is_log(path: Path, stem: str) -> bool:
             head = settled(file.read(HEAD_BYTES)).decode("utf-8-sig", errors="replace")
     except OSError:
         return False
-    if found := _LIST.match(head):
-        return is_log(stem, _NUMBER.findall(head[found.end() :].partition("}")[0]))
+    if opening := _LIST.match(head):
+        return is_log(stem, _NUMBER.findall(head[opening.end() :].partition("}")[0]))
     names = [*_NUMBERS.findall(head), *_COLUMN.findall(head)] if _LISTS.match(head) else []
     return is_log(stem, names) or (is_log_name(stem) and any("loss" in name.lower() for name in names))

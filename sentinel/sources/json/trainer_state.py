@@ -108,8 +108,8 @@ def _progress(path: Path) -> tuple[int, int]:
     """The step and the size of the state. A log after the last step makes it longer."""
     try:
         with open_log(path) as file:
-            found = _GLOBAL_STEP.search(file.read(_HEAD_BYTES))
-            return int(found[1]) if found else -1, os.fstat(file.fileno()).st_size
+            step = _GLOBAL_STEP.search(file.read(_HEAD_BYTES))
+            return int(step[1]) if step else -1, os.fstat(file.fileno()).st_size
     except OSError:
         return -1, 0
 
@@ -128,5 +128,5 @@ def _ending(state: Mapping[str, Any]) -> Ending | None:
 
 def settings(state: Mapping[str, Any]) -> dict[str, float]:
     """The planned values in the state. A number that means "no limit" is left out."""
-    found = {name: state.get(name) for name in _SETTINGS}
-    return {n: v for n, v in found.items() if isinstance(v, (int, float)) and 0 < v < sys.maxsize // 2}
+    values = {name: state.get(name) for name in _SETTINGS}
+    return {n: v for n, v in values.items() if isinstance(v, (int, float)) and 0 < v < sys.maxsize // 2}

@@ -34,7 +34,7 @@ class Writers:
         self._stream = stream
         self._first: str | None = memory.get("first")  # process that wrote first
         self._are_processes: bool = memory.get("are_processes", True)
-        self._writers = {name: _ProcessRecords(one) for name, one in known.items()}
+        self._writers = {name: _ProcessRecords(own) for name, own in known.items()}
 
     def memory(self) -> dict[str, Any]:
         """What the next records need to know of these; JSON-able."""

@@ -178,8 +178,8 @@ class _StorePoll:
     def _ending(self) -> Ending | None:
         before, self._status = self._status, ""
         with suppress(OSError), open_log(self._directory / META) as file:
-            found = _STATUS.search(file.read(_LONGEST_SETTING))
-            self._status = _STATUSES.get(found[1].decode(), "") if found else ""
+            status = _STATUS.search(file.read(_LONGEST_SETTING))
+            self._status = _STATUSES.get(status[1].decode(), "") if status else ""
         return ending(self._status) if self._status != before else None
 
 
@@ -192,16 +192,16 @@ def _parsed(name: str, read: Read) -> _MetricLines:
     broken: list[int] = []
     start = 0
     while (end := read.data.find(b"\n", start)) >= 0:
-        found = LINE.fullmatch(read.data, start, end)
+        entry = LINE.fullmatch(read.data, start, end)
         try:
-            if found is None:
+            if entry is None:
                 raise ValueError
-            number = float(found[2])
+            number = float(entry[2])
         except ValueError:
             if end > start:
                 broken.append(start)
         else:
-            stamp, count = float(found[1]), int(found[3] or 0)
+            stamp, count = float(entry[1]), int(entry[3] or 0)
             rank.append(max(count, rank[-1]) if time and stamp <= time[-1] else count)
             time.append(max(stamp, time[-1]) if time else stamp)
             step.append(count)

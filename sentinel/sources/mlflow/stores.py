@@ -59,8 +59,8 @@ def _runs(path: Path) -> list[str]:
     def ids(connection: sqlite3.Connection) -> list[str]:
         if not sqlite.columns(connection, "metrics") >= _COLUMNS:
             return []
-        found = connection.execute(query, (_MOST_RUNS,))
-        return [run for (run,) in found if _ID.fullmatch(str(run))]
+        rows = connection.execute(query, (_MOST_RUNS,))
+        return [run for (run,) in rows if _ID.fullmatch(str(run))]
 
     try:
         return sqlite.read(path, ids)

@@ -75,7 +75,7 @@ class Axis:
 def count_of(value: Any) -> tuple[int | None, int | None]:
     """The step and the planned last step in 12, 12.0, "12" or "12/500"; None for what it does not state."""
     if isinstance(value, str):
-        found = _COUNT.fullmatch(value)
-        return (int(found[1]), int(found[2]) if found[2] else None) if found else (None, None)
+        count = _COUNT.fullmatch(value)
+        return (int(count[1]), int(count[2]) if count[2] else None) if count else (None, None)
     whole = abs(value) < LARGEST_STEP and value == int(value)
     return (int(value) if whole else None), None

@@ -59,8 +59,8 @@ Plain = str | int | float | bool | None
 
 def flat(settings: Mapping[Any, Any]) -> dict[str, Plain]:
     """At most ``MOST_KEYS`` plain values by dotted key. Long texts are cut, and deep values are left out."""
-    found = ((key, value) for key, value in islice(_walk(settings, "", 0), _MOST_VISITS) if key)
-    return dict(islice(found, MOST_KEYS))
+    pairs = ((key, value) for key, value in islice(_walk(settings, "", 0), _MOST_VISITS) if key)
+    return dict(islice(pairs, MOST_KEYS))
 
 
 def _walk(node: Any, key: str, depth: int) -> Iterator[tuple[str, Plain]]:
@@ -100,14 +100,14 @@ def flattened(record: Mapping[str, Any]) -> Mapping[str, Any]:
     """The record with ``{"train": {"loss": 1}}`` as ``{"train/loss": 1}``."""
     if dict not in map(type, record.values()):
         return record
-    found: dict[str, Any] = {}
+    joined: dict[str, Any] = {}
     characters = 0
     for name, value in _joined(record):
         characters += len(name)
         if characters > _MOST_CHARACTERS:
             break
-        found[name] = value
-    return found
+        joined[name] = value
+    return joined
 
 
 def _joined(record: Mapping[str, Any], prefix: str = "", level: int = 1) -> Iterator[tuple[str, Any]]:

@@ -266,14 +266,14 @@ class _NullMeaning:
 
     def not_a_number(self, nulls: list[str], numeric: list[str]) -> list[str]:
         """Which of the nulls stand for NaN in a record that has numbers for ``numeric``."""
-        found = [n for n in nulls if self.always.get(n)]
-        lacks_rate = any(n.rpartition("/")[2] in _LEARNING_RATES for n in found)
-        if found and (lacks_rate or not all(map(self.always.get, numeric))):
-            found = []
+        nans = [n for n in nulls if self.always.get(n)]
+        lacks_rate = any(n.rpartition("/")[2] in _LEARNING_RATES for n in nans)
+        if nans and (lacks_rate or not all(map(self.always.get, numeric))):
+            nans = []
         for name in nulls:
-            if name not in found and (name in self.always or len(self.always) < _MOST_SERIES):
+            if name not in nans and (name in self.always or len(self.always) < _MOST_SERIES):
                 self.always[name] = False
-        return found
+        return nans
 
 
 def seconds(value: float | str) -> float | None:
@@ -283,8 +283,8 @@ def seconds(value: float | str) -> float | None:
             when = datetime.fromisoformat(value.strip())
         except ValueError:
             return seconds(float(value)) if NUMBER.fullmatch(value) else None
-        found = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
-        return found if 0 <= found < LATEST else None
+        stamp = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+        return stamp if 0 <= stamp < LATEST else None
     for unit in (1.0, 1e3, 1e6, 1e9):
         if 1e9 <= value / unit < 1e10:  # the years 2001 to 2286
             return value / unit

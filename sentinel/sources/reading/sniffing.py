@@ -177,11 +177,11 @@ def remembered(sniff: Callable[[Path], bool]) -> Callable[[Path], bool]:
         except OSError:
             return False
         inode, size, modified = now = status.st_ino, status.st_size, status.st_mtime_ns
-        before, found = known.get(path, ((0, 0, 0), False))
-        if before == now or (found and before[0] == inode and before[1] <= size and before[2] <= modified):
-            return found
-        found = sniff(path)
-        known[path] = now, found
-        return found
+        before, was_log = known.get(path, ((0, 0, 0), False))
+        if before == now or (was_log and before[0] == inode and before[1] <= size and before[2] <= modified):
+            return was_log
+        was_log = sniff(path)
+        known[path] = now, was_log
+        return was_log
 
     return answer

@@ -42,11 +42,11 @@ def _ssh() -> type:
 
         async def _find(self, path: str, **_: Any) -> dict[str, Any]:
             """The files at and below a path; links are not followed."""
-            found = {}
+            files = {}
 
             async def scan(directory: str) -> None:
                 entries = await self._ls(directory)
-                found.update({entry["name"]: entry for entry in entries if entry["type"] == "file"})
+                files.update({entry["name"]: entry for entry in entries if entry["type"] == "file"})
                 below = [entry["name"] for entry in entries if entry["type"] == "directory"]
                 await asyncio.gather(*map(scan_if_possible, below))
 
@@ -61,7 +61,7 @@ def _ssh() -> type:
             if top["type"] == "file":
                 return {path: top}
             await scan(path)
-            return found
+            return files
 
     return RangesOverSsh
 

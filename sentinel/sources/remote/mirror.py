@@ -84,12 +84,12 @@ class Mirror:
             self._fetch(system, batch, chunk)
         self._connection = connection  # a connection that failed is not used again
 
-    def _scan(self, found: Mapping[str, Mapping[str, Any]], top: str) -> None:
+    def _scan(self, listing: Mapping[str, Mapping[str, Any]], top: str) -> None:
         """Record the files that are there, and forget those that are gone."""
-        if top in found:  # a file
+        if top in listing:  # a file
             self._parts = self._url.parts[:-1]
             top = top.rpartition("/")[0]
-        files = {file.copy: file for file in self._files(found, top)}
+        files = {file.copy: file for file in self._files(listing, top)}
         if not files:
             raise FileNotFoundError
         for directory, _, names in os.walk(self.root):
@@ -100,8 +100,8 @@ class Mirror:
         self._pending.extend(sorted(news, key=lambda file: file.copy.exists()))
         self._refresh_at = self._now() + _REFRESH_SECONDS
 
-    def _files(self, found: Mapping[str, Mapping[str, Any]], top: str) -> Iterator[_File]:
-        for remote, info in found.items():
+    def _files(self, listing: Mapping[str, Mapping[str, Any]], top: str) -> Iterator[_File]:
+        for remote, info in listing.items():
             name, size = remote.removeprefix(top).strip("/"), int(info.get("size") or 0)
             if is_wanted(name, size):
                 stamp = repr([size, *(info.get(key) for key in _STAMPS)])

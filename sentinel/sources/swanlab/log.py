@@ -52,12 +52,12 @@ class SwanLabFile:
     def poll(self, cursor: Cursor, limit: int) -> Batch:
         """What was logged since ``cursor``; see `sentinel.sources.base.Source`."""
         try:
-            found = read_log(self.path, cursor.get("mark", {}), limit * _BYTES_A_POINT)
+            news = read_log(self.path, cursor.get("mark", {}), limit * _BYTES_A_POINT)
         except OSError as error:
             return unreadable(self.path, cursor, error)
-        if found is None:
+        if news is None:
             return nothing_new(cursor)
-        read, log = found
+        read, log = news
         return _batch(self.path, {"restarted": True} if read.restarted else cursor, read, log, limit)
 
 
@@ -99,7 +99,9 @@ def _batch(path: Path, cursor: Cursor, read: Read, log: Log, limit: int) -> Batc
     more = read.more or consumed < log.consumed
     problems = [problem for problem in log.problems if problem.offset < consumed]
     problems += summed(np.array(foreign), "record is no message of SwanLab's and was skipped")
-    complaints = [Complaint(path, f"byte {read.offset + one.offset}", one.text) for one in problems]
+    complaints = [
+        Complaint(path, f"byte {read.offset + problem.offset}", problem.text) for problem in problems
+    ]
     state = {
         "mark": read.mark(consumed, waiting=not more),
         "version": version,

@@ -95,13 +95,13 @@ def _ending(outcome: EndKind) -> Ending:
 
 
 def _time(timestamp: Any) -> float:
-    found = timestamp.seconds + timestamp.nanos / 1e9
-    return found if 0 < found < LATEST else math.nan
+    when = timestamp.seconds + timestamp.nanos / 1e9
+    return when if 0 < when < LATEST else math.nan
 
 
 def _json_time(text: Any) -> float:
-    found = seconds(text) if isinstance(text, str) else None
-    return math.nan if found is None else found
+    when = seconds(text) if isinstance(text, str) else None
+    return math.nan if when is None else when
 
 
 @cache

@@ -98,8 +98,8 @@ class _EventPoll:
         """The names of each stream's files, in their order; those of a directory ``beside`` hold its name."""
         names: list[str] = []
         with self._reporting(beside), os.scandir(self._path(beside)) as entries:
-            found = [entry for entry in entries if is_event_file(entry.name) and is_text(entry.name)]
-            names = [entry.name for entry in found if entry.is_file()]
+            files = [entry for entry in entries if is_event_file(entry.name) and is_text(entry.name)]
+            names = [entry.name for entry in files if entry.is_file()]
         streams: dict[str, list[str]] = {}
         for name in sorted(names, key=order):
             streams.setdefault(f"{beside}{_stream(name)}", []).append(f"{beside}{name}")

@@ -130,7 +130,7 @@ def _read_singly(
     ids: list[int] = []
     steps: list[int] = []
     times: list[float] = []
-    found: list[float] = []
+    scalars: list[float] = []
     for number, record in records:
         if (known := recognise(record)) is not None:
             layout, names = known
@@ -146,10 +146,10 @@ def _read_singly(
             ids += [tags.setdefault(tag, len(tags)) for tag in names]
             steps += [step] * each
             times += [time] * each
-            found += read
-            if len(found) > most:
+            scalars += read
+            if len(scalars) > most:
                 break
         elif config := settings_in(record):
             told[number] = config
-    columns = zip((numbers, ids, steps, times, found), _KINDS, strict=True)
+    columns = zip((numbers, ids, steps, times, scalars), _KINDS, strict=True)
     return tuple(np.array(column, kind) for column, kind in columns), told, broken

@@ -49,7 +49,7 @@ def training_of(directory: Path) -> Path | None:
     part = _ending(directory.name, _PARTS)
     alike = (word for word in _TRAININGS if part and word.istitle() == part.istitle())
     trainings = (directory.with_name(f"{directory.name.removesuffix(part)}{word}") for word in alike)
-    return next((one for one in trainings if _wrote_both(one, directory)), None)
+    return next((training for training in trainings if _wrote_both(training, directory)), None)
 
 
 def _ending(name: str, words: Sequence[str]) -> str:

@@ -29,13 +29,13 @@ def statistics(value: Any) -> list[tuple[str, float]]:
         share = count / count.sum()
         mean = share @ middle
         variance = share @ (middle - mean) ** 2
-        found = {
+        moments = {
             "mean": mean,
             "std": np.sqrt(variance),
             "zero_share": share[(left <= 0) & (right >= 0)].sum(),
             "kurtosis": share @ (middle - mean) ** 4 / variance**2,
         }
-    return [(f"{value.tag}#{name}", float(number)) for name, number in found.items()]
+    return [(f"{value.tag}#{name}", float(number)) for name, number in moments.items()]
 
 
 def _buckets(value: Any) -> NDArray[np.float64] | None:

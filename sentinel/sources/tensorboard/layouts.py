@@ -68,8 +68,8 @@ class Layout:
         step = np.zeros(len(rows), np.int64)
         for i in range(self.step_bytes):
             step |= (rows[:, _STEP + i] & 0x7F).astype(np.int64) << 7 * i
-        found = [_column(rows, place, self.kind) for place in self.places]
-        return step, _column(rows, _TIME, "<f8"), np.stack(found, axis=1)
+        columns = [_column(rows, place, self.kind) for place in self.places]
+        return step, _column(rows, _TIME, "<f8"), np.stack(columns, axis=1)
 
     def read_one(self, record: bytes) -> tuple[int, float, Sequence[float]]:
         """What ``read`` gives for one row. It costs less for a few rows."""
@@ -88,9 +88,9 @@ class Layout:
             shared = np.frombuffer(record, np.uint8) & self.mask
             rows = shared | _PROBES[:, : self.width] & ~self.mask
             read = zip(*(column.tolist() for column in self.read(rows)), strict=True)
-            found = [values(bytes(row)) for row in rows]
-            tags = found[0].tags if found[0] else ()
-            if found != [(tags, step, time, tuple(numbers)) for step, time, numbers in read]:
+            events = [values(bytes(row)) for row in rows]
+            tags = events[0].tags if events[0] else ()
+            if events != [(tags, step, time, tuple(numbers)) for step, time, numbers in read]:
                 return None
             _remember(self, skeleton, tags)
         return self.proved[skeleton]
@@ -114,12 +114,12 @@ def find_layout(record: bytes) -> Layout | None:
     for layout in known.layouts if known else ():
         if layout.tags(record) is not None:
             return layout
-    found = values(record)
-    if found is None or not found.tags:
+    event = values(record)
+    if event is None or not event.tags:
         return None
     step_bytes = _varint_bytes(record[_STEP:]) if record[_STEP - 1 : _STEP] == _STEP_FIELD else 0
     for kind in _FORMS:
-        places = _places(record, found, kind, _STEP + step_bytes)
+        places = _places(record, event, kind, _STEP + step_bytes)
         if places is not None:
             layout = Layout(len(record), step_bytes, places, kind)
             if layout.tags(record) is not None:
@@ -150,14 +150,14 @@ def recognise(record: bytes) -> tuple[Layout, tuple[str, ...]] | None:
     return None
 
 
-def _places(record: bytes, found: Values, kind: str, begin: int) -> tuple[int, ...] | None:
+def _places(record: bytes, event: Values, kind: str, begin: int) -> tuple[int, ...] | None:
     """The places of the values, in order. A place is right if protobuf reads another number put there."""
     places: list[int] = []
     with np.errstate(over="ignore"):
-        contents = [content.tobytes() for content in np.array(found.values, kind)]
+        contents = [content.tobytes() for content in np.array(event.values, kind)]
     for i, content in enumerate(contents):
         place = record.find(content, begin)
-        while place >= 0 and not _is_place(record, found, i, place, kind):
+        while place >= 0 and not _is_place(record, event, i, place, kind):
             place = record.find(content, place + 1)
         if place < 0:
             return None
@@ -166,18 +166,18 @@ def _places(record: bytes, found: Values, kind: str, begin: int) -> tuple[int, .
     return tuple(places)
 
 
-def _is_place(record: bytes, found: Values, i: int, place: int, kind: str) -> bool:
-    other = 1.5 if found.values[i] != 1.5 else 2.5
+def _is_place(record: bytes, event: Values, i: int, place: int, kind: str) -> bool:
+    other = 1.5 if event.values[i] != 1.5 else 2.5
     content = np.array(other, kind).tobytes()
     changed = values(record[:place] + content + record[place + len(content) :])
-    expected = found._replace(values=(*found.values[:i], other, *found.values[i + 1 :]))
+    expected = event._replace(values=(*event.values[:i], other, *event.values[i + 1 :]))
     return repr(changed) == repr(expected)  # NaN is NaN here
 
 
 def _remember(layout: Layout, skeleton: int, tags: tuple[str, ...]) -> None:
-    if sum(len(one.proved) for known in _known.values() for one in known.layouts) >= _MOST_SKELETONS:
-        for other in (one for known in _known.values() for one in known.layouts):
-            other.proved.clear()
+    if sum(len(old.proved) for known in _known.values() for old in known.layouts) >= _MOST_SKELETONS:
+        for old in (old for known in _known.values() for old in known.layouts):
+            old.proved.clear()
         _known.clear()
     known = _known.setdefault(layout.width, _EventsOfLength())
     if layout not in known.layouts:

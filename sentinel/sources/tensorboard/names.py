@@ -16,12 +16,12 @@ def is_event_file(name: str) -> bool:
 
 def writer_in(name: str) -> re.Match[str] | None:
     """The ``process`` with its host, its ``count`` of files and a ``suffix``, if the name tells them."""
-    found: Any = _NAME.fullmatch(name)
-    return _WRITER.fullmatch(found["rest"] or "")
+    parts: Any = _NAME.fullmatch(name)
+    return _WRITER.fullmatch(parts["rest"] or "")
 
 
 def order(name: str) -> tuple[int, int, str]:
     """Where the file stands among those of its process: by the time and the count in its name."""
-    found: Any = _NAME.fullmatch(name)
+    parts: Any = _NAME.fullmatch(name)
     writer = writer_in(name)
-    return int(found["time"] or 0), int(writer["count"]) if writer else 0, name
+    return int(parts["time"] or 0), int(writer["count"]) if writer else 0, name

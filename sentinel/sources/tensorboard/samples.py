@@ -52,8 +52,8 @@ def samples(files: Sequence[Path], steps: Iterable[int]) -> Samples:
                 known = of_step.get(tag)
                 if distance < known[0] if known else len(of_step) < _MOST_TAGS:
                     of_step[tag] = distance, framed
-    found = {step: dict.fromkeys(framed for _, framed in tags.values()) for step, tags in near.items()}
-    return Samples({step: b"".join(framed) for step, framed in found.items() if framed}, problems)
+    nearest = {step: dict.fromkeys(framed for _, framed in tags.values()) for step, tags in near.items()}
+    return Samples({step: b"".join(framed) for step, framed in nearest.items() if framed}, problems)
 
 
 def _samples(data: bytes) -> Iterator[tuple[str, int, bytes]]:

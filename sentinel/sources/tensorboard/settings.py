@@ -19,20 +19,20 @@ _OF_THE_RUN = ("args", "config", "hparams", "hyperparameters", "hyperparams", "t
 
 def settings_in(record: bytes) -> dict[str, Plain]:
     """The settings in an event, flat; mostly there are none. Raises DecodeError for what is no event."""
-    found: dict[str, Plain] = {}
+    settings: dict[str, Plain] = {}
     if not any(plugin in record for plugin in _PLUGINS):
-        return found
+        return settings
     from tensorboard.compat.proto.event_pb2 import Event  # slow to import
 
     for value in Event.FromString(record).summary.value:
         plugin = value.metadata.plugin_data
         if plugin.plugin_name == "hparams":
-            found |= flat(_hparams(plugin.content))
+            settings |= flat(_hparams(plugin.content))
         elif plugin.plugin_name == "text" and value.tensor.string_val:
             name = value.tag.removesuffix(_TEXT_ENDING)
             table = _table(value.tensor.string_val[0])
-            found |= flat(table if name in _OF_THE_RUN else {name: table} if table else {})
-    return found
+            settings |= flat(table if name in _OF_THE_RUN else {name: table} if table else {})
+    return settings
 
 
 def _hparams(content: bytes) -> Mapping[str, Any]:

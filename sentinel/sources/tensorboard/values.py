@@ -41,11 +41,11 @@ def values(record: bytes) -> Values | None:
         event = event_type.FromString(record)
     except decode_error:
         return None
-    found: list[tuple[str, float]] = []
+    scalars: list[tuple[str, float]] = []
     for value in event.summary.value:
         number = _number(value)
-        found += statistics(value) if number is None else [(value.tag, number)]
-    tags, numbers = zip(*found, strict=True) if found else ((), ())
+        scalars += statistics(value) if number is None else [(value.tag, number)]
+    tags, numbers = zip(*scalars, strict=True) if scalars else ((), ())
     return Values(tags, event.step, event.wall_time, numbers)
 
 

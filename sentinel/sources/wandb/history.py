@@ -111,8 +111,8 @@ def read_history(records: Sequence[bytes]) -> Numbers:
         leaves.add_record(bounds[i], i, records[i])
 
     begin, name_end, value, end, row = (a[number] for a in (begin, name_end, value, end, row))
-    found = (begin, row, _ids_of(text, begin, name_end, ids), _floats(data, value, end))
-    columns = [np.concatenate(pair) for pair in zip(found, leaves.columns(), strict=True)]
+    plain = (begin, row, _ids_of(text, begin, name_end, ids), _floats(data, value, end))
+    columns = [np.concatenate(pair) for pair in zip(plain, leaves.columns(), strict=True)]
     order = np.argsort(columns[0], kind="stable")
     row, which, numbers = (column[order] for column in columns[1:])
     metric = leaves.no_media(which, row)
@@ -244,16 +244,16 @@ def _floats(data: NDArray[np.uint8], begin: _Array, end: _Array) -> NDArray[np.f
 
 def _ids_of(text: bytes, begin: _Array, end: _Array, ids: dict[str, int]) -> _Array:
     """The index of each item's name in ``ids``, given its place. New names are added to ``ids``."""
-    found = np.empty(len(begin), np.int64)
+    indices = np.empty(len(begin), np.int64)
     lengths = end - begin
     for length in np.flatnonzero(np.bincount(lengths)).tolist():
         left = np.flatnonzero(lengths == length)
         fields = np.ndarray((len(text) - length + 1,), f"V{length}", text, strides=(1,))[begin[left]]
         for _ in range(min(_MOST_NAMES, len(left))):
             same = fields == fields[0]
-            found[left[same]] = ids.setdefault(name_in(fields[0].tobytes()), len(ids))
+            indices[left[same]] = ids.setdefault(name_in(fields[0].tobytes()), len(ids))
             left, fields = left[~same], fields[~same]
             if not len(left):
                 break
-        found[left] = [ids.setdefault(name_in(one), len(ids)) for one in fields.tolist()]
-    return found
+        indices[left] = [ids.setdefault(name_in(name), len(ids)) for name in fields.tolist()]
+    return indices

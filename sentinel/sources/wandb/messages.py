@@ -56,10 +56,10 @@ def _proto() -> Path:
 
 
 def _description(path: Path) -> bytes:
-    found = _DESCRIPTION.search(path.read_text(encoding="utf-8"))
-    if found is None:
+    literal = _DESCRIPTION.search(path.read_text(encoding="utf-8"))
+    if literal is None:
         raise ValueError(f"{path}: has no types of messages as protoc writes them")
-    description: bytes = ast.literal_eval(found[1])
+    description: bytes = ast.literal_eval(literal[1])
     return description
 
 

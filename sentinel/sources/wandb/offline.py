@@ -46,8 +46,8 @@ _LONGEST_LINE = 4096  # characters of console output
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
     """The runs whose files lie in this directory. If a run has the directory for itself, that is its path."""
     for name in names:
-        if found := _NAME.fullmatch(name):
-            own = directory.name.endswith(f"-{found['id']}")
+        if id_in_name := _NAME.fullmatch(name):
+            own = directory.name.endswith(f"-{id_in_name['id']}")
             yield Run(directory if own else directory / name, FORMAT, WandbFile(directory / name))
 
 
@@ -71,12 +71,12 @@ class WandbFile:
     def poll(self, cursor: Cursor, limit: int) -> Batch:
         """What was logged since ``cursor``; see `sentinel.sources.base.Source`."""
         try:
-            found = read_log(self.path, cursor.get("mark", {}), limit * _BYTES_A_POINT)
+            news = read_log(self.path, cursor.get("mark", {}), limit * _BYTES_A_POINT)
         except OSError as error:
             return unreadable(self.path, cursor, error)
-        if found is None:
+        if news is None:
             return nothing_new(cursor)
-        read, log = found
+        read, log = news
         messages = _Messages(self.path, {"restarted": True} if read.restarted else cursor)
         consumed, more = messages.parse(read, log, limit * _BYTES_A_POINT)
         return messages.batch(read.mark(consumed, waiting=not more), more)
@@ -215,12 +215,12 @@ class _Messages:
 
     def _chunk(self, records: Sequence[bytes]) -> None:
         chunk = points(self._path.name, read_history(records), len(records), self._steps)
-        found = len(chunk.step) > 0
-        if not found and not self._config:
+        has_points = len(chunk.step) > 0
+        if not has_points and not self._config:
             return
-        restarted = self._restarted and found
+        restarted = self._restarted and has_points
         self._chunks.append(replace(chunk, restarted=restarted, config=self._config))
-        self._restarted, self._config = self._restarted and not found, {}
+        self._restarted, self._config = self._restarted and not has_points, {}
 
 
 def _ending(code: int) -> Ending:

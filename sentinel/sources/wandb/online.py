@@ -80,17 +80,17 @@ class OnlineRun:
         for name, axis in _axes(news.internals):
             steps.define(name, axis)
         chunk = points(self.path.name, numbers_in(news.rows), len(news.rows), steps)
-        found = len(chunk.step) > 0
+        has_points = len(chunk.step) > 0
         cursor = {
             "heard": listed.heard,
             "next": news.end,
             "lines": news.lines,
             "more": news.more,
             "steps": steps.memory(),
-            "restarted": restarted and not found,
+            "restarted": restarted and not has_points,
         }
         ending = None if news.more else _ending(news.state)
-        chunks = [replace(chunk, restarted=restarted)] if found else []
+        chunks = [replace(chunk, restarted=restarted)] if has_points else []
         return Batch(cursor, chunks, more=news.more, config=flat(news.config), ending=ending)
 
 

@@ -145,8 +145,8 @@ def _status(error: BaseException) -> int:
     response = getattr(error, "response", None)
     if status := getattr(response, "http_status", 0):
         return int(status)
-    found = _STATUS.search(str(error))
-    return int(found[1]) if found else 0
+    told = _STATUS.search(str(error))
+    return int(told[1]) if told else 0
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

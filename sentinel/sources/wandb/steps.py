@@ -163,8 +163,8 @@ class _MetricsOfRecords:
     def of_training(self, before: int | None = None) -> list[str]:
         """The names in the records of the training, or in those before one of them, in their order."""
         end = len(self._after) if before is None else before
-        found = self._name[~self._after[self._row] & (self._row < end)]
-        names, first = np.unique(found, return_index=True)
+        named = self._name[~self._after[self._row] & (self._row < end)]
+        names, first = np.unique(named, return_index=True)
         return [self._names[i] for i in names[np.argsort(first)].tolist()]
 
 
