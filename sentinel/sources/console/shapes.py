@@ -117,6 +117,11 @@ SHAPES = (
         word="epoch:train:",
     ),
     Shape(
+        "espnet validation",  # behind the means of what the batches of the epoch told
+        re.compile(r"(?<!\w)(?P<epoch>\d{1,9})epoch results: .{1,4000}?(?=\[valid\])"),
+        word="epoch results: ",
+    ),
+    Shape(
         "wenet",
         re.compile(
             r" TRAIN (?:\| steps/sec [\d.]{1,9} ?\| )?Batch (?P<epoch>\d{1,9})/(?P<iter>\d{1,15})(?= loss )"

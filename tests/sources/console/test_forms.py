@@ -3,7 +3,8 @@
 A form is one line after ``>``, below the lines that it needs before it. The line after ``=`` says its step,
 its epoch, its metrics, and whether their names are of the training, of an evaluation or of both.
 A dash stands for what the line does not tell. All lines were written for this table, in the form of the
-program's print statement.
+program's print statement. A line after ``@`` names the repository and the files in which that statement was
+read; older versions of a program may print otherwise, and its forms have both.
 """
 
 import re
@@ -29,13 +30,16 @@ class Form:
     epoch: float | None = None
     values: dict[str, str] = field(default_factory=dict)
     part: str = ""
+    printed_by: str = ""
 
 
 def read(path: Path) -> list[Form]:
-    forms, program, lines = list[Form](), "", list[str]()
+    forms, program, printed_by, lines = list[Form](), "", "", list[str]()
     for line in path.read_text(encoding="utf-8").splitlines():
         if line.startswith("# "):
-            program = line[2:]
+            program, printed_by = line[2:], ""
+        elif line.startswith("@ "):
+            printed_by = line[2:]
         elif line.startswith(">"):
             lines.append(line[1:].removeprefix(" "))
         elif line:
@@ -49,6 +53,7 @@ def read(path: Path) -> list[Form]:
                     None if epoch == "-" else float(epoch),
                     {name: str(float(value)) for name, value in pairs},
                     part,
+                    printed_by,
                 )
             )
             lines = []
@@ -84,3 +89,9 @@ def as_a_person_reads_it(path, form):
 def test_the_forms_are_of_many_programs():
     assert len(FORMS) >= 200
     assert len({form.program for form in FORMS}) >= 60
+
+
+def test_most_programs_name_where_they_print():
+    known = {form.program for form in FORMS if form.printed_by}
+    assert len(known) >= 80
+    assert all(re.match(r"[\w.-]+/[\w.-]+ \S+\.\w+", form.printed_by) for form in FORMS if form.printed_by)
