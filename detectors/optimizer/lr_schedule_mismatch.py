@@ -38,12 +38,12 @@ from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, History, Matu
 from sentinel.detectors.schedules import LEAST, PLANS, REACH, SCHEDULE, ZERO, with_schedule
 from sentinel.detectors.schema import ENDED, INDEX, STEP, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import PRECISION, recent_median, start_median
+from sentinel.detectors.stats import PRECISION, has_points, recent_median, start_median
 from sentinel.detectors.verdict import HeldBack, verdicts
 
-DECAYED = 0.2, 0.1  # of the peak, with a plan and without: a log that rounds jumps to zero from above
-UNTRAINED = 200, 0.98  # steps at zero from the first, and the share of its start that the loss keeps
-FRESH, MOST = 0.1, 0.5  # of the warm-up, so that it was seen whole; of the plan, left
+DECAYED, DECAYED_FAR = 0.2, 0.1  # of the peak, with a plan and without: a log that rounds jumps from above
+UNTRAINED, LEARNS = 200, 0.98  # steps at zero from the first; share of its start that a loss keeps at most
+FRESH, MOST_LEFT = 0.1, 0.5  # of the warm-up, so that it was seen whole; of the plan
 RATE = "the learning rate "
 TOO_SHORT, TOO_LONG = ("O8", "G-acc-sched", "A-learning-rate"), ("O8", "A-learning-rate", "G-acc-sched")
 
@@ -94,30 +94,68 @@ def lr_schedule_mismatch(
     constant_points: Annotated[int, "points without a change that are too many"] = 50,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    rate, rows, step, planned = pl.col(VALUE), pl.col(INDEX) + 1, pl.col(STEP), pl.col("planned")
-    peak, lowest, end, left, smooth = (pl.col(n) for n in ("peak", "lowest", "end", "left", "smooth"))
-    zero, rests, at_floor = rate <= ZERO, pl.col("still") >= LEAST, pl.col("of_peak") < near_zero
-    decayed, decayed_far = (pl.col("least_of_peak") < share for share in DECAYED)
-    ended = rests & pl.when(zero).then(decayed).otherwise(at_floor & smooth)
-    too_long_at_zero = planned.is_null() & (pl.col("zero_share") >= zero_share_of_run)
-    first_group = pl.col(Signal.LEARNING_RATE).fill_null(0)  # another one may be frozen by design
-    learns = recent_median(Signal.LOSS, LEAST) < UNTRAINED[1] * start_median(Signal.LOSS, LEAST)
-    never = (pl.max_horizontal(peak, first_group) <= ZERO) & ~learns.fill_null(False)
-    over = pl.col(ENDED) & ~(step < (1 - steps_left) * planned).fill_null(False)
-    falls = (rate == lowest) & (lowest < peak)  # the first points of a long cosine are all but constant
-    constant = ~zero & ~falls & (peak - lowest <= PRECISION * peak) & (rows >= constant_points)
+    rows, step, planned, left = pl.col(INDEX) + 1, pl.col(STEP), pl.col("planned"), pl.col("left")
+    at_zero, rests, smooth = pl.col(VALUE) <= ZERO, pl.col("still") >= LEAST, pl.col("smooth")
+    at_floor = pl.col("of_peak") < near_zero
     return verdicts(
         with_schedule(points, longest_warmup=longest_warmup),
         judged={HeldBack.FEW_POINTS: rows >= LEAST},
         found={
-            "never-above-zero": never & (pl.col("trained") >= UNTRAINED[0]),
-            "ended-before-plan": ended & (left > steps_left),
-            "ended": rests & zero & decayed_far & too_long_at_zero,
-            "warm-up-too-long": pl.col("rising") & (step > end) & (pl.col("start_step") <= FRESH * end),
-            "warm-up-unfinished": over & pl.col("only_rose") & (rows >= unfinished_points),
-            "constant": constant & pl.col("should_move") & (step >= constant_share * planned.fill_null(0)),
+            "never-above-zero": _was_never_above_zero() & ~_learns(),
+            "ended-before-plan": rests & _decayed(at_zero, at_floor & smooth) & (left > steps_left),
+            "ended": rests & at_zero & _was_zero_too_long(zero_share_of_run),
+            "warm-up-too-long": pl.col("rising") & _is_past_warm_up(),
+            "warm-up-unfinished": _ended_rising(steps_left) & (rows >= unfinished_points),
+            "constant": pl.col("should_move")
+            & _is_constant(constant_points)
+            & (step >= constant_share * planned.fill_null(0)),
         },
         lasts=at_floor & pl.col("since").is_null(),
-        severities={CRITICAL: zero & (left > MOST), INFO: planned.is_null() & smooth},
+        severities={CRITICAL: at_zero & (left > MOST_LEFT), INFO: planned.is_null() & smooth},
         onset=pl.when(rests).then("since"),
     )
+
+
+def _was_never_above_zero() -> pl.Expr:
+    """Whether the rate was zero from the first step on, and the first group's, too: others may be frozen."""
+    first_group = pl.col(Signal.LEARNING_RATE).fill_null(0)
+    return (pl.max_horizontal("peak", first_group) <= ZERO) & (pl.col("trained") >= UNTRAINED)
+
+
+def _learns() -> pl.Expr:
+    """Whether the loss fell, which it does not at a rate of zero."""
+    now, start = recent_median(Signal.LOSS, LEAST), start_median(Signal.LOSS, LEAST)
+    return (now < LEARNS * start).fill_null(False)
+
+
+def _decayed(at_zero: pl.Expr, at_smooth_end: pl.Expr) -> pl.Expr:
+    """Whether the rate came down to where it rests, rather than jumped there."""
+    return pl.when(at_zero).then(pl.col("least_of_peak") < DECAYED).otherwise(at_smooth_end)
+
+
+def _was_zero_too_long(share: float) -> pl.Expr:
+    """Whether a rate without a plan decayed to zero and was there for so large a share of the run."""
+    decayed = pl.col("least_of_peak") < DECAYED_FAR
+    return decayed & pl.col("planned").is_null() & (pl.col("zero_share") >= share)
+
+
+def _is_past_warm_up() -> pl.Expr:
+    """Whether the warm-up should have ended, in a log that saw it whole."""
+    end = pl.col("end")
+    return (pl.col(STEP) > end) & (pl.col("start_step") <= FRESH * end)
+
+
+def _ended_rising(steps_left: float) -> pl.Expr:
+    """Whether the rate of a run that is over only rose, unless so much of its plan is left."""
+    stopped = (pl.col(STEP) < (1 - steps_left) * pl.col("planned")).fill_null(False)
+    return pl.col(ENDED) & pl.col("only_rose") & ~stopped
+
+
+def _is_constant(points: int) -> pl.Expr:
+    """Whether a rate above zero has never moved in so many points.
+
+    The first points of a long cosine are all but constant, so a rate at its lowest must not have fallen.
+    """
+    rate, peak, lowest = pl.col(VALUE), pl.col("peak"), pl.col("lowest")
+    falls = (rate == lowest) & (lowest < peak)
+    return (rate > ZERO) & ~falls & (peak - lowest <= PRECISION * peak) & has_points(points)
