@@ -87,7 +87,8 @@ _THEN_AND_NOW = "metric", "metric_then", "train", "train_then"
 
 def with_gap(points: pl.LazyFrame) -> pl.LazyFrame:
     """The evaluations, from the fourth on with the columns of ``GAP``, ``short`` and ``steady``, the
-    trend less what a memory of the noise makes of it.
+    trend less what a memory of the noise makes of it, and ``kept``, what is left of the training loss at the
+    best, as a share.
 
     The present level is the lowest of three, or the median of ten where there are many evaluations; `short`
     says which. The best level is a median of as many. The noise comes from second differences: of single
@@ -128,18 +129,18 @@ def with_gap(points: pl.LazyFrame) -> pl.LazyFrame:
         steady=pl.col("trend") / (1 + OF_MEMORY * memory),
         gained=1 - best / pl.col("first"),
         at_first=pl.col("first") / pl.col("train_first"),
+        kept=pl.when(pl.col("train_then") > 0).then(pl.col("train") / pl.col("train_then")),
     )
 
 
-def ends_above(kept: pl.Expr) -> pl.Expr:
+def ends_above() -> pl.Expr:
     """Whether a run with few evaluations is over and ended above its best, by `with_gap`.
 
-    ``kept`` is the share that is left of the training loss at the best. The accuracy, if there is one, is off
-    its best.
+    The accuracy, if there is one, is off its best.
     """
     off_best = (pl.col("metric_off") > OFF_BEST).fill_null(True)
     above = [pl.col(name) > least for name, least in ENDS.items()]
-    return pl.all_horizontal(pl.col(ENDED), "short", *above, kept < FELL, off_best).fill_null(False)
+    return pl.all_horizontal(pl.col(ENDED), "short", *above, pl.col("kept") < FELL, off_best).fill_null(False)
 
 
 def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:

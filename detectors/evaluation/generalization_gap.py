@@ -87,35 +87,71 @@ def generalization_gap(
     metric_patience: Annotated[int, "evaluations since the best during which a held accuracy excuses"] = 8,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    measured = with_gap(points)
-    rise, level, noises, trend = (pl.col(name) for name in ("rise", "level", "noises", "trend"))
-    metric, metric_then = pl.col("metric"), pl.col("metric_then")
-    train, train_then = pl.col("train"), pl.col("train_then")
-    few = pl.when(pl.col("steady") > STEADY).then(least_noises_steady).otherwise(least_noises)
-    enough = pl.when("short").then(few).otherwise(least_noises_long)
-    kept = pl.when(train_then > 0).then(train / train_then)
-    learned = (kept < LEARNED).fill_null(False)
-    left = pl.when(learned).then(kept).otherwise(1.0)
-    sure = noises > enough * left.clip(LEAST_LEFT)
-    by_chance = (pl.col("since") == pl.col(INDEX)) & ((pl.col(INDEX) < FIRST) | ~sure) & ~learned
-    far = pl.col("stays") > far_rise * left.clip(FAR_LEFT)
-    trends = far & (trend > TREND) & (noises > LEAST_NOISES * left.clip(LEAST_LEFT))
-    clear = (rise > least_rise) & sure & (trend > RISES)
-    memorised = (train < MEMORISED * level).fill_null(False)
-    ends = ends_above(kept)
-    risen = clear | trends | ends
-    holds = metric >= metric_then - pl.when(ends).then(-1.0).otherwise(metric_slack)
+    rise, level, best, ends = pl.col("rise"), pl.col("level"), pl.col("best"), ends_above()
+    noises = (
+        pl.when(~pl.col("short"))
+        .then(least_noises_long)
+        .when(pl.col("steady") > STEADY)
+        .then(least_noises_steady)
+        .otherwise(least_noises)
+    )
+    sure = _exceeds(noises)
+    clear = sure & (rise > least_rise) & (pl.col("trend") > RISES)
+    risen = clear | _trends(far_rise) | ends
+    holds = _accuracy_holds(pl.when(ends).then(-1.0).otherwise(metric_slack))
     patient = (pl.col("since") < metric_patience) & (rise < DOUBTLESS)
-    widens = (train <= SAME * train_then) | (train - train_then < (level - pl.col("best")) / 2)
     return verdicts(
-        measured.fill_nan(None),
+        with_gap(points).fill_nan(None),
         found={
             "metric-holds": risen & holds & (rise > metric_rise * pl.when(patient).then(2).otherwise(1)),
             "metric-falls": risen & ~holds,
             "rises": risen & holds.is_null(),
         },
         lasts=rise > least_rise / 2,
-        severities={INFO: ~ends & ((holds & patient) | by_chance | ~(clear | memorised))},
-        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= SHORT, HeldBack.EXPLAINED: widens.fill_null(True)},
-        above=pl.col("best") + (level - pl.col("best")) / ONSET,
+        severities={INFO: ~ends & ((holds & patient) | _may_be_chance(sure) | ~(clear | _is_memorised()))},
+        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= SHORT, HeldBack.EXPLAINED: _widens().fill_null(True)},
+        above=best + (level - best) / ONSET,
     )
+
+
+def _learned() -> pl.Expr:
+    """Whether the training loss has fallen since the best."""
+    return (pl.col("kept") < LEARNED).fill_null(False)
+
+
+def _left(least: float) -> pl.Expr:
+    """Share of a bound that is asked: that of the training loss which is left, once the model has learned."""
+    return pl.when(_learned()).then("kept").otherwise(1.0).clip(least)
+
+
+def _exceeds(noises: pl.Expr | float) -> pl.Expr:
+    """Whether the rise exceeds so many standard deviations of the noise."""
+    return pl.col("noises") > noises * _left(LEAST_LEFT)
+
+
+def _trends(far_rise: float) -> pl.Expr:
+    """Whether a rise that is so far shows a trend, however large the noise."""
+    far = pl.col("stays") > far_rise * _left(FAR_LEFT)
+    return far & (pl.col("trend") > TREND) & _exceeds(LEAST_NOISES)
+
+
+def _accuracy_holds(slack: pl.Expr) -> pl.Expr:
+    """Whether the accuracy is what it was at the best; null where there is none."""
+    return pl.col("metric") >= pl.col("metric_then") - slack
+
+
+def _may_be_chance(sure: pl.Expr) -> pl.Expr:
+    """Whether the best is the first evaluation, which few of them or much noise make so."""
+    first_is_best = pl.col("since") == pl.col(INDEX)
+    return first_is_best & ((pl.col(INDEX) < FIRST) | ~sure) & ~_learned()
+
+
+def _is_memorised() -> pl.Expr:
+    """Whether the training loss is so low that the model knows its data by heart."""
+    return (pl.col("train") < MEMORISED * pl.col("level")).fill_null(False)
+
+
+def _widens() -> pl.Expr:
+    """Whether the training loss is as low as at the best, or has risen less than half as far."""
+    train, train_then = pl.col("train"), pl.col("train_then")
+    return (train <= SAME * train_then) | (train - train_then < (pl.col("level") - pl.col("best")) / 2)
