@@ -98,28 +98,20 @@ def class_collapse(
     least_share: Annotated[float, "share of the plan that must be done before a finding"] = 0.3,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    value, highest, count = pl.col(VALUE), pl.col("highest"), pl.col(INDEX) + 1
-    held_out, loss = is_of(Signal.EVAL_ACCURACY), beginning(Signal.LOSS, REACH)
+    value, count, loss = pl.col(VALUE), pl.col("count"), beginning(Signal.LOSS, REACH)
+    held_out, few_samples, begun_anew = is_of(Signal.EVAL_ACCURACY), is_of_few_samples(value), ~was_resumed()
     measured = with_guess(points).with_columns(
         lowest=seen_min(VALUE, REACH, REACH),
         highest=seen_max(VALUE, REACH, REACH),
-        count=count,
+        count=pl.col(INDEX) + 1,
+        rests=resting(value, REACH),
         fall=pl.when((loss > 0) & (loss <= LIKELY)).then(1 - ending(Signal.LOSS, REACH) / loss),
         last=ending(VALUE, REACH),
-        gain=ending(VALUE, REACH) - beginning(VALUE, REACH),
-        error=recent_noise(VALUE, REACH, at_least=1) * (SIXTH / count).sqrt(),  # of a difference of thirds
+        passed=(pl.col(STEP) - start_value(STEP)) / pl.col(Signal.TOTAL_STEPS) >= least_share,
     )
-    passed = (pl.col(STEP) - start_value(STEP)) / pl.col(Signal.TOTAL_STEPS) >= least_share
-    waited = passed.fill_null((held_out & ~pl.col("stirs")).fill_null(False) | (count >= REACH))
-    at_end = pl.col(ENDED) & passed.fill_null(True)
-    constant = (pl.col("lowest") == highest) & (value <= most_accuracy) & (value > 0)
-    few_samples, poor = is_of_few_samples(value), pl.col("last").is_between(0, POOR, closed="none")
-    below = value < highest * pl.when(few_samples).then(FAR_BELOW).otherwise(BELOW)
-    may_gain = pl.col("gain") + SURELY * pl.col("error") > SLIGHT
-    follows = (pl.col("fall") < FALL) | (may_gain & (pl.col("fall") < GONE))
-    guess = {name: at_end & held_out & ~was_resumed() & guessed for name, guessed in guesses().items()}
-    rests = resting(value, REACH)
-    stuck = at_end & (rests >= RESTS) & (value > 0) & (below | (poor & (rests >= MOST * count)))
+    at_end = pl.col(ENDED) & pl.col("passed").fill_null(True)
+    enough = pl.when(at_end).then(~few_samples | (_is_poor() & (count >= RESTS))).otherwise(_has_waited())
+    constant, stuck = _never_changed(most_accuracy), at_end & _is_stuck(few_samples)
     return verdicts(
         measured,
         judged={
@@ -127,11 +119,47 @@ def class_collapse(
             HeldBack.COARSE: ~few_samples | pl.col(ENDED),
         },
         found={
-            "constant": constant
-            & pl.when(at_end).then(~few_samples | (poor & (count >= RESTS))).otherwise(waited),
+            "constant": constant & enough,
             "stuck": stuck,
-            **guess,
-            "unmatched": at_end & ~held_out & ~was_resumed() & is_supervised() & poor & ~follows,
+            **{name: at_end & held_out & begun_anew & guessed for name, guessed in guesses().items()},
+            "unmatched": at_end & ~held_out & begun_anew & is_supervised() & _is_poor() & ~_follows(),
         },
         onset=pl.when(constant | ~stuck).then(start_value(STEP)).otherwise(rests_since(value, REACH)),
     )
+
+
+def _has_waited() -> pl.Expr:
+    """Whether enough of the plan is done; without a plan, whether the held-out loss tells that nothing is
+    learned, or evaluations do by their number.
+    """
+    unstirred = is_of(Signal.EVAL_ACCURACY) & ~pl.col("stirs")
+    return pl.col("passed").fill_null(unstirred.fill_null(False) | (pl.col("count") >= REACH))
+
+
+def _is_poor() -> pl.Expr:
+    """Whether the accuracy of a run that is over ended low, but not at zero."""
+    return pl.col("last").is_between(0, POOR, closed="none")
+
+
+def _never_changed(most_accuracy: float) -> pl.Expr:
+    value = pl.col(VALUE)
+    return (pl.col("lowest") == pl.col("highest")) & (value <= most_accuracy) & (value > 0)
+
+
+def _is_stuck(few_samples: pl.Expr) -> pl.Expr:
+    """Whether the accuracy rests below its best, or at a poor level for most of the run."""
+    value, rests = pl.col(VALUE), pl.col("rests")
+    below = value < pl.col("highest") * pl.when(few_samples).then(FAR_BELOW).otherwise(BELOW)
+    for_most = _is_poor() & (rests >= MOST * pl.col("count"))
+    return (rests >= RESTS) & (value > 0) & (below | for_most)
+
+
+def _follows() -> pl.Expr:
+    """Whether the loss fell by little, or the accuracy may have gained something.
+
+    No gain of a poor accuracy is enough beside a loss that fell to nothing.
+    """
+    noise = recent_noise(VALUE, REACH, at_least=1) * (SIXTH / pl.col("count")).sqrt()
+    gain = ending(VALUE, REACH) - beginning(VALUE, REACH)
+    may_gain = gain + SURELY * noise > SLIGHT
+    return (pl.col("fall") < FALL) | (may_gain & (pl.col("fall") < GONE))
