@@ -82,40 +82,88 @@ def flat_loss_at_init(
     doubtful_fall: Annotated[float, "the same at a level of guessing, and once the run is over"] = 0.01,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    names = Signal.TOTAL_STEPS, "trained", "start", "now", "least", "most", "chance", "gradient", "rows"
-    plan, trained, start, now, least, most, chance, gradient, rows = map(pl.col, names)
+    plan, start, gradient, most = (pl.col(n) for n in (Signal.TOTAL_STEPS, "start", "gradient", "most"))
+    over, never, guesses, flat = (pl.col(n) for n in ("over", "never", "guesses", "flat"))
     context = points.with_columns(warms_up=warms_up(MOST), gradient=recent_max(pl.col(Signal.GRAD_NORM), FEW))
-    measured = with_fall(with_whole(context, most=MOST), most=MOST, every=EVERY)
-    measured = measured.with_columns(chance=cost_of_guessing(now, near=NEAR, settings=CLASSES))
-    wait = (least_share * plan).fill_null(least_steps)
-    over = pl.col(ENDED) & is_training(least_steps, EPOCHS) & (plan.is_null() | (trained >= wait))
-    never = never_fell(least_steps, least_fall) & (plan.is_null() | (trained >= 2 * wait))
-    late = over | (trained >= (2 * least_share * plan).fill_null(patient_steps))
-    guesses = pl.max_horizontal((level / chance - 1).abs() for level in (start, now)) < NEAR
-    bound = least_fall + doubtful_fall * (over.cast(pl.Int8) + guesses.cast(pl.Int8))
-    still = pl.col("still") | (over & (rows >= MANY) & pl.col("unmoved") & (most < doubtful_fall))
-    rests = (guesses & (late | (least < doubtful_fall / 2))) | (still & (least > -bound))
-    settled = over & settled_at_guessing(CLASSES)
-    stays = (guesses | (gradient == 0) | late) & rests & ~pl.col("came_back") & (most < bound)
-    flat = (settled | stays) & start.is_not_null()
-    waited = (trained >= wait) | ((trained >= wait / 2) & (most < least_fall / CLEARLY))
+    measured = (
+        with_fall(with_whole(context, most=MOST), most=MOST, every=EVERY)
+        .with_columns(
+            chance=cost_of_guessing(pl.col("now"), near=NEAR, settings=CLASSES),
+            wait=(least_share * plan).fill_null(least_steps),
+            patience=(2 * least_share * plan).fill_null(patient_steps),
+        )
+        .with_columns(
+            guesses=_guesses(),
+            over=pl.col(ENDED) & is_training(least_steps, EPOCHS) & _did(1),
+            never=never_fell(least_steps, least_fall) & _did(2),
+        )
+        .with_columns(
+            late=over | (pl.col("trained") >= pl.col("patience")),
+            settled=over & settled_at_guessing(CLASSES),
+            # The largest fall that is none: more at the cost of guessing, and once nothing more comes.
+            bound=least_fall + doubtful_fall * (over.cast(pl.Int8) + guesses.cast(pl.Int8)),
+        )
+        .with_columns(flat=_is_flat(doubtful_fall))
+    )
     return verdicts(
         measured,
         judged={HeldBack.OTHER_TAG: never | is_of(Signal.LOSS)}
-        | supervised(never | (rows >= LEAST))
+        | supervised(never | (pl.col("rows") >= LEAST))
         | {HeldBack.RESUMED: never | start.is_not_null(), HeldBack.RANGE: never | (start >= 0)}
-        | {HeldBack.EARLY: over | never | waited | (start == 0)}
+        | {HeldBack.EARLY: over | never | _has_waited(least_fall / CLEARLY) | (start == 0)}
         | {HeldBack.WARM_UP: ~(pl.col("warms_up") & (flat | never | pl.col("crawls")))},
         found={
-            "zero": (start == 0) & (now == 0),
+            "zero": (start == 0) & (pl.col("now") == 0),
             "no-gradient": flat & (gradient == 0),
             "crawling": pl.col("crawls") & ~never,
-            "at-chance": flat & (settled | (guesses & gradient.is_null())),
+            "at-chance": flat & (pl.col("settled") | (guesses & gradient.is_null())),
             "gradient-without-effect": flat & gradient.is_not_null(),
             "unmoved": flat,
             "never-fell": never,
         },
         lasts=~pl.col("fell"),
-        severities={WARNING: flat & (settled | guesses | over | (most < least_fall / 2))},
-        onset=pl.col(STEP) - trained,
+        severities={WARNING: flat & (pl.col("settled") | guesses | over | (most < least_fall / 2))},
+        onset=pl.col(STEP) - pl.col("trained"),
     )
+
+
+def _guesses() -> pl.Expr:
+    """Whether the loss began and stands at the cost of guessing."""
+    off = ((pl.col(level) / pl.col("chance") - 1).abs() for level in ("start", "now"))
+    return pl.max_horizontal(off) < NEAR
+
+
+def _did(waits: int) -> pl.Expr:
+    """Whether so many times the wait is over, in a run with a plan."""
+    return pl.col(Signal.TOTAL_STEPS).is_null() | (pl.col("trained") >= waits * pl.col("wait"))
+
+
+def _is_flat(doubtful_fall: float) -> pl.Expr:
+    """Whether the loss stands where it began, or came down to the cost of guessing and settled there.
+
+    What stands is told when it is late, and sooner at the cost of guessing or without a gradient.
+    """
+    told = pl.col("guesses") | (pl.col("gradient") == 0) | pl.col("late")
+    rests = _rests_at_guessing(doubtful_fall / 2) | _stands_still(doubtful_fall)
+    stays = told & rests & ~pl.col("came_back") & (pl.col("most") < pl.col("bound"))
+    return (pl.col("settled") | stays) & pl.col("start").is_not_null()
+
+
+def _rests_at_guessing(sure_fall: float) -> pl.Expr:
+    """Whether the loss is at the cost of guessing, before it is late without so sure a fall."""
+    return pl.col("guesses") & (pl.col("late") | (pl.col("least") < sure_fall))
+
+
+def _stands_still(doubtful_fall: float) -> pl.Expr:
+    """Whether nothing speaks for a fall, or in many points of a run that is over for a slight one at most.
+
+    Nor is the loss surely above its start.
+    """
+    hardly_fell = (pl.col("rows") >= MANY) & pl.col("unmoved") & (pl.col("most") < doubtful_fall)
+    return (pl.col("still") | (pl.col("over") & hardly_fell)) & (pl.col("least") > -pl.col("bound"))
+
+
+def _has_waited(clear_bound: float) -> pl.Expr:
+    """Whether the wait is over; half of it is enough where the noise allows for so small a fall at most."""
+    trained, wait = pl.col("trained"), pl.col("wait")
+    return (trained >= wait) | ((trained >= wait / 2) & (pl.col("most") < clear_bound))
