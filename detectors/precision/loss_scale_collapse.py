@@ -43,7 +43,6 @@ SPAN = 1000  # steps, in which halvings are counted
 LATELY = 250  # steps, in which skipped ones are
 SMALLEST = -149  # the power of two of the smallest float32
 LAST, ORDINARY, ENOUGH = 10, 256, 200  # rows; a scale at which scalers begin; steps that tell a share
-
 SKIPS = "{skipped:.0%} of the last {span} optimizer steps were skipped; the loss scale is {value:g}"
 LOST = ("O24", "GA-bypass", "GA")
 
@@ -84,44 +83,57 @@ def loss_scale_collapse(
     most_skipped: Annotated[float, "share of steps skipped that is too much"] = 0.1,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    scale, step, start, found_level = pl.col(VALUE), pl.col(STEP), pl.col("start"), pl.col("found_level")
-    lowest, skips = _lowest(scale, rest), pl.col(Signal.SKIPPED_STEPS)
-    rests = (lowest == -_lowest(-scale, rest)) & (scale == scale.shift(1).over(SERIES))
-    late = pl.col("trained") >= calibration
-    settled = late | found_level
-
-    def least(value: pl.Expr, since: pl.Expr, steps: int = SPAN) -> pl.Expr:
-        return _lowest(pl.when(since).then(value), steps)
-
+    scale, halvings, trained = pl.col(VALUE), pl.col("halvings"), pl.col("trained")
+    late = trained >= calibration
+    settled, exhausted = late | pl.col("found_level"), _is_exhausted()
     measured = (
         points.with_columns(
             start=start_value(VALUE),
-            trained=step - start_value(STEP),
+            trained=pl.col(STEP) - start_value(STEP),
             level=scale.clip(lower_bound=2.0**SMALLEST).log(2),
         )
-        .with_columns(found_level=recent_max(rests & (pl.col("trained") >= rest), REACH, at_least=1))
+        .with_columns(found_level=recent_max(_rests(rest) & (trained >= rest), REACH, at_least=1))
         .with_columns(
-            halvings=-least(-pl.col("level"), settled) - pl.col("level"),
-            late_halvings=-least(-pl.col("level"), late) - pl.col("level"),
-            span=step - least(step, settled, LATELY),
-            skipped=skips - least(skips, settled, LATELY),
-            lately=recent_max(scale, LAST),
+            halvings=_halvings(settled),
+            late_halvings=_halvings(late),
+            span=_gained(STEP, settled),
+            skipped=_gained(Signal.SKIPPED_STEPS, settled) / _gained(STEP, settled),
         )
-        .with_columns(skipped=pl.col("skipped") / pl.col("span"))
     )
-    exhausted = (start >= ORDINARY) & ((scale < 1) | (pl.col("lately") <= 1))
-    halvings, late_halvings = pl.col("halvings"), pl.col("late_halvings")
-    skipping = (pl.col("span") >= ENOUGH) & (pl.col("skipped") >= most_skipped)
     return verdicts(
         measured,
         judged={HeldBack.CALIBRATION: settled | exhausted},
         found={
             "exhausted": exhausted,
-            "skipping": skipping,
-            "falling": (late_halvings >= most_halvings) | (halvings >= early_halvings),
+            "skipping": (pl.col("span") >= ENOUGH) & (pl.col("skipped") >= most_skipped),
+            "falling": (pl.col("late_halvings") >= most_halvings) | (halvings >= early_halvings),
         },
         below=scale * 2 ** (halvings - 1),
     )
+
+
+def _rests(steps: int) -> pl.Expr:
+    """Whether the scale has not changed for so many steps."""
+    scale = pl.col(VALUE)
+    alike = _lowest(scale, steps) == -_lowest(-scale, steps)
+    return alike & (scale == scale.shift(1).over(SERIES))
+
+
+def _is_exhausted() -> pl.Expr:
+    """Whether a scale that began as usual is below 1, or has come down to 1 and stays there."""
+    stays = recent_max(pl.col(VALUE), LAST) <= 1
+    return (pl.col("start") >= ORDINARY) & ((pl.col(VALUE) < 1) | stays)
+
+
+def _halvings(settled: pl.Expr) -> pl.Expr:
+    """How often the scale was halved, net, since its highest level once it had settled."""
+    highest = -_lowest(pl.when(settled).then(-pl.col("level")), SPAN)
+    return highest - pl.col("level")
+
+
+def _gained(count: str, settled: pl.Expr) -> pl.Expr:
+    """By how much a count has grown lately, once the scale had settled."""
+    return pl.col(count) - _lowest(pl.when(settled).then(count), LATELY)
 
 
 def _lowest(value: pl.Expr, steps: int) -> pl.Expr:
