@@ -102,37 +102,64 @@ def entropy_collapse(
     critical_per_token: Annotated[float, "nats per token below which a policy has collapsed"] = 0.01,
     most_capped: Annotated[float, "share of completions at the cap that no better reward excuses"] = 0.8,
 ) -> pl.LazyFrame:
-    """See the module's page; a reward has improved above three quarters of the first ones."""
-    level, start, enough = pl.col("level"), pl.col("start"), has_points(NOW + REWARDS)
-    long_ago = {"n": REWARDS, "skip": BACK, "at_least": 1}
-    reward, resumed = Signal.REWARD, was_resumed() & is_of(Signal.POLICY_ENTROPY)
+    """See the module's page."""
     measured = points.with_columns(
         **now_and_then(VALUE, NOW, start=NOW),
-        reward_level=recent_median(reward, REWARDS, at_least=1),
-        reward_start=start_median(reward, REWARDS).fill_null(recent_median(reward, **long_ago)),
-        reward_high=start_quantile(HIGH, reward, REWARDS).fill_null(
-            recent_quantile(HIGH, reward, **long_ago)
-        ),
-        reward_best=seen_max(reward, REWARDS, BACK + REWARDS),
-        reward_worst=start_quantile(0, reward, REWARDS),
+        **_rewards(),
         **now_and_then(Signal.REWARD_STD, NOW, start=NOW, at_least=1, of="reward_std_"),
         capped=recent_median(Signal.CLIPPED_COMPLETION_RATIO, NOW, at_least=1),
     )
-    per_token = is_of(Signal.ENTROPY) & (2 * level < start)
-    alike = (2 * pl.col("reward_std_level") < pl.col("reward_std_start")).fill_null(False)
-    by_share = start >= LEAST_START
-    gone = by_share & (level < critical_share * start) | per_token & (level < critical_per_token)
-    low = by_share & (level < warning_share * start) | per_token & (level < warning_per_token) & alike
-    improved = _has_improved()
-    capped = (pl.col("capped") > most_capped).fill_null(False)
-    hacked, known = (gone | low) & improved & capped, improved.is_not_null() & ~resumed
+    gone = _is_left(critical_share) | _is_at_floor(critical_per_token)
+    low = _is_left(warning_share) | (_is_at_floor(warning_per_token) & _are_rewards_alike())
+    improved, capped = _has_improved(), (pl.col("capped") > most_capped).fill_null(False)
+    resumed = is_of(Signal.POLICY_ENTROPY) & was_resumed()
     return verdicts(
         measured,
-        judged={HeldBack.FEW_POINTS: enough, HeldBack.RANGE: level > ZERO, HeldBack.NOT_COMPARABLE: known},
-        found={"hacked": hacked, "spent": gone & improved, "collapsed": low & ~improved},
+        judged={
+            HeldBack.FEW_POINTS: has_points(NOW + REWARDS),
+            HeldBack.RANGE: pl.col("level") > ZERO,
+            HeldBack.NOT_COMPARABLE: improved.is_not_null() & ~resumed,
+        },
+        found={
+            "hacked": (gone | low) & improved & capped,
+            "spent": gone & improved,
+            "collapsed": low & ~improved,
+        },
         severities={CRITICAL: gone},
-        below=start / 2,
+        below=pl.col("start") / 2,
     )
+
+
+def _rewards() -> dict[str, pl.Expr]:
+    """The reward now and at the start; where none was logged then, rewards of long ago stand for it."""
+    reward = Signal.REWARD
+    long_ago = {"n": REWARDS, "skip": BACK, "at_least": 1}
+    return {
+        "reward_level": recent_median(reward, REWARDS, at_least=1),
+        "reward_start": start_median(reward, REWARDS).fill_null(recent_median(reward, **long_ago)),
+        "reward_high": start_quantile(HIGH, reward, REWARDS).fill_null(
+            recent_quantile(HIGH, reward, **long_ago)
+        ),
+        "reward_best": seen_max(reward, REWARDS, BACK + REWARDS),
+        "reward_worst": start_quantile(0, reward, REWARDS),
+    }
+
+
+def _is_left(share: float) -> pl.Expr:
+    """Whether less than a share is left of an entropy that began high enough to tell."""
+    start = pl.col("start")
+    return (start >= LEAST_START) & (pl.col("level") < share * start)
+
+
+def _is_at_floor(per_token: float) -> pl.Expr:
+    """Whether the entropy per token is below a floor, and has more than halved."""
+    level = pl.col("level")
+    return is_of(Signal.ENTROPY) & (2 * level < pl.col("start")) & (level < per_token)
+
+
+def _are_rewards_alike() -> pl.Expr:
+    """Whether the spread of rewards has halved."""
+    return (2 * pl.col("reward_std_level") < pl.col("reward_std_start")).fill_null(False)
 
 
 def _has_improved() -> pl.Expr:
