@@ -93,37 +93,59 @@ def kl_blowup(
     growing: Annotated[float, "multiple of the level of early updates that is worth knowing"] = 4.0,
 ) -> pl.LazyFrame:
     """Levels are medians, so 'five of ten points' and 'never a single one' are the same rule."""
-    level, before = pl.col("level"), pl.col("before")
-    summed, update = is_of(Signal.KL_PER_SEQUENCE), is_of(Signal.APPROX_KL)
-    compared = ~update | has_points(2 * NOW)  # updates are, with the first ones
-    long = info_per_token * recent_median(Signal.COMPLETION_LENGTH, NOW, at_least=1).fill_null(0)
-    band = pl.when(summed).then(long.clip(warning_per_sequence)).otherwise(info_per_token)
-    earlier = pl.when(update).then(start_median(VALUE, NOW)).otherwise(recent_median(VALUE, BEFORE, skip=NOW))
+    level, before, summed = pl.col("level"), pl.col("before"), is_of(Signal.KL_PER_SEQUENCE)
+    update = is_of(Signal.APPROX_KL)
+    over, away = level > pl.col("limit"), is_of(Signal.KL) & (level > critical_per_token)
+    grown = (level > growth * before.clip(0)).fill_null(False)
+    wrecked = update & (pl.col("largest") > wreck_per_update)
+    to_reference = ~update & over & (grown | summed | is_of(Signal.KL))
     measured = points.with_columns(
         level=recent_median(VALUE, NOW),
         largest=recent_max(pl.col(VALUE), NOW, at_least=1),
         clipped=recent_max(pl.col(Signal.CLIP_FRACTION), NOW, at_least=1),
-        before=pl.when(compared).then(earlier),
-        limit=pl.when(update).then(warning_per_update).otherwise(band),
+        before=_before(),
         reward_level=recent_median(Signal.REWARD, NOW, at_least=1),
         reward_before=recent_quantile(HIGH, Signal.REWARD, BEFORE, skip=NOW, at_least=NOW),
+    ).with_columns(
+        limit=pl.when(away)
+        .then(critical_per_token)
+        .when(update)
+        .then(warning_per_update)
+        .otherwise(_band(info_per_token, warning_per_sequence)),
     )
-    away, over = is_of(Signal.KL) & (level > critical_per_token), level > pl.col("limit")
-    grown, larger = (level > growth * before.clip(0)).fill_null(False), level > growing * before
-    clips_few = pl.col("clipped") < pl.when(over & grown).then(FEWER).otherwise(FEW)
-    wrecked = update & (pl.col("largest") > wreck_per_update)
-    to_reference = ~update & over & (grown | summed | is_of(Signal.KL))
     return verdicts(
-        measured.with_columns(limit=pl.when(away).then(critical_per_token).otherwise("limit")),
-        judged={HeldBack.FEW_POINTS: wrecked | (level.is_not_null() & compared)},
+        measured,
+        judged={HeldBack.FEW_POINTS: wrecked | (level.is_not_null() & (~update | has_points(2 * NOW)))},
         lasts=is_of(Signal.KL_UNKNOWN_UNIT) & over & (level > before),
         found={
             "wrecked": wrecked,
-            "update": update & compared & over & grown,
+            "update": update & over & grown,
             "rewarded": to_reference & (pl.col("reward_level") > pl.col("reward_before")),
             "far": to_reference,
-            "larger": update & compared & larger & (level > info_per_update),
+            "larger": update & (level > growing * before) & (level > info_per_update),
         },
-        severities={INFO: clips_few, CRITICAL: away | (summed & grown), WARNING: summed | (grown & ~update)},
+        severities={
+            INFO: _clips_few(over & grown),
+            CRITICAL: away | (summed & grown),
+            WARNING: summed | (grown & ~update),
+        },
         above=pl.when(wrecked).then(wreck_per_update).when(over).then("limit").otherwise(level / 2),
     )
+
+
+def _before() -> pl.Expr:
+    """The level before the last points; of updates that of the first ones, once others have followed."""
+    lately, first = recent_median(VALUE, BEFORE, skip=NOW), start_median(VALUE, NOW)
+    return pl.when(~is_of(Signal.APPROX_KL)).then(lately).when(has_points(2 * NOW)).then(first)
+
+
+def _band(per_token: float, per_sequence: float) -> pl.Expr:
+    """The KL to the reference that is ignored: as much for a response as for all its tokens, if not more."""
+    of_tokens = per_token * recent_median(Signal.COMPLETION_LENGTH, NOW, at_least=1).fill_null(0)
+    summed = of_tokens.clip(per_sequence)
+    return pl.when(is_of(Signal.KL_PER_SEQUENCE)).then(summed).otherwise(per_token)
+
+
+def _clips_few(grew_past_limit: pl.Expr) -> pl.Expr:
+    """Whether an update clips few samples: only those count."""
+    return pl.col("clipped") < pl.when(grew_past_limit).then(FEWER).otherwise(FEW)
