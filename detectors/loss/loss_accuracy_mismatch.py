@@ -85,29 +85,23 @@ def loss_accuracy_mismatch(
     times: Annotated[float, "multiple of a calibrated classifier's loss that is too large"] = 1.4,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    level, right, wrong = pl.col("level"), pl.col("right"), 1 - pl.col("right")
+    level, right, classes = pl.col("level"), pl.col("right"), pl.col("classes")
     long = pl.col(INDEX) >= REACH  # an accuracy is that of the row before
-    accuracy, accuracy_first = pl.coalesce(*RATES), pl.coalesce(First(rate).column for rate in RATES)
-    classes = pl.coalesce(Setting.NUM_CLASSES, start_value(VALUE).clip(upper_bound=LARGEST_START).exp())
-    known = pl.col(Setting.NUM_CLASSES).is_not_null() | (right > LEARNED * accuracy_first)
-    surprise = -pl.when(wrong > 0).then(wrong * wrong.log()).otherwise(0) - right * right.log()
     measured = (
-        with_costs(points.with_columns(accuracy=accuracy, classes=classes), reach=REACH)
+        with_costs(points.with_columns(accuracy=pl.coalesce(*RATES), classes=_classes()), reach=REACH)
         .with_columns(
             level=pl.when(long).then(recent_median(VALUE, REACH)).otherwise(recent_median(VALUE, FEW)),
             right=pl.coalesce(recent_median("accuracy", n) for n in (REACH, FEW)),
             lowest=seen_min(VALUE, REACH, REACH),
         )
         .with_columns(
-            expected=(e + pl.col("classes") - 1).log() - right,
-            allowed=surprise + wrong * (pl.col("classes") - 1).clip(1).log(),
-            each=pl.when(wrong > 0).then(level / wrong),
+            expected=(e + classes - 1).log() - right,
+            allowed=_allowed(right, classes),
+            each=pl.when(right < 1).then(level / (1 - right)),
         )
     )
-    twice = (level / pl.col("expected")).is_between(1 - NEAR, 1 + UNSURE)
-    twice &= pl.col("lowest") > (1 - NEAR) * (1 + (pl.col("classes") - 1) / e).log()
-    twice &= known & (pl.col("classes") > CLASSES - HALF) & (level > times * pl.col("allowed"))
-    enough, bce = right > least_accuracy, pl.col(Setting.LOSS) == "bce"
+    enough = right > least_accuracy
+    is_worse_than_guessing = (pl.col(Setting.LOSS) == "bce") & (level > log(2))
     return verdicts(
         measured,
         judged={
@@ -115,8 +109,39 @@ def loss_accuracy_mismatch(
             HeldBack.NOT_CLASSIFIER: right.is_not_null(),
         },
         found={
-            "softmax-twice": enough & twice,
-            "saturated": enough & bce & (level > log(2)) & (pl.col("each") > ROUNDED),
+            "softmax-twice": enough
+            & _are_classes_known()
+            & _is_softmax_twice()
+            & (level > times * pl.col("allowed")),
+            "saturated": enough & is_worse_than_guessing & (pl.col("each") > ROUNDED),
             "constant": pl.col("constant") & is_supervised(),
         },
     )
+
+
+def _classes() -> pl.Expr:
+    """The number of classes: that of the settings, else the one whose guess costs what the loss began at."""
+    return pl.coalesce(Setting.NUM_CLASSES, start_value(VALUE).clip(upper_bound=LARGEST_START).exp())
+
+
+def _allowed(right: pl.Expr, classes: pl.Expr) -> pl.Expr:
+    """What a calibrated classifier of this accuracy pays at most, by Fano's bound."""
+    wrong = 1 - right
+    surprise = -pl.when(wrong > 0).then(wrong * wrong.log()).otherwise(0) - right * right.log()
+    return surprise + wrong * (classes - 1).clip(1).log()
+
+
+def _are_classes_known() -> pl.Expr:
+    """Whether the number of classes, five at least, is in the settings or of a loss that began at guessing.
+
+    An accuracy that has doubled since tells that.
+    """
+    first = pl.coalesce(First(rate).column for rate in RATES)
+    known = pl.col(Setting.NUM_CLASSES).is_not_null() | (pl.col("right") > LEARNED * first)
+    return known & (pl.col("classes") > CLASSES - HALF)
+
+
+def _is_softmax_twice() -> pl.Expr:
+    """Whether the loss is where softmax twice puts it, and was never below what that allows for."""
+    near = (pl.col("level") / pl.col("expected")).is_between(1 - NEAR, 1 + UNSURE)
+    return near & (pl.col("lowest") > (1 - NEAR) * (1 + (pl.col("classes") - 1) / e).log())
