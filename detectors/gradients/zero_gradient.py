@@ -88,30 +88,36 @@ def zero_gradient(
     zero_share: Annotated[float, "share of zeros among the last 20 points that is too much"] = 0.9,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    is_zero = (pl.col(VALUE) == 0).cast(pl.Float64)
-    no_spread = (pl.col(Signal.REWARD_STD) <= ZERO_STD).cast(pl.Float64)
-    no_advantage = pl.coalesce(Signal.FRAC_REWARD_ZERO_STD, "no_spread")
-    loss, loss_start = pl.col("loss_level"), pl.col("loss_start")
-    measured = points.with_columns(is_zero=is_zero, no_spread=no_spread).with_columns(
+    peak, start = pl.col("peak"), pl.col("start")
+    measured = points.with_columns(
+        is_zero=(pl.col(VALUE) == 0).cast(pl.Float64),
+        no_spread=(pl.col(Signal.REWARD_STD) <= ZERO_STD).cast(pl.Float64),
+    ).with_columns(
         share=recent_mean("is_zero", REACH, at_least=LEAST),
         start=start_median(VALUE, REACH),
         peak=seen_max(VALUE, REACH, 2 * REACH),
-        no_advantage=no_advantage.rolling_mean(REACH, min_samples=1).over(SERIES),
+        no_advantage=pl.coalesce(Signal.FRAC_REWARD_ZERO_STD, "no_spread")
+        .rolling_mean(REACH, min_samples=1)
+        .over(SERIES),
         **now_and_then(Signal.LOSS, REACH, start=REACH, at_least=1, of="loss_"),
     )
-    rate = pl.col(Signal.LEARNING_RATE).fill_null(1)
-    solved = (loss == 0) & (loss_start > 0)
-    rounded = (pl.col("peak") < SMALL) & (loss < FELL * loss_start)
-    excused = (pl.col("no_advantage") > MOST) | solved | rounded
     gone = pl.col("share") >= zero_share - ROUNDING
-    enough = has_points(REACH) | (pl.col(ENDED) & has_points(LEAST))
     return verdicts(
         measured,
         judged={
-            HeldBack.FEW_POINTS: enough,
-            HeldBack.ZERO_RATE: rate > ZERO_RATE,
-            HeldBack.EXPLAINED: ~excused.fill_null(False),
+            HeldBack.FEW_POINTS: has_points(REACH) | (pl.col(ENDED) & has_points(LEAST)),
+            HeldBack.ZERO_RATE: pl.col(Signal.LEARNING_RATE).fill_null(1) > ZERO_RATE,
+            HeldBack.EXPLAINED: ~_is_harmless().fill_null(False),
         },
-        found={"never": gone & (pl.col("peak") == 0), "died": gone & (pl.col("start") > 0)},
+        found={"never": gone & (peak == 0), "died": gone & (start > 0)},
         below=pl.lit(NOTHING),
     )
+
+
+def _is_harmless() -> pl.Expr:
+    """Whether there is nothing to learn from, nothing left to learn, or a log that rounds small norms."""
+    loss, loss_start = pl.col("loss_level"), pl.col("loss_start")
+    without_advantage = pl.col("no_advantage") > MOST
+    solved = (loss == 0) & (loss_start > 0)
+    rounded = (pl.col("peak") < SMALL) & (loss < FELL * loss_start)
+    return without_advantage | solved | rounded
