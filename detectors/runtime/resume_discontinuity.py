@@ -31,16 +31,13 @@ import polars as pl
 
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.runtime.restarts import EARLIER, TAIL, earlier_value, goes_on, with_restart
 from sentinel.detectors.schema import INDEX, SERIES, STEP, VALUE, First
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import Floats, is_of, start_value, with_arrays
 from sentinel.detectors.verdict import HeldBack, verdicts
 
-EARLIER = 256  # rows of the attempt before
-TAIL = 20  # of them, whose median is the loss before the restart
 NEAR = 0.25  # share of the earlier fall of the loss that a loss which goes on is at most above its end
-REPEATED = 0.1  # of the steps before; a restart at fewer is a repetition, which may have other rates
-SOON = 50  # points after a restart that can tell of it
 HALF = 0.5  # of the steps before: a restart at fewer began again
 
 
@@ -80,39 +77,40 @@ def resume_discontinuity(
     learnt: Annotated[float, "share of its first loss below which the attempt before must have come"] = 0.8,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    value, index, before = pl.col(VALUE), pl.col(INDEX), pl.col("rate_before")
-    is_rate = is_of(Signal.LEARNING_RATE)
-    was_earlier = index < 0
-
-    def of_earlier(column: pl.Expr) -> pl.Expr:
-        return column.filter(was_earlier).last().over(SERIES)
-
-    measured = points.filter(index < SOON).with_columns(
+    value, is_rate, was_earlier = pl.col(VALUE), is_of(Signal.LEARNING_RATE), pl.col(INDEX) < 0
+    first_step, last_step = pl.col("first_step"), pl.col("last_step")
+    measured = with_restart(points).with_columns(
         level=start_value(VALUE),
-        first_step=start_value(STEP),
-        last_step=of_earlier(pl.col(STEP)),
         earlier_level=value.filter(was_earlier).tail(TAIL).median().over(SERIES),
-        earlier_first=of_earlier(pl.col(First(Signal.LOSS).column)),
+        earlier_first=earlier_value(First(Signal.LOSS).column),
         peak=pl.max_horizontal(value, value.filter(was_earlier).max().over(SERIES)),
     )
-    measured = with_arrays(measured, ("rate_before",), _rate_before, every=1, at_least=1).with_columns(
-        before.fill_nan(None)
-    )
-    difference = (value - before).abs()
-    differs = (difference > other * pl.max_horizontal(value, before)) & (
-        difference > of_peak * pl.col("peak")
-    )
-    resumes = pl.col("first_step") > REPEATED * pl.col("last_step")
-    first, end, level = (pl.col(n) for n in ("earlier_first", "earlier_level", "level"))
-    began_again = (pl.col("first_step") < HALF * pl.col("last_step")) & (end < learnt * first)
-    known = before.is_not_null() | ~is_rate
-    goes_on = level < end + NEAR * (first - end)
+    measured = with_arrays(measured, ("rate_before",), _rate_before, every=1, at_least=1)
     return verdicts(
-        measured,
-        judged={HeldBack.NO_RESTART: pl.col("last_step").is_not_null(), HeldBack.NOT_COMPARABLE: known},
-        found={"rate": is_rate & resumes & differs, "counter": ~is_rate & began_again & goes_on},
-        onset=pl.col("first_step"),
+        measured.with_columns(pl.col("rate_before").fill_nan(None)),
+        judged={
+            HeldBack.NO_RESTART: last_step.is_not_null(),
+            HeldBack.NOT_COMPARABLE: pl.col("rate_before").is_not_null() | ~is_rate,
+        },
+        found={
+            "rate": is_rate & goes_on() & _differs(other, of_peak),
+            "counter": ~is_rate & (first_step < HALF * last_step) & _loss_goes_on(learnt),
+        },
+        onset=first_step,
     )
+
+
+def _differs(other: float, of_peak: float) -> pl.Expr:
+    """Whether the rate is another one than before at this step, by shares of the larger and of the peak."""
+    rate, before = pl.col(VALUE), pl.col("rate_before")
+    difference = (rate - before).abs()
+    return (difference > other * pl.max_horizontal(rate, before)) & (difference > of_peak * pl.col("peak"))
+
+
+def _loss_goes_on(learnt: float) -> pl.Expr:
+    """Whether the loss begins near where the attempt before ended, which had learned something."""
+    level, first, end = pl.col("level"), pl.col("earlier_first"), pl.col("earlier_level")
+    return (end < learnt * first) & (level < end + NEAR * (first - end))
 
 
 def _rate_before(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:

@@ -27,15 +27,14 @@ import polars as pl
 
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.runtime.restarts import EARLIER, TAIL, earlier_value, goes_on, with_restart
 from sentinel.detectors.schema import INDEX, SERIES, STEP, VALUE, First
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import MAD, has_points, start_median, start_value
+from sentinel.detectors.stats import MAD, has_points, start_median
 from sentinel.detectors.supervised import ELSE, is_supervised
 from sentinel.detectors.verdict import HeldBack, verdicts
 
-EARLIER, TAIL = 256, 20  # rows of the attempt before, and those of them up to the step of the restart
-FIRST, SOON = 5, 50  # points after a restart whose median counts, and that can tell of it
-GOES_ON = 0.1  # of the steps before; a restart at fewer is a repetition
+FIRST = 5  # points after a restart whose median counts
 
 
 @detector(
@@ -67,37 +66,34 @@ def resume_loss_jump(
     scatters: Annotated[float, "multiple of the scatter before by which it must have risen"] = 10.0,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    value, earlier, level, begun = (pl.col(n) for n in (VALUE, "earlier", "level", "begun"))
+    value, level, earlier, begun = (pl.col(n) for n in (VALUE, "level", "earlier", "begun"))
     then = (pl.col(INDEX) < 0) & (pl.col(STEP) <= pl.col("first_step"))
     measured = (
-        points.filter(pl.col(INDEX) < SOON)
+        with_restart(points)
         .with_columns(
-            first_step=start_value(STEP),
-            last_step=pl.col(STEP).filter(pl.col(INDEX) < 0).last().over(SERIES),
-            begun=pl.col(First(Signal.LOSS).column).filter(pl.col(INDEX) < 0).last().over(SERIES),
+            begun=earlier_value(First(Signal.LOSS).column),
             level=start_median(VALUE, FIRST),
-        )
-        .with_columns(
             rows=then.sum().over(SERIES),
-            earlier=value.filter(then).tail(TAIL).median().over(SERIES),
+            earlier=_median_of(value, then),
         )
-        .with_columns(scatter=MAD * (value - earlier).abs().filter(then).tail(TAIL).median().over(SERIES))
+        .with_columns(scatter=MAD * _median_of((value - earlier).abs(), then))
     )
     rise = level - earlier
-    far = (
-        (rise > lost * (begun - earlier))
-        & (rise > least_rise * earlier)
-        & (rise > scatters * pl.col("scatter"))
-    )
+    lost_gain = rise > lost * (begun - earlier)
     return verdicts(
         measured,
         judged={
             HeldBack.NOT_SUPERVISED: is_supervised(),
             HeldBack.NO_RESTART: pl.col("last_step").is_not_null(),
             HeldBack.FEW_POINTS: has_points(FIRST) & (pl.col("rows") >= TAIL),
-            HeldBack.NOT_COMPARABLE: pl.col("first_step") > GOES_ON * pl.col("last_step"),
+            HeldBack.NOT_COMPARABLE: goes_on(),
             HeldBack.RANGE: (earlier > 0) & (begun > earlier),
         },
-        found={"jump": far},
+        found={"jump": lost_gain & (rise > least_rise * earlier) & (rise > scatters * pl.col("scatter"))},
         onset=pl.col("first_step"),
     )
+
+
+def _median_of(values: pl.Expr, then: pl.Expr) -> pl.Expr:
+    """Median of the last rows of the attempt before, up to the step of the restart."""
+    return values.filter(then).tail(TAIL).median().over(SERIES)

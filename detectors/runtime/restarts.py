@@ -1,0 +1,37 @@
+"""A restart: the first points of an attempt beside the attempt before."""
+
+import polars as pl
+
+from sentinel.detectors.schema import INDEX, SERIES, STEP
+from sentinel.detectors.stats import start_value
+
+EARLIER = 256
+"""Rows of the attempt before that a rule looks back at."""
+
+TAIL = 20
+"""Rows of them whose median is a level before the restart."""
+
+SOON = 50
+"""Points after a restart that can tell of it."""
+
+REPEATED = 0.1
+"""Share of the steps before. A restart at fewer is a repetition of the run."""
+
+
+def with_restart(points: pl.LazyFrame) -> pl.LazyFrame:
+    """The rows of the attempt before and the first ones of this one, with the step of the restart as
+    ``first_step`` and the one at which the attempt before ended as ``last_step``, null where there was none.
+    """
+    return points.filter(pl.col(INDEX) < SOON).with_columns(
+        first_step=start_value(STEP), last_step=earlier_value(STEP)
+    )
+
+
+def earlier_value(column: str) -> pl.Expr:
+    """The last value of the attempt before."""
+    return pl.col(column).filter(pl.col(INDEX) < 0).last().over(SERIES)
+
+
+def goes_on() -> pl.Expr:
+    """Whether the restart goes on with the steps, rather than repeats the run."""
+    return pl.col("first_step") > REPEATED * pl.col("last_step")
