@@ -78,14 +78,13 @@ def repeated_loss(
 ) -> pl.LazyFrame:
     """See the module's page."""
     value, still, is_training = pl.col(VALUE), pl.col("still"), is_of(Signal.LOSS)
-    change, digits = value.diff().abs().over(SERIES), DIGITS * value / TEN ** value.abs().log10().floor()
-    moves = still == 1
+    change, moves = value.diff().abs().over(SERIES), still == 1
     measured = (
         points.with_columns(
             still=resting(value, REACH),
             change=pl.when(change > 0).then(change),
             noise=recent_noise(VALUE, NOISE, at_least=MOVED),
-            fine=((value != 0) & ((digits - digits.round()).abs() > ROUNDED)).cast(pl.Int8),
+            fine=_has_many_digits().cast(pl.Int8),
         )
         .with_columns(
             pause=pl.when(moves).then(still.shift(1)).over(SERIES),
@@ -99,13 +98,38 @@ def repeated_loss(
             fine=seen_max("fine", REACH, REACH) > 0,
         )
     )
-    moved = pl.when("fine").then(LEAST_NOISE * value.abs()).otherwise(LEVELS * pl.col("smallest"))
-    least = pl.when(is_training).then(rest).otherwise(evaluations)
-    long = (value != 0) & (still >= least) & (still > PAUSES * (pl.col("pauses") - 1))
-    told = is_supervised() & (pl.col("best") > 0) & (value > ABOVE * pl.col("best"))
+    long = _rests_long(pl.when(is_training).then(rest).otherwise(evaluations))
     return verdicts(
         measured,
-        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= MOVED, HeldBack.VARIATION: pl.col("moving") > moved},
-        found={"training": is_training & long & ~told, "evaluation": ~is_training & long},
+        judged={HeldBack.FEW_POINTS: pl.col(INDEX) >= MOVED, HeldBack.VARIATION: _had_moved()},
+        found={
+            "training": is_training & long & ~_is_left_to_loss_plateau(),
+            "evaluation": ~is_training & long,
+        },
         onset=pl.col("begun"),
     )
+
+
+def _has_many_digits() -> pl.Expr:
+    """Whether a number has more than five digits, so that two of them are hardly equal by chance."""
+    value = pl.col(VALUE)
+    five = DIGITS * value / TEN ** value.abs().log10().floor()
+    return (value != 0) & ((five - five.round()).abs() > ROUNDED)
+
+
+def _had_moved() -> pl.Expr:
+    """Whether the noise before the rest was too large for a loss that converged or was rounded."""
+    least = pl.when("fine").then(LEAST_NOISE * pl.col(VALUE).abs()).otherwise(LEVELS * pl.col("smallest"))
+    return pl.col("moving") > least
+
+
+def _rests_long(least: pl.Expr) -> pl.Expr:
+    """Whether the loss rests for so many points, and much longer than it had ever paused."""
+    value, still = pl.col(VALUE), pl.col("still")
+    return (value != 0) & (still >= least) & (still > PAUSES * (pl.col("pauses") - 1))
+
+
+def _is_left_to_loss_plateau() -> pl.Expr:
+    """Whether `loss-plateau` judges the loss, and tells of one that rests above its best."""
+    best = pl.col("best")
+    return is_supervised() & (best > 0) & (pl.col(VALUE) > ABOVE * best)
