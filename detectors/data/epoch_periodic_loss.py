@@ -33,7 +33,7 @@ from sentinel.detectors.api import INFO, Cause, History, Maturity, Variant, dete
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import INDEX, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import Floats, has_points, with_arrays
+from sentinel.detectors.stats import MAD, Floats, has_points, with_arrays
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 EVERY = 64  # points between two verdicts: an epoch is longer
@@ -92,14 +92,11 @@ def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
     measured = {name: np.full(len(due), np.nan) for name in ("lag", "repeats", "around", "pairs")}
     for place, (row, index) in enumerate(zip(due["row"], due[INDEX], strict=True)):
         rows = slice(row - min(index, REACH), row + 1)
-        grew = np.flatnonzero(np.diff(epoch[rows]) > 0)  # a whole number rests until the epoch is over
-        passed = np.ptp(epoch[rows][grew[[0, -1]] + 1]) if len(grew) else 0
-        if passed <= 0 or (length := (grew[-1] - grew[0]) / passed) < LEAST:
+        length = _epoch_length(epoch[rows])
+        if length < LEAST or row - rows.start < EPOCHS * length - 1:
             continue
         changes = _changes(value[rows])
-        if len(changes) < EPOCHS * length - 1:
-            continue
-        near = {lag: _correlation(changes, lag) for lag in round(length) + np.arange(-1, 2)}
+        near = {lag: _correlation(changes, lag) for lag in (round(length) + by for by in (-1, 0, 1))}
         lag = max(near, key=lambda shift: near[shift])
         around = [_correlation(changes, lag + sign * away) for away in AROUND for sign in (-1, 1)]
         measured["lag"][place], measured["repeats"][place] = lag, near[lag]
@@ -107,11 +104,18 @@ def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
     return measured
 
 
+def _epoch_length(epoch: Floats) -> float:
+    """Points in which the epoch grows by one; 0 where it does not grow."""
+    grew = np.flatnonzero(np.diff(epoch) > 0)  # a whole number rests until the epoch is over
+    passed = np.ptp(epoch[grew[[0, -1]] + 1]) if len(grew) else 0
+    return float((grew[-1] - grew[0]) / passed) if passed > 0 else 0.0
+
+
 def _changes(values: Floats) -> Floats:
     """Changes from point to point, in the logarithm where there is one, cut where they are far out."""
     changes = np.diff(np.log(values) if values.min() > 0 else values)
     changes = changes - np.median(changes)
-    most = CUT * 1.4826 * np.median(np.abs(changes))
+    most = CUT * MAD * np.median(np.abs(changes))
     return np.clip(changes, -most, most)
 
 

@@ -26,6 +26,7 @@ Catalogue R4 and O8. In transformers a resume without `scheduler.pt` gives the r
 that follow (`Trainer._load_optimizer_and_scheduler`).
 """
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
@@ -95,24 +96,44 @@ def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
     ``off`` is their largest difference, ``risen`` the highest rate over the first one, and ``loss_left`` the
     share of the earlier fall of the loss that was lost.
     """
-    measured = np.full((len(due), len(NAMES)), np.nan)
     step, rate = frame[STEP].to_numpy(), frame[VALUE].to_numpy()
     loss = frame[Signal.LOSS].fill_null(np.nan).to_numpy()
-    ends, begins = due["row"].to_numpy(), due["begin"].to_numpy()
-    repeated = (due[INDEX] - due["restart"] + 1).fill_null(0).to_numpy()
-    for place in np.flatnonzero(repeated >= LEAST):
-        last, begin, rows = ends[place], begins[place], repeated[place]
-        at = last + 1 - rows
-        head = slice(begin, begin + min(REACH, at - begin))
-        # A restart may fall elsewhere between two points of the log than the start of the run does.
-        start, then = (np.r_[2 * series[begin] - series[begin + 1], series[head]] for series in (rate, step))
-        again, rising = rate[at : last + 1], np.maximum.accumulate(start[: start.argmax() + 1])
-        then_again = np.interp(again[0], rising, then[: len(rising)]) + step[at : last + 1] - step[at]
-        if then_again[0] > then[2]:
-            continue
-        off = np.abs(again - np.interp(then_again, then, start))[then_again <= then[-1]].max()
-        ratios = off / start[: rows + 1].max(), again.max() / again[0]
-        before, after = np.median(loss[at - LEAST + 1 : at + 1]), np.median(loss[at + 1 : last + 1])
-        first = np.max(loss[head][np.isfinite(loss[head])], initial=before)
-        measured[place] = rate[at - 1], again[0], step[at], rows, *ratios, (after - before) / (first - before)
+    measured = np.full((len(due), len(NAMES)), np.nan)
+    repeated = (due[INDEX] - due["restart"] + 1).fill_null(0)
+    for place, (begin, last, rows) in enumerate(zip(due["begin"], due["row"], repeated, strict=True)):
+        if rows >= LEAST:
+            run, at = slice(begin, last + 1), last + 1 - rows - begin
+            measured[place] = _repetition(step[run], rate[run], loss[run], at)
     return dict(zip(NAMES, measured.T, strict=True))
+
+
+def _repetition(step: Floats, rate: Floats, loss: Floats, at: int) -> Sequence[float]:
+    """The values of ``NAMES`` for an attempt that restarted at a row; NaN where it does not begin anew."""
+    off = _off(step, rate, at)
+    if off is None:
+        return [np.nan] * len(NAMES)
+    again = rate[at:]
+    return rate[at - 1], again[0], step[at], len(again), off, again.max() / again[0], _loss_left(loss, at)
+
+
+def _off(step: Floats, rate: Floats, at: int) -> float | None:
+    """How far the rates since a restart are off those of the start, as a share; None where they begin later.
+
+    A restart may fall elsewhere between two points of the log than the start of the run does.
+    """
+    head, again = slice(min(REACH, at)), rate[at:]
+    start, then = (np.r_[2 * series[0] - series[1], series[head]] for series in (rate, step))
+    rising = np.maximum.accumulate(start[: start.argmax() + 1])
+    then_again = np.interp(again[0], rising, then[: len(rising)]) + step[at:] - step[at]
+    if then_again[0] > then[2]:
+        return None
+    off = np.abs(again - np.interp(then_again, then, start))[then_again <= then[-1]].max()
+    return float(off / start[: len(again) + 1].max())
+
+
+def _loss_left(loss: Floats, at: int) -> float:
+    """Share of the earlier fall of the loss that was lost at a restart."""
+    head = loss[: min(REACH, at)]
+    before, after = np.median(loss[at - LEAST + 1 : at + 1]), np.median(loss[at + 1 :])
+    first = np.max(head[np.isfinite(head)], initial=before)
+    return float((after - before) / (first - before))

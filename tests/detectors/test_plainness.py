@@ -1,5 +1,6 @@
 """A rule is understood in two minutes: it names little, compares little, and says what its numbers are.
 
+So does every function that stands beside it.
 `plainness.toml` lists the rules that take more, with what they take. It may only become shorter.
 """
 
@@ -38,16 +39,21 @@ def rules(file: Path) -> list[ast.FunctionDef]:
     ]
 
 
+def functions(file: Path) -> list[ast.FunctionDef]:
+    """A rule and the functions beside it."""
+    return [node for node in tree(file).body if isinstance(node, ast.FunctionDef)] if rules(file) else []
+
+
 def is_number(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) in (int, float)
 
 
-def taken(rule: ast.FunctionDef) -> dict[str, int]:
-    """How many local names, comparisons and numbers without a name the body of a rule holds.
+def taken(function: ast.FunctionDef) -> dict[str, int]:
+    """How many local names, comparisons and numbers without a name the body of a function holds.
 
     An exponent needs no name: a square, a root.
     """
-    nodes = [node for statement in rule.body for node in ast.walk(statement)]
+    nodes = [node for statement in function.body for node in ast.walk(statement)]
     stored = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     targets = [part.target for node in nodes for part in getattr(node, "generators", ())]
     in_passing = {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
@@ -65,11 +71,11 @@ def test_a_file_holds_one_rule_at_most(file):
 
 
 @each(FILES, name)
-def test_a_rule_keeps_its_budgets(file):
-    for rule in rules(file):
-        allowed = BUDGETS | EXCEPTIONS.get(name(file), {})
-        over = {what: n for what, n in taken(rule).items() if n > allowed[what]}
-        assert not over, f"more than {allowed}"
+def test_a_rule_and_what_stands_beside_it_keep_their_budgets(file):
+    for function in functions(file):
+        allowed = BUDGETS | (EXCEPTIONS.get(name(file), {}) if function in rules(file) else {})
+        over = {what: n for what, n in taken(function).items() if n > allowed[what]}
+        assert not over, f"{function.name}: more than {allowed}"
 
 
 @each(EXCEPTIONS)
