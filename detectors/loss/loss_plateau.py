@@ -33,7 +33,7 @@ from sentinel.detectors.loss.thirds import REST, SURELY, with_rest
 from sentinel.detectors.schema import ENDED, INDEX, STEP, VALUE
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import of_buckets, resting, seen_max, seen_min, start_value
+from sentinel.detectors.stats import has_points, of_buckets, resting, seen_max, seen_min, start_value
 from sentinel.detectors.supervised import ELSE, supervised
 from sentinel.detectors.verdict import HeldBack, verdicts
 
@@ -86,37 +86,59 @@ def loss_plateau(
     least_progress: Annotated[float, "share of the plan before a plateau is a warning"] = 0.5,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    rate, rows = pl.col(Signal.LEARNING_RATE), pl.col(INDEX) + 1
-    start, now, change, error, best = (pl.col(n) for n in ("start", "now", "change", "error", "best"))
+    start, now, share_of_peak = pl.col("start"), pl.col("now"), pl.col("rate_share").fill_null(1)
     context = points.with_columns(
         best=pl.min_horizontal(seen_min(VALUE, MOST, MOST), of_buckets(pl.col("coarse_low").list.min())),
         rows=resting(pl.col(VALUE).round_sig_figs(DIGITS), STUCK),
-        rate_share=rate / seen_max(Signal.LEARNING_RATE, MOST, MOST),
+        rate_share=pl.col(Signal.LEARNING_RATE) / seen_max(Signal.LEARNING_RATE, MOST, MOST),
         done=(pl.col(STEP) - start_value(STEP)) / pl.col(Signal.TOTAL_STEPS) >= least_progress,
     )
     measured = with_rest(context, most=MOST, every=EVERY, at_least=2 * STUCK)
-    fell, stood_before = start > FELL * now, (pl.col("earlier") / now - 1).abs() < most_change
-    stands = (change.abs() < error.clip(most_change / STILL)) & (change.abs() + SURELY * error < most_change)
-    slides = pl.col("slide") > (SURELY * pl.col("slide_error")).clip(most_change / SLOPE)
-    certain = ~slides & (change.abs() + SURELY * error * (1 + UNSURE / rows) < most_change)
-    waited = (rows > least_points) | pl.col(ENDED)
-    at_work, moves = pl.col("rate_share").fill_null(1) >= least_rate, change.abs() >= 2 * most_change
-    rests = stands & fell & stood_before.fill_null(True) & waited & at_work
-    stuck = (pl.col("rows") == STUCK) & (best < BETTER * pl.col(VALUE)) & (best > 0)
-    guessing = (now / pl.col(Setting.NUM_CLASSES).log() - 1).abs() < NEAR
-    known = start.is_not_null() | stuck | moves
+    fell, moves = start > FELL * now, pl.col("change").abs() >= 2 * most_change
+    waited = has_points(least_points + 1) | pl.col(ENDED)
+    rests = fell & _stands(most_change) & waited & (share_of_peak >= least_rate)
+    stuck = _is_stuck()
     is_high = (now > least_share * start) & pl.col("done").fill_null(pl.col(ENDED))
     return verdicts(
         measured.with_columns(share=now / start),
-        judged=supervised(rows >= 2 * STUCK)
-        | {HeldBack.RESUMED: known, HeldBack.RANGE: (start > 0).fill_null(True)},
+        judged=supervised(has_points(2 * STUCK))
+        | {
+            HeldBack.RESUMED: start.is_not_null() | stuck | moves,
+            HeldBack.RANGE: (start > 0).fill_null(True),
+        },
         found={
             "stuck": stuck,
-            "guessing": rests & guessing,
-            "high": rests & is_high & rate.is_not_null(),
+            "guessing": rests & _is_guessing(),
+            "high": rests & is_high & pl.col(Signal.LEARNING_RATE).is_not_null(),
             "rests": rests,
         },
-        severities={WARNING: is_high & certain},
+        severities={WARNING: is_high & _is_certain(most_change)},
         lasts=fell & ~moves,
         onset=pl.when(~stuck).then("since"),
     )
+
+
+def _stands(most_change: float) -> pl.Expr:
+    """Whether the last third is surely where the one before was, and the second sixth of the run, too."""
+    change, error = pl.col("change").abs(), pl.col("error")
+    alike = (change < error.clip(most_change / STILL)) & (change + SURELY * error < most_change)
+    alike_before = (pl.col("earlier") / pl.col("now") - 1).abs() < most_change
+    return alike & alike_before.fill_null(True)
+
+
+def _is_certain(most_change: float) -> pl.Expr:
+    """Whether enough points tell that the loss stands, and it has not slid since the second sixth."""
+    rows, change, error = pl.col(INDEX) + 1, pl.col("change").abs(), pl.col("error")
+    slides = pl.col("slide") > (SURELY * pl.col("slide_error")).clip(most_change / SLOPE)
+    return ~slides & (change + SURELY * error * (1 + UNSURE / rows) < most_change)
+
+
+def _is_stuck() -> pl.Expr:
+    """Whether the loss is the same in all digits, above its best."""
+    best = pl.col("best")
+    return (pl.col("rows") == STUCK) & (best < BETTER * pl.col(VALUE)) & (best > 0)
+
+
+def _is_guessing() -> pl.Expr:
+    """Whether the loss is what guessing among the classes costs."""
+    return (pl.col("now") / pl.col(Setting.NUM_CLASSES).log() - 1).abs() < NEAR
