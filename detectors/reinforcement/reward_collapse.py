@@ -88,33 +88,67 @@ def reward_collapse(
     most_below: Annotated[float, "share of its range by which a run may end below everything before"] = 0.3,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    best, now, start, scatter, lost = (pl.col(n) for n in ("best", "now", "start", "scatter", "lost"))
-    fall, gain, begun = best - now, best - start, start_value(STEP)
-    moves = (pl.col(VALUE) - pl.col(VALUE).shift(1)).abs().filter(pl.col(INDEX) < SHORT)
-    measured = points.with_columns(moves=moves.mean().over(SERIES), resumed=was_resumed().fill_null(False))
-    measured = with_blocks(measured, MEASURES, levels, every=1, at_least=LEAST)
-    language = pl.col(Signal.COMPLETION_LENGTH).is_not_null() | pl.col(Signal.ENTROPY).is_not_null()
-    size = pl.max_horizontal(best.abs(), start.abs())
-    fell = (fall > scatters * scatter) & (fall > sure * pl.col("error")) & (fall > least_fall * size)
-    gained = (gain > scatters * scatter) & ~pl.col("resumed")
-    worse = now < start - scatters * scatter
-    is_mean = is_of(Signal.EVAL_REWARD) | (pl.col("moves") < SINGLE * size)
-    least = pl.when(~is_mean).then(EPISODES).when(ENDED).then(SHORT).otherwise(EXPLORES)
-    explored = has_points(least) & ~acts_at_random()
-    over = pl.col(ENDED) & has_points(SHORT) & ~pl.col("resumed")
-    ends = over & (explored | ((pl.col("apart") > 0) & ~acts_at_random()))
-    sunk = start - pl.col("late") > least_fall * size
-    sank = sunk & (pl.col("under") > most_below) & (pl.col("surely") > SURELY)
-    since = begun + ((1 - pl.col("held")) * (pl.col(STEP) - begun)).round().cast(pl.Int64)
+    best, now, start = pl.col("best"), pl.col("now"), pl.col("start")
+    context = points.with_columns(moves=_moves(), begun=~was_resumed().fill_null(False))
+    measured = with_blocks(context, MEASURES, levels, every=1, at_least=LEAST).with_columns(
+        lost=(best - now) / (best - start), size=pl.max_horizontal(best.abs(), start.abs())
+    )
+    fell, least = _fell(scatters, sure, least_fall), scatters * pl.col("scatter")
+    gained, worse = pl.col("begun") & (best - start > least), now < start - least
+    language, explored = _is_of_language(), _has_explored()
+    over = pl.col(ENDED) & has_points(SHORT) & pl.col("begun")
     return verdicts(
-        measured.with_columns(lost=fall / gain),
+        measured,
         judged={HeldBack.FEW_POINTS: has_points(LEAST)},
         found={
-            "lost": fell & gained & (lost > most_lost) & (language | explored),
+            "lost": fell & gained & (pl.col("lost") > most_lost) & (language | explored),
             "worse": fell & worse & (language | (pl.col(ENDED) & explored & (pl.col("held") > patience))),
-            "ends": ends & (pl.col("below") > most_below),
-            "sank": over & sank,
+            "ends": over & (explored | _are_ends_apart()) & (pl.col("below") > most_below),
+            "sank": over & _sank(least_fall) & (pl.col("under") > most_below),
         },
-        onset=pl.when(since < pl.col(STEP).shift(ROWS).over(SERIES)).then(since),
+        onset=_since(),
         below=pl.when(fell).then((best + now) / 2),
     )
+
+
+def _moves() -> pl.Expr:
+    """By how much the first rewards move from one point to the next, in the mean."""
+    change = (pl.col(VALUE) - pl.col(VALUE).shift(1)).abs()
+    return change.filter(pl.col(INDEX) < SHORT).mean().over(SERIES)
+
+
+def _is_of_language() -> pl.Expr:
+    """Whether a language model is trained."""
+    return pl.col(Signal.COMPLETION_LENGTH).is_not_null() | pl.col(Signal.ENTROPY).is_not_null()
+
+
+def _fell(scatters: float, sure: float, least_fall: float) -> pl.Expr:
+    """Whether the level fell below the best by so many scatters and errors, and such a share of its size."""
+    fall = pl.col("best") - pl.col("now")
+    clear = (fall > scatters * pl.col("scatter")) & (fall > sure * pl.col("error"))
+    return clear & (fall > least_fall * pl.col("size"))
+
+
+def _has_explored() -> pl.Expr:
+    """Whether there were so many points that exploration no longer ruins the reward."""
+    is_mean = is_of(Signal.EVAL_REWARD) | (pl.col("moves") < SINGLE * pl.col("size"))
+    least = pl.when(~is_mean).then(EPISODES).when(ENDED).then(SHORT).otherwise(EXPLORES)
+    return has_points(least) & ~acts_at_random()
+
+
+def _are_ends_apart() -> pl.Expr:
+    """Whether the last tenth lies below nearly all before, point by point."""
+    return (pl.col("apart") > 0) & ~acts_at_random()
+
+
+def _sank(least_fall: float) -> pl.Expr:
+    """Whether the last quarter lies surely below the first eighth, by such a share of its size."""
+    sunk = pl.col("start") - pl.col("late")
+    return (sunk > least_fall * pl.col("size")) & (pl.col("surely") > SURELY)
+
+
+def _since() -> pl.Expr:
+    """The step from which on the reward has been low; null where the recent rows tell it better."""
+    step, begun = pl.col(STEP), start_value(STEP)
+    since = begun + ((1 - pl.col("held")) * (step - begun)).round().cast(pl.Int64)
+    return pl.when(since < step.shift(ROWS).over(SERIES)).then(since)
