@@ -89,24 +89,15 @@ def reward_stagnation(
     least_gain: Annotated[float, "share of the level that a run ought to gain"] = 0.1,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    value, rows, still = pl.col(VALUE), pl.col(INDEX) + 1, pl.col("still")
-    measured = with_rests(points, most=ROWS).with_columns(
-        scatter=value.rolling_std(SCATTER).over(SERIES),
+    rows, rests = pl.col(INDEX) + 1, _rests(rest, rest_share)
+    context = with_rests(points, most=ROWS).with_columns(
+        scatter=pl.col(VALUE).rolling_std(SCATTER).over(SERIES),
         points=rows,
         begun=~was_resumed().fill_null(False),
     )
-    measured = with_blocks(measured, tuple(GAIN), gain, every=1, at_least=LEAST)
-    enough = pl.when(value == value.round()).then(rest).otherwise(FINE * rest)
-    long = (still >= enough) & (still >= pl.min_horizontal(rest_share * rows, ROWS - 1))
-    rests = long & pl.coalesce(Signal.REWARD_STD, Signal.FRAC_REWARD_ZERO_STD).is_null()
-    lowest, highest, changed_often = pl.col("lowest"), pl.col("highest"), pl.col("changes") > FEW_CHANGES
-    ever_moved = highest - lowest > PRECISION * pl.max_horizontal(highest.abs(), lowest.abs())
-    is_met = highest - lowest > least_gain * pl.max_horizontal(highest.abs(), lowest.abs())
-    at_best = rests & ever_moved & (value >= highest - AT_BEST * (highest - lowest))
-    gained, error, size = pl.col("gain"), pl.col("error"), pl.col("first").abs()
-    is_mean = pl.col("scatter") < OF_MEANS * size  # of episodes; one episode scatters more
-    most_gain = gained + SURELY * error
-    flat = (gained.abs() < SURELY * error) & (most_gain < least_gain * size) & (pl.col("rise") < 1)
+    measured = with_blocks(context, tuple(GAIN), gain, every=1, at_least=LEAST)
+    at_best = rests & _ranges(PRECISION) & _is_at_best()
+    changed_often, met_by_chance = pl.col("changes") > FEW_CHANGES, pl.col("by_chance") & _ranges(least_gain)
     late = pl.col(ENDED) | (pl.col(STEP) >= HALF * pl.col(Signal.TOTAL_STEPS)).fill_null(False)
     return verdicts(
         measured,
@@ -114,9 +105,41 @@ def reward_stagnation(
         found={
             "frozen": at_best & ~changed_often,
             "solved": at_best,
-            "constant": rests & ~(pl.col("by_chance") & is_met),
-            "no-gain": (rows >= patience) & flat & is_mean & pl.col("begun"),
+            "constant": rests & ~met_by_chance,
+            "no-gain": (rows >= patience) & _gained_nothing(least_gain) & pl.col("begun"),
         },
         severities={INFO: pl.when(rests).then("explores").otherwise(~late)},
         onset=pl.when(rests).then("rests_from"),
     )
+
+
+def _rests(points: int, share: float) -> pl.Expr:
+    """Whether a reward has been on one value for so many points and such a share of the run.
+
+    Where the spread of rewards is logged, `reward-zero-std` tells of it.
+    """
+    value, still = pl.col(VALUE), pl.col("still")
+    enough = pl.when(value == value.round()).then(points).otherwise(FINE * points)
+    long = (still >= enough) & (still >= pl.min_horizontal(share * (pl.col(INDEX) + 1), ROWS - 1))
+    return long & pl.coalesce(Signal.REWARD_STD, Signal.FRAC_REWARD_ZERO_STD).is_null()
+
+
+def _ranges(share: float) -> pl.Expr:
+    """Whether the reward has ever moved by such a share of its size."""
+    lowest, highest = pl.col("lowest"), pl.col("highest")
+    return highest - lowest > share * pl.max_horizontal(highest.abs(), lowest.abs())
+
+
+def _is_at_best() -> pl.Expr:
+    lowest, highest = pl.col("lowest"), pl.col("highest")
+    return pl.col(VALUE) >= highest - AT_BEST * (highest - lowest)
+
+
+def _gained_nothing(least_gain: float) -> pl.Expr:
+    """Whether a mean over episodes gained no more than its noise, and surely less than such a share.
+
+    A single episode scatters more than a mean.
+    """
+    gained, error, size = pl.col("gain"), SURELY * pl.col("error"), pl.col("first").abs()
+    is_flat = (gained.abs() < error) & (gained + error < least_gain * size) & (pl.col("rise") < 1)
+    return is_flat & (pl.col("scatter") < OF_MEANS * size)
