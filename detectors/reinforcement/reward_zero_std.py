@@ -99,30 +99,19 @@ def reward_zero_std(
     ] = 0.7,
     silent_point: Annotated[float, "share of groups from which on a point carries no signal"] = 0.99,
 ) -> pl.LazyFrame:
-    """Trials are points times the groups in each, estimated from the variance of a binomial share."""
+    """See the module's page."""
     logs_groups = is_of(Signal.FRAC_REWARD_ZERO_STD)
-    without_std = (pl.col(VALUE) <= SAME_STD).cast(pl.Float64)
-    first = pl.col("at_point").filter(pl.col(INDEX) < START)
-    a_point = (first.mean() * (1 - first.mean()) / first.var()).over(SERIES).fill_nan(1)
-
-    def share(rows: int) -> pl.Expr:
-        return recent_mean("at_point", rows, at_least=START)
-
-    def little_learnt(rows: int) -> pl.Expr:
-        trials = pl.col("groups") * pl.min_horizontal(rows, pl.col(INDEX) + 1)
-        sure = wilson_lower(share(rows), trials, SURE) > healthy_share + ROUNDING
-        return sure & (share(rows) > warning_share + ROUNDING)
-
-    at_point = pl.when(logs_groups).then(pl.col(VALUE).clip(0, 1)).otherwise(without_std)
+    groups_alike, all_alike = pl.col(VALUE).clip(0, 1), (pl.col(VALUE) <= SAME_STD).cast(pl.Float64)
+    little_learnt = {rows: _is_little_learnt(rows, warning_share, healthy_share) for rows in WINDOWS}
     measured = (
-        points.with_columns(at_point=at_point)
+        points.with_columns(at_point=pl.when(logs_groups).then(groups_alike).otherwise(all_alike))
         .with_columns(
-            groups=a_point.clip(1, MOST_GROUPS),
+            groups=_groups(),
             is_silent=(pl.col("at_point") >= silent_point).cast(pl.Float64),
         )
         .with_columns(
-            share=pl.coalesce(pl.when(little_learnt(n)).then(share(n)) for n in WINDOWS),
-            points=pl.min_horizontal(first_true({n: little_learnt(n) for n in WINDOWS}), pl.col(INDEX) + 1),
+            share=pl.coalesce(pl.when(learnt).then(_share(n)) for n, learnt in little_learnt.items()),
+            points=pl.min_horizontal(first_true(little_learnt), pl.col(INDEX) + 1),
             silent=recent_mean("is_silent", START, at_least=START),
             reward_level=recent_median(Signal.REWARD, START, at_least=1),
             lowest=seen_min(Signal.REWARD, START, WINDOWS[-1]),
@@ -132,13 +121,35 @@ def reward_zero_std(
     tells_most = logs_groups | pl.col(Signal.FRAC_REWARD_ZERO_STD).is_null()
     alike, silent = pl.col("share").is_not_null(), pl.col("silent") >= NEARLY_ALL - ROUNDING
     reward, near = pl.col("reward_level"), NEAR * (pl.col("highest") - pl.col("lowest"))
-    at_lowest, at_highest = reward <= pl.col("lowest") + near, reward >= pl.col("highest") - near
     return verdicts(
         measured,
         judged={HeldBack.OTHER_TAG: tells_most, HeldBack.FEW_POINTS: has_points(START)},
-        lasts=share(START) > healthy_share,  # of chance that is less sure, but no healthy share either
-        found={"stuck": alike & at_lowest, "solved": alike & at_highest, "alike": alike},
+        lasts=_share(START) > healthy_share,  # of chance that is less sure, but no healthy share either
+        found={
+            "stuck": alike & (reward <= pl.col("lowest") + near),
+            "solved": alike & (reward >= pl.col("highest") - near),
+            "alike": alike,
+        },
         severities={WARNING: ~silent},
         above=pl.when(logs_groups).then(healthy_share),
         below=pl.when(~logs_groups).then(2 * SAME_STD),
     )
+
+
+def _groups() -> pl.Expr:
+    """The groups in a point, by the variance of a binomial share: one of few groups scatters more."""
+    first = pl.col("at_point").filter(pl.col(INDEX) < START)
+    groups = first.mean() * (1 - first.mean()) / first.var()
+    return groups.over(SERIES).fill_nan(1).clip(1, MOST_GROUPS)
+
+
+def _share(rows: int) -> pl.Expr:
+    """The share of groups without spread in the last rows."""
+    return recent_mean("at_point", rows, at_least=START)
+
+
+def _is_little_learnt(rows: int, warning_share: float, healthy_share: float) -> pl.Expr:
+    """Whether so many of the last groups are without spread, and more than a healthy run has, surely."""
+    share, groups = _share(rows), pl.col("groups") * pl.min_horizontal(rows, pl.col(INDEX) + 1)
+    is_no_chance = wilson_lower(share, groups, SURE) > healthy_share + ROUNDING
+    return is_no_chance & (share > warning_share + ROUNDING)
