@@ -129,8 +129,8 @@ def class_collapse(
 
 
 def _has_waited() -> pl.Expr:
-    """Whether enough of the plan is done; without a plan, whether the held-out loss tells that nothing is
-    learned, or evaluations do by their number.
+    """Whether enough of the plan is done. Without a plan: whether the held-out loss has not stirred, or there
+    are many evaluations.
     """
     unstirred = is_of(Signal.EVAL_ACCURACY) & ~pl.col("stirs")
     return pl.col("passed").fill_null(unstirred.fill_null(False) | (pl.col("count") >= REACH))
@@ -159,7 +159,7 @@ def _follows() -> pl.Expr:
 
     No gain of a poor accuracy is enough beside a loss that fell to nothing.
     """
-    noise = recent_noise(VALUE, REACH, at_least=1) * (SIXTH / pl.col("count")).sqrt()
+    noise = recent_noise(VALUE, REACH, at_least=1) * (SIXTH / pl.col("count")).sqrt()  # of a difference
     gain = ending(VALUE, REACH) - beginning(VALUE, REACH)
     may_gain = gain + SURELY * noise > SLIGHT
     return (pl.col("fall") < FALL) | (may_gain & (pl.col("fall") < GONE))

@@ -95,9 +95,10 @@ def generalization_gap(
         .then(least_noises_steady)
         .otherwise(least_noises)
     )
-    sure = _exceeds(noises)
+    sure = _exceeds_noise(noises)
     clear = sure & (rise > least_rise) & (pl.col("trend") > RISES)
     risen = clear | _trends(far_rise) | ends
+    # An accuracy that ended off its best does not hold.
     holds = _accuracy_holds(pl.when(ends).then(-1.0).otherwise(metric_slack))
     patient = (pl.col("since") < metric_patience) & (rise < DOUBTLESS)
     return verdicts(
@@ -119,20 +120,20 @@ def _learned() -> pl.Expr:
     return (pl.col("kept") < LEARNED).fill_null(False)
 
 
-def _left(least: float) -> pl.Expr:
-    """Share of a bound that is asked: that of the training loss which is left, once the model has learned."""
+def _asked(least: float) -> pl.Expr:
+    """Share that is asked of a bound: what is left of the training loss, once the model has learned."""
     return pl.when(_learned()).then("kept").otherwise(1.0).clip(least)
 
 
-def _exceeds(noises: pl.Expr | float) -> pl.Expr:
+def _exceeds_noise(noises: pl.Expr | float) -> pl.Expr:
     """Whether the rise exceeds so many standard deviations of the noise."""
-    return pl.col("noises") > noises * _left(LEAST_LEFT)
+    return pl.col("noises") > noises * _asked(LEAST_LEFT)
 
 
 def _trends(far_rise: float) -> pl.Expr:
     """Whether a rise that is so far shows a trend, however large the noise."""
-    far = pl.col("stays") > far_rise * _left(FAR_LEFT)
-    return far & (pl.col("trend") > TREND) & _exceeds(LEAST_NOISES)
+    far = pl.col("stays") > far_rise * _asked(FAR_LEFT)
+    return far & (pl.col("trend") > TREND) & _exceeds_noise(LEAST_NOISES)
 
 
 def _accuracy_holds(slack: pl.Expr) -> pl.Expr:

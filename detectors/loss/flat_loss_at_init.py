@@ -94,8 +94,8 @@ def flat_loss_at_init(
         )
         .with_columns(
             guesses=_guesses(),
-            over=pl.col(ENDED) & is_training(least_steps, EPOCHS) & _did(1),
-            never=never_fell(least_steps, least_fall) & _did(2),
+            over=pl.col(ENDED) & is_training(least_steps, EPOCHS) & _did_its_part(waits=1),
+            never=never_fell(least_steps, least_fall) & _did_its_part(waits=2),
         )
         .with_columns(
             late=over | (pl.col("trained") >= pl.col("patience")),
@@ -133,8 +133,8 @@ def _guesses() -> pl.Expr:
     return pl.max_horizontal(off) < NEAR
 
 
-def _did(waits: int) -> pl.Expr:
-    """Whether so many times the wait is over, in a run with a plan."""
+def _did_its_part(waits: int) -> pl.Expr:
+    """Whether so many waits are over, in a run with a plan."""
     return pl.col(Signal.TOTAL_STEPS).is_null() | (pl.col("trained") >= waits * pl.col("wait"))
 
 
@@ -150,7 +150,7 @@ def _is_flat(doubtful_fall: float) -> pl.Expr:
 
 
 def _rests_at_guessing(sure_fall: float) -> pl.Expr:
-    """Whether the loss is at the cost of guessing, before it is late without so sure a fall."""
+    """Whether the loss is at the cost of guessing; before it is late, without a certain fall by so much."""
     return pl.col("guesses") & (pl.col("late") | (pl.col("least") < sure_fall))
 
 

@@ -154,7 +154,7 @@ def _ended_rising(steps_left: float) -> pl.Expr:
 def _is_constant(points: int) -> pl.Expr:
     """Whether a rate above zero has never moved in so many points.
 
-    The first points of a long cosine are all but constant, so a rate at its lowest must not have fallen.
+    The first points of a long cosine are all but constant, but each of them is the lowest so far.
     """
     rate, peak, lowest = pl.col(VALUE), pl.col("peak"), pl.col("lowest")
     falls = (rate == lowest) & (lowest < peak)

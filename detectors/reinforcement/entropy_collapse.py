@@ -109,8 +109,8 @@ def entropy_collapse(
         **now_and_then(Signal.REWARD_STD, NOW, start=NOW, at_least=1, of="reward_std_"),
         capped=recent_median(Signal.CLIPPED_COMPLETION_RATIO, NOW, at_least=1),
     )
-    gone = _is_left(critical_share) | _is_at_floor(critical_per_token)
-    low = _is_left(warning_share) | (_is_at_floor(warning_per_token) & _are_rewards_alike())
+    gone = _is_below_share(critical_share) | _is_below_floor(critical_per_token)
+    low = _is_below_share(warning_share) | (_is_below_floor(warning_per_token) & _are_rewards_alike())
     improved, capped = _has_improved(), (pl.col("capped") > most_capped).fill_null(False)
     resumed = is_of(Signal.POLICY_ENTROPY) & was_resumed()
     return verdicts(
@@ -145,13 +145,13 @@ def _rewards() -> dict[str, pl.Expr]:
     }
 
 
-def _is_left(share: float) -> pl.Expr:
+def _is_below_share(share: float) -> pl.Expr:
     """Whether less than a share is left of an entropy that began high enough to tell."""
     start = pl.col("start")
     return (start >= LEAST_START) & (pl.col("level") < share * start)
 
 
-def _is_at_floor(per_token: float) -> pl.Expr:
+def _is_below_floor(per_token: float) -> pl.Expr:
     """Whether the entropy per token is below a floor, and has more than halved."""
     level = pl.col("level")
     return is_of(Signal.ENTROPY) & (2 * level < pl.col("start")) & (level < per_token)

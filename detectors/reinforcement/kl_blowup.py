@@ -147,5 +147,5 @@ def _band(per_token: float, per_sequence: float) -> pl.Expr:
 
 
 def _clips_few(grew_past_limit: pl.Expr) -> pl.Expr:
-    """Whether an update clips few samples: only those count."""
+    """Whether the update clips few samples, so that a few unlikely ones make its KL."""
     return pl.col("clipped") < pl.when(grew_past_limit).then(FEWER).otherwise(FEW)

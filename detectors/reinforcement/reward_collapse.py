@@ -104,7 +104,7 @@ def reward_collapse(
             "lost": fell & gained & (pl.col("lost") > most_lost) & (language | explored),
             "worse": fell & worse & (language | (pl.col(ENDED) & explored & (pl.col("held") > patience))),
             "ends": over & (explored | _are_ends_apart()) & (pl.col("below") > most_below),
-            "sank": over & _sank(least_fall) & (pl.col("under") > most_below),
+            "sank": over & _sank(least_fall, most_below),
         },
         onset=_since(),
         below=pl.when(fell).then((best + now) / 2),
@@ -141,10 +141,10 @@ def _are_ends_apart() -> pl.Expr:
     return (pl.col("apart") > 0) & ~acts_at_random()
 
 
-def _sank(least_fall: float) -> pl.Expr:
-    """Whether the last quarter lies surely below the first eighth, by such a share of its size."""
-    sunk = pl.col("start") - pl.col("late")
-    return (sunk > least_fall * pl.col("size")) & (pl.col("surely") > SURELY)
+def _sank(least_fall: float, most_below: float) -> pl.Expr:
+    """Whether the last quarter lies surely below the first eighth, by such shares of size and range."""
+    far = pl.col("start") - pl.col("late") > least_fall * pl.col("size")
+    return far & (pl.col("under") > most_below) & (pl.col("surely") > SURELY)
 
 
 def _since() -> pl.Expr:
