@@ -47,6 +47,9 @@ RARE = 0.2
 LINE = 1.5
 """Times the slope of a line from zero up to which a rise is one; the rise of a range test is steeper."""
 
+HIGHER, ABOVE_START = 1.0001, 1.5
+"""Times an earlier rate and times the start from which on a rate is above it."""
+
 LOW = 0.5
 """Share of its present value, or of the planned peak, below which a rate is or was early in its warm-up."""
 
@@ -84,66 +87,115 @@ def with_schedule(points: pl.LazyFrame, *, longest_warmup: float) -> pl.LazyFram
     its start or in rare rungs far below the planned peak. It ``only_rose`` so far, along a line or hardly
     above its start in rare rungs, and lately too. It ``should_move`` by what the settings say.
     """
-    rate, index, level, planned = pl.col(VALUE), pl.col(INDEX), pl.col("level"), pl.col("planned")
-    peak, start, still, warm_up = (pl.col(n) for n in ("peak", "start", "still", "warm_up"))
-    lows, highs = pl.col("coarse_low").list, pl.col("coarse_high").list
-    at_zero = highs.eval(pl.element() <= ZERO).list.mean()
-    above_zero = pl.element().filter(pl.element() > ZERO)
-    smallest_lately = pl.when(rate > ZERO).then(rate).rolling_min(REACH, min_samples=1).over(SERIES)
+    planned, scheduler = pl.col("planned"), pl.col(Setting.SCHEDULER)
     accumulated = pl.col(Setting.ACCUMULATION_STEPS).fill_null(1).clip(1)
     planned_warm_up = pl.coalesce(Signal.WARMUP_STEPS, planned * pl.col(Setting.WARMUP_RATIO))
-    before, long_before = (rate.shift(rows).over(SERIES) for rows in (1, LEAST))
-    at_peak = (rate >= peak) & (rate > ZERO)
-    rose = (rate > pl.col("before")) & (rate > 1.0001 * recent_max(pl.col("long_before"), REACH, at_least=1))
-    in_line = (rate - pl.col("long_before") <= LINE * LEAST / (index + 1) * rate) & (start < LOW * rate)
-    far_below = (start < rate / 1.5) & (rate < LOW * pl.coalesce("planned_peak", "start"))
+    far_below, in_line, in_rungs = _is_far_below_peak(), _is_in_line(), _is_in_rungs()
     overdue = pl.when(far_below).then(OVERDUE[0]).otherwise(OVERDUE[1])
-    scheduler, rested = pl.col(Setting.SCHEDULER), pl.col(STEP) - pl.col("since")
-    at_planned_peak = (rate / pl.coalesce("planned_peak", "start") - 1).abs() < PRECISION
-    misses_warm_up = at_planned_peak & (pl.col("start_step") < LOW * warm_up)
-    before_rest = pl.min_horizontal(index + 1, REACH) - still
-    rungs = _lately("changed")
-    in_rungs = rungs < RARE * before_rest
-    hardly = in_rungs & (rungs >= HARDLY[1]) & (rate > start) & (rate < HARDLY[0] * start)
+    rises_in_rungs = far_below & in_rungs & (pl.col("rested") < pl.col("warm_up"))
     return (
-        points.with_columns(level=rate.clip(lower_bound=ZERO), planned=pl.col(Signal.TOTAL_STEPS))
+        _with_course(points)
+        .with_columns(planned=pl.col(Signal.TOTAL_STEPS), planned_peak=pl.col(Setting.PEAK_LEARNING_RATE))
+        .with_columns(warm_up=planned_warm_up * accumulated, left=1 - pl.col("since") / planned)
         .with_columns(
-            before=before,
-            long_before=long_before,
-            changed=(level != level.shift(1)).over(SERIES),
-            fell=rate < before,
-            planned_peak=pl.col(Setting.PEAK_LEARNING_RATE),
-            warm_up=planned_warm_up * accumulated,
+            end=pl.min_horizontal(longest_warmup * planned * accumulated, overdue * pl.col("warm_up"))
+        )
+        .with_columns(
+            smooth=pl.col("rungs") >= pl.max_horizontal(SMOOTH[0], SMOOTH[1] * pl.col("before_rest")),
+            rising=_is_at_peak() & ((in_line & _rises()) | rises_in_rungs),
+            only_rose=_is_at_peak() & (in_line | (in_rungs & _has_hardly_risen())) & _never_fell(),
+            should_move=scheduler.is_in(MOVING) | (scheduler.is_null() & _misses_warm_up()),
+        )
+    )
+
+
+def _with_course(points: pl.LazyFrame) -> pl.LazyFrame:
+    """A frame with what the rates so far tell, whatever was planned.
+
+    ``rested`` counts the steps and ``still`` the rows on the present rate, ``before_rest`` the recent rows
+    before, and ``rungs`` the recent changes. ``before`` and ``long_before`` are the rate one row ago and ten.
+    """
+    rate, step, level = pl.col(VALUE), pl.col(STEP), pl.col("level")
+    rows, peak, still = pl.col(INDEX) + 1, pl.col("peak"), pl.col("still")
+    lows, highs = pl.col("coarse_low").list, pl.col("coarse_high").list
+    zeros, above_zero = pl.element() <= ZERO, pl.element().filter(pl.element() > ZERO)
+    smallest_lately = pl.when(rate > ZERO).then(rate).rolling_min(REACH, min_samples=1).over(SERIES)
+    return (
+        points.with_columns(
+            level=rate.clip(lower_bound=ZERO),
             start=start_value(VALUE),
             start_step=start_value(STEP),
+            before=rate.shift(1).over(SERIES),
+            long_before=rate.shift(LEAST).over(SERIES),
             peak=pl.max_horizontal(recent_max(rate, REACH, at_least=1), of_buckets(highs.max())),
             lowest=pl.min_horizontal(-recent_max(-rate, REACH, at_least=1), of_buckets(lows.min())),
             smallest=pl.min_horizontal(smallest_lately, of_buckets(lows.eval(above_zero).list.min())),
-            still=resting(level, REACH),
         )
         .with_columns(
-            trained=pl.col(STEP) - pl.col("start_step"),
-            since=recent_max(pl.when("changed").then(STEP), REACH, at_least=1),
-            end=pl.min_horizontal(longest_warmup * planned * accumulated, overdue * warm_up),
+            changed=(level != level.shift(1)).over(SERIES),
+            fell=rate < pl.col("before"),
+            still=resting(level, REACH),
+            trained=step - pl.col("start_step"),
             of_peak=rate / peak,
             least_of_peak=pl.col("smallest") / peak,
-            zero_share=pl.max_horizontal(still / (index + 1), of_buckets(at_zero)),
         )
         .with_columns(
-            left=1 - pl.col("since") / planned,
-            smooth=_lately("changed") >= pl.max_horizontal(SMOOTH[0], SMOOTH[1] * before_rest),
-            rising=at_peak & ((rose & in_line) | (far_below & in_rungs & (rested < warm_up))),
-            only_rose=at_peak
-            & (in_line | hardly)
-            & (_lately("fell") == 0)
-            & (start <= pl.col("lowest"))
-            & (rested <= LATELY * pl.col("trained")),
-            should_move=scheduler.is_in(MOVING)
-            | (scheduler.is_null() & misses_warm_up & (pl.col(STEP) > pl.col("end"))),
+            since=recent_max(pl.when("changed").then(STEP), REACH, at_least=1),
+            zero_share=pl.max_horizontal(still / rows, of_buckets(highs.eval(zeros).list.mean())),
+            before_rest=pl.min_horizontal(rows, REACH) - still,
+            rungs=_lately("changed"),
         )
+        .with_columns(rested=step - pl.col("since"))
     )
 
 
 def _lately(condition: str) -> pl.Expr:
     """In how many of the last rows a condition held."""
     return pl.col(condition).cast(pl.Int64).rolling_sum(REACH, min_samples=1).over(SERIES)
+
+
+def _is_at_peak() -> pl.Expr:
+    return (pl.col(VALUE) >= pl.col("peak")) & (pl.col(VALUE) > ZERO)
+
+
+def _is_far_below_peak() -> pl.Expr:
+    """Whether the rate is above its start and far below the planned peak."""
+    rate, start = pl.col(VALUE), pl.col("start")
+    return (start < rate / ABOVE_START) & (rate < LOW * pl.coalesce("planned_peak", "start"))
+
+
+def _is_in_line() -> pl.Expr:
+    """Whether the rate began low and has lately risen no more steeply than a line from zero."""
+    rate = pl.col(VALUE)
+    line = LINE * LEAST / (pl.col(INDEX) + 1) * rate
+    return (rate - pl.col("long_before") <= line) & (pl.col("start") < LOW * rate)
+
+
+def _is_in_rungs() -> pl.Expr:
+    """Whether the rate rises by rare steps, as a staircase does."""
+    return pl.col("rungs") < RARE * pl.col("before_rest")
+
+
+def _rises() -> pl.Expr:
+    """Whether the rate is higher than a row ago, and than all that are ten rows old."""
+    rate = pl.col(VALUE)
+    highest_before = recent_max(pl.col("long_before"), REACH, at_least=1)
+    return (rate > pl.col("before")) & (rate > HIGHER * highest_before)
+
+
+def _has_hardly_risen() -> pl.Expr:
+    rate, start, (most, rungs) = pl.col(VALUE), pl.col("start"), HARDLY
+    return (pl.col("rungs") >= rungs) & (rate > start) & (rate < most * start)
+
+
+def _never_fell() -> pl.Expr:
+    """Whether the rate never fell, nor rests since long."""
+    is_lowest = (_lately("fell") == 0) & (pl.col("start") <= pl.col("lowest"))
+    return is_lowest & (pl.col("rested") <= LATELY * pl.col("trained"))
+
+
+def _misses_warm_up() -> pl.Expr:
+    """Whether the rate is at its planned peak after a warm-up that the log saw begin."""
+    at_planned_peak = (pl.col(VALUE) / pl.coalesce("planned_peak", "start") - 1).abs() < PRECISION
+    saw_warm_up = pl.col("start_step") < LOW * pl.col("warm_up")
+    return at_planned_peak & saw_warm_up & (pl.col(STEP) > pl.col("end"))
