@@ -54,24 +54,38 @@ def with_blocks(
 
 def _by_count(frame: pl.DataFrame, due: pl.DataFrame) -> list[tuple[Ints, Floats]]:
     """The block means of the due rows, those with as many blocks together; one row where all are equal."""
-    values, place, count = frame[VALUE].to_numpy(), due["row"].to_numpy(), due[INDEX].to_numpy() + 1
-    short = np.flatnonzero(count <= ROWS + 1)
-    width = np.array([_width(n) for n in count[short].tolist()], np.int64)
-    means = np.empty((len(short), MOST))
+    is_short = due[INDEX].to_numpy() <= ROWS
+    short, long = np.flatnonzero(is_short), np.flatnonzero(~is_short)
+    blocks, means = _of_rows(frame, due[short])
+    parts = [(short[blocks == n], means[blocks == n, :n]) for n in np.unique(blocks).tolist()]
+    return [*parts, *_of_coarse(frame, due, long)]
+
+
+def _of_rows(frame: pl.DataFrame, due: pl.DataFrame) -> tuple[Ints, Floats]:
+    """How many blocks the rows of short series make up to each due one, and their means.
+
+    What lies behind those blocks is not of the rows up to the due one.
+    """
+    values, last, count = frame[VALUE].to_numpy(), due["row"].to_numpy(), due[INDEX].to_numpy() + 1
+    width = np.array([_width(n) for n in count.tolist()], np.int64)
+    means = np.empty((len(due), MOST))
     for rows_in_block in np.unique(width):
         wide = width == rows_in_block
-        begin = (place - count + 1)[short[wide], None]
+        begin = (last - count + 1)[wide, None]
         taken = values[np.minimum(begin + np.arange(MOST * rows_in_block), len(values) - 1)]
         means[wide] = taken.reshape(-1, MOST, rows_in_block).mean(axis=2)
-    blocks = count[short] // width  # what lies behind them is not of the rows up to the due one
-    parts = [(short[blocks == n], means[blocks == n, :n]) for n in np.unique(blocks).tolist()]
-    long, series = np.flatnonzero(count > ROWS + 1), due[SERIES].to_numpy()
+    return count // width, means
+
+
+def _of_coarse(frame: pl.DataFrame, due: pl.DataFrame, long: Ints) -> list[tuple[Ints, Floats]]:
+    """The coarse history at the due rows of long series. A window never crosses a checkpoint, so its rows
+    share one list.
+    """
+    series = due[SERIES].to_numpy()
     windows = np.split(long, np.flatnonzero(np.diff(series[long])) + 1) if len(long) else []
-    # A window never crosses a checkpoint, so its rows share one list.
     shared = frame.select(SERIES, "coarse_mean").drop_nulls()
     of_series = dict(zip(shared[SERIES], shared["coarse_mean"], strict=True))
-    parts += [(rows, of_series[series[rows[0]]].to_numpy()[None, :]) for rows in windows]
-    return parts
+    return [(rows, of_series[series[rows[0]]].to_numpy()[None, :]) for rows in windows]
 
 
 def _width(rows: int) -> int:

@@ -108,14 +108,14 @@ def never_fell(steps: int, least_fall: float) -> pl.Expr:
     beside an accuracy, are epochs: whoever logs single batches logs the rate, too. A loss on held-out data
     must be the same throughout, and so must that of a resumed run, for longer.
     """
-    rows, poor, begins, fell_by = (pl.col(n) for n in ("rows", "poor", "begins", "fell_by"))
+    rows, poor = pl.col("rows"), pl.col("poor")
     alone = (rows >= ALONE) & (pl.col("range") < QUIET)
     enough = pl.when(poor.is_null()).then(alone).otherwise(poor & (rows >= FEW))
-    no_lower = fell_by.is_between(-RISEN, least_fall)
+    no_lower = pl.col("fell_by").is_between(-RISEN, least_fall)
     epochs = poor & pl.col(Signal.EPOCH).is_null() & pl.col(Signal.LEARNING_RATE).is_null()
     trained = epochs | is_training(steps, pl.when(poor.is_null()).then(EPOCHS).otherwise(FEW_EPOCHS))
     resumed = pl.col("resumed").fill_null(False)
     alike = (rows >= pl.when(resumed).then(ALONE).otherwise(ALIKE)) & (pl.col("range") < PRECISION)
     few = ~resumed & enough & no_lower & trained & (pl.col(SIGNAL) == Signal.LOSS)
-    never = (begins > 0) & (alike | few)
-    return (pl.col(ENDED) & never & ~pl.col("fell").fill_null(False)).fill_null(False)
+    fell = pl.col("fell").fill_null(False)
+    return (pl.col(ENDED) & (pl.col("begins") > 0) & (alike | few) & ~fell).fill_null(False)

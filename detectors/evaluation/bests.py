@@ -2,6 +2,7 @@
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import ENDED, INDEX, SERIES, VALUE
@@ -40,6 +41,9 @@ A dip in noise with a memory makes a low best and a rise after it, but it does n
 
 TWICE = 2
 """Few evaluations have risen no further than twice the way from the best third to the last one."""
+
+NOISE = 64
+"""Evaluations whose differences tell the noise, and levels that must."""
 
 OF_BLOCKS = 0.45
 """Standard deviations of independent points that one of the noise between levels of ten counts as."""
@@ -110,27 +114,33 @@ def with_gap(points: pl.LazyFrame) -> pl.LazyFrame:
             f"third_{n}": log.rolling_median(n, min_samples=1 if n == SHORT else n).over(SERIES)
             for n in THIRDS
         },
+    ).with_columns(
+        noise=pl.max_horizontal(recent_noise("log", NOISE), pl.lit(LEAST_NOISE)),
+        noise_apart=recent_noise("log", NOISE, apart=2),
+        noise_of_levels=recent_noise("mid", REACH, apart=LONG, at_least=NOISE),
     )
     names = "best", "level", "stays", "since", "trend", *_THEN_AND_NOW
-    gap, best = pl.col("stays").log1p(), pl.col("best")
-    noise_between = pl.max_horizontal("noise", pl.lit(LEAST_NOISE))
-    memory = (pl.col("noise_apart") / noise_between - 1).clip(0, MOST_MEMORY).fill_null(0)
-    noise = noise_between * (1 + FEW / (pl.col(INDEX) - 1))
-    of_levels = pl.max_horizontal(noise * (2 / LONG) ** 0.5, OF_BLOCKS * pl.col("noise_of_levels"))
-    few = pl.min_horizontal((pl.col("level") / best).log(), TWICE * gap) / noise
-    noisy = context.with_columns(
-        noise=recent_noise("log", 64),
-        noise_apart=recent_noise("log", 64, apart=2),
-        noise_of_levels=recent_noise("mid", REACH, apart=LONG, at_least=64),
-    )
-    return with_arrays(noisy, names, _compare, every=1, at_least=SHORT + 1).with_columns(
-        rise=pl.col("level") / best - 1,
-        noises=pl.when("short").then(few).otherwise(gap / of_levels),
-        steady=pl.col("trend") / (1 + OF_MEMORY * memory),
-        gained=1 - best / pl.col("first"),
+    return with_arrays(context, names, _compare, every=1, at_least=SHORT + 1).with_columns(
+        rise=pl.col("level") / pl.col("best") - 1,
+        noises=_noises(),
+        steady=pl.col("trend") / (1 + OF_MEMORY * _memory()),
+        gained=1 - pl.col("best") / pl.col("first"),
         at_first=pl.col("first") / pl.col("train_first"),
         kept=pl.when(pl.col("train_then") > 0).then(pl.col("train") / pl.col("train_then")),
     )
+
+
+def _noises() -> pl.Expr:
+    """How many standard deviations of the noise a level stands above the best one."""
+    gap, rise = pl.col("stays").log1p(), (pl.col("level") / pl.col("best")).log()
+    noise = pl.col("noise") * (1 + FEW / (pl.col(INDEX) - 1))
+    of_levels = pl.max_horizontal(noise * (2 / LONG) ** 0.5, OF_BLOCKS * pl.col("noise_of_levels"))
+    return pl.when("short").then(pl.min_horizontal(rise, TWICE * gap) / noise).otherwise(gap / of_levels)
+
+
+def _memory() -> pl.Expr:
+    """By which share evaluations that are two apart scatter more than neighbours."""
+    return (pl.col("noise_apart") / pl.col("noise") - 1).clip(0, MOST_MEMORY).fill_null(0)
 
 
 def ends_above() -> pl.Expr:
@@ -145,31 +155,46 @@ def ends_above() -> pl.Expr:
 
 def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
     """The best level so far and the present one, and what else was logged at both."""
-    row, count, begin = (due[n].to_numpy() for n in ("row", INDEX, "begin"))
+    row, count = due["row"].to_numpy(), due[INDEX].to_numpy()
     short = count < LONG_FROM
-    size = np.where(short, SHORT, LONG)
     mid, low, trio = (frame[n].fill_null(np.nan).to_numpy() for n in ("mid", "low", f"third_{SHORT}"))
+    size = np.where(short, SHORT, LONG)
     levels = np.where(short[:, None], _past(trio, row, count, size), _past(mid, row, count, size))
     since = levels.argmin(axis=1)
     older = np.where(short, np.inf, due["older"].fill_null(np.inf).to_numpy())
     best = np.minimum(levels.min(axis=1), older)
-    recent = np.arange(REACH) <= (count // LOOKS[0]).clip(0, LOOKS[1])[:, None]
-    held = np.where(recent, last_values(mid, row, REACH), np.inf).min(axis=1)
-    near = np.maximum(row[:, None] - np.arange(LONG), begin[:, None])
-    then = np.clip(near - since[:, None] + 1, begin[:, None], near)
-    compared = {
+    above = _lowest_lately(mid, row, count) - best
+    return {
         "best": np.exp(best),
         "level": np.exp(np.where(short, low[row], mid[row])),
-        "stays": np.expm1(np.where(short, _rise_of_thirds(frame, row, count), held - best)),
+        "stays": np.expm1(np.where(short, _rise_of_thirds(frame, row, count), above)),
         "since": since.astype(float),
         "trend": _trend(frame, row, np.minimum(since + 2, count + 1)),
+        **_beside(frame, due, since, short),
     }
+
+
+def _lowest_lately(levels: Floats, row: Ints, count: Ints) -> Floats:
+    """The lowest level over the last tenth of the evaluations."""
+    recent = np.arange(REACH) <= (count // LOOKS[0]).clip(0, LOOKS[1])[:, None]
+    lowest: Floats = np.where(recent, last_values(levels, row, REACH), np.inf).min(axis=1)
+    return lowest
+
+
+def _beside(
+    frame: pl.DataFrame, due: pl.DataFrame, since: Ints, short: NDArray[np.bool_]
+) -> dict[str, Floats]:
+    """Medians of what else was logged beside the evaluations of the present level and of the best one."""
+    row, begin = due["row"].to_numpy(), due["begin"].to_numpy()
+    near = np.maximum(row[:, None] - np.arange(LONG), begin[:, None])
+    then = np.clip(near - since[:, None] + 1, begin[:, None], near)
+    medians = {}
     for name, signal in (("metric", Signal.EVAL_ACCURACY), ("train", "loss_mean")):
         column = frame[signal].fill_null(np.nan).to_numpy()
         for when, at in (("", near), ("_then", then)):
             few, many = (np.median(column[at[:, :n]], axis=1) for n in (SHORT, LONG))
-            compared[name + when] = np.where(short, few, many)
-    return compared
+            medians[name + when] = np.where(short, few, many)
+    return medians
 
 
 def _past(levels: Floats, row: Ints, count: Ints, size: Ints) -> Floats:

@@ -6,6 +6,7 @@ where there are too few points. Those that a
 reader may see are described in the mapping beside it.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -98,28 +99,11 @@ def with_fall(points: pl.LazyFrame, *, most: int, every: int) -> pl.LazyFrame:
     between, it is ``still`` where nothing speaks for a fall, it ``crawls`` where a fall is certain and small,
     it ``fell`` where one is certain, and it ``came_back`` where it had fallen in between.
     """
-
-    def compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
-        values, begin = frame[VALUE].to_numpy(), due["begin"].to_numpy()
-        third = np.minimum((due[INDEX].to_numpy() + 1) // 3, most)
-        ends = begin + third - 1, due["row"].to_numpy()
-        head, tail = (mean_level(last_values(values, end, most), third) for end in ends)
-        early = [(last_values(values, begin + n - 1, n).mean(axis=1), third / n) for n in EARLY]
-        return {
-            "start": head.mean,
-            "now": tail.mean,
-            "low": tail.mean - SURELY * tail.error,
-            "fall": 1 - tail.mean / head.mean,
-            "error": np.maximum(np.hypot(head.error, tail.error) / head.mean, PRECISION),
-            "spread": np.hypot(head.spread, tail.spread) / np.sqrt(2) / head.mean,
-            "early_fall": np.max([_early_fall(*mean, tail) for mean in early], axis=0),
-        }
-
     names = ("start", "now", "low", "fall", "error", "spread", "early_fall")
     begun = points.with_columns(trained=pl.col(STEP) - start_value(STEP), resumed=was_resumed())
-    compared = with_arrays(begun, names, compare, every=every, at_least=LEAST).with_columns(
-        start=pl.when(~pl.col("resumed")).then("start")
-    )
+    compared = with_arrays(
+        begun, names, partial(_first_and_last, most=most), every=every, at_least=LEAST
+    ).with_columns(start=pl.when(~pl.col("resumed")).then("start"))
     fall, error, early_fall, bound = (pl.col(n) for n in ("fall", "error", "early_fall", "most"))
     deepest = 1 - of_buckets(pl.col("coarse_mean").list.min()) / pl.col("start")
     came_back = (deepest > pl.max_horizontal(BACK[0], BACK[1] * pl.col("spread"))).fill_null(False)
@@ -131,6 +115,23 @@ def with_fall(points: pl.LazyFrame, *, most: int, every: int) -> pl.LazyFrame:
         fell=(certain & (bound > CRAWL[1])) | (early_fall > CLEARLY) | came_back,
         came_back=came_back,
     )
+
+
+def _first_and_last(frame: pl.DataFrame, due: pl.DataFrame, *, most: int) -> dict[str, Floats]:
+    values, begin = frame[VALUE].to_numpy(), due["begin"].to_numpy()
+    third = np.minimum((due[INDEX].to_numpy() + 1) // 3, most)
+    ends = begin + third - 1, due["row"].to_numpy()
+    head, tail = (mean_level(last_values(values, end, most), third) for end in ends)
+    early = [(last_values(values, begin + n - 1, n).mean(axis=1), third / n) for n in EARLY]
+    return {
+        "start": head.mean,
+        "now": tail.mean,
+        "low": tail.mean - SURELY * tail.error,
+        "fall": 1 - tail.mean / head.mean,
+        "error": np.maximum(np.hypot(head.error, tail.error) / head.mean, PRECISION),
+        "spread": np.hypot(head.spread, tail.spread) / np.sqrt(2) / head.mean,
+        "early_fall": np.max([_early_fall(*mean, tail) for mean in early], axis=0),
+    }
 
 
 def _early_fall(early: Floats, times: Floats, tail: Level) -> Floats:
@@ -148,26 +149,9 @@ def with_rest(points: pl.LazyFrame, *, most: int, every: int, at_least: int) -> 
     ``slide`` is the fall from it to the last third, which has no most, so it shows a fall that is too slow
     for ``change``. It and its standard error ``slide_error`` are shares of ``earlier``.
     """
-
-    def compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:
-        values, row, begin = frame[VALUE].to_numpy(), due["row"].to_numpy(), due["begin"].to_numpy()
-        third = np.minimum((due[INDEX].to_numpy() + 1) // 3, most)
-        before, now = (mean_level(last_values(values, end, most), third) for end in (row - third, row))
-        sixth = np.minimum((due[INDEX].to_numpy() + 1) // 6, most)
-        second = last_values(values, begin + 2 * sixth - 1, most)
-        return {
-            "earlier": np.where(np.arange(most) < sixth[:, None], second, 0).sum(axis=1) / sixth,
-            "start": last_values(values, begin + EARLY[0] - 1, EARLY[0]).mean(axis=1),
-            "now": now.mean,
-            "now_error": now.error,
-            "change": 1 - now.mean / before.mean,
-            "error": np.hypot(before.error, now.error) / np.abs(before.mean),
-            "since": frame[STEP].to_numpy()[row - 2 * third + 1].astype(float),
-        }
-
     names = ("earlier", "start", "now", "now_error", "change", "error", "since")
     begun = points.with_columns(resumed=was_resumed())
-    compared = with_arrays(begun, names, compare, every=every, at_least=at_least)
+    compared = with_arrays(begun, names, partial(_last_and_before, most=most), every=every, at_least=at_least)
     buckets = pl.col("coarse_mean").list
     sixth = buckets.len() // 6
     second, last = buckets.slice(sixth, sixth).list, buckets.tail(2 * sixth).list
@@ -180,3 +164,20 @@ def with_rest(points: pl.LazyFrame, *, most: int, every: int, at_least: int) -> 
         slide=1 - pl.coalesce(of_buckets(last.mean()), "now") / earlier,
         slide_error=np.sqrt(3) * last_error / earlier.abs(),  # a sixth has half the points of a third
     )
+
+
+def _last_and_before(frame: pl.DataFrame, due: pl.DataFrame, *, most: int) -> dict[str, Floats]:
+    values, row, begin = frame[VALUE].to_numpy(), due["row"].to_numpy(), due["begin"].to_numpy()
+    third = np.minimum((due[INDEX].to_numpy() + 1) // 3, most)
+    before, now = (mean_level(last_values(values, end, most), third) for end in (row - third, row))
+    sixth = np.minimum((due[INDEX].to_numpy() + 1) // 6, most)
+    second = last_values(values, begin + 2 * sixth - 1, most)
+    return {
+        "earlier": np.where(np.arange(most) < sixth[:, None], second, 0).sum(axis=1) / sixth,
+        "start": last_values(values, begin + EARLY[0] - 1, EARLY[0]).mean(axis=1),
+        "now": now.mean,
+        "now_error": now.error,
+        "change": 1 - now.mean / before.mean,
+        "error": np.hypot(before.error, now.error) / np.abs(before.mean),
+        "since": frame[STEP].to_numpy()[row - 2 * third + 1].astype(float),
+    }

@@ -33,34 +33,52 @@ MEASURES = tuple(FALLS)
 
 def levels(means: Floats) -> Mapping[str, Floats]:
     """The columns of ``MEASURES``, for `blocks.with_blocks`: levels are means over eighths of the run."""
+    eighth, tenth = max(5, means.shape[1] // 8), max(1, means.shape[1] // 10)
+    tenths = rolling(means, tenth)
+    span = tenths.max(axis=1) - tenths.min(axis=1)
+    last, before = tenths[:, -1], tenths[:, :-tenth]
+    return {
+        **_fall(means, eighth),
+        **_late(means, eighth, span),
+        "last": last,
+        "below": _of_span(before.min(axis=1) - last, span),
+        "apart": row_quantile(means[:, :-tenth], OUTLIERS) - means[:, -tenth:].max(axis=1),
+    }
+
+
+def _of_span(difference: Floats, span: Floats) -> Floats:
+    """A difference as a share of the range of a run, 0 where it has none."""
+    share: Floats = np.where(span > 0, difference / span, 0.0)
+    return share
+
+
+def _fall(means: Floats, width: int) -> dict[str, Floats]:
+    """The level now and the best one before. A fall counts once the whole last eighth is nearer its end."""
     count = means.shape[1]
-    width = max(5, count // 8)
     eighths = rolling(means, width)
     now, best = eighths[:, -1], eighths[:, :-width].max(axis=1)
     low = means < ((best + now) / 2)[:, None]
     held = np.cumprod(low[:, ::-1], axis=1).sum(axis=1)
-    fell = held >= width
     scatter = _scatter(means, eighths, count - held)
-    tenth = max(1, count // 10)
-    tenths = rolling(means, tenth)
-    last, before = tenths[:, -1], tenths[:, :-tenth]
-    spread = tenths.max(axis=1) - tenths.min(axis=1)
-    first, late = means[:, :width], means[:, -max(5, count // 4) :]
-    errors = [2 * part.var(axis=1) / part.shape[1] for part in (first, late)]  # twice, as blocks are alike
-    under = first.mean(axis=1) - late.mean(axis=1)
     return {
-        "late": late.mean(axis=1),
-        "under": np.where(spread > 0, under / spread, 0.0),
-        "surely": under / np.maximum(np.sqrt(sum(errors)), 1e-12),
-        "last": last,
-        "below": np.where(spread > 0, (before.min(axis=1) - last) / spread, 0.0),
-        "apart": row_quantile(means[:, :-tenth], OUTLIERS) - means[:, -tenth:].max(axis=1),
         "best": best,
-        "now": np.where(fell, now, best),
+        "now": np.where(held >= width, now, best),
         "start": np.median(means[:, :width], axis=1),
         "scatter": scatter,
         "error": scatter * np.sqrt(2 / width),
         "held": held / count,
+    }
+
+
+def _late(means: Floats, width: int, span: Floats) -> dict[str, Floats]:
+    """The last quarter beside the first eighth."""
+    first, late = means[:, :width], means[:, -max(5, means.shape[1] // 4) :]
+    errors = [2 * part.var(axis=1) / part.shape[1] for part in (first, late)]  # twice, as blocks are alike
+    under = first.mean(axis=1) - late.mean(axis=1)
+    return {
+        "late": late.mean(axis=1),
+        "under": _of_span(under, span),
+        "surely": under / np.maximum(np.sqrt(sum(errors)), 1e-12),
     }
 
 
