@@ -216,9 +216,10 @@ class Delivery:
     ) -> None:
         name, now = lane.sink.name, self._clock.now()
         if error is None:
-            outbox.sent(name, entries, now)
+            with self._changed:  # or `drain` looks in between, and takes what is tried again for settled
+                outbox.sent(name, entries, now)
+                lane.took()
             DELIVERIES.labels(name, "sent").inc(len(entries))
-            lane.took()
             return
         if over := [entry for entry in entries if entry.waited_seconds >= GIVE_UP_SECONDS]:
             _give_up(outbox, name, over, str(error), now)
