@@ -4,8 +4,8 @@
 An accuracy that has not changed in any digit since the first of at least six evaluations, and is neither 0
 nor 1, while the loss does not fall or after 30 % of the plan; if neither is known, of fifty. Once the run is
 over: the same of five, an accuracy that rests for eight below its best or, below 80 %, for most of the run,
-one that stayed at 1/n for eight while the held-out loss stayed at ln n, as if guessing among n classes, or
-scattered far above, and a training accuracy that did not rise while the loss fell by a tenth or to nothing.
+one that stayed at 1/n for eight while the held-out loss stayed at ln n, as if guessing among n classes, and a
+training accuracy that did not rise while the loss fell by a tenth or to nothing.
 
 ## Why it matters
 A classifier that learns changes its mind. The same accuracy each time is mostly the share of one class.
@@ -83,7 +83,7 @@ SIXTH, SURELY = 6, 3  # two thirds differ by noise * sqrt(6 / points); standard 
             "accuracy rests at {value:.4g} to the last digit; its best was {highest:.4g}",
             ("V6", "O19", "O13", "R1", "O25"),
         ),
-        **GUESSED,
+        "guess": GUESSED,
         "unmatched": Variant(
             "accuracy is {value:.1%} and did not follow the loss, which fell by {fall:.1%}",
             ("O16", "V6", "O13", "L8", "DP12"),
@@ -121,7 +121,7 @@ def class_collapse(
         found={
             "constant": constant & enough,
             "stuck": stuck,
-            **{name: at_end & held_out & begun_anew & guessed for name, guessed in guesses().items()},
+            "guess": at_end & held_out & begun_anew & guesses(),
             "unmatched": at_end & ~held_out & begun_anew & is_supervised() & _is_poor() & ~_follows(),
         },
         onset=pl.when(constant | ~stuck).then(start_value(STEP)).otherwise(rests_since(value, REACH)),

@@ -68,9 +68,6 @@ OVERFIT = ("A-overfit", "A-eval-loss", "V1", "DP14", "DP1", "O6")
     evidence=GAP,
     variants={
         "metric-holds": Variant(RISEN + "; accuracy holds at {metric:.4g}", OVERFIT, (WARNING, INFO)),
-        "metric-falls": Variant(
-            RISEN + "; accuracy fell from {metric_then:.4g} to {metric:.4g} as well", OVERFIT, (WARNING, INFO)
-        ),
         "rises": Variant(RISEN, OVERFIT, (WARNING, INFO)),
     },
 )
@@ -105,8 +102,7 @@ def generalization_gap(
         with_gap(points).fill_nan(None),
         found={
             "metric-holds": risen & holds & (rise > metric_rise * pl.when(patient).then(2).otherwise(1)),
-            "metric-falls": risen & ~holds,
-            "rises": risen & holds.is_null(),
+            "rises": risen & ~holds.fill_null(False),
         },
         lasts=rise > least_rise / 2,
         severities={INFO: ~ends & ((holds & patient) | _may_be_chance(sure) | ~(clear | _is_memorised()))},

@@ -31,7 +31,7 @@ from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import INDEX, SERIES, STEP, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import NOTHING, is_of, metric_name, recent_max
+from sentinel.detectors.stats import NOTHING, metric_name, recent_max
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 REACH = 50  # evaluations
@@ -50,8 +50,7 @@ FALLEN = 0.7  # of its first value: a loss that has learned something
         "name": Measure("metric", Unit.TEXT),
     },
     variants={
-        "precision": Variant("{name} is exactly 0, as at the evaluations before", ("V3", "V4")),
-        "overlap": Variant("{name} is exactly 0, as at the evaluations before", ("V5", "V3")),
+        "zero": Variant("{name} is exactly 0, as at the evaluations before", ("V3", "V4", "V5")),
     },
 )
 def zero_eval_metric(
@@ -78,9 +77,6 @@ def zero_eval_metric(
     return verdicts(
         measured,
         judged={HeldBack.FEW_POINTS: is_zero | (pl.col(VALUE) > 0)},
-        found={
-            "overlap": is_zero & is_of(Signal.MEAN_INTERSECTION_OVER_UNION),
-            "precision": is_zero,
-        },
+        found={"zero": is_zero},
         below=pl.lit(NOTHING),
     )

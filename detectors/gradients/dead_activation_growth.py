@@ -28,7 +28,7 @@ from typing import Annotated
 
 import polars as pl
 
-from sentinel.detectors.api import CRITICAL, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.api import CRITICAL, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import INDEX, SERIES, VALUE
 from sentinel.detectors.signals import Signal
@@ -55,11 +55,7 @@ CLEARLY, LASTS = 0.1, 0.8  # of the units, fewer at the start; of a rise, down t
         "dead": Variant(
             "{level:.1%} of this layer's outputs are dead, {start:.0%} at the start",
             ("O25", "GV"),
-            (CRITICAL,),
-        ),
-        "rising": Variant(
-            "the dead share of this layer's outputs rose from {start:.0%} to {level:.0%}",
-            ("O25", "GV"),
+            (WARNING, CRITICAL),
         ),
     },
 )
@@ -73,7 +69,8 @@ def dead_activation_growth(
     level, start = pl.col("level"), pl.col("start")
     scatter = pl.col(VALUE).filter(pl.col(INDEX) < NOW).std().over(SERIES)
     far = pl.max_horizontal(pl.lit(rise), SCATTERS * pl.col("scatter"), SCATTERS * pl.col("noise"))
-    dead = (level > nearly_all) & (start < nearly_all - CLEARLY)
+    gone = (level > nearly_all) & (start < nearly_all - CLEARLY)
+    risen = pl.min_horizontal("level", "lately") > pl.max_horizontal("start", "early") + far
     return verdicts(
         points.with_columns(
             level=recent_median(VALUE, NOW),
@@ -84,10 +81,8 @@ def dead_activation_growth(
             noise=recent_noise(VALUE, NOISY, apart=APART),
         ),
         judged={HeldBack.FEW_POINTS: level.is_not_null()},
-        found={
-            "dead": dead,
-            "rising": pl.min_horizontal("level", "lately") > pl.max_horizontal("start", "early") + far,
-        },
+        found={"dead": gone | risen},
+        severities={CRITICAL: gone},
         lasts=level > start + LASTS * rise,
         above=pl.max_horizontal("start", "early") + rise / 2,
     )

@@ -45,7 +45,6 @@ from sentinel.detectors.verdict import HeldBack, verdicts
 FEW = 5  # points of which the median counts
 FIRST = 50  # points that are still the start
 LATE = 20  # points after which a poor initialisation has been overcome
-NEAR = 0.1  # of a multiple of ln C: how far from it the loss may be
 OWN = Signal.ACCURACY, Signal.PERPLEXITY  # of the training, so of its own loss
 RATES = (*OWN, Signal.EVAL_ACCURACY, Signal.EVAL_PERPLEXITY)
 
@@ -70,15 +69,9 @@ RATES = (*OWN, Signal.EVAL_ACCURACY, Signal.EVAL_PERPLEXITY)
             ("O16", "O12"),
             (WARNING, CRITICAL),
         ),
-        "multiple": Variant(
-            "loss starts at {level:.4g}, {times:.3g} times the {guess:.4g} that guessing costs; "
-            "there are {accumulation_steps:.0f} accumulation steps",
-            ("O9", "N-loss-items", "DP12"),
-            (INFO, WARNING),
-        ),
         "high": Variant(
             "loss starts at {level:.4g}, {times:.3g} times the {guess:.4g} that guessing costs",
-            ("DP12", "L8", "O1", "O9", "O16"),
+            ("DP12", "L8", "O1", "O9", "O16", "N-loss-items"),
             (INFO, WARNING),
         ),
     },
@@ -97,9 +90,8 @@ def init_loss_mismatch(
         guess=classes.log(),
         resumed=(pl.col(INDEX) < 0).any().over(SERIES),
     ).with_columns(times=pl.col("level") / pl.col("guess"))
-    steps, times = pl.col(Setting.ACCUMULATION_STEPS), pl.col("times")
     late = recent_median(VALUE, LATE) > most_times * pl.col("guess")
-    high, known = times > most_times, pl.any_horizontal(pl.col(r).is_not_null() for r in OWN)
+    high, known = pl.col("times") > most_times, pl.any_horizontal(pl.col(r).is_not_null() for r in OWN)
     return verdicts(
         measured,
         judged={
@@ -111,7 +103,6 @@ def init_loss_mismatch(
         },
         found={
             "negative": pl.col("highest") < 0,
-            "multiple": high & (steps >= 2) & ((times / steps - 1).abs() < NEAR),
             "high": high,
         },
         severities={WARNING: late, CRITICAL: known | (pl.col("level") < -1)},

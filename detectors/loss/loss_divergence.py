@@ -67,20 +67,10 @@ HIGH = 0.75  # quantile of the first rewards: noise of one point does not reach 
     cause=Cause.DIVERGENCE,
     # After a loss has diverged, neither its shape nor its gradients say how it learns.
     silences=(Cause.LOSS_SHAPE, Cause.EVALUATION, Cause.GRADIENT_SIZE),
-    evidence=RISE
-    | {
-        "start": Measure("at the start", Unit.SAME),
-        "low": Measure("lowest in the last third", Unit.SAME),
-        "high": Measure("highest in the first third", Unit.SAME),
-    },
+    evidence=RISE | {"start": Measure("at the start", Unit.SAME)},
     variants={
         "diverged": Variant(
-            "loss rose from its best of {best:.4g} to {level:.4g} and stays there",
-            ("O19", "L6", "O9", "O4", "GE", "G5"),
-            (WARNING, CRITICAL),
-        ),
-        "ended-higher": Variant(
-            "the last third of the losses is {low:.4g} or more; the first third was {high:.4g} at most",
+            "loss rose from {best:.4g} to {level:.4g} and stays there",
             ("O19", "L6", "O9", "O4", "GE", "G5"),
             (WARNING, CRITICAL),
         ),
@@ -101,32 +91,30 @@ def loss_divergence(
 ) -> pl.LazyFrame:
     """See the module's page."""
     rise, early, of_critic = pl.col("rise"), pl.col(INDEX) < WINDOWS[MANY], is_of(Signal.VALUE_LOSS)
-    far = ~is_learned(pl.col("level")) & (rise > pl.when(early).then(early_rise).otherwise(least_rise))
-    sure = pl.col("errors") > pl.when(early).then(early_errors).otherwise(least_errors)
+    few = pl.col(ENDED) & has_points(AT_END) & ~has_points(EARLIEST + 1) & ~of_critic
     ends = with_ends_apart(with_rise(points.with_columns(reward_size=pl.col(Signal.REWARD).abs())), most=FEW)
+    thirds = {"best": pl.col("high"), "level": pl.col("low"), "rise": pl.col("low") / pl.col("high") - 1}
     measured = ends.with_columns(
         start=start_median(VALUE, EARLIEST),
         size=seen_max("reward_size", REACH, REACH),
         scatter=recent_noise("log", EARLIEST, at_least=FEW) * (1 + FEW / (pl.col(INDEX) - 1)),
+        **{name: pl.when(few).then(of_thirds).otherwise(name) for name, of_thirds in thirds.items()},
     )
-    higher, last = pl.col("low") / pl.col("high") - 1, pl.col(ENDED) & has_points(AT_END)
-    few = last & ~has_points(EARLIEST + 1) & ~of_critic
-    apart = (higher > early_rise) & (higher.log1p() > APART * pl.col("scatter"))
+    far = ~is_learned(pl.col("level")) & (rise > pl.when(early).then(early_rise).otherwise(least_rise))
+    apart = rise.log1p() > APART * pl.col("scatter")
+    sure = pl.col("errors") > pl.when(early).then(early_errors).otherwise(least_errors)
     middle = (pl.col("best") * pl.col("level")).sqrt()
     return verdicts(
         measured,
         judged={HeldBack.NOT_SUPERVISED: of_critic | is_supervised()}
         | {HeldBack.FEW_POINTS: few | has_points(EARLIEST + 1), HeldBack.RANGE: few | rise.is_not_null()},
         found={
-            "diverged": ~of_critic & ~few & far & sure,
-            "ended-higher": few & apart,
+            "diverged": ~of_critic & far & pl.when(few).then(apart).otherwise(sure),
             "critic": of_critic & _is_lost(),
         },
         lasts=rise > least_rise / 2,
-        severities={CRITICAL: pl.max_horizontal(rise, higher) > critical_rise},
-        above=pl.when(few)
-        .then("high")
-        .otherwise(pl.max_horizontal((1 + least_rise) * pl.col("best"), middle)),
+        severities={CRITICAL: rise > critical_rise},
+        above=pl.max_horizontal((1 + least_rise) * pl.col("best"), middle),
     )
 
 

@@ -16,7 +16,7 @@ is not clipped away. If the loss repeats itself, look for units that died and ou
 ## When it is wrong
 A task that is learned is at rest, too. So a plateau below half of the loss at the start is info, as is one of
 few points, before half of the plan is done (without a plan, before the end), or with a sure fall by more than
-0.3 % since the second sixth, unless it is at the cost of guessing. Slow learning in noise looks flat: if the
+0.3 % since the second sixth. Slow learning in noise looks flat: if the
 comparison allows for a fall above 1.25 %, nothing is said, nor in a resumed run whose start is not logged.
 
 ## Source
@@ -31,7 +31,6 @@ from sentinel.detectors.api import INFO, WARNING, Cause, History, Maturity, Vari
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.loss.thirds import REST, SURELY, with_rest
 from sentinel.detectors.schema import ENDED, INDEX, STEP, VALUE
-from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import has_points, of_buckets, resting, seen_max, seen_min, start_value
 from sentinel.detectors.supervised import ELSE, supervised
@@ -39,16 +38,14 @@ from sentinel.detectors.verdict import HeldBack, verdicts
 
 EVERY, MOST = 5, 200  # points between two verdicts, and of a third
 STUCK, DIGITS = 10, 5  # points that are equal in so many digits; a rest takes twice as many at least
-NEAR, UNSURE = 0.01, 36  # of a level of guessing; points at which the error of the change is doubled
+UNSURE = 36  # points at which the error of the change is doubled
 FELL, BETTER = 1.05, 0.99  # times what the loss was at the start and at best, when that was another level
 STILL, SLOPE = 8, 4  # parts of the allowed change: of a rest without noise, and of a slide
-STANDS = "loss has stood at {now:.4g} since step {since}"
 
 
 @detector(
     judges=(Signal.LOSS,),
     uses=(Signal.LEARNING_RATE, Signal.TOTAL_STEPS, *ELSE),
-    settings=(Setting.NUM_CLASSES,),
     history=History(recent=2 * MOST, head=MOST, coarse=True),
     every=EVERY,
     at_end=True,
@@ -66,14 +63,11 @@ STANDS = "loss has stood at {now:.4g} since step {since}"
             "loss has been {value:.4g} to the last digit for {rows} points; its best was {best:.4g}",
             ("O25", "GV", "O3"),
         ),
-        "guessing": Variant(STANDS + ", which is what guessing costs", ("O25", "O19", "V6", "A-sft-plateau")),
-        "high": Variant(
-            STANDS
-            + ", still {share:.0%} of its start, with the learning rate at {rate_share:.0%} of its peak",
-            ("A-sft-plateau", "O7", "O12", "O19"),
+        "rests": Variant(
+            "loss has stood at {now:.4g} since step {since}, {share:.0%} of its start",
+            ("A-sft-plateau", "O7", "O12", "O19", "O25"),
             (INFO, WARNING),
         ),
-        "rests": Variant(STANDS, ("A-sft-plateau", "O12", "O7"), (INFO, WARNING)),
     },
 )
 def loss_plateau(
@@ -106,12 +100,7 @@ def loss_plateau(
             HeldBack.RESUMED: start.is_not_null() | stuck | moves,
             HeldBack.RANGE: (start > 0).fill_null(True),
         },
-        found={
-            "stuck": stuck,
-            "guessing": rests & _is_guessing(),
-            "high": rests & is_high & pl.col(Signal.LEARNING_RATE).is_not_null(),
-            "rests": rests,
-        },
+        found={"stuck": stuck, "rests": rests},
         severities={WARNING: is_high & _is_certain(most_change)},
         lasts=fell & ~moves,
         onset=pl.when(~stuck).then("since"),
@@ -137,8 +126,3 @@ def _is_stuck() -> pl.Expr:
     """Whether the loss is the same in all digits, above its best."""
     best = pl.col("best")
     return (pl.col("rows") == STUCK) & (best < BETTER * pl.col(VALUE)) & (best > 0)
-
-
-def _is_guessing() -> pl.Expr:
-    """Whether the loss is what guessing among the classes costs."""
-    return (pl.col("now") / pl.col(Setting.NUM_CLASSES).log() - 1).abs() < NEAR

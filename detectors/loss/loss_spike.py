@@ -3,8 +3,8 @@
 ## What it catches
 A loss of more than twice the median of the 50 points before it, and above that median by more than six
 times the distance to their 95th percentile. Where fewer points precede it: more than three times the median
-of the last five, and above it by fourteen standard deviations of the noise. One spike is `single`, and info
-unless it is 1000 times the usual loss; three within 200 points are `repeated`. A point behind a spike from
+of the last five, and above it by fourteen standard deviations of the noise. A spike is info unless it is the
+third within 200 points or 1000 times the usual loss. A point behind a spike from
 which the loss comes down belongs to it. A loss below a hundredth of its start has no spikes: there single
 samples and rounding move it.
 
@@ -59,12 +59,8 @@ TAIL = 0.95  # quantile: two or three of the points before lie beyond it
         "spikes": Measure("spikes within 200 points", Unit.COUNT),
     },
     variants={
-        "repeated": Variant(
-            "loss jumped {spikes} times within 200 points, the last time from {usual:.4g} to {value:.4g}",
-            ("A-sft-spikes", "L6", "A-nan-data"),
-        ),
-        "single": Variant(
-            "loss jumped from {usual:.4g} to {value:.4g}",
+        "jumped": Variant(
+            "loss jumped from {usual:.4g} to {value:.4g}; spikes within 200 points: {spikes}",
             ("A-sft-spikes", "L6", "A-nan-data", "N-silent-corruption"),
             (INFO, WARNING),
         ),
@@ -111,9 +107,8 @@ def loss_spike(
     return verdicts(
         measured,
         judged=supervised(pl.col(INDEX) >= EARLY) | {HeldBack.RANGE: pl.col("usual").is_not_null()},
-        found={
-            "repeated": pl.col("spike") & (pl.col("spikes") >= most_spikes),
-            "single": pl.col("spike"),
+        found={"jumped": pl.col("spike")},
+        severities={
+            WARNING: (pl.col("spikes") >= most_spikes) | (pl.col(VALUE) > far_times * pl.col("usual"))
         },
-        severities={WARNING: pl.col(VALUE) > far_times * pl.col("usual")},
     )

@@ -2,11 +2,10 @@
 
 ## What it catches
 A loss that is not finite, of training or evaluation: one point as a warning, two successive ones as critical.
-A gradient norm that is not finite at two successive points, or at twenty where a scaler skips such steps. And
-two forms that hide it. Hugging Face's Trainer leaves NaN out of its mean loss, so that the log shows a loss
-of 0 beside a gradient norm of NaN; without such a norm, a loss that falls to exactly 0 and stays there for
-ten points. Of all other metrics, known or not, it tells once: a loss, by its name, that is not finite at
-three successive points, and any other number at ten.
+A gradient norm that is not finite at two successive points, or at twenty where a scaler skips such steps. A
+loss that falls to exactly 0 and stays there for ten points, since Hugging Face's Trainer leaves NaN out of
+its mean. Of all other metrics, known or not, it tells once: a loss, by its name, that is not finite at three
+successive points, and any other number at ten.
 
 ## Why it matters
 A weight that is NaN never recovers: every later step is lost, and every later checkpoint as well.
@@ -20,7 +19,7 @@ that are all masked, a division or a logarithm of zero.
 ## When it is wrong
 A single NaN that recovers is one bad batch as a rule. An evaluation metric that is NaN by definition (a class
 that does not occur) is not read as a loss. A loss of exactly 0 is healthy where the rewards of a group are
-equal, hence the form without a gradient norm is not looked for beside rewards.
+equal, hence it is not looked for beside rewards.
 
 ## Source
 Catalogue GE-nan, A-nan-explode, A-nan-data. That Trainer filters NaN out of its loss is in
@@ -33,18 +32,17 @@ import polars as pl
 
 from sentinel.detectors.api import CRITICAL, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import RAW, SERIES, SIGNAL, STEP, VALUE
+from sentinel.detectors.schema import RAW, SERIES, STEP, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import in_a_row, is_of, seen_min
 from sentinel.detectors.verdict import verdicts
 
 NAN = "GE-nan", "A-nan-debug"
-MASKED = "the gradient norm is {seen} and the loss is logged as 0: the trainer leaves NaN out of its mean"
 GRADIENT = "the gradient norm has been {seen} for {needed} points"
 ZEROS = "the loss fell from {least:.4g} to exactly 0 and stays there, as if its mean left NaN out"
 BAD = CRITICAL, WARNING  # the latter as long as it is a single point
-GROWN, BROKEN = ("A-nan-explode", *NAN), (*NAN, "A-nan-data", "A-nan-explode", "O13")
-REACH, GREW = 50, 2.0  # points in which an ordinary loss is looked for; times its median that is growth
+BROKEN = (*NAN, "A-nan-data", "A-nan-explode", "O13")
+REACH = 50  # points in which an ordinary loss is looked for
 NORMS, LEAST_NORMS = 20, 3  # points whose median is the norm before
 
 
@@ -53,7 +51,7 @@ NORMS, LEAST_NORMS = 20, 3  # points whose median is the norm before
         *(Signal.LOSS, Signal.EVAL_LOSS, Signal.POLICY_LOSS, Signal.VALUE_LOSS, Signal.PREFERENCE_LOSS),
         *(Signal.LOSS_PART, Signal.EVAL_LOSS_PART, Signal.GRAD_NORM, Signal.OTHER_METRIC),
     ),
-    uses=(Signal.LOSS, Signal.LOSS_SCALE, Signal.REWARD),
+    uses=(Signal.LOSS_SCALE, Signal.REWARD),
     history=History(recent=REACH, head=REACH),
     non_finite=True,
     maturity=Maturity.STABLE,
@@ -65,17 +63,13 @@ NORMS, LEAST_NORMS = 20, 3  # points whose median is the norm before
         "seen": Measure("logged value", Unit.TEXT),
         "last": Measure("last finite value", Unit.SAME),
         "before": Measure("median before it", Unit.SAME),
-        "name": Measure("metric", Unit.TEXT),
         "needed": Measure("points that tell", Unit.POINTS),
         "least": Measure("lowest value before", Unit.SAME),
     },
     variants={
-        "masked": Variant(MASKED, (*NAN, "A-nan-explode", "A-nan-data"), (CRITICAL,)),
-        "gradient": Variant(GRADIENT, (*NAN, "A-nan-explode"), (CRITICAL,)),
-        "unnamed": Variant("{tag}: the logged value is {seen} and stays so", BROKEN),
-        "exploded": Variant("{name} is {seen}; it had grown from {before:.4g} to {last:.4g}", GROWN, BAD),
-        "broken": Variant("{name} is {seen}; the last finite value was {last:.4g}", BROKEN, BAD),
-        "never": Variant("{name} has been {seen} from the start", ("A-nan-data", *NAN), BAD),
+        "gradient": Variant(GRADIENT, (*NAN, "A-nan-explode", "A-nan-data"), (CRITICAL,)),
+        "broken": Variant("{tag} is {seen}", BROKEN, BAD),
+        "never": Variant("{tag} has been {seen} from the start", ("A-nan-data", *NAN), BAD),
         "zeros": Variant(ZEROS, (*NAN, "A-nan-data"), (CRITICAL,)),
     },
 )
@@ -87,7 +81,7 @@ def non_finite_metric(
     ordinary: Annotated[float, "a loss above this is never rounded to 0 in a log"] = 0.01,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    value, last, before = pl.col(VALUE), pl.col("last"), pl.col("before")
+    value = pl.col(VALUE)
     bad, scales = value.is_null(), pl.col(Signal.LOSS_SCALE).is_not_null()
     measured = points.with_columns(positive=pl.when(value != 0).then(value.abs())).with_columns(
         twice=in_a_row(bad, 2),
@@ -98,21 +92,17 @@ def non_finite_metric(
         last=value.forward_fill(REACH - 1).over(SERIES),
         before=value.rolling_median(NORMS, min_samples=LEAST_NORMS).shift(1).over(SERIES),
         seen=pl.col(RAW).cast(pl.String),
-        name=pl.col(SIGNAL).str.replace_all("_", " "),
     )
     is_gradient = is_of(Signal.GRAD_NORM)
-    gradient, loss = is_gradient & bad & pl.col("lasting"), ~is_gradient & bad
+    gradient, broken = is_gradient & bad & pl.col("lasting"), ~is_gradient & bad
     from_ordinary = (pl.col("least") >= ordinary) & pl.col(Signal.REWARD).is_null()
     zeros = pl.col("zeros") & from_ordinary & is_of(Signal.LOSS)
     return verdicts(
         measured,
         found={
-            "masked": gradient & (pl.col(Signal.LOSS) == 0),
             "gradient": gradient,
-            "unnamed": bad & is_of(Signal.OTHER_METRIC),
-            "never": loss & last.is_null(),
-            "exploded": loss & (last > GREW * before) & (before > 0),
-            "broken": loss,
+            "never": broken & pl.col("last").is_null() & ~is_of(Signal.OTHER_METRIC),
+            "broken": broken,
             "zeros": zeros,
         },
         lasts=bad,

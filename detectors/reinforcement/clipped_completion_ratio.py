@@ -63,8 +63,7 @@ HIGH = 0.75  # quantile of the rewards before: noise of one point does not reach
         "spread": Measure("standard deviation of the points", Unit.SAME),
         "counted": Measure("judged over", Unit.POINTS),
         "start": Measure("at the start", Unit.SAME),
-        "reward_level": Measure("reward now", Unit.NONE),
-        "reward_before": Measure("reward before", Unit.NONE),
+        "reward_gain": Measure("gain of the reward over what it was before", Unit.NONE),
     },
     variants={
         "never_stops": Variant(
@@ -75,12 +74,6 @@ HIGH = 0.75  # quantile of the rewards before: noise of one point does not reach
         "capped": Variant(
             "{level:.0%} of completions are cut off at the length cap",
             ("A-clipped-ratio", "A-mean-length", "R1"),
-            (WARNING, CRITICAL, INFO),
-        ),
-        "rewarded": Variant(
-            "{level:.0%} of completions are cut off at the length cap, while the reward rises from "
-            "{reward_before:.3g} to {reward_level:.3g}",
-            ("A-mean-length", "A-clipped-ratio", "R1"),
             (WARNING, CRITICAL, INFO),
         ),
     },
@@ -104,7 +97,6 @@ def clipped_completion_ratio(
         judged={HeldBack.FEW_POINTS: has_points(LEAST), HeldBack.EARLY: level.is_not_null()},
         found={
             "never_stops": capped & never_stops,
-            "rewarded": capped & (pl.col("reward_level") > pl.col("reward_before")),
             "capped": capped,
         },
         lasts=level > LASTS * warning_ratio,
@@ -123,7 +115,7 @@ def _measured(points: pl.LazyFrame, skip_steps: int) -> pl.LazyFrame:
             spread=pl.col("share").rolling_std(NOW, min_samples=LEAST).over(SERIES),
             counted=pl.col("counted").rolling_sum(NOW, min_samples=1).over(SERIES),
             start=start_median(VALUE, LEAST),
-            reward_level=recent_median(Signal.REWARD, LEAST, at_least=1),
-            reward_before=recent_quantile(HIGH, Signal.REWARD, NOW, skip=LEAST, at_least=LEAST // 2),
+            reward_gain=recent_median(Signal.REWARD, LEAST, at_least=1)
+            - recent_quantile(HIGH, Signal.REWARD, NOW, skip=LEAST, at_least=LEAST // 2),
         )
     )

@@ -54,15 +54,13 @@ LOW = 0.1  # quantile of the first rewards: a fall below it is no noise of one p
         "capped": Measure("completions cut off at the length cap", Unit.SHARE),
     },
     variants={
-        "longer": Variant(
-            "completions grew from {start:.0f} to {level:.0f} tokens while the reward fell from "
+        "tokens": Variant(
+            "completions went from {start:.0f} to {level:.0f} tokens while the reward fell from "
             "{reward_start:.3g} to {reward_level:.3g}",
-            ("A-mean-length", "R1", "A-clipped-ratio", "N-tool-loops", "N-entropy-explosion"),
-        ),
-        "shorter": Variant(
-            "completions shrank from {start:.0f} to {level:.0f} tokens while the reward fell from "
-            "{reward_start:.3g} to {reward_level:.3g}",
-            ("R1", "A-mean-length", "A-entropy-collapse"),
+            (
+                *("A-mean-length", "R1", "A-clipped-ratio", "N-tool-loops", "N-entropy-explosion"),
+                "A-entropy-collapse",
+            ),
         ),
         "turns": Variant(
             "turns grew from {start:.2g} to {level:.2g} while the reward fell from {reward_start:.3g} to "
@@ -81,7 +79,7 @@ def completion_length_drift(
     """See the module's page."""
     level, start, turns = pl.col("level"), pl.col("start"), is_of(Signal.TURNS)
     fell = pl.col("reward_level") < pl.col("reward_low")
-    grown = fell & (level > longer * start)
+    grown, shrunk = level > longer * start, level < shorter * start
     return verdicts(
         points.with_columns(
             **now_and_then(VALUE, NOW, start=START),
@@ -94,9 +92,8 @@ def completion_length_drift(
             HeldBack.NOT_COMPARABLE: fell.is_not_null(),
         },
         found={
-            "longer": grown & ~turns,
-            "shorter": fell & (level < shorter * start) & ~turns,
-            "turns": grown & turns & (level >= many_turns),
+            "tokens": ~turns & fell & (grown | shrunk),
+            "turns": turns & fell & grown & (level >= many_turns),
         },
         above=pl.when(level > start).then(longer**0.5 * start),
         below=pl.when(level < start).then(shorter**0.5 * start),

@@ -64,17 +64,11 @@ FAR = "the KL to the reference is {level:.3g}, above {limit:.3g}"
         "before": Measure("median before", Unit.SAME),
         "largest": Measure("largest of the last 10 points", Unit.SAME),
         "clipped": Measure("largest share of clipped samples", Unit.SHARE),
-        "reward_level": Measure("reward now", Unit.NONE),
-        "reward_before": Measure("reward before", Unit.NONE),
+        "reward_gain": Measure("gain of the reward over what it was before", Unit.NONE),
         **logged(Signal.COMPLETION_LENGTH),
     },
     variants={
         "far": Variant(FAR, ("R2", "A-kl", "R1", "L9"), (INFO, WARNING, CRITICAL)),
-        "rewarded": Variant(
-            FAR + ", while the reward rises to {reward_level:.3g}",
-            ("R1", "R2", "A-kl"),
-            (INFO, WARNING, CRITICAL),
-        ),
         "wrecked": Variant("one update moved the policy by a KL of {largest:.3g}", TOO_FAR, (CRITICAL, INFO)),
         "update": Variant(UPDATE, TOO_FAR, (WARNING, INFO)),
         "larger": Variant(UPDATE, ("A-clip-ratio", "R2"), (INFO,)),
@@ -104,8 +98,8 @@ def kl_blowup(
         largest=recent_max(pl.col(VALUE), NOW, at_least=1),
         clipped=recent_max(pl.col(Signal.CLIP_FRACTION), NOW, at_least=1),
         before=_before(),
-        reward_level=recent_median(Signal.REWARD, NOW, at_least=1),
-        reward_before=recent_quantile(HIGH, Signal.REWARD, BEFORE, skip=NOW, at_least=NOW),
+        reward_gain=recent_median(Signal.REWARD, NOW, at_least=1)
+        - recent_quantile(HIGH, Signal.REWARD, BEFORE, skip=NOW, at_least=NOW),
     ).with_columns(
         limit=pl.when(away)
         .then(critical_per_token)
@@ -120,7 +114,6 @@ def kl_blowup(
         found={
             "wrecked": wrecked,
             "update": update & over & grown,
-            "rewarded": to_reference & (pl.col("reward_level") > pl.col("reward_before")),
             "far": to_reference,
             "larger": update & (level > growing * before) & (level > info_per_update),
         },

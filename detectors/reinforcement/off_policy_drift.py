@@ -37,7 +37,7 @@ from sentinel.detectors.api import CRITICAL, WARNING, Cause, History, Maturity, 
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import SIGNAL, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import has_points, is_of, now_and_then, recent_median
+from sentinel.detectors.stats import has_points, now_and_then, recent_median
 from sentinel.detectors.verdict import HeldBack, verdicts
 
 NOW = 10  # points of the present level, and of the start
@@ -57,18 +57,9 @@ ENGINES = ("N-engine-mismatch", "N-async-staleness", "N-stale-prefix-cache", "N-
     },
     variants={
         "gap": Variant(
-            "trainer and sampler differ by {level:.3g} nats per token, {start:.3g} at the start",
+            "trainer and sampler drift apart: {tag} is {level:.3g}, {start:.3g} at the start",
             ("A-logp-diff", "A-is-divergence", "A-is-ratio", *ENGINES),
             (WARNING, CRITICAL),
-        ),
-        "kl": Variant(
-            "the KL of sampler and trainer is {level:.3g} nats per token, {start:.3g} at the start",
-            ENGINES,
-            (WARNING, CRITICAL),
-        ),
-        "probabilities": Variant(
-            "trainer and sampler differ by {level:.3g} in a token's probability, {start:.3g} at the start",
-            ENGINES,
         ),
         "ratio": Variant(
             "the mean importance ratio is {level:.3g}, outside {lowest:g} to {highest:g}",
@@ -101,9 +92,7 @@ def off_policy_drift(
         ),
         judged={HeldBack.FEW_POINTS: has_points(NOW)},
         found={
-            "gap": apart & is_of(Signal.SAMPLING_LOGP_DIFFERENCE),
-            "kl": apart & in_nats,
-            "probabilities": apart,
+            "gap": apart,
             "ratio": ~is_gap & ~level.is_between(lowest, highest) & ~of_length.fill_null(False),
         },
         severities={CRITICAL: diverged},

@@ -3,9 +3,8 @@
 ## What it catches
 A level of the reward, over the last eighth of the run, that lies far below the best level of any earlier
 eighth: by several times the scatter, by a fifth of its size, for the whole of that eighth, and so far that
-three quarters of what the run had gained are lost. A run that had gained nothing is judged where it falls
-clearly below its own start: at once if it trains a language model, which begins with a policy that can
-do something, and otherwise when it is over and has been there for half of its length. What is no language
+three quarters of what the run had gained are lost. A language model begins with a policy that can do
+something, so it is also judged where it falls as clearly below its own start. What is no language
 model is judged from the 150th point on, because exploration may ruin the reward at first; from the 1000th
 if each point is a single episode. Nothing is said while a fifth of the actions are random. A run that is over
 is judged from 40 points on, and also where its last tenth lies below all before by 30 % of the range (each
@@ -37,7 +36,7 @@ from typing import Annotated
 
 import polars as pl
 
-from sentinel.detectors.api import CRITICAL, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.api import CRITICAL, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.blocks import ROWS, with_blocks
 from sentinel.detectors.evidence import Measure, Unit, logged
 from sentinel.detectors.reinforcement.falls import FALLS, MEASURES, levels
@@ -72,9 +71,10 @@ CAUSES = ("R1", "R2", "A-entropy-collapse", "N-tool-failures", "N-entropy-explos
     },
     variants={
         "lost": Variant(FELL + ": {lost:.0%} of what the run had gained is gone", CAUSES, (CRITICAL,)),
-        "worse": Variant(FELL + " and is worse than at the start, {start:.4g}", CAUSES, (CRITICAL,)),
+        "worse": Variant(
+            "the reward is {late:.4g}, far below its start of {start:.4g}", CAUSES, (CRITICAL, WARNING)
+        ),
         "ends": Variant("the reward ends at {last:.4g}, below all levels before", CAUSES),
-        "sank": Variant("the reward ends at {late:.4g}, far below its start of {start:.4g}", CAUSES),
     },
 )
 def reward_collapse(
@@ -84,7 +84,6 @@ def reward_collapse(
     scatters: Annotated[float, "multiple of the scatter of a block that a fall must exceed"] = 5.0,
     sure: Annotated[float, "standard errors by which the fall must be certain"] = 12.0,
     least_fall: Annotated[float, "share of the best or first level that a fall must exceed"] = 0.2,
-    patience: Annotated[float, "share of a finished run spent below its start that is too long"] = 0.5,
     most_below: Annotated[float, "share of its range by which a run may end below everything before"] = 0.3,
 ) -> pl.LazyFrame:
     """See the module's page."""
@@ -102,10 +101,10 @@ def reward_collapse(
         judged={HeldBack.FEW_POINTS: has_points(LEAST)},
         found={
             "lost": fell & gained & (pl.col("lost") > most_lost) & (language | explored),
-            "worse": fell & worse & (language | (pl.col(ENDED) & explored & (pl.col("held") > patience))),
             "ends": over & (explored | _are_ends_apart()) & (pl.col("below") > most_below),
-            "sank": over & _sank(least_fall, most_below),
+            "worse": (fell & worse & language) | (over & _sank(least_fall, most_below)),
         },
+        severities={WARNING: ~fell},
         onset=_since(),
         below=pl.when(fell).then((best + now) / 2),
     )

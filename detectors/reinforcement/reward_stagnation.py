@@ -2,8 +2,8 @@
 
 ## What it catches
 A reward that has rested on exactly one value for 20 points (60 % of that if the value has decimals), a
-third of the run at least, and not at its best. A reward that changed a few times in the whole log and
-rests: episodes have ceased to end, so the mean over them is old. And a mean reward that after 1000 points
+third of the run at least, and not at its best. If it changed a few times in the whole log, it counts even at
+its best: episodes have ceased to end, so the mean over them is old. And a mean reward that after 1000 points
 has gained nothing over its first quarter: the upper end of the gain's 3-sigma interval is below a tenth of
 its level. This is info until half of the planned steps are done or the run is over.
 
@@ -68,10 +68,6 @@ AT_BEST, OF_MEANS, HALF = 0.02, 0.25, 0.5  # of the range; of the size, scatter 
             "the reward has been exactly {value:.6g} for {still} points",
             *(("A-reward-never", "A-rewards-mean", "L8"), (WARNING, INFO)),
         ),
-        "frozen": Variant(
-            "the reward has been exactly {value:.6g} for {still} points: episodes may have ceased to end",
-            *(("A-reward-never", "A-rewards-mean", "R1"), (WARNING, INFO)),
-        ),
         "solved": Variant(SOLVED, ("A-reward-never",), (INFO,)),
         "no-gain": Variant(
             "the reward has gained {gain:.3g} over {first:.4g} in {points} points, no more than its noise",
@@ -103,9 +99,8 @@ def reward_stagnation(
         measured,
         judged={HeldBack.FEW_POINTS: rows >= LEAST},
         found={
-            "frozen": at_best & ~changed_often,
-            "solved": at_best,
-            "constant": rests & ~met_by_chance,
+            "solved": at_best & changed_often,
+            "constant": rests & (at_best | ~met_by_chance),
             "no-gain": (rows >= patience) & _gained_nothing(least_gain) & pl.col("begun"),
         },
         severities={INFO: pl.when(rests).then("explores").otherwise(~late)},

@@ -78,14 +78,12 @@ ALIKE = "{share:.0%} of the groups had no spread in reward over the last {points
             + ", with the reward at its best, {reward_level:.3g}: solved, or all that the policy can reach",
             ("A-frac-zero-std", "A-reward-std", "N-format-reward"),
         ),
-        "stuck": Variant(
-            ALIKE + ", with the reward at its lowest, {reward_level:.3g}: too hard, or the reward is broken",
-            ("A-frac-zero-std", "A-reward-std", "A-reward-never"),
-            (CRITICAL, WARNING),
-        ),
         "alike": Variant(
             ALIKE,
-            ("A-frac-zero-std", "A-reward-std", "A-entropy-collapse", "N-format-reward"),
+            (
+                *("A-frac-zero-std", "A-reward-std", "A-reward-never", "A-entropy-collapse"),
+                "N-format-reward",
+            ),
             (CRITICAL, WARNING),
         ),
     },
@@ -121,15 +119,12 @@ def reward_zero_std(
     tells_most = logs_groups | pl.col(Signal.FRAC_REWARD_ZERO_STD).is_null()
     alike, silent = pl.col("share").is_not_null(), pl.col("silent") >= NEARLY_ALL - ROUNDING
     reward, near = pl.col("reward_level"), NEAR * (pl.col("highest") - pl.col("lowest"))
+    solved = (reward >= pl.col("highest") - near) & (reward > pl.col("lowest") + near)
     return verdicts(
         measured,
         judged={HeldBack.OTHER_TAG: tells_most, HeldBack.FEW_POINTS: has_points(START)},
         lasts=_share(START) > healthy_share,  # of chance that is less sure, but no healthy share either
-        found={
-            "stuck": alike & (reward <= pl.col("lowest") + near),
-            "solved": alike & (reward >= pl.col("highest") - near),
-            "alike": alike,
-        },
+        found={"solved": alike & solved, "alike": alike},
         severities={WARNING: ~silent},
         above=pl.when(logs_groups).then(healthy_share),
         below=pl.when(~logs_groups).then(2 * SAME_STD),
