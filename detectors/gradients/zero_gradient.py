@@ -69,15 +69,9 @@ FELL, MOST = 0.9, 0.5  # of the loss at the start; of the groups, without an adv
         **logged(Signal.LEARNING_RATE),
     },
     variants={
-        "never": Variant(
-            "the gradient norm has been exactly 0 since the run began: the loss does not reach the weights",
-            ("O3", "O4", "O21", "O2"),
-            (CRITICAL,),
-        ),
-        "died": Variant(
-            "the gradient norm is exactly 0 in {share:.0%} of the last 20 points; at the start it was "
-            "{start:.3g}",
-            ("O3", "O25", "GV", "O4"),
+        "zero": Variant(
+            "the gradient norm is exactly 0 in {share:.0%} of the last points; it began at {start:.3g}",
+            ("O3", "O4", "O21", "O2", "O25", "GV"),
             (CRITICAL,),
         ),
     },
@@ -109,7 +103,7 @@ def zero_gradient(
             HeldBack.ZERO_RATE: pl.col(Signal.LEARNING_RATE).fill_null(1) > ZERO_RATE,
             HeldBack.EXPLAINED: ~_is_harmless().fill_null(False),
         },
-        found={"never": gone & (peak == 0), "died": gone & (start > 0)},
+        found={"zero": gone & ((peak == 0) | (start > 0))},
         below=pl.lit(NOTHING),
     )
 

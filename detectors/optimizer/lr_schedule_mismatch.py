@@ -61,17 +61,13 @@ TOO_SHORT, TOO_LONG = ("O8", "G-acc-sched", "A-learning-rate"), ("O8", "A-learni
     evidence=SCHEDULE,
     variants={
         "never-above-zero": Variant(RATE + "has been zero for all {trained} steps", TOO_LONG, (CRITICAL,)),
-        "ended-before-plan": Variant(
-            RATE + "rests at {value:.2g} since step {since} of {planned:.0f} planned, with {left:.0%} to go",
+        "ended": Variant(
+            RATE + "rests at {value:.2g} since step {since}: its schedule is over, the training is not",
             TOO_SHORT,
             (WARNING, CRITICAL),
         ),
-        "ended": Variant(RATE + "is zero for {still} points, {zero_share:.0%} of the run so far", TOO_SHORT),
-        "warm-up-too-long": Variant(
-            RATE + "still rises at step {step}; its warm-up should have ended by step {end:.0f}", TOO_LONG
-        ),
-        "warm-up-unfinished": Variant(
-            RATE + "still rose when the run ended at step {step}, from {start:.2g} to {value:.2g}",
+        "warm-up": Variant(
+            RATE + "still rises at step {step}, from {start:.2g} at the start to {value:.2g}",
             TOO_LONG,
             (WARNING, INFO),
         ),
@@ -97,21 +93,24 @@ def lr_schedule_mismatch(
     rows, step, planned, left = pl.col(INDEX) + 1, pl.col(STEP), pl.col("planned"), pl.col("left")
     at_zero, rests, smooth = pl.col(VALUE) <= ZERO, pl.col("still") >= LEAST, pl.col("smooth")
     at_floor = pl.col("of_peak") < near_zero
+    stopped_early = rests & _decayed(at_zero, at_floor & smooth) & (left > steps_left)
+    too_long = pl.col("rising") & _is_past_warm_up()
     return verdicts(
         with_schedule(points, longest_warmup=longest_warmup),
         judged={HeldBack.FEW_POINTS: rows >= LEAST},
         found={
             "never-above-zero": _was_never_above_zero() & ~_learns(),
-            "ended-before-plan": rests & _decayed(at_zero, at_floor & smooth) & (left > steps_left),
-            "ended": rests & at_zero & _was_zero_too_long(zero_share_of_run),
-            "warm-up-too-long": pl.col("rising") & _is_past_warm_up(),
-            "warm-up-unfinished": _ended_rising(steps_left) & (rows >= unfinished_points),
+            "ended": stopped_early | (rests & at_zero & _was_zero_too_long(zero_share_of_run)),
+            "warm-up": too_long | (_ended_rising(steps_left) & (rows >= unfinished_points)),
             "constant": pl.col("should_move")
             & _is_constant(constant_points)
             & (step >= constant_share * planned.fill_null(0)),
         },
         lasts=at_floor & pl.col("since").is_null(),
-        severities={CRITICAL: at_zero & (left > MOST_LEFT), INFO: planned.is_null() & smooth},
+        severities={
+            CRITICAL: at_zero & (left > MOST_LEFT),
+            INFO: planned.is_null() & smooth & ~too_long.fill_null(False),
+        },
         onset=pl.when(rests).then("since"),
     )
 

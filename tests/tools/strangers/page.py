@@ -8,6 +8,7 @@ from tests.tools.strangers.calibration import calibration
 from tests.tools.strangers.judge import Outcome
 from tests.tools.strangers.labels import FOLDS
 from tests.tools.strangers.likelihoods import cases
+from tests.tools.strangers.misses import misses
 from tests.tools.strangers.support import FLOOR, gap, judged_healthy, weak
 
 LENGTHS = (10, 20, 50, 100, 1_000, 10_000)
@@ -42,6 +43,7 @@ def page(outcomes: Outcomes) -> str:
             "## Summary\n\n" + _summary(outcomes),
             "## By fold\n\nRecall / flagged.\n\n" + _folds(outcomes),
             "## Healthy runs flagged, by length\n\n" + _lengths(outcomes),
+            "## Missed\n\n" + misses(outcomes),
             "## Causes\n\n" + calibration(cases(outcomes)),
             "## Fitted and left out\n\n" + gap(outcomes),
             f"## Variants that fewer than {FLOOR} repositories support\n\n" + WEAK + weak(outcomes),
@@ -60,7 +62,7 @@ def details(outcomes: Outcomes, left_out: int | None = None) -> str:
     parts = [
         page(outcomes),
         "## By repository\n\n" + _repositories(shown),
-        "## Missed\n\n" + "\n".join(_missed(shown)),
+        "## Missed, by name\n\n" + "\n".join(_missed(shown)),
         "## False alarms\n\n" + "\n".join(_wrong(_healthy(shown))),
         "## Rang for a reason that the label does not know\n\n" + "\n".join(_wrong(_problems(shown))),
         "## Not read\n\n" + "\n".join(f"- {one.label.path}" for one in shown if _is_unread(one)),

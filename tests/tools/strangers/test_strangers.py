@@ -9,6 +9,7 @@ import pytest
 from tests.tools.strangers import __main__ as command
 from tests.tools.strangers.judge import Outcome, Said, judged
 from tests.tools.strangers.labels import Label, read
+from tests.tools.strangers.misses import misses
 from tests.tools.strangers.page import details, page
 
 SAMPLES = Path(__file__).parents[3] / "sample_logs"
@@ -83,6 +84,22 @@ def test_only_what_sinks_hear_of_counts():
     one = outcome("logs/a", said("loss-spike", "single", loud=False), said("reward-collapse", "lost"))
     assert (one.found, one.found_with_info, one.hits) == (0, 1, frozenset())
     assert [wrong.name for wrong in one.wrong] == ["reward-collapse: lost"]
+
+
+def test_a_miss_is_told_in_one_line_without_its_name():
+    runs = [
+        outcome("logs/a", said("loss-spike", "single", loud=False), said("reward-collapse", "lost")),
+        outcome("logs/b", silent={"loss-spike": "lacks loss"}, expect=[{"loss-spike"}]),
+        outcome("logs/c", silent={"loss-spike": "lacks loss"}, expect=[{"loss-spike", "loss-plateau"}]),
+        outcome("logs/d", read=False, length=0),
+        outcome("logs/e", said("loss-spike")),
+    ]
+    assert [line for line in misses(runs).splitlines() if line.startswith("| logs")] == [
+        "| logs | 50 | `loss-spike` | as info | `reward-collapse: lost` |",
+        "| logs | 50 | `loss-spike` | not in the log: lacks loss |  |",
+        "| logs | 50 | `loss-plateau`, `loss-spike` | not solved |  |",
+        "| logs | 0 | `loss-spike` | not in the log: no scalar |  |",
+    ]
 
 
 def test_each_repository_counts_alike():
