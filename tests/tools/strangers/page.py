@@ -29,7 +29,8 @@ directory of logs has a label that says which detectors have to ring, or that th
 
 WEAK = """Of stable detectors, and only what sinks hear of. Many are the definition of their fault, such as a
 loss scale that falls to its floor, and need no repository to be right. The others may be fitted to what few
-people did.
+people did, above all where a detector has several. A variant has a condition of its own: rules that differed
+in their sentence alone are one.
 
 """
 

@@ -44,16 +44,15 @@ def gap(outcomes: Sequence[Outcome]) -> str:
 def weak(outcomes: Sequence[Outcome]) -> str:
     """The variants that sinks hear of and that fewer repositories support, with their number."""
     found = support(outcomes)
-    by_number: dict[int, list[str]] = {number: [] for number in range(FLOOR)}
+    rows: list[tuple[list[str], list[str]]] = [([], []) for _ in range(FLOOR)]
     for name, one in all_detectors().items():
         if isinstance(one, Detector) and one.maturity is Maturity.STABLE:
-            for variant, declared in one.variants.items():
-                full = f"{name}: {variant}"
-                loud = max(declared.severities, default=Severity.WARNING) > Severity.INFO
-                if loud and len(found.get(full, ())) < FLOOR:
-                    by_number[len(found.get(full, ()))].append(f"`{full}`")
-    rows = [[str(number), ", ".join(names)] for number, names in by_number.items()]
-    return table(["Repositories", "Variants"], rows)
+            loud = [of for of, v in one.variants.items() if max(v.severities) > Severity.INFO]
+            for full in (f"{name}: {variant}" for variant in loud):
+                if (number := len(found.get(full, ()))) < FLOOR:
+                    rows[number][len(loud) > 1].append(f"`{full}`")
+    head = ["Repositories", "The only variant of its detector", "One of several"]
+    return table(head, [[str(number), *map(", ".join, names)] for number, names in enumerate(rows)])
 
 
 def judged_healthy(outcomes: Sequence[Outcome]) -> Mapping[str, int]:
