@@ -6,6 +6,7 @@ import typer
 
 from sentinel.cli.pages import show
 
+_TABLE_WIDTH = 200
 _Name = Annotated[
     str | None, typer.Argument(metavar="[NAME]", help="Name of a set; without it, all are listed.")
 ]
@@ -15,4 +16,7 @@ def probes(name: _Name = None) -> None:
     """List the numbers that `sentinel.probe` logs from a training, or show the page of one set."""
     from sentinel.report.probes import index, page
 
-    show(index() if name is None else page(name))
+    if name is None:
+        show(index(), _TABLE_WIDTH)
+    else:
+        show(page(name))

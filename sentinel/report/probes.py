@@ -1,28 +1,52 @@
 """The pages of `sentinel.probe` as Markdown: which numbers each set logs, and what they make sure."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
+from sentinel import catalogue
+from sentinel.detectors.api import Detector
+from sentinel.detectors.discovery import all_detectors
+from sentinel.frames.fallback import fallback
 from sentinel.ground.errors import UnknownName
 from sentinel.probes import discovery
 from sentinel.probes.discovery import probe_sets
 
+_HEAD = "Number", "What it shows", "Set", "Cost", "Entries", "Detectors"
+_OF_MANY = {"<group>": "0", "<layer>": "fc1", "<channel>": "0"}
+"""What a name may hold for one of many, by how the pages write it."""
+
 
 def index() -> str:
-    """All sets with their numbers."""
-    return "\n\n".join("\n".join(_numbers(name)) for name in probe_sets())
+    """A table of all numbers."""
+    rows = [_row(name, number) for name, kind in probe_sets().items() for number in kind.shows]
+    return "\n".join(f"| {' | '.join(row)} |" for row in [_HEAD, ["---"] * len(_HEAD), *rows])
 
 
 def page(name: str) -> str:
     """The page of a set. Raises UnknownName."""
     if name not in probe_sets():
         raise UnknownName("set of probes", name, [*probe_sets()])
-    return "\n".join([*_numbers(name), "", discovery.page(name)])
+    kind = probe_sets()[name]
+    lines = [f"# {name}", "", *(f"- `{number}`: {meaning}" for number, meaning in kind.shows.items())]
+    lines += [f"- makes sure: {', '.join(kind.entries)}", f"- cost: {kind.cost}"]
+    return "\n".join([*lines, "", discovery.page(name)])
 
 
-def _numbers(name: str) -> Iterator[str]:
-    probes = probe_sets()[name]
-    yield f"# {name}"
-    yield ""
-    yield from (f"- `{number}`: {meaning}" for number, meaning in probes.shows.items())
-    yield f"- makes sure: {', '.join(probes.entries)}"
-    yield f"- cost: {probes.cost}"
+def judging(number: str) -> list[str]:
+    """The names of the detectors that judge a number, or need it."""
+    tag = number
+    for many, one_of_them in _OF_MANY.items():
+        tag = tag.replace(many, one_of_them)
+    meaning = fallback(tag)
+    detectors = [detector for detector in all_detectors().values() if isinstance(detector, Detector)]
+    return [
+        detector.name
+        for detector in detectors
+        if meaning is not None and meaning.signal in (*detector.judges, *detector.needs)
+    ]
+
+
+def _row(name: str, number: str) -> Sequence[str]:
+    kind = probe_sets()[name]
+    asking = [entry.id for entry in catalogue.load().values() if number in entry.probes]
+    cells = [f"`{number}`", kind.shows[number], f"`{name}`", kind.cost.value]
+    return [*cells, ", ".join(asking), ", ".join(f"`{detector}`" for detector in judging(number))]

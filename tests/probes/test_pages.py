@@ -4,6 +4,7 @@ import pytest
 
 from sentinel import catalogue
 from sentinel.probes.discovery import chosen, page, probe_sets
+from sentinel.report.probes import index, judging
 
 HEADINGS = ["## Cost", "## When it misleads", "## Source"]
 
@@ -15,14 +16,14 @@ def test_each_set_has_a_page(name):
 
 @pytest.mark.parametrize("name", probe_sets())
 def test_the_catalogue_knows_the_numbers_of_each_set(name):
-    one = probe_sets()[name]
+    kind = probe_sets()[name]
     named = {number for entry in catalogue.load().values() for number in entry.probes}
-    assert named & one.shows.keys()
-    assert {*one.entries} <= catalogue.load().keys()
+    assert named & kind.shows.keys()
+    assert {*kind.entries} <= catalogue.load().keys()
 
 
 def test_no_two_sets_share_a_number():
-    shown = [number for one in probe_sets().values() for number in one.shows]
+    shown = [number for kind in probe_sets().values() for number in kind.shows]
     assert len(shown) == len({*shown})
 
 
@@ -62,8 +63,24 @@ PROBED = [
 
 @pytest.mark.parametrize("entry", PROBED)
 def test_an_entry_that_needs_a_probe_names_one_that_exists(entry):
-    shown = {number for one in probe_sets().values() for number in one.shows}
+    shown = {number for kind in probe_sets().values() for number in kind.shows}
     assert shown & catalogue.load()[entry].probes.keys()
+
+
+def test_the_table_names_each_number_with_what_it_serves():
+    _, _, *rows = index().splitlines()
+    cells = [row.strip("| ").split(" | ") for row in rows]
+    assert [name.strip("`") for name, *_ in cells] == [
+        number for kind in probe_sets().values() for number in kind.shows
+    ]
+    (carried,) = (row for row in cells if row[0] == "`grad/carried_over`")
+    assert carried[2:] == ["`carried_gradients`", "cheap", "G5, O4", "`misscaled-gradient`"]
+
+
+def test_a_number_of_one_of_many_is_judged_as_that_of_each():
+    assert judging("update_ratio/<group>") == ["update-ratio-out-of-band"]
+    assert judging("dead_fraction/<layer>") == ["dead-activation-growth"]
+    assert judging("rl/replay_size") == []
 
 
 def test_sets_are_chosen_by_cost_or_by_name():

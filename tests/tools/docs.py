@@ -17,6 +17,7 @@ from sentinel.config.file import json_schema
 from sentinel.config.rules import Rule
 from sentinel.frames.naming import profiles
 from sentinel.ground.config_table import ConfigTable
+from sentinel.report.probes import index
 from sentinel.sinks.discovery import sink_types
 from sentinel.sinks.heartbeat import HeartbeatConfig
 from tests.tools.faults.page import peers, read, summary
@@ -99,6 +100,10 @@ def report() -> str:
     return f"```text\n{shown(['replay', str(ROOT / 'sample_logs' / 'kl-blowup')])}\n```"
 
 
+def probes() -> str:
+    return index()
+
+
 def commands() -> str:
     return "\n\n".join(f"```text\n{help_text(path)}\n```" for path in command_paths())
 
@@ -125,7 +130,7 @@ def shown(words: list[str]) -> str:
     return "\n".join(line.rstrip() for line in result.stdout.strip().splitlines())
 
 
-PARTS = (report, faults, frameworks, config, rules, heartbeat, sinks, commands)
+PARTS = (report, faults, frameworks, config, rules, heartbeat, sinks, probes, commands)
 
 
 def rewritten(text: str) -> str:
