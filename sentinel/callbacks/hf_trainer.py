@@ -32,6 +32,7 @@ class SentinelCallback(TrainerCallback):
         self._probes = probes
         self._probe: probe | None = None
         self._batch: Any = None  # of the step that goes on
+        self._scaler: Any = None
         self._hook: Any = None
 
     def on_train_begin(
@@ -48,6 +49,7 @@ class SentinelCallback(TrainerCallback):
         self._monitor.configure(args.to_dict() | {"max_steps": state.max_steps})
         if self._probes:  # in each process, since some numbers compare the ranks
             first = state.global_step
+            self._scaler = getattr(optimizer, "scaler", None)  # Accelerate keeps it there
             self._probe = probe(
                 model, optimizer, to=self._monitor, sets="cheap", scheduler=lr_scheduler, first_step=first
             )
@@ -59,7 +61,7 @@ class SentinelCallback(TrainerCallback):
     ) -> None:
         """Let the probes measure."""
         if self._probe is not None:
-            self._probe.step(batch=self._batch)
+            self._probe.step(batch=self._batch, scaler=self._scaler)
             self._batch = None
 
     def on_prediction_step(

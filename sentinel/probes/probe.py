@@ -51,7 +51,8 @@ class probe:  # noqa: N801  it reads as a function at its call, as `contextlib.s
     names. What else the training has is told by the name that `Subject` gives it: ``scheduler``,
     ``reference``, ``environment``, ``replay``, ``loss_of``, and ``first_step`` after a resume. Every process
     of a distributed training makes a probe; the first one writes. Raises TypeError for a ``to`` that is none
-    of these, and ValueError for ``every`` below 1 or an unknown set; after that nothing raises.
+    of these and for a name that is not known, and ValueError for ``every`` below 1 or an unknown set. Nothing
+    that a training does raises afterwards.
     """
 
     def __init__(

@@ -62,6 +62,7 @@ def test_the_trainer_of_transformers_hands_over_probes(tmp_path):
     assert "data/input_mean" in probed
     assert any("data/eval_input_shift" in row for row in monitor.rows)
     assert not model._forward_pre_hooks
+    assert trainer.optimizer.scaler is callback._scaler is None, "no GradScaler without 16 bits"
     assert monitor.failure is None
 
 
