@@ -214,3 +214,39 @@ def test_sets_that_come_after_one_that_hangs_have_their_own_time(monkeypatch, ca
     *_, written = trained(small, sgd, rows, probed=True)
     assert re.findall(r"the probe (\w+) is off: TimeoutError", caplog.text) == ["batches", "inputs"]
     assert "params/untied" in written[0]
+
+
+def test_no_set_waits_for_a_device(monkeypatch, caplog):
+    """Tensors on meta have no numbers, so whatever asks for one raises. On a GPU it would wait."""
+    monkeypatch.setattr("sentinel.probes.probe._on_the_way", lambda numbers: dict.fromkeys(numbers, 0.0))
+    model = nn.Sequential(nn.Linear(12, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(), nn.Linear(16, 4))
+    model = model.to("meta")
+    update = torch.optim.AdamW(model.parameters(), lr=0.1)
+    (group,) = update.param_groups
+    reference, written = nn.Embedding(4, 4, device="meta").eval(), []
+    probe = sentinel.probe(
+        model,
+        update,
+        to=lambda _, row: written.append(row),
+        every=1,
+        sets="cheap",
+        reference=reference,
+        loss_of=lambda batch: model(batch["images"]).mean(),
+    )
+    inputs, labels = torch.randn(8, 12, device="meta"), torch.zeros(8, dtype=torch.long, device="meta")
+    texts = torch.zeros(2, 32, dtype=torch.long, device="meta")
+    batch = {"images": inputs, "labels": labels, "input_ids": texts, "attention_mask": texts}
+    for _ in range(4):
+        scores = model(inputs)
+        update.zero_grad()
+        nn.functional.cross_entropy(scores, labels).backward()
+        update.step()
+        group["lr"] = torch.tensor(0.1, device="meta")
+        probe.step(batch=batch, outputs=scores, latents=inputs, condition_dropped=labels)
+        group["lr"] = 0.1
+    model.eval()
+    probe.evaluate(batch=batch, outputs=scores)
+    probe.close()
+    assert not caplog.text
+    assert {"update_ratio/0", "data/pad_fraction", "loss/weight", "dpo/reference_drift"} <= written[2].keys()
+    assert {"eval/recall_min", "vlm/image_gain", "data/eval_input_shift"} <= written[-1].keys()
