@@ -49,7 +49,7 @@ LINES: Mapping[Signal, Mapping[str, str]] = {
     },
     Signal.UPDATE_RATIO: {"": _CHEAP},
     Signal.MISSING_TENSORS: {"": _PROBE},
-    Signal.UNCHANGED_SHARE: {"": _PROBE},
+    Signal.UNCHANGED_SHARE: {"": _CHEAP},
     Signal.TRAINING_SHARE: {"": _PROBE},
     Signal.TENSORS_HELD_TWICE: {"": _PROBE},
     Signal.GROUPS_LEFT_BEHIND: {"": _PROBE},
@@ -58,7 +58,7 @@ LINES: Mapping[Signal, Mapping[str, str]] = {
     Signal.EVAL_TRAINING_SHARE: {"": f"{PROBE})  # then probe.evaluate(batch=batch) at each evaluation"},
     Signal.DEAD_FRACTION: {"": _CHEAP},
     Signal.HISTOGRAM_ZERO_SHARE: {"": 'writer.add_histogram("fc1/weights", model.fc1.weight, step)'},
-    Signal.PAD_FRACTION: {"": 'log("pad_fraction", (labels == -100).float().mean().item())'},
+    Signal.PAD_FRACTION: {"": f"{PROBE})  # then probe.step(batch=batch), with its attention_mask"},
     Signal.EPOCH: {"": 'log("epoch", step / steps_per_epoch)'},
     Signal.GPU_MEMORY: {
         "": 'log("gpu_memory", torch.cuda.max_memory_allocated() / 2**30)  '

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from sentinel import catalogue
 from sentinel.detectors.api import Detector
 from sentinel.detectors.discovery import all_detectors
+from sentinel.detectors.signals import Signal
 from sentinel.frames.fallback import fallback
 from sentinel.ground.errors import UnknownName
 from sentinel.probes import discovery
@@ -33,16 +34,21 @@ def page(name: str) -> str:
 
 def judging(number: str) -> list[str]:
     """The names of the detectors that judge a number, or need it."""
-    tag = number
-    for many, one_of_them in _OF_MANY.items():
-        tag = tag.replace(many, one_of_them)
-    meaning = fallback(tag)
+    signal = signal_of(number)
     detectors = [detector for detector in all_detectors().values() if isinstance(detector, Detector)]
     return [
         detector.name
         for detector in detectors
-        if meaning is not None and meaning.signal in (*detector.judges, *detector.needs)
+        if signal is not None and signal in (*detector.judges, *detector.needs)
     ]
+
+
+def signal_of(number: str) -> Signal | None:
+    """What sentinel reads a number as."""
+    for many, one_of_them in _OF_MANY.items():
+        number = number.replace(many, one_of_them)
+    meaning = fallback(number)
+    return meaning.signal if meaning else None
 
 
 def _row(name: str, number: str) -> Sequence[str]:

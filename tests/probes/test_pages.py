@@ -3,8 +3,9 @@
 import pytest
 
 from sentinel import catalogue
+from sentinel.detectors.lines import LINES, PROBE
 from sentinel.probes.discovery import chosen, page, probe_sets
-from sentinel.report.probes import index, judging
+from sentinel.report.probes import index, judging, signal_of
 
 HEADINGS = ["## Cost", "## When it misleads", "## Source"]
 
@@ -81,6 +82,15 @@ def test_a_number_of_one_of_many_is_judged_as_that_of_each():
     assert judging("update_ratio/<group>") == ["update-ratio-out-of-band"]
     assert judging("dead_fraction/<layer>") == ["dead-activation-growth"]
     assert judging("rl/replay_size") == []
+
+
+@pytest.mark.parametrize(
+    ("signal", "line"),
+    [(signal, lines[""]) for signal, lines in LINES.items() if lines.get("", "").startswith(PROBE)],
+)
+def test_the_line_of_a_report_makes_a_probe_that_logs_the_number(signal, line):
+    sets = chosen("cheap" if 'sets="cheap"' in line else "default").values()
+    assert signal in {signal_of(number) for kind in sets for number in kind.shows}
 
 
 def test_sets_are_chosen_by_cost_or_by_name():

@@ -8,7 +8,7 @@ import pytest
 from tensorboardX import SummaryWriter
 
 from sentinel.config.file import Config
-from sentinel.detectors.lines import line_for
+from sentinel.detectors.lines import PROBE, line_for
 from sentinel.detectors.signals import Signal
 from sentinel.replays.replaying import replay_in_parts
 from sentinel.report import markdown
@@ -192,6 +192,14 @@ def test_what_is_not_logged_has_the_line_that_logs_it(told, tmp_path):
     (blind,) = [one for one in told.runs[0].blind if one.signals == "loss_scale"]
     assert (blind.detectors, blind.lines) == (["loss-scale-collapse"], [line_for(Signal.LOSS_SCALE, "")])
     assert "log(&#34;loss_scale&#34;, scaler.get_scale())" in render(told)
+
+
+@pytest.mark.slow
+def test_what_a_probe_would_log_stands_first(told, tmp_path):
+    rows(tmp_path / "metrics.jsonl")
+    by_probe = [any(line.startswith(PROBE) for line in lack.lines) for lack in told().runs[0].blind]
+    assert by_probe[0]
+    assert by_probe == sorted(by_probe, reverse=True)
 
 
 @pytest.mark.slow
