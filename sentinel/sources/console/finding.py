@@ -52,9 +52,11 @@ class Wanted:
 def may_count(lines: Sequence[str], wanted: Wanted) -> list[int]:
     """The numbers of the lines that may count."""
     series = pl.Series(lines, dtype=pl.String)
-    signs = (*_STRONG, *(_OF_A_PLAN if wanted.plan else ()), *(_OF_METRICS if wanted.rows else ()))
-    counts = _hold(series, _WEAK) & (_hold(series, _TELLING) | _match(series, _COUNTED))
-    counts |= _hold(series, signs) | series.str.contains("\r", literal=True)
+    signs = ("\r", *_STRONG, *(_OF_A_PLAN if wanted.plan else ()), *(_OF_METRICS if wanted.rows else ()))
+    counts = _hold(series, signs)
+    weak = (_hold(series, _WEAK) & ~counts).arg_true()
+    rest = series.gather(weak)
+    counts = counts.scatter(weak.filter(_hold(rest, _TELLING) | _match(rest, _COUNTED)), True)
     for is_wanted, pattern in ((wanted.table, _IN_TABLE), (wanted.columns, _IN_COLUMNS)):
         if is_wanted:
             counts |= series.str.contains(pattern)

@@ -47,6 +47,7 @@ class Text:
         self._overlong: bool = (
             cursor.get("overlong", False) and not restarted
         )  # whether the next bytes belong to a line that is skipped
+        self._step = self._last_step()  # before the next line
 
     @property
     def count(self) -> int:
@@ -122,7 +123,7 @@ class Text:
             table=any(writer.in_table for writer in writers),
             columns=any(writer.columns.names for writer in writers),
             rows=self._wants_rows,
-            plan=self._last_step is None,
+            plan=self._step is None,
         )
 
     @property
@@ -130,7 +131,6 @@ class Text:
         """Whether metrics without a step count: no step was told before them."""
         return self.has_rows or not any(writer.begun for writer in self._writers.values())
 
-    @property
     def _last_step(self) -> int | None:
         steps = (writer.last_step for writer in self._writers.values())
         return max((step for step in steps if step is not None), default=None)
@@ -154,12 +154,15 @@ class Text:
         """Read a line of the terminal. True if something on it counts."""
         *overwritten, line = line.split("\r")
         counts = self._parse_overwritten(overwritten)
-        return self._parse_line(line) or counts
+        counts |= self._parse_line(line)
+        if counts:
+            self._step = self._last_step()
+        return counts
 
     def _pass(self, lines: Sequence[str]) -> None:
         """Pass lines on that tell no metrics."""
         if told := [line[:_LONGEST_TEXT] for line in lines if line and not line.isspace()]:
-            self.lines.add(told, self._last_step)
+            self.lines.add(told, self._step)
 
     def _glance(self, torn: bytes) -> bool:
         """Take what a last line without its end tells for sure. True if nothing more is expected of it.
@@ -204,7 +207,7 @@ class Text:
                 text = after
             elif self._parse_bar(bar, ended=True):
                 return True
-            elif not _tells_more(bar):
+            elif not after and not _shows_more(bar):
                 return counts
             else:
                 text = f"{bar['title']} {bar['rest']}{text[bar.end() :]}"
@@ -213,8 +216,8 @@ class Text:
         if writer is not None and (is_metric or writer.rows.waits):
             self._keep(name, writer)
         if not is_metric and text and not text.isspace():
-            self.lines.add([text[:_LONGEST_TEXT]], last := self._last_step)
-            if last is None:
+            self.lines.add([text[:_LONGEST_TEXT]], self._step)
+            if self._step is None:
                 self.config |= planned(text)
         return is_metric or counts
 
@@ -227,7 +230,7 @@ class Text:
         return writer.progress(int(bar["count"]), int(bar["total"]))
 
     def _parse_bar(self, bar: re.Match[str], ended: bool) -> bool:
-        writer = self._writer("") if bar["title"].strip() or "=" in bar["rest"] else None
+        writer = self._writer("") if _shows_more(bar) else None
         if writer is None or not writer.parse_bar(bar, ended):
             return False
         self._keep("", writer)
@@ -268,9 +271,9 @@ def _bar(text: str) -> re.Match[str] | None:
     return BAR.match(text) if "%|" in text or ("% " in text and "<" in text) else None
 
 
-def _tells_more(bar: re.Match[str]) -> bool:
-    """Whether the line of a bar holds more than its count."""
-    return bool(bar["title"].strip() or "=" in bar["rest"] or bar.string[bar.end() :].strip(" ]"))
+def _shows_more(bar: re.Match[str]) -> bool:
+    """Whether a bar shows more than its count."""
+    return "=" in bar["rest"] or bool(bar["title"].strip())
 
 
 def _split_writer(line: str) -> tuple[str, str]:
