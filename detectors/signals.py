@@ -62,6 +62,7 @@ class Signal(StrEnum):
     SAMPLING_LOGP_DIFFERENCE = "sampling_logp_difference"  # mean |trainer - sampler|, nats per token, >= 0
     SAMPLING_KL = "sampling_kl"  # of the trainer's from the sampler's probabilities, nats per token, >= 0
     SAMPLING_PROBABILITY_DIFFERENCE = "sampling_probability_difference"  # mean |trainer - sampler|, 0..1
+    SAMPLE_AGE = "sample_age"  # versions of the policy between sampling and use of an answer; mean, >= 0
     TURNS = "turns"  # of a conversation, or calls of tools in it; mean
     TOOL_FAILURE_SHARE = "tool_failure_share"  # of the calls of tools, those that failed, 0..1
     REWARD_FUNCTION = "reward_function"  # mean of one of several reward functions; a series each

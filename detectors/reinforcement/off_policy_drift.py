@@ -47,13 +47,14 @@ ENGINES = ("N-engine-mismatch", "N-async-staleness", "N-stale-prefix-cache", "N-
 
 @detector(
     judges=(*GAPS, Signal.IMPORTANCE_RATIO_MEAN),
-    uses=GAPS[:2],
+    uses=(*GAPS[:2], Signal.SAMPLE_AGE),
     history=History(recent=NOW, head=NOW),
     maturity=Maturity.STABLE,
     cause=Cause.POLICY,
     evidence={
         "level": Measure("median of the last 10 points", Unit.SAME),
         "start": Measure("at the start", Unit.SAME),
+        "age": Measure("versions of the policy since the answers were sampled", Unit.NONE),
     },
     variants={
         "gap": Variant(
@@ -88,6 +89,7 @@ def off_policy_drift(
     return verdicts(
         points.with_columns(
             **now_and_then(VALUE, NOW, start=NOW),
+            age=recent_median(Signal.SAMPLE_AGE, NOW, at_least=1),
             limit=pl.when(in_nats).then(warning_gap).when(is_gap).then(probability_gap).otherwise(highest),
         ),
         judged={HeldBack.FEW_POINTS: has_points(NOW)},

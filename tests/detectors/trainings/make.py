@@ -158,7 +158,7 @@ def rewarded(animal: str) -> None:
 
 def log(step: int, **values: torch.Tensor) -> None:
     """Print a line of JSON."""
-    print(json.dumps({"step": step, **{name: round(value.item(), 4) for name, value in values.items()}}))
+    print(json.dumps({"step": step, **{name: float(f"{value:.5g}") for name, value in values.items()}}))
 
 
 MADE = {
