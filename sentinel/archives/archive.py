@@ -13,15 +13,14 @@ from sentinel.archives.engine import Engine
 from sentinel.archives.isolating import isolated
 from sentinel.archives.judging import Judge
 from sentinel.archives.origin import ArchiveSource
-from sentinel.archives.parts import Part, Shard, parts
+from sentinel.archives.parts import Part, parts
 from sentinel.archives.results import Results
 from sentinel.archives.tree import Tree
 from sentinel.config.file import Config
 from sentinel.ground.errors import SentinelError
+from sentinel.ground.shard import WHOLE, Shard
 from sentinel.sources.discovery import common_path
 from sentinel.sources.places import Place, Url
-
-_WHOLE = Shard()
 
 
 @dataclass
@@ -45,7 +44,7 @@ def judge_archive(
     now: float,
     progress: Callable[[JudgedParts], None],
     *,
-    shard: Shard = _WHOLE,
+    shard: Shard = WHOLE,
     retry_failed: bool = False,
 ) -> JudgedParts:
     """Judge the parts of what lies at ``config.paths`` whose results are not there yet.
@@ -59,7 +58,7 @@ def judge_archive(
     judged, keys, complaints = JudgedParts(), list[str](), list[str]()
     with TemporaryFile() as left:  # on disk, so that memory does not grow with the archive
         for part in parts(origin.listed(complaints), _salt(config)):
-            if not shard.holds(part):
+            if not shard.holds(part.folders[0].path):  # its first directory decides, which few changes move
                 continue
             keys.append(part.key)
             judged.parts += 1

@@ -10,7 +10,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from sentinel.archives.units import unit_of
-from sentinel.ground.errors import SentinelError
+from sentinel.ground.shard import stable_hash
 
 _MOST_FOLDERS = 64
 _MOST_FILES = 512  # unless one unit has more
@@ -67,26 +67,6 @@ class Part:
         return replace(self, only=self.only[:middle]), replace(self, only=self.only[middle:])
 
 
-@dataclass(frozen=True)
-class Shard:
-    """One of ``count`` shares of an archive; ``index`` counts from 0."""
-
-    index: int = 0
-    count: int = 1
-
-    @classmethod
-    def parse(cls, text: str) -> "Shard":
-        """The shard in a text such as 3/64, which counts from 0. Raises SentinelError for another text."""
-        index, _, count = text.partition("/")
-        if not (index.isdecimal() and count.isdecimal() and int(index) < int(count)):
-            raise SentinelError(f"--shard {text}: write I/N with I from 0 to N - 1, such as 3/64")
-        return cls(int(index), int(count))
-
-    def holds(self, part: Part) -> bool:
-        """Whether the part is of this shard: its first directory decides, which few changes move."""
-        return _hash(part.folders[0].path) % self.count == self.index
-
-
 @dataclass
 class _JoinedFolders:
     """Directories that belong together, whose paths begin with ``prefix``."""
@@ -114,7 +94,7 @@ def parts(files: Iterable[ListedFile], salt: str) -> Iterator[Part]:
             yield _part(held, salt)
             held = []
         held.append(unit)
-        if _hash(unit.prefix) % _ENDS_AT == 0:
+        if stable_hash(unit.prefix) % _ENDS_AT == 0:
             yield _part(held, salt)
             held = []
     if held:
@@ -148,8 +128,3 @@ def _folders(units: Iterable[_JoinedFolders]) -> int:
 
 def _files(units: Iterable[_JoinedFolders]) -> int:
     return sum(len(unit.stamps) for unit in units)
-
-
-def _hash(text: str) -> int:
-    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "big")

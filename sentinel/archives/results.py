@@ -18,10 +18,10 @@ import msgspec
 import polars as pl
 
 from sentinel.archives.owners import Owners
-from sentinel.archives.parts import Shard
 from sentinel.archives.record import Record, unpacked_record
 from sentinel.archives.tables import IncidentColumns, RunColumns, columns, incident_row, run_row
 from sentinel.ground.errors import SentinelError
+from sentinel.ground.shard import Shard
 
 _OWNERS = "owners"  # metadata of the tables of runs: the stamp of the owners that they were written with
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sentinel.cli.options import ConfigFile, configuration
+from sentinel.cli.options import ConfigFile, configuration, shard
 from sentinel.cli.progress import archive_progress
 from sentinel.ground.clock import SystemClock
 from sentinel.ground.errors import SentinelError
@@ -114,8 +114,8 @@ def judge(settings: "Config", out: Path, options: ArchiveOptions) -> int:
     """Judge the parts of an archive that were not judged before, and keep the results. Gives the status."""
     from sentinel.archives.archive import judge_archive
     from sentinel.archives.owners import Owners
-    from sentinel.archives.parts import Shard
     from sentinel.archives.results import Results
+    from sentinel.ground.shard import WHOLE
 
     results = Results(out, Owners.read(options.owners) if options.owners else None)
     try:
@@ -126,7 +126,7 @@ def judge(settings: "Config", out: Path, options: ArchiveOptions) -> int:
                 options.made_engine(),
                 SystemClock().now(),
                 progress,
-                shard=Shard.parse(options.shard) if options.shard else Shard(),
+                shard=shard(options.shard) or WHOLE,
                 retry_failed=options.retry_failed,
             )
     except KeyboardInterrupt:

@@ -17,6 +17,7 @@ from sentinel.ground.errors import SentinelError
 if TYPE_CHECKING:
     from sentinel.config.file import Config
     from sentinel.ground.address import Address
+    from sentinel.ground.shard import Shard
 
 ConfigFile = Annotated[
     Path | None,
@@ -77,6 +78,16 @@ def address(option: str, text: str) -> Address:
         raise SentinelError(f"{option} {text}: {error}") from None
 
 
+def shard(text: str) -> Shard | None:
+    """The shard that was given to ``--shard``, None if none was. Raises SentinelError for another text."""
+    from sentinel.ground.shard import Shard
+
+    try:
+        return Shard.parse(text) if text else None
+    except ValueError as error:
+        raise SentinelError(f"--shard {text}: {error}") from None
+
+
 def configuration(
     file: Path | None,
     state_dir: Path | None = None,
@@ -84,6 +95,7 @@ def configuration(
     poll: bool = False,
     listen: str = "",
     notify: Sequence[str] = (),
+    share: str = "",
 ) -> Config:
     """The configuration of a command: the file's, overridden by the command line.
 
@@ -97,6 +109,7 @@ def configuration(
         "paths": places(paths),
         "poll": poll,
         "listen": address("--listen", listen) if listen else None,
+        "shard": shard(share),
     }
     path = config_file(file)
     config = load(path) if path else Config.model_construct()  # nothing to validate

@@ -29,7 +29,7 @@ _DELIVER_SECONDS = 60.0
 _LAST_SECONDS = 10.0
 """How long a reload waits for deliveries that have begun."""
 
-_FIXED = ("state_dir", "listen", "heartbeat")
+_FIXED = ("state_dir", "listen", "heartbeat", "shard")
 """Keys of the configuration that a reload cannot change."""
 
 _Paths = Annotated[
@@ -54,6 +54,17 @@ _Listen = Annotated[
 ]
 
 
+_Share = Annotated[
+    str,
+    typer.Option(
+        "--shard",
+        metavar="I/N",
+        help="Follow only share I of N, from 0 to N - 1, of a tree that is too large for one watch. Each "
+        "share needs a --state-dir of its own.",
+    ),
+]
+
+
 def watch(
     paths: _Paths = None,
     config: ConfigFile = None,
@@ -63,6 +74,7 @@ def watch(
     wait: _Wait = False,
     listen: _Listen = "",
     notify: Notify = None,
+    shard: _Share = "",
 ) -> None:
     """Follow runs and send an alert when one goes wrong.
 
@@ -89,7 +101,7 @@ def watch(
     log_to_stderr()
 
     def load() -> "_Wanted":
-        settings = configuration(config, state_dir, paths or (), poll, listen, notify or ())
+        settings = configuration(config, state_dir, paths or (), poll, listen, notify or (), shard)
         if not settings.paths:
             raise SentinelError("nothing to watch: name a PATH, or set `paths` in the configuration")
         here = [path for path in settings.paths if isinstance(path, Path)]

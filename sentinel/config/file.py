@@ -30,6 +30,7 @@ from sentinel.frames.naming import IGNORE
 from sentinel.ground.address import Address
 from sentinel.ground.config_table import ConfigTable, Lazily, LocalPath, beside_the_file
 from sentinel.ground.errors import ConfigError
+from sentinel.ground.shard import WHOLE, Shard
 from sentinel.ground.state_dir import default_state_dir
 from sentinel.sinks.base import SinkConfig
 from sentinel.sinks.budget import BudgetConfig
@@ -101,7 +102,14 @@ def _link(text: str) -> str:
     return text
 
 
+def _shard(text: Any) -> Shard:
+    if not isinstance(text, str):
+        raise ValueError('should be a string such as "0/4"')
+    return Shard.parse(text)
+
+
 LinkTemplate = Annotated[str, AfterValidator(_link)]
+ShardOfRuns = Annotated[Shard, PlainValidator(_shard, json_schema_input_type=str)]
 ListenAddress = Annotated[Address, PlainValidator(_address, json_schema_input_type=int | str)]
 RuleTables = Annotated[list[Rule], AfterValidator(lambda rules: unique(rules, {*all_detectors()}))]
 NamedPlace = Annotated[Place, PlainValidator(_named_place, json_schema_input_type=str)]
@@ -146,6 +154,11 @@ class Config(ConfigTable):
     poll: bool = Field(
         default=False,
         description="poll instead of waiting for file system events; NFS and FUSE send none",
+    )
+    shard: ShardOfRuns = Field(
+        default=WHOLE,
+        description="the share of the runs that this watch follows, where several share a tree, such as "
+        '"0/4"; each needs its own `state_dir`',
     )
     sinks: SinkTables = Field(
         default_factory=lambda: named([TerminalConfig()]),

@@ -25,6 +25,7 @@ from sentinel.sinks.delivery import Delivery
 from sentinel.sources.base import Run
 from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.places import Url
+from sentinel.sources.shares import is_in_share
 from sentinel.telemetry.counters import ROUND_SECONDS, count_points
 from sentinel.watch.backlog import SLICES_SECONDS, Backlog, groups
 from sentinel.watch.file_events import Changes
@@ -160,7 +161,7 @@ class Watcher:
         stopped = self._store.stops.all()
         added = []
         for run in discovered.runs:
-            if run.id in self._runs:
+            if run.id in self._runs or not is_in_share(run, self._config.shard, self._config.paths):
                 continue
             watched = Watched(self._tracker(run), begun, _NEVER)
             watched.recorded_stop = stopped[run.id].reason if run.id in stopped else None
