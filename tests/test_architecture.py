@@ -2,6 +2,7 @@
 
 import ast
 import re
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -23,6 +24,9 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 LAYERS, FORBIDDEN = PROJECT["tool"]["importlinter"]["contracts"]
 ROOMS = {room: at for at, line in enumerate(LAYERS["layers"]) for room in line.split(" | ")}
 """The line of each room in the table of who may import whom, from above."""
+
+
+LARGEST_BYTES = 300_000  # of one file
 
 
 @cache
@@ -147,6 +151,15 @@ def test_time_is_an_argument(file):
 @each(FILES, module)
 def test_files_stay_readable_in_one_sitting(file):
     assert len(text(file).splitlines()) <= 300
+
+
+def test_the_project_holds_no_file_that_only_lay_there():
+    """Whoever clones the project gets all of it for good."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("this is a copy without its history")
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True)
+    files = [ROOT / name for name in listed.stdout.split("\0") if name]
+    assert not [file.name for file in files if file.is_file() and file.stat().st_size > LARGEST_BYTES]
 
 
 def test_the_flow_stands_on_one_screen():

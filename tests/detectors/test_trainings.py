@@ -82,6 +82,7 @@ TIMES = [
     ("muon", "update_ratio/narrow", 0.35),  # a matrix of another shape, whose update has another size
     ("routing", "mismatch_kl", 19),  # the experts that one engine chose and the other did not
     ("flows", "diffusion/loss_by_timestep/0.97-1.0", 1.2),
+    ("critic", "rollout/ep_rew_mean", 3.6),  # a cost: the reward of a pendulum is at most 0
     ("eight-bits", "loss", 2),  # most values beside an outlier become zero
 ]
 """How many times larger a metric is where a training goes wrong that no metric alone can tell."""
