@@ -60,14 +60,17 @@ class Waiting:
         if _SUMMARY in row or len(self._rows) >= _MOST_WAITING:
             yield from self.due()
 
-    def bar(self, count: int, total: int) -> Iterator[Record]:
-        """Give the rows that waited for this bar, with their steps."""
+    def bar(self, count: int, total: int) -> list[Record]:
+        """The rows that waited for this bar, with their steps."""
         if total >= self._total:
             self._total, self._count = total, count
-        # The bar of an evaluation begins at 0, and no row has that step.
-        self._shown = (count, total) if count or not self._rows else (self._count, self._total)
-        yield from self.due()
+        rows: list[Record] = []
+        if self._rows:
+            # The bar of an evaluation begins at 0, and no row has that step.
+            self._shown = (count, total) if count else (self._count, self._total)
+            rows += self.due()
         self._shown = (count, total)
+        return rows
 
     def due(self) -> Iterator[Record]:
         """The rows with their steps, now that a line follows that is none. A single row has that of the bar.

@@ -195,7 +195,7 @@ class PrintedMetrics:
         HF's Trainer redraws its bar after each line that it prints, and this bar shows the step of the line.
         The bar before the line may be late, or may belong to an evaluation.
         """
-        self._add_all(rows := [*self._waiting.bar(count, total)])
+        self._add_all(rows := self._waiting.bar(count, total))
         return bool(rows)
 
     def parse_bar(self, bar: re.Match[str], ended: bool) -> bool:
