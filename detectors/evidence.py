@@ -74,6 +74,8 @@ _UNITS: Mapping[Signal, Unit] = {
     Signal.THROUGHPUT: Unit.PER_SECOND,
     Signal.MFU: Unit.SHARE,
     Signal.GPU_MEMORY: Unit.GIB,
+    Signal.HOST_MEMORY: Unit.GIB,
+    Signal.FREE_SHARED_MEMORY: Unit.GIB,
     Signal.TOTAL_STEPS: Unit.STEPS,
     Signal.WARMUP_STEPS: Unit.STEPS,
 }

@@ -73,6 +73,7 @@ LINES: Mapping[Signal, Mapping[str, str]] = {
     },
     Signal.CLIP_FRACTION: {"": 'log("clip_fraction", ((ratio - 1).abs() > clip_range).float().mean())'},
     Signal.REWARD: {"": 'log("reward", rewards.mean())'},
+    Signal.REPLAY_SIZE: {"": f"{PROBE}, replay=buffer, environment=environment)  # then probe.step()"},
     Signal.REWARD_STD: {"": 'log("reward_std", rewards.std())'},
     Signal.FRAC_REWARD_ZERO_STD: {
         "": 'log("frac_reward_zero_std", (rewards.view(-1, group).std(dim=1) == 0).float().mean())'
@@ -91,6 +92,7 @@ LINES: Mapping[Signal, Mapping[str, str]] = {
     },
     Signal.MOE_AUXILIARY_LOSS: {"": 'log("load_balancing_loss", outputs.aux_loss.item())'},
     Signal.MAX_ATTENTION_LOGIT: {"": 'log("max_attention_logit", scores.max().item())'},
+    Signal.MAX_OUTPUT_LOGIT: {"": f'{PROBE}, sets="cheap")  # then probe.step(batch=batch, outputs=logits)'},
     Signal.DATA_SHARE: {
         "": 'log("data_share", seconds_waited / seconds)  # [signals] "data_share" = "data_share"'
     },

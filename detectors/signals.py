@@ -68,6 +68,8 @@ class Signal(StrEnum):
     REWARD_FUNCTION = "reward_function"  # mean of one of several reward functions; a series each
     EVAL_REWARD = "eval_reward"  # mean return of separate evaluation episodes
     EPISODE_LENGTH = "episode_length"  # mean, environment steps
+    REPLAY_SIZE = "replay_size"  # transitions in the replay buffer
+    OBSERVATIONS_COUNTED = "observations_counted"  # by the statistics that normalise observations
     EXPLAINED_VARIANCE = "explained_variance"  # of the returns by the critic; 1 is perfect, may be negative
     VALUE_CLIP_FRACTION = "value_clip_fraction"  # share of value predictions that PPO clipped, 0..1
     EBFT_ALIGNMENT = "ebft_alignment"  # twice the similarity of a completion and the reference, -2..2
@@ -76,6 +78,8 @@ class Signal(StrEnum):
     MOE_AUXILIARY_LOSS = "moe_auxiliary_loss"  # load balancing of a mixture of experts
     MOE_MAX_VIOLATION = "moe_max_violation"  # load of the fullest expert over the mean load, less 1; >= 0
     MAX_ATTENTION_LOGIT = "max_attention_logit"  # largest before the softmax; of all layers or a series each
+    MAX_OUTPUT_LOGIT = "max_output_logit"  # largest of a batch of classified samples or tokens
+    LOG_PARTITION = "log_partition"  # log Z: logarithm of the sum of the exponentials of the logits; mean
     PERPLEXITY = "perplexity"  # exp of the loss in nats per token; training batches
     EVAL_PERPLEXITY = "eval_perplexity"
     ACCURACY = "accuracy"  # training batches, 0..1
@@ -94,6 +98,7 @@ class Signal(StrEnum):
     TENSORS_NEVER_REACHED = "tensors_never_reached"  # trained tensors that had no gradient so far
     UNTIED_TENSORS = "untied_tensors"  # tensors that ought to be one with another and are not
     LOST_UPDATE_SHARE = "lost_update_share"  # of the weights in 16 bits, those that no gradient moved, 0..1
+    NARROW_GRADIENTS = "narrow_gradients"  # tensors whose gradient has fewer bits than they
     DIFFERING_RANKS = "differing_ranks"  # ranks whose weights are not those of the first
     FROZEN_STATISTICS_DRIFT = (
         "frozen_statistics_drift"  # of BatchNorm in frozen layers, since the start, >= 0
@@ -133,6 +138,8 @@ class Signal(StrEnum):
     THROUGHPUT = "throughput"  # samples, frames or batches per second; only its changes mean something
     MFU = "mfu"  # model FLOPs utilisation, 0..1
     GPU_MEMORY = "gpu_memory"  # in use or peak, GiB
+    HOST_MEMORY = "host_memory"  # resident and of the training alone, GiB
+    FREE_SHARED_MEMORY = "free_shared_memory"  # of the host, GiB
     OTHER_METRIC = "other_metric"  # all but losses and gradient norms, once they are not finite any more
     FROZEN_METRIC = "frozen_metric"  # metrics of no signal that froze at a value; how many
     LEAPT_METRIC = "leapt_metric"  # metrics of no signal that leapt for good; how many

@@ -26,26 +26,17 @@ from typing import Annotated
 import polars as pl
 
 from sentinel.detectors.api import CRITICAL, WARNING, Cause, History, Variant, detector
-from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import VALUE
+from sentinel.detectors.architecture.logits import AGO, LEVELS, NOW, grows, with_levels
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import has_points, now_and_then, recent_median
+from sentinel.detectors.stats import has_points
 from sentinel.detectors.verdict import HeldBack, verdicts
-
-NOW = 20  # points of a level, and of the start
-AGO = 100  # points ago
-RISES = 1.02  # times the level of then, below which it stands still
 
 
 @detector(
     judges=(Signal.MAX_ATTENTION_LOGIT,),
     history=History(recent=NOW + AGO, head=NOW),
     cause=Cause.GRADIENT_SIZE,
-    evidence={
-        "level": Measure("median of the last 20 points", Unit.SAME),
-        "start": Measure("at the start", Unit.SAME),
-        "before": Measure("100 points ago", Unit.SAME),
-    },
+    evidence=LEVELS,
     variants={
         "grows": Variant(
             "the largest attention logit grew from {start:.3g} to {level:.3g} and goes on growing",
@@ -62,16 +53,10 @@ def attention_logit_growth(
     growth: Annotated[float, "multiple of the first level that counts as growth"] = 2.0,
 ) -> pl.LazyFrame:
     """See the module's page."""
-    level, start = pl.col("level"), pl.col("start")
-    measured = points.with_columns(
-        **now_and_then(VALUE, NOW, start=NOW),
-        before=recent_median(VALUE, NOW, skip=AGO, at_least=1),
-    )
-    measured = measured.with_columns(before=pl.col("before").fill_null(start))
     return verdicts(
-        measured,
+        with_levels(points),
         judged={HeldBack.FEW_POINTS: has_points(2 * NOW)},
-        found={"grows": (level > bound) & (level > growth * start) & (level > RISES * pl.col("before"))},
-        severities={CRITICAL: level > critical_bound},
+        found={"grows": grows(bound, growth)},
+        severities={CRITICAL: pl.col("level") > critical_bound},
         above=pl.lit(bound),
     )

@@ -3,8 +3,9 @@
 ## What it catches
 Numbers of `sentinel.probe` that are 0 in every training that is put together rightly: tensors in two
 optimizers, frozen tensors that a step moves, trained tensors that no gradient reaches, tied weights that came
-apart, ranks with other weights than the first. And statistics of frozen BatchNorms that moved by more than a
-twentieth, and weights in bfloat16 or float16 of which more than 90 % do not feel a step.
+apart, ranks with other weights than the first, gradients in fewer bits than their weights. And statistics of
+frozen BatchNorms that moved by more than a twentieth, and weights in bfloat16 or float16 of which more than
+90 % do not feel a step.
 
 ## Why it matters
 The loss falls in each case, by what the rest of the model learns. Nothing that a trainer logs shows it.
@@ -15,7 +16,8 @@ Mend the one place that the message names. The entry says which line is the usua
 ## When it is wrong
 Optimizers that take turns on the same weights on purpose. A head that is a free copy of the embeddings on
 purpose. A part of the model that is not used yet and that an optimizer holds. Statistics that are
-re-estimated on purpose. Weights in 16 bits beside a copy in 32 that the probe does not see.
+re-estimated on purpose. Gradients that are kept short to save memory. Weights in 16 bits beside a
+copy in 32 that the probe does not see.
 
 ## Source
 Catalogue O3, O17, O18, N-two-optimizers, N-untied-weights, N-ranks-apart and N-lost-updates. The counts are
@@ -35,6 +37,7 @@ BOUNDS = {
     "frozen-moved": (Signal.FROZEN_TENSORS_MOVED, NONE),
     "never-reached": (Signal.TENSORS_NEVER_REACHED, Bound(most=0, rows=3)),
     "untied": (Signal.UNTIED_TENSORS, NONE),
+    "gradients-narrow": (Signal.NARROW_GRADIENTS, NONE),
     "ranks-differ": (Signal.DIFFERING_RANKS, NONE),
     "statistics-drift": (Signal.FROZEN_STATISTICS_DRIFT, Bound(most=0.05)),
     "updates-lost": (Signal.LOST_UPDATE_SHARE, Bound(most=0.9, rows=3)),
@@ -63,6 +66,9 @@ BOUNDS = {
         "ranks-differ": Variant(
             "{value:.0f} ranks hold other weights than the first one",
             ("N-ranks-apart", "GD", "N-silent-corruption"),
+        ),
+        "gradients-narrow": Variant(
+            "{value:.0f} tensors have a gradient in fewer bits than their own", ("N-lost-updates", "O10")
         ),
         "statistics-drift": Variant(
             "running means of frozen BatchNorms have moved by {value:.0%}", ("O18", "V7")

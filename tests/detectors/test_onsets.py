@@ -79,6 +79,15 @@ CASES = (
         "likelihood-displacement", Signal.LOGPS_CHOSEN, -100.0, -300.0, {Signal.PREFERENCE_MARGIN: (0.5, 1)}
     ),
     Case("attention-logit-growth", Signal.MAX_ATTENTION_LOGIT, 60.0, 300.0),
+    Case("output-logit-growth", Signal.LOG_PARTITION, 60.0, 300.0),
+    Case(
+        "lost-environment-state",
+        Signal.REPLAY_SIZE,
+        1000.0,
+        100.0,
+        noise=0,
+        jumps_only="what is lost is lost at once",
+    ),
     Case("router-collapse", Signal.MOE_AUXILIARY_LOSS, 1.0, 3.0),
     Case("entropy-explosion", Signal.ENTROPY, 0.5, 4.0, WORSE),
     Case(

@@ -81,7 +81,7 @@ def test_the_table_names_each_number_with_what_it_serves():
 def test_a_number_of_one_of_many_is_judged_as_that_of_each():
     assert judging("update_ratio/<group>") == ["update-ratio-out-of-band"]
     assert judging("dead_fraction/<layer>") == ["dead-activation-growth"]
-    assert judging("rl/replay_size") == []
+    assert judging("data/batch_hash") == []
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,27 @@ def test_sixteen_bits_lose_small_updates():
     assert "params/lost_updates" not in last()
 
 
+def test_gradients_in_fewer_bits_than_their_weights_are_counted():
+    model = net()
+    for weights in model[0].parameters():
+        weights.grad_dtype = torch.bfloat16
+    update = torch.optim.SGD(model.parameters(), lr=0.1, foreach=False)
+    found = {}
+    with sentinel.probe(model, update, to=lambda _, row: found.update(row), every=1, sets="dtypes") as probe:
+        model(torch.randn(32, 12)).sum().backward()
+        probe.step()
+    assert found["grad/fewer_bits"] == 2
+    assert last()["grad/fewer_bits"] == 0
+
+
+def test_outputs_of_a_regression_are_no_logits():
+    model, found = net(), {}
+    update = torch.optim.SGD(model.parameters(), lr=0.1)
+    with sentinel.probe(model, update, to=lambda _, row: found.update(row), sets="cheap") as probe:
+        probe.step(batch={"labels": torch.zeros(32)}, outputs=torch.zeros(32, 1))
+    assert "logits/log_z" not in found
+
+
 def test_a_head_that_is_a_copy_of_the_embeddings_is_untied():
     class Tied(torch.nn.Module):
         def __init__(self, weight):

@@ -1,13 +1,15 @@
 """In which types weights and gradients are kept.
 
 A model whose weights are in 16 bits, without a copy in 32, loses most small updates to rounding. Gradients
-in another type than their weights come from a cast that nobody meant.
+in fewer bits than their weights are rounded before the optimizer sees them.
 
 ## Cost
 A pass over the list of parameters, on the host.
 
 ## When it misleads
 A library may keep a copy in 32 bits beside weights in 16 (DeepSpeed, Megatron); then the share means nothing.
+No detector judges the share: weights in 16 bits are often meant, and `params/lost_updates` shows what they
+lose.
 
 ## Source
 TrainCheck's invariants on types; entries N-lost-updates and O10 of the catalogue.
@@ -28,7 +30,7 @@ class Dtypes(
     ProbeSet,
     shows={
         "params/half_share": "share of the trained weights that are kept in 16 bits or fewer",
-        "grad/other_dtype": "gradients whose type is not that of their weights",
+        "grad/fewer_bits": "gradients that are kept in fewer bits than their weights",
     },
     entries=("N-lost-updates", "O10"),
     cost=Cost.DEFAULT,
@@ -42,7 +44,9 @@ class Dtypes(
         pairs = [(weights, weights.grad) for weights in trained]
         return {
             "params/half_share": _count(half) / max(_count(trained), 1),
-            "grad/other_dtype": sum(of is not None and of.dtype != weights.dtype for weights, of in pairs),
+            "grad/fewer_bits": sum(
+                of is not None and of.element_size() < weights.element_size() for weights, of in pairs
+            ),
         }
 
 

@@ -8,7 +8,9 @@ A mean over the statistics of one observation, on the host.
 
 ## When it misleads
 It needs `environment=` (with `obs_rms`, as VecNormalize and Gymnasium's wrappers have) and `replay=` (with
-`size()` or a length). Statistics of a dictionary of observations are not read.
+`size()` or a length). Statistics of a dictionary of observations are not read. No detector judges the mean,
+which is as the environment makes it. Nor does one judge a count that stands still: an algorithm that makes
+many updates of one rollout takes no observations meanwhile.
 
 ## Source
 Probes `rl/obs_norm_mean` and `rl/replay_size` of the catalogue (R3, R4).

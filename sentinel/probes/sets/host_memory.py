@@ -1,4 +1,4 @@
-"""Resident memory of the training, and what is free of its shared memory.
+"""Memory of the training on its host, and what is free of its shared memory.
 
 A cache in the dataset, or a list that keeps tensors, grows until the kernel ends the training. Workers that
 hand over batches fail once `/dev/shm` is full.
@@ -7,7 +7,8 @@ hand over batches fail once `/dev/shm` is full.
 Two system calls.
 
 ## When it misleads
-Workers of the loader are processes of their own and not counted. It knows Linux alone.
+Workers of the loader are processes of their own and not counted. Files that the training maps are not
+counted either: the kernel gives their pages back. It knows Linux alone.
 
 ## Source
 Probes `host/rss` and `host/shm_free` of the catalogue (DP9, DP15); `proc(5)`, `statvfs(3)`.
@@ -25,7 +26,7 @@ _OWN, _SHARED = Path("/proc/self/statm"), Path("/dev/shm")  # noqa: S108  it is 
 class HostMemory(
     ProbeSet,
     shows={
-        "host/rss": "resident memory of the training's process, GiB",
+        "host/rss": "resident memory of the training's process but for mapped files, GiB",
         "host/shm_free": "free shared memory, GiB",
     },
     entries=("DP9", "DP15"),
@@ -40,9 +41,10 @@ class HostMemory(
             raise Unsuitable("this system has no /proc or no /dev/shm")
 
     def measure(self, moment: Moment) -> Numbers:
-        """Two numbers."""
-        pages, shared = int(_OWN.read_text().split()[1]), os.statvfs(_SHARED)
-        return {
-            "host/rss": pages * os.sysconf("SC_PAGESIZE") / _GIB,
-            "host/shm_free": shared.f_bavail * shared.f_frsize / _GIB,
-        }
+        """Two numbers, or one where nothing limits the shared memory."""
+        _, resident, mapped, *_ = map(int, _OWN.read_text().split())
+        numbers = {"host/rss": (resident - mapped) * os.sysconf("SC_PAGESIZE") / _GIB}
+        shared = os.statvfs(_SHARED)
+        if shared.f_blocks:
+            numbers["host/shm_free"] = shared.f_bavail * shared.f_frsize / _GIB
+        return numbers

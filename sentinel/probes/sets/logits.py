@@ -6,7 +6,8 @@ In long trainings logits may drift away together, which changes no probability u
 One log-sum-exp over the logits of a step, on their device.
 
 ## When it misleads
-It needs `outputs=` or what holds them as `logits`. Outputs that are no logits have such numbers as well.
+It needs `outputs=`, or what holds them as `logits`, and labels in the batch that are whole numbers: outputs
+of a regression are no logits.
 
 ## Source
 Probes `logits/log_z` and `logits/max` of the catalogue (L6, A-nan-logsoftmax); the z-loss of PaLM.
@@ -26,9 +27,9 @@ class Logits(
     """Two numbers of the logits of a step."""
 
     def measure(self, moment: Moment) -> Numbers:
-        """The numbers, if the loop hands outputs over."""
-        logits = moment.logits()
-        if logits is None:
+        """The numbers, if the loop hands over outputs and the classes that they ought to be."""
+        logits, labels = moment.logits(), moment.labels()
+        if logits is None or labels is None or labels.is_floating_point():
             return {}
         wide = logits.detach().float()
         return {"logits/log_z": wide.logsumexp(-1).mean(), "logits/max": wide.max()}

@@ -285,6 +285,12 @@ def sharpens_its_attention(random: Random, shape: Shape) -> Run:
     return supervised(random, shape).but(max_attention_logit=lambda: shape.noisy(random, level))
 
 
+def lets_its_logits_drift(random: Random, shape: Shape) -> Run:
+    """Log Z doubles eight times from the onset to the end."""
+    level = 5 * 256 ** (np.maximum(0, shape.time - ONSET) / (1 - ONSET))
+    return supervised(random, shape).but(log_partition=lambda: shape.noisy(random, level))
+
+
 def waits_for_data(random: Random, shape: Shape) -> Run:
     """The loader takes four fifths of a step."""
     level = 0.1 + 0.7 * shape.since()
@@ -361,7 +367,9 @@ SICK: Mapping[str, tuple[Kind, float]] = {
     "metric-band": (policies.repeats_itself, ONSET),
     "misscaled-gradient": (divides_twice, 0),
     "non-finite-metric": (breaks, ONSET),
+    "lost-environment-state": (policies.empties_its_buffer, ONSET),
     "off-policy-drift": (policies.drifts_off, ONSET),
+    "output-logit-growth": (lets_its_logits_drift, ONSET),
     "perplexity-inconsistency": (averages_perplexities, 0),
     "preference-margin-stall": (policies.prefers_nothing, 0),
     "repeated-loss": (repeats, ONSET),

@@ -131,3 +131,9 @@ def displaces(random: Random, shape: Shape) -> Run:
         logps_rejected=log_probability,
         preference_margin=lambda: 1 - 0.3 * shape.since() + 0.1 * shape.noise * shape.wander(random),
     )
+
+
+def empties_its_buffer(random: Random, shape: Shape) -> Run:
+    """The replay buffer begins again at the onset."""
+    since = np.where(shape.time < ONSET, shape.time, shape.time - ONSET)
+    return policy_of_control(random, shape).but(replay_size=lambda: (1000 + 1e6 * since).round())
