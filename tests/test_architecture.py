@@ -201,6 +201,7 @@ SHARED = {"SentinelCallback"}
 """The callbacks for two libraries, which users import from the module of their library."""
 
 
+@pytest.mark.slow
 def test_the_name_of_a_class_means_one_thing():
     """Whether it is private or not."""
     homes: dict[str, list[str]] = {}

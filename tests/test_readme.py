@@ -31,6 +31,7 @@ def here(sentinel, tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", COMMANDS)
 def test_a_command_can_be_understood(here, words):
     command = typer.main.get_command(app)

@@ -57,6 +57,7 @@ def blocks(kind):
     ]
 
 
+@pytest.mark.slow
 @each(PAGES, str)
 def test_every_link_leads_somewhere(page):
     for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", prose(PAGES[page])):

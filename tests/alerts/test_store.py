@@ -233,6 +233,7 @@ def fill_and_forget(place):
         store.forget(runs[1:])
 
 
+@pytest.mark.slow
 def test_disk_space_of_forgotten_runs_is_given_back(tmp_path):
     fill_and_forget(tmp_path)
     full = in_bytes(tmp_path)

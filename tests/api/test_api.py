@@ -20,6 +20,7 @@ def report():
     return sentinel.replay(SAMPLES / "kl-blowup", SAMPLES / "healthy-rl")
 
 
+@pytest.mark.slow
 def test_the_import_brings_nothing_else():
     code = "import sys; known = {*sys.modules}; import sentinel; print(*sorted({*sys.modules} - known))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -126,6 +126,7 @@ def test_a_receiver_that_is_gone_changes_nothing(tmp_path, monkeypatch):
     assert monitor.failure is None
 
 
+@pytest.mark.slow
 def test_a_full_disk_changes_nothing(tmp_path, monkeypatch, small_disk):
     monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
     free = os.statvfs(small_disk)

@@ -123,6 +123,7 @@ def test_why_a_sink_hears_of_nothing_is_said_in_words(report, tmp_path):
     assert "not told: terminal, below the sink&#39;s severity" in text
 
 
+@pytest.mark.slow
 def test_an_output_that_cannot_be_written_is_one_line(sentinel):
     ran = sentinel("replay", ROOT / "sample_logs" / "kl-blowup", "--format", "html", "-o", "no/such/r.html")
     assert ran.status == 2

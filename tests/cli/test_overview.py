@@ -75,6 +75,7 @@ def test_without_a_configuration_the_current_directory_is_read(sentinel, tmp_pat
     assert sentinel().out.startswith("1 run read in ")
 
 
+@pytest.mark.slow
 def test_where_no_log_lies_one_line_says_how_to_go_on(sentinel):
     ran = sentinel()
     assert ran.status == 2
@@ -82,6 +83,7 @@ def test_where_no_log_lies_one_line_says_how_to_go_on(sentinel):
     assert "name a directory of runs, or see `sentinel --help`" in ran.err
 
 
+@pytest.mark.slow
 def test_a_mistyped_command_is_not_taken_for_a_path(sentinel):
     ran = sentinel("wach")
     assert ran.status == 2

@@ -49,6 +49,7 @@ def test_a_run_is_told_with_what_can_be_judged(sentinel, run):
     assert not [line for line in lacking if "flat-loss-at-init" in line]
 
 
+@pytest.mark.slow
 def test_as_json_with_settings_and_their_origin(sentinel, run):
     path = run("a", LOSS)
     (path.parent / "args.json").write_text('{"max_steps": 199, "model": {"name": "x"}}')
@@ -61,6 +62,7 @@ def test_as_json_with_settings_and_their_origin(sentinel, run):
     assert {lack["detector"] for lack in found["not_judged"]} >= {"kl-blowup"}
 
 
+@pytest.mark.slow
 def test_a_plan_that_came_later_than_the_log_is_shown_and_not_believed(sentinel, run):
     path = run("a", LOSS)
     (path.parent / "args.json").write_text('{"max_steps": 199}')
@@ -126,6 +128,7 @@ def test_of_many_runs_only_the_beginning_is_read(sentinel, run, monkeypatch):
     assert "+ points" in sentinel("runs", "runs").out
 
 
+@pytest.mark.slow
 def test_broken_settings_are_told_and_text_of_runs_cannot_steer_a_terminal(sentinel, run):
     path = run("a", [{**record, "\x1b[31mloss": 1.0} for record in LOSS])
     (path.parent / "args.json").write_text("{")
@@ -135,6 +138,7 @@ def test_broken_settings_are_told_and_text_of_runs_cannot_steer_a_terminal(senti
     assert "\x1b" not in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "line"), [("nowhere", "nowhere: no such file"), ("empty", "empty: no log that")]
 )

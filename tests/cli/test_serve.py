@@ -33,6 +33,7 @@ def test_it_prints_a_link_and_ends_when_told_though_a_page_is_open(state):
     assert "Traceback" not in complaints
 
 
+@pytest.mark.slow
 def test_others_may_reach_it_only_with_a_token_that_was_chosen(sentinel, state):
     ran = sentinel("serve", "--state-dir", state, "--listen", "0.0.0.0:0")
     assert (ran.status, ran.out) == (2, "")

@@ -13,6 +13,7 @@ def points(tag, steps, begin=0):
     return Points(tag, Signal.LOSS, steps, steps * 0.0, begin + np.arange(len(steps)), steps * 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partner", ["", "b"])
 def test_what_waits_for_a_partner_that_never_comes_is_bounded(partner):
     join = Join({"b": points("b", [0])} if partner else {})

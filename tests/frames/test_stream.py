@@ -313,6 +313,7 @@ def test_settings_hold_from_their_place_on() -> None:
     assert [(e["scheduler"], e["epochs"]) for e in found[29:31]] == [(None, None), ("cosine", 5)]
 
 
+@pytest.mark.slow
 def test_points_that_are_not_finite_are_rows_for_who_asks_for_them() -> None:
     nan, inf = float("nan"), float("inf")
     points = [("a", step, value) for step, value in enumerate([1.0, nan, 2.0, -inf, *[3.0] * 20])]
@@ -336,6 +337,7 @@ def test_a_tag_that_is_never_finite_is_judged_by_who_asks_and_hides_no_other() -
     assert found[-1].evidence["learning_rate"] == 0.5
 
 
+@pytest.mark.slow
 def test_a_step_that_goes_back_begins_an_attempt() -> None:
     points = [("a", s, 1.0) for s in [*range(30), *range(20, 40)]]
     found = [v for v in verdicts([chunk_of(points)]) if v.key.detector == "everything-seen"]
@@ -362,6 +364,7 @@ def test_the_last_rows_before_a_restart_are_known_and_not_judged() -> None:
     assert {v.evidence["last_step"] for v in found if v.key.attempt == 3} == {39}
 
 
+@pytest.mark.slow
 def test_an_attempt_without_rows_hides_nothing_of_the_one_before() -> None:
     points = [*(("a", s, 1.0) for s in range(30)), *(("b", s, 1.0) for s in [20, 10, 5]), ("a", 30, 1.0)]
     found = [v for v in verdicts([chunk_of([("b", 0, 1.0), *points])]) if v.key.detector == "resumed"]
@@ -376,6 +379,7 @@ def test_steps_of_what_means_nothing_begin_no_attempt() -> None:
     assert {v.key.attempt for v in verdicts([chunk_of(points)])} == {1}
 
 
+@pytest.mark.slow
 def test_steps_of_what_is_measured_of_the_machine_begin_no_attempt() -> None:
     trained = [point for s in range(60) for point in (("a", s, 1.0), ("t", s, 1.0))]
     points = [*trained[:60], ("t", 1, 1.0), *trained[60:], ("t", 2, 1.0)]  # a validation's, by the epoch
@@ -391,6 +395,7 @@ def test_padding_follows_from_tokens_and_slots_of_the_same_step() -> None:
     assert {v.evidence["pad_fraction"] for v in found if v.key.detector == "joined"} == {0.25}
 
 
+@pytest.mark.slow
 def test_padding_without_slots_is_not_known() -> None:
     points = [p for s in range(40) for p in (("n", s, 600.0), ("a", s, 2.0), ("m", s, 0.0))]
     assert not [v for v in verdicts([chunk_of(points)]) if v.key.detector in ("joined", "beside")]
@@ -412,6 +417,7 @@ def test_a_share_in_percent_is_a_share(logged: list[float], judged: list[float])
         assert [v.evidence["value"] for v in found] == judged
 
 
+@pytest.mark.slow
 def test_a_rule_is_called_once_for_all_that_a_poll_brings() -> None:
     calls = []
 

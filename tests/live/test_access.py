@@ -48,6 +48,7 @@ def test_nothing_is_done_without_the_token(served):
         assert served.post(path, headers=own).status_code == 401
 
 
+@pytest.mark.slow
 def test_a_link_with_the_token_is_followed_once_and_leaves_no_token_behind(served):
     answer = served.get("/runs/00", params={"token": TOKEN, "since": "3"})
     assert (answer.status_code, answer.headers["location"]) == (303, "/runs/00?since=3")

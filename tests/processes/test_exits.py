@@ -114,6 +114,7 @@ def test_a_process_that_is_reaped_while_it_is_asked_for_is_asked_for_again(monke
         assert how(handle) == Exit(status=7)
 
 
+@pytest.mark.slow
 def test_a_kernel_that_does_not_tell_gives_an_unknown_end(monkeypatch):
     monkeypatch.setattr(exits, "_GET_INFO", 0)
     with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=-1) as one:
@@ -161,6 +162,7 @@ def test_ten_thousand_reuses_of_a_number_confuse_nothing():
     assert reused > 5_000, "most had the number of the one before"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(select, "epoll"), reason="Linux only")
 def test_the_end_of_a_process_rings_the_alarm_once():
     rung = threading.Event()

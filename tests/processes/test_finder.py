@@ -42,11 +42,13 @@ def test_the_process_that_has_a_log_open_for_writing_is_found(log):
     assert writer(log) is None
 
 
+@pytest.mark.slow
 def test_of_a_process_and_its_workers_the_process_counts(log):
     with holding(log, "a", "worker") as one:
         assert writer(log) == (one.pid, HOLDS)
 
 
+@pytest.mark.slow
 def test_a_shell_that_started_the_process_does_not_count(log):
     code = "import os, sys; print(os.getpid(), file=sys.stderr, flush=True); sys.stdin.read()"
     command = f"exec >> {log}; {sys.executable} -c '{code}'; true"
@@ -82,6 +84,7 @@ def test_two_processes_that_write_one_log_are_no_answer(log):
         assert writer(log) is None
 
 
+@pytest.mark.slow
 def test_behind_tee_stands_the_process_that_prints(log):
     code = "import sys; print('begun', flush=True); sys.stdin.read()"
     with (
@@ -146,6 +149,7 @@ sys.stdin.read()
         assert writer(log) == (one.pid, HELPED)
 
 
+@pytest.mark.slow
 def test_a_program_that_brings_a_log_from_elsewhere_does_not_write_it(log):
     with running(renamed("rsync") + RUNS, log, "a"):
         assert writer(log) is None

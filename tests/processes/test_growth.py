@@ -93,6 +93,7 @@ def test_a_program_that_shows_the_log_is_no_candidate(log, tmp_path):
         one.stdin.close()
 
 
+@pytest.mark.slow
 def test_once_no_process_is_left_that_may_write_the_log_the_search_is_over(log):
     with running(WAITS, log):
         growth = Growth(log, Host())

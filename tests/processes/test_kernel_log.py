@@ -77,6 +77,7 @@ def test_a_log_that_cannot_be_read_says_nothing(monkeypatch, mine):
     assert (killed_by_oom(mine), faulted_in(mine), xids(mine)) == (None, "", "")
 
 
+@pytest.mark.slow
 @needs_kernel
 def test_the_end_of_a_process_names_the_library_where_the_kernel_says_it():
     with running(FAULTS) as one:

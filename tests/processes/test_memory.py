@@ -74,6 +74,7 @@ def test_where_the_kernel_tells_no_status_a_new_count_of_the_group_does(group, m
     assert until(late.exit) == Exit(), "what was counted before is not this end"
 
 
+@pytest.mark.slow
 @needs_kernel
 def test_a_process_that_somebody_killed_is_not_the_oom_killers():
     with running("import sys; print('ready', flush=True); sys.stdin.read()") as one:

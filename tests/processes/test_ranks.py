@@ -137,6 +137,7 @@ def test_what_a_dead_rank_leaves_behind_does_not_replace_it():
         assert team.news(1.0)
 
 
+@pytest.mark.slow
 def test_nothing_else_of_an_environment_is_learned():
     with ranks([{"RANK": "1", "WORLD_SIZE": "2", "WANDB_API_KEY": "canary"}]) as (one,):
         assert rank_keys(one.pid) == {"RANK": "1", "WORLD_SIZE": "2"}

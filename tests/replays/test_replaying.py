@@ -99,6 +99,7 @@ def test_what_was_found_before_its_cause_is_told(pieces):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pieces", [1, 7, 1000])
 def test_who_does_not_hear_of_the_cause_hears_of_what_it_explains(pieces):
     cause = rows("w" * 600, "loss-scale-collapse")

@@ -153,6 +153,7 @@ def test_an_empty_state_is_said(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_the_table_of_a_watch_shows_the_worst_first_and_fits_the_screen(store, tmp_path):
     fill(store, 50, {7})
     console = Console(file=StringIO(), width=100, height=30)

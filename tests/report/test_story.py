@@ -88,6 +88,7 @@ def test_no_checkpoint_is_named_that_nobody_evaluated(told, tmp_path):
     assert told().runs[0].keep is None
 
 
+@pytest.mark.slow
 def test_what_the_trouble_cost_counts_from_its_onset_to_the_end(told, tmp_path):
     rows(tmp_path / "metrics.jsonl")
     run = told().runs[0]
@@ -97,6 +98,7 @@ def test_what_the_trouble_cost_counts_from_its_onset_to_the_end(told, tmp_path):
     assert found.cost == "39 steps, 39 min"
 
 
+@pytest.mark.slow
 def test_a_quiet_run_has_cost_nothing(told, tmp_path):
     rows(tmp_path / "metrics.jsonl", kl_from=1000)
     assert told().runs[0].cost == ""
@@ -106,6 +108,7 @@ def printed(run, detector):
     return next(one.printed for one in run.incidents if one.detector == detector)
 
 
+@pytest.mark.slow
 def test_an_error_stands_among_the_lines_around_it(told, tmp_path):
     rows(tmp_path / "metrics.jsonl", kl_from=1000)
     before = [f"loading shard {n}" for n in range(40)]

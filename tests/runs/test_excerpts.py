@@ -40,6 +40,7 @@ def test_the_judged_signal_comes_first_with_what_the_detector_sees_beside_it(see
     assert others[0].last[-1] == 0.3
 
 
+@pytest.mark.slow
 def test_an_attempt_that_is_over_has_no_curves(seen):
     tracker, change = seen
     assert tracker.excerpts(change.incident.changed(attempt=7)) == []
@@ -47,6 +48,7 @@ def test_an_attempt_that_is_over_has_no_curves(seen):
     assert tracker.excerpts(change.incident.changed(stream="")) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("plots", "count"), [(True, 2), (False, 0)])
 def test_only_a_sink_that_shows_plots_gets_them(seen, plots, count):
     tracker, change = seen

@@ -53,6 +53,7 @@ def fleet(store, deliver, clock):
     return tell
 
 
+@pytest.mark.slow
 def test_half_of_the_budget_is_for_what_is_critical(fleet):
     for key in "abcd":
         fleet(key)
@@ -60,6 +61,7 @@ def test_half_of_the_budget_is_for_what_is_critical(fleet):
     assert fleet.wait(DIGEST_SECONDS) == ["a", "b", "e", ["d", "c"]]
 
 
+@pytest.mark.slow
 def test_what_is_critical_waits_once_all_is_spent_and_an_hour_at_most(fleet):
     for key in "abcdef":
         fleet(key, Severity.CRITICAL)
@@ -74,6 +76,7 @@ def test_the_end_of_an_incident_is_no_page(fleet):
     assert fleet("over", event=Event.RESOLVED, incident="a") == ["a", "b", "over"]
 
 
+@pytest.mark.slow
 def test_the_budget_is_there_again_a_day_later(fleet):
     for key in "abc":
         fleet(key)

@@ -146,6 +146,7 @@ def test_after_a_day_of_pauses_it_is_given_up(store, deliver, clock):
     assert clock.awake() >= GIVE_UP_SECONDS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("days", [-400, -1, 1, 400])
 def test_a_clock_that_is_set_neither_holds_up_nor_loses_anything(store, deliver, clock, days):
     sink = ScriptedSink("sink", *[Transient("busy")] * 3)

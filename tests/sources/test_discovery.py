@@ -221,6 +221,7 @@ def test_names(path, roots, name):
     assert run_name(Run(Path(path), "jsonl", None), common_path(map(Path, roots))) == name
 
 
+@pytest.mark.slow
 def test_a_home_directory_without_runs_has_none(tmp_path):
     answers = "".join(
         f'{{"prompt_id": {i * 7919 % 1000}, "reward": 0.5, "kl": 0.1}}\n' for i in range(20_000)

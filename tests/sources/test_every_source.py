@@ -67,6 +67,7 @@ def test_a_growing_run_gives_exactly_what_was_written(source, writer, reader, tm
     assert not reader.restarts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_pieces_give_the_same(source, writer, reader, tmp_path, seed):
     dice = random.Random(seed)

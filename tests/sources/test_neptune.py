@@ -75,6 +75,7 @@ def test_a_file_that_parquet_cannot_read_is_complained_about_once(tmp_path):
     assert reader.complaints[0].startswith(f"{path}: cannot be read (no sound export of Neptune: ")
 
 
+@pytest.mark.slow
 def test_a_part_that_is_rewritten_while_it_is_read_is_read_again(tmp_path, monkeypatch):
     path = next(write(NeptuneWriter(), tmp_path, STEPS).iterdir())
     read = neptune._bytes

@@ -91,6 +91,7 @@ def test_a_last_state_of_a_bar_that_shows_metrics(tmp_path):
     assert left(tmp_path)[-1] == ("loss", 4, 0.4)
 
 
+@pytest.mark.slow
 def test_the_state_of_a_bar_of_batches_counts_when_the_epoch_is_over(tmp_path):
     def epoch(number: int, counts: range) -> str:
         state = "Epoch {e}: {p}%|##| {n}/8 [00:01<00:03, 1.0it/s, train_loss=0.{n}{e}]"

@@ -144,6 +144,7 @@ def test_a_state_that_is_moved_or_removed_is_told(house, caplog, lose):
         pass
 
 
+@pytest.mark.slow
 def test_a_state_that_is_put_back_is_used_again(house):
     with sole_watcher(house.state):
         watcher = house.watch()

@@ -140,6 +140,7 @@ def test_a_run_of_another_framework_beside_it_does_not_continue_a_run(house):
     assert told == ["firing: first-notification"]
 
 
+@pytest.mark.slow
 def test_a_run_whose_directory_vanishes_is_told_of(house):
     watcher = house.watch()
     for begin in range(0, 60, 20):

@@ -305,6 +305,7 @@ def test_a_file_that_becomes_a_log_late_is_soon_found(house):
     assert watched.tracker.log.facts.points == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changed", ["demo.db", "demo.db-wal"])
 def test_a_run_that_begins_in_a_known_database_is_soon_found(house, changed):
     watcher, writer = house.watch(), TrackioWriter()

@@ -39,6 +39,7 @@ def watched(monkeypatch):
     return begun
 
 
+@pytest.mark.slow
 def test_one_that_fails_ends_all_and_is_heard_of(watchers, watched):
     with pytest.raises(RuntimeError, match="a defect"):
         watchers.run()

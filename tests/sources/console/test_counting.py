@@ -126,6 +126,7 @@ def test_rows_are_a_stream_of_their_own_beside_epochs_that_follow(tmp_path):
     }
 
 
+@pytest.mark.slow
 def test_batches_count_over_all_epochs(tmp_path):
     """As in PyTorch's quickstart."""
     lines = []
@@ -229,6 +230,7 @@ TABLES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_tables_whose_columns_blanks_separate(tmp_path, name):
     points = Reader(log(tmp_path, ["Training", *TABLES[name], "saved 3 files"])).poll().points

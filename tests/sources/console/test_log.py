@@ -215,6 +215,7 @@ def test_steps_come_from_the_bar_that_follows(tmp_path):
     assert ("max_steps", 10, "40.0") in read(path).points
 
 
+@pytest.mark.slow
 def test_a_block_of_metrics_below_their_step(tmp_path):
     path = log(
         tmp_path,

@@ -24,6 +24,7 @@ def rows(steps: range, of_epoch: int) -> str:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stride", [10, 25])
 def test_rows_that_a_buffer_held_have_the_steps_of_their_epochs(tmp_path, stride):
     """As nohup leaves them: all rows of an epoch come at its end."""

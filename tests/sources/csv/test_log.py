@@ -116,6 +116,7 @@ def test_a_header_that_comes_again(tmp_path):
     assert not reader.complaints
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("in_place", [True, False])
 def test_further_columns_are_no_restart(tmp_path, in_place):
     """As Lightning and Stable-Baselines do it, seen at each moment of the writing."""

@@ -85,6 +85,7 @@ def test_a_broken_line_is_named_and_skipped(log, line):
     assert reader.complaints == [f"{log} at line 3: is not a JSON object and was skipped"]
 
 
+@pytest.mark.slow
 def test_nesting_without_end_is_a_broken_line(log):
     reader = read(log, '{"a":' * 100_000 + "\n" + "[" * 100_000 + "\n" + LINES)
     assert steps(reader) == [1, 2]

@@ -71,6 +71,7 @@ def test_what_names_no_process(tmp_path, rank):
     assert read(path)[0] == {"metrics.jsonl": losses(0, 20)}
 
 
+@pytest.mark.slow
 def test_a_metric_of_that_name_ends_the_search_for_processes(tmp_path):
     path = log(tmp_path / "metrics.jsonl", [{"rank": i, "step": i, "loss": i / 8} for i in range(1000)])
     found, _, _ = read(path)
