@@ -26,11 +26,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     module = collection_path.read_text(encoding="utf-8")
     if config.option.markexpr == "long":
         return "pytest.mark.long" not in module or None
-    return any(f"\npytestmark = pytest.mark.{mark}" in module for mark in _left_out(config)) or None
-
-
-def _left_out(config: pytest.Config) -> list[str]:
-    return [word.removeprefix("not ") for word in config.option.markexpr.split(" and ")]
+    words = config.option.markexpr.split(" and ")
+    left_out = [word.removeprefix("not ") for word in words if word.startswith("not ")]
+    return any(f"\npytestmark = pytest.mark.{mark}" in module for mark in left_out) or None
 
 
 def pytest_collection_finish() -> None:

@@ -1,34 +1,31 @@
 """Divides the runs below some places among several watches, such that all logs of a training are in one."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from sentinel.ground.shard import Shard
+from sentinel.ground.shard import WHOLE, Shard
 from sentinel.sources.base import Run
 from sentinel.sources.places import Place, Url, fixed_part
 from sentinel.sources.reading.files import real_path
 
 
-def is_in_share(run: Run, shard: Shard, places: Iterable[Place]) -> bool:
-    """Whether a run that was found below the places is of this share.
+def share_of(runs: Sequence[Run], shard: Shard, places: Iterable[Place]) -> Sequence[Run]:
+    """Those of the runs that were found below the places which are of this share.
 
     The directory right below the place decides, or the file there without its suffix: a training's logs often
     lie apart below its own directory. A glob counts as the part before its first wildcard. Names alone count,
     so machines that mount a tree at different paths share it alike.
     """
-    return shard.holds(_first_name(run, places))
+    if shard == WHOLE:
+        return runs
+    roots = [place if isinstance(place, Url) else Path(real_path(fixed_part(place))) for place in places]
+    return [run for run in runs if shard.holds(_first_name(run.path, roots))]
 
 
-def _first_name(run: Run, places: Iterable[Place]) -> str:
-    if isinstance(run.path, Url):
-        roots = (
-            place.parts for place in places if isinstance(place, Url) and place.scheme == run.path.scheme
-        )
-        below = (run.path.parts[len(root) :] for root in roots if run.path.parts[: len(root)] == root)
-        return next((parts[0] for parts in below if parts), run.path.name)
-    roots_here = (Path(real_path(fixed_part(place))) for place in places if isinstance(place, Path))
-    root = next((root for root in roots_here if run.path != root and run.path.is_relative_to(root)), None)
-    if root is None:
-        return run.path.name
-    first = root / run.path.relative_to(root).parts[0]
-    return first.name if first.is_dir() else first.stem
+def _first_name(path: Place, roots: Iterable[Place]) -> str:
+    for root in roots:
+        below = path.parts[len(root.parts) :]
+        if below and type(root) is type(path) and path.parts[: len(root.parts)] == root.parts:
+            is_file = isinstance(path, Path) and len(below) == 1 and not path.is_dir()
+            return Path(below[0]).stem if is_file else below[0]
+    return path.name

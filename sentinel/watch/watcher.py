@@ -25,7 +25,7 @@ from sentinel.sinks.delivery import Delivery
 from sentinel.sources.base import Run
 from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.places import Url
-from sentinel.sources.shares import is_in_share
+from sentinel.sources.shares import share_of
 from sentinel.telemetry.counters import ROUND_SECONDS, count_points
 from sentinel.watch.backlog import SLICES_SECONDS, Backlog, groups
 from sentinel.watch.file_events import Changes
@@ -160,8 +160,8 @@ class Watcher:
         self._reports.complain(discovered.complaints)
         stopped = self._store.stops.all()
         added = []
-        for run in discovered.runs:
-            if run.id in self._runs or not is_in_share(run, self._config.shard, self._config.paths):
+        for run in share_of(discovered.runs, self._config.shard, self._config.paths):
+            if run.id in self._runs:
                 continue
             watched = Watched(self._tracker(run), begun, _NEVER)
             watched.recorded_stop = stopped[run.id].reason if run.id in stopped else None
