@@ -117,6 +117,7 @@ def test_only_sources_ask_for_a_format_by_its_name(file):
     assert file.is_relative_to(ROOT / "sentinel" / "sources") or not formats().keys() & {*compared(file)}
 
 
+@pytest.mark.slow
 def test_detectors_are_a_library_of_their_own():
     allowed = {"polars", "numpy", "scipy"} | sys.stdlib_module_names
     for file in FILES:
@@ -166,6 +167,7 @@ def test_the_flow_stands_on_one_screen():
     assert len((ROOT / "sentinel" / "pipeline.py").read_text(encoding="utf-8").splitlines()) < 120
 
 
+@pytest.mark.long
 @each(FILES, module)
 def test_what_lies_in_a_run_is_never_executed(file):
     banned = {"pickle", "dill", "joblib", "cloudpickle", "marshal", "shelve", "torch", "subprocess"}

@@ -212,6 +212,7 @@ def test_what_was_found_at_an_end_is_withdrawn_when_the_run_goes_on(tmp_path):
     assert again.incident.id != found.incident.id, "so that it is told, although the other was withdrawn"
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_that_was_found_because_the_log_went_silent(tmp_path):
     write(tmp_path / "a.jsonl", [1.0] * 42)
     pipeline, tracker = follow(tmp_path / "a.jsonl")

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
 
-@pytest.mark.long
+
 def test_the_demo_ends_with_a_report(tmp_path, monkeypatch):
     """It runs a real watch and a real replay, so it takes some seconds."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))

@@ -23,6 +23,8 @@ from sentinel.watch.watcher import Watcher
 from tests.chosen_detectors import choose_detectors
 from tests.manual_clock import ManualClock
 
+pytestmark = pytest.mark.long
+
 NOW = 1_767_230_000.0
 RUNS = ("a", "b")
 OPEN = {Event.FIRING, Event.ESCALATED, Event.REPEAT, Event.REOPENED, Event.FLAPPING}
@@ -158,7 +160,6 @@ def chosen(monkeypatch):
     choose_detectors(monkeypatch, {n: every[n] for n in ("kl-blowup", "non-finite-metric", "stream-stall")})
 
 
-@pytest.mark.long  # many examples
 @settings(max_examples=25)
 @given(st.lists(st.tuples(MODES, st.lists(st.tuples(st.sampled_from(RUNS), TURNS), max_size=6)), max_size=5))
 @example([("down", [("a", "nan"), ("a", "clean"), ("a", "clean"), ("a", "nan")])])

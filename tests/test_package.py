@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 RUN = ROOT / "sample_logs" / "non-finite-metric"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -84,7 +86,6 @@ def test_both_distributions_work_on_every_python_that_is_supported(built, tmp_pa
         assert "non-finite-metric" in done.stdout
 
 
-@pytest.mark.slow  # builds
 def test_the_distributions_hold_everything(built):
     source, wheel = built
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}

@@ -21,6 +21,8 @@ from sentinel.sources.discovery import discover
 from tests.patience import PATIENCE
 from tests.sinks.receiver import Receiver, status
 
+pytestmark = pytest.mark.slow
+
 KL = ["firing: kl-blowup"]
 
 
@@ -130,7 +132,6 @@ def test_poison_of_every_kind_stops_no_other_run_and_nothing_is_written_or_run(p
     assert contents(place / "runs") == before
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("poison", POISONS)
 def test_each_poison_alone_is_found_harmless(tmp_path, poison):
     (tmp_path / "good.jsonl").write_bytes(rows(range(60)))

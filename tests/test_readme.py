@@ -13,6 +13,8 @@ from sentinel.testing import assert_healthy
 from tests.cli.conftest import sentinel
 from tests.tools.docs import PAGES
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["sentinel"]
 
 SAMPLES = Path(__file__).parents[1] / "sample_logs"
@@ -31,7 +33,6 @@ def here(sentinel, tmp_path):
     return tmp_path
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("words", COMMANDS)
 def test_a_command_can_be_understood(here, words):
     command = typer.main.get_command(app)
@@ -41,7 +42,6 @@ def test_a_command_can_be_understood(here, words):
     command.make_context("", arguments).close()
 
 
-@pytest.mark.slow  # long logs
 @pytest.mark.parametrize("words", [words for words in COMMANDS if words.startswith("replay")])
 def test_a_replay_works(here, sentinel, words):
     ran = sentinel(*shlex.split(words))
@@ -49,7 +49,6 @@ def test_a_replay_works(here, sentinel, words):
     assert ran.out or "-o" in words
 
 
-@pytest.mark.slow
 def test_the_program_works(here, capsys):
     names = {}
     exec(PROGRAM, names)
@@ -57,7 +56,6 @@ def test_the_program_works(here, capsys):
     assert not names["kl"].is_empty()
 
 
-@pytest.mark.slow
 def test_the_test_works(tmp_path):
     names = {"train": lambda log_dir, **_: shutil.copytree(SAMPLES / "healthy-rl", log_dir / "run")}
     exec(TEST, names)

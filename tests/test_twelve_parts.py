@@ -16,6 +16,8 @@ from sentinel.watch.watcher import Watcher
 from tests.manual_clock import ManualClock
 from tests.sources.wandb.log_writer import WandbLog
 
+pytestmark = pytest.mark.long
+
 HERE = Path(__file__).parent
 LOGS = [
     *(
@@ -59,13 +61,11 @@ def watched(logs, place, late=0):
         return {one.id: one for one in store.incidents() if one.detector not in OF_THE_CLOCK}, told
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("logs", LOGS, ids=lambda path: path.name)
 def test_twelve_parts_tell_what_a_replay_tells(tmp_path, logs):
     agree(logs, tmp_path)
 
 
-@pytest.mark.long  # whole runs
 def test_a_last_line_without_a_line_break_is_judged_at_the_end_alike(tmp_path):
     """The detector holds nothing back: the NaN stands in the last line alone."""
     logs = tmp_path / "logs"
@@ -80,7 +80,6 @@ def test_a_last_line_without_a_line_break_is_judged_at_the_end_alike(tmp_path):
     assert len(found) == 2
 
 
-@pytest.mark.long  # whole runs
 @pytest.mark.parametrize("late", [1, 4, 11])
 def test_a_record_that_lags_behind_what_was_printed_is_told_with_it(tmp_path, late):
     """wandb writes its record in blocks, after the training printed the same."""

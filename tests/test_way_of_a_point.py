@@ -13,6 +13,8 @@ from sentinel.judging.joining import known_incidents
 from sentinel.pipeline import Pipeline
 from sentinel.sources.discovery import discover
 
+pytestmark = pytest.mark.slow
+
 PACKAGE = Path(sys.modules["sentinel"].__file__).parent
 DETECTORS = (PACKAGE / "detectors").resolve()
 MOST_MODULES = 45
@@ -42,7 +44,6 @@ def passed(work) -> tuple[set[str], object]:
         sys.setprofile(None)
 
 
-@pytest.mark.slow
 def test_one_point_passes_few_modules(tmp_path):
     log = tmp_path / "metrics.jsonl"
     log.write_bytes(b"".join(line(step, 1.0 + step % 7 / 10) for step in range(300)))

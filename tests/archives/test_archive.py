@@ -27,6 +27,8 @@ from sentinel.sources.discovery import discover
 from tests.archives.conftest import NOW, InTurn, archived, as_json, config, reported, whole
 from tests.patience import PATIENCE
 
+pytestmark = pytest.mark.slow
+
 
 class Failing(InTurn):
     """An engine without a result for what has a run of a certain name."""
@@ -165,7 +167,6 @@ def test_a_driver_that_dies_or_is_stopped_leaves_what_the_next_one_goes_on_with(
     assert found == wanted
 
 
-@pytest.mark.slow
 def test_a_directory_that_holds_only_directories_may_be_a_run(tmp_path):
     metrics = tmp_path / "mlruns" / "0" / "0123456789abcdef0123456789abcdef" / "metrics"
     metrics.mkdir(parents=True)

@@ -11,6 +11,8 @@ import pytest
 from tests.patience import PATIENCE
 from tests.tools.docs import ROOT
 
+pytestmark = pytest.mark.long
+
 
 class Waiting:
     """Work that writes the id of its process to a pipe, and never ends."""
@@ -24,7 +26,6 @@ class Waiting:
         threading.Event().wait()
 
 
-@pytest.mark.long  # processes
 def test_no_process_outlives_a_driver_that_was_killed(tmp_path):
     pipe, main = tmp_path / "pipe", tmp_path / "main.py"
     os.mkfifo(pipe)

@@ -16,6 +16,8 @@ from sentinel.detectors.severity import Severity
 from sentinel.ground.errors import ConfigError
 from tests.sinks.receiver import Receiver
 
+pytestmark = pytest.mark.slow
+
 
 def train(monitor=None, steps=300):
     """A loop whose loss is drawn from both usual generators and becomes NaN at step 200. Gives its losses."""
@@ -47,7 +49,6 @@ def test_a_loop_hears_of_an_incident_and_can_act():
     assert monitor.failure is None
 
 
-@pytest.mark.slow
 def test_what_is_left_is_judged_at_the_end():
     monitor = Monitor({"max_steps": 300}, every_seconds=1e6)
     train(monitor)
@@ -71,14 +72,12 @@ def test_an_incident_of_a_monitor_is_as_that_of_a_report(tmp_path):
     assert [cause.entry.id for cause in own.causes] == [cause.entry.id for cause in reported.causes]
 
 
-@pytest.mark.slow
 def test_a_training_that_is_judged_has_the_same_losses():
     alone = train()
     with Monitor(every_seconds=0.001) as monitor:
         assert train(monitor) == alone
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("broken", ["Pipeline", "advance", "record"])
 def test_a_defect_stops_the_judging_and_not_the_training(monkeypatch, tmp_path, broken, caplog):
     def fail(*_, **__):
@@ -99,7 +98,6 @@ def test_a_defect_stops_the_judging_and_not_the_training(monkeypatch, tmp_path, 
     assert "not judged any more: MemoryError: no room" in caplog.text
 
 
-@pytest.mark.slow
 def test_its_incidents_go_to_the_sinks_of_a_configuration(tmp_path):
     with Receiver() as receiver:
         (tmp_path / "sentinel.toml").write_text(f'[[sinks]]\ntype = "webhook"\nurl = "{receiver.url}"\n')
@@ -116,7 +114,6 @@ def test_its_incidents_go_to_the_sinks_of_a_configuration(tmp_path):
     assert told["run"]["run"] == "mine"
 
 
-@pytest.mark.slow
 def test_a_receiver_that_is_gone_changes_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(monitor_module, "_DELIVER_SECONDS", 0.1)
     (tmp_path / "sentinel.toml").write_text('[[sinks]]\ntype = "webhook"\nurl = "http://127.0.0.1:9"\n')
@@ -126,7 +123,6 @@ def test_a_receiver_that_is_gone_changes_nothing(tmp_path, monkeypatch):
     assert monitor.failure is None
 
 
-@pytest.mark.slow
 def test_a_full_disk_changes_nothing(tmp_path, monkeypatch, small_disk):
     monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
     free = os.statvfs(small_disk)
@@ -138,7 +134,6 @@ def test_a_full_disk_changes_nothing(tmp_path, monkeypatch, small_disk):
     assert "the disk is full; free some space" in monitor.failure
 
 
-@pytest.mark.slow
 def test_a_wrong_configuration_is_said_before_the_training(tmp_path):
     (tmp_path / "sentinel.toml").write_text("pols = 1\n")
     with pytest.raises(ConfigError, match="pols"):

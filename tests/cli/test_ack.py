@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def incident(sentinel, sick_run):
@@ -18,7 +20,6 @@ def grow(run, steps):
         log.writelines(f'{{"step": {i}, "my/odd/kl": {9.0 * i}}}\n' for i in steps)
 
 
-@pytest.mark.slow
 def test_an_acknowledged_incident_is_silent_until_that_is_taken_back(sentinel, incident, sick_run):
     told = sentinel("ack", incident[:6]).out
     assert told.startswith(
@@ -30,7 +31,6 @@ def test_an_acknowledged_incident_is_silent_until_that_is_taken_back(sentinel, i
     assert sentinel("silence", "remove", told.split()[-1]).status == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("command", [["ack"], ["feedback", "--", "useful"]])
 def test_an_incident_that_is_not_known_is_said(sentinel, incident, command):
     words = ["ack", "zz"] if command == ["ack"] else ["feedback", "zz", "useful"]
@@ -39,7 +39,6 @@ def test_an_incident_that_is_not_known_is_said(sentinel, incident, command):
     assert ran.err == "sentinel: no incident has an id that begins with 'zz'; `sentinel status` shows them\n"
 
 
-@pytest.mark.slow
 def test_a_silence_of_one_incident_leaves_the_others(sentinel, incident):
     added = sentinel("silence", "add", "--incident", incident, "--reason", "known")
     assert added.status == 0
@@ -49,7 +48,6 @@ def test_a_silence_of_one_incident_leaves_the_others(sentinel, incident):
     )
 
 
-@pytest.mark.slow
 def test_a_silence_that_matches_nothing_warns_and_counts(sentinel, incident):
     added = sentinel("silence", "add", "no/such-*", "--reason", "soon")
     assert added.status == 0
@@ -57,7 +55,6 @@ def test_a_silence_that_matches_nothing_warns_and_counts(sentinel, incident):
     assert sentinel("silence", "add", "*sick*", "--reason", "now").err == ""
 
 
-@pytest.mark.slow
 def test_feedback_is_counted_by_detector(sentinel, incident):
     assert sentinel("feedback", incident, "false-alarm", "--note", "a test").status == 0
     assert "kl-blowup: 1 false-alarm" in sentinel("status").out

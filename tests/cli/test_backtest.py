@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def logs(sentinel, tmp_path, sick_run):
@@ -17,7 +19,6 @@ def rule(above):
     return f'[[rules]]\nname = "high"\ntag = "my/metric"\nabove = {above}\nfor_points = 1\n'
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("above", "lines"),
     [
@@ -36,7 +37,6 @@ def test_what_a_threshold_changes(sentinel, logs, tmp_path, above, lines):
     assert "lost: kl-blowup" in ran.out
 
 
-@pytest.mark.slow
 def test_what_people_said_stands_beside_it(sentinel, logs, tmp_path):
     sentinel("watch", "runs", "--once")
     incidents = json.loads(sentinel("status", "--format", "json").out)["incidents"]

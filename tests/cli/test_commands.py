@@ -75,6 +75,7 @@ def test_the_configuration_here_is_used_and_can_be_checked(sentinel, sick_run):
     assert json.loads(sentinel("check-config", "--schema").out)["title"] == "sentinel.toml"
 
 
+@pytest.mark.slow
 def test_what_a_configuration_needs_and_lacks_is_named(sentinel, tmp_path):
     (tmp_path / "here").mkdir()
     (tmp_path / "sentinel.toml").write_text(

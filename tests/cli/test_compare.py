@@ -2,8 +2,9 @@ import json
 
 import pytest
 
+pytestmark = pytest.mark.long
 
-@pytest.mark.long
+
 def test_replay_compares_runs(tmp_path, sentinel):
     for lr in (0.1, 0.2):
         lines = [{"config": {"lr": lr}}, *({"step": s, "loss": 1 + 1 / (1 + s)} for s in range(60))]

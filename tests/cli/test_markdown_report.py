@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -28,7 +30,6 @@ def test_a_table_of_what_is_wrong_and_details_that_fold(sentinel):
     assert "<strong>R1: Reward hacking" in html
 
 
-@pytest.mark.slow
 def test_names_from_a_run_are_text(sentinel, tmp_path):
     name = "@team #12 [x](javascript:alert(1)) <img src=x> | a | `zz` https:..evil.test"
     (tmp_path / name).mkdir()
@@ -43,7 +44,6 @@ def test_names_from_a_run_are_text(sentinel, tmp_path):
     assert row
 
 
-@pytest.mark.slow
 def test_a_quiet_run_is_one_sentence(sentinel):
     shown = sentinel("replay", ROOT / "sample_logs" / "healthy-rl", "--format", "markdown").out
     assert shown.startswith("**Nothing found in 1 run with 1,407 points.** 1 log was read; ")

@@ -9,6 +9,8 @@ import pytest
 
 from tests.tools.docs import ROOT
 
+pytestmark = pytest.mark.slow
+
 SAMPLES = ROOT / "sample_logs"
 
 
@@ -23,7 +25,6 @@ def test_a_path_without_a_command_gives_one_screen_with_the_costliest_runs(senti
     assert ran.status == 0
 
 
-@pytest.mark.slow
 def test_two_logs_of_one_training_are_one_run(sentinel, sick_run):
     rows = [json.loads(line) for line in (sick_run / "metrics.jsonl").read_text().splitlines()]
     table = [",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]
@@ -57,25 +58,21 @@ def test_a_training_that_one_of_its_logs_ends_did_not_go_silent(sentinel, tmp_pa
     assert sentinel("runs", tmp_path).out.endswith("1 run in 2 logs: 1 finished\n")
 
 
-@pytest.mark.slow
 def test_a_quiet_run_is_said_to_be_quiet_and_the_next_commands_are_named(sentinel):
     screen = sentinel("overview", SAMPLES / "healthy-rl").out
     assert ": no trouble found" in screen
     assert f"sentinel watch {SAMPLES / 'healthy-rl'}" in screen
 
 
-@pytest.mark.slow
 def test_without_arguments_the_paths_of_the_configuration_are_read(sentinel, sick_run):
     assert "kl-blowup" in sentinel().out
 
 
-@pytest.mark.slow
 def test_without_a_configuration_the_current_directory_is_read(sentinel, tmp_path):
     shutil.copytree(SAMPLES / "kl-blowup", tmp_path / "here")
     assert sentinel().out.startswith("1 run read in ")
 
 
-@pytest.mark.slow
 def test_where_no_log_lies_one_line_says_how_to_go_on(sentinel):
     ran = sentinel()
     assert ran.status == 2
@@ -83,7 +80,6 @@ def test_where_no_log_lies_one_line_says_how_to_go_on(sentinel):
     assert "name a directory of runs, or see `sentinel --help`" in ran.err
 
 
-@pytest.mark.slow
 def test_a_mistyped_command_is_not_taken_for_a_path(sentinel):
     ran = sentinel("wach")
     assert ran.status == 2

@@ -11,6 +11,8 @@ from tests.sources.copying import WAYS, each_file, rename
 from tests.sources.runs import files
 from tests.sources.writers import WRITERS, ConsoleWriter, JsonlWriter
 
+pytestmark = pytest.mark.long
+
 CONFIG = 'paths = ["watched"]\n[signals]\n"my/odd/kl" = "kl"\n'
 PARTS, STEPS_A_PART = 5, 15
 
@@ -47,7 +49,6 @@ class House:
         return [(run["attempts"], i["detector"], i["onset_step"], i["fired_step"]) for i in run["incidents"]]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "renew"),
     [
@@ -79,7 +80,6 @@ def copytruncate(path):
     os.truncate(path, 0)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("rotate", [create, copytruncate])
 @pytest.mark.parametrize("look_between", [True, False])
 @pytest.mark.parametrize(

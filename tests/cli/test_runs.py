@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 WANDB = Path(__file__).parents[1] / "sources" / "fixtures" / "wandb"
 
 LOSS = [
@@ -36,7 +38,6 @@ def listed(sentinel, *words):
     return {run["run"]: run for run in json.loads(ran.out)["runs"]}
 
 
-@pytest.mark.slow
 def test_a_run_is_told_with_what_can_be_judged(sentinel, run):
     run("a", LOSS)
     first, last = sentinel("runs", "runs").out.splitlines()
@@ -49,7 +50,6 @@ def test_a_run_is_told_with_what_can_be_judged(sentinel, run):
     assert not [line for line in lacking if "flat-loss-at-init" in line]
 
 
-@pytest.mark.slow
 def test_as_json_with_settings_and_their_origin(sentinel, run):
     path = run("a", LOSS)
     (path.parent / "args.json").write_text('{"max_steps": 199, "model": {"name": "x"}}')
@@ -62,7 +62,6 @@ def test_as_json_with_settings_and_their_origin(sentinel, run):
     assert {lack["detector"] for lack in found["not_judged"]} >= {"kl-blowup"}
 
 
-@pytest.mark.slow
 def test_a_plan_that_came_later_than_the_log_is_shown_and_not_believed(sentinel, run):
     path = run("a", LOSS)
     (path.parent / "args.json").write_text('{"max_steps": 199}')
@@ -71,7 +70,6 @@ def test_a_plan_that_came_later_than_the_log_is_shown_and_not_believed(sentinel,
     assert found["state"] != "finished"
 
 
-@pytest.mark.slow
 def test_a_run_that_another_goes_on_from_was_preempted(sentinel, run):
     later = [{**record, "timestamp": record["timestamp"] + 500} for record in LOSS]
     logs = {"first": LOSS[:100], "resumed": later[90:], "unrelated": later, "logged seldom": later[5::5]}
@@ -88,7 +86,6 @@ def test_a_run_that_another_goes_on_from_was_preempted(sentinel, run):
     assert found["first.jsonl"]["state_evidence"] == "resumed.jsonl goes on from there"
 
 
-@pytest.mark.slow
 def test_what_a_run_printed_ended_as_the_record_of_the_same_run_says(sentinel, tmp_path):
     for kind in ("finished", "crashed"):
         directory = tmp_path / "runs" / f"run-20260101_000000-{kind}"
@@ -104,7 +101,6 @@ def test_what_a_run_printed_ended_as_the_record_of_the_same_run_says(sentinel, t
         assert found["state_evidence"].endswith(f"in the exit record of {directory.name}")
 
 
-@pytest.mark.slow
 def test_a_replay_says_of_a_run_how_it_stands_as_the_listing_does(sentinel, run):
     later = [{**record, "timestamp": record["timestamp"] + 500} for record in LOSS]
     for name, records in (("first", LOSS[:100]), ("resumed", later[90:]), ("planned", LOSS)):
@@ -118,7 +114,6 @@ def test_a_replay_says_of_a_run_how_it_stands_as_the_listing_does(sentinel, run)
     assert {state for state, _ in states.values()} == {"preempted", "lost"}
 
 
-@pytest.mark.slow
 def test_of_many_runs_only_the_beginning_is_read(sentinel, run, monkeypatch):
     monkeypatch.setattr("sentinel.replays.listing._MOST_POINTS", 100)
     run("a", LOSS)
@@ -128,7 +123,6 @@ def test_of_many_runs_only_the_beginning_is_read(sentinel, run, monkeypatch):
     assert "+ points" in sentinel("runs", "runs").out
 
 
-@pytest.mark.slow
 def test_broken_settings_are_told_and_text_of_runs_cannot_steer_a_terminal(sentinel, run):
     path = run("a", [{**record, "\x1b[31mloss": 1.0} for record in LOSS])
     (path.parent / "args.json").write_text("{")
@@ -138,7 +132,6 @@ def test_broken_settings_are_told_and_text_of_runs_cannot_steer_a_terminal(senti
     assert "\x1b" not in out
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "line"), [("nowhere", "nowhere: no such file"), ("empty", "empty: no log that")]
 )
@@ -163,7 +156,6 @@ def test_many_runs_are_read_by_several_processes_with_the_same_outcome(sentinel,
     assert len(json.loads(here.out)["complaints"]) == 1
 
 
-@pytest.mark.slow
 def test_the_logs_of_one_training_stand_together(sentinel, run):
     better = run("a", LOSS)
     run("b", LOSS)

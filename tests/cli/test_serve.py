@@ -11,6 +11,8 @@ import pytest
 from sentinel.alerts.store import Store
 from tests.patience import PATIENCE
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def state(tmp_path):
@@ -33,14 +35,12 @@ def test_it_prints_a_link_and_ends_when_told_though_a_page_is_open(state):
     assert "Traceback" not in complaints
 
 
-@pytest.mark.slow
 def test_others_may_reach_it_only_with_a_token_that_was_chosen(sentinel, state):
     ran = sentinel("serve", "--state-dir", state, "--listen", "0.0.0.0:0")
     assert (ran.status, ran.out) == (2, "")
     assert ran.err == ("sentinel: others can reach 0.0.0.0:0: set $SENTINEL_TOKEN or name a --token-file\n")
 
 
-@pytest.mark.slow
 def test_a_token_that_can_be_guessed_is_refused(sentinel, state, tmp_path, monkeypatch):
     (tmp_path / "token").write_text("short\n")
     ran = sentinel("serve", "--state-dir", state, "--token-file", tmp_path / "token")
@@ -50,7 +50,6 @@ def test_a_token_that_can_be_guessed_is_refused(sentinel, state, tmp_path, monke
     assert "cannot be read as a token" in sentinel("serve", "--state-dir", state, "--token-file", state).err
 
 
-@pytest.mark.slow
 def test_what_it_needs_is_said_at_once(sentinel, tmp_path, state):
     assert "nothing was watched" in sentinel("serve", "--state-dir", tmp_path / "none").err
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -9,6 +9,8 @@ import pytest
 from sentinel.alerts.store import Store
 from sentinel.detectors.severity import Severity
 
+pytestmark = pytest.mark.slow
+
 LOGS = Path(__file__).parents[2] / "sample_logs"
 
 
@@ -20,7 +22,6 @@ def watched(sentinel, tmp_path):
         return next(one for one in store.incidents() if one.severity is Severity.CRITICAL)
 
 
-@pytest.mark.slow
 def test_an_incident_has_evidence_curves_all_causes_and_the_command_that_acknowledges(sentinel, watched):
     told = sentinel("show", watched.id[:6], "--state-dir", "kept")
     assert told.status == 0
@@ -35,7 +36,6 @@ def test_an_incident_has_evidence_curves_all_causes_and_the_command_that_acknowl
     assert re.fullmatch(rf"Acknowledge: sentinel ack {watched.id} --state-dir .*kept", lines[-1])
 
 
-@pytest.mark.slow
 def test_as_json_it_is_what_a_webhook_would_get(sentinel, watched):
     body = json.loads(sentinel("show", watched.id, "--state-dir", "kept", "--format", "json").out)
     assert body["incident"]["id"] == watched.id
@@ -44,7 +44,6 @@ def test_as_json_it_is_what_a_webhook_would_get(sentinel, watched):
     assert body["run"]["framework"] == "trl-grpo"
 
 
-@pytest.mark.slow
 def test_an_incident_is_shown_after_its_log_is_gone(sentinel, sick_run):
     sentinel("watch", sick_run, "--once", "--state-dir", "kept")
     (sick_run / "metrics.jsonl").unlink()
@@ -53,7 +52,6 @@ def test_an_incident_is_shown_after_its_log_is_gone(sentinel, sick_run):
     assert sentinel("show", one.id, "--state-dir", "kept").status == 0
 
 
-@pytest.mark.slow
 def test_an_id_that_nothing_has_gets_one_line(sentinel, watched):
     told = sentinel("show", "zzz", "--state-dir", "kept")
     assert told.status == 2

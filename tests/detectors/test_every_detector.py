@@ -128,6 +128,7 @@ def test_a_finding_holds_and_clears_in_at_least_one_row(detector):
     assert detector.cause not in detector.silences, "findings of one class do not explain each other"
 
 
+@pytest.mark.long
 @each_of_all
 def test_evidence_is_labelled_and_has_a_unit(detector):
     found = golden.shipped()[detector.name][0].verdicts

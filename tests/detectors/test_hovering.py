@@ -22,6 +22,8 @@ from sentinel.judging.detection import Judged, Verdicts
 from sentinel.sources.identity import RunIdentity
 from tests.detectors.golden import Scenario, Stream, shipped, windows
 
+pytestmark = pytest.mark.long
+
 ROWS = 100_000
 ROWS_A_POLL = 4000
 SECONDS_A_ROW = 3.0
@@ -39,7 +41,6 @@ DETECTORS = [d for d in all_detectors().values() if isinstance(d, Detector) and 
 """Those that judge what a run logs; what sentinel counts itself does not hover."""
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("detector", DETECTORS, ids=lambda d: d.name)
 def test_hovering_is_one_incident(detector):
     scenario, fired_at = _threshold(detector)

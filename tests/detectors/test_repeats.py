@@ -9,6 +9,8 @@ from sentinel.detectors.signals import Signal
 from tests.detectors import golden
 from tests.detectors.golden import Stream, judge, windows
 
+pytestmark = pytest.mark.slow
+
 PLATEAU, REPEATED = (all_detectors()[name] for name in ("loss-plateau", "repeated-loss"))
 
 
@@ -27,14 +29,12 @@ SCENARIOS = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
 def test_no_golden_of_one_rule_is_told_by_both(scenario):
     of_one, of_other = (told(rule, scenario.streams, scenario.settings) for rule in (PLATEAU, REPEATED))
     assert not of_one & of_other
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("learned", ["2.0*0.98~2%x60", "2.0~2%x60", "2.0*0.99~2%x200"])
 @pytest.mark.parametrize("rest", ["0.1234567", "0.5234567", "1.2345678", "3.4567891"])
 def test_a_loss_that_stands_still_is_told_by_one_rule(learned, rest):

@@ -11,6 +11,7 @@ from sentinel.detectors.schema import INDEX, SERIES, STEP
 from sentinel.detectors.stats import row_quantile, spearman, was_resumed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("levels", [3, 1000])
 def test_rank_correlation_shares_ranks_among_equal_values(levels):
     from scipy.stats import spearmanr  # it takes a second to import

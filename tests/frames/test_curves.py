@@ -1,6 +1,7 @@
 """Curves for plots: bounded, as fine in every part of a run, and no peak is lost."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +16,7 @@ def curve(values, *cuts):
     return made
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=300), st.integers(2, 40))
 def test_the_lowest_and_the_highest_value_are_kept_in_their_places(values, most):
     points = curve(values).points(most)
@@ -26,6 +28,7 @@ def test_the_lowest_and_the_highest_value_are_kept_in_their_places(values, most)
         assert (min(kept), max(kept)) == (min(values), max(values))
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(st.lists(st.integers(0, 9000), max_size=5))
 def test_it_makes_no_difference_how_the_points_arrive(cuts):
@@ -33,6 +36,7 @@ def test_it_makes_no_difference_how_the_points_arrive(cuts):
     assert curve(values, *sorted(cuts)).points() == curve(values).points()
 
 
+@pytest.mark.slow
 def test_a_single_peak_in_a_million_points_is_drawn():
     values = np.zeros(1_000_000)
     values[654_321] = 1.0

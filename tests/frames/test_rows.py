@@ -9,6 +9,8 @@ from sentinel.frames.coarse import Coarse
 from sentinel.frames.history import SeriesHistory
 from sentinel.frames.rows import SPARE, Rows, Tape
 
+pytestmark = pytest.mark.slow
+
 SIZES = st.lists(st.sampled_from([1, 1, 1, 2, SPARE - 1, SPARE, SPARE + 1, 200]), min_size=1, max_size=60)
 
 
@@ -35,7 +37,6 @@ def assert_equal(found, wanted):
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.slow
 @given(sizes=SIZES, keep=st.sampled_from([SPARE, 50, 300]))
 def test_a_tape_shows_new_rows_behind_the_last_ones_and_never_changes_what_it_showed(sizes, keep):
     tape, shown, count = Tape(Rows.none(0), keep), [], 0

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 AT_ONCE = """
 import json, msgspec, sys, threading
 from sentinel.sinks.parcels import notification
@@ -23,7 +25,6 @@ for thread in threads: thread.join()
 """
 
 
-@pytest.mark.long
 def test_threads_that_meet_a_type_at_once_do_not_crash_the_process():
     done = subprocess.run([sys.executable, "-c", AT_ONCE], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")

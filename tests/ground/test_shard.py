@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 from sentinel.ground.shard import Shard, stable_hash
 
 
+@pytest.mark.slow
 @given(st.text(), st.integers(1, 20))
 def test_a_name_is_of_exactly_one_share(name, count):
     assert sum(Shard(index, count).holds(name) for index in range(count)) == 1
 
 
+@pytest.mark.slow
 def test_a_name_is_of_the_same_share_in_every_process():
     asked = "from sentinel.ground.shard import stable_hash; print(stable_hash('runs/a'))"
     told = subprocess.run([sys.executable, "-c", asked], check=True, capture_output=True, text=True)

@@ -3,6 +3,7 @@
 import logging
 
 import numpy as np
+import pytest
 
 import sentinel
 from sentinel.probes.discovery import probe_sets
@@ -44,6 +45,7 @@ def test_inputs_are_measured():
     assert evaluated["eval/boxes_kept"] == 0.3
 
 
+@pytest.mark.slow
 def test_batches_that_come_again_are_seen_whatever_their_type_and_layout():
     batches = images(80)
     for seen in batches, (255 * batches).astype(np.uint8), np.moveaxis(batches, 2, -1):

@@ -14,6 +14,8 @@ from sentinel.processes.table import processes
 from tests.processes.running import HOLDS as RUNS
 from tests.processes.running import holding, running
 
+pytestmark = pytest.mark.slow
+
 
 def writer(log):
     """The process that writes a log, and how it was found; None if none is."""
@@ -34,7 +36,6 @@ def log(tmp_path):
     return file
 
 
-@pytest.mark.slow
 def test_the_process_that_has_a_log_open_for_writing_is_found(log):
     assert writer(log) is None
     with holding(log) as one, holding(log, "r"):
@@ -42,13 +43,11 @@ def test_the_process_that_has_a_log_open_for_writing_is_found(log):
     assert writer(log) is None
 
 
-@pytest.mark.slow
 def test_of_a_process_and_its_workers_the_process_counts(log):
     with holding(log, "a", "worker") as one:
         assert writer(log) == (one.pid, HOLDS)
 
 
-@pytest.mark.slow
 def test_a_shell_that_started_the_process_does_not_count(log):
     code = "import os, sys; print(os.getpid(), file=sys.stderr, flush=True); sys.stdin.read()"
     command = f"exec >> {log}; {sys.executable} -c '{code}'; true"
@@ -59,7 +58,6 @@ def test_a_shell_that_started_the_process_does_not_count(log):
         shell.stdin.close()
 
 
-@pytest.mark.slow
 def test_among_young_processes_only_new_ones_and_those_above_them_are_asked(log, monkeypatch):
     def mine():
         """The processes of this test, because others begin meanwhile."""
@@ -78,13 +76,11 @@ def test_among_young_processes_only_new_ones_and_those_above_them_are_asked(log,
         assert Host().young.writer(log).process.pid == one.pid
 
 
-@pytest.mark.slow
 def test_two_processes_that_write_one_log_are_no_answer(log):
     with holding(log), holding(log):
         assert writer(log) is None
 
 
-@pytest.mark.slow
 def test_behind_tee_stands_the_process_that_prints(log):
     code = "import sys; print('begun', flush=True); sys.stdin.read()"
     with (
@@ -99,7 +95,6 @@ def test_behind_tee_stands_the_process_that_prints(log):
         training.stdin.close()
 
 
-@pytest.mark.slow
 def test_an_event_file_names_its_process(log):
     with running("import sys; print('ready', flush=True); sys.stdin.read()") as one:
         stem = f"events.out.tfevents.{int(time.time())}.{socket.gethostname()}"
@@ -112,7 +107,6 @@ def test_an_event_file_names_its_process(log):
         assert writer(log.parent) is None, "the number was given again"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["slurmstepd", "containerd-shim"])
 def test_behind_a_service_that_copies_what_a_job_prints_stands_the_job(log, tmp_path, name):
     service = """
@@ -135,7 +129,6 @@ job.wait()
         assert writer(log) == (pid, BEHIND_PIPE)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("named", [True, False])
 def test_the_helper_of_wandb_names_its_training(log, named):
     """By its arguments as `wandb-core` has them, else by its parent."""
@@ -149,13 +142,11 @@ sys.stdin.read()
         assert writer(log) == (one.pid, HELPED)
 
 
-@pytest.mark.slow
 def test_a_program_that_brings_a_log_from_elsewhere_does_not_write_it(log):
     with running(renamed("rsync") + RUNS, log, "a"):
         assert writer(log) is None
 
 
-@pytest.mark.slow
 def test_a_file_that_got_the_number_of_a_removed_one_is_another(log):
     with holding(log):
         host = Host()
@@ -165,7 +156,6 @@ def test_a_file_that_got_the_number_of_a_removed_one_is_another(log):
     assert host.writer(log) is None
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start processes of others")
 def test_a_process_of_another_user_does_not_count(log):
     os.chown(log, 65534, 65534)

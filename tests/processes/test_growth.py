@@ -10,6 +10,8 @@ from sentinel.processes.finder import Host
 from sentinel.processes.growth import PROBABLY, WRITES, Growth
 from tests.processes.running import running, until
 
+pytestmark = pytest.mark.slow
+
 APPENDS = """
 import sys
 print("ready", flush=True)
@@ -43,7 +45,6 @@ def found(growth, writers, times=4):
     return looks[-1]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("by", ["argument", "directory", "environment"])
 def test_a_process_that_opens_its_log_for_each_line_is_found(log, by):
     """Beside others of the same directory that write nothing, or read the log."""
@@ -67,13 +68,11 @@ def test_a_process_that_opens_its_log_for_each_line_is_found(log, by):
         assert described(writer).lives
 
 
-@pytest.mark.slow
 def test_of_two_that_write_by_turns_none_is_found(log):
     with running(APPENDS, log) as one, running(APPENDS, log) as other:
         assert found(Growth(log, Host()), [one, other], 8) is None
 
 
-@pytest.mark.slow
 def test_before_a_log_grew_the_only_one_that_may_write_it_is_a_guess_that_is_called_so(log):
     with running(WAITS, log) as one:
         probable = Growth(log, Host()).probable()
@@ -83,7 +82,6 @@ def test_before_a_log_grew_the_only_one_that_may_write_it_is_a_guess_that_is_cal
             assert Growth(log, Host()).probable() is None
 
 
-@pytest.mark.slow
 def test_a_program_that_shows_the_log_is_no_candidate(log, tmp_path):
     script = tmp_path / "tensorboard"
     script.write_text(WAITS)
@@ -93,7 +91,6 @@ def test_a_program_that_shows_the_log_is_no_candidate(log, tmp_path):
         one.stdin.close()
 
 
-@pytest.mark.slow
 def test_once_no_process_is_left_that_may_write_the_log_the_search_is_over(log):
     with running(WAITS, log):
         growth = Growth(log, Host())

@@ -13,6 +13,8 @@ from sentinel.processes.table import process
 from tests.processes.running import running, until
 from tests.processes.test_exits import needs_kernel
 
+pytestmark = pytest.mark.slow
+
 LIMIT = 64 << 20
 GREEDY = """
 import sys
@@ -41,7 +43,6 @@ def group():
     place.rmdir()
 
 
-@pytest.mark.slow
 @needs_kernel
 @pytest.mark.parametrize("log", [True, False])
 def test_a_process_that_the_oom_killer_ended_is_told_apart(group, monkeypatch, log):
@@ -59,7 +60,6 @@ def test_a_process_that_the_oom_killer_ended_is_told_apart(group, monkeypatch, l
     assert end.words == "was killed by SIGKILL of the OOM killer (cgroup limit 0.0625 GiB)"
 
 
-@pytest.mark.slow
 def test_where_the_kernel_tells_no_status_a_new_count_of_the_group_does(group, monkeypatch):
     monkeypatch.setattr(kernel_log, "_LOG", Path("/nowhere"))
     monkeypatch.setattr(exits, "_GET_INFO", 0)
@@ -74,7 +74,6 @@ def test_where_the_kernel_tells_no_status_a_new_count_of_the_group_does(group, m
     assert until(late.exit) == Exit(), "what was counted before is not this end"
 
 
-@pytest.mark.slow
 @needs_kernel
 def test_a_process_that_somebody_killed_is_not_the_oom_killers():
     with running("import sys; print('ready', flush=True); sys.stdin.read()") as one:

@@ -13,6 +13,8 @@ from sentinel.processes.table import process, processes, rank_keys
 from tests.processes.running import running, until
 from tests.processes.test_exits import needs_kernel
 
+pytestmark = pytest.mark.slow
+
 WAITS = """
 import os, subprocess, sys
 if "worker" in sys.argv:
@@ -42,7 +44,6 @@ def found(one):
     return [(rank.number, rank.process.pid) for rank in Roster(processes()).ranks_of(process(one.pid))]
 
 
-@pytest.mark.slow
 def test_the_ranks_of_one_launch_are_found_and_what_they_started_is_none():
     with ranks(torchrun(3, 5001), "worker") as mine, ranks(torchrun(3, 5002)) as others:
         expected = [(number, one.pid) for number, one in enumerate(mine)]
@@ -50,7 +51,6 @@ def test_the_ranks_of_one_launch_are_found_and_what_they_started_is_none():
         assert found(others[0])[0] == (0, others[0].pid)
 
 
-@pytest.mark.slow
 def test_ranks_that_an_earlier_launch_left_at_the_same_address_are_others():
     with ranks(torchrun(2, 5005)) as earlier, ranks(torchrun(2, 5005)) as mine:
         left = {one.pid for one in earlier}
@@ -59,7 +59,6 @@ def test_ranks_that_an_earlier_launch_left_at_the_same_address_are_others():
         assert [rank.process.pid for rank in members] == [one.pid for one in mine]
 
 
-@pytest.mark.slow
 def test_slurm_and_mpi_number_their_ranks_in_their_own_words():
     slurm = [{"SLURM_PROCID": str(n), "SLURM_NTASKS": "2", "SLURM_JOB_ID": "77"} for n in range(2)]
     mpi = [{"OMPI_COMM_WORLD_RANK": str(n), "OMPI_COMM_WORLD_SIZE": "2"} for n in range(2)]
@@ -68,13 +67,11 @@ def test_slurm_and_mpi_number_their_ranks_in_their_own_words():
         assert found(other[0]) == [(number, rank.pid) for number, rank in enumerate(other)]
 
 
-@pytest.mark.slow
 def test_a_process_that_trains_alone_has_no_ranks():
     with ranks([{"RANK": "0", "WORLD_SIZE": "1"}, {}]) as both:
         assert [found(one) for one in both] == [[], []]
 
 
-@pytest.mark.slow
 def test_spawned_processes_are_counted_in_the_order_of_their_start(tmp_path):
     script = tmp_path / "spawn.py"
     script.write_text(
@@ -98,7 +95,6 @@ def test_spawned_processes_are_counted_in_the_order_of_their_start(tmp_path):
         parent.stdin.close()
 
 
-@pytest.mark.slow
 @needs_kernel
 def test_a_rank_that_fails_is_told_while_others_live_and_one_that_ends_is_not():
     with ranks(torchrun(4, 5003)) as mine:
@@ -121,7 +117,6 @@ def test_a_rank_that_fails_is_told_while_others_live_and_one_that_ends_is_not():
         assert team.news(4.0).endswith(". Rank 3 still runs and waits for it")
 
 
-@pytest.mark.slow
 @needs_kernel
 def test_what_a_dead_rank_leaves_behind_does_not_replace_it():
     """Another process with its number counts only if the same launcher started it."""
@@ -137,7 +132,6 @@ def test_what_a_dead_rank_leaves_behind_does_not_replace_it():
         assert team.news(1.0)
 
 
-@pytest.mark.slow
 def test_nothing_else_of_an_environment_is_learned():
     with ranks([{"RANK": "1", "WORLD_SIZE": "2", "WANDB_API_KEY": "canary"}]) as (one,):
         assert rank_keys(one.pid) == {"RANK": "1", "WORLD_SIZE": "2"}

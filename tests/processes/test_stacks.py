@@ -35,6 +35,7 @@ sink(100_000)
 """
 
 
+@pytest.mark.slow
 def test_names_are_cleaned_and_no_value_is_read():
     with running(NAMED) as one:
         stack = stack_of(one.pid)

@@ -1,5 +1,6 @@
 """A budget of pages from healthy runs is kept, and costs as few faults as it can."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ def archive(healthy, others=()):
 runs = st.lists(st.frozensets(st.sampled_from([SPIKE, STALL, SHIFT])), min_size=1, max_size=40)
 
 
+@pytest.mark.long
 @given(healthy=runs, others=runs, budget=st.floats(0.0, 1.0))
 def test_the_budget_is_kept_and_no_kind_goes_twice(healthy, others, budget):
     pages = archive(healthy, others)

@@ -8,15 +8,15 @@ from sentinel.report.pages import EXAMPLES, page
 from tests.each import each
 from tests.tools import examples
 
+pytestmark = pytest.mark.slow
+
 HEADINGS = ["What it catches", "Why it matters", "What to do", "When it is wrong", "When it does not judge"]
 
 
-@pytest.mark.slow  # judges the goldens
 def test_the_examples_are_those_of_the_goldens():
     assert EXAMPLES.read_text(encoding="utf-8") == examples.written(), "run `make docs`"
 
 
-@pytest.mark.slow
 @each(all_detectors())
 def test_false_alarms_and_guards_have_a_heading_each(name):
     lines = page(name).splitlines()
@@ -26,7 +26,6 @@ def test_false_alarms_and_guards_have_a_heading_each(name):
     assert any(line.strip() for line in after[: after.index("## Source")])
 
 
-@pytest.mark.slow
 @each([name for name, detector in all_detectors().items() if isinstance(detector, Detector)])
 def test_a_rule_is_shown_as_a_picture_in_text(name):
     lines = page(name).splitlines()

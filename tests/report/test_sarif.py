@@ -7,6 +7,8 @@ import pytest
 
 from sentinel.detectors.discovery import all_detectors
 
+pytestmark = pytest.mark.slow
+
 SAMPLES = Path(__file__).parents[2] / "sample_logs"
 
 
@@ -49,7 +51,6 @@ def test_an_incident_is_a_result_at_its_log(written, tmp_path):
     assert invocation["toolExecutionNotifications"][0]["message"]["text"].startswith("2 logs were read; ")
 
 
-@pytest.mark.slow
 def test_a_printed_error_stands_at_its_line(written, tmp_path):
     rows = [{"step": i, "loss": 1.5 * 0.99**i} for i in range(60)]
     (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -61,7 +62,6 @@ def test_a_printed_error_stands_at_its_line(written, tmp_path):
     assert r"\[x\](http://evil)" in error["message"]["text"]
 
 
-@pytest.mark.slow
 def test_what_cannot_be_read_is_told(written, tmp_path):
     (tmp_path / "ok.jsonl").write_text("".join(f'{{"step": {i}, "loss": 1.5}}\n' for i in range(9)))
     (tmp_path / "run-x.wandb").write_text("x" * 500)

@@ -16,6 +16,8 @@ from sentinel.report.html import render
 from sentinel.report.story import story
 from sentinel.sources.tensorboard import samples
 
+pytestmark = pytest.mark.slow
+
 NOW = 1.8e9
 HOSTILE = "<img src=x onerror=alert(1)>\u202e"
 
@@ -48,7 +50,6 @@ def evaluated(best):
     return lambda step: abs(step - best) / 100 + 1.0 if step % 20 == 0 else None
 
 
-@pytest.mark.slow
 def test_the_checkpoint_to_keep_is_the_best_by_the_evaluation_loss(told, tmp_path):
     rows(
         tmp_path / "metrics.jsonl",
@@ -66,7 +67,6 @@ def test_the_checkpoint_to_keep_is_the_best_by_the_evaluation_loss(told, tmp_pat
     )
 
 
-@pytest.mark.slow
 def test_a_run_that_names_its_metric_is_taken_at_its_word(told, tmp_path):
     rows(
         tmp_path / "metrics.jsonl",
@@ -81,14 +81,12 @@ def test_a_run_that_names_its_metric_is_taken_at_its_word(told, tmp_path):
     assert "f1 is 0.5 there, the highest of 3 checkpoints on disk from before step 60 (the" in keep.because
 
 
-@pytest.mark.slow
 def test_no_checkpoint_is_named_that_nobody_evaluated(told, tmp_path):
     rows(tmp_path / "metrics.jsonl", eval__loss=lambda s: 1.0 if s == 60 else None)
     (tmp_path / "checkpoint-50").mkdir()
     assert told().runs[0].keep is None
 
 
-@pytest.mark.slow
 def test_what_the_trouble_cost_counts_from_its_onset_to_the_end(told, tmp_path):
     rows(tmp_path / "metrics.jsonl")
     run = told().runs[0]
@@ -98,7 +96,6 @@ def test_what_the_trouble_cost_counts_from_its_onset_to_the_end(told, tmp_path):
     assert found.cost == "39 steps, 39 min"
 
 
-@pytest.mark.slow
 def test_a_quiet_run_has_cost_nothing(told, tmp_path):
     rows(tmp_path / "metrics.jsonl", kl_from=1000)
     assert told().runs[0].cost == ""
@@ -108,7 +105,6 @@ def printed(run, detector):
     return next(one.printed for one in run.incidents if one.detector == detector)
 
 
-@pytest.mark.slow
 def test_an_error_stands_among_the_lines_around_it(told, tmp_path):
     rows(tmp_path / "metrics.jsonl", kl_from=1000)
     before = [f"loading shard {n}" for n in range(40)]
@@ -121,7 +117,6 @@ def test_an_error_stands_among_the_lines_around_it(told, tmp_path):
     assert found.lines[-2] == '  File "train.py", line 3, in <module>'
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "stamp",
     ["2023-11-14 22:{:02}:20 tick", "step {}: loss 1.5", "[{}/100] loss 1.5"],
@@ -134,7 +129,6 @@ def test_other_trouble_is_found_in_the_lines_by_its_time_or_its_step(told, tmp_p
     assert found.lines[found.at - found.first] == stamp.format(59 if "tick" in stamp else 46)
 
 
-@pytest.mark.slow
 def test_lines_that_tell_neither_time_nor_step_are_left_out(told, tmp_path):
     rows(tmp_path / "metrics.jsonl")
     (tmp_path / "train.log").write_text("hello\n" * 100)
@@ -167,7 +161,6 @@ def test_texts_and_images_nearest_to_the_onset_are_shown(told, illustrated):
     assert "&lt;img src=x" in page
 
 
-@pytest.mark.slow
 def test_files_that_are_too_large_or_too_many_are_said(told, illustrated, monkeypatch):
     monkeypatch.setattr(samples, "_LARGEST", 100)
     (problem,) = told().runs[0].problems
@@ -177,7 +170,6 @@ def test_files_that_are_too_large_or_too_many_are_said(told, illustrated, monkey
     assert "texts and images were searched in 1 of 2 event files" in told().runs[0].problems
 
 
-@pytest.mark.slow
 def test_damaged_event_files_show_what_is_whole(told, illustrated):
     (file,) = illustrated.glob("*tfevents*")
     data = bytearray(file.read_bytes())
@@ -188,7 +180,6 @@ def test_damaged_event_files_show_what_is_whole(told, illustrated):
     assert {one.step for one in found} == {60}
 
 
-@pytest.mark.slow
 def test_what_is_not_logged_has_the_line_that_logs_it(told, tmp_path):
     rows(tmp_path / "metrics.jsonl")
     told = told()
@@ -197,7 +188,6 @@ def test_what_is_not_logged_has_the_line_that_logs_it(told, tmp_path):
     assert "log(&#34;loss_scale&#34;, scaler.get_scale())" in render(told)
 
 
-@pytest.mark.slow
 def test_what_a_probe_would_log_stands_first(told, tmp_path):
     rows(tmp_path / "metrics.jsonl")
     by_probe = [any(line.startswith(PROBE) for line in lack.lines) for lack in told().runs[0].blind]
@@ -205,7 +195,6 @@ def test_what_a_probe_would_log_stands_first(told, tmp_path):
     assert by_probe == sorted(by_probe, reverse=True)
 
 
-@pytest.mark.slow
 def test_the_report_names_settings_with_their_origin(told, tmp_path):
     rows(tmp_path / "metrics.jsonl")
     (tmp_path / "training_args.json").write_text('{"adam_epsilon": 1e-6}')

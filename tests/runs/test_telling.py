@@ -6,10 +6,11 @@ from hypothesis import strategies as st
 
 from sentinel.runs.telling import telling
 
+pytestmark = pytest.mark.long
+
 TEXTS = st.lists(st.text(st.sampled_from(["a", "b", " ", "é", "\ud800", "\0"]), max_size=6), max_size=12)
 
 
-@pytest.mark.long
 @given(TEXTS)
 def test_it_finds_what_a_look_at_each_line_finds(lines):
     expected = set()

@@ -32,6 +32,7 @@ def sink(receiver):
     return AppriseConfig(url=f"json://user:{SECRET}@127.0.0.1:{receiver.port}/{SECRET}").open()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("told", [NOTIFICATION, about(Event.RESOLVED), digest(14, over=2)])
 def test_a_service_gets_the_text(told, receiver):
     sink(receiver).send(told, NOW)

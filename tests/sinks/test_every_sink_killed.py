@@ -14,6 +14,8 @@ from tests.sinks.delivering import delivering
 from tests.sinks.samples import enqueue
 from tests.sinks.test_delivery import START, numbered
 
+pytestmark = pytest.mark.long
+
 LIFE = [Event.FIRING, Event.ESCALATED, Event.REPEAT, Event.RESOLVED]
 APPEND = "import sys; open(sys.argv[1], 'a').write(sys.stdin.read() + '\\n')"
 
@@ -26,7 +28,6 @@ def heard(request):
     return body["title"] if isinstance(body, dict) else None
 
 
-@pytest.mark.long
 def test_every_sink_tells_the_life_of_an_incident_in_order_across_kills(tmp_path, store, receiver):
     """A notification that was on its way at a kill may come twice, with the same key."""
     receiver.default = rx.status(200, '{"ok": true, "channel": "C1", "ts": "1.5"}')

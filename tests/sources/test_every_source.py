@@ -98,6 +98,7 @@ def test_a_torn_tail_waits(source, torn, tmp_path):
         assert not reader.restarts
 
 
+@pytest.mark.slow
 def test_a_restarted_training_goes_on(source, writer, reader, tmp_path):
     write(writer, tmp_path, STEPS)
     reader.poll()

@@ -19,6 +19,8 @@ from tests.sources.reader import Reader
 from tests.sources.tracker_writers import MlflowDatabaseWriter, MlflowWriter, TrackioWriter
 from tests.sources.wandb.log_writer import WandbLog
 
+pytestmark = pytest.mark.long
+
 STEP_NAMES = ["step", "_step", "iter", "epoch", "time", "_timestamp", "timestamp", "wall_time", "global_step"]
 HUGE = [
     10**400,
@@ -176,7 +178,6 @@ LOGS = [
 ]
 
 
-@pytest.mark.long
 @settings(max_examples=100, deadline=None)
 @given(rows=ROWS, limit=st.integers(1, 20))
 @example(rows=ODD, limit=3)

@@ -19,6 +19,8 @@ from sentinel.watch.watcher import Watcher
 from tests.chosen_detectors import choose_detectors
 from tests.manual_clock import ManualClock
 
+pytestmark = pytest.mark.slow
+
 NOW = 1.7e9
 GOING = threading.Event()
 SLICE = 100  # points
@@ -68,7 +70,6 @@ def house(tmp_path, monkeypatch):
     return House(tmp_path, monkeypatch)
 
 
-@pytest.mark.slow
 def test_each_round_reads_what_changed_first_and_then_slices_of_what_is_behind(house):
     house.log("large", range(1000), 1.0)
     house.log("small", range(10), 1.0)
@@ -81,7 +82,6 @@ def test_each_round_reads_what_changed_first_and_then_slices_of_what_is_behind(h
     assert {one.run.rpartition("/")[2] for one in house.store.incidents()} == {"small.jsonl"}
 
 
-@pytest.mark.slow
 def test_a_run_that_is_far_behind_is_said_everywhere_and_is_not_silent(house):
     house.log("large", range(2500), 1.0)
     metrics = Metrics(house.state, house.service.health, house.clock)
@@ -118,7 +118,6 @@ def test_a_run_that_is_far_behind_is_said_everywhere_and_is_not_silent(house):
     assert "large.jsonl was not read to its end for 1 min" in problem
 
 
-@pytest.mark.slow
 def test_slices_are_smaller_while_they_take_long(house):
     house.log("large", range(2000), 1.0)
     for house.seconds in (5.0, 5.0, 5.0, 0.5, 0.1, 0.1):
@@ -129,7 +128,6 @@ def test_slices_are_smaller_while_they_take_long(house):
     assert house.points[-1] == POINTS_AT_ONCE
 
 
-@pytest.mark.slow
 def test_verdicts_are_the_same_however_the_rounds_are_cut(house):
     for name in ("large", "larger"):
         house.log(name, range(200), 1.0)

@@ -6,8 +6,9 @@ from sentinel.config.file import Config
 from sentinel.replays.replaying import replay
 from tests.watch.test_watcher import House
 
+pytestmark = pytest.mark.long
 
-@pytest.mark.long
+
 def test_what_fired_and_was_over_between_two_polls_is_told_as_a_replay_says(tmp_path):
     house = House(tmp_path)
     watcher = house.watch()

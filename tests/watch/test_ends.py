@@ -17,6 +17,8 @@ from tests.processes.test_exits import needs_kernel
 from tests.processes.trainings import KILLED, TRAINING, WRITERS
 from tests.watch.test_watcher import House
 
+pytestmark = pytest.mark.long
+
 ENDS = ("run-crashed", "run-preempted", "run-ended-early", "run-finished", "stream-stall", "ended-or-stuck")
 
 
@@ -89,7 +91,6 @@ TOLD = [
 ]
 
 
-@pytest.mark.long  # processes
 @needs_kernel
 @pytest.mark.parametrize(("end", "detector", "words"), TOLD)
 def test_the_end_of_a_process_is_told_as_what_it_was(house, end, detector, words):
@@ -100,7 +101,6 @@ def test_the_end_of_a_process_is_told_as_what_it_was(house, end, detector, words
 
 
 @needs_kernel
-@pytest.mark.long  # many processes
 @pytest.mark.parametrize("writer", sorted(WRITERS.keys() - {"held", "wandb"}))
 @pytest.mark.parametrize(("end", "detector", "words"), TOLD)
 def test_the_end_is_known_of_every_kind_of_writer(house, writer, end, detector, words):
@@ -112,7 +112,6 @@ def test_the_end_is_known_of_every_kind_of_writer(house, writer, end, detector, 
 
 
 @needs_kernel
-@pytest.mark.long  # processes
 @pytest.mark.parametrize(
     ("end", "detector", "words"),
     [
@@ -127,7 +126,6 @@ def test_wandb_records_how_a_run_crashed_unless_its_process_was_killed(house, en
     assert words in summary
 
 
-@pytest.mark.long
 def test_the_end_of_a_process_that_nobody_reaps_is_known(house):
     lives_on = (
         "import subprocess, sys, time; subprocess.Popen(sys.argv[1:]); sys.stdin.close(); time.sleep(600)"
@@ -137,7 +135,6 @@ def test_the_end_of_a_process_that_nobody_reaps_is_known(house):
     assert (found, "exited with status 7" in summary) == ("run-crashed", True)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("writer", ["reopened", "hugging_face"])
 def test_where_the_system_does_not_tell_an_end_it_is_asked_at_once(house, system_tells_nothing, writer):
     found, _, _ = ends(house, "sys.exit(3)", writer)
@@ -148,7 +145,6 @@ def test_where_the_system_does_not_tell_an_end_it_is_asked_at_once(house, system
     assert "and how is not known" in incident.evidence["process"]
 
 
-@pytest.mark.long
 def test_of_a_process_that_lives_and_is_silent_it_is_said_what_it_did_since(house):
     watcher = house.watch(process={"stacks": False})
     house.look(watcher)
@@ -164,7 +160,6 @@ def test_of_a_process_that_lives_and_is_silent_it_is_said_what_it_did_since(hous
     assert incident.evidence["process"].endswith("; in the last 30 min 36 s it did nothing")
 
 
-@pytest.mark.long
 @needs_kernel
 @pytest.mark.parametrize("writer", ["held", "reopened"])
 def test_the_writer_of_a_log_that_just_began_is_found_though_to_ask_all_processes_takes_long(
@@ -180,7 +175,6 @@ def test_the_writer_of_a_log_that_just_began_is_found_though_to_ask_all_processe
     assert found == "run-crashed"
 
 
-@pytest.mark.long
 @needs_kernel
 def test_a_crash_says_which_file_system_is_full(house, monkeypatch):
     full = SimpleNamespace(f_blocks=1000, f_bavail=3, f_frsize=1 << 20)
@@ -189,7 +183,6 @@ def test_a_crash_says_which_file_system_is_full(house, monkeypatch):
     assert "SIGBUS; the file system of the log is full (3 MiB left); /dev/shm is full (3 MiB left)" in summary
 
 
-@pytest.mark.long
 @needs_kernel
 @pytest.mark.parametrize("told", [True, False])
 def test_a_run_that_goes_on_in_another_process_withdraws_its_end(house, request, told):

@@ -14,6 +14,8 @@ from sentinel.watch.watchers import Watchers
 from tests.manual_clock import ManualClock
 from tests.sinks.receiver import Receiver
 
+pytestmark = pytest.mark.long
+
 NOW = 1_767_230_000.0
 DAY = 86400.0
 
@@ -30,7 +32,6 @@ def look(place: Path, receiver: Receiver) -> list[dict]:
     return [json.loads(request.body) for request in receiver.received]
 
 
-@pytest.mark.long  # 261 logs
 def test_261_old_logs_are_one_message(tmp_path):
     place = tmp_path / "runs"
     place.mkdir()

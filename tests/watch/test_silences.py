@@ -12,6 +12,8 @@ from tests.chosen_detectors import choose_detectors
 from tests.sources.wandb.log_writer import WandbLog
 from tests.watch.test_watcher import House
 
+pytestmark = pytest.mark.slow
+
 SILENCES = ("stream-stall", "ended-or-stuck")
 
 
@@ -56,7 +58,6 @@ def test_forty_runs_on_a_file_system_that_goes_away_are_one_message(house, count
     assert sorted(chain.from_iterable(over)) == ["resolved: not-sent-before"] * 39 + ["resolved: resolved"]
 
 
-@pytest.mark.slow
 def test_runs_that_should_go_on_and_fall_silent_together_are_critical(house):
     names, watcher = [f"run {number}" for number in range(3)], house.watch()
     for name in names:
@@ -90,7 +91,6 @@ def test_three_runs_of_one_length_that_stop_together_are_one_question(house):
     assert (incident["severity"], incident["causes"]) == (Severity.WARNING, [])
 
 
-@pytest.mark.slow
 def test_a_run_that_stops_where_its_siblings_stopped_has_ended(house):
     watcher = house.watch()
     for name in ("first", "second"):
@@ -100,7 +100,6 @@ def test_a_run_that_stops_where_its_siblings_stopped_has_ended(house):
         assert told == (["firing: first-notification"] if name == "first" else []), name
 
 
-@pytest.mark.slow
 def test_runs_that_stop_one_after_the_other_are_not_told_of_together(house):
     names, watcher = [f"run {number}" for number in range(3)], house.watch()
     for begin in range(0, 60, 20):
@@ -113,7 +112,6 @@ def test_runs_that_stop_one_after_the_other_are_not_told_of_together(house):
     assert {body["incident"]["summary"][:13] for body in bodies} == {"no new point "}
 
 
-@pytest.mark.slow
 def test_a_run_that_another_one_continues_does_not_stall(house):
     watcher = house.watch()
     for begin in range(0, 60, 20):
@@ -122,7 +120,6 @@ def test_a_run_that_another_one_continues_does_not_stall(house):
         assert grow(house, watcher, ["second"], range(begin, begin + 1), minutes=5) == []
 
 
-@pytest.mark.slow
 def test_a_run_of_another_framework_beside_it_does_not_continue_a_run(house):
     watcher = house.watch()
     for begin in range(0, 60, 20):
@@ -140,7 +137,6 @@ def test_a_run_of_another_framework_beside_it_does_not_continue_a_run(house):
     assert told == ["firing: first-notification"]
 
 
-@pytest.mark.slow
 def test_a_run_whose_directory_vanishes_is_told_of(house):
     watcher = house.watch()
     for begin in range(0, 60, 20):

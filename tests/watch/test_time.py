@@ -14,6 +14,8 @@ from sentinel.watch.service import ServiceManager
 from sentinel.watch.watcher import Watcher
 from tests.manual_clock import ManualClock
 
+pytestmark = pytest.mark.slow
+
 NOW = 1_767_230_000.0
 DAY = 86400.0
 GOING = threading.Event()
@@ -47,7 +49,6 @@ def house(tmp_path):
     return House(tmp_path)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("jump", [-400 * DAY, -3 * DAY, 3 * DAY, 400 * DAY])
 def test_a_clock_that_jumps_delays_nothing_and_loses_nothing(house, jump):
     house.log(range(30))
@@ -67,7 +68,6 @@ def test_a_clock_that_jumps_delays_nothing_and_loses_nothing(house, jump):
     assert looked["looked_at"] == house.clock.now()
 
 
-@pytest.mark.slow
 def test_a_machine_that_sleeps_loses_no_incident(house):
     house.log(range(60))
     assert house.look() == ["firing: first-notification"]
@@ -76,7 +76,6 @@ def test_a_machine_that_sleeps_loses_no_incident(house):
     assert "lost: inhibited" not in house.look()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("frozen", [True, False])
 def test_a_watch_that_was_frozen_finds_no_run_silent_by_that(house, monkeypatch, frozen):
     stop, waits = threading.Event(), iter([690.0] if frozen else [10.0] * 69)
@@ -95,7 +94,6 @@ def test_a_watch_that_was_frozen_finds_no_run_silent_by_that(house, monkeypatch,
     assert found == {"kl-blowup"} | (set() if frozen else {"ended-or-stuck"})
 
 
-@pytest.mark.slow
 def test_a_log_that_grows_is_live_whatever_its_clock_says(house):
     house.look()
     house.log(range(5), at=1e9)
@@ -104,7 +102,6 @@ def test_a_log_that_grows_is_live_whatever_its_clock_says(house):
     assert house.look(house.runs / "a.jsonl") == ["firing: first-notification"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("at", [1e9, NOW], ids=["over", "going on"])
 def test_a_log_of_long_ago_is_not_expected_to_grow(house, at):
     house.log(range(60), at=at)

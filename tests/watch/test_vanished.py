@@ -13,6 +13,8 @@ from sentinel.watch.service import ServiceManager
 from sentinel.watch.watcher import Watcher
 from tests.manual_clock import ManualClock
 
+pytestmark = pytest.mark.slow
+
 NOW = 1.7e9
 GOING = threading.Event()
 FIRING = ["firing: first-notification"]
@@ -52,7 +54,6 @@ def house(tmp_path):
     return House(tmp_path)
 
 
-@pytest.mark.slow
 def test_a_run_that_is_gone_for_an_hour_is_let_go_of(house, caplog):
     for name in ("a", "b", "c", "d", "stays"):
         house.log(name, range(60))
@@ -78,7 +79,6 @@ def test_a_run_that_is_gone_for_an_hour_is_let_go_of(house, caplog):
     assert {one.run.split("/")[-2] for one in house.store.incidents()} == {"stays"}
 
 
-@pytest.mark.slow
 def test_a_run_that_comes_back_in_time_goes_on(house):
     house.log("a", range(60))
     assert house.look() == FIRING
@@ -91,7 +91,6 @@ def test_a_run_that_comes_back_in_time_goes_on(house):
     assert house.store.incidents(open_only=True)
 
 
-@pytest.mark.slow
 def test_a_run_that_comes_back_later_is_told_once(house):
     house.log("a", range(60))
     assert house.look() == FIRING
@@ -104,7 +103,6 @@ def test_a_run_that_comes_back_later_is_told_once(house):
     assert [one.detector for one in house.store.incidents(open_only=True)].count("kl-blowup") == 1
 
 
-@pytest.mark.slow
 def test_what_vanished_while_no_watch_ran_is_let_go_of(house):
     house.log("a", range(60))
     house.look()

@@ -12,6 +12,8 @@ from sentinel.sources.console import text as console_text
 from sentinel.sources.console.log import ConsoleLog
 from tests.sources.reader import Reader
 
+pytestmark = pytest.mark.long
+
 PIECES = [
     "step {n}: loss 0.{n}, lr 1e-4\n",
     "Epoch {n}/40:\n",
@@ -87,7 +89,6 @@ def left(read: Reader) -> list[tuple[str, int, str]]:
     )
 
 
-@pytest.mark.long  # many examples
 @settings(max_examples=150, deadline=None)
 @example(b"{'loss': 0.1, 'epoch': 0.1}step 1: loss 0.1, lr 1e-4\n", [27], 1)
 @given(texts, st.lists(st.integers(0, 1500), max_size=6), st.integers(1, 4))
@@ -105,7 +106,6 @@ def test_any_cut_gives_the_same_points(tmp_path_factory, text, cuts, limit):
     assert left(pieces) == left(at_once)
 
 
-@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(texts)
 def test_what_is_passed_over_tells_nothing(tmp_path_factory, text):

@@ -63,6 +63,7 @@ def read(path: Path) -> list[Form]:
 FORMS = read(Path(__file__).with_name("forms.txt"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", sorted({form.program for form in FORMS}))
 def test_a_program_is_read_as_a_person_reads_it(tmp_path, program):
     for number, form in enumerate(FORMS):

@@ -9,11 +9,12 @@ from sentinel.sources.json import lines as jsonl
 from sentinel.sources.reading.growing import read_lines
 from tests.sources.reader import Reader
 
+pytestmark = pytest.mark.long
+
 LONGEST = 40
 LINES = st.lists(st.integers(0, 3 * LONGEST).map(lambda n: b"x" * n + b"\n"), max_size=12).map(b"".join)
 
 
-@pytest.mark.long
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=LINES, size=st.integers(1, 500))
 def test_nothing_comes_behind_an_overlong_line(tmp_path, data, size):
@@ -30,7 +31,6 @@ def test_nothing_comes_behind_an_overlong_line(tmp_path, data, size):
     assert found == data
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("module", "begin", "row", "overlong"),
     [

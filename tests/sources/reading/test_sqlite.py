@@ -11,6 +11,8 @@ import pytest
 from sentinel.sources.base import Batch
 from sentinel.sources.reading import sqlite
 
+pytestmark = pytest.mark.slow
+
 _WRITER = """
 import sqlite3, sys
 database = sqlite3.connect(sys.argv[1])
@@ -55,14 +57,12 @@ class HalfWritten:
             file.write(header)
 
 
-@pytest.mark.slow
 def test_an_index_that_is_written_just_now_is_looked_at_again(database: Path) -> None:
     query = HalfWritten(database, whole_at=3)
     assert sqlite.poll(database, {}, query) == Batch({"value": 7})
     assert query.looks == 3
 
 
-@pytest.mark.slow
 def test_an_index_that_stays_broken_is_complained_about_once(database: Path) -> None:
     query = HalfWritten(database, whole_at=-1)
     first = sqlite.poll(database, {}, query)

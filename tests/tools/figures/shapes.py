@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import lfilter
 
 from sentinel.detectors.signals import Signal
 from tests.detectors.golden import Stream
@@ -75,6 +74,8 @@ class Shape:
         n, rho = self.points if n is None else n, self.autocorrelation if rho is None else rho
         shocks = random.standard_t(4, n) / 2**0.5 if self.heavy else random.standard_normal(n)
         shocks[1:] *= (1 - rho**2) ** 0.5
+        from scipy.signal import lfilter  # it takes a second to import
+
         return np.asarray(lfilter([1.0], [1.0, -rho], shocks))
 
 

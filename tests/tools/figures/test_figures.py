@@ -88,6 +88,7 @@ def test_more_than_one_run_in_two_hundred_breaks_the_standard():
     assert not by_run.broken({50: [*cells, (100, 2)]}, one_in=60)
 
 
+@pytest.mark.slow
 def test_all_that_ask_a_settled_run_for_a_signal_get_the_same():
     random = np.random.default_rng(3)
     run = FAMILIES[0](random, drawn(random, 20, 0.2, each_evaluated=False, resumes=False)).settled()
