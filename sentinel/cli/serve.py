@@ -1,4 +1,4 @@
-"""`sentinel serve`: a page that shows what a watch sees, while it changes."""
+"""`sentinel serve`: a page that shows what watches see, while it changes."""
 
 import os
 import secrets
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sentinel.cli.options import ConfigFile, StateDir, address, configuration
+from sentinel.cli.options import ConfigFile, address, configuration
 from sentinel.ground.errors import SentinelError
 
 if TYPE_CHECKING:
@@ -32,18 +32,27 @@ _TokenFile = Annotated[
         help=f"File that holds the token; default: ${_TOKEN}, else a new token that is printed.",
     ),
 ]
+_StateDirs = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--state-dir",
+        metavar="DIR",
+        help="State of a watch, by default `state_dir` in the configuration; again for each further watch.",
+    ),
+]
 
 
 def serve(
     listen: _Listen = "8470",
     token_file: _TokenFile = None,
     config: ConfigFile = None,
-    state_dir: StateDir = None,
+    state_dir: _StateDirs = None,
 ) -> None:
-    """Show what a watch sees, in a browser.
+    """Show what watches see, in a browser.
 
     The page shows all runs, and each run as its report, while they grow. It only reads what `sentinel watch`
-    records; acknowledging and silencing work as on the command line. Every request needs the token.
+    records; acknowledging and silencing work as on the command line, in each state that holds the run. Every
+    request needs the token.
     """
     try:
         import uvicorn
@@ -58,15 +67,17 @@ def serve(
     from sentinel.telemetry.connections import Connections
 
     log_to_stderr(seldom=True)
-    settings, where = configuration(config, state_dir), address("--listen", listen)
+    settings, where = configuration(config), address("--listen", listen)
+    places = [*dict.fromkeys(state_dir or [settings.state_dir])]
     given = _given_token(token_file)
     if not given and where.host not in ("127.0.0.1", "::1", "localhost"):
         raise SentinelError(f"others can reach {where}: set ${_TOKEN} or name a --token-file")
     token = given or secrets.token_urlsafe(24)
-    Store(settings.state_dir, read_only=True).close()  # raises at once if the state cannot be read
+    for place in places:
+        Store(place, read_only=True).close()  # raises at once if the state cannot be read
     with _listening(where) as bound:
         port = bound.getsockname()[1]
-        page = LivePage(settings, SystemClock()).app(token, port)
+        page = LivePage(settings, places, SystemClock()).app(token, port)
         options = uvicorn.Config(
             page,
             http=partial(Client, Connections()),  # type: ignore[arg-type]  # it calls what should be a class

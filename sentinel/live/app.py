@@ -4,12 +4,13 @@ import asyncio
 import json
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from glob import escape
 from http import HTTPStatus
 from importlib.resources import files
+from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -36,10 +37,11 @@ _OWN = "live.js", "live.css"
 
 
 class LivePage:
-    """The application. ``config`` says where the state is, and which detectors could judge a run."""
+    """The application over the states in ``places``. ``config`` says which detectors could judge a run."""
 
-    def __init__(self, config: Config, clock: Clock) -> None:
+    def __init__(self, config: Config, places: Sequence[Path], clock: Clock) -> None:
         self._config = config
+        self._places = places
         self._clock = clock
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="views")  # the store belongs to one thread
         self._watched: Counter[str] = Counter()  # how many pages show each run
@@ -68,7 +70,7 @@ class LivePage:
     @asynccontextmanager
     async def _life(self, _: Starlette) -> AsyncIterator[None]:
         def begin() -> None:
-            self._views = StateView(self._config)
+            self._views = StateView(self._places)
 
         await self._in_worker(begin)
         self._runs = OpenRuns(self._config, self._clock, self._views, self._worker, self._tell)
@@ -171,7 +173,14 @@ class LivePage:
             return _plain(HTTPStatus.BAD_REQUEST, str(error))
         reason = fields.get("reason", "")[:300] or "silenced on the live page"
         new = silence(escape(known.row.path), "*", until, reason, now)
-        await self._write(lambda store: store.add_silence(new))
+        run = known.row.id
+
+        def add(store: Store) -> None:
+            if store.run_state(run) is None:
+                raise SentinelError("no such run")
+            store.add_silence(new)
+
+        await self._write(add)
         return _back(fields)
 
     async def _end_silence(self, request: Request) -> Response:
@@ -179,11 +188,23 @@ class LivePage:
         return _back(await form(request.receive))
 
     async def _write(self, change: Callable[[Store], object]) -> None:
-        """Change the state as the commands do, and show the change."""
+        """Change each state that holds what it is about, as the commands do, and show the change.
+
+        ``change`` raises SentinelError for a state that does not hold it, and so does this if none does.
+        """
 
         def write() -> None:
-            with Store(self._config.state_dir, create=False) as store:
-                change(store)
+            refusals = []
+            for place in self._places:
+                with Store(place, create=False) as store:
+                    try:
+                        change(store)
+                    except StateError:
+                        raise
+                    except SentinelError as error:
+                        refusals.append(error)
+            if len(refusals) == len(self._places):
+                raise refusals[0]
 
         await self._in_worker(write)
         await self._refresh()

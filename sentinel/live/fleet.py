@@ -1,4 +1,4 @@
-"""All runs of a state directory as rows of a table, each with the version at which it last changed.
+"""All runs of some state directories as rows of a table, each with the version at which it last changed.
 
 One fleet serves every page. A page that knows a version asks for the rows that changed since then, so a slow
 page gets fewer and larger updates, and none has to be remembered for it.
@@ -9,25 +9,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sentinel.alerts.incident import Incident
-from sentinel.alerts.store import Store
-from sentinel.alerts.tables import RunRow
 from sentinel.detectors.severity import Severity
-from sentinel.frames.outlines import OBJECTIVES, outlines
-from sentinel.ground.text import clean_text, sentence
+from sentinel.ground.text import sentence
+from sentinel.live.known_state import KnownState
 from sentinel.report.html import environment, spark
-from sentinel.report.status import KnownRun, Status, status
+from sentinel.report.joined import joined
+from sentinel.report.status import KnownRun, Status
 from sentinel.report.status_lines import names_of, summary
-from sentinel.runs.log import Remembered
-from sentinel.runs.packing import unpacked
-
-_AGAIN_SECONDS = 10.0  # because time alone changes the state of a run
 
 
 @dataclass(frozen=True)
@@ -80,36 +71,35 @@ class FleetTable:
 
 
 class Fleet:
-    """The runs as the watch last recorded them. Reads one store and belongs to the thread that opened it."""
+    """The runs as the watches last recorded them. Belongs to the thread that opened the states."""
 
-    def __init__(self, store: Store, place: Path) -> None:
+    def __init__(self, states: Sequence[KnownState]) -> None:
         self.table = FleetTable()
         self.runs: dict[str, KnownRun] = {}  # by key, the worst first
         self.names: Mapping[str, str] = {}  # by run id
+        self.states: Mapping[str, KnownState] = {}  # where each run is from, by its id
         self.status: Status | None = None
-        self._store = store
-        self._place = place
-        self._memory = _StoredRuns(store)
-        self._seen = -1
-        self._looked_at = float("-inf")
+        self._known = states
 
     def refresh(self, now: float, awake: float) -> None:
-        """Look again if the watch recorded something or some time has passed. Raises StateError."""
-        seen = self._store.version()
-        if seen == self._seen and awake - self._looked_at < _AGAIN_SECONDS:
+        """Look again. If a state cannot be read, keep what was there, and say why it may be old."""
+        looks = [state.look(now, awake) for state in self._known]
+        if any(looks):
+            self._show()
+
+    def _show(self) -> None:
+        trouble = "; ".join(state.failure for state in self._known if state.failure)
+        read = {state.place: state.shown for state in self._known if state.shown}
+        if not read:
+            self.table = self.table.renewed("", "", trouble, {})
             return
-        self._seen, self._looked_at = seen, awake
-        shown = self.status = status(self._store, self._place, now, remember=self._memory.run)
+        shown = self.status = joined(read)
         self.names = names_of(shown.runs)
         self.runs = {key_of(run.row.id): run for run in shown.runs}
-        self.table = self.table.renewed(
-            _verdict(shown), summary(shown.runs), sentence(shown.trouble), dict(self._rendered(shown))
-        )
-
-    def fail(self, why: str) -> None:
-        """Keep what was there, and say why it may be old."""
-        rows = {key: row.html for key, row in self.table.rows.items()}
-        self.table = self.table.renewed(self.table.verdict, self.table.counted, why, rows)
+        self.states = {run: state for state in self._known for run in state.holds(shown.runs)}
+        trouble = trouble or sentence(shown.trouble)
+        rows = dict(self._rendered(shown))
+        self.table = self.table.renewed(_verdict(shown), summary(shown.runs), trouble, rows)
 
     def _rendered(self, shown: Status) -> Iterator[tuple[str, str]]:
         rows: Any = environment(__package__).get_template("runs.html").module
@@ -134,7 +124,7 @@ class Fleet:
             last_step=run.last_step,
             planned_steps=int(planned) if planned else None,
             points=facts.points if facts else 0,
-            lead=self._memory.lead(run.row, [incident.tag for incident in incidents]),
+            lead=self.states[run.row.id].lead(run.row, [incident.tag for incident in incidents]),
         )
 
 
@@ -168,44 +158,3 @@ def _severities(shown: Status) -> Counter[Severity]:
         for (severity, *_), count in counts.items():
             whole[severity] += count
     return whole
-
-
-class _StoredRuns:
-    """What is stored of each run, decoded once for each commit."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._known: dict[str, tuple[float, Remembered | None, _Outlines]] = {}
-
-    def run(self, row: RunRow) -> Remembered | None:
-        """What is stored of a run; None if it cannot be decoded."""
-        known = self._known.get(row.id)
-        if known is None or known[0] != row.updated:
-            known = self._known[row.id] = row.updated, *self._decoded(row)
-        return known[1]
-
-    def lead(self, row: RunRow, tags: Sequence[str]) -> tuple[str, Sequence[float]]:
-        """The rough curve of the first of these tags, else of the objective, with the tag."""
-        curves = self._known[row.id][2]
-        objectives = (
-            tag
-            for signal in OBJECTIVES
-            for tag, (of, values) in curves.items()
-            if of == signal and values.size
-        )
-        tag = next((tag for tag in tags if tag in curves), None) or next(objectives, None)
-        return (clean_text(tag, 60), curves[tag][1].tolist()) if tag else ("", ())
-
-    def _decoded(self, row: RunRow) -> "tuple[Remembered | None, _Outlines]":
-        try:
-            state = unpacked(self._store.run_state(row.id) or b"")
-            kept = Remembered.of(state)
-        except ValueError:
-            return None, {}
-        try:
-            return kept, outlines(state.get("streams", {}))
-        except Exception:  # noqa: BLE001  another version's histories; the watch reads the log anew
-            return kept, {}
-
-
-_Outlines = Mapping[str, tuple[str, NDArray[np.float64]]]

@@ -4,15 +4,14 @@ import gzip
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from sentinel.alerts.incident import Incident
 from sentinel.alerts.silences import Silence
-from sentinel.alerts.store import Store
 from sentinel.alerts.tables import DecisionRow
-from sentinel.config.file import Config
-from sentinel.ground.errors import StateError
 from sentinel.ground.text import clean_text, duration_text
 from sentinel.live.fleet import Fleet
+from sentinel.live.known_state import KnownState
 from sentinel.live.opened import OpenedRun
 from sentinel.pipeline import Pipeline
 from sentinel.report.html import ROWS_AT_FIRST, cited, data_of, environment
@@ -54,27 +53,23 @@ class RecordedRun:
 
 
 class StateView:
-    """What the state says. Its methods belong to the thread that made it, but for `overview` and `seen`.
+    """What the states say. Its methods belong to the thread that made it, but for `overview` and `seen`.
 
     Those two may be called from other threads, because tables are never changed, only replaced.
     """
 
-    def __init__(self, config: Config) -> None:
-        self._store = Store(config.state_dir, read_only=True)
-        self.fleet = Fleet(self._store, config.state_dir)
-        self._silences: Sequence[Silence] = ()
+    def __init__(self, places: Sequence[Path]) -> None:
+        self._states = [KnownState(place) for place in places]
+        self.fleet = Fleet(self._states)
 
     def close(self) -> None:
-        """Close the store."""
-        self._store.close()
+        """Close the stores."""
+        for state in self._states:
+            state.store.close()
 
     def refresh(self, now: float, awake: float) -> None:
-        """Look at the state again. If it cannot be read, the table says why."""
-        try:
-            self.fleet.refresh(now, awake)
-            self._silences = self._store.silences(now)
-        except StateError as error:
-            self.fleet.fail(str(error))
+        """Look at the states again. If one cannot be read, the table says why."""
+        self.fleet.refresh(now, awake)
 
     def open(self, key: str, pipeline: Pipeline) -> Callable[[], OpenedRun] | None:
         """What opens a run, from any thread; None if there is no run of this key. Raises StateError."""
@@ -82,16 +77,18 @@ class StateView:
         if known is None:
             return None
         row = known.row
-        return partial(OpenedRun, pipeline, row, self.fleet.names[row.id], self._store.run_state(row.id))
+        kept = self.fleet.states[row.id].store.run_state(row.id)
+        return partial(OpenedRun, pipeline, row, self.fleet.names[row.id], kept)
 
     def recorded(self, key: str) -> RecordedRun:
         """What the watch recorded of a run. Raises StateError."""
         known = self.fleet.runs[key]
+        run, store = known.row.id, self.fleet.states[known.row.id].store
         return RecordedRun(
             known,
-            self.fleet.names[known.row.id],
-            self._store.incidents(run=known.row.id),
-            self._store.decisions(_MOST_DECISIONS, known.row.id),
+            self.fleet.names[run],
+            store.incidents(run=run),
+            store.decisions(_MOST_DECISIONS, run),
             self._silences,
             self.fleet.table.trouble,
         )
@@ -104,6 +101,10 @@ class StateView:
         told = known.state, known.not_judged, self.fleet.table.trouble
         minutes = now // _STALE_SECONDS  # because a page says how long ago something was
         return known.row.updated, told, [silence.id for silence in self._silences], minutes
+
+    @property
+    def _silences(self) -> Sequence[Silence]:
+        return self.fleet.status.silences if self.fleet.status else ()
 
     def overview(self, now: float) -> Page:
         """The page of all runs."""

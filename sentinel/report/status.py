@@ -25,7 +25,8 @@ from sentinel.sources.places import Url
 
 SHOWN = 20
 """The most runs, incidents and notifications that are shown."""
-_DECISIONS_SHOWN = 10
+DECISIONS_SHOWN = 10
+"""The most decisions that are shown."""
 
 _DECISIONS_READ = 1000  # of all runs, of which those of the wanted runs are shown
 _OUTAGE_SECONDS = 120.0
@@ -146,12 +147,12 @@ def status(
         runs.append(KnownRun(row, of_training[row.id], state, evidence, kept, stop, severity, lag))
     return Status(
         now=now,
-        runs=_together(runs),
-        incidents=sorted(open_, key=lambda incident: (-incident.severity, incident.inhibited_by is not None)),
+        runs=together(runs),
+        incidents=worst_first(open_),
         undelivered=store.outbox.undelivered(SHOWN),
         undelivered_count=store.outbox.undelivered_count(),
         decisions=[decision for decision in store.decisions(_DECISIONS_READ) if decision.run in rows][
-            :_DECISIONS_SHOWN
+            :DECISIONS_SHOWN
         ],
         silences=store.silences(now),
         feedback=store.feedback.counts(),
@@ -175,7 +176,12 @@ def _trainings(memory: Mapping[str, Remembered | None]) -> dict[str, str]:
     return trainings_of({run: kept.facts if kept else Facts() for run, kept in best_first})
 
 
-def _together(runs: Sequence[KnownRun]) -> list[KnownRun]:
+def worst_first(incidents: Sequence[Incident]) -> list[Incident]:
+    """Incidents as they are shown."""
+    return sorted(incidents, key=lambda incident: (-incident.severity, incident.inhibited_by is not None))
+
+
+def together(runs: Sequence[KnownRun]) -> list[KnownRun]:
     """The worst training first, and in each the log that stands for it."""
     trainings: dict[str, list[KnownRun]] = {}
     for run in sorted(runs, key=lambda run: run.badness):

@@ -42,22 +42,22 @@ def log(run, steps, loss=0.0):
 
 @pytest.fixture
 def watch(tmp_path):
-    """Call to let a watch read everything that is there."""
+    """Call to let a watch read everything that is there, or one run into a state of that name."""
 
-    def once():
-        words = ["watch", str(tmp_path / "runs"), "--once", "--state-dir", str(tmp_path / "state")]
+    def once(run="", state="state"):
+        words = ["watch", str(tmp_path / "runs" / run), "--once", "--state-dir", str(tmp_path / state)]
         assert CliRunner().invoke(app, words).exit_code == 0
 
     return once
 
 
 @contextmanager
-def serving(state_dir):
-    """The live page while the block runs: a client without the token, and the clock of the page."""
+def serving(*states):
+    """The live page over these states while the block runs: a client without the token, and its clock."""
     clock = ManualClock()
     with socket.create_server(("127.0.0.1", 0)) as bound:
         port = bound.getsockname()[1]
-        page = LivePage(Config(state_dir=state_dir, poll_seconds=0.02), clock).app(TOKEN, port)
+        page = LivePage(Config(poll_seconds=0.02), states, clock).app(TOKEN, port)
         client = partial(Client, Connections())
         options = uvicorn.Config(page, http=client, log_level="warning", timeout_graceful_shutdown=1)
         server = uvicorn.Server(options)

@@ -15,7 +15,7 @@ import pytest
 
 from sentinel.alerts.store import Store, Update
 from sentinel.ground.errors import StateError
-from sentinel.live import fleet, views
+from sentinel.live import known_state, views
 from sentinel.live.opened import OpenedRun
 from tests.live.conftest import TOKEN, log, serving
 from tests.patience import PATIENCE
@@ -180,8 +180,8 @@ def test_a_silence_needs_a_duration(client):
 @pytest.mark.long
 def test_the_state_is_looked_at_once_for_all_pages(runs, watch, tmp_path, monkeypatch):
     watch()
-    looks, real = [], fleet.status
-    monkeypatch.setattr(fleet, "status", lambda *words, **more: looks.append(1) or real(*words, **more))
+    looks, real = [], known_state.status
+    monkeypatch.setattr(known_state, "status", lambda *words, **more: looks.append(1) or real(*words, **more))
     with serving(tmp_path / "state") as (client, _):
 
         async def first(page):
@@ -279,7 +279,7 @@ def test_a_state_that_cannot_be_read_is_said_above_what_was_there(client, tmp_pa
     def fail(*_, **__):
         raise StateError("the disk fails")
 
-    monkeypatch.setattr(fleet, "status", fail)
+    monkeypatch.setattr(known_state, "status", fail)
     with client.stream("GET", "/events?since=1") as answer:
         commit(tmp_path)
         assert next(events(answer))["trouble"] == "the disk fails"

@@ -1,0 +1,46 @@
+"""What several state directories hold, as one: those of the shares of a tree, or of a pair of watches."""
+
+from collections import Counter
+from collections.abc import Mapping
+from itertools import chain
+from pathlib import Path
+
+from sentinel.report.status import DECISIONS_SHOWN, SHOWN, KnownRun, Status, together, worst_first
+
+
+def joined(shown: Mapping[Path, Status]) -> Status:
+    """The content of some state directories by their places, at least one.
+
+    What several hold of a run is that of the state which recorded it last.
+    """
+    if len(shown) == 1:
+        return next(iter(shown.values()))
+    states = [*shown.values()]
+    latest: dict[str, KnownRun] = {}
+    for run in chain.from_iterable(state.runs for state in states):
+        if run.row.id not in latest or run.row.updated > latest[run.row.id].row.updated:
+            latest[run.row.id] = run
+    incidents = []
+    for state in states:
+        own = {run.row.id for run in state.runs if latest[run.row.id] is run}
+        incidents += [incident for incident in state.incidents if incident.run in own]
+    feedback = Counter[tuple[str, str]]()
+    for state in states:
+        feedback.update(state.feedback)
+    decisions = chain.from_iterable(state.decisions for state in states)
+    processes = [state.process for state in states if state.process]
+    return Status(
+        now=max(state.now for state in states),
+        runs=together([*latest.values()]),
+        incidents=worst_first(incidents),
+        undelivered=[*chain.from_iterable(state.undelivered for state in states)][:SHOWN],
+        undelivered_count=sum(state.undelivered_count for state in states),
+        decisions=sorted(decisions, key=lambda decision: -decision.at)[:DECISIONS_SHOWN],
+        silences=[*{silence.id: silence for state in states for silence in state.silences}.values()],
+        feedback=feedback,
+        health={
+            f"{place}: {part}": told for place, state in shown.items() for part, told in state.health.items()
+        },
+        process=", ".join(processes) or None,
+        outage="; ".join(f"{place}: {state.trouble}" for place, state in shown.items() if state.trouble),
+    )
