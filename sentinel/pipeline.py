@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from importlib.metadata import version
+from socket import gethostname
 from typing import Any
 
 from sentinel.alerts.incident import Change
@@ -36,7 +37,8 @@ class Pipeline:
     """Reads and judges runs.
 
     ``parameters`` are the thresholds by detector that differ from the defaults. ``signals`` gives the meaning
-    of the user's own tags. ``failed`` is called when a detector raises, which is logged by default.
+    of the user's own tags. ``failed`` is called when a detector raises, which is logged by default. ``host``
+    is what notifications call the machine on which logs lie, by default this one.
     """
 
     def __init__(
@@ -45,9 +47,11 @@ class Pipeline:
         parameters: Mapping[str, Mapping[str, Any]],
         signals: Mapping[str, str],
         failed: DetectorFailed = log_failure,
+        host: str = "",
     ) -> None:
         self.detectors = {detector.name: detector for detector in detectors}
         self._parameters = parameters
+        self._host = host or gethostname()
         self._views = views(self.detectors.values())
         self._naming = Naming(signals, self._views.asked)
         self._judging = Judging(self.detectors.values(), parameters, failed)
@@ -60,7 +64,8 @@ class Pipeline:
         """A new tracker for a run, at the start of its log."""
         book = Book(run.id, self.detectors, self._parameters)
         console = ConsoleState() if self._checking.checks else None
-        return Tracker(RunLog(run, name, self._naming, self._views, console=console), book, self._layout)
+        log = RunLog(run, name, self._naming, self._views, console=console)
+        return Tracker(log, book, self._layout, self._host)
 
     def advance(
         self,

@@ -28,7 +28,7 @@ def show(
     from sentinel.report.recorded import recorded_incident
 
     given = configuration(config, state_dir)
-    pipeline = Pipeline(given.enabled_detectors, given.parameters, given.signals)
+    pipeline = Pipeline(given.enabled_detectors, given.parameters, given.signals, host=given.host)
     options = state_dir_option(given.state_dir)
     with Store(given.state_dir, create=False) as store:
         told = recorded_incident(store, pipeline, incident, given.link, options)

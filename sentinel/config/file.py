@@ -160,6 +160,11 @@ class Config(ConfigTable):
         description="the share of the runs that this watch follows, where several share a tree, such as "
         '"0/4"; each needs its own `state_dir`',
     )
+    host: str = Field(
+        default="",
+        description="what messages call the machine on which logs lie; by default the name of this one. Two "
+        "watches of the same logs have the same",
+    )
     sinks: SinkTables = Field(
         default_factory=lambda: named([TerminalConfig()]),
         description="where notifications go; by default the terminal",

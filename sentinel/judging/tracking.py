@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from socket import gethostname
 
 from sentinel.alerts.incident import Change, Incident
 from sentinel.alerts.lifecycle import Book
@@ -31,11 +30,13 @@ class Tracker:
     """The state of one run; `dump` and `restore` carry it over a restart.
 
     ``layout`` identifies the detectors and the names of tags. A state with another layout cannot be used.
+    ``host`` is what notifications call the machine on which the log lies.
     """
 
     log: RunLog
     book: Book
     layout: str
+    host: str
 
     @property
     def id(self) -> str:
@@ -52,7 +53,7 @@ class Tracker:
             path=str(path),
             framework=framework(log.streams.values()),
             place=str(path.absolute() if isinstance(path, Path) else path),
-            host=gethostname() if isinstance(path, Path) else None,
+            host=self.host if isinstance(path, Path) else None,
             planned_steps=log.planned_steps,
             world_size=sizes.pop() if len(sizes) == 1 else None,
         )

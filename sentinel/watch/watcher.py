@@ -62,9 +62,8 @@ class Watcher:
         self._runs, self._backlog = WatchedRuns(), Backlog()
         name = " ".join(["watch", *(str(path) for path in config.paths if isinstance(path, Url))])
         self._reports = Reports(name, store, clock, service, self._runs, self._backlog)
-        self._pipeline = Pipeline(
-            config.enabled_detectors, config.parameters, config.signals, self._reports.detector_failed
-        )
+        failed, host = self._reports.detector_failed, config.host
+        self._pipeline = Pipeline(config.enabled_detectors, config.parameters, config.signals, failed, host)
         self._silences = Silences(self._pipeline, config.paths, clock, config.process)
         self._policies = [sink.policy() for sink in config.sinks]
         self._new: list[Watched] = []  # the first look at these is not done
