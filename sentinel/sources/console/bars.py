@@ -9,7 +9,7 @@ counts steps as well, on from the bar before it; one of held-out data stands at 
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sentinel.sources.console.printed import Record, kept, restored
@@ -22,17 +22,21 @@ BAR = re.compile(
 
 _COUNTED = r"(?:global )?(?:steps?|iter(?:ation)?s?|train(?:ing)?(?: steps?| progress)?):?"
 _OF_STEPS = re.compile(_COUNTED, re.IGNORECASE)
-_KEPT = rf"\s*(?:(?i:{_COUNTED})\s*\d{{1,3}}%|\d{{1,3}}%\|[^|\r\n]*+\|[^\],\r\n]*+,[^\],\r\n]*+,)"
+_KEPT = rf"\s*(?:(?i:{_COUNTED})\s*\d{{1,3}}%|\d{{1,3}}%\|[^|\r]*+\|[^\],\r]*+,[^\],\r]*+,)"
 """A state of a bar that counts steps by its title, or that has none and shows more than its speed."""
 
 _IS_KEPT = re.compile(_KEPT)
-_NEXT = r"\r(?P=title)\d{1,3}%\|[^|\r\n]*+\| *+[1-9]\d{0,14}(?P=total)"
+_NEXT = r"\r(?P=title)\d{1,3}%\|[^|\r]*+\| *+[1-9]\d{0,14}(?P=total)"
 _REDRAWN = re.compile(
-    rf"\r(?<=\]\r)(?!{_KEPT})(?P<title>[^\r\n|%]{{0,200}}?)\d{{1,3}}%\|[^|\r\n]*+\|"
-    r" *+\d{1,15}(?P<total>/\d{1,15} \[)[^\r\n]*+"
-    rf"(?:(?<=\]){_NEXT}[^\],\r\n]*+,[^\],\r\n]*+\])*(?={_NEXT})".encode()
+    rf"\r(?<=\]\r)(?!{_KEPT})(?P<title>[^\r|%]{{0,200}}?)\d{{1,3}}%\|[^|\r]*+\|"
+    r" *+\d{1,15}(?P<total>/\d{1,15} \[)[^\r]*+"
+    rf"(?:(?<=\]){_NEXT}[^\],\r]*+,[^\],\r]*+\])*(?={_NEXT})"
 )
 """States of a bar between two others. Of other bars, only the first and the last count."""
+
+_COUNT = r"[\r ]*+\d{1,3}%\|[^|\r]*+\| *+\d{1,15}"
+_PLAIN = re.compile(rf"{_COUNT}(?P<total>/\d{{1,15}} \[)[^][=\r]*+\](?:\r{_COUNT}(?P=total)[^][=\r]*+\])*+")
+"""All states of a bar that has no title and shows nothing but its count and its speed."""
 
 _MOST_PRINTED = 64  # names; further ones are read from bars as well
 
@@ -42,9 +46,21 @@ _HELD_OUT = re.compile(
 )
 
 
-def without_redrawn(data: bytes) -> bytes:
-    """The lines of a terminal without states of a bar that cannot count."""
-    return _REDRAWN.sub(b"", data) if b"%|" in data and b"\r" in data else data
+def states(line: str) -> list[str]:
+    """What a line of the terminal showed, in order, without states of a bar that cannot count."""
+    return (_REDRAWN.sub("", line) if "%|" in line and "\r" in line else line).split("\r")
+
+
+def redrawn(lines: Sequence[str], counting: Sequence[int]) -> set[int]:
+    """The numbers of lines that only show a bar without a title, between two that show the same bar.
+
+    ``counting`` are the numbers of the lines that may count. Such a bar tells no more than the steps of rows.
+    The first of these lines tells those of the rows above it, and the last one those of the rows below.
+    """
+    bars = [_PLAIN.fullmatch(lines[at]) for at in counting]
+    totals = [bar and bar["total"] for bar in bars]
+    around = zip(totals, totals[1:], totals[2:], counting[1:], strict=False)
+    return {at for before, total, after, at in around if total and before == total == after}
 
 
 class Bars:
@@ -194,7 +210,7 @@ class StepBar:
 
 
 def is_kept(bar: re.Match[str]) -> bool:
-    """Whether each state of a bar is seen; see `without_redrawn`."""
+    """Whether each state of a bar is seen; see `states`."""
     return _IS_KEPT.match(bar.string) is not None
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sentinel.sources.base import Chunk, Complaint, Cursor
-from sentinel.sources.console.bars import BAR, is_kept, without_redrawn
+from sentinel.sources.console.bars import BAR, is_kept, redrawn, states
 from sentinel.sources.console.finding import Wanted, may_count
 from sentinel.sources.console.lines import counts_metrics, parse, planned
 from sentinel.sources.console.passages import Passages
@@ -138,21 +138,24 @@ class Text:
     def _parse_lines(self, lines: Sequence[str], limit: int) -> int:
         """Read lines, up to one after which others may count than before. Gives the number of those read."""
         at, wanted = 0, self._wanted
-        for place in (*may_count(lines, wanted), len(lines)):
+        counting = may_count(lines, wanted)
+        skipped = redrawn(lines, counting)
+        for place in (*counting, len(lines)):
             while at < place and any(writer.expects for writer in self._writers.values()):
                 if self._counts(lines[at]) and self.count >= limit:
                     return at + 1
                 at += 1
             self._pass(lines[at:place])
-            if at <= place < len(lines):
-                at = place + 1
-                if self._counts(lines[place]) and (self.count >= limit or self._wanted != wanted):
-                    return at
+            at = place + 1
+            if place in skipped or place == len(lines):
+                continue
+            if self._counts(lines[place]) and (self.count >= limit or self._wanted != wanted):
+                return at
         return len(lines)
 
     def _counts(self, line: str) -> bool:
         """Read a line of the terminal. True if something on it counts."""
-        *overwritten, line = line.split("\r")
+        *overwritten, line = states(line)
         counts = self._parse_overwritten(overwritten)
         counts |= self._parse_line(line)
         if counts:
@@ -248,14 +251,14 @@ class Text:
 def _lines(data: bytes) -> list[str]:
     """The whole lines in the data, each with what was shown on it before."""
     # A power cut leaves zeros, and PowerShell appends UTF-16 to a text in UTF-8.
-    text = without_redrawn(data.replace(b"\0", b"")).decode(errors="replace").replace("\r\n", "\n")
+    text = data.replace(b"\0", b"").decode(errors="replace").replace("\r\n", "\n")
     lines = text.split("\n")[:-1]
     return lines if _is_clean(text) else [*map(_clean, lines)]
 
 
 def _segments(line: bytes) -> list[str]:
     """The texts that were shown on one line of the terminal, in order."""
-    return _clean(without_redrawn(line).decode(errors="replace")).split("\r")
+    return states(_clean(line.decode(errors="replace")))
 
 
 def _clean(text: str) -> str:

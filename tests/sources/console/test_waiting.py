@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from sentinel.sources.console.bars import redrawn
 from tests.sources.reader import Reader
 
 
@@ -41,6 +42,14 @@ def test_a_row_whose_line_break_lies_in_a_buffer_is_read(tmp_path):
     first, second = rows(range(10, 30, 10), 20).splitlines()
     text = bar(10, 40) + "\n" + first + bar(20, 40) + "\n" + second + "\n" + bar(20, 40)
     assert [value for _, value in read(tmp_path / "train.log", text)] == ["0.01", "0.02"]
+
+
+def test_of_bars_between_two_rows_the_first_and_the_last_tell_the_steps(tmp_path):
+    first, second = rows(range(10, 30, 10), 100).splitlines(keepends=True)
+    bars = [f"{bar(count, 100)}\n" for count in (5, 10, 14, 18, 20)]
+    text = bars[0] + first + "".join(bars[1:]) + second + "saved\n"
+    assert redrawn(text.split("\n"), range(8)) == {3, 4}
+    assert read(tmp_path / "train.log", text) == [(10, "0.01"), (20, "0.02")]
 
 
 def test_epochs_that_are_rounded_alike_leave_the_distance_of_the_rows(tmp_path):
