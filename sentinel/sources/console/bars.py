@@ -34,8 +34,9 @@ _REDRAWN = re.compile(
 )
 """States of a bar between two others. Of other bars, only the first and the last count."""
 
-_COUNT = r"[\r ]*+\d{1,3}%\|[^|\r]*+\| *+\d{1,15}"
-_PLAIN = re.compile(rf"{_COUNT}(?P<total>/\d{{1,15}} \[)[^][=\r]*+\](?:\r{_COUNT}(?P=total)[^][=\r]*+\])*+")
+_COUNT = r"[\r ]*+[0-9]{1,3}%\|[^|\r]*+\| *+[0-9]{1,15}"
+_SPEED = r"[^][=\r]*+\]"
+_PLAIN = re.compile(rf"{_COUNT}(?P<total>/[0-9]{{1,15}} \[){_SPEED}(?:\r{_COUNT}(?P=total){_SPEED})*+")
 """All states of a bar that has no title and shows nothing but its count and its speed."""
 
 _MOST_PRINTED = 64  # names; further ones are read from bars as well

@@ -54,7 +54,8 @@ def may_count(lines: Sequence[str], wanted: Wanted) -> list[int]:
     series = pl.Series(lines, dtype=pl.String)
     signs = ("\r", *_STRONG, *(_OF_A_PLAN if wanted.plan else ()), *(_OF_METRICS if wanted.rows else ()))
     counts = _hold(series, signs)
-    weak = (_hold(series, _WEAK) & ~counts).arg_true()
+    others = (~counts).arg_true()
+    weak = others.filter(_hold(series.gather(others), _WEAK))
     rest = series.gather(weak)
     counts = counts.scatter(weak.filter(_hold(rest, _TELLING) | _match(rest, _COUNTED)), True)
     for is_wanted, pattern in ((wanted.table, _IN_TABLE), (wanted.columns, _IN_COLUMNS)):
