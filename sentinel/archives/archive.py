@@ -46,18 +46,20 @@ def judge_archive(
     *,
     shard: Shard = WHOLE,
     retry_failed: bool = False,
+    compare: bool = False,
 ) -> JudgedParts:
     """Judge the parts of what lies at ``config.paths`` whose results are not there yet.
 
     A part is judged again if a file of it, the detectors' configuration or the version of sentinel changed,
-    and with ``retry_failed`` if it holds a run that could not be judged before. ``progress`` is called after
-    each part. Raises SentinelError if no path exists.
+    and with ``retry_failed`` if it holds a run that could not be judged before. ``compare`` keeps what a
+    comparison of runs needs, too. ``progress`` is called after each part. Raises SentinelError if no path
+    exists.
     """
     origin = origin_of(config.paths)
     results.begin()
     judged, keys, complaints = JudgedParts(), list[str](), list[str]()
     with TemporaryFile() as left:  # on disk, so that memory does not grow with the archive
-        for part in parts(origin.listed(complaints), _salt(config)):
+        for part in parts(origin.listed(complaints), _salt(config, compare)):
             if not shard.holds(part.folders[0].path):  # its first directory decides, which few changes move
                 continue
             keys.append(part.key)
@@ -67,7 +69,7 @@ def judge_archive(
             else:
                 left.write(msgspec.json.encode(part) + b"\n")
         progress(judged)
-        judge = Judge(origin, config.model_copy(update={"sinks": []}), now)
+        judge = Judge(origin, config.model_copy(update={"sinks": []}), now, compare)
         for part, records in isolated(engine, judge, _read(left)):
             failed = results.write(part.key, records)
             judged.done += 1
@@ -99,8 +101,8 @@ def _read(left: IO[bytes]) -> Iterator[Part]:
     return (msgspec.json.decode(line, type=Part) for line in left)
 
 
-def _salt(config: Config) -> str:
+def _salt(config: Config, compare: bool) -> str:
     """What changes the results beside the logs."""
     rules = [repr(rule) for rule in config.rules]
     base = str(common_path(config.paths))  # the names of the runs depend on it
-    return repr((version("training-sentinel"), base, config.detectors, config.signals, rules))
+    return repr((version("training-sentinel"), base, config.detectors, config.signals, rules, compare))

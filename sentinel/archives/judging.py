@@ -6,6 +6,7 @@ from functools import cached_property
 
 import msgspec
 
+from sentinel.archives.comparing import comparable
 from sentinel.archives.origin import ArchiveSource
 from sentinel.archives.parts import Part, RunName
 from sentinel.archives.record import Record, packed_record
@@ -23,11 +24,15 @@ _AT_ONCE = 64  # runs, so that memory does not grow with the size of a directory
 
 @dataclass
 class Judge:
-    """Judges parts with one configuration at one time of day. It can be pickled."""
+    """Judges parts with one configuration at one time of day. It can be pickled.
+
+    With ``compare``, records keep what a comparison of runs needs.
+    """
 
     origin: ArchiveSource
     config: Config
     now: float
+    compare: bool = False
 
     def __call__(self, part: Part) -> list[bytes]:
         """The packed records of the runs in which there is anything. Raises SentinelError with a reason."""
@@ -43,7 +48,8 @@ class Judge:
         with self.origin.opened(part) as opened:
             runs = [run for run in opened.runs if not only or run[0].id in only]
             for first in range(0, len(runs), _AT_ONCE):
-                yield from map(self._record, judged(self._pipeline, runs[first : first + _AT_ONCE]))
+                group = runs[first : first + _AT_ONCE]
+                yield from map(self._record, judged(self._pipeline, group, means=self.compare))
         for complaint in opened.complaints:
             yield Record(str(complaint.path), str(complaint.path), "", failure=complaint.problem)
 
@@ -51,11 +57,11 @@ class Judge:
     def _pipeline(self) -> Pipeline:
         return Pipeline(self.config.enabled_detectors, self.config.parameters, self.config.signals)
 
-    def __getstate__(self) -> tuple[ArchiveSource, Config, float]:
-        return self.origin, self.config, self.now
+    def __getstate__(self) -> tuple[ArchiveSource, Config, float, bool]:
+        return self.origin, self.config, self.now, self.compare
 
-    def __setstate__(self, state: tuple[ArchiveSource, Config, float]) -> None:
-        self.origin, self.config, self.now = state
+    def __setstate__(self, state: tuple[ArchiveSource, Config, float, bool]) -> None:
+        self.origin, self.config, self.now, self.compare = state
 
     def _record(self, run: JudgedRun) -> Record:
         log = run.tracker.log
@@ -76,4 +82,5 @@ class Judge:
             held_back=run.held_back,
             checks=checks(log),
             complaints=[str(complaint) for complaint in run.complaints],
+            comparable=comparable(run),
         )

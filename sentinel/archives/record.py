@@ -1,6 +1,7 @@
 """What is kept of a judged run of an archive: enough for its report, its state and what sinks would hear."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -12,12 +13,22 @@ from sentinel.runs.same_training import Trace
 from sentinel.sources.identity import RunIdentity
 
 
+class Comparable(msgspec.Struct, frozen=True):
+    """What a comparison with other runs needs: flat settings, and the courses of what runs are compared by.
+
+    ``courses`` has the steps (int64) and the means (float64) of a tag, as the bytes of arrays.
+    """
+
+    settings: Mapping[str, Any]
+    courses: Mapping[str, tuple[bytes, bytes]]
+
+
 class Record(msgspec.Struct, frozen=True):
     """A judged run. ``seen`` is what a listing knows of it, without its settings.
 
     ``silent_seconds`` is how long its log had been silent when it was judged, infinite for a copy, None for a
-    log that was gone. ``failure`` says why a run could not be judged at all. ``user`` and ``gpus`` are known
-    only where the record was read from a table.
+    log that was gone. ``failure`` says why a run could not be judged at all. ``comparable`` is kept only
+    where it was asked for. ``user`` and ``gpus`` are known only where the record was read from a table.
     """
 
     name: str
@@ -35,6 +46,7 @@ class Record(msgspec.Struct, frozen=True):
     checks: Sequence[Check] = ()
     complaints: Sequence[str] = ()
     failure: str | None = None
+    comparable: Comparable | None = None
     user: str | None = None
     gpus: float | None = None
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from sentinel.alerts.decision import SinkPolicy
 from sentinel.alerts.duplicates import KnownIncidents
@@ -13,6 +14,9 @@ from sentinel.runs.log import RunOverview
 from sentinel.runs.same_training import Trace, same_training, trainings
 from sentinel.runs.standings import Observation, standings
 from sentinel.runs.state import Standing
+
+if TYPE_CHECKING:
+    from sentinel.comparison.measures import Comparison
 
 
 @dataclass(frozen=True)
@@ -27,11 +31,15 @@ class Settled:
 
 @dataclass(frozen=True)
 class Archive:
-    """All runs of an archive, by path. ``failed`` are those that could not be judged."""
+    """All runs of an archive, by path. ``failed`` are those that could not be judged.
+
+    ``comparisons`` is empty unless they were asked for.
+    """
 
     runs: Sequence[Settled]
     failed: Sequence[Record]
     complaints: Sequence[str]
+    comparisons: Sequence["Comparison"] = ()
 
     @cached_property
     def trainings(self) -> Mapping[str, str]:

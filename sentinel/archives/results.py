@@ -10,7 +10,8 @@ there, because they are written after its incidents.
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,15 @@ import msgspec
 import polars as pl
 
 from sentinel.archives.owners import Owners
-from sentinel.archives.record import Record, unpacked_record
+from sentinel.archives.record import Comparable, Record, unpacked_record
 from sentinel.archives.tables import IncidentColumns, RunColumns, columns, incident_row, run_row
 from sentinel.ground.errors import SentinelError
 from sentinel.ground.shard import Shard
 
 _OWNERS = "owners"  # metadata of the tables of runs: the stamp of the owners that they were written with
+
+
+_PARTS_AT_HAND = 64  # whose courses are kept in memory while runs are compared
 
 
 class Results:
@@ -32,6 +36,7 @@ class Results:
     def __init__(self, directory: Path, owners: Owners | None = None) -> None:
         self._directory = directory
         self._owners = owners or Owners()
+        self._part_of: dict[str, str] = {}  # by run id
 
     def begin(self) -> None:
         """Make the directories. Raises SentinelError if they cannot be written."""
@@ -85,11 +90,24 @@ class Results:
                         file.unlink()
 
     def records(self) -> list[Record]:
-        """All runs, by path. Raises SentinelError if the results are not complete."""
+        """All runs, by path, without their courses. Raises SentinelError if the results are not complete."""
         keys = [key for done in self._told() for key in done["parts"]]
-        records = {(record.id, record.failure): record for key in keys for record in self._records(key)}
+        records = {}
+        for key in keys:
+            for record in self._records(key):
+                self._part_of[record.id] = key
+                bare = record.comparable and Comparable(record.comparable.settings, {})
+                records[record.id, record.failure] = msgspec.structs.replace(record, comparable=bare)
         # A run to which a link leads may be in two parts.
         return sorted(records.values(), key=lambda record: (Path(record.path).parts, record.format))
+
+    def courses(self, run: str) -> Mapping[str, tuple[bytes, bytes]]:
+        """The courses of a run that `records` gave, by its id; see `Comparable`."""
+        return self._courses(self._part_of[run])[run]
+
+    @lru_cache(_PARTS_AT_HAND)  # noqa: B019  one is made for each command
+    def _courses(self, key: str) -> Mapping[str, Mapping[str, tuple[bytes, bytes]]]:
+        return {one.id: one.comparable.courses for one in self._records(key) if one.comparable}
 
     def _records(self, key: str) -> Iterator[Record]:
         rows = pl.read_parquet(self._file("runs", key), columns=["record", "user", "gpus"])

@@ -1,6 +1,6 @@
 """`sentinel replay --out` and `sentinel reduce`: judge an archive part by part, and report on the whole."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -77,6 +77,12 @@ _Format = Annotated[
     _ArchiveForm,
     typer.Option("--format", help="What it cost, for people; or with json all runs, as `sentinel replay`."),
 ]
+_Compare = Annotated[
+    bool,
+    typer.Option(
+        "--compare", help="Compare runs that differ in one setting; `replay --out --compare` keeps them."
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -90,6 +96,7 @@ class ArchiveOptions:
     shard: str
     owners: Path | None
     retry_failed: bool
+    compare: bool
 
     def check(self) -> None:
         """Raise SentinelError if a plain replay has options of an archive."""
@@ -128,6 +135,7 @@ def judge(settings: "Config", out: Path, options: ArchiveOptions) -> int:
                 progress,
                 shard=shard(options.shard) or WHOLE,
                 retry_failed=options.retry_failed,
+                compare=options.compare,
             )
     except KeyboardInterrupt:
         typer.echo(f"\nstopped; the parts that are done are in {out}, and the same command goes on", err=True)
@@ -139,7 +147,10 @@ def judge(settings: "Config", out: Path, options: ArchiveOptions) -> int:
 
 
 def reduce(
-    directory: _Directory, format_: _Format = _ArchiveForm.TERMINAL, config: ConfigFile = None
+    directory: _Directory,
+    format_: _Format = _ArchiveForm.TERMINAL,
+    compare: _Compare = False,
+    config: ConfigFile = None,
 ) -> None:
     """Report on an archive that `sentinel replay --out` judged, from all its parts and shards."""
     from sentinel.archives.reducing import settled
@@ -148,7 +159,12 @@ def reduce(
 
     results = Results(directory)
     policies = [sink.policy() for sink in configuration(config).sinks]
-    whole = settled(results.records(), results.complaints(), policies)
+    records = results.records()
+    whole = settled(records, results.complaints(), policies)
+    if compare:
+        from sentinel.archives.comparing import compared
+
+        whole = replace(whole, comparisons=compared(records, results))
     match format_:
         case _ArchiveForm.TERMINAL:
             from sentinel.report.lines import print_lines

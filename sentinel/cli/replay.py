@@ -122,12 +122,12 @@ def replay(
 
     if format_ is _Form.JSONL and (compare or baseline):
         raise SentinelError("jsonl has a line for each run and none for comparisons; use json")
-    archive = ArchiveOptions(out, engine, address, workers, shard, owners, retry_failed)
+    archive = ArchiveOptions(out, engine, address, workers, shard, owners, retry_failed, compare)
     archive.check()
     log_to_stderr()
     settings = configuration(config, paths=paths)
     if out is not None:
-        if any((output, only, since, run, sort, compare, baseline, fail_on, format_ is not _Form.TERMINAL)):
+        if any((output, only, since, run, sort, baseline, fail_on, format_ is not _Form.TERMINAL)):
             raise SentinelError("--out keeps the results of all runs; `sentinel reduce` makes the report")
         return judge(settings, out, archive)
     known = {*all_detectors(), *(detector.name for detector in settings.enabled_detectors)}

@@ -3,14 +3,13 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit  # scipy.stats has the same and takes a second to import
 
-from sentinel.comparison.means import Means
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.frames.plan import planned
@@ -44,13 +43,20 @@ Courses = Mapping[Signal, Mapping[str, Sequence[Course]]]
 """The courses of the runs of each arm, by signal and value."""
 
 
+class TagCourses(Protocol):
+    """The courses of the tags of a run."""
+
+    def course(self, tag: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """As `Means.course` gives it."""
+
+
 class ComparedRun(NamedTuple):
     """A run to compare: its name, flat settings, tags by signal, and the courses of its tags."""
 
     name: str
     settings: Mapping[str, object]
     signals: Mapping[str, Sequence[str]]
-    means: Means
+    means: TagCourses
 
 
 @dataclass(frozen=True)

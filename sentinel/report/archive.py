@@ -2,7 +2,7 @@
 
 from sentinel.alerts.wire import incident_body
 from sentinel.archives.reducing import Archive, Settled
-from sentinel.report.json import ReplayBody, ReplayedRunBody, run_body, told_bodies
+from sentinel.report.json import ReplayBody, ReplayedRunBody, comparison_body, run_body, told_bodies
 
 
 def document(archive: Archive) -> ReplayBody:
@@ -19,7 +19,7 @@ def document(archive: Archive) -> ReplayBody:
         },
         "runs": bodies,
         "complaints": problems,
-        "comparisons": [],
+        "comparisons": [comparison_body(comparison) for comparison in archive.comparisons],
     }
 
 

@@ -11,9 +11,11 @@ from sentinel.archives.record import Record
 from sentinel.archives.reducing import Archive, Settled
 from sentinel.detectors.severity import Severity
 from sentinel.ground.text import clean_text, counted, counted_runs, duration_text
+from sentinel.report.comparisons import statements, title
 
 _MOST_ROWS = 20  # of a table
 _MOST_FAILURES = 5000  # in a report; the tables on disk have all
+_MOST_COMPARISONS = 500  # in a report; its JSON has all
 _WORST = 50
 _HOUR = 3600.0
 
@@ -63,7 +65,8 @@ class CostGroup:
 class CostOfFailures:
     """What the failures of an archive cost. ``tables`` have the costliest groups by title.
 
-    ``failures`` are the costliest, and ``more`` is how many there are beside them.
+    ``failures`` are the costliest, and ``more`` is how many there are beside them. Each of ``comparisons``
+    has a title and sentences.
     """
 
     verdict: str
@@ -71,6 +74,7 @@ class CostOfFailures:
     tables: Sequence[tuple[str, Sequence[CostGroup]]]
     failures: Sequence[Failure]
     more: int
+    comparisons: Sequence[tuple[str, Sequence[str]]]
 
     @property
     def worst(self) -> Sequence[Failure]:
@@ -98,9 +102,10 @@ def cost(archive: Archive) -> CostOfFailures:
     return CostOfFailures(
         verdict=f"{counted_runs(len(trainings), len(read))}: {counts}",
         unread=len(archive.runs) - len(read) + len(archive.failed) + len(archive.complaints),
-        tables=[(title, _groups(failures, key)) for title, key in keys] if failures else [],
+        tables=[(name, _groups(failures, key)) for name, key in keys] if failures else [],
         failures=failures[:_MOST_FAILURES],
         more=max(0, len(failures) - _MOST_FAILURES),
+        comparisons=[(title(one), [*statements(one)]) for one in archive.comparisons[:_MOST_COMPARISONS]],
     )
 
 
@@ -109,9 +114,9 @@ def lines(cost: CostOfFailures) -> Iterator[tuple[int, str]]:
     yield 0, cost.verdict
     if cost.unread:
         yield 0, f"could not be read: {cost.unread}"
-    for title, groups in cost.tables:
+    for name, groups in cost.tables:
         yield 0, ""
-        yield 0, f"{title}:"
+        yield 0, f"{name}:"
         for group in groups:
             yield 2, f"{group.name}  {counted(len(group.failures), 'run')}, {group.spent}"
     if cost.worst:
@@ -120,6 +125,10 @@ def lines(cost: CostOfFailures) -> Iterator[tuple[int, str]]:
     for failed in cost.worst:
         yield 2, f"{failed.name}  {failed.spent}"
         yield 4, f"{failed.incident.severity.label} {failed.incident.detector}: {failed.incident.headline}"
+    for compared, sentences in cost.comparisons:
+        yield 0, ""
+        yield 0, compared
+        yield from ((2, sentence) for sentence in sentences)
 
 
 def _failures(archive: Archive) -> Iterator[Failure]:

@@ -10,7 +10,7 @@ from itertools import islice
 from sentinel.ground.text import counted
 from sentinel.report.cost import CostOfFailures, Failure
 from sentinel.report.html import asset, environment, policy
-from sentinel.report.markdown import plain
+from sentinel.report.markdown import compared_lines, plain
 
 _ROWS_A_PAGE = 100
 _STYLE = "page.css"
@@ -51,6 +51,7 @@ def _lines(cost: CostOfFailures) -> Iterator[str]:
     for failed in cost.worst:
         what = f"{failed.incident.detector}: {plain(failed.incident.headline)}"
         yield f"| {plain(failed.name)} | {what} | {failed.spent} |"
+    yield from compared_lines(cost.comparisons)
 
 
 def _pages(cost: CostOfFailures) -> Iterator[tuple[int, list[Failure]]]:

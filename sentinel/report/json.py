@@ -191,7 +191,7 @@ def document(replay: Replay, now: float) -> ReplayBody:
         "coverage": {"read": covered.read, "cut": covered.cut, "unread": covered.unread},
         "runs": runs,
         "complaints": [str(complaint) for complaint in replay.complaints],
-        "comparisons": [_compared(comparison) for comparison in replay.comparisons],
+        "comparisons": [comparison_body(comparison) for comparison in replay.comparisons],
     }
 
 
@@ -215,7 +215,8 @@ def standings_of(replay: Replay, now: float) -> list[Standing]:
     return standings([observe(run.tracker.log, True, now) for run in replay.runs])
 
 
-def _compared(comparison: "Comparison") -> ComparisonBody:
+def comparison_body(comparison: "Comparison") -> ComparisonBody:
+    """What differs between runs that differ in one setting."""
     return {
         "setting": comparison.setting,
         "arms": {value: list(names) for value, names in comparison.arms.items()},

@@ -1,7 +1,7 @@
 """A replay as Markdown, for a pull request or an issue: a table, and details that fold."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sentinel.ground.text import sentence
 from sentinel.report.incident_story import CauseStory, IncidentStory
@@ -45,9 +45,7 @@ def _lines(story: Story) -> Iterator[str]:
         own = [incident for incident in run.incidents if not incident.explained_by]
         if own:
             yield from _details(run, own)
-    for title, sentences in story.comparisons:
-        yield f"\n### {plain(title)}\n"
-        yield from (f"- {plain(sentence)}" for sentence in sentences)
+    yield from compared_lines(story.comparisons)
     problems = [*story.problems, *(f"{run.name}: {p}" for run in story.runs for p in run.problems)]
     if problems:
         yield ""
@@ -83,6 +81,13 @@ def _cause(cause: CauseStory) -> str:
 def _curve(run: RunStory, told: IncidentStory) -> str:
     curve = run.curves.get(told.tag)
     return sparkline([point.value for point in curve.points(_SPARK_POINTS)]) if curve else ""
+
+
+def compared_lines(comparisons: Sequence[tuple[str, Sequence[str]]]) -> Iterator[str]:
+    """Runs beside one another: a title and sentences for each comparison."""
+    for title, sentences in comparisons:
+        yield f"\n### {plain(title)}\n"
+        yield from (f"- {plain(sentence)}" for sentence in sentences)
 
 
 def plain(text: str) -> str:

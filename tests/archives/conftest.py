@@ -40,6 +40,11 @@ def tree(tmp_path):
     (run / "metrics.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     text = "".join(",".join(map(str, row.values())) + "\n" for row in rows)
     (run / "metrics.csv").write_text(f"step,loss,acc\n{text}")
+    parts = tmp_path / "tree" / "in-two-parts"
+    parts.mkdir()
+    for name, first, last in (("a", 0, 100), ("b", 100, 200)):
+        later = [{"step": i, "_timestamp": 1.7e9 + i, "loss": 2.0 - i / 400} for i in range(first, last)]
+        (parts / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in later))
     return tmp_path / "tree"
 
 

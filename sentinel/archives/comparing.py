@@ -1,0 +1,63 @@
+"""Compares the runs of an archive from what is kept of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sentinel.archives.record import Comparable, Record
+from sentinel.ground.errors import SentinelError
+from sentinel.replays.judged import JudgedRun
+
+if TYPE_CHECKING:
+    from sentinel.archives.results import Results
+    from sentinel.comparison.measures import Comparison
+
+
+def comparable(run: JudgedRun) -> Comparable | None:
+    """What `compared` needs of a run; None if it was read without its means."""
+    if run.means is None:
+        return None
+    from sentinel.comparison.measures import COMPARED  # scipy is slow to import
+
+    log = run.tracker.log
+    signals = log.understanding().signals
+    tags = dict.fromkeys(tag for signal in COMPARED for tag in signals.get(signal, ()))
+    courses = {tag: run.means.course(tag) for tag in tags}
+    return Comparable(
+        {name: setting.value for name, setting in log.facts.config.items()},
+        {tag: (step.tobytes(), mean.tobytes()) for tag, (step, mean) in courses.items()},
+    )
+
+
+def compared(records: Sequence[Record], results: "Results") -> "Sequence[Comparison]":
+    """What `replay --compare` finds in the same runs. Raises SentinelError if too little of them is kept."""
+    from sentinel.comparison.compare import compare
+    from sentinel.comparison.measures import ComparedRun
+
+    subjects = []
+    for record in records:
+        if record.seen is None:
+            continue
+        if record.comparable is None:
+            raise SentinelError(
+                "the courses of its runs are not kept; `sentinel replay --out DIR --compare` does"
+            )
+        signals = record.seen.understanding.signals
+        courses = _KeptCourses(results, record.id)
+        subjects.append(ComparedRun(record.name, record.comparable.settings, signals, courses))
+    return compare(subjects)
+
+
+@dataclass(frozen=True)
+class _KeptCourses:
+    """The courses of a run, read when they are asked for, so that memory holds those of few runs."""
+
+    results: "Results"
+    run: str
+
+    def course(self, tag: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        step, mean = self.results.courses(self.run)[tag]
+        return np.frombuffer(step, np.int64), np.frombuffer(mean, np.float64)

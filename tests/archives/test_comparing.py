@@ -1,0 +1,55 @@
+"""Runs of an archive beside one another, as one replay compares them."""
+
+import json
+
+import pytest
+
+from sentinel.archives.comparing import compared
+from sentinel.archives.reducing import Archive
+from sentinel.ground.errors import SentinelError
+from sentinel.ground.shard import Shard
+from sentinel.replays.replaying import replay
+from sentinel.report import archive as report
+from sentinel.report.json import document
+from tests.archives.conftest import NOW, archived, as_json, config
+
+pytestmark = pytest.mark.long  # each judges a dozen runs
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    """Runs that differ in the learning rate and the seed, each in a directory of its own."""
+    for lr in (0.1, 0.2, 0.4):
+        for seed in (1, 2):
+            place = tmp_path / "sweep" / f"lr-{lr}-seed-{seed}"
+            place.mkdir(parents=True)
+            rows = [{"config": {"lr": lr, "seed": seed, "layers": [2, 3], "note": None}}]
+            rows += [{"step": i, "loss": 1 + lr * seed / (1 + i), "grad_norm": lr} for i in range(300)]
+            (place / "metrics.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return tmp_path / "sweep"
+
+
+def test_an_archive_says_of_runs_beside_one_another_what_one_replay_says(tmp_path, sweep):
+    expected = document(replay([sweep], config(sweep), lambda *_: None, compare=True), NOW)["comparisons"]
+    assert {comparison["setting"] for comparison in expected} == {"lr"}
+    for index in range(3):
+        results, _ = archived(tmp_path / "results", sweep, shard=Shard(index, 3), compare=True)
+    records = results.records()
+    found = report.document(Archive((), (), (), compared(records, results)))["comparisons"]
+    assert as_json(found) == as_json(expected)
+
+
+def test_without_the_courses_it_says_how_they_are_kept(tmp_path, sweep):
+    results, first = archived(tmp_path / "results", sweep)
+    with pytest.raises(SentinelError, match="--out DIR --compare"):
+        compared(results.records(), results)
+    _, again = archived(tmp_path / "results", sweep, compare=True)
+    assert again.done == first.done
+
+
+def test_the_commands_compare(sentinel, tmp_path, sweep):
+    assert sentinel("replay", sweep, "--out", "results", "--compare").status == 0
+    for form in ("terminal", "markdown", "html"):
+        told = sentinel("reduce", "results", "--compare", "--format", form).out
+        assert "lr: 0.1 (2 runs), 0.2 (2 runs), 0.4 (2 runs)" in told
+        assert "lr: 0.1" not in sentinel("reduce", "results", "--format", form).out
