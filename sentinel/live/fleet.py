@@ -19,6 +19,7 @@ from sentinel.report.html import environment, spark
 from sentinel.report.joined import joined
 from sentinel.report.status import KnownRun, Status
 from sentinel.report.status_lines import names_of, summary
+from sentinel.runs.state import GOING_ON, RunState
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,11 @@ class FleetRow:
     state: str
     last_step: int | None
     planned_steps: int | None
+    first_time: float | None  # of its points, in seconds since the epoch
+    last_time: float | None
+    lasted: float | None  # seconds
+    to_go: float | None  # seconds to the planned end, of a run that goes on
+    goes_on: bool
     points: int
     lead: tuple[str, Sequence[float]]  # the tag that says most about the run and its values; may be empty
 
@@ -107,7 +113,8 @@ class Fleet:
         for incident in shown.incidents:
             if incident.inhibited_by is None:
                 by_run.setdefault(incident.run, []).append(incident)
-        for _, members in groupby(self.runs.items(), key=lambda item: item[1].training):
+        trainings = [[*logs] for _, logs in groupby(self.runs.items(), key=lambda item: item[1].training)]
+        for members in sorted(trainings, key=lambda logs: all(run.state not in GOING_ON for _, run in logs)):
             keys, runs = zip(*members, strict=True)
             logs = [self._of(run, by_run.get(run.row.id, ())) for run in runs]
             hrefs = [f"/runs/{key}" for key in keys]
@@ -123,6 +130,11 @@ class Fleet:
             state=f"{run.state}, not judged" if run.not_judged else str(run.state),
             last_step=run.last_step,
             planned_steps=int(planned) if planned else None,
+            first_time=facts.first_time if facts else None,
+            last_time=facts.last_time if facts else None,
+            lasted=facts.lasted_seconds if facts else None,
+            to_go=facts.seconds_to_go(planned) if facts and run.state == RunState.RUNNING else None,
+            goes_on=run.state in GOING_ON,
             points=facts.points if facts else 0,
             lead=self.states[run.row.id].lead(run.row, [incident.tag for incident in incidents]),
         )

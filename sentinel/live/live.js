@@ -14,7 +14,7 @@
     told(verdict, trouble);
     document.getElementById("counted").textContent = counted;
     const gone = Object.keys(changed).filter((key) => !changed[key]);
-    sentinel.renew(Object.values(changed).filter(Boolean), gone.map((key) => `row-${key}`));
+    sentinel.table.renew(Object.values(changed).filter(Boolean), gone.map((key) => `row-${key}`));
   };
 
   let fetching = false, again = false;

@@ -23,7 +23,7 @@ from sentinel.report.json import standings_of
 from sentinel.report.keeping import Keep, checkpoint_to_keep
 from sentinel.report.selection import ORDERS, Order
 from sentinel.runs.checks import checks
-from sentinel.runs.state import Standing
+from sentinel.runs.state import GOING_ON, RunState, Standing
 from sentinel.sinks.checkpoints import checkpoints
 from sentinel.sinks.message import gpu_hours
 
@@ -57,6 +57,10 @@ class RunStory:
     first_step: int | None
     last_step: int | None
     planned_steps: int | None
+    first_time: float | None  # of its points, in seconds since the epoch
+    last_time: float | None
+    lasted: float | None  # seconds
+    to_go: float | None  # seconds to the planned end, of a run that goes on
     attempts: int
     incidents: Sequence[IncidentStory]
     tags: Mapping[str, Sequence[str]]
@@ -73,6 +77,11 @@ class RunStory:
     checkpoints: Sequence[int]  # steps of those on disk
     cost: str  # of the trouble: from the first onset to the end; empty if nothing was found
     problems: Sequence[str]  # what could not be read or judged
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether more is expected of it."""
+        return self.state in GOING_ON
 
     @property
     def found(self) -> Sequence[str]:
@@ -181,6 +190,10 @@ def run_story(run: JudgedRun, stands: Standing, training: str, illustrations: Il
         first_step=facts.first_step,
         last_step=facts.last_step,
         planned_steps=None if log.planned_steps is None else int(log.planned_steps),
+        first_time=facts.first_time,
+        last_time=facts.last_time,
+        lasted=facts.lasted_seconds,
+        to_go=facts.seconds_to_go(log.planned_steps) if stands.state is RunState.RUNNING else None,
         attempts=log.attempts,
         incidents=[
             incident_story(

@@ -104,6 +104,21 @@ class Facts(msgspec.Struct):
             return Ending(EndKind.FINISHED, f"step {self.last_step} is the last one planned", True)
         return self.last_words or self.exit
 
+    def seconds_to_go(self, planned_steps: float | None) -> float | None:
+        """How long the run would take to its planned end at its mean pace; None if that is not known."""
+        if planned_steps is None or self.lasted_seconds is None or self.last_step is None:
+            return None
+        done = self.last_step - (self.first_step or 0)
+        left = planned_steps - self.last_step
+        return self.lasted_seconds * left / done if done > 0 and left > 0 else None
+
+    @property
+    def lasted_seconds(self) -> float | None:
+        """From the first point to the last one by the log's clock; None if it has none."""
+        if self.first_time is None or self.last_time is None:
+            return None
+        return self.last_time - self.first_time
+
     @property
     def lost_after_seconds(self) -> float:
         """How long the log may be silent before the run counts as lost, by the log's own clock."""

@@ -35,6 +35,20 @@ class RunState(StrEnum):
     LOST = "lost"
 
 
+MEANINGS = {
+    RunState.RUNNING: "its log grows, or is silent for no longer than its pauses allow",
+    RunState.STALLED: "its log is silent for long, and more should come",
+    RunState.SILENT: "its log is silent for long, and nothing says whether it ended or is stuck",
+    RunState.LOST: "its log is gone or was silent for more than a day, and nothing says how the run ended",
+    RunState.CRASHED: "its log, its output or its process says that an error ended it",
+    RunState.PREEMPTED: "the scheduler ended it, or another run goes on from where it stopped",
+    RunState.FINISHED: "its log or its process says that it came to its end",
+}
+"""What each state says of a run, for people."""
+
+GOING_ON = (RunState.RUNNING, RunState.STALLED)
+"""States of a run of which more is expected."""
+
 _TELLING = (
     *(RunState.CRASHED, RunState.FINISHED, RunState.PREEMPTED),
     *(RunState.RUNNING, RunState.STALLED, RunState.SILENT, RunState.LOST),

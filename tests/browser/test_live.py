@@ -3,6 +3,8 @@
 import json
 import math
 import re
+import time
+from contextlib import contextmanager
 
 import pytest
 
@@ -11,17 +13,28 @@ from tests.browser.looks import INK, serious_findings
 from tests.live.conftest import TOKEN, log, runs, serving, watch  # noqa: F401  fixtures
 
 pytestmark = pytest.mark.slow
+DAY = 86400
+BEGIN = 1_768_478_400  # noon of 15 January 2026, UTC
 HOSTILE = "</script><script>document.title='taken'<!-- <img src=x onerror=\"document.title='taken'\">"
+
+
+@contextmanager
+def looking(page, state_dir, query="", now=0.0):
+    """The page of all runs while the block runs, as the link with the token leads to it, and its address."""
+    with serving(state_dir, now=now) as (client, _):
+        try:
+            page.goto(f"{client.base_url}/?token={TOKEN}{query}")
+            yield str(client.base_url)
+        finally:
+            page.goto("about:blank")  # ends its connection before the server ends
 
 
 @pytest.fixture
 def live(page, runs, watch, tmp_path):  # noqa: F811
-    """The page of all runs, as the link with the token leads to it."""
+    """The page of all runs."""
     watch()
-    with serving(tmp_path / "state") as (client, _):
-        page.goto(f"{client.base_url}/?token={TOKEN}")
+    with looking(page, tmp_path / "state"):
         yield page
-        page.goto("about:blank")  # ends its connection before the server ends
 
 
 def of_run(page, name):
@@ -49,8 +62,7 @@ def test_a_row_changes_and_the_order_stays(live, runs, watch):  # noqa: F811
 def test_a_run_below_the_slice_that_gets_worse_comes_to_the_top(page, runs, watch, tmp_path, monkeypatch):  # noqa: F811
     monkeypatch.setattr("sentinel.live.views.ROWS_AT_FIRST", 1)
     watch()
-    with serving(tmp_path / "state") as (client, _):
-        page.goto(f"{client.base_url}/?token={TOKEN}")
+    with looking(page, tmp_path / "state"):
         names = page.locator("#table tbody td:nth-child(2)")
         assert names.all_inner_texts() == ["sick/metrics.jsonl"]
         log(runs / "well", range(200, 400), loss=math.nan)
@@ -58,7 +70,6 @@ def test_a_run_below_the_slice_that_gets_worse_comes_to_the_top(page, runs, watc
         page.locator("#table tbody td", has_text="well").wait_for()
         assert names.all_inner_texts() == ["well/metrics.jsonl"]
         assert page.locator("#more span").inner_text() == "1 of 2 runs are shown."
-        page.goto("about:blank")  # ends its connection before the server ends
 
 
 def test_a_run_that_is_new_appears_unless_it_is_filtered_out(live, runs, watch):  # noqa: F811
@@ -136,3 +147,76 @@ def test_everybody_can_read_it_on_any_screen(live, width, scheme):
         live.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
         assert live.evaluate("document.documentElement.scrollWidth") <= width
         assert serious_findings(live) == []
+
+
+def folder(name):
+    return name.partition("/")[0]
+
+
+def test_what_goes_on_comes_first_and_what_ended_before_the_period_folds_away(page, runs, watch, tmp_path):  # noqa: F811
+    now = time.time()
+    log(runs / "going", range(200), begin=now - 300)
+    log(runs / "yesterday", range(200), begin=now - 2 * DAY, loss=math.nan)
+    log(runs / "old", range(200), begin=now - 30 * DAY, loss=math.nan)
+    watch()
+    with looking(page, tmp_path / "state", now=now) as base:
+        names = page.locator("#table tbody tr:visible td.name a")
+        assert [*map(folder, names.all_inner_texts())] == ["sick", "going", "well", "yesterday"]
+        assert not page.locator("#table", has_text="old/").count()
+        assert page.locator("#folded span").inner_text() == "1 run that ended earlier is folded away."
+        page.get_by_label("Ended runs").select_option("of the last day")
+        assert page.url.endswith("?since=1d")
+        page.reload()
+        assert page.locator("#folded span").inner_text() == "2 runs that ended earlier are folded away."
+        page.get_by_role("button", name="Show all").click()
+        assert names.count() == 5
+        page.goto(f"{base}/?since=72h")
+        assert page.locator("#folded span").inner_text() == "1 run that ended earlier is folded away."
+
+
+def test_columns_order_and_filter_stand_in_the_address(live):
+    assert not live.locator("th.began").is_visible()
+    live.get_by_text("Columns", exact=True).click()
+    live.get_by_label("Began").check()
+    live.get_by_role("button", name="Last point").click()
+    live.get_by_role("button", name="Last point").click()
+    live.get_by_label("Filter").fill("well")
+    live.reload()
+    assert live.locator("th.began").is_visible()
+    assert live.locator("th.last").get_attribute("aria-sort") == "ascending"
+    assert live.locator("#table tbody td.name").all_inner_texts() == ["well/metrics.jsonl"]
+
+
+def test_a_time_is_local_and_names_its_zone(browser, runs, watch, tmp_path):  # noqa: F811
+    log(runs / "dated", range(200), begin=BEGIN)
+    watch()
+    context = browser.new_context(timezone_id="Asia/Calcutta")
+    page = context.new_page()
+    with looking(page, tmp_path / "state", "&columns=began"):
+        began = page.locator("#table tr", has_text="dated").locator(".began time")
+        assert began.inner_text() == "15 Jan 2026, 17:30"
+        assert began.get_attribute("title").endswith("GMT+5:30, Asia/Calcutta")
+    context.close()
+
+
+def test_the_states_are_explained_where_they_stand(live):
+    live.get_by_text("What the states mean").click()
+    assert live.locator("dt", has_text="preempted").is_visible()
+    state = live.locator("td.state").first
+    assert (
+        state.get_attribute("title") == live.locator(f"dt:text-is('{state.inner_text()}') + dd").inner_text()
+    )
+
+
+def test_a_phone_shows_some_runs_and_breaks_names_at_slashes(page, runs, watch, tmp_path):  # noqa: F811
+    for number in range(60):
+        log(runs / "a-sweep-of-many-rates" / f"learning-rate-{number}", range(20))
+    watch()
+    page.set_viewport_size({"width": 390, "height": 844})
+    with looking(page, tmp_path / "state"):
+        assert page.locator("#more span").inner_text() == "40 of 62 runs are shown."
+        assert page.evaluate("document.documentElement.scrollHeight") < 8000
+        lines = page.locator("td.name a", has_text="learning-rate").first.evaluate(
+            "link => [...link.querySelectorAll('.part')].map(part => part.getClientRects().length)"
+        )
+        assert lines == [1, 1, 1], "each part of a name stays on one line"

@@ -32,10 +32,11 @@ def runs(tmp_path):
     return tmp_path / "runs"
 
 
-def log(run, steps, loss=0.0):
-    """Append rows to the log of a run."""
+def log(run, steps, loss=0.0, begin=None):
+    """Append rows to the log of a run, a second apart from ``begin`` on (seconds since the epoch)."""
     run.mkdir(parents=True, exist_ok=True)
     rows = [{"step": i, "train/loss": loss + 5 / (i + 9), "train/grad_norm": 1 + i % 3} for i in steps]
+    rows = [row if begin is None else {**row, "timestamp": begin + row["step"]} for row in rows]
     with open(run / "metrics.jsonl", "a") as file:
         file.writelines(f"{json.dumps(row)}\n" for row in rows)
 
@@ -52,9 +53,9 @@ def watch(tmp_path):
 
 
 @contextmanager
-def serving(*states):
+def serving(*states, now=0.0):
     """The live page over these states while the block runs: a client without the token, and its clock."""
-    clock = ManualClock()
+    clock = ManualClock(now)
     with socket.create_server(("127.0.0.1", 0)) as bound:
         port = bound.getsockname()[1]
         page = LivePage(Config(poll_seconds=0.02), states, clock).app(TOKEN, port)

@@ -16,15 +16,17 @@ from typing import TYPE_CHECKING, Any
 
 from sentinel import catalogue
 from sentinel.frames.curves import BUCKETS, Point
-from sentinel.ground.text import sentence
+from sentinel.ground.text import duration_text, sentence
+from sentinel.report.html.inline import parted, zoned
 from sentinel.report.incident_story import IncidentStory
 from sentinel.report.story import MOST_IN_FULL, RunStory, Story
+from sentinel.runs.state import MEANINGS
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-SCRIPTS = "uPlot.iife.min.js", "page.js"
-STYLES = "uPlot.min.css", "page.css"
+SCRIPTS = "uPlot.iife.min.js", "base.js", "charts.js", "table.js", "page.js"
+STYLES = "uPlot.min.css", "page.css", "table.css"
 
 _MOST_POINTS = 3_000_000  # of all curves of a file
 _MOST_POINTS_OF_RUN = 40_000  # some 700 kB
@@ -91,10 +93,19 @@ def environment(package: str = __name__) -> "Environment":
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    templates.filters |= {"coded": _coded, "sentence": sentence}
+    templates.filters |= {
+        "coded": _coded,
+        "duration": duration_text,
+        "parted": parted,
+        "sentence": sentence,
+        "zoned": zoned,
+    }
     templates.globals |= {
         "timeline": _timeline,
         "multiples": _multiples,
+        "script_names": SCRIPTS,
+        "state_meanings": MEANINGS,
+        "style_names": STYLES,
         "version": version("training-sentinel"),
     }
     return templates
