@@ -104,7 +104,10 @@ class Answers:
     def _status(self, run: str) -> dict[str, Any]:
         place = self.config.state_dir
         with Store(place, read_only=True) as store:
-            return recorded.document(recorded.status(store, place, self.now(), lambda path: fits(path, run)))
+            shown = recorded.status(
+                store, place, self.now(), lambda path: fits(path, run), promise=self.config.calibration
+            )
+            return recorded.document(shown)
 
     def _judged(self, run: str) -> Sequence[replays.ReplayedRunBody]:
         judged = replay(self.paths, self.config, lambda *_: None, names=[run])

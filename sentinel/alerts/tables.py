@@ -13,6 +13,7 @@ import msgspec
 from sentinel.alerts.database import Database, utf8
 from sentinel.alerts.decision import Reason
 from sentinel.alerts.incident import Incident
+from sentinel.detectors.severity import Severity
 from sentinel.ground.conversion import converter
 
 _T = TypeVar("_T")
@@ -64,6 +65,16 @@ def incident(kept: str) -> Incident:
 Opinion = Literal["useful", "false-alarm"]
 
 
+@dataclass(frozen=True)
+class PageSent:
+    """An incident above `info` of which a sink was told, and what a person said; empty if nobody did."""
+
+    run: str
+    incident: str
+    detector: str
+    verdict: str
+
+
 class Feedback:
     """The verdicts in a database. Every method raises StateError if the database fails."""
 
@@ -84,6 +95,16 @@ class Feedback:
     def verdicts(self) -> dict[str, str]:
         """What was said, by incident id."""
         return dict(self._database.rows("SELECT incident, verdict FROM feedback"))
+
+    def pages(self, since: float) -> list[PageSent]:
+        """The pages that were sent since a time, in seconds since the epoch, with what was said of them."""
+        query = (
+            "SELECT run, id, json_extract(incident, '$.detector'), "
+            "coalesce((SELECT verdict FROM feedback WHERE feedback.incident = id), '') "
+            "FROM incidents WHERE json_valid(incident) AND id IN (SELECT sent.incident FROM sent "
+            "WHERE at >= ? AND severity > ? AND event IN ('firing', 'escalated'))"
+        )
+        return [PageSent(*row) for row in self._database.rows(query, since, int(Severity.INFO))]
 
 
 class Receipts:

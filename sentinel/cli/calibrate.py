@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sentinel.cli.options import ConfigFile, answers, configuration, opened
+from sentinel.ground.clock import SystemClock
 from sentinel.ground.errors import SentinelError
 from sentinel.ground.text import counted
 
@@ -58,7 +60,7 @@ def calibrate(
         if not pages.healthy:
             raise SentinelError(f"{', '.join(archive)}: no run counts as healthy, so nothing can be kept to")
         moves = kept_within(pages_per_run, pages)
-        file.writelines(f"{line}\n" for line in _written(moves, pages, pages_per_run))
+        file.writelines(f"{line}\n" for line in _written(moves, pages, pages_per_run, SystemClock().now()))
     typer.echo(f"before: {pages.rate()} would page; {counted(len(pages.others), 'other run')} left out")
     for move in moves:
         told = f"; nothing else tells of {counted(move.lost, 'other run')}" if move.lost else ""
@@ -84,13 +86,19 @@ def _lines(file: Path | None) -> list[str]:
         raise SentinelError(f"{file}: cannot be read: {error}") from None
 
 
-def _written(moves: "Iterable[Move]", pages: "Pages", budget: float) -> Iterator[str]:
+def _written(moves: "Iterable[Move]", pages: "Pages", budget: float, now: float) -> Iterator[str]:
     by_detector: dict[str, list[Move]] = {}
     for move in moves:
         by_detector.setdefault(move.kind.detector, []).append(move)
+    after = pages.rate({move.kind for move in moves})
     yield f"# Made by `sentinel calibrate` for at most {budget:.3g} pages a healthy run."
     yield f"# Before: {pages.rate()}."
-    yield f"# After: {pages.rate({move.kind for move in moves})}."
+    yield f"# After: {after}."
+    yield "\n[calibration]"
+    yield f"made_at = {datetime.fromtimestamp(now, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    yield f"pages_per_run = {budget}"
+    yield f"runs = {after.runs}"
+    yield f"pages = {after.pages}"
     for detector, moved in sorted(by_detector.items()):
         yield f"\n[detectors.{detector}]"
         for move in moved:

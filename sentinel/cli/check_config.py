@@ -32,6 +32,8 @@ def check_config(file: _File = Path("sentinel.toml"), schema: _Schema = False) -
     quiet = [f"{d.name}: {variant}" for d in config.enabled_detectors for variant in sorted(d.informs)]
     if quiet:
         typer.echo(f"only inform: {', '.join(quiet)}")
+    if config.calibration:
+        typer.echo(f"promised on {config.calibration.made_at:%Y-%m-%d}: {config.calibration}")
     for pattern in (path for path in config.paths if isinstance(path, Path) and is_pattern(path)):
         count = len(matches(pattern))
         what = f"matches {counted(count, 'path')} here" if count else "matches nothing here yet"

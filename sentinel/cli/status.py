@@ -24,9 +24,10 @@ def status(
     from sentinel.alerts.store import Store
     from sentinel.report import status as report
 
-    place = configuration(config, state_dir).state_dir
+    settings = configuration(config, state_dir)
+    place, now = settings.state_dir, SystemClock().now()
     with Store(place, create=False) as store:
-        shown = report.status(store, place, SystemClock().now(), lambda path: fits(path, run))
+        shown = report.status(store, place, now, lambda path: fits(path, run), promise=settings.calibration)
     if format_ is TextOrJson.JSON:
         import orjson
 

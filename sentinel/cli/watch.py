@@ -156,6 +156,7 @@ def watch(
                 lost.clear()
                 watchers = Watchers(settings, store, delivery, clock, service)
                 metrics.logs, metrics.lags = watchers.logs, watchers.lags
+                metrics.promise = settings.calibration
                 signals.interrupt(watchers.end)
                 damage = _damage(watchers.run)
                 delivery.stop(_LAST_SECONDS if signals.reload else 0.0)

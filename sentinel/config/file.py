@@ -20,6 +20,7 @@ from pydantic import (
     model_validator,
 )
 
+from sentinel.alerts.promise import Promise
 from sentinel.config import CONFIG_FILE
 from sentinel.config.errors import describe, line_of
 from sentinel.config.rules import Duration, Rule, WrittenRule, unique
@@ -127,8 +128,8 @@ class Config(ConfigTable):
 
     include: list[LocalPath] = Field(
         default=[],
-        description="other configurations whose `[detectors]` hold here, too, such as what "
-        "`sentinel calibrate` wrote; this file comes first",
+        description="other configurations whose `[detectors]` and `[calibration]` hold here, too, such as "
+        "what `sentinel calibrate` wrote; this file comes first",
     )
     paths: list[NamedPlace] = Field(
         default=[],
@@ -186,6 +187,11 @@ class Config(ConfigTable):
         default=None,
         description="`pages_per_run_day`: messages a day to each sink, for each run under watch",
     )
+    calibration: Promise | None = Field(
+        default=None,
+        description="what `sentinel calibrate` promised, as it wrote it: `made_at`, `pages_per_run`, and "
+        "`runs` and `pages` of the archive",
+    )
     process: ProcessConfig = Field(
         default_factory=ProcessConfig,
         description="`stacks`: whether py-spy shows at which line the processes of a silent run stand; by "
@@ -205,10 +211,14 @@ class Config(ConfigTable):
     def _with_included(self, info: ValidationInfo) -> Self:
         if self.include and (info.context or {}).get("included"):
             raise ValueError("a file that is included cannot include others; name them all in one file")
+        promise = self.calibration
         for file in self.include:
-            for name, table in _load(file, included=True).detectors.items():
+            other = _load(file, included=True)
+            promise = promise or other.calibration
+            for name, table in other.detectors.items():
                 self.detectors[name] = table | self.detectors.get(name, {})
-        return self
+        # Pydantic takes another instance only from here, and only where a file is read.
+        return self if promise is self.calibration else self.model_copy(update={"calibration": promise})
 
     @property
     def enabled_detectors(self) -> list[Declaration]:

@@ -11,6 +11,7 @@ from glob import escape
 from http import HTTPStatus
 from importlib.resources import files
 from pathlib import Path
+from typing import get_args
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -20,6 +21,7 @@ from starlette.types import ASGIApp
 
 from sentinel.alerts.silences import acknowledgement, silence
 from sentinel.alerts.store import Store
+from sentinel.alerts.tables import Opinion
 from sentinel.config.file import Config
 from sentinel.ground.clock import Clock
 from sentinel.ground.errors import SentinelError, StateError
@@ -58,6 +60,7 @@ class LivePage:
             Route("/runs/{key}/events", self._run_events),
             Route("/runs/{key}/silence", self._silence, methods=["POST"]),
             Route("/incidents/{id}/acknowledge", self._acknowledge, methods=["POST"]),
+            Route("/incidents/{id}/feedback", self._feedback, methods=["POST"]),
             Route("/silences/{id}/end", self._end_silence, methods=["POST"]),
             Route("/assets/{name}", self._asset),
         ]
@@ -70,7 +73,7 @@ class LivePage:
     @asynccontextmanager
     async def _life(self, _: Starlette) -> AsyncIterator[None]:
         def begin() -> None:
-            self._views = StateView(self._places)
+            self._views = StateView(self._places, self._config.calibration)
 
         await self._in_worker(begin)
         self._runs = OpenRuns(self._config, self._clock, self._views, self._worker, self._tell)
@@ -161,6 +164,16 @@ class LivePage:
             lambda store: store.add_silence(acknowledgement(store.incident(request.path_params["id"]), now))
         )
         return _back(await form(request.receive))
+
+    async def _feedback(self, request: Request) -> Response:
+        fields, now = await form(request.receive), self._clock.now()
+        verdict = next((one for one in get_args(Opinion) if one == fields.get("verdict")), None)
+        if verdict is None:
+            return _plain(HTTPStatus.BAD_REQUEST, f"verdict: one of {', '.join(get_args(Opinion))}")
+        await self._write(
+            lambda store: store.feedback.add(store.incident(request.path_params["id"]), verdict, "", now)
+        )
+        return _back(fields)
 
     async def _silence(self, request: Request) -> Response:
         fields, now = await form(request.receive), self._clock.now()

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from sentinel.alerts.promise import Promise
 from sentinel.alerts.store import Store
 from sentinel.alerts.tables import RunRow
 from sentinel.frames.outlines import OBJECTIVES, outlines
@@ -24,8 +25,9 @@ class KnownState:
     What is stored of each run is decoded once for each commit.
     """
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Path, promise: Promise | None) -> None:
         self.place = place
+        self._promise = promise
         self.store = Store(place, read_only=True)
         self.shown: Status | None = None
         self.failure = ""  # why what is shown may be old; empty if it is not
@@ -40,7 +42,8 @@ class KnownState:
             if seen == self._seen and awake - self._looked_at < _AGAIN_SECONDS:
                 return False
             self._seen, self._looked_at = seen, awake
-            self.shown, self.failure = status(self.store, self.place, now, remember=self._run), ""
+            self.shown = status(self.store, self.place, now, remember=self._run, promise=self._promise)
+            self.failure = ""
         except StateError as error:
             self.failure = str(error)
         return True

@@ -1,12 +1,13 @@
 """What the pages show: the table of all runs, and each run as its report. One thread reads the state."""
 
 import gzip
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from sentinel.alerts.incident import Incident
+from sentinel.alerts.promise import Promise
 from sentinel.alerts.silences import Silence
 from sentinel.alerts.tables import DecisionRow
 from sentinel.ground.text import clean_text, duration_text
@@ -49,6 +50,7 @@ class RecordedRun:
     incidents: Sequence[Incident]
     decisions: Sequence[DecisionRow]
     silences: Sequence[Silence]  # of all runs
+    answers: Mapping[str, str]  # what people said of incidents, by their ids, of all runs
     trouble: str  # why this may be old; empty if it is not
 
 
@@ -58,8 +60,8 @@ class StateView:
     Those two may be called from other threads, because tables are never changed, only replaced.
     """
 
-    def __init__(self, places: Sequence[Path]) -> None:
-        self._states = [KnownState(place) for place in places]
+    def __init__(self, places: Sequence[Path], promise: Promise | None) -> None:
+        self._states = [KnownState(place, promise) for place in places]
         self.fleet = Fleet(self._states)
 
     def close(self) -> None:
@@ -90,6 +92,7 @@ class StateView:
             store.incidents(run=run),
             store.decisions(_MOST_DECISIONS, run),
             self._silences,
+            self._answers,
             self.fleet.table.trouble,
         )
 
@@ -100,11 +103,16 @@ class StateView:
             return None
         told = known.state, known.not_judged, self.fleet.table.trouble
         minutes = now // _STALE_SECONDS  # because a page says how long ago something was
-        return known.row.updated, told, [silence.id for silence in self._silences], minutes
+        silences = [silence.id for silence in self._silences]
+        return known.row.updated, told, silences, self._answers, minutes
 
     @property
     def _silences(self) -> Sequence[Silence]:
         return self.fleet.status.silences if self.fleet.status else ()
+
+    @property
+    def _answers(self) -> Mapping[str, str]:
+        return self.fleet.status.answers if self.fleet.status else {}
 
     def overview(self, now: float) -> Page:
         """The page of all runs."""
@@ -121,6 +129,7 @@ class StateView:
                 rows=[row.html for row in table.rows.values() if row.html],
                 rows_at_first=ROWS_AT_FIRST,
                 silences=[_Silenced.of(silence, now) for silence in shown.silences] if shown else [],
+                promise=shown.realised.lines() if shown and shown.realised else [],
                 workings=[f"{' ' * indent}{line}" for indent, line in workings(shown)] if shown else [],
             )
         )
@@ -151,6 +160,7 @@ def page_of_run(run: OpenedRun, recorded: RecordedRun, key: str, version: int, n
             entries=cited([story]),
             acknowledged={silence.incident: silence.id for silence in about if silence.incident},
             silences=[_Silenced.of(silence, now) for silence in about if not silence.incident],
+            answers=recorded.answers,
         )
     )
     return Page.of(version, text)

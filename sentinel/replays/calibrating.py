@@ -4,21 +4,16 @@ The unit is the run: runs of one archive are alike, while the steps of one run d
 promised holds for runs like those of the archive, as long as most that nobody marked are healthy.
 """
 
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from scipy.special import betaincinv  # scipy.stats has the same and takes a second to import
-
-from sentinel.alerts.tables import Opinion
-from sentinel.detectors.api import Detector, Severity
-from sentinel.detectors.discovery import all_detectors
+from sentinel.alerts.promise import USEFUL, Rate, of_metrics
+from sentinel.detectors.api import Severity
 from sentinel.ground.text import fits
 from sentinel.replays.judged import JudgedRun
 from sentinel.sources.base import EndKind
-
-USEFUL: Opinion = "useful"
-"""What people answer about an incident that was right."""
 
 
 @dataclass(frozen=True, order=True)
@@ -32,25 +27,47 @@ class Kind:
         return f"{self.detector}: {self.variant}"
 
 
-@dataclass(frozen=True)
-class Rate:
-    """How many of some healthy runs page."""
+LENGTHS = 100, 1_000
+"""Points of the metric of a run that has most of them; longer runs are one stratum."""
 
-    pages: int
-    runs: int
+
+@dataclass(frozen=True, order=True)
+class Stratum:
+    """Runs that are alike: of one framework and about as long."""
+
+    framework: str  # empty if it is not known
+    up_to: float  # points: one of `LENGTHS`, or infinity
+
+    @classmethod
+    def of(cls, run: JudgedRun) -> "Stratum":
+        """The stratum of a run."""
+        log = run.tracker.log
+        points = max(
+            (
+                sum(series.count for series in of.values())
+                for stream in log.streams.values()
+                for of in stream.attempt.series.values()
+            ),
+            default=0,
+        )
+        up_to = next((most for most in LENGTHS if points <= most), math.inf)
+        return cls(log.understanding().framework or "", up_to)
 
     def __str__(self) -> str:
-        share = self.pages / self.runs
-        highest = betaincinv(self.pages + 1, self.runs - self.pages, 0.975) if share < 1 else 1.0
-        return f"{self.pages} of {self.runs:,} healthy runs ({share:.1%}, at most {highest:.1%})"
+        length = f"up to {self.up_to:,} points" if self.up_to < math.inf else f"over {LENGTHS[-1]:,} points"
+        return f"{self.framework or 'unknown framework'}, {length}"
 
 
 @dataclass
 class Pages:
-    """What paged in each run of an archive: in ``healthy`` ones, by their names, and in ``others``."""
+    """What paged in each run of an archive: in ``healthy`` ones, by their names, and in ``others``.
+
+    ``strata`` has the stratum of each of the healthy ones.
+    """
 
     healthy: dict[str, frozenset[Kind]] = field(default_factory=dict)
     others: dict[str, frozenset[Kind]] = field(default_factory=dict)
+    strata: dict[str, Stratum] = field(default_factory=dict)
 
     def add(self, run: JudgedRun, bad: Collection[str], answers: Mapping[str, str]) -> None:
         """Add a run. It is healthy unless a glob of ``bad`` fits its name, somebody called one of its
@@ -62,7 +79,10 @@ class Pages:
             answers.get(incident) == USEFUL for incident in run.incidents
         )
         failed = run.stopped is not None or (ending is not None and ending.outcome is EndKind.CRASHED)
-        (self.others if marked or failed else self.healthy)[name] = _paged(run)
+        if marked or failed:
+            self.others[name] = _paged(run)
+        else:
+            self.healthy[name], self.strata[name] = _paged(run), Stratum.of(run)
 
     def rate(self, informing: Collection[Kind] = ()) -> Rate:
         """How many healthy runs page if some kinds only inform. Raises ValueError if there is none."""
@@ -109,17 +129,12 @@ def _alone(runs: Iterable[frozenset[Kind]], informing: Collection[Kind]) -> Coun
 
 
 def _paged(run: JudgedRun) -> frozenset[Kind]:
-    """What a sink was told of a run's metrics that is more than information.
-
-    That a job crashed or hangs is no question of thresholds, so what checks of the run find does not count,
-    and neither do the rules that the user wrote.
-    """
+    """What a sink was told of a run's metrics that is more than information."""
     sent = (
         outcome for outcomes in run.told.values() for outcome in outcomes if outcome.decision.reason.sends
     )
     return frozenset(
         Kind(outcome.incident.detector, outcome.incident.variant)
         for outcome in sent
-        if outcome.incident.severity > Severity.INFO
-        and isinstance(all_detectors().get(outcome.incident.detector), Detector)
+        if outcome.incident.severity > Severity.INFO and of_metrics(outcome.incident.detector)
     )

@@ -38,6 +38,9 @@ def joined(shown: Mapping[Path, Status]) -> Status:
         decisions=sorted(decisions, key=lambda decision: -decision.at)[:DECISIONS_SHOWN],
         silences=[*{silence.id: silence for state in states for silence in state.silences}.values()],
         feedback=feedback,
+        answers={incident: verdict for state in states for incident, verdict in state.answers.items()},
+        promise=next((state.promise for state in states if state.promise), None),
+        pages=[*{page.incident: page for state in states for page in state.pages}.values()],
         health={
             f"{place}: {part}": told for place, state in shown.items() for part, told in state.health.items()
         },

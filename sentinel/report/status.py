@@ -9,9 +9,10 @@ from typing import Any
 from sentinel.alerts.incident import Incident
 from sentinel.alerts.lock import watching_process
 from sentinel.alerts.outbox import Undelivered
+from sentinel.alerts.promise import Promise, Realised
 from sentinel.alerts.silences import Silence
 from sentinel.alerts.store import BEHIND, Store
-from sentinel.alerts.tables import DecisionRow, RunRow
+from sentinel.alerts.tables import DecisionRow, PageSent, RunRow
 from sentinel.alerts.wire import incident_body
 from sentinel.detectors.api import Severity
 from sentinel.ground.text import clean_text, duration_text
@@ -97,11 +98,25 @@ class Status:
     health: Mapping[str, Any]
     process: str | None  # the id of the process that watches
     outage: str  # that a watch runs and records nothing; empty if not
+    answers: Mapping[str, str]  # what people said of incidents, by their ids
+    promise: Promise | None = None  # of a calibration
+    pages: Sequence[PageSent] = ()  # since the promise
 
     @property
     def trouble(self) -> str:
         """That nothing is recorded now, and why; empty if all is well."""
         return self.outage if self.process else "no watch is running"
+
+    @property
+    def realised(self) -> Realised | None:
+        """What came of the promise; None without one."""
+        if self.promise is None:
+            return None
+        extents = {
+            run.row.id: (run.kept.facts.first_time, run.kept.facts.last_time) for run in self.runs if run.kept
+        }
+        crashed = {run.row.id for run in self.runs if run.state == RunState.CRASHED}
+        return Realised.of(self.promise, extents, crashed, self.pages)
 
 
 Remember = Callable[[RunRow], Remembered | None]
@@ -114,10 +129,12 @@ def status(
     now: float,
     wanted: Callable[[str], bool] = lambda _: True,
     remember: Remember | None = None,
+    promise: Promise | None = None,
 ) -> Status:
     """Read the store in a state directory. ``wanted`` chooses runs by their path.
 
-    ``remember`` reads the state of a run, by default each time from the store.
+    ``remember`` reads the state of a run, by default each time from the store. What came of a ``promise`` is
+    counted over the wanted runs.
     """
     remember = remember or partial(remembered, store)
     stops = store.stops.all()
@@ -159,6 +176,9 @@ def status(
         health=health,
         process=process,
         outage=_outage(health, process, now),
+        answers=store.feedback.verdicts(),
+        promise=promise,
+        pages=() if promise is None else store.feedback.pages(promise.since),
     )
 
 
@@ -250,6 +270,23 @@ def document(shown: Status) -> dict[str, Any]:
             {"detector": detector, "verdict": verdict, "incidents": count}
             for (detector, verdict), count in shown.feedback.items()
         ],
+        "promise": None if shown.realised is None else _promise_body(shown.realised),
         "watch_process": shown.process,
         "health": {**shown.health, **({"outage": shown.outage} if shown.outage else {})},
+    }
+
+
+def _promise_body(realised: Realised) -> dict[str, Any]:
+    return {
+        **realised.promise.model_dump(mode="json"),
+        "highest": realised.promise.highest,
+        "realised": {
+            "runs": realised.runs,
+            "paged": realised.paged,
+            "false": realised.false,
+            "pages": realised.pages,
+            "run_days": realised.run_days,
+            "answers": realised.answers,
+        },
+        "advice": realised.advice,
     }

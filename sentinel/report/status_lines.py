@@ -16,7 +16,7 @@ _FURTHER_SHOWN = 3  # logs of one training
 def workings(shown: Status) -> Iterator[tuple[int, str]]:
     """The health of each part, what was sent and what waits, and what people said."""
     name = names_of(shown.runs)
-    for section in (_health, _deliveries, _feedback):
+    for section in (_health, _deliveries, _feedback, _promise):
         yield from section(shown, name)
 
 
@@ -24,7 +24,7 @@ def lines(shown: Status) -> Iterator[tuple[int, str]]:
     """The report, line by line with the indent of each, safe to print."""
     name = names_of(shown.runs)
     yield 0, summary(shown.runs)
-    for section in (_health, _incidents, _runs, _deliveries, _silences, _feedback):
+    for section in (_health, _incidents, _runs, _deliveries, _silences, _feedback, _promise):
         if told := [*section(shown, name)]:
             yield 0, ""
             yield from told
@@ -164,6 +164,13 @@ def _feedback(shown: Status, _: _Names) -> _Lines:
         yield 0, "What people said of incidents"
     for (detector, verdict), count in shown.feedback.items():
         yield 2, f"{detector}: {count} {verdict}"
+
+
+def _promise(shown: Status, _: _Names) -> _Lines:
+    if shown.realised:
+        yield 0, f"False pages, promised and realised since {_ago(shown.now, shown.realised.promise.since)}"
+        for line in shown.realised.lines():
+            yield 2, line
 
 
 def _ago(now: float, then: float) -> str:

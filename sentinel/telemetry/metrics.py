@@ -12,6 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from sentinel.alerts.promise import Promise, Realised
 from sentinel.alerts.store import Store
 from sentinel.ground.clock import Clock
 from sentinel.ground.errors import StateError
@@ -19,6 +20,7 @@ from sentinel.ground.text import clean_text, duration_text
 from sentinel.runs.copies import silence_of
 from sentinel.runs.log import RunLog
 from sentinel.runs.state import RunState, standing
+from sentinel.sources.base import EndKind
 from sentinel.sources.reading.growing import BYTES_READ
 from sentinel.telemetry.counters import COUNTED
 from sentinel.telemetry.health import Health
@@ -29,7 +31,10 @@ _MOST_LAGS = 100  # series, of which Prometheus keeps each
 
 
 class Metrics(Collector):
-    """All metrics. ``logs`` gives the logs under watch, and ``lags`` how far runs are behind, by run id."""
+    """All metrics. ``logs`` gives the logs under watch, and ``lags`` how far runs are behind, by run id.
+
+    ``promise`` is that of a calibration, None without one.
+    """
 
     def __init__(self, state_dir: Path, health: Health, clock: Clock) -> None:
         self._state_dir = state_dir
@@ -37,6 +42,7 @@ class Metrics(Collector):
         self._clock = clock
         self.logs: Callable[[], Iterable[RunLog]] = tuple
         self.lags: Callable[[], Mapping[str, float]] = dict
+        self.promise: Promise | None = None
 
     def problems(self) -> list[str]:
         """What is wrong with the watch; empty if all is well."""
@@ -65,12 +71,21 @@ class Metrics(Collector):
         with Store(self._state_dir, create=False) as store:
             incidents, waiting = store.open_counts(), store.outbox.waiting_counts()
             verdicts = store.feedback.counts()
+            realised = self._realised(self.promise, store) if self.promise else None
         yield _gauge(
             "sentinel_open_incidents", "Open incidents.", ("detector", "severity"), incidents.items()
         )
         yield _gauge("sentinel_waiting_notifications", "Notifications that wait.", ("sink",), waiting.items())
         said = "Incidents that a person called useful or a false alarm."
         yield _gauge("sentinel_feedback", said, ("detector", "verdict"), verdicts.items())
+        if realised:
+            yield from _promised(realised)
+
+    def _realised(self, promise: Promise, store: Store) -> Realised:
+        logs = {log.run.id: log for log in self.logs()}
+        extents = {run: (log.facts.first_time, log.facts.last_time) for run, log in logs.items()}
+        crashed = {run for run, log in logs.items() if log.ending and log.ending.outcome is EndKind.CRASHED}
+        return Realised.of(promise, extents, crashed, store.feedback.pages(promise.since))
 
     def _runs(self) -> Iterator[Metric]:
         now, states, stopped = self._clock.now(), Tally(dict.fromkeys(RunState, 0)), 0
@@ -84,6 +99,23 @@ class Metrics(Collector):
         lags = [((clean_text(run),), lag) for run, lag in islice(self.lags().items(), _MOST_LAGS)]
         said = "Seconds since runs that are behind were read to their ends, the longest of them."
         yield _gauge("sentinel_run_lag_seconds", said, ("run",), lags)
+
+
+def _promised(realised: Realised) -> Iterator[Metric]:
+    for name, meaning, value in (
+        (
+            "promised_share",
+            "Share of healthy runs that may page, by the calibration.",
+            realised.promise.highest,
+        ),
+        ("calibrated_runs", "Runs that count as healthy since the calibration.", realised.runs),
+        ("calibrated_runs_paged", "Those of them that paged.", realised.paged),
+        ("calibrated_runs_paged_falsely", "Those of them whose page was called false.", realised.false),
+        ("calibrated_pages", "Pages since the calibration.", realised.pages),
+        ("calibrated_run_days", "Days of runs since the calibration.", realised.run_days),
+        ("promise_broken", "1 if more runs paged falsely than was promised.", realised.broken),
+    ):
+        yield GaugeMetricFamily(f"sentinel_{name}", meaning, value)
 
 
 def _state(log: RunLog, now: float) -> RunState | None:

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from sentinel.ground.clock import SystemClock
+
 pytestmark = pytest.mark.slow  # each replays an archive several times
 
 SIGNALS = '[signals]\n"my/odd/kl" = "kl"\n'
@@ -31,7 +33,9 @@ def test_what_pages_too_often_only_informs(sentinel, archive, tmp_path):
         'calibration.toml: written; add `include = ["calibration.toml"]` to sentinel.toml',
     ]
     (tmp_path / "sentinel.toml").write_text(f'include = ["calibration.toml"]\n{SIGNALS}')
-    assert "only inform: kl-blowup: far" in sentinel("check-config").out
+    checked = sentinel("check-config").out
+    assert "only inform: kl-blowup: far" in checked
+    assert ": at most 16.8% of healthy runs page: 0 of 20 healthy runs (0.0%, at most 16.8%)" in checked
     told = json.loads(sentinel("replay", "runs/sick", "--format", "json").out)["runs"][0]["incidents"]
     assert [(one["detector"], one["severity"]) for one in told] == [("kl-blowup", "info")]
     again = sentinel("calibrate", "runs", "--pages-per-run", 0.01)
@@ -52,6 +56,31 @@ def test_an_answer_says_that_a_run_went_wrong(sentinel, archive):
     (incident,) = json.loads(sentinel("status", "--format", "json").out)["incidents"]
     sentinel("feedback", incident["id"], "useful")
     assert "before: 0 of 19 healthy runs" in sentinel("calibrate", "runs").out
+
+
+@pytest.mark.long
+def test_a_status_says_what_came_of_the_promise(sentinel, archive, tmp_path):
+    """A fleet whose runs are unlike the archive's pages falsely, and the answers say so."""
+    (tmp_path / "bad.txt").write_text("sick*\n")
+    sentinel("calibrate", "runs", "--bad", "bad.txt")
+    (tmp_path / "sentinel.toml").write_text(f'include = ["calibration.toml"]\n{SIGNALS}')
+    begins = SystemClock().now() + 60
+    for number in range(6):
+        run = tmp_path / "later" / f"drifted-{number}"
+        run.mkdir(parents=True)
+        rows = [
+            {"step": i, "timestamp": begins + i, "my/odd/kl": 0.01 if i < 100 else 3.0} for i in range(200)
+        ]
+        (run / "metrics.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    sentinel("watch", "later", "--once")
+    asked = sentinel("status").out
+    assert "realised: 6 of 6 healthy runs (100.0%, at most 100.0%); 6 pages" in asked
+    assert "if 6 pages without an answer were false, recalibrate" in asked
+    for incident in json.loads(sentinel("status", "--format", "json").out)["incidents"]:
+        sentinel("feedback", incident["id"], "false-alarm")
+    assert "recalibrate: 6 false of 6 answers" in sentinel("status").out
+    promise = json.loads(sentinel("status", "--format", "json").out)["promise"]
+    assert (promise["runs"], promise["pages"], promise["realised"]["false"]) == (19, 0, 6)
 
 
 def test_what_cannot_be_done_is_said(sentinel, archive, tmp_path):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from sentinel.alerts.promise import Rate
 from sentinel.config.file import Config, json_schema, load
 from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.signals import Signal
@@ -140,6 +141,17 @@ def test_an_included_file_gives_the_detectors_that_this_one_does_not_set(tmp_pat
     config = load(file)
     assert config.parameters["kl-blowup"] == {"critical_per_token": 4.0}
     assert [d.informs for d in config.enabled_detectors if d.informs] == [{"far"}]
+
+
+def test_an_included_file_gives_its_promise(tmp_path):
+    file, other = tmp_path / "sentinel.toml", tmp_path / "calibration.toml"
+    table = "[calibration]\nmade_at = 2026-03-01T12:00:00Z\npages_per_run = 0.01\nruns = 340\npages = 2\n"
+    other.write_text(table)
+    file.write_text("include = ['calibration.toml']\n")
+    promise = load(file).calibration
+    assert (promise.since, promise.rate) == (1772366400.0, Rate(2, 340))
+    file.write_text(f"include = ['calibration.toml']\n{table.replace('340', '500')}")
+    assert load(file).calibration.runs == 500, "this file comes first"
 
 
 def test_a_mistake_in_an_included_file_is_named_there(tmp_path):

@@ -151,6 +151,19 @@ def test_a_run_that_a_page_shows_stays_open(runs, watch, tmp_path):
             assert next(seen) > first
 
 
+def test_a_person_says_whether_an_incident_was_right(client, tmp_path):
+    key = key_of(client, "sick")
+    incident = re.search(r"/incidents/(\w+)/feedback", client.get(f"/runs/{key}").text)[1]
+    where = f"/incidents/{incident}/feedback"
+    assert client.post(where, data={"run": key, "verdict": "perhaps"}).status_code == 400
+    assert client.post(where, data={"run": key, "verdict": "false-alarm"}).status_code == 303
+    assert "You called it a false alarm." in client.get(f"/runs/{key}").text
+    with Store(tmp_path / "state") as store:
+        assert store.feedback.verdicts() == {incident: "false-alarm"}
+    client.post(where, data={"run": key, "verdict": "useful"})
+    assert "You called it right." in client.get(f"/runs/{key}").text
+
+
 @pytest.mark.long
 def test_acknowledging_and_silencing_do_what_the_commands_do(client, tmp_path):
     key = key_of(client, "sick")

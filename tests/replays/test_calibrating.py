@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentinel.replays.calibrating import Kind, Pages, Rate, kept_within
+from sentinel.alerts.promise import Rate
+from sentinel.replays.calibrating import Kind, Pages, kept_within
 
 SPIKE, STALL, SHIFT = Kind("loss-spike", "single"), Kind("stream-stall", "silent"), Kind("drift", "slow")
 

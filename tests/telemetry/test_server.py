@@ -8,16 +8,20 @@ import subprocess
 import time
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import pytest
 import yaml
 
+from sentinel.alerts.promise import Promise
 from sentinel.alerts.store import Store
 from sentinel.ground.address import Address
 from sentinel.ground.clock import SystemClock
 from sentinel.ground.errors import SentinelError
+from sentinel.runs.facts import Facts
 from sentinel.sinks.heartbeat import HeartbeatConfig, beating
 from sentinel.telemetry.health import SILENT_SECONDS, Health
 from sentinel.telemetry.metrics import Metrics
@@ -28,6 +32,7 @@ from tests.patience import PATIENCE
 from tests.sinks.receiver import Receiver, status
 from tests.sinks.samples import NOTIFICATION, enqueue
 
+PROMISE = Promise(made_at=datetime(2026, 1, 1, tzinfo=UTC), pages_per_run=0.05, runs=1000, pages=0)
 DEPLOY = Path(__file__).parents[2] / "deploy"
 
 
@@ -231,12 +236,26 @@ def until_found(api, query):
     raise AssertionError(f"Prometheus never had {query}")
 
 
+@pytest.mark.slow
+def test_what_came_of_a_promise_is_counted(server, metrics, tmp_path):
+    assert "sentinel_promise_broken" not in names(server)
+    metrics.promise = PROMISE
+    metrics.logs = lambda: [
+        SimpleNamespace(run=SimpleNamespace(id="r"), facts=Facts(), ending=None, stopped="")
+    ]
+    exposed = get(f"{server}/metrics").text
+    assert "sentinel_promised_share 0.05\n" in exposed
+    assert "sentinel_calibrated_runs 1.0\n" in exposed
+    assert "sentinel_promise_broken 0.0\n" in exposed
+
+
 def names(server):
     return set(re.findall(r"^# TYPE (\S+)", get(f"{server}/metrics").text, re.MULTILINE))
 
 
 @pytest.mark.slow
-def test_the_rules_and_the_dashboard_name_metrics_that_exist(server):
+def test_the_rules_and_the_dashboard_name_metrics_that_exist(server, metrics):
+    metrics.promise = PROMISE
     dashboard = json.loads((DEPLOY / "grafana-dashboard.json").read_text())
     asked = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
     rules = yaml.safe_load((DEPLOY / "prometheus-rules.yml").read_text())
@@ -246,7 +265,8 @@ def test_the_rules_and_the_dashboard_name_metrics_that_exist(server):
 
 
 @pytest.mark.slow
-def test_prometheus_takes_the_rules_and_the_metrics(server):
+def test_prometheus_takes_the_rules_and_the_metrics(server, metrics):
+    metrics.promise = PROMISE
     program = shutil.which("promtool")
     if program is None:
         pytest.skip("no `promtool` here: apt-get install prometheus")
