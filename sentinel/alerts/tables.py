@@ -81,9 +81,9 @@ class Feedback:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, incident: Incident, verdict: Opinion, note: str, now: float) -> None:
-        """Record a verdict in place of an earlier one."""
-        row = (incident.id, incident.detector, verdict, note, now)
+    def add(self, incident: str, detector: str, verdict: Opinion, note: str, now: float) -> None:
+        """Record a verdict about an incident, by its id, in place of an earlier one."""
+        row = (incident, detector, verdict, note, now)
         with self._database.transaction(durable=True) as connection:
             connection.execute("INSERT OR REPLACE INTO feedback VALUES (?, ?, ?, ?, ?)", row)
 

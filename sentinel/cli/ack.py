@@ -6,11 +6,18 @@ import typer
 
 from sentinel.cli.options import ConfigFile, StateDir, configuration
 from sentinel.ground.clock import SystemClock
+from sentinel.ground.errors import SentinelError, did_you_mean
 
 _Id = Annotated[
     str, typer.Argument(metavar="ID", help="Id of the incident, or its beginning, from `sentinel status`.")
 ]
 _Verdict = Annotated[Literal["useful", "false-alarm"], typer.Argument(help="What the incident was.")]
+_Detector = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME", help="Its detector, for an incident of an archive, which no watch has recorded."
+    ),
+]
 _Note = Annotated[str, typer.Option(metavar="TEXT", help="Why.")]
 
 
@@ -33,15 +40,25 @@ def ack(incident: _Id, config: ConfigFile = None, state_dir: StateDir = None) ->
 
 
 def feedback(
-    incident: _Id, verdict: _Verdict, note: _Note = "", config: ConfigFile = None, state_dir: StateDir = None
+    incident: _Id,
+    verdict: _Verdict,
+    note: _Note = "",
+    detector: _Detector = "",
+    config: ConfigFile = None,
+    state_dir: StateDir = None,
 ) -> None:
     """Say whether an incident was useful or a false alarm.
 
-    `sentinel status` and `/metrics` count the answers by detector.
+    `sentinel status` and `/metrics` count the answers by detector, and `sentinel calibrate` heeds them.
     """
     from sentinel.alerts.store import Store
+    from sentinel.detectors.discovery import all_detectors
 
-    with Store(configuration(config, state_dir).state_dir, create=False) as store:
-        known = store.incident(incident)
-        store.feedback.add(known, verdict, note, SystemClock().now())
-    typer.echo(f"{known.id}: {known.detector} is recorded as {verdict}")
+    if detector and detector not in (known := all_detectors()):
+        raise SentinelError(f"{detector}: no such detector{did_you_mean(detector, known)}")
+    with Store(configuration(config, state_dir).state_dir, create=bool(detector)) as store:
+        if not detector:
+            recorded = store.incident(incident)
+            incident, detector = recorded.id, recorded.detector
+        store.feedback.add(incident, detector, verdict, note, SystemClock().now())
+    typer.echo(f"{incident}: {detector} is recorded as {verdict}")

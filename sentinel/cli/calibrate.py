@@ -1,8 +1,9 @@
 """`sentinel calibrate`: keep a budget of pages from healthy runs on an archive of one's own."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,9 +12,10 @@ import typer
 from sentinel.cli.options import ConfigFile, answers, configuration, opened
 from sentinel.ground.clock import SystemClock
 from sentinel.ground.errors import SentinelError
-from sentinel.ground.text import counted
+from sentinel.ground.text import clean_text, counted
 
 if TYPE_CHECKING:
+    from sentinel.config.file import Config
     from sentinel.replays.calibrating import Move, Pages
 
 _Archive = Annotated[
@@ -34,11 +36,20 @@ _Out = Annotated[
 ]
 
 
+_Html = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Write the five pages to look at first, with their curves and a question each."
+    ),
+]
+
+
 def calibrate(
     archive: _Archive,
     pages_per_run: _Budget = 0.01,
     bad: _Bad = None,
     output: _Out = Path("calibration.toml"),
+    html: _Html = None,
     config: ConfigFile = None,
 ) -> None:
     """Find out how often healthy runs of an archive would page, and keep that within a budget.
@@ -47,7 +58,7 @@ def calibrate(
     useful. Variants that page too often only inform from then on: they stand in reports, and
     nobody is paged. The result is written as a configuration; name it in `include` of sentinel.toml.
     """
-    from sentinel.replays.calibrating import Pages, kept_within
+    from sentinel.replays.calibrating import Pages, drifted, kept_within
     from sentinel.replays.replaying import replay_in_parts
 
     settings = configuration(config, paths=archive)
@@ -61,12 +72,36 @@ def calibrate(
             raise SentinelError(f"{', '.join(archive)}: no run counts as healthy, so nothing can be kept to")
         moves = kept_within(pages_per_run, pages)
         file.writelines(f"{line}\n" for line in _written(moves, pages, pages_per_run, SystemClock().now()))
+        if html is not None:
+            with opened(html) as page:
+                page.write(_questions(loud, pages, moves, said))
     typer.echo(f"before: {pages.rate()} would page; {counted(len(pages.others), 'other run')} left out")
+    if drifted(*(halves := pages.halves())):
+        typer.echo(
+            f"the archive has changed: first {halves[0]} would page, then {halves[1]}; "
+            "calibrate on the runs that are like the coming ones"
+        )
     for move in moves:
         told = f"; nothing else tells of {counted(move.lost, 'other run')}" if move.lost else ""
         typer.echo(f"{move.kind} only informs: it paged in {move.rate}{told}")
     typer.echo(f"after: {pages.rate({move.kind for move in moves})}")
     typer.echo(f'{output}: written; add `include = ["{output}"]` to sentinel.toml')
+
+
+def _questions(config: "Config", pages: "Pages", moves: "Sequence[Move]", answers: Collection[str]) -> str:
+    """The page of the pages to look at first. Their runs are read again, for their curves."""
+    from sentinel.replays.calibrating import doubtful
+    from sentinel.replays.replaying import replay_in_parts
+    from sentinel.report.doubtful import Doubt, html
+    from sentinel.report.story import story
+
+    asked = doubtful(pages, moves, answers)
+    runs = {}
+    if asked:
+        names = [escape(name) for name, _ in asked]
+        parts = replay_in_parts(config.paths, config, lambda *_: None, curves=True, names=names)
+        runs = {run.name: run for run in story(parts, SystemClock().now(), "name").runs}
+    return html([Doubt.of(runs[clean_text(name)], incident) for name, incident in asked], pages, moves)
 
 
 def _loud(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:

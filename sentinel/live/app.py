@@ -170,9 +170,12 @@ class LivePage:
         verdict = next((one for one in get_args(Opinion) if one == fields.get("verdict")), None)
         if verdict is None:
             return _plain(HTTPStatus.BAD_REQUEST, f"verdict: one of {', '.join(get_args(Opinion))}")
-        await self._write(
-            lambda store: store.feedback.add(store.incident(request.path_params["id"]), verdict, "", now)
-        )
+
+        def answer(store: Store) -> None:
+            known = store.incident(request.path_params["id"])
+            store.feedback.add(known.id, known.detector, verdict, "", now)
+
+        await self._write(answer)
         return _back(fields)
 
     async def _silence(self, request: Request) -> Response:

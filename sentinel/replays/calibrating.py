@@ -8,7 +8,9 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice, zip_longest
 
+from sentinel.alerts.incident import Incident
 from sentinel.alerts.promise import USEFUL, Rate, of_metrics
 from sentinel.detectors.api import Severity
 from sentinel.ground.text import fits
@@ -58,37 +60,72 @@ class Stratum:
         return f"{self.framework or 'unknown framework'}, {length}"
 
 
+@dataclass(frozen=True)
+class ArchivedRun:
+    """A run of an archive: the first incident of each kind that paged in it, and what runs it is like."""
+
+    paged: Mapping[Kind, Incident]
+    stratum: Stratum
+    ended_at: float | None = None  # seconds since the epoch, by the log's own clock; None if it has none
+
+
 @dataclass
 class Pages:
-    """What paged in each run of an archive: in ``healthy`` ones, by their names, and in ``others``.
+    """The runs of an archive by their names: ``healthy`` ones and ``others``."""
 
-    ``strata`` has the stratum of each of the healthy ones.
-    """
-
-    healthy: dict[str, frozenset[Kind]] = field(default_factory=dict)
-    others: dict[str, frozenset[Kind]] = field(default_factory=dict)
-    strata: dict[str, Stratum] = field(default_factory=dict)
+    healthy: dict[str, ArchivedRun] = field(default_factory=dict)
+    others: dict[str, ArchivedRun] = field(default_factory=dict)
 
     def add(self, run: JudgedRun, bad: Collection[str], answers: Mapping[str, str]) -> None:
         """Add a run. It is healthy unless a glob of ``bad`` fits its name, somebody called one of its
         incidents useful, it crashed or it could not be read to its end.
         """
-        name = run.tracker.log.name
-        ending = run.tracker.log.ending
-        marked = any(fits(name, glob) for glob in bad) or any(
+        log = run.tracker.log
+        marked = any(fits(log.name, glob) for glob in bad) or any(
             answers.get(incident) == USEFUL for incident in run.incidents
         )
-        failed = run.stopped is not None or (ending is not None and ending.outcome is EndKind.CRASHED)
-        if marked or failed:
-            self.others[name] = _paged(run)
-        else:
-            self.healthy[name], self.strata[name] = _paged(run), Stratum.of(run)
+        failed = run.stopped is not None or (log.ending is not None and log.ending.outcome is EndKind.CRASHED)
+        of = self.others if marked or failed else self.healthy
+        of[log.name] = ArchivedRun(_paged(run), Stratum.of(run), log.facts.last_time)
 
     def rate(self, informing: Collection[Kind] = ()) -> Rate:
         """How many healthy runs page if some kinds only inform. Raises ValueError if there is none."""
         if not self.healthy:
             raise ValueError("no run of the archive counts as healthy")
-        return Rate(sum(not kinds.issubset(informing) for kinds in self.healthy.values()), len(self.healthy))
+        return _rate(self.healthy.values(), informing)
+
+    def by_stratum(self, informing: Collection[Kind] = ()) -> dict[Stratum, Rate]:
+        """The same for each stratum of the healthy runs."""
+        members: dict[Stratum, list[ArchivedRun]] = {}
+        for run in self.healthy.values():
+            members.setdefault(run.stratum, []).append(run)
+        return {stratum: _rate(runs, informing) for stratum, runs in sorted(members.items())}
+
+    def by_kind(self) -> list[tuple[Kind, Rate]]:
+        """In how many healthy runs each kind pages, the most first."""
+        runs = len(self.healthy)
+        return [
+            (kind, Rate(pages, runs)) for kind, pages in _counted(self.healthy.values(), ()).most_common()
+        ]
+
+    def of_kind(self, kind: Kind) -> dict[Stratum, Rate]:
+        """How often one kind pages in each stratum of the healthy runs."""
+        paging = {other for run in self.healthy.values() for other in run.paged}
+        return self.by_stratum(paging - {kind})
+
+    def halves(self, informing: Collection[Kind] = ()) -> tuple[Rate, Rate]:
+        """The same for the half of the healthy runs that ended first and for the other one.
+
+        Runs without a clock are in neither.
+        """
+        ends = [(run.ended_at, name) for name, run in self.healthy.items() if run.ended_at is not None]
+        in_order = [self.healthy[name] for _, name in sorted(ends)]
+        middle = len(in_order) // 2
+        return _rate(in_order[:middle], informing), _rate(in_order[middle:], informing)
+
+
+def _rate(runs: Collection[ArchivedRun], informing: Collection[Kind]) -> Rate:
+    return Rate(sum(not run.paged.keys() <= {*informing} for run in runs), len(runs))
 
 
 @dataclass(frozen=True)
@@ -100,6 +137,35 @@ class Move:
     kind: Kind
     rate: Rate
     lost: int
+
+
+def doubtful(
+    pages: Pages, moves: Iterable[Move], answers: Collection[str], most: int = 5
+) -> list[tuple[str, Incident]]:
+    """The pages to look at first: of healthy runs, by name, and without those that were answered.
+
+    The kinds that would become quiet come first, then those that page most, one page of each in turn. Of a
+    kind, the page comes first that stands alone in its run: the one that nothing else speaks for.
+    """
+    kinds = dict.fromkeys([*(move.kind for move in moves), *(kind for kind, _ in pages.by_kind())])
+    in_order = sorted(pages.healthy.items(), key=lambda item: (len(item[1].paged), item[0]))
+    of_kind = (
+        [
+            (name, run.paged[kind])
+            for name, run in in_order
+            if kind in run.paged and run.paged[kind].id not in answers
+        ]
+        for kind in kinds
+    )
+    in_turn = (page for turn in zip_longest(*of_kind) for page in turn if page is not None)
+    return [*islice(in_turn, most)]
+
+
+def drifted(first: Rate, later: Rate) -> bool:
+    """Whether the halves of an archive page so differently that chance does not explain it: their intervals
+    are apart, so what one promises does not hold for the other.
+    """
+    return later.low > first.high or first.low > later.high
 
 
 def kept_within(budget: float, pages: Pages) -> list[Move]:
@@ -118,23 +184,26 @@ def kept_within(budget: float, pages: Pages) -> list[Move]:
     return moves
 
 
-def _counted(runs: Iterable[frozenset[Kind]], informing: Collection[Kind]) -> Counter[Kind]:
-    return Counter(kind for kinds in runs for kind in kinds if kind not in informing)
+def _counted(runs: Iterable[ArchivedRun], informing: Collection[Kind]) -> Counter[Kind]:
+    return Counter(kind for run in runs for kind in run.paged if kind not in informing)
 
 
-def _alone(runs: Iterable[frozenset[Kind]], informing: Collection[Kind]) -> Counter[Kind]:
+def _alone(runs: Iterable[ArchivedRun], informing: Collection[Kind]) -> Counter[Kind]:
     """In how many runs each kind is the only one that still pages."""
-    left = (kinds.difference(informing) for kinds in runs)
+    left = (run.paged.keys() - informing for run in runs)
     return Counter(kind for kinds in left if len(kinds) == 1 for kind in kinds)
 
 
-def _paged(run: JudgedRun) -> frozenset[Kind]:
+def _paged(run: JudgedRun) -> dict[Kind, Incident]:
     """What a sink was told of a run's metrics that is more than information."""
     sent = (
-        outcome for outcomes in run.told.values() for outcome in outcomes if outcome.decision.reason.sends
+        outcome.incident
+        for outcomes in run.told.values()
+        for outcome in outcomes
+        if outcome.decision.reason.sends
     )
-    return frozenset(
-        Kind(outcome.incident.detector, outcome.incident.variant)
-        for outcome in sent
-        if outcome.incident.severity > Severity.INFO and of_metrics(outcome.incident.detector)
-    )
+    paged: dict[Kind, Incident] = {}
+    for incident in sent:
+        if incident.severity > Severity.INFO and of_metrics(incident.detector):
+            paged.setdefault(Kind(incident.detector, incident.variant), incident)
+    return paged

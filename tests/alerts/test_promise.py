@@ -91,5 +91,5 @@ def test_the_state_knows_which_pages_were_sent_since(tmp_path):
         told(1, Severity.WARNING, Reason.SILENCED, MADE)
         told(2, Severity.INFO, Reason.FIRST_NOTIFICATION, MADE)
         page = told(3, Severity.CRITICAL, Reason.FIRST_NOTIFICATION, MADE)
-        store.feedback.add(page, "false-alarm", "", MADE)
+        store.feedback.add(page.id, page.detector, "false-alarm", "", MADE)
         assert store.feedback.pages(MADE) == [PageSent("jsonl:/r", page.id, page.detector, "false-alarm")]

@@ -1,6 +1,7 @@
 """From an archive to a configuration that keeps a budget of pages."""
 
 import json
+import re
 
 import pytest
 
@@ -81,6 +82,21 @@ def test_a_status_says_what_came_of_the_promise(sentinel, archive, tmp_path):
     assert "recalibrate: 6 false of 6 answers" in sentinel("status").out
     promise = json.loads(sentinel("status", "--format", "json").out)["promise"]
     assert (promise["runs"], promise["pages"], promise["realised"]["false"]) == (19, 0, 6)
+
+
+@pytest.mark.long
+def test_a_doubtful_page_is_asked_about_and_its_answer_heeded(sentinel, archive, tmp_path):
+    sentinel("calibrate", "runs", "--html", "doubtful.html")
+    page = (tmp_path / "doubtful.html").read_text()
+    assert "1 page to look at first" in page
+    commands = re.findall(r'value="sentinel ([^"]+)"', page)
+    assert [command.split()[2] for command in commands] == ["useful", "false-alarm"]
+    assert sentinel(*commands[0].split()).out.endswith(": kl-blowup is recorded as useful\n")
+    again = sentinel("calibrate", "runs", "--html", "doubtful.html").out
+    assert "before: 0 of 19 healthy runs" in again
+    assert "0 pages to look at first" in (tmp_path / "doubtful.html").read_text()
+    wrong = sentinel("feedback", "0" * 16, "useful", "--detector", "kl-blowp")
+    assert "no such detector (did you mean 'kl-blowup'?)" in wrong.err
 
 
 def test_what_cannot_be_done_is_said(sentinel, archive, tmp_path):

@@ -1,19 +1,25 @@
 """A budget of pages from healthy runs is kept, and costs as few faults as it can."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel.alerts.promise import Rate
-from sentinel.replays.calibrating import Kind, Pages, kept_within
+from sentinel.replays.calibrating import ArchivedRun, Kind, Pages, Stratum, doubtful, drifted, kept_within
+from tests.sinks.samples import INCIDENT
 
 SPIKE, STALL, SHIFT = Kind("loss-spike", "single"), Kind("stream-stall", "silent"), Kind("drift", "slow")
 
 
 def archive(healthy, others=()):
     """An archive of runs that paged for these kinds."""
-    numbered = [{str(i): frozenset(kinds) for i, kinds in enumerate(runs)} for runs in (healthy, others)]
-    return Pages(*numbered)
+    return Pages(*({str(i): archived(kinds) for i, kinds in enumerate(runs)} for runs in (healthy, others)))
+
+
+def archived(kinds, framework="", ended_at=None):
+    return ArchivedRun(dict.fromkeys(kinds, INCIDENT), Stratum(framework, 100), ended_at)
 
 
 runs = st.lists(st.frozensets(st.sampled_from([SPIKE, STALL, SHIFT])), min_size=1, max_size=40)
@@ -48,3 +54,48 @@ def test_two_kinds_in_one_run_both_go():
 
 def test_a_rate_is_said_with_its_upper_bound():
     assert str(Rate(14, 812)) == "14 of 812 healthy runs (1.7%, at most 2.9%)"
+
+
+def test_rates_are_told_by_what_runs_are_alike():
+    pages = Pages({str(i): archived([SPIKE] * (i < 3), "trl" if i % 2 else "") for i in range(10)})
+    assert pages.by_stratum() == {Stratum("", 100): Rate(2, 5), Stratum("trl", 100): Rate(1, 5)}
+    assert pages.by_stratum([SPIKE])[Stratum("trl", 100)] == Rate(0, 5)
+
+
+def test_the_halves_of_an_archive_are_those_of_its_time():
+    pages = Pages({str(i): archived([SPIKE] * (i > 6), ended_at=float(i)) for i in reversed(range(10))})
+    assert not drifted(*pages.halves())
+    pages.healthy["untimed"] = archived([SPIKE])
+    assert pages.halves() == (Rate(0, 5), Rate(3, 5))
+
+
+def test_halves_that_page_differently_are_a_drift_whichever_pages_more():
+    few, many = Rate(1, 200), Rate(20, 200)
+    assert drifted(few, many)
+    assert drifted(many, few)
+    assert not drifted(many, many)
+
+
+def test_the_doubtful_pages_come_from_each_kind_in_turn_and_are_asked_once():
+    pages = archive([[SPIKE, STALL], [SPIKE], [SPIKE], [STALL], []])
+    named = [(name, run.paged) for name, run in pages.healthy.items()]
+    pages.healthy = {
+        name: ArchivedRun(
+            {kind: replace(INCIDENT, id=f"{name}-{kind.detector}") for kind in paged}, Stratum("", 100)
+        )
+        for name, paged in named
+    }
+    moves = kept_within(0.4, pages)
+    first, second, *rest = (incident.id for _, incident in doubtful(pages, moves, ()))
+    assert moves[0].kind == SPIKE
+    assert (first, second) == ("1-loss-spike", "3-stream-stall"), "alone in its run comes first"
+    assert {*rest} == {"0-loss-spike", "0-stream-stall", "2-loss-spike"}
+    assert [one.id for _, one in doubtful(pages, moves, {first}, most=1)] == ["2-loss-spike"]
+
+
+def test_kinds_are_counted_in_all_runs_and_in_those_that_are_alike():
+    pages = Pages(
+        {str(i): archived([SPIKE] if i < 3 else [STALL], "trl" if i % 2 else "") for i in range(10)}
+    )
+    assert pages.by_kind() == [(STALL, Rate(7, 10)), (SPIKE, Rate(3, 10))]
+    assert pages.of_kind(SPIKE) == {Stratum("", 100): Rate(2, 5), Stratum("trl", 100): Rate(1, 5)}

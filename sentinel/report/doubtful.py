@@ -1,0 +1,61 @@
+"""The pages of an archive to look at first, as one HTML file with a question about each."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from sentinel.alerts.incident import Incident
+from sentinel.alerts.promise import FALSE, USEFUL
+from sentinel.frames.outlines import OBJECTIVES
+from sentinel.ground.text import counted
+from sentinel.replays.calibrating import Move, Pages
+from sentinel.report.html import SCRIPTS, STYLES, asset, data_of, environment, policy
+from sentinel.report.story import RunStory
+
+ANSWERS = {USEFUL: "Right", FALSE: "False alarm"}
+_POINTS_OF_RUN = 8_000  # some 130 kB
+_BESIDE = 3  # curves beside the one of the incident
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A page that may be false: its run, reduced to the one incident, and the curves as JSON."""
+
+    run: RunStory
+    beside: Sequence[str]  # tags
+    data: str
+
+    @classmethod
+    def of(cls, run: RunStory, incident: Incident) -> "Doubt":
+        """The doubt about an incident of a run."""
+        (told,) = (one for one in run.incidents if one.id == incident.id)
+        goals = (tag for signal in OBJECTIVES for tag in run.tags.get(signal, ()))
+        beside = [
+            tag for tag in dict.fromkeys((*goals, *run.curves)) if tag in run.curves and tag != told.tag
+        ]
+        tags = [told.tag, *beside[:_BESIDE]]
+        curves = {tag: run.curves[tag] for tag in tags if tag in run.curves}
+        alone = replace(run, incidents=[told], curves=curves)
+        return cls(alone, beside[:_BESIDE], data_of(alone, _POINTS_OF_RUN))
+
+
+def html(doubts: Iterable[Doubt], pages: Pages, moves: Sequence[Move]) -> str:
+    """The page: a question about each doubt, and how often each kind pages in which runs."""
+    doubts = [*doubts]
+    scripts = ["".join(map(asset, SCRIPTS)), asset("answers.js")]
+    styles = ["".join(map(asset, STYLES))]
+    quiet = {move.kind for move in moves}
+    return (
+        environment()
+        .get_template("doubtful.html")
+        .render(
+            verdict=f"{counted(len(doubts), 'page')} to look at first",
+            doubts=doubts,
+            answers=ANSWERS,
+            before=pages.rate(),
+            after=pages.rate(quiet),
+            kinds=[(kind, rate, kind in quiet, pages.of_kind(kind)) for kind, rate in pages.by_kind()],
+            scripts=scripts,
+            styles=styles,
+            policy=policy(scripts, styles),
+        )
+    )
