@@ -2,13 +2,18 @@
 
 import json
 import re
+import shutil
+from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
+from sentinel.config import CONFIG_FILE
 from sentinel.ground.clock import SystemClock
 
 pytestmark = pytest.mark.slow  # each replays an archive several times
 
+PAGE = Path(__file__).parents[2] / "deploy" / "site" / "docs" / "calibration.md"
 SIGNALS = '[signals]\n"my/odd/kl" = "kl"\n'
 
 
@@ -97,6 +102,30 @@ def test_a_doubtful_page_is_asked_about_and_its_answer_heeded(sentinel, archive,
     assert "0 pages to look at first" in (tmp_path / "doubtful.html").read_text()
     wrong = sentinel("feedback", "0" * 16, "useful", "--detector", "kl-blowp")
     assert "no such detector (did you mean 'kl-blowup'?)" in wrong.err
+
+
+@pytest.mark.long
+def test_the_way_from_an_archive_to_a_calibrated_watch_is_as_the_page_has_it(sentinel, archive, tmp_path):
+    """Each file and each command of the page, in its order."""
+    archive.rename(tmp_path / "2026")
+    (tmp_path / "runs" / "2027").mkdir(parents=True)
+    (tmp_path / "2026").rename(tmp_path / "runs" / "2026")
+    shutil.copytree(tmp_path / "runs" / "2026" / "well-1", tmp_path / "runs" / "2027" / "next")
+    way = PAGE.read_text("utf-8").partition("## Ten minutes")[2].partition("\n## ")[0]
+    said = {}
+    for title, text in re.findall(r' +```\w+(?: title="([^"]+)")?\n(.*?) +```', way, re.DOTALL):
+        if title:
+            (tmp_path / title).write_text(dedent(text) + (SIGNALS if title == CONFIG_FILE else ""))
+            continue
+        for line in re.findall(r"^ +(?:\$ )?sentinel (.+)", text, re.MULTILINE):
+            words = line.split()
+            if words[0] == "feedback":
+                words[1] = re.search(r"sentinel feedback (\w+)", (tmp_path / "doubtful.html").read_text())[1]
+            said[words[0]] = sentinel(*words, *(["--once"] if words == ["watch"] else []))
+            assert said[words[0]].status == 0, said
+    assert [*said] == ["calibrate", "feedback", "check-config", "watch", "status"]
+    assert "only inform: kl-blowup: far" in said["check-config"].out
+    assert "realised: 0 of 1 healthy runs" in said["status"].out
 
 
 def test_what_cannot_be_done_is_said(sentinel, archive, tmp_path):
