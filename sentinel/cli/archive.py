@@ -25,7 +25,8 @@ class EngineName(StrEnum):
     RAY = "ray"
 
 
-_INTERRUPTED = 130  # as a shell has it
+INTERRUPTED = 130
+"""The exit status, as a shell has it."""
 
 Out = Annotated[
     Path | None,
@@ -90,13 +91,13 @@ class ArchiveOptions:
     """How `sentinel replay` judges an archive; ``out`` is None for a plain replay."""
 
     out: Path | None
-    engine: EngineName
-    address: str
-    workers: int | None
-    shard: str
-    owners: Path | None
-    retry_failed: bool
-    compare: bool
+    engine: EngineName = EngineName.LOCAL
+    address: str = ""
+    workers: int | None = None
+    shard: str = ""
+    owners: Path | None = None
+    retry_failed: bool = False
+    compare: bool = False
 
     def check(self) -> None:
         """Raise SentinelError if a plain replay has options of an archive."""
@@ -139,7 +140,7 @@ def judge(settings: "Config", out: Path, options: ArchiveOptions) -> int:
             )
     except KeyboardInterrupt:
         typer.echo(f"\nstopped; the parts that are done are in {out}, and the same command goes on", err=True)
-        return _INTERRUPTED
+        return INTERRUPTED
     failed = f", {judged.failed} could not be judged" if judged.failed else ""
     new = f"{counted(judged.done, 'part')} judged: {counted(judged.runs, 'run')}{failed}"
     typer.echo(f"{new}; {counted(judged.known, 'part')} known before; results in {out}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sentinel.cli.archive import INTERRUPTED, ArchiveOptions, Out, Workers, judge
 from sentinel.cli.options import ConfigFile, answers, configuration, opened
 from sentinel.ground.clock import SystemClock
 from sentinel.ground.errors import SentinelError
@@ -16,7 +17,8 @@ from sentinel.ground.text import clean_text, counted
 
 if TYPE_CHECKING:
     from sentinel.config.file import Config
-    from sentinel.replays.calibrating import Move, Pages
+    from sentinel.replays.calibrating import Move, Pages, Telling
+    from sentinel.runs.log import RunOverview
 
 _Archive = Annotated[
     list[str], typer.Argument(metavar="ARCHIVE...", help="Finished runs, most of them healthy.")
@@ -50,6 +52,8 @@ def calibrate(
     bad: _Bad = None,
     output: _Out = Path("calibration.toml"),
     html: _Html = None,
+    out: Out = None,
+    workers: Workers = None,
     config: ConfigFile = None,
 ) -> None:
     """Find out how often healthy runs of an archive would page, and keep that within a budget.
@@ -59,15 +63,15 @@ def calibrate(
     nobody is paged. The result is written as a configuration; name it in `include` of sentinel.toml.
     """
     from sentinel.replays.calibrating import Pages, drifted, kept_within
-    from sentinel.replays.replaying import replay_in_parts
 
+    if workers and out is None:
+        raise SentinelError("--workers needs --out DIR")
     settings = configuration(config, paths=archive)
     marked, said = _lines(bad), answers(settings.state_dir)
     pages, loud = Pages(), settings.model_copy(update={"detectors": _loud(settings.detectors)})
     with opened(output) as file:
-        for part in replay_in_parts(settings.paths, loud, lambda *_: None):
-            for run in part.runs:
-                pages.add(run, marked, said)
+        for seen, heard in _kept(loud, out, workers) if out else _replayed(loud):
+            pages.add(seen, heard, marked, said)
         if not pages.healthy:
             raise SentinelError(f"{', '.join(archive)}: no run counts as healthy, so nothing can be kept to")
         moves = kept_within(pages_per_run, pages)
@@ -86,6 +90,27 @@ def calibrate(
         typer.echo(f"{move.kind} only informs: it paged in {move.rate}{told}")
     typer.echo(f"after: {pages.rate({move.kind for move in moves})}")
     typer.echo(f'{output}: written; add `include = ["{output}"]` to sentinel.toml')
+
+
+def _replayed(config: "Config") -> "Iterator[tuple[RunOverview, Telling]]":
+    """The runs, read and judged now."""
+    from sentinel.replays.replaying import replay_in_parts
+
+    for part in replay_in_parts(config.paths, config, lambda *_: None):
+        yield from ((run.seen, run.told) for run in part.runs)
+
+
+def _kept(config: "Config", out: Path, workers: int | None) -> "Iterator[tuple[RunOverview, Telling]]":
+    """The same of an archive whose results are kept: what is there and did not change is not read again."""
+    from sentinel.archives.reducing import settled
+    from sentinel.archives.results import Results
+
+    if judge(config, out, ArchiveOptions(out, workers=workers)):
+        raise typer.Exit(INTERRUPTED)
+    results = Results(out)
+    policies = [sink.policy() for sink in config.sinks]
+    for run in settled(results.records(), results.complaints(), policies).runs:
+        yield run.seen, run.told
 
 
 def _questions(config: "Config", pages: "Pages", moves: "Sequence[Move]", answers: Collection[str]) -> str:

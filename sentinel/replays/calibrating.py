@@ -6,15 +6,16 @@ promised holds for runs like those of the archive, as long as most that nobody m
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, zip_longest
 
 from sentinel.alerts.incident import Incident
+from sentinel.alerts.outcomes import Outcome
 from sentinel.alerts.promise import USEFUL, Rate, of_metrics
 from sentinel.detectors.api import Severity
 from sentinel.ground.text import fits
-from sentinel.replays.judged import JudgedRun
+from sentinel.runs.log import RunOverview
 from sentinel.sources.base import EndKind
 
 
@@ -29,8 +30,11 @@ class Kind:
         return f"{self.detector}: {self.variant}"
 
 
+Telling = Mapping[str, Sequence[Outcome]]
+"""What sinks were told of a run, by incident id; an incident that nobody heard of has no outcome."""
+
 LENGTHS = 100, 1_000
-"""Points of the metric of a run that has most of them; longer runs are one stratum."""
+"""Points of a metric, in the mean over the metrics of a run; longer runs are one stratum."""
 
 
 @dataclass(frozen=True, order=True)
@@ -41,19 +45,12 @@ class Stratum:
     up_to: float  # points: one of `LENGTHS`, or infinity
 
     @classmethod
-    def of(cls, run: JudgedRun) -> "Stratum":
+    def of(cls, seen: RunOverview) -> "Stratum":
         """The stratum of a run."""
-        log = run.tracker.log
-        points = max(
-            (
-                sum(series.count for series in of.values())
-                for stream in log.streams.values()
-                for of in stream.attempt.series.values()
-            ),
-            default=0,
-        )
-        up_to = next((most for most in LENGTHS if points <= most), math.inf)
-        return cls(log.understanding().framework or "", up_to)
+        what = seen.understanding
+        tags = len(what.unmapped) + sum(map(len, what.signals.values()))
+        up_to = next((most for most in LENGTHS if seen.facts.points <= most * tags), math.inf)
+        return cls(what.framework or "", up_to)
 
     def __str__(self) -> str:
         length = f"up to {self.up_to:,} points" if self.up_to < math.inf else f"over {LENGTHS[-1]:,} points"
@@ -76,17 +73,18 @@ class Pages:
     healthy: dict[str, ArchivedRun] = field(default_factory=dict)
     others: dict[str, ArchivedRun] = field(default_factory=dict)
 
-    def add(self, run: JudgedRun, bad: Collection[str], answers: Mapping[str, str]) -> None:
-        """Add a run. It is healthy unless a glob of ``bad`` fits its name, somebody called one of its
-        incidents useful, it crashed or it could not be read to its end.
+    def add(self, seen: RunOverview, told: Telling, bad: Collection[str], answers: Mapping[str, str]) -> None:
+        """Add a run, and what sinks were told of its incidents.
+
+        It is healthy unless a glob of ``bad`` fits its name, somebody called one of its incidents useful, it
+        crashed or it could not be read to its end.
         """
-        log = run.tracker.log
-        marked = any(fits(log.name, glob) for glob in bad) or any(
-            answers.get(incident) == USEFUL for incident in run.incidents
+        marked = any(fits(seen.name, glob) for glob in bad) or any(
+            answers.get(incident) == USEFUL for incident in told
         )
-        failed = run.stopped is not None or (log.ending is not None and log.ending.outcome is EndKind.CRASHED)
-        of = self.others if marked or failed else self.healthy
-        of[log.name] = ArchivedRun(_paged(run), Stratum.of(run), log.facts.last_time)
+        crashed = seen.ending is not None and seen.ending.outcome is EndKind.CRASHED
+        of = self.others if marked or crashed or seen.stopped is not None else self.healthy
+        of[seen.name] = ArchivedRun(_paged(told), Stratum.of(seen), seen.facts.last_time)
 
     def rate(self, informing: Collection[Kind] = ()) -> Rate:
         """How many healthy runs page if some kinds only inform. Raises ValueError if there is none."""
@@ -194,11 +192,11 @@ def _alone(runs: Iterable[ArchivedRun], informing: Collection[Kind]) -> Counter[
     return Counter(kind for kinds in left if len(kinds) == 1 for kind in kinds)
 
 
-def _paged(run: JudgedRun) -> dict[Kind, Incident]:
+def _paged(told: Telling) -> dict[Kind, Incident]:
     """What a sink was told of a run's metrics that is more than information."""
     sent = (
         outcome.incident
-        for outcomes in run.told.values()
+        for outcomes in told.values()
         for outcome in outcomes
         if outcome.decision.reason.sends
     )

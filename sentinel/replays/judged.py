@@ -1,7 +1,7 @@
 """One run with what was found in it, as reports get it."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sentinel.alerts.incident import Change, Incident
 from sentinel.alerts.outcomes import Outcome
@@ -11,6 +11,7 @@ from sentinel.detectors.severity import Severity
 from sentinel.frames.curves import Curves
 from sentinel.judging.tracking import Advance, Tracker
 from sentinel.replays.coverage import held_back
+from sentinel.runs.log import RunOverview
 from sentinel.sources.base import Complaint
 
 
@@ -32,6 +33,11 @@ class JudgedRun:
     def stopped(self) -> str | None:
         """Why the run was not judged to its end; None if it was."""
         return self.failure or self.tracker.log.stopped
+
+    @property
+    def seen(self) -> RunOverview:
+        """What reports show of it."""
+        return replace(self.tracker.log.overview(), stopped=self.stopped)
 
     @property
     def unread(self) -> bool:

@@ -41,8 +41,7 @@ class Doubt:
 def html(doubts: Iterable[Doubt], pages: Pages, moves: Sequence[Move]) -> str:
     """The page: a question about each doubt, and how often each kind pages in which runs."""
     doubts = [*doubts]
-    scripts = ["".join(map(asset, SCRIPTS)), asset("answers.js")]
-    styles = ["".join(map(asset, STYLES))]
+    scripts, styles = [[*map(asset, names)] for names in ((*SCRIPTS, "answers.js"), STYLES)]
     quiet = {move.kind for move in moves}
     return (
         environment()

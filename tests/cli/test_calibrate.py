@@ -48,6 +48,17 @@ def test_what_pages_too_often_only_informs(sentinel, archive, tmp_path):
     assert again.out == ran.out, "an archive is calibrated as if it had never been"
 
 
+@pytest.mark.long
+def test_results_that_are_kept_say_the_same(sentinel, archive, tmp_path):
+    plain = sentinel("calibrate", "runs").out
+    first = sentinel("calibrate", "runs", "--out", "results", "--workers", 1).out
+    again = sentinel("calibrate", "runs", "--out", "results", "--workers", 1).out
+    assert first.partition("\n")[2] == again.partition("\n")[2] == plain
+    assert "20 runs; 0 parts known before" in first
+    assert "0 runs; " in again
+    assert "--workers needs --out DIR" in sentinel("calibrate", "runs", "--workers", 1).err
+
+
 def test_runs_that_went_wrong_do_not_count(sentinel, archive, tmp_path):
     (tmp_path / "bad.txt").write_text("sick*\n")
     ran = sentinel("calibrate", "runs", "--bad", "bad.txt", "-o", "budget.toml")
