@@ -54,12 +54,15 @@ class Rate:
 
 
 class Promise(ConfigTable):
-    """What a calibration promises, as its file keeps it."""
+    """What a calibration promises, as its file keeps it.
+
+    The rate is that of runs by which the calibration was not chosen.
+    """
 
     made_at: AwareDatetime = Field(description="when the archive was judged")
     pages_per_run: float = Field(ge=0, le=1, description="share of the healthy runs that may page")
     runs: int = Field(gt=0, description="healthy runs of the archive")
-    pages: int = Field(ge=0, description="those of them that page with this configuration")
+    pages: int = Field(ge=0, description="those of them that page, each with what was chosen by others")
 
     @property
     def since(self) -> float:
@@ -68,7 +71,7 @@ class Promise(ConfigTable):
 
     @property
     def rate(self) -> Rate:
-        """The rate in the archive."""
+        """The rate that it rests on."""
         return Rate(min(self.pages, self.runs), self.runs)
 
     @property
@@ -78,8 +81,8 @@ class Promise(ConfigTable):
 
     def __str__(self) -> str:
         return (
-            f"at most {self.highest:.1%} of healthy runs page: "
-            f"{self.rate} of the archive, {self.pages_per_run:.1%} allowed"
+            f"at most {self.highest:.1%} of healthy runs page ({self.pages_per_run:.1%} allowed): "
+            f"when left out, {self.rate} did"
         )
 
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +15,7 @@ from sentinel.ground.errors import SentinelError
 from sentinel.ground.text import clean_text, counted
 
 if TYPE_CHECKING:
+    from sentinel.alerts.promise import Promise
     from sentinel.config.file import Config
     from sentinel.replays.calibrating import Move, Pages, Telling
     from sentinel.runs.log import RunOverview
@@ -62,7 +62,7 @@ def calibrate(
     useful. Variants that page too often only inform from then on: they stand in reports, and
     nobody is paged. The result is written as a configuration; name it in `include` of sentinel.toml.
     """
-    from sentinel.replays.calibrating import Pages, drifted, kept_within
+    from sentinel.replays.calibrating import Pages, drifted, kept_within, promised
 
     if workers and out is None:
         raise SentinelError("--workers needs --out DIR")
@@ -75,7 +75,8 @@ def calibrate(
         if not pages.healthy:
             raise SentinelError(f"{', '.join(archive)}: no run counts as healthy, so nothing can be kept to")
         moves = kept_within(pages_per_run, pages)
-        file.writelines(f"{line}\n" for line in _written(moves, pages, pages_per_run, SystemClock().now()))
+        promise = promised(pages_per_run, pages, SystemClock().now())
+        file.writelines(f"{line}\n" for line in _written(moves, pages, promise))
         if html is not None:
             with opened(html) as page:
                 page.write(_questions(loud, pages, moves, said))
@@ -88,7 +89,12 @@ def calibrate(
     for move in moves:
         told = f"; nothing else tells of {counted(move.lost, 'other run')}" if move.lost else ""
         typer.echo(f"{move.kind} only informs: it paged in {move.rate}{told}")
-    typer.echo(f"after: {pages.rate({move.kind for move in moves})}")
+    quiet = {move.kind for move in moves}
+    typer.echo(f"after: {pages.rate(quiet)}")
+    for stratum, rate in pages.by_stratum(quiet).items():
+        if rate.low > pages_per_run:
+            typer.echo(f"above the budget: {stratum}: {rate}")
+    typer.echo(f"promised: {promise}")
     typer.echo(f'{output}: written; add `include = ["{output}"]` to sentinel.toml')
 
 
@@ -146,19 +152,21 @@ def _lines(file: Path | None) -> list[str]:
         raise SentinelError(f"{file}: cannot be read: {error}") from None
 
 
-def _written(moves: "Iterable[Move]", pages: "Pages", budget: float, now: float) -> Iterator[str]:
+def _written(moves: "Iterable[Move]", pages: "Pages", promise: "Promise") -> Iterator[str]:
+    from sentinel.replays.reference import by_stratum
+
     by_detector: dict[str, list[Move]] = {}
     for move in moves:
         by_detector.setdefault(move.kind.detector, []).append(move)
-    after = pages.rate({move.kind for move in moves})
-    yield f"# Made by `sentinel calibrate` for at most {budget:.3g} pages a healthy run."
+    yield f"# Made by `sentinel calibrate` for at most {promise.pages_per_run:.3g} pages a healthy run."
     yield f"# Before: {pages.rate()}."
-    yield f"# After: {after}."
+    yield f"# After: {pages.rate({move.kind for move in moves})}. By framework and length:"
+    yield from (f"# {line}" for line in by_stratum(pages, {move.kind for move in moves}))
     yield "\n[calibration]"
-    yield f"made_at = {datetime.fromtimestamp(now, UTC):%Y-%m-%dT%H:%M:%SZ}"
-    yield f"pages_per_run = {budget}"
-    yield f"runs = {after.runs}"
-    yield f"pages = {after.pages}"
+    yield f"made_at = {promise.made_at:%Y-%m-%dT%H:%M:%SZ}"
+    yield f"pages_per_run = {promise.pages_per_run}"
+    yield f"runs = {promise.runs}"
+    yield f"pages = {promise.pages}"
     for detector, moved in sorted(by_detector.items()):
         yield f"\n[detectors.{detector}]"
         for move in moved:

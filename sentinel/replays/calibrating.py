@@ -8,11 +8,12 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from itertools import islice, zip_longest
 
 from sentinel.alerts.incident import Incident
 from sentinel.alerts.outcomes import Outcome
-from sentinel.alerts.promise import USEFUL, Rate, of_metrics
+from sentinel.alerts.promise import USEFUL, Promise, Rate, of_metrics
 from sentinel.detectors.api import Severity
 from sentinel.ground.text import fits
 from sentinel.runs.log import RunOverview
@@ -32,6 +33,8 @@ class Kind:
 
 Telling = Mapping[str, Sequence[Outcome]]
 """What sinks were told of a run, by incident id; an incident that nobody heard of has no outcome."""
+
+_PARTS = 5  # of an archive, for `cross_fitted`
 
 LENGTHS = 100, 1_000
 """Points of a metric, in the mean over the metrics of a run; longer runs are one stratum."""
@@ -135,6 +138,28 @@ class Move:
     kind: Kind
     rate: Rate
     lost: int
+
+
+def cross_fitted(budget: float, pages: Pages) -> Rate:
+    """How many healthy runs page that the moves were not chosen by: each of five parts by the others.
+
+    The moves fit the runs that they are chosen by better than the coming ones, so this is what can be
+    promised. A part holds neighbours by name, since runs of one directory are alike.
+    """
+    names, paged = sorted(pages.healthy), 0
+    for part in range(_PARTS):
+        out = {*names[part * len(names) // _PARTS : (part + 1) * len(names) // _PARTS]}
+        others = {name: run for name, run in pages.healthy.items() if name not in out}
+        quiet = {move.kind for move in kept_within(budget, Pages(others, pages.others))} if others else ()
+        paged += _rate([pages.healthy[name] for name in out], quiet).pages
+    return Rate(paged, len(names))
+
+
+def promised(budget: float, pages: Pages, now: float) -> Promise:
+    """What a calibration at a time, in seconds since the epoch, promises."""
+    rate = cross_fitted(budget, pages)
+    made_at = datetime.fromtimestamp(int(now), UTC)
+    return Promise(made_at=made_at, pages_per_run=budget, runs=rate.runs, pages=rate.pages)
 
 
 def doubtful(

@@ -8,6 +8,7 @@ from sentinel.alerts.promise import FALSE, USEFUL
 from sentinel.frames.outlines import OBJECTIVES
 from sentinel.ground.text import counted
 from sentinel.replays.calibrating import Move, Pages
+from sentinel.replays.reference import by_stratum
 from sentinel.report.html import SCRIPTS, STYLES, asset, data_of, environment, policy
 from sentinel.report.story import RunStory
 
@@ -52,6 +53,7 @@ def html(doubts: Iterable[Doubt], pages: Pages, moves: Sequence[Move]) -> str:
             answers=ANSWERS,
             before=pages.rate(),
             after=pages.rate(quiet),
+            strata=[*by_stratum(pages, quiet)],
             kinds=[(kind, rate, kind in quiet, pages.of_kind(kind)) for kind, rate in pages.by_kind()],
             scripts=scripts,
             styles=styles,

@@ -71,8 +71,8 @@ def test_only_what_a_run_wrote_since_counts():
 def test_a_promise_and_what_came_of_it_is_said():
     told = realised(100, [*(sent(run, "false-alarm") for run in range(9)), sent(9, "useful")])
     assert told.lines() == [
-        "promised: at most 1.1% of healthy runs page: 0 of 340 healthy runs (0.0%, at most 1.1%) of the "
-        "archive, 1.0% allowed",
+        "promised: at most 1.1% of healthy runs page (1.0% allowed): when left out, 0 of 340 healthy runs "
+        "(0.0%, at most 1.1%) did",
         "realised: 9 of 99 healthy runs (9.1%, at most 16.6%); 10 pages, 0.1 a run-day; 9 false of 10 "
         "answers",
         "recalibrate: 9 false of 10 answers",

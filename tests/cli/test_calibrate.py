@@ -36,12 +36,14 @@ def test_what_pages_too_often_only_informs(sentinel, archive, tmp_path):
         "before: 1 of 20 healthy runs (5.0%, at most 24.9%) would page; 0 other runs left out",
         "kl-blowup: far only informs: it paged in 1 of 20 healthy runs (5.0%, at most 24.9%)",
         "after: 0 of 20 healthy runs (0.0%, at most 16.8%)",
+        "promised: at most 24.9% of healthy runs page (1.0% allowed): when left out, 1 of 20 healthy runs "
+        "(5.0%, at most 24.9%) did",
         'calibration.toml: written; add `include = ["calibration.toml"]` to sentinel.toml',
     ]
     (tmp_path / "sentinel.toml").write_text(f'include = ["calibration.toml"]\n{SIGNALS}')
     checked = sentinel("check-config").out
     assert "only inform: kl-blowup: far" in checked
-    assert ": at most 16.8% of healthy runs page: 0 of 20 healthy runs (0.0%, at most 16.8%)" in checked
+    assert ": at most 24.9% of healthy runs page (1.0% allowed): when left out, 1 of 20" in checked
     told = json.loads(sentinel("replay", "runs/sick", "--format", "json").out)["runs"][0]["incidents"]
     assert [(one["detector"], one["severity"]) for one in told] == [("kl-blowup", "info")]
     again = sentinel("calibrate", "runs", "--pages-per-run", 0.01)

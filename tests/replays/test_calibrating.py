@@ -7,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel.alerts.promise import Rate
-from sentinel.replays.calibrating import ArchivedRun, Kind, Pages, Stratum, doubtful, drifted, kept_within
+from sentinel.replays.calibrating import (
+    ArchivedRun,
+    Kind,
+    Pages,
+    Stratum,
+    cross_fitted,
+    doubtful,
+    drifted,
+    kept_within,
+    promised,
+)
 from tests.sinks.samples import INCIDENT
 
 SPIKE, STALL, SHIFT = Kind("loss-spike", "single"), Kind("stream-stall", "silent"), Kind("drift", "slow")
@@ -99,3 +109,19 @@ def test_kinds_are_counted_in_all_runs_and_in_those_that_are_alike():
     )
     assert pages.by_kind() == [(STALL, Rate(7, 10)), (SPIKE, Rate(3, 10))]
     assert pages.of_kind(SPIKE) == {Stratum("", 100): Rate(2, 5), Stratum("trl", 100): Rate(1, 5)}
+
+
+def test_a_promise_does_not_rest_on_the_runs_by_which_it_was_chosen():
+    """Twenty kinds that page in one run each: none of them foretells the next one."""
+    kinds = [Kind("loss-spike", str(number)) for number in range(20)]
+    pages = archive([*([kind] for kind in kinds), *[[]] * 80])
+    assert pages.rate({move.kind for move in kept_within(0.0, pages)}) == Rate(0, 100)
+    promise = promised(0.0, pages, 1.7e9)
+    assert (promise.since, promise.rate) == (1.7e9, Rate(20, 100))
+
+
+@given(healthy=runs, budget=st.floats(0.0, 1.0))
+def test_every_run_is_judged_once_by_the_others(healthy, budget):
+    rate = cross_fitted(budget, archive(healthy))
+    assert rate.runs == len(healthy)
+    assert rate.pages <= sum(map(bool, healthy))

@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from sentinel.alerts.promise import Rate
 from sentinel.detectors.api import Declaration, Detector
 from sentinel.detectors.discovery import all_detectors
+from sentinel.replays.reference import ENOUGH as ENOUGH_RUNS
+from sentinel.replays.reference import reference
 from tests.tools.figures import by_run
 from tests.tools.figures.measure import FAULTY, HEALTHY, NOISES, Figures, Real, simulable
 
@@ -159,6 +162,12 @@ def rendered(measured: Mapping[str, Measured]) -> str:
         + "\nThe healthy runs of other people, by the points of the metric that has most: of how many a "
         "stable detector rang (`make strangers`).\n\n"
         + _strangers()
+        + "\nHow many public runs that people called healthy paged at all, by framework and by the mean "
+        "points of their metrics: what `sentinel calibrate` sets beside fewer than "
+        f"{ENOUGH_RUNS} runs of one's own (`make promises`). Verdicts have no score that is comparable over "
+        "runs, so these are counts and no quantiles. Frameworks with fewer than "
+        f"{_FEWEST_PUBLIC} runs are left out here.\n\n"
+        + _table(("Framework", *_PUBLIC_LENGTHS.values()), _public())
         + "".join(
             f"\n## {title} in detail\n\nBy the points of a run, at noise of 1, 5 and 20 %.\n\n"
             + _table(("Detector", *_LENGTHS), _by_length(measured, cell))
@@ -184,6 +193,21 @@ def _strangers() -> str:
     told = PAGE.with_name("STRANGERS.md").read_text("utf-8")
     lines = told.partition("## Healthy runs flagged, by length")[2].strip().splitlines()
     return "\n".join(itertools.takewhile(lambda line: line.startswith("|"), lines)) + "\n"
+
+
+_FEWEST_PUBLIC = 5
+_PUBLIC_LENGTHS = {100: "up to 100", 1_000: "up to 1,000", float("inf"): "more"}
+
+
+def _public() -> Iterable[Sequence[str]]:
+    """The reference of `sentinel calibrate`."""
+    rates: dict[str, dict[float, Rate]] = {}
+    for stratum, public in reference().items():
+        rates.setdefault(stratum.framework, {})[stratum.up_to] = public.rate()
+    for framework, of in sorted(rates.items()):
+        if sum(rate.runs for rate in of.values()) >= _FEWEST_PUBLIC:
+            cells = (of.get(up_to, Rate(0, 0)) for up_to in _PUBLIC_LENGTHS)
+            yield framework or "not known", *(f"{rate.pages} of {rate.runs}" for rate in cells)
 
 
 _LENGTHS = tuple(f"{points:,} points" for points in HEALTHY)

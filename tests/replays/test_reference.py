@@ -1,0 +1,60 @@
+"""The rates of public runs stand in where an archive has too few runs of its own."""
+
+import json
+
+import pytest
+
+from sentinel.alerts.promise import Rate
+from sentinel.replays import reference as module
+from sentinel.replays.calibrating import ArchivedRun, Kind, Pages, Stratum
+from sentinel.replays.reference import PublicRuns, by_stratum, reference, written
+from tests.sinks.samples import INCIDENT
+
+SPIKE = Kind("loss-spike", "single")
+SHORT, LONG = Stratum("trl", 100), Stratum("trl", float("inf"))
+
+
+def archive(**runs):
+    """So many runs of each stratum, of which the first one pages."""
+    return Pages(
+        {
+            f"{name}-{number}": ArchivedRun({} if number else {SPIKE: INCIDENT}, stratum)
+            for name, stratum in (("short", SHORT), ("long", LONG))
+            for number in range(runs.get(name, 0))
+        }
+    )
+
+
+@pytest.fixture
+def public(monkeypatch):
+    runs = {SHORT: PublicRuns(70, [frozenset({SPIKE})])}
+    monkeypatch.setattr(module, "reference", lambda: runs)
+
+
+def test_a_stratum_with_enough_runs_speaks_for_itself(public):
+    assert [*by_stratum(archive(short=50), ())] == [
+        "trl, up to 100 points: 1 of 50 healthy runs (2.0%, at most 10.6%)"
+    ]
+
+
+def test_with_too_few_runs_the_public_ones_stand_beside_them(public):
+    short, long = by_stratum(archive(short=12, long=3), {SPIKE})
+    assert short == (
+        "trl, up to 100 points: 0 of 12 healthy runs (0.0%, at most 26.5%); too few to say, and of public "
+        "ones 0 of 70 healthy runs (0.0%, at most 5.1%)"
+    )
+    assert long.endswith("too few to say")
+
+
+def test_what_is_shipped_is_read_as_it_was_written(monkeypatch, tmp_path):
+    monkeypatch.setattr(module, "DATA", tmp_path / "reference.json")
+    (tmp_path / "reference.json").write_text(written(archive(short=3, long=2)))
+    read = reference.__wrapped__()
+    assert {stratum: of.rate() for stratum, of in read.items()} == {SHORT: Rate(1, 3), LONG: Rate(1, 2)}
+    assert json.loads((tmp_path / "reference.json").read_text())[1]["up_to"] is None
+
+
+def test_the_shipped_reference_names_frameworks_and_nothing_else():
+    assert sum(of.runs for of in reference().values()) > 250
+    rows = json.loads(module.DATA.read_text("utf-8"))
+    assert {key for row in rows for key in row} == {"framework", "up_to", "runs", "paged"}

@@ -1,0 +1,90 @@
+"""The page of promises, kept and broken."""
+
+from collections.abc import Mapping
+
+from sentinel.replays.calibrating import Pages, drifted
+from tests.tools.docs import table
+from tests.tools.promises import fleets
+from tests.tools.promises.splits import BUDGETS, SPLITS, kept, left_out, part, row
+
+HEAD = f"""# Promised and realised
+
+What `sentinel calibrate` promises on one half of an archive, and what comes of it on the other half.
+`make promises` writes this page from a folder of labelled logs of other people, which is no part of this
+project, and from simulated fleets.
+
+- **Promised** is the largest share of healthy runs that keeps the promise: the budget, or the upper end of
+  the exact 95 % interval where so few runs prove no less. The rate is that of runs by which the variants that
+  became quiet were not chosen (`cross_fitted` in `sentinel/replays/calibrating.py`).
+- **Realised** is the share of healthy runs of the other half that page.
+- **Inside** counts the splits, of {SPLITS}, in which no more runs paged than was promised.
+- **Noticed** counts those in which the interval of the realised rate lies above the promise, so that a watch
+  says to calibrate again once every page is answered.
+- **Quiet** is the number of variants that only inform from then on.
+
+Promised, realised and quiet are means over {SPLITS} random halves.
+
+"""
+
+LEFT_OUT = """## Left-out halves
+
+All logs of a repository are in one half. Each fleet has {runs} simulated healthy runs of four families, at
+noise of 1 to 20 % (usual) or 20 to 50 % (rough), and random halves. What pages in one half of a fleet is
+missing in the other, so the halves differ more than two archives would.
+
+"""
+
+DRIFT = """## Drift
+
+A fleet that changes in the middle: calibrated on its first half with a budget of 1 %, and followed in the
+later one. **In the archive** says whether `sentinel calibrate` on the whole tells that it has changed;
+**in the watch** whether a watch that was calibrated on the first half says to calibrate again.
+
+"""
+
+WITHOUT = """
+Rules that ask for the shape of a curve and not for its level page no more often for a new unit, so the
+promise holds and nothing has to be noticed.
+"""
+
+
+def page(strangers: Pages, repositories: Mapping[str, str]) -> str:
+    """The page, from judged logs of other people and the repository of each."""
+    titles = ["Archive", "Budget", "Quiet", "Promised", "Realised", "Inside", "Noticed"]
+    title = f"{len(strangers.healthy)} healthy public logs, {len({*repositories.values()})} repositories"
+    rows = [row(title, budget, left_out(strangers, repositories, budget)) for budget in BUDGETS]
+    for fleet in fleets.FLEETS:
+        pages = fleet.judged()
+        alone = {name: name for name in pages.healthy}
+        rows += [row(f"fleet, {fleet.title}", budget, left_out(pages, alone, budget)) for budget in BUDGETS]
+    return "".join(
+        [
+            HEAD,
+            LEFT_OUT.format(runs=fleets.RUNS),
+            table(titles, rows),
+            "\n\n",
+            DRIFT,
+            table(
+                ["Change", "First half", "Later half", "In the archive", "In the watch"],
+                [_drift(fleet) for fleet in fleets.DRIFTS],
+            ),
+            "\n",
+            WITHOUT,
+        ]
+    )
+
+
+def _drift(fleet: fleets.Fleet) -> list[str]:
+    pages = fleet.judged()
+    names = sorted(pages.healthy)
+    halves = [part(pages, names[: len(names) // 2]), part(pages, names[len(names) // 2 :])]
+    first, later = pages.halves()
+    promised = kept(0.01, *halves)
+    return [
+        fleet.title,
+        f"{first.pages} of {first.runs}",
+        f"{later.pages} of {later.runs}",
+        "changed" if drifted(first, later) else "unchanged",
+        f"{'recalibrate' if promised.noticed else 'kept'}: {promised.realised.share:.1%} of "
+        f"{promised.promise.highest:.1%} promised",
+    ]

@@ -1,0 +1,40 @@
+"""The tool that measures what calibrations promise."""
+
+from sentinel.replays.calibrating import ArchivedRun, Kind, Pages, Stratum
+from tests.sinks.samples import INCIDENT
+from tests.tools.promises.fleets import Fleet
+from tests.tools.promises.splits import SPLITS, kept, left_out, row
+
+SPIKE = Kind("loss-spike", "single")
+
+
+def archive(paging, runs):
+    return Pages(
+        {
+            str(number): ArchivedRun({SPIKE: INCIDENT} if number < paging else {}, Stratum("", 100))
+            for number in range(runs)
+        }
+    )
+
+
+def test_halves_hold_each_group_once():
+    pages = archive(0, 40)
+    splits = left_out(pages, {name: str(int(name) // 4) for name in pages.healthy}, 0.01)
+    assert [(one.promise.runs, one.realised.runs) for one in splits] == [(20, 20)] * SPLITS
+
+
+def test_a_promise_that_is_not_kept_is_noticed():
+    good, bad = archive(0, 100), archive(20, 100)
+    assert kept(0.01, good, archive(1, 100)).inside
+    broken = kept(0.01, good, bad)
+    assert (broken.inside, broken.noticed) == (False, True)
+    assert row("an archive", 0.01, [broken])[-2:] == ["0 of 1", "1"]
+
+
+def test_what_is_scaled_later_is_the_same_but_for_its_scale():
+    plain = Fleet("a fleet", lambda *_: 0.01)
+    scaled = Fleet("a fleet", lambda *_: 0.01, ("loss",), 10.0)
+    first, last = 0, 396
+    assert [*plain.rows(first)] == [*scaled.rows(first)]
+    for one, other in zip(plain.rows(last), scaled.rows(last), strict=True):
+        assert other == {**one, "loss": 10 * one["loss"]} if "loss" in one else one
