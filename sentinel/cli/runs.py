@@ -22,11 +22,21 @@ _Details = Annotated[
     typer.Option("--details", help="Also the evidence for the state, the signals and what cannot be judged."),
 ]
 
+_Siblings = Annotated[
+    bool,
+    typer.Option(
+        "--siblings",
+        help="Show which runs are of one training program: equal tags, framework and settings, "
+        "but for seeds, names, places and at most two values.",
+    ),
+]
+
 
 def runs(
     paths: Paths,
     format_: ReportFormat = TextOrJson.TERMINAL,
     details: _Details = False,
+    siblings: _Siblings = False,
     config: ConfigFile = None,
 ) -> None:
     """List runs: format, framework, state, points, and how many detectors can judge them.
@@ -40,20 +50,27 @@ def runs(
     signals = (lambda: settings()[0]) if config_file(config) else dict[str, str]
     with _no_garbage():
         from sentinel.replays.listing import list_runs
+        from sentinel.replays.listing import siblings as groups_of
         from sentinel.sources.discovery import places
 
         listing = list_runs(places(paths), signals, lambda: settings()[1], SystemClock().now())
+        groups = groups_of(listing) if siblings else None
     if format_ is TextOrJson.JSON:
         import orjson
 
         from sentinel.report.json import listing_document
+        from sentinel.report.siblings import sibling_bodies
 
-        typer.echo(orjson.dumps(listing_document(listing), option=orjson.OPT_INDENT_2).decode())
+        document = listing_document(listing)
+        if groups is not None:
+            document["siblings"] = sibling_bodies(groups)
+        typer.echo(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
     else:
         from sentinel.report.lines import print_lines
         from sentinel.report.listing import lines
+        from sentinel.report.siblings import sibling_lines
 
-        print_lines(lines(listing, details))
+        print_lines(lines(listing, details) if groups is None else sibling_lines(groups))
 
 
 @contextmanager

@@ -1,21 +1,11 @@
 """Finds runs that differ in one setting, and runs that differ in the seed alone."""
 
 import math
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-_SEED = re.compile(r"(^|[._/-])(\w*seed|random_state)$", re.IGNORECASE)
-_IDENTITY = re.compile(
-    r"^(name|id|notes|group|tags?|comment|project|entity|user|host|command|argv)$"
-    r"|(^|[._/-])_?wandb([._/-]|$)"
-    r"|(^|[._/-])(run|exp|experiment|job|project|trial|display|host)_?(name|id|dir)$"
-    r"|(^|[._/-])(out|output|log|logs|logging|save|ckpt|checkpoint|work|result|results|cache|tmp)_?(dir|path|file)$"
-    r"|(^|[._/-])(resume\w*|port|master_port|hostname|pid|date|datetime|timestamp|start_time|cwd|verbose)$",
-    re.IGNORECASE,
-)
-"""Settings that tell runs apart and do not change what they compute."""
+from sentinel.comparison.fingerprint import NOT_STATED, SEED, matters
 
 
 @dataclass(frozen=True)
@@ -35,9 +25,9 @@ def grouped(configs: Sequence[Mapping[str, object]]) -> list[Group]:
     other setting compares them. The time grows with the number of all settings, not with that of all pairs.
     """
     kept = [
-        {name: str(value) for name, value in config.items() if _matters(name, value)} for config in configs
+        {name: str(value) for name, value in config.items() if matters(name, value)} for config in configs
     ]
-    plain = [{k: v for k, v in settings.items() if not _SEED.search(k)} for settings in kept]
+    plain = [{k: v for k, v in settings.items() if not SEED.search(k)} for settings in kept]
     whole = [frozenset(settings.items()) for settings in plain]
     marks = [sum(map(hash, settings)) for settings in whole]  # the mark without one setting is a subtraction
     groups = sorted(_one_setting(plain, marks), key=lambda group: group.setting)
@@ -48,12 +38,6 @@ def grouped(configs: Sequence[Mapping[str, object]]) -> list[Group]:
             alike[settings].append(run)
     seeds = (Group("seed", _by_seed(kept, runs), of_seeds=True) for runs in alike.values())
     return [*groups, *(group for group in seeds if len(group.arms) > 1)]
-
-
-def _matters(name: str, value: object) -> bool:
-    """Whether a setting may change what a run computes. A time in seconds since the epoch does not."""
-    is_time = isinstance(value, float | int) and 1e9 < value < 4e9
-    return not is_time and not _IDENTITY.search(name)
 
 
 def _one_setting(plain: Sequence[Mapping[str, str]], marks: Sequence[int]) -> Iterator[Group]:
@@ -70,7 +54,7 @@ def _one_setting(plain: Sequence[Mapping[str, str]], marks: Sequence[int]) -> It
             equal_beside[marks[run] - hash((name, value))][value].append(run)
         for mark, arms in equal_beside.items():
             if silent := alike.get(mark):
-                arms["not stated"] = silent
+                arms[NOT_STATED] = silent
             if len(arms) > 1:
                 yield Group(name, {value: arms[value] for value in sorted(arms, key=_order)})
 
@@ -78,7 +62,7 @@ def _one_setting(plain: Sequence[Mapping[str, str]], marks: Sequence[int]) -> It
 def _by_seed(kept: Sequence[Mapping[str, str]], runs: Sequence[int]) -> dict[str, list[int]]:
     arms = defaultdict(list)
     for run in runs:
-        if stated := sorted(f"{name}={value}" for name, value in kept[run].items() if _SEED.search(name)):
+        if stated := sorted(f"{name}={value}" for name, value in kept[run].items() if SEED.search(name)):
             arms[", ".join(stated)].append(run)
     return arms
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
+from sentinel.comparison.fingerprint import Fingerprint, differing, sibling_groups
 from sentinel.detectors.api import Demand
 from sentinel.ground.errors import SentinelError
 from sentinel.ground.guard import Guard
@@ -54,6 +55,30 @@ class Listing:
     runs: Sequence[ListedRun]
     complaints: Sequence[Complaint]
     detectors: int  # how many there are
+
+
+@dataclass(frozen=True)
+class Siblings:
+    """Runs of one training program, and the values of the settings in which they differ."""
+
+    runs: Sequence[ListedRun]
+    differ: Mapping[str, Sequence[str]]
+
+
+def siblings(listing: Listing) -> list[Siblings]:
+    """The groups of siblings among the trainings of a listing; see `sentinel.comparison.fingerprint`."""
+    runs = [run for run in listing.runs if run.stands_for_its_training]
+    prints = [_fingerprint(run.overview) for run in runs]
+    return [
+        Siblings([runs[n] for n in group], differing(prints[n] for n in group))
+        for group in sibling_groups(prints)
+    ]
+
+
+def _fingerprint(log: RunOverview) -> Fingerprint:
+    read = log.understanding
+    settings = {name: setting.value for name, setting in log.facts.config.items()}
+    return Fingerprint.of(read.framework, read.tags, settings)
 
 
 def list_runs(

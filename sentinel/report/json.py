@@ -5,7 +5,7 @@ ISO 8601 in UTC, and what is not known is null.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -14,6 +14,7 @@ from sentinel.alerts.wire import IncidentBody, incident_body
 from sentinel.replays.judged import JudgedRun
 from sentinel.replays.listing import ListedRun, Listing
 from sentinel.replays.replay import Replay
+from sentinel.report.siblings import SiblingsBody
 from sentinel.runs.checks import checks
 from sentinel.runs.log import RunOverview
 from sentinel.runs.standings import observe, standings
@@ -173,18 +174,17 @@ class ListedRunBody(RunBody):
 
 
 class ListingBody(TypedDict):
-    """`sentinel runs --format json`."""
+    """`sentinel runs --format json`. Only `--siblings` adds the groups of siblings."""
 
     schema: Literal[1]
     runs: list[ListedRunBody]
     complaints: list[str]
+    siblings: NotRequired[list[SiblingsBody]]
 
 
 def document(replay: Replay, now: float) -> ReplayBody:
     """The whole replay. The states of the runs depend on the time of day ``now``."""
-    runs = [
-        _replayed(run, stands) for run, stands in zip(replay.runs, standings_of(replay, now), strict=True)
-    ]
+    runs = [_replayed(*pair) for pair in zip(replay.runs, standings_of(replay, now), strict=True)]
     covered = replay.coverage
     return {
         "schema": 1,

@@ -144,6 +144,11 @@ class Understanding:
     signals: dict[str, list[str]]
     unmapped: list[str]
 
+    @property
+    def tags(self) -> set[str]:
+        """All tags that are known, whether they mean something or not."""
+        return {*self.unmapped, *(tag for tags in self.signals.values() for tag in tags)}
+
 
 def framework(streams: Iterable[Stream]) -> str | None:
     """The framework that wrote most of some streams of one run; None if it is not known."""

@@ -168,3 +168,19 @@ def test_the_logs_of_one_training_stand_together(sentinel, run):
     assert second.startswith("  also in a/metrics.csv")
     assert third.startswith("b/metrics.jsonl")
     assert total.startswith("2 runs in 3 logs: ")
+
+
+@pytest.mark.slow
+def test_siblings_are_shown_with_what_differs(sentinel, run):
+    for name, rate, seed in ("a", 0.1, 1), ("b", 0.1, 2), ("c", 0.2, 3):
+        path = run(name, LOSS)
+        settings = {"learning_rate": rate, "seed": seed, "depth": 2}
+        (path.parent / "args.json").write_text(json.dumps(settings))
+    shown = sentinel("runs", "runs", "--siblings").out.splitlines()
+    assert shown[0] == "3 siblings, which differ in learning_rate (0.1, 0.2)"
+    assert shown[1:] == [f"  {name}/metrics.jsonl" for name in "abc"]
+    (group,) = json.loads(sentinel("runs", "runs", "--siblings", "--format", "json").out)["siblings"]
+    assert group["differ"] == {"learning_rate": ["0.1", "0.2"]}
+    run("d", LOSS)
+    shutil.rmtree("runs/a"), shutil.rmtree("runs/b")
+    assert sentinel("runs", "runs", "--siblings").out.startswith("no siblings: ")

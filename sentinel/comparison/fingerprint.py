@@ -1,0 +1,109 @@
+"""Which runs are siblings: runs of one training program.
+
+Siblings log the same tags with the same framework, and their settings are the same but for seeds, names,
+places and at most `MOST_DIFFERENT` values. A run that states no setting, or logs nothing, has no siblings:
+two scripts that both log a loss are not one program.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+MOST_DIFFERENT = 2
+"""Settings in which siblings may differ."""
+
+SEED = re.compile(r"(^|[._/-])(\w*seed|random_state)$", re.IGNORECASE)
+
+IDENTITY = re.compile(
+    r"^(name|id|notes|group|tags?|comment|project|entity|user|host|command|argv)$"
+    r"|(^|[._/-])_?wandb([._/-]|$)"
+    r"|(^|[._/-])(run|exp|experiment|job|project|trial|display|host)_?(name|id|dir)$"
+    r"|(^|[._/-])(out|output|log|logs|logging|save|ckpt|checkpoint|work|result|results|cache|tmp)_?(dir|path|file)$"
+    r"|(^|[._/-])(resume\w*|port|master_port|hostname|pid|date|datetime|timestamp|start_time|cwd|verbose)$",
+    re.IGNORECASE,
+)
+"""Settings that tell runs apart and do not change what they compute."""
+
+NOT_STATED = "not stated"
+"""Stands for the value of a setting that a run does not state, which is a value of its own."""
+
+
+def matters(name: str, value: object) -> bool:
+    """Whether a setting may change what a run computes. A time in seconds since the epoch does not."""
+    is_time = isinstance(value, float | int) and 1e9 < value < 4e9
+    return not is_time and not IDENTITY.search(name)
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """What a run shows of its training program."""
+
+    framework: str | None
+    tags: frozenset[str]
+    settings: frozenset[tuple[str, str]]  # names and values, without what may differ freely
+
+    @classmethod
+    def of(cls, framework: str | None, tags: Iterable[str], settings: Mapping[str, object]) -> "Fingerprint":
+        """That of a run with these flat settings."""
+        kept = {
+            name: str(value)
+            for name, value in settings.items()
+            if matters(name, value) and not SEED.search(name)
+        }
+        return cls(framework, frozenset(tags), frozenset(kept.items()))
+
+    @property
+    def tells_enough(self) -> bool:
+        """Whether a run can have siblings."""
+        return bool(self.tags and self.settings)
+
+
+def differences(this: Fingerprint, other: Fingerprint) -> dict[str, tuple[str, str]]:
+    """The settings that differ, with the value of each, sorted by name."""
+    ours, theirs = dict(this.settings), dict(other.settings)
+    names = sorted({name for name, _ in this.settings ^ other.settings})
+    return {name: (ours.get(name, NOT_STATED), theirs.get(name, NOT_STATED)) for name in names}
+
+
+def are_siblings(this: Fingerprint, other: Fingerprint) -> bool:
+    """Whether two runs are of one program, as far as both are known. Symmetric.
+
+    A run that has just begun has not logged all of its tags, so those of one may be a part of the other's.
+    """
+    return (
+        this.tells_enough
+        and other.tells_enough
+        and this.framework == other.framework
+        and (this.tags <= other.tags or other.tags <= this.tags)
+        and len({name for name, _ in this.settings ^ other.settings}) <= MOST_DIFFERENT
+    )
+
+
+def sibling_groups(runs: Sequence[Fingerprint]) -> list[list[int]]:
+    """Groups of two runs or more with equal tags, by their indices; each run is in one at most.
+
+    The most frequent settings come first, and each group has the runs that differ from its first settings in
+    few values. The order of the groups is that of their first runs.
+    """
+    alike: dict[Fingerprint, list[int]] = {}
+    for run, fingerprint in enumerate(runs):
+        alike.setdefault(fingerprint, []).append(run)
+    frequency = Counter({fingerprint: len(members) for fingerprint, members in alike.items()})
+    groups: dict[Fingerprint, list[int]] = {}
+    centres: dict[tuple[str | None, frozenset[str]], list[Fingerprint]] = {}
+    for fingerprint, _ in frequency.most_common():  # of equal frequency, the one that was seen first
+        known = centres.setdefault((fingerprint.framework, fingerprint.tags), [])
+        centre = next((centre for centre in known if are_siblings(centre, fingerprint)), None)
+        if centre is None:
+            known.append(fingerprint)
+        groups.setdefault(centre or fingerprint, []).extend(alike[fingerprint])
+    return sorted(sorted(group) for group in groups.values() if len(group) > 1)
+
+
+def differing(runs: Iterable[Fingerprint]) -> dict[str, list[str]]:
+    """The settings in which some runs differ, each with its values, sorted by name."""
+    settings = [dict(run.settings) for run in runs]
+    names = sorted({name for of_run in settings for name in of_run})
+    values = {name: sorted({of_run.get(name, NOT_STATED) for of_run in settings}) for name in names}
+    return {name: of_name for name, of_name in values.items() if len(of_name) > 1}

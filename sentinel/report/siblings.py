@@ -1,0 +1,49 @@
+"""The groups of siblings among listed runs, for a person and as data."""
+
+from collections.abc import Iterator, Sequence
+
+from typing_extensions import TypedDict
+
+from sentinel.ground.text import clean_text
+from sentinel.replays.listing import Siblings
+
+_MOST_VALUES = 5
+
+
+class SiblingsBody(TypedDict):
+    """Runs of one training program, by their names, and the values of the settings in which they differ."""
+
+    runs: list[str]
+    differ: dict[str, list[str]]
+
+
+def sibling_bodies(groups: Sequence[Siblings]) -> list[SiblingsBody]:
+    """The groups as data."""
+    return [
+        {
+            "runs": [run.overview.name for run in group.runs],
+            "differ": {name: list(values) for name, values in group.differ.items()},
+        }
+        for group in groups
+    ]
+
+
+def sibling_lines(groups: Sequence[Siblings]) -> Iterator[tuple[int, str]]:
+    """The groups of siblings, with what differs within each; see `sentinel.report.listing.lines`."""
+    for group in groups:
+        framework = group.runs[0].overview.understanding.framework
+        of = f" of {framework}" if framework else ""
+        yield 0, f"{len(group.runs)} siblings{of}, {_differ(group)}"
+        yield from ((2, clean_text(run.overview.name)) for run in group.runs)
+    if not groups:
+        yield 0, "no siblings: no two runs log the same tags and differ in few settings"
+
+
+def _differ(group: Siblings) -> str:
+    named = [f"{clean_text(name)} ({_values(values)})" for name, values in group.differ.items()]
+    return f"which differ in {' and '.join(named)}" if named else "with equal settings"
+
+
+def _values(values: Sequence[str]) -> str:
+    further = f" and {len(values) - _MOST_VALUES} more" if len(values) > _MOST_VALUES else ""
+    return ", ".join(clean_text(value, 40) for value in values[:_MOST_VALUES]) + further
